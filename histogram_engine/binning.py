@@ -27,18 +27,17 @@ def learn_categories(X: Any, asked: Any, max_bins: int) -> CategoryColumns:
     if isinstance(X, RowBlocks):
         found = CategoryColumns.learn([X.header], asked, max_bins)
         return CategoryColumns.learn(X.tables(), asked, max_bins) if found.levels else found
-    X = _as_table(X)
     if len(X.shape) != 2 or issparse(X):  # refused where features are checked
         return CategoryColumns()
     return CategoryColumns.learn([X], asked, max_bins)
 
 
 def check_features(
-    estimator: Any, X: Any, categories: CategoryColumns, *, reset: bool, blocks: bool = False
+    estimator: Any, X: Any, categories: CategoryColumns, *, reset: bool, blocks: bool
 ) -> NDArray[np.floating] | RowBlocks:
-    """Return features as float32 or float64, (n_samples, n_features); `reset` is for those of ``fit``.
+    """Return a table as float32 or float64, (n_samples, n_features); `reset` is for those of ``fit``.
 
-    Categories are numbers then. With ``blocks``, RowBlocks are returned as such.
+    Categories are numbers then. With `blocks`, RowBlocks are returned as such.
     """
     features: NDArray[np.floating] | RowBlocks
     if blocks and isinstance(X, RowBlocks):
@@ -47,8 +46,7 @@ def check_features(
         read_numbers(categories.encode(X.header), ensure_min_samples=0)
         features = X.encoded(categories)
     else:
-        X = _as_table(X)
-        if categories.levels and not reset:  # which columns hold categories is known of these features alone
+        if categories.levels and not reset:  # which columns hold categories is known of these features only
             validate_data(estimator, X, reset=False, skip_check_array=True)
         features = read_numbers(categories.encode(X), estimator=estimator, ensure_min_samples=1 + reset)
     validate_data(estimator, header_of(X), reset=reset, skip_check_array=True)
@@ -62,7 +60,8 @@ def check_same_categories(X: Any, asked: Any, categories: CategoryColumns) -> No
         raise ValueError(f"warm_start continues a model of categories in the columns {before}; got {now}")
 
 
-def _as_table(X: Any) -> Any:
+def as_table(X: Any) -> Any:
+    """Return rows and columns, of an array, a frame or an Arrow table."""
     X = collected(X)
     refuse_masked(X, name="X")
     X = X if hasattr(X, "shape") else np.asarray(X)

@@ -38,7 +38,14 @@ class Constraints:
     groups: list[list[int]] | None = None
 
     @classmethod
-    def of(cls, monotonic_cst: Any, interaction_cst: Any, n_features: int, names: Any = None) -> Constraints:
+    def of(
+        cls,
+        monotonic_cst: Any,
+        interaction_cst: Any,
+        n_features: int,
+        names: Any = None,
+        categories: NDArray[np.bool_] | None = None,
+    ) -> Constraints:
         """Check the constraints of a classifier.
 
         Parameters
@@ -48,6 +55,8 @@ class Constraints:
         n_features : int
         names : sequence of str, or None
             Of the features.
+        categories : ndarray of bool, shape (n_features,), or None
+            Features whose categories have no order.
 
         Raises
         ------
@@ -55,14 +64,11 @@ class Constraints:
             Naming the parameter, what came and what is allowed.
         """
         numbers = {} if names is None else {str(name): i for i, name in enumerate(names)}
-        return cls(_signs(monotonic_cst, n_features, numbers), _groups(interaction_cst, n_features, numbers))
-
-    def beside(self, categories: NDArray[np.bool_] | None) -> Constraints:
-        """Return these constraints, or raise ValueError if one asks for an order of a feature of categories."""
-        if self.signs is not None and categories is not None and (self.signs[categories] != 0).any():
-            feature = int(np.flatnonzero((self.signs != 0) & categories)[0])
+        signs = _signs(monotonic_cst, n_features, numbers)
+        if signs is not None and categories is not None and (signs[categories] != 0).any():
+            feature = int(np.flatnonzero((signs != 0) & categories)[0])
             raise ValueError(f"monotonic_cst constrains feature {feature}, whose categories have no order")
-        return self
+        return cls(signs, _groups(interaction_cst, n_features, numbers))
 
 
 def _signs(given: Any, n_features: int, numbers: dict[str, int]) -> NDArray[np.int8] | None:

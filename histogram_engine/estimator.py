@@ -25,7 +25,6 @@ from ordinal_objectives.histogram_engine.binning import check_same_categories
 from ordinal_objectives.histogram_engine.constraints import Constraints
 from ordinal_objectives.histogram_engine.parameters import DIALECT, OF_MODEL, REFUSED, BoostingParameters
 from ordinal_objectives.histogram_engine.plan import TrainingPlan, fit_rows
-from ordinal_objectives.histogram_engine.scoring import check_scoring, scored_by
 from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_L2, Shifts
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.row_blocks import RowBlocks, header_of
@@ -363,7 +362,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, HostParamete
             self._refuse_unknown()
             parameters, stopping = self._parameters(), fit_loop.EarlyStopping.of(self)
             fit_loop.check_callback(callback)
-            scorer = check_scoring(self.scoring)
+            scorer = fit_loop.check_scoring(self.scoring)
             every = check_integer("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0)
             earlier = fitted = None
             if self._continues():
@@ -387,7 +386,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, HostParamete
             if self._takes_kappa() and is_divided:
                 raise ValueError("decision_rule='kappa' divides arrays alone; for RowBlocks pass X_val and y_val")
             rows, *watched = [with_start(self._linear, one) for one in (unseen.rows, *unseen.watched)]
-            scored = None if scorer is None else scored_by(scorer, self._labels, self._decide_in_round)
+            scored = None if scorer is None else fit_loop.scored_by(scorer, self._labels, self._decide_in_round)
             self._max_bins, self.proportional_, self.kappa_rule_ = parameters.max_bins, parameters.shifts is None, None
             with self._under_way(), round_bar(self.progress, parameters.max_iter, "trees") as show:
                 grown = fit_rows(
@@ -417,8 +416,9 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, HostParamete
     def _with_rows(self, parameters: BoostingParameters, n_rows: int) -> BoostingParameters:
         """Return the parameters for a number of rows, with the constraints of the features."""
         names, n_features = getattr(self, "feature_names_in_", None), self.n_features_in_
-        constraints = Constraints.of(self.monotonic_cst, self.interaction_cst, n_features, names)
-        parameters = parameters.changed(constraints=constraints.beside(self._categories.mask(n_features)))
+        categories = self._categories.mask(n_features)
+        constraints = Constraints.of(self.monotonic_cst, self.interaction_cst, n_features, names, categories)
+        parameters = parameters.changed(constraints=constraints)
         if is_auto(self.min_samples_leaf):
             parameters = parameters.changed(min_samples_leaf=smallest_leaf("auto", n_rows))
         return parameters

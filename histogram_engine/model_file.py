@@ -35,8 +35,9 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.estimators.category_columns import CategoryColumns
-from ordinal_objectives.histogram_engine.binning import check_features, learn_categories
+from ordinal_objectives.histogram_engine.binning import as_table, check_features, learn_categories
 from ordinal_objectives.histogram_engine.fit_loop import GrownModel
+from ordinal_objectives.row_blocks import RowBlocks
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.trees import NODE_ARRAYS, SET_WORDS, Tree, TreeEnsemble, has_set
 from ordinal_objectives.utils import files
@@ -129,6 +130,7 @@ class EngineModel:
         return check_flag("warm_start", self.warm_start) and hasattr(self, "_grown")
 
     def _check_features(self, X: Any, *, reset: bool) -> Any:
+        X = X if isinstance(X, RowBlocks) else as_table(X)
         if reset and not self._continues():
             self._categories = learn_categories(X, self.categorical_features, self.max_bins)
         return check_features(self, X, self._categories, reset=reset, blocks=not self._is_multi_output)

@@ -16,7 +16,6 @@ from ordinal_objectives.histogram_engine import fit_loop
 from ordinal_objectives.histogram_engine.forest import fit_forest
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.run import EngineRun
-from ordinal_objectives.histogram_engine.scoring import check_scoring
 from ordinal_objectives.histogram_engine.state import FloatArray, LabelledRows, RunStart
 from ordinal_objectives.row_blocks import RowBlocks
 from ordinal_objectives.threads import effective_n_threads
@@ -100,7 +99,7 @@ class TrainingPlan:
 
     def _search(self, rows: Rows) -> tuple[Found | None, LinearPart | None]:
         model = self.model
-        if check_scoring(model.scoring) is not None:
+        if fit_loop.check_scoring(model.scoring) is not None:
             raise ValueError(
                 f"scoring={model.scoring!r} decides when to stop, and with max_iter='auto' the loss of rows held "
                 f"out finds the number of trees: pass early_stopping=True, or an eval_set, or max_iter as a number"

@@ -191,7 +191,7 @@ class EngineRun:
         return self.criterion.curvature
 
     @property
-    def raw_prediction(self) -> NDArray[Any]:
+    def raw_prediction(self) -> NDArray[np.floating]:
         """The score of the newest iteration: (n_samples,), or (n_samples, n_classes - 1) where leaves are vectors."""
         return self.state.score
 

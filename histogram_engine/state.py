@@ -30,7 +30,7 @@ FloatArray = NDArray[np.float64]
 Leaves = NDArray[np.intp]
 Pass = TypeVar("Pass", RowStatistics, MarginStatistics)
 # The pass at a score and thresholds. It may fill the columns of the next tree.
-Evaluate = Callable[[NDArray[Any], FloatArray], RoundStatistics]
+Evaluate = Callable[[NDArray[np.floating], FloatArray], RoundStatistics]
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,13 @@ class LeafModel(Protocol):
         ...
 
 
-def settle_thresholds(learner: ThresholdLearner, row_pass: Any, score: NDArray[Any]) -> None:
+def add_up(sums: FloatArray, left: NDArray[np.int32]) -> None:
+    """Add the leaves' sums up into their ancestors, in place; children follow parents."""
+    for node in reversed(np.flatnonzero(left >= 0)):
+        sums[node] = sums[left[node]] + sums[left[node] + 1]
+
+
+def settle_thresholds(learner: ThresholdLearner, row_pass: Any, score: NDArray[np.floating]) -> None:
     """Take conditional Newton steps of the thresholds, given the score, until they rest."""
 
     def at(thresholds: FloatArray) -> RoundStatistics:
@@ -244,7 +250,7 @@ class EngineState(Generic[Pass]):
         """How many values a leaf has; None for one that is no vector."""
         return None if self._proportional else self.rows.n_classes - 1
 
-    def _pass_of(self, y: NDArray[np.int32], weight: FloatArray | None, score: NDArray[Any]) -> Any:
+    def _pass_of(self, y: NDArray[np.int32], weight: FloatArray | None, score: NDArray[np.floating]) -> Any:
         """Return the pass over some rows at a score; in doubles where scores of thresholds are far from 0."""
         loss, n_classes = self.parameters.spec.loss, self.rows.n_classes
         if self._proportional:

@@ -48,11 +48,17 @@ class Criterion(ABC):
     options : mapping of str to tuple
         Values of ``order``, ``cross_terms`` and ``split_gain`` that it follows, where there are others than the
         defaults.
+    curvature : ndarray of float64, shape (n_classes - 1,), or None
+        What a training that continues this one needs, if anything.
+    n_gradients : int
+        How many gradients a row carries, in its first columns, before as many Hessians.
     """
 
     proportional: ClassVar[bool] = True
     threshold_updates: ClassVar[tuple[str, ...]] = ("newton", "fixed")
     options: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
+    curvature: FloatArray | None = None
+    n_gradients: int = 1
 
     def __init__(self, state: EngineState[Any]) -> None:
         self._state = state
@@ -80,18 +86,8 @@ class Criterion(ABC):
         }
         return {name: (values, value) for name, (values, value) in asked.items() if value not in values}
 
-    @property
-    def curvature(self) -> FloatArray | None:
-        """What a training that continues this one needs, (n_classes - 1,); None if nothing."""
-        return None
-
-    @property
-    def n_gradients(self) -> int:
-        """How many gradients a row carries, in its first columns, before as many Hessians."""
-        return 1
-
     @abstractmethod
-    def columns(self, score: NDArray[Any], thresholds: FloatArray) -> RoundStatistics:
+    def columns(self, score: NDArray[np.floating], thresholds: FloatArray) -> RoundStatistics:
         """Fill the columns that the rows carry at a score and thresholds; return the statistics of that pass."""
 
     @abstractmethod

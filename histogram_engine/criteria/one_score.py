@@ -41,7 +41,7 @@ class Scalar(Criterion):
         super().__init__(state)
         self._n_behind = n_behind
 
-    def columns(self, score: NDArray[Any], thresholds: FloatArray) -> RoundStatistics:
+    def columns(self, score: NDArray[np.floating], thresholds: FloatArray) -> RoundStatistics:
         """Fill gradient and Hessian."""
         return self._fill(score, thresholds, None)
 
@@ -133,7 +133,7 @@ class Joint(Scalar):
         )
         self._looks_for_few = self._few_may_do
 
-    def columns(self, score: NDArray[Any], thresholds: FloatArray) -> RoundStatistics:
+    def columns(self, score: NDArray[np.floating], thresholds: FloatArray) -> RoundStatistics:
         """Fill gradient, Hessian and the cross terms: a few where the others follow from them."""
         few = None
         if self._looks_for_few:
@@ -142,13 +142,13 @@ class Joint(Scalar):
             self._looks_for_few = few is not None
         return self._carry(few or self._all, score, thresholds)
 
-    def _carry(self, carried: CrossTerms, score: NDArray[Any], thresholds: FloatArray) -> RoundStatistics:
+    def _carry(self, carried: CrossTerms, score: NDArray[np.floating], thresholds: FloatArray) -> RoundStatistics:
         self.cross_terms = carried
         return self._fill(score, thresholds, carried.chosen)
 
     def _few(
         self,
-        score: FloatArray,
+        score: NDArray[Any],
         sample_weight: FloatArray | None,
         thresholds: FloatArray,
         chosen: NDArray[np.int32] | None = None,
@@ -270,7 +270,7 @@ class HighOrder(Criterion):
         kind = Joint if state.parameters.spec.threshold_update == "joint" else Scalar
         self.quadratic: Joint | Scalar = kind(state, self._n_higher)
 
-    def columns(self, score: NDArray[Any], thresholds: FloatArray) -> RoundStatistics:
+    def columns(self, score: NDArray[np.floating], thresholds: FloatArray) -> RoundStatistics:
         """Fill the columns of the quadratic criterion, and the higher derivatives."""
         return self.quadratic.columns(score, thresholds)
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from ordinal_objectives import _core
 from ordinal_objectives.histogram_engine.criteria.base import Criterion
-from ordinal_objectives.histogram_engine.state import EngineState, FloatArray, LeafStep, Leaves
+from ordinal_objectives.histogram_engine.state import EngineState, FloatArray, LeafStep, Leaves, add_up
 from ordinal_objectives.leaves import vector
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import RoundStatistics
@@ -82,6 +82,8 @@ class Vector(Criterion):
         What judges splits. "scalar" where no threshold takes a shift.
     groups : ndarray of int32, shape (n_classes - 1,)
         The group of each threshold whose sums judge splits, -1 for those that have none.
+    curvature : ndarray of float64, shape (n_classes - 1,)
+        That of the thresholds by the pass at the newest score, before they took their own step.
     """
 
     proportional = False
@@ -96,26 +98,17 @@ class Vector(Criterion):
         self._shifts: Shifts = state.parameters.shifts
         asked = state.parameters.split_gain
         self.gain = "scalar" if not state.learner.active.any() else "vector" if asked == "auto" else asked
-        self._curvature = state.start.curvature
+        self.curvature = state.start.curvature
 
-    @property
-    def curvature(self) -> FloatArray | None:
-        """That of the thresholds by the pass at the newest score, before they took their own step."""
-        return self._curvature
-
-    @property
-    def n_gradients(self) -> int:
-        """One for each group of thresholds, or that of the score."""
-        return int(self.groups.max()) + 1 if self.gain == "vector" else 1
-
-    def columns(self, score: NDArray[Any], thresholds: FloatArray) -> RoundStatistics:
+    def columns(self, score: NDArray[np.floating], thresholds: FloatArray) -> RoundStatistics:
         """Fill gradients and Hessians of groups of thresholds, or what the cheaper gains need."""
         state, hessian = self._state, self._state.parameters.spec.hessian
-        if self._curvature is None:
+        if self.curvature is None:
             of_start = state.row_pass(score, thresholds, hessian, want_loss=False, want_rows=False)
-            self._curvature = of_start.threshold_hessian
-        self.groups = self._group(self._curvature) if self.gain != "scalar" else np.full(1, -1, np.int32)
+            self.curvature = of_start.threshold_hessian
+        self.groups = self._group(self.curvature) if self.gain != "scalar" else np.full(1, -1, np.int32)
         n = int(self.groups.max()) + 1
+        self.n_gradients = n if self.gain == "vector" else 1
         n_columns = {"vector": 2 * n, "joint": 2 + n, "scalar": 2}[self.gain]
         now = state.row_pass(
             score,
@@ -202,11 +195,11 @@ class Vector(Criterion):
         now = state.move(tree, LeafStep(step.weights - shift, -shift), size, self._at)
         state.newton(now, self.columns)
 
-    def _at(self, score: NDArray[Any], thresholds: FloatArray) -> RoundStatistics:
+    def _at(self, score: NDArray[np.floating], thresholds: FloatArray) -> RoundStatistics:
         """Return the sums that the thresholds' own step takes, and keep their curvature."""
         state = self._state
         now = state.row_pass(score, thresholds, state.learner.step_hessian, want_rows=False)
-        self._curvature = now.threshold_hessian
+        self.curvature = now.threshold_hessian
         return now
 
     def _mean_shift(self, tree: Tree, steps: FloatArray) -> FloatArray:
@@ -232,10 +225,8 @@ class VectorQuadratic:
     def of_all_nodes(self, left: NDArray[np.int32]) -> VectorQuadratic:
         """Return the sums with those of the leaves added up into their ancestors; children follow parents."""
         G, H = self.G.copy(), self.H.copy()
-        for node in range(len(left) - 1, -1, -1):
-            if left[node] >= 0:
-                children = [left[node], left[node] + 1]
-                G[node], H[node] = G[children].sum(axis=0), H[children].sum(axis=0)
+        add_up(G, left)
+        add_up(H, left)
         return VectorQuadratic(G, H)
 
     def slope(self, leaves: Leaves, weights: FloatArray, delta: FloatArray) -> float:

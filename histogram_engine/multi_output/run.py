@@ -16,6 +16,7 @@ from ordinal_objectives.histogram_engine.fit_loop import GrownModel, Measured, W
 from ordinal_objectives.histogram_engine.multi_output.losses import HESSIANS, MultiOutputLoss
 from ordinal_objectives.histogram_engine.parameters import GrowthParameters, choice, integer, number
 from ordinal_objectives.histogram_engine.run import NOISE_ROWS, Sampler
+from ordinal_objectives.histogram_engine.state import add_up
 from ordinal_objectives.leaves import multi_output
 from ordinal_objectives.rows.checked_rows import IN_FLOAT32, IN_FLOAT64, highest_loss
 from ordinal_objectives.threads import effective_n_threads
@@ -118,36 +119,28 @@ class CheckedLoss:
             row's loss is NaN or minus infinity.
         """
         answer = call_read_only(self.name, self._loss.derivatives, y, raw_prediction, hessian)
+        must = f"{self.name}.derivatives must return"
         if not isinstance(answer, (tuple, list)) or len(answer) != 3:
-            raise ValueError(
-                f"{self.name}.derivatives must return a tuple of three, the loss, gradient and Hessian; "
-                f"got {type(answer).__name__}"
-            )
+            raise ValueError(f"{must} a tuple of three, the loss, gradient and Hessian; got {type(answer).__name__}")
         n, d = raw_prediction.shape
-        loss, gradient = (
-            self._numbers(one, "derivatives", what) for one, what in zip(answer, ("loss", "gradient"), strict=False)
-        )
+        loss, gradient = (self._numbers(answer[i], "derivatives", what) for i, what in enumerate(("loss", "gradient")))
         second = None if answer[2] is None else self._numbers(answer[2], "derivatives", "Hessian")
         if loss.shape != (n,):
-            raise ValueError(
-                f"{self.name}.derivatives must return one loss for each row, ({n},) for {n} rows; got {loss.shape}"
-            )
+            raise ValueError(f"{must} one loss for each row, ({n},) for {n} rows; got {loss.shape}")
         if not loss.min() > -np.inf:
-            row = int(np.argmin(loss))
-            raise ValueError(f"{self.name}.derivatives must return losses that are numbers; got {loss[row]}")
+            raise ValueError(f"{must} losses that are numbers; got {loss[int(np.argmin(loss))]}")
         allowed = [(n, 1), (n, d), (n, d, d)]
         if gradient.shape != (n, d) or (second is not None and second.shape not in allowed):
             raise ValueError(
-                f"{self.name}.derivatives must return gradients ({n}, {d}) and Hessians of one of the shapes "
-                f"{', '.join(map(str, allowed))}, or None, for {n} rows; "
-                f"got {gradient.shape} and {None if second is None else second.shape}"
+                f"{must} gradients ({n}, {d}) and Hessians of one of the shapes {', '.join(map(str, allowed))}, or "
+                f"None, for {n} rows; got {gradient.shape} and {None if second is None else second.shape}"
             )
         shape = None if second is None else second.shape[1:]
         if (first := self._first.setdefault(hessian, shape)) != shape:
             was, came = ("None" if one is None else f"(n_rows, {', '.join(map(str, one))})" for one in (first, shape))
             raise ValueError(
-                f"{self.name}.derivatives must return a Hessian of the same shape at every call, or None at every "
-                f"call; at the first it was {was}; got {came}"
+                f"{must} a Hessian of the same shape at every call, or None at every call; at the first it was {was}; "
+                f"got {came}"
             )
         return loss, gradient, second
 
@@ -419,13 +412,12 @@ class MultiOutputRun:
         l2 = self.parameters.l2_regularization
         outputs = None
         if self._most < self._columns.n_outputs:
-            restricted, inner = self.parameters.search == "restricted", np.flatnonzero(tree.left >= 0)
-            if restricted:  # the leaves' sums, added up into their ancestors; children follow parents
-                for node in reversed(inner):
-                    sums[node] = sums[tree.left[node]] + sums[tree.left[node] + 1]
+            restricted = self.parameters.search == "restricted"
+            if restricted:
+                add_up(sums, tree.left)
             worth = multi_output.output_values(*self._columns.split(sums), l2)
             if restricted:  # both children of a split move the same outputs: those with the largest sum of gains
-                for node in inner:
+                for node in np.flatnonzero(tree.left >= 0):
                     children = slice(tree.left[node], tree.left[node] + 2)
                     worth[children] = worth[tree.left[node]] + worth[tree.left[node] + 1]
             outputs = multi_output.largest(worth[tree.leaves], self._most)

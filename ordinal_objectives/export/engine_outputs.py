@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ordinal_objectives.export.engine_trees import scoring_trees
 from ordinal_objectives.export.scoring_model import Scorer
-from ordinal_objectives.histogram_engine.multi_output.base import MultiOutputModel
+from ordinal_objectives.histogram_engine.multi_output.estimator import MultiOutputModel
 from ordinal_objectives.histogram_engine.multi_output.losses import (
     BinaryCrossEntropy,
     SoftmaxCrossEntropy,

@@ -250,8 +250,8 @@ def test_a_feature_is_not_constrained_in_both_directions(data):
 
 def test_categories_have_no_order():
     with pytest.raises(ValueError, match="monotonic_cst constrains feature 2, whose categories have no order"):
-        Constraints.of([0, 1, 1], None, 3).beside(np.array([True, False, True]))
-    Constraints.of([0, 1, 0], None, 3).beside(np.array([True, False, True]))
+        Constraints.of([0, 1, 1], None, 3, categories=np.array([True, False, True]))
+    Constraints.of([0, 1, 0], None, 3, categories=np.array([True, False, True]))
 
 
 @st.composite
