@@ -24,7 +24,7 @@ from ordinal_objectives.histogram_engine import fit_loop, model_file
 from ordinal_objectives.histogram_engine.binning import check_same_categories
 from ordinal_objectives.histogram_engine.constraints import Constraints
 from ordinal_objectives.histogram_engine.parameters import DIALECT, OF_MODEL, REFUSED, BoostingParameters
-from ordinal_objectives.histogram_engine.plan import TrainingPlan, fit_rows
+from ordinal_objectives.histogram_engine.plan import TrainingPlan
 from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_L2, Shifts
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.row_blocks import RowBlocks, header_of
@@ -379,7 +379,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, HostParamete
             sets = (eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val)
             watched = self._check_evaluation(*sets)
             plan = TrainingPlan(self, parameters, self._categories, self._seed)
-            parameters, stops, unseen, self._linear, self.round_search_ = plan.decide(
+            parameters, ends, unseen, self._linear, self.round_search_ = plan.decide(
                 rows, watched, earlier, None if earlier is None else self._linear, stopping
             )
             is_divided = isinstance(rows.X, RowBlocks) and not unseen.watched and self.kappa_rows != "training"
@@ -389,16 +389,9 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, HostParamete
             scored = None if scorer is None else fit_loop.scored_by(scorer, self._labels, self._decide_in_round)
             self._max_bins, self.proportional_, self.kappa_rule_ = parameters.max_bins, parameters.shifts is None, None
             with self._under_way(), round_bar(self.progress, parameters.max_iter, "trees") as show:
-                grown = fit_rows(
-                    parameters,
-                    earlier,
-                    plan.labelled(rows),
-                    fit_loop.Watching([plan.labelled(one) for one in watched], metrics, scored),
-                    stopping if stops else None,
-                    fit_loop.after_tree(show, every, callback, partial(self._remember, parameters.spec.loss)),
-                    seed=self._seed,
-                    n_threads=self.n_jobs,
-                )
+                remember = partial(self._remember, parameters.spec.loss)
+                after = fit_loop.after_tree(show, every, callback, remember)
+                grown = plan.train(parameters, earlier, rows, watched, ends, after, metrics, scored)
             self._remember(parameters.spec.loss, grown)
             self._learn_kappa(unseen)
         self._warn_if_constant(len(rows), "min_samples_leaf", parameters.min_samples_leaf, stacklevel=4)

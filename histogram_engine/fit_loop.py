@@ -286,24 +286,6 @@ class Watched(ABC):
         """Return the weighted mean loss, and what else is measured."""
 
 
-@dataclass(frozen=True)
-class Watching:
-    """Rows that are watched, and what is measured of them beside their loss.
-
-    Attributes
-    ----------
-    sets : list of LabelledRows
-    metrics : list of EvalMetric
-        Recorded.
-    scored : callable or None
-        What early stopping looks at; None for the loss.
-    """
-
-    sets: list[LabelledRows]
-    metrics: list[EvalMetric] = field(default_factory=list)
-    scored: Scored | None = None
-
-
 class WatchedRows(Watched):
     """Rows of an ordinal training.
 
@@ -313,8 +295,10 @@ class WatchedRows(Watched):
     rows : LabelledRows
     parameters : BoostingParameters
     n_threads : int or None
-    watching : Watching or None
-        What is measured beside the loss.
+    metrics : sequence of EvalMetric
+        What is recorded beside the loss.
+    scored : callable or None
+        What early stopping reads; None for the loss.
     """
 
     def __init__(
@@ -323,33 +307,34 @@ class WatchedRows(Watched):
         rows: LabelledRows,
         parameters: BoostingParameters,
         n_threads: int | None,
-        watching: Watching | None = None,
+        metrics: Sequence[EvalMetric] = (),
+        scored: Scored | None = None,
     ) -> None:
         self._proportional = parameters.shifts is None
         shape = len(rows.y) if self._proportional else (len(rows.y), rows.n_classes - 1)
         super().__init__(name, rows.X, rows.started(np.zeros(shape)), n_threads)
-        self._rows, self._spec, self._watching = rows, parameters.spec, watching or Watching([rows])
+        self._rows, self._spec, self._metrics, self._scored = rows, parameters.spec, metrics, scored
         memory = CPU(n_threads)
         kernel: Any = memory.row_pass if self._proportional else memory.margin_pass
         self._pass: Any = kernel(parameters.spec.loss, rows.y, rows.n_classes, rows.sample_weight)
 
     def measure(self, thresholds: FloatArray) -> Measured:
         """Return the weighted mean loss of what is predicted for these rows, and what else is measured of it."""
-        spec, rows, watching = self._spec, self._rows, self._watching
+        spec, rows = self._spec, self._rows
         if self._proportional:
             of_all = self._pass(self._score, thresholds, spec.hessian).loss
         else:
             of_all = self._pass.loss_of_prediction(self._score, thresholds)
         loss = float(of_all / self._pass.total_weight)
         values = {self.name: loss}
-        if not watching.metrics and watching.scored is None:
+        if not self._metrics and self._scored is None:
             return Measured(values, loss)
         proba = predictions.proba(spec.loss, self._score, thresholds)
-        for metric in watching.metrics:
+        for metric in self._metrics:
             values |= {f"{self.name}_{name}": value for name, value, _ in metric(rows.y, proba, rows.sample_weight)}
-        if watching.scored is None:
+        if self._scored is None:
             return Measured(values, loss)
-        values[f"{self.name}_score"] = better = watching.scored(rows, proba, self._score)
+        values[f"{self.name}_score"] = better = self._scored(rows, proba, self._score)
         return Measured(values, -better)
 
     def sums(self, tree: Tree, thresholds: FloatArray, sums_of: SumsOf) -> LeafModel:

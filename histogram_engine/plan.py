@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from ordinal_objectives.estimators.held_out import Rows, hold_out
 from ordinal_objectives.estimators.kappa_decision import Unseen
 from ordinal_objectives.estimators.linear_part import LinearPart
 from ordinal_objectives.estimators.round_search import Found, RoundSearch, Trial, is_auto, smallest_leaf
+from ordinal_objectives.eval_metric import EvalMetric
 from ordinal_objectives.histogram_engine import fit_loop
 from ordinal_objectives.histogram_engine.forest import fit_forest
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
@@ -23,10 +25,10 @@ from ordinal_objectives.utils.progress import round_bar
 
 
 class Decided(NamedTuple):
-    """The parameters of a training, whether it stops early, its rows, its linear part, and the search for rounds."""
+    """The parameters of a training, what may end it early, its rows, its linear part, and the search for rounds."""
 
     parameters: BoostingParameters
-    stops: bool
+    stopping: fit_loop.EarlyStopping | None
     unseen: Unseen
     linear: LinearPart | None
     search: RoundSearch | None
@@ -64,7 +66,7 @@ class TrainingPlan:
         linear_choice.check_monotone(model.linear, linear is not None, "monotonic_cst", parameters.constraints.signs)
         if earlier is not None:
             linear_choice.check_continued(always, linear is not None)
-        found, stops = None, False
+        found, ends = None, None
         if parameters.is_forest:
             self._check_forest()
         elif self._searches(rows, watched, earlier):
@@ -74,12 +76,12 @@ class TrainingPlan:
         else:
             if not watched:
                 rows, watched = self._divided(rows, stopping)
-            stops = stopping.applies(model.early_stopping, len(rows), watched)
+            ends = stopping if stopping.applies(model.early_stopping, len(rows), watched) else None
         if earlier is None and linear is None and always:
             linear = self.fit_linear(rows)
         trials = self.trial if linear is None else linear_choice.with_linear(self.fit_linear, self.trial)
         unseen = Unseen(rows, list(watched), found, trials if earlier is None else None, self.seed)
-        return Decided(parameters, stops, unseen, linear, None if found is None else found.search)
+        return Decided(parameters, ends, unseen, linear, None if found is None else found.search)
 
     def _check_forest(self) -> None:
         """Raise ValueError for what belongs to trees that follow each other."""
@@ -143,13 +145,12 @@ class TrainingPlan:
         model, parameters = self.model, self.parameters
         if is_auto(model.min_samples_leaf):
             parameters = parameters.changed(min_samples_leaf=smallest_leaf("auto", len(fit)))
-        rows, others = self.labelled(fit), self.labelled(held)
+        others = self.labelled(held)
 
         def grow(n_trees: int, stopping: fit_loop.EarlyStopping | None) -> fit_loop.GrownModel:
             with round_bar(model.progress, n_trees, "search") as show:
-                wanted, watching = parameters.changed(max_iter=n_trees), fit_loop.Watching([others])
-                options: dict[str, Any] = {"seed": self.seed, "n_threads": model.n_jobs}
-                return fit_rows(wanted, None, rows, watching, stopping, fit_loop.after_tree(show), **options)
+                wanted = parameters.changed(max_iter=n_trees)
+                return self.train(wanted, None, fit, [held], stopping, fit_loop.after_tree(show))
 
         trained = grow(most, None if patience is None else fit_loop.EarlyStopping(patience, model.tol))
 
@@ -162,36 +163,32 @@ class TrainingPlan:
 
         return Trial(trained.evals["validation"], proba)
 
-
-def fit_rows(
-    parameters: BoostingParameters,
-    earlier: fit_loop.GrownModel | None,
-    rows: LabelledRows,
-    watching: fit_loop.Watching,
-    stopping: fit_loop.EarlyStopping | None,
-    callback: fit_loop.AfterTree | None,
-    *,
-    seed: int,
-    n_threads: int | None,
-) -> fit_loop.GrownModel:
-    """Train on some rows, from the start or from where `earlier` ended."""
-    watched = zip(fit_loop.set_names(len(watching.sets)), watching.sets, strict=True)
-    sets = [fit_loop.WatchedRows(name, one, parameters, n_threads, watching) for name, one in watched]
-    if earlier is None:  # the trees of a forest start from the thresholds only
-        start = RunStart(None if parameters.is_forest else rows.start)
-    else:
-        score = earlier.ensemble.zeros(rows.X.shape[0])
-        earlier.ensemble.add_to(score, rows.X, 0, len(earlier.ensemble), effective_n_threads(n_threads))
-        n_trees, last = len(earlier.ensemble), earlier.thresholds[-1].copy()
-        start = RunStart(rows.started(score), last, n_trees, earlier.cuts, earlier.curvature)
-    run = EngineRun(
-        parameters,
-        rows,
-        seed=seed,
-        n_threads=n_threads,
-        start=start,
-        judge=sets[-1].sums if parameters.judged_by == "validation" else None,
-    )
-    if parameters.is_forest:
-        return fit_forest(run, rows, sets, callback)
-    return fit_loop.fit_loop(run, earlier, sets, stopping, callback)
+    def train(
+        self,
+        parameters: BoostingParameters,
+        earlier: fit_loop.GrownModel | None,
+        rows: Rows,
+        watched: list[Rows],
+        stopping: fit_loop.EarlyStopping | None,
+        callback: fit_loop.AfterTree | None,
+        metrics: Sequence[EvalMetric] = (),
+        scored: fit_loop.Scored | None = None,
+    ) -> fit_loop.GrownModel:
+        """Train on some rows, from the start or from where `earlier` ended."""
+        n_threads, labelled = self.model.n_jobs, self.labelled(rows)
+        sets = [
+            fit_loop.WatchedRows(name, self.labelled(one), parameters, n_threads, metrics, scored)
+            for name, one in zip(fit_loop.set_names(len(watched)), watched, strict=True)
+        ]
+        if earlier is None:  # the trees of a forest start from the thresholds only
+            start = RunStart(None if parameters.is_forest else rows.start)
+        else:
+            n_trees, score = len(earlier.ensemble), earlier.ensemble.zeros(rows.X.shape[0])
+            earlier.ensemble.add_to(score, rows.X, 0, n_trees, effective_n_threads(n_threads))
+            last = earlier.thresholds[-1].copy()
+            start = RunStart(labelled.started(score), last, n_trees, earlier.cuts, earlier.curvature)
+        judge = sets[-1].sums if parameters.judged_by == "validation" else None
+        run = EngineRun(parameters, labelled, seed=self.seed, n_threads=n_threads, start=start, judge=judge)
+        if parameters.is_forest:
+            return fit_forest(run, labelled, sets, callback)
+        return fit_loop.fit_loop(run, earlier, sets, stopping, callback)

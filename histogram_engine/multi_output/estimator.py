@@ -316,6 +316,16 @@ class MultiOutputModel(model_file.EngineModel, DocumentedEstimator, BaseEstimato
             self._ensemble.add_to(raw, X, iteration, iteration + 1, effective_n_threads(self.n_jobs))
             yield raw
 
+    @abstractmethod
+    def _decide(self, raw: FloatArray) -> NDArray[Any]:
+        """Return predictions of a raw prediction."""
+
+    @documented
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """Yield what :meth:`predict` returns after 1, 2, ... iterations."""
+        for raw in self._staged_raw(X):
+            yield self._decide(raw.copy())
+
     def _before_trees(self, X: Any) -> tuple[Any, FloatArray]:
         """Return checked features, and their raw prediction without trees."""
         check_is_fitted(self)
@@ -424,15 +434,9 @@ class HistGradientBoostingMultiOutputRegressor(RegressorMixin, MultiOutputModel)
     @documented
     def predict(self, X: Any) -> FloatArray:
         """Return the targets, float64 in the shape of the training's: (n_samples,) or (n_samples, n_targets)."""
-        return self._shaped(self.predict_raw(X))
+        return self._decide(self.predict_raw(X))
 
-    @documented
-    def staged_predict(self, X: Any) -> Iterator[FloatArray]:
-        """Yield what :meth:`predict` returns after 1, 2, ... iterations."""
-        for raw in self._staged_raw(X):
-            yield self._shaped(raw.copy())
-
-    def _shaped(self, raw: FloatArray) -> FloatArray:
+    def _decide(self, raw: FloatArray) -> FloatArray:
         predicted: FloatArray = run.predictions(self._fitted_loss, raw, *self._n_columns())
         return predicted.reshape(len(raw), *self._target_shape)
 
@@ -540,11 +544,6 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable class, (n_samples,), or int (n_samples, n_labels): 1 where that is more probable."""
         return self._decide(self.predict_raw(X))
-
-    @documented
-    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
-        """Yield what :meth:`predict` returns after 1, 2, ... iterations."""
-        yield from map(self._decide, self._staged_raw(X))
 
     def has_labels(self) -> bool:
         """Tell whether the targets are columns of labels, any number of which may hold."""
