@@ -1,4 +1,4 @@
-"""Cuts between the bins of each feature."""
+"""Features as the engine reads them: tables become numbers, numbers become bins."""
 
 from __future__ import annotations
 
@@ -7,14 +7,65 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils.validation import validate_data
 
 from ordinal_objectives import _core
-from ordinal_objectives.row_blocks import RowBlocks, blocks_of
+from ordinal_objectives.estimators.tables import CategoryColumns, check_table, places_of, read_numbers
+from ordinal_objectives.row_blocks import RowBlocks, blocks_of, header_of
+from ordinal_objectives.utils.validation import collected, refuse_masked
 
 # Rows that the cuts of a large table are computed from.
 SUBSAMPLE = 200_000
 # Where weights differ by more than this factor, a float32 sum loses the contribution of light rows beside heavy ones.
 _UNEVEN = 100.0
+
+
+def learn_categories(X: Any, asked: Any, max_bins: int) -> CategoryColumns:
+    """Return the columns of categories that ``categorical_features`` asks for, with the levels that occur in X."""
+    if isinstance(X, RowBlocks):
+        found = CategoryColumns.learn([X.header], asked, max_bins)
+        return CategoryColumns.learn(X.tables(), asked, max_bins) if found.levels else found
+    if len(X.shape) != 2 or issparse(X):  # refused where features are checked
+        return CategoryColumns()
+    return CategoryColumns.learn([X], asked, max_bins)
+
+
+def check_features(
+    estimator: Any, X: Any, categories: CategoryColumns, *, reset: bool, blocks: bool
+) -> NDArray[np.floating] | RowBlocks:
+    """Return a table as float32 or float64, (n_samples, n_features); `reset` is for those of ``fit``.
+
+    Categories are numbers then. With `blocks`, RowBlocks are returned as such.
+    """
+    features: NDArray[np.floating] | RowBlocks
+    if blocks and isinstance(X, RowBlocks):
+        if X.shape[0] < 1 + reset:
+            raise ValueError(f"Found RowBlocks with {X.shape[0]} sample(s) while a minimum of {1 + reset} is required")
+        read_numbers(categories.encode(X.header), ensure_min_samples=0)
+        features = X.encoded(categories)
+    else:
+        if categories.levels and not reset:  # which columns hold categories is known of these features only
+            validate_data(estimator, X, reset=False, skip_check_array=True)
+        features = read_numbers(categories.encode(X), estimator=estimator, ensure_min_samples=1 + reset)
+    validate_data(estimator, header_of(X), reset=reset, skip_check_array=True)
+    return features
+
+
+def check_same_categories(X: Any, asked: Any, categories: CategoryColumns) -> None:
+    """Raise ValueError unless the columns that ``categorical_features`` asks for are those of the model."""
+    now, before = places_of(header_of(X), asked), sorted(categories.levels)
+    if now != before:
+        raise ValueError(f"warm_start continues a model of categories in the columns {before}; got {now}")
+
+
+def as_table(X: Any) -> Any:
+    """Return rows and columns, of an array, a frame or an Arrow table."""
+    X = collected(X)
+    refuse_masked(X, name="X")
+    X = X if hasattr(X, "shape") else np.asarray(X)
+    check_table(X)
+    return X
 
 
 def find_cuts(
@@ -47,11 +98,6 @@ def find_cuts(
     list of ndarray of float64
         Increasing, at most ``max_bins - 1`` each.
 
-    Raises
-    ------
-    ValueError
-        If ``max_bins`` is out of range.
-
     Examples
     --------
     >>> import numpy as np
@@ -59,8 +105,6 @@ def find_cuts(
     >>> find_cuts(np.array([[1.0], [3.0], [3.0], [np.nan]]))[0].tolist()
     [2.0]
     """
-    if not 2 <= max_bins <= 255:
-        raise ValueError(f"max_bins must be between 2 and 255; got {max_bins}")
     rows = None if sample_weight is None else np.flatnonzero(sample_weight > 0)
     n_rows = X.shape[0] if rows is None else len(rows)
     if n_rows > SUBSAMPLE:
@@ -73,21 +117,21 @@ def find_cuts(
         sample_weight = sample_weight[rows]
     sizes = categories or {}
     return [
-        _cuts_between(sizes[f]) if f in sizes else _cuts_of(sample[:, f], max_bins, sample_weight)
+        np.arange(0.5, sizes[f] - 1) if f in sizes else _cuts_of(sample[:, f], max_bins, sample_weight)
         for f in range(X.shape[1])
     ]
 
 
 def bin_rows(
     X: NDArray[np.floating] | RowBlocks, cuts: list[NDArray[np.float64]], n_threads: int, **options: Any
-) -> Any:
+) -> _core.Engine:
     """Return an engine that holds the rows as bins; options as :class:`_core.Engine` takes them."""
     engine = _core.Engine(X.shape[0], [c.tolist() for c in cuts], n_threads, **options)
     fill(engine, X)
     return engine
 
 
-def fill(engine: Any, X: NDArray[np.floating] | RowBlocks) -> None:
+def fill(engine: _core.Engine, X: NDArray[np.floating] | RowBlocks) -> None:
     """Bin all rows of an engine by its cuts."""
     for first, block in blocks_of(X):
         engine.bin(first, block)
@@ -101,24 +145,16 @@ def uneven(sample_weight: NDArray[np.float64] | None) -> bool:
     return bool(weight.max() > _UNEVEN * weight.min())
 
 
-def _cuts_between(n_categories: int) -> NDArray[np.float64]:
-    cuts: NDArray[np.float64] = np.arange(0.5, n_categories - 1)
-    return cuts
-
-
 def _cuts_of(
     column: NDArray[np.floating], max_bins: int, sample_weight: NDArray[np.float64] | None
 ) -> NDArray[np.float64]:
     known = ~np.isnan(column)
     values = column[known]
-    if sample_weight is None:
-        values = np.sort(values)
-        is_last = np.append(values[1:] != values[:-1], True) if len(values) else np.zeros(0, bool)
-        below = np.flatnonzero(is_last) + 1.0
-    else:
-        order = np.argsort(values, kind="stable")
-        values = values[order]
-        is_last = np.append(values[1:] != values[:-1], True) if len(values) else np.zeros(0, bool)
+    order = None if sample_weight is None else np.argsort(values, kind="stable")
+    values = np.sort(values) if order is None else values[order]
+    is_last = np.append(values[1:] != values[:-1], True) if len(values) else np.zeros(0, bool)
+    below = np.flatnonzero(is_last) + 1.0
+    if sample_weight is not None:
         below = np.cumsum(sample_weight[known][order])[is_last]
     distinct = values[is_last].astype(np.float64)
     if len(distinct) <= max_bins:

@@ -1,4 +1,10 @@
-"""Constraints of trees: features in which the model rises or falls, and features that may split below each other."""
+"""Constraints of trees: features in which the model rises or falls, and features that may split below each other.
+
+At a split by a monotone feature, all leaves on the lower side must not exceed any leaf on the other. Where they do,
+both sides are clipped at a value between their means, from the root down: a later split clips within what the splits
+above it allow. Each margin has values of its own. A common shift of all leaves, a shorter step, and margins that are
+sorted keep what the leaves have.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ordinal_objectives.trees import Tree
+
+FloatArray = NDArray[np.float64]
 PAIRWISE, NONE = "pairwise", "no_interactions"
 
 
@@ -29,7 +38,14 @@ class Constraints:
     groups: list[list[int]] | None = None
 
     @classmethod
-    def of(cls, monotonic_cst: Any, interaction_cst: Any, n_features: int, names: Any = None) -> Constraints:
+    def of(
+        cls,
+        monotonic_cst: Any,
+        interaction_cst: Any,
+        n_features: int,
+        names: Any = None,
+        categories: NDArray[np.bool_] | None = None,
+    ) -> Constraints:
         """Check the constraints of a classifier.
 
         Parameters
@@ -39,6 +55,8 @@ class Constraints:
         n_features : int
         names : sequence of str, or None
             Of the features.
+        categories : ndarray of bool, shape (n_features,), or None
+            Features whose categories have no order.
 
         Raises
         ------
@@ -46,14 +64,11 @@ class Constraints:
             Naming the parameter, what came and what is allowed.
         """
         numbers = {} if names is None else {str(name): i for i, name in enumerate(names)}
-        return cls(_signs(monotonic_cst, n_features, numbers), _groups(interaction_cst, n_features, numbers))
-
-    def beside(self, categories: NDArray[np.bool_] | None) -> Constraints:
-        """Return these constraints, or raise ValueError if one asks for an order of a feature of categories."""
-        if self.signs is not None and categories is not None and (self.signs[categories] != 0).any():
-            feature = int(np.flatnonzero((self.signs != 0) & categories)[0])
+        signs = _signs(monotonic_cst, n_features, numbers)
+        if signs is not None and categories is not None and (signs[categories] != 0).any():
+            feature = int(np.flatnonzero((signs != 0) & categories)[0])
             raise ValueError(f"monotonic_cst constrains feature {feature}, whose categories have no order")
-        return self
+        return cls(signs, _groups(interaction_cst, n_features, numbers))
 
 
 def _signs(given: Any, n_features: int, numbers: dict[str, int]) -> NDArray[np.int8] | None:
@@ -114,3 +129,47 @@ def _number_of(feature: Any, n_features: int, numbers: dict[str, int], name: str
     if not 0 <= feature < n_features:
         raise ValueError(f"{name} names feature {feature}, and X has features 0 to {n_features - 1}")
     return int(feature)
+
+
+def monotone_values(
+    tree: Tree, leaves: NDArray[np.intp], values: FloatArray, signs: NDArray[np.int8]
+) -> tuple[FloatArray, bool]:
+    """Return the values of some nodes as leaves, clipped where a constraint asks for it, and whether any was.
+
+    Parameters
+    ----------
+    tree : Tree
+    leaves : ndarray of int, shape (n_leaves,)
+        Nodes that are leaves: of the tree, or of one that is pruned.
+    values : ndarray of float64, shape (n_leaves,) or (n_leaves, n_thresholds)
+    signs : ndarray of int8, shape (n_features,)
+    """
+    n_nodes = len(tree.left)
+    shape = (n_nodes, *values.shape[1:])
+    is_leaf = np.zeros(n_nodes, bool)
+    is_leaf[leaves] = True
+    lowest, highest, mean = (np.full(shape, np.nan) for _ in range(3))
+    lowest[leaves] = highest[leaves] = mean[leaves] = values
+    weight = np.maximum(tree.count.astype(np.float64), 1.0)
+    inner: list[int] = [] if is_leaf[0] else [0]  # the nodes above the leaves, parents first
+    for node in inner:
+        inner += [child for child in (int(tree.left[node]), int(tree.left[node]) + 1) if not is_leaf[child]]
+    for node in reversed(inner):
+        a, b = tree.left[node], tree.left[node] + 1
+        lowest[node], highest[node] = np.minimum(lowest[a], lowest[b]), np.maximum(highest[a], highest[b])
+        mean[node] = (weight[a] * mean[a] + weight[b] * mean[b]) / (weight[a] + weight[b])
+    least, most = np.full(shape, -np.inf), np.full(shape, np.inf)
+    for node in inner:
+        a, b = tree.left[node], tree.left[node] + 1
+        least[a] = least[b] = least[node]
+        most[a] = most[b] = most[node]
+        sign = signs[tree.feature[node]]
+        if sign == 0:
+            continue
+        low, high = (a, b) if sign > 0 else (b, a)
+        crossed = np.clip(highest[low], least[node], most[node]) > np.clip(lowest[high], least[node], most[node])
+        middle = 0.5 * sum(np.clip(mean[side], least[node], most[node]) for side in (a, b))
+        most[low] = np.where(crossed, middle, most[low])
+        least[high] = np.where(crossed, middle, least[high])
+    clipped = np.clip(values, least[leaves], most[leaves])
+    return clipped, bool((clipped != values).any())

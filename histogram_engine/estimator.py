@@ -3,31 +3,41 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
+from dataclasses import fields, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.estimators.arguments import explains_keywords
-from ordinal_objectives.estimators.linear import with_start
-from ordinal_objectives.histogram_engine.columns import check_features, learn_categories
-from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping, after_tree, check_callback, fit_rows
-from ordinal_objectives.histogram_engine.other_names import DIALECT, REFUSED
-from ordinal_objectives.histogram_engine.plan import PlannedTraining
-from ordinal_objectives.histogram_engine.scoring import check_scoring
-from ordinal_objectives.histogram_engine.warm_start import check_continued, check_same_categories
+from ordinal_objectives.estimators.held_out import RoundSearch, is_auto, rounds_unsearched, smallest_leaf
+from ordinal_objectives.estimators.labels import OrderedLabels
+from ordinal_objectives.estimators.linear import LinearPart, with_start
+from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
+from ordinal_objectives.histogram_engine import fit_loop, model_file
+from ordinal_objectives.histogram_engine.binning import check_same_categories
+from ordinal_objectives.histogram_engine.constraints import Constraints
+from ordinal_objectives.histogram_engine.parameters import DIALECT, OF_MODEL, REFUSED, BoostingParameters
+from ordinal_objectives.histogram_engine.plan import TrainingPlan
+from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_L2, Shifts
 from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.row_blocks import RowBlocks, header_of
+from ordinal_objectives.threads import effective_n_threads
+from ordinal_objectives.threshold_solver import ThresholdRecord
 from ordinal_objectives.utils.progress import round_bar
 from ordinal_objectives.utils.seeds import drawn_seed
 from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import check_flag, check_integer
+from ordinal_objectives.utils.validation import check_choice, check_integer, check_thresholds
 
-# Of rows, to check parameters before the rows are known.
-_ANY_NUMBER = 1000
+Model = TypeVar("Model", bound="HistGradientBoostingOrdinalClassifier")
 
 
 @documented
-class HistGradientBoostingOrdinalClassifier(PlannedTraining):
+class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClassifier):
     r"""Ordinal classifier grown by a native engine, which judges splits by what leaves and thresholds gain together.
 
     By default thresholds move with x: leaves shift single thresholds, splits are judged by what such leaves gain
@@ -144,18 +154,16 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
         Together with ``l2_regularization`` = (n_classes - 1) shift_l2 the thresholds' leaves are those of separate
         models.
     <<shift_penalty, max_shifts>>
-    split_gain : {"auto", "vector", "joint", "scalar", "quadratic"}, default="auto"
+    split_gain : {"auto", "vector", "joint", "scalar"}, default="auto"
         What splits are worth where leaves shift thresholds. "vector" ("auto"): what such leaves gain. Cheaper are
         "joint", what leaves of the score and thresholds gain together, and "scalar", what the score alone does.
-        "quadratic" goes with ``order`` 3 and 4: splits are judged by the model of order 2, which is cheaper, and leaves
-        take the longer steps; "auto" judges splits by the order of the leaves.
     <<linear, linear_l2, classes, decision_rule, cost_matrix, kappa_weights, kappa_rows, importance_type, n_jobs>>
     <<progress>>
     verbose : int or bool, default=0
         Print what has been measured after so many trees each.
     **other_params
-        There are none. A name of another library raises a TypeError that says what it is called here, an unknown one
-        raises it in ``fit``.
+        Unknown keywords raise a TypeError: a name of another library at once, with the name used here, any other in
+        ``fit``.
 
     Attributes
     ----------
@@ -193,6 +201,7 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
     _dialect: ClassVar = DIALECT
     _refused: ClassVar = REFUSED
     _known: ClassVar = frozenset()
+    round_search_: RoundSearch | None = None
 
     def __init__(
         self,
@@ -313,14 +322,6 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
         self.verbose = verbose
         self._keep_host_params(other_params)
 
-    def _check_features(self, X: Any, *, reset: bool) -> Any:
-        if reset and not self._continues():
-            self._categories = learn_categories(X, self.categorical_features, self.max_bins)
-        return check_features(self, X, self._categories, reset=reset, blocks=True)
-
-    def _continues(self) -> bool:
-        return check_flag("warm_start", self.warm_start) and hasattr(self, "_ensemble")
-
     @documented
     @explains_keywords
     def fit(
@@ -335,7 +336,7 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
         y_val: Any = None,
         sample_weight_val: ArrayLike | None = None,
         groups: ArrayLike | None = None,
-        callback: Callback | None = None,
+        callback: fit_loop.Callback | None = None,
     ) -> HistGradientBoostingOrdinalClassifier:
         """Fit the model.
 
@@ -357,23 +358,17 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
         """
         with self._all_or_nothing():
             self._refuse_unknown()
-            parameters = self._parameters(_ANY_NUMBER)
-            stopping = EarlyStopping.from_parameters(
-                self.early_stopping, self.validation_fraction, self.n_iter_no_change, self.tol
-            )
-            check_callback(callback)
-            check_scoring(self.scoring)
+            parameters, stopping = self._parameters(), fit_loop.EarlyStopping.of(self)
+            fit_loop.check_callback(callback)
+            scorer = fit_loop.check_scoring(self.scoring)
             every = check_integer("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0)
             earlier = fitted = None
             if self._continues():
-                earlier, fitted = self._grown(), copy.copy(self)
-                check_continued(
-                    self, X, parameters, earlier, self._fitted_loss, self._max_bins, was_forest=self._fitted_as_forest
-                )
-                check_same_categories(X, self.categorical_features, self._categories)
+                earlier, fitted = self._grown, copy.copy(self)
+                self._check_continued(X, parameters)
             rows = self._check_training(X, y, sample_weight, groups)
             metrics = self._metrics(self.eval_metric)
-            parameters = self._parameters(len(rows), self._constraints())
+            parameters = self._with_rows(parameters, len(rows))
             parameters.warn_unused()
             if fitted is not None:
                 self._check_same_classes(None, fitted, "the model that warm_start continues")
@@ -381,24 +376,160 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
                 self._seed = drawn_seed(self.random_state)
             sets = (eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val)
             watched = self._check_evaluation(*sets)
-            parameters, stops, unseen = self._plan(rows, watched, parameters, earlier, stopping)
-            rows, watched = unseen.rows, unseen.watched
+            plan = TrainingPlan(self, parameters, self._categories, self._seed)
+            parameters, ends, unseen, self._linear, self.round_search_ = plan.decide(
+                rows, watched, earlier, None if earlier is None else self._linear, stopping
+            )
+            is_divided = isinstance(rows.X, RowBlocks) and not unseen.watched and self.kappa_rows != "training"
+            if self._takes_kappa() and is_divided:
+                raise ValueError("decision_rule='kappa' divides arrays alone; for RowBlocks pass X_val and y_val")
+            rows, *watched = [with_start(self._linear, one) for one in (unseen.rows, *unseen.watched)]
+            scored = None if scorer is None else fit_loop.scored_by(scorer, self._labels, self._decide_in_round)
             self._max_bins, self.proportional_, self.kappa_rule_ = parameters.max_bins, parameters.shifts is None, None
             with self._under_way(), round_bar(self.progress, parameters.max_iter, "trees") as show:
-                trained, diagnostics = fit_rows(
-                    parameters,
-                    earlier,
-                    self._labelled(with_start(self._linear, rows)),
-                    self._watching([self._labelled(with_start(self._linear, one)) for one in watched], metrics),
-                    stopping if stops else None,
-                    after_tree(show, every, callback, partial(self._remember, parameters.spec.loss)),
-                    seed=self._seed,
-                    n_threads=self.n_jobs,
-                )
-            self._remember(parameters.spec.loss, trained, diagnostics)
+                remember = partial(self._remember, parameters.spec.loss)
+                after = fit_loop.after_tree(show, every, callback, remember)
+                grown = plan.train(parameters, earlier, rows, watched, ends, after, metrics, scored)
+            self._remember(parameters.spec.loss, grown)
             self._learn_kappa(unseen)
         self._warn_if_constant(len(rows), "min_samples_leaf", parameters.min_samples_leaf, stacklevel=4)
         return self
+
+    def _parameters(self) -> BoostingParameters:
+        """Return the parameters of a training, but for what depends on its rows; see :meth:`_with_rows`."""
+        others = {field.name for field in fields(BoostingParameters)} - {"spec", "constraints"}
+        given = {name: getattr(self, name) for name in (*OF_MODEL, *others)}
+        if is_auto(self.min_samples_leaf):
+            del given["min_samples_leaf"]
+        given["max_iter"] = rounds_unsearched("max_iter", self.max_iter)
+        return BoostingParameters.of(self._ordinal_loss(), **given)
+
+    def _with_rows(self, parameters: BoostingParameters, n_rows: int) -> BoostingParameters:
+        """Return the parameters for a number of rows, with the constraints of the features."""
+        names, n_features = getattr(self, "feature_names_in_", None), self.n_features_in_
+        categories = self._categories.mask(n_features)
+        constraints = Constraints.of(self.monotonic_cst, self.interaction_cst, n_features, names, categories)
+        parameters = parameters.changed(constraints=constraints)
+        if is_auto(self.min_samples_leaf):
+            parameters = parameters.changed(min_samples_leaf=smallest_leaf("auto", n_rows))
+        return parameters
+
+    def _check_continued(self, X: Any, parameters: BoostingParameters) -> None:
+        """Raise ValueError, naming what differs, unless a fit can continue the fitted model.
+
+        Parameters and features must be those of the classifier, and loss and bins those of its fit. Rows, weights and
+        parameters of growth may be others: trees and thresholds mean the same with them. The classes are known, and
+        compared, later.
+        """
+        if parameters.is_forest or self._fitted_as_forest:
+            raise ValueError("warm_start continues trees that follow each other; boosting_type='rf' has none")
+        fitted, loss = self._fitted_loss, parameters.spec.loss
+        shared = {
+            "loss": (fitted.identity, loss.identity),
+            "link": (fitted.link.name, loss.link.name),
+            "max_bins": (self._max_bins, parameters.max_bins),
+            "proportional": (self.proportional_, parameters.shifts is None),
+        }
+        for name, (before, now) in shared.items():
+            if before != now:
+                raise ValueError(f"warm_start continues a model of {name}={before!r}; got {name}={now!r}")
+        fit_loop.check_more_trees(parameters.max_iter, self.n_iter_)
+        try:
+            validate_data(self, header_of(X), reset=False, skip_check_array=True)
+        except ValueError as error:
+            raise ValueError(f"warm_start continues a model of other features: {error}") from None
+        check_same_categories(X, self.categorical_features, self._categories)
+
+    def _remember(self, loss: OrdinalLoss, grown: fit_loop.GrownModel) -> None:
+        """Store the result of a training, also of one that is under way, or of a file."""
+        self.__dict__.pop("_is_under_way", None)
+        n_iter = self.best_iteration_ = len(grown.ensemble)
+        self._grown, self._fitted_as_forest = grown, self.boosting_type == "rf"
+        self.threshold_history_, self.evals_result_ = grown.thresholds, grown.evals
+        losses = grown.evals.get("training", [])[: len(grown.thresholds)]
+        record = ThresholdRecord.of(
+            loss, self.hessian, self.threshold_update, grown.thresholds, losses, grown.diagnostics
+        )
+        if not self.proportional_:
+            l2 = DEFAULT_SHIFT_L2 if self.shift_l2 is None else self.shift_l2
+            record = replace(record, shifts=Shifts(l2, self.shift_penalty, self.max_shifts or 1))
+        self._keep(record, loss, n_iter)
+
+    def _check_decision(self) -> None:
+        super()._check_decision()
+        check_choice(self.importance_type, model_file.IMPORTANCES, name="importance_type")
+
+    def _splits(self) -> list[bool]:
+        return [len(tree.left) > 1 for tree in self._ensemble.trees]
+
+    def _prediction_data(self, X: Any) -> Any:
+        return X
+
+    def _score(self, data: Any, start: int, stop: int) -> NDArray[np.float64]:
+        scores = self._ensemble.zeros(data.shape[0])
+        self._ensemble.add_to(scores, data, start, stop, effective_n_threads(self.n_jobs))
+        return scores
+
+    @documented
+    def staged_scores(self, X: Any, **start: Any) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+        """Yield scores with their thresholds after 1, 2, ... iterations; a random forest has none."""
+        check_is_fitted(self)
+        self.check_stages()
+        yield from super().staged_scores(X, **start)
+
+    def check_stages(self) -> None:
+        """Raise ValueError if there is no model after fewer trees."""
+        if self._fitted_as_forest:
+            raise ValueError(
+                "a random forest has no stages: its trees are averaged, and its thresholds fitted at the end"
+            )
+
+    @property
+    def oob_decision_function_(self) -> NDArray[np.float64]:
+        """Probabilities of the training rows by the trees that were not grown on them, (n_samples, n_classes)."""
+        return self._labels.sort_columns(self._out_of_bag().proba)
+
+    @property
+    def oob_loss_(self) -> float:
+        """Weighted mean loss of these."""
+        return self._out_of_bag().loss
+
+    def _out_of_bag(self) -> fit_loop.OutOfBag:
+        check_is_fitted(self)
+        if self._grown.out_of_bag is None:
+            raise AttributeError("rows are out of bag after a fit with boosting_type='rf', and not in a model file")
+        return self._grown.out_of_bag
+
+    def _stored(self) -> model_file.StoredModel:
+        self._check_not_under_way("a random forest has no stages")
+        self.check_fitted_decision()
+        check_choice(self.importance_type, model_file.IMPORTANCES, name="importance_type")
+        return self._as_stored(
+            # The loss of the fit, not parameters set afterwards: the thresholds belong to it.
+            self.get_params(deep=False) | self._fitted_loss.as_parameters(),
+            classes=self.ordered_classes_,
+            proportional=self.proportional_,
+            linear=None if self._linear is None else self._linear.to_json(),
+            kappa_rule=None if self.kappa_rule_ is None else self.kappa_rule_.to_json(),
+        )
+
+    def _recall(self, stored: model_file.StoredModel) -> None:
+        self._refuse_unknown()
+        self._keep_labels(OrderedLabels(stored.classes))
+        self._check_decision()
+        self.proportional_ = stored.proportional
+        if stored.linear is not None:
+            self._linear = LinearPart.from_json(stored.linear, stored.n_features)
+        if stored.kappa_rule is not None:
+            self.kappa_rule_ = KappaRule.from_json(stored.kappa_rule, self.n_classes_)
+        elif self._takes_kappa():
+            raise ValueError("decision_rule is 'kappa', and its rule is missing")
+        loss, grown = self._ordinal_loss(), stored.grown
+        if not stored.proportional:
+            loss.check_shifts()
+        for row in grown.thresholds:
+            check_thresholds(row, self.n_classes_, ordered=loss.ordered and stored.proportional)
+        self._remember(loss, grown)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,34 +1,48 @@
-"""A training: trees until there are enough of them, or until the validation loss no longer falls."""
+"""A training: trees until there are enough of them, or until the validation loss no longer falls.
+
+Early stopping may read a score in place of the loss (``scoring``), by the scorers of scikit-learn and of this package.
+"""
 
 from __future__ import annotations
 
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import get_scorer
 
-from ordinal_objectives.estimators.held_out import Rows, check_fraction, hold_out
-from ordinal_objectives.histogram_engine.engine_run import EngineRun
-from ordinal_objectives.histogram_engine.forest import Forest, OutOfBag
-from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows, RunStart
-from ordinal_objectives.histogram_engine.parameters import BoostingParameters
-from ordinal_objectives.histogram_engine.watched_rows import Measured, WatchedRows, Watching
-from ordinal_objectives.losses import OrdinalLoss
-from ordinal_objectives.row_blocks import RowBlocks
+from ordinal_objectives import predictions, scorers
+from ordinal_objectives.estimators.held_out import Rows, check_fraction
+from ordinal_objectives.estimators.labels import OrderedLabels
+from ordinal_objectives.eval_metric import Decide, EvalMetric, takes_weight
+from ordinal_objectives.histogram_engine.parameters import BoostingParameters, GrowthParameters
+from ordinal_objectives.histogram_engine.run import SumsOf
+from ordinal_objectives.histogram_engine.state import FloatArray, LabelledRows, LeafModel
+from ordinal_objectives.rows import CPU
 from ordinal_objectives.threads import effective_n_threads
-from ordinal_objectives.threshold_solver import Diagnostics, ThresholdRecord
+from ordinal_objectives.threshold_solver import Diagnostics
 from ordinal_objectives.trees import Tree, TreeEnsemble
 from ordinal_objectives.utils.progress import Show
+from ordinal_objectives.utils.read_only import call_read_only, read_only
 from ordinal_objectives.utils.validation import check_integer, check_number
 
 # early_stopping="auto" holds rows out where there are more than this, as scikit-learn does.
 MANY_ROWS = 10_000
-Callback = Callable[[int, dict[str, list[float]]], object]
-# Takes what is known after a tree, and returns what a callback does.
-AfterTree = Callable[["SoFar"], object]
+Evals = dict[str, list[float]]
+Callback = Callable[[int, Evals], object]
+# Takes the number of trees, what has been measured, and a function that returns the model of these trees, or None for a
+# forest, which has no stages. Returns what a callback does.
+AfterTree = Callable[[int, Evals, "Callable[[], GrownModel] | None"], object]
+LOSS = "loss"
+Scorer = Callable[..., float]
+# Higher is better: (rows, probabilities, score).
+Scored = Callable[[LabelledRows, FloatArray, FloatArray], float]
 
 
 def check_callback(callback: Any) -> None:
@@ -53,7 +67,7 @@ def after_tree(
     show: Show | None,
     every: int = 0,
     callback: Callback | None = None,
-    remember: Callable[[GrownModel, dict[str, int]], None] | None = None,
+    remember: Callable[[GrownModel], None] | None = None,
 ) -> AfterTree | None:
     """Return what is done after each tree, or None.
 
@@ -66,30 +80,43 @@ def after_tree(
     callback : callable or None, default=None
         The user's.
     remember : callable or None, default=None
-        Gets the model of the trees so far, and the counters, before the callback is called, which may predict and save.
+        Gets the model of the trees so far before the callback is called, which may predict and save.
     """
     if callback is None and show is None and not every:
         return None
 
-    def called(so_far: SoFar) -> object:
-        iteration, evals = so_far.iteration, so_far.evals
+    def called(iteration: int, evals: Evals, model: Callable[[], GrownModel] | None) -> object:
         if show is not None:
-            show(iteration, evals[_last_set(evals)][-1])
+            n_sets = 1 if "validation" in evals else sum(f"validation_{i}" in evals for i in range(len(evals)))
+            show(iteration, evals[set_names(n_sets)[-1] if n_sets else "training"][-1])
         if every and iteration % every == 0:
             print(f"{iteration} trees: " + ", ".join(f"{name} {values[-1]:.5f}" for name, values in evals.items()))
         if callback is None:
             return None
-        if remember is not None and so_far.model is not None:
-            remember(*so_far.model())
+        if remember is not None and model is not None:
+            remember(model())
         return callback(iteration, evals)
 
     return called
 
 
-def _last_set(evals: dict[str, list[float]]) -> str:
-    """Return the name of the loss of the rows that were watched last."""
-    n_sets = 1 if "validation" in evals else sum(f"validation_{i}" in evals for i in range(len(evals)))
-    return set_names(n_sets)[-1] if n_sets else "training"
+class OutOfBag(NamedTuple):
+    """Rows by the trees that were not grown on them, and what is fitted to them.
+
+    Attributes
+    ----------
+    scale : float
+    thresholds : ndarray of float64, shape (n_classes - 1,)
+    proba : ndarray of float64, shape (n_samples, n_classes)
+        Class probabilities, lowest class first; NaN of rows that all trees knew.
+    loss : float
+        Weighted mean.
+    """
+
+    scale: float
+    thresholds: FloatArray
+    proba: FloatArray
+    loss: float
 
 
 @dataclass
@@ -108,60 +135,30 @@ class GrownModel:
         Cuts of the features that the last tree was grown on.
     curvature : ndarray of float64, shape (n_classes - 1,), or None
         What the thresholds are grouped by for the next tree, where they are.
+    diagnostics : dict of str to int
+        Counters of the training.
     out_of_bag : OutOfBag or None
         Of a random forest, once it is trained.
+    start : ndarray of float64, shape (n_outputs,), or None
+        Of several outputs: those before the first tree.
     """
 
     ensemble: TreeEnsemble
-    thresholds: NDArray[np.float64]
-    evals: dict[str, list[float]]
-    cuts: list[NDArray[np.float64]]
-    curvature: NDArray[np.float64] | None = None
+    thresholds: FloatArray
+    evals: Evals
+    cuts: list[FloatArray]
+    curvature: FloatArray | None = None
+    diagnostics: dict[str, int] = field(default_factory=dict)
     out_of_bag: OutOfBag | None = None
-
-    def record(
-        self, loss: OrdinalLoss, hessian: str, threshold_update: str, diagnostics: dict[str, int]
-    ) -> ThresholdRecord:
-        """Return the thresholds and training losses of the trees that were kept."""
-        losses = self.evals.get("training", [])[: len(self.thresholds)]
-        return ThresholdRecord.of(loss, hessian, threshold_update, self.thresholds, losses, diagnostics)
-
-    def start(self, rows: LabelledRows, n_threads: int | None) -> RunStart:
-        """Return where a run on these rows continues.
-
-        Leaves of several values give one score for each threshold.
-        """
-        score = self.ensemble.zeros(rows.X.shape[0])
-        self.ensemble.add_to(score, rows.X, 0, len(self.ensemble), effective_n_threads(n_threads))
-        score = rows.started(score)
-        return RunStart(score, self.thresholds[-1].copy(), len(self.ensemble), self.cuts, self.curvature)
+    start: FloatArray | None = None
 
 
-class SoFar(NamedTuple):
-    """What is known of a training after a tree.
-
-    Attributes
-    ----------
-    iteration : int
-        Number of trees.
-    evals : dict of str to list of float
-        What has been measured.
-    model : callable or None
-        Returns the model of these trees, and the counters; None of a forest, which has no stages.
-    """
-
-    iteration: int
-    evals: dict[str, list[float]]
-    model: Callable[[], tuple[GrownModel, dict[str, int]]] | None
-
-
-def divided(rows: Rows, fraction: float, seed: int, instead: str) -> tuple[Rows, list[Rows]]:
-    """Return rows to train on and rows to watch; blocks cannot be divided, and ``instead`` says what to pass."""
-    if isinstance(rows.X, RowBlocks):
-        name = instead.partition("=")[0]
-        raise ValueError(f"{name} holds rows out of arrays alone; for RowBlocks pass X_val and y_val, or {instead}")
-    fit, held = hold_out(rows, fraction, seed)
-    return fit, [held]
+def check_more_trees(max_iter: int, n_trees: int) -> None:
+    """Raise ValueError if a model that is continued has more trees than are asked for."""
+    if max_iter < n_trees:
+        raise ValueError(
+            f"max_iter must be at least {n_trees}, the trees of the model that warm_start continues; got {max_iter}"
+        )
 
 
 def set_names(n_sets: int) -> list[str]:
@@ -184,9 +181,7 @@ class EarlyStopping:
         self.tol = check_number("tol", self.tol, at_least=0.0)
 
     @classmethod
-    def from_parameters(
-        cls, early_stopping: Any, validation_fraction: Any, n_iter_no_change: Any, tol: Any
-    ) -> EarlyStopping:
+    def of(cls, estimator: Any) -> EarlyStopping:
         """Check an estimator's parameters of early stopping, whether it will stop or not.
 
         Raises
@@ -194,11 +189,11 @@ class EarlyStopping:
         TypeError, ValueError
             Naming the parameter, what came and what is allowed.
         """
-        is_word = isinstance(early_stopping, str) and early_stopping == "auto"
-        if not is_word and not isinstance(early_stopping, (bool, np.bool_)):
-            raise ValueError(f"early_stopping must be 'auto', True or False; got {early_stopping!r}")
-        check_fraction(validation_fraction)
-        return cls(n_iter_no_change, tol)
+        asked = estimator.early_stopping
+        if not (isinstance(asked, str) and asked == "auto") and not isinstance(asked, (bool, np.bool_)):
+            raise ValueError(f"early_stopping must be 'auto', True or False; got {asked!r}")
+        check_fraction(estimator.validation_fraction)
+        return cls(estimator.n_iter_no_change, estimator.tol)
 
     @staticmethod
     def applies(early_stopping: Any, n_rows: int, watched: Sequence[Rows]) -> bool:
@@ -217,20 +212,26 @@ class EarlyStopping:
 
 
 class Run(Protocol):
-    """What the loop advances."""
-
-    parameters: Any
+    """What the loop advances: a run of the ordinal engine, or one of several outputs."""
 
     @property
-    def cuts(self) -> list[NDArray[np.float64]]:
+    def parameters(self) -> GrowthParameters:
+        """Those of the trees."""
+
+    @property
+    def cuts(self) -> list[FloatArray]:
         """Cuts of the features that the newest tree was grown on."""
 
     @property
-    def curvature(self) -> NDArray[np.float64] | None:
+    def curvature(self) -> FloatArray | None:
         """What else a training that continues this one needs."""
 
     @property
-    def thresholds(self) -> NDArray[np.float64]:
+    def start(self) -> FloatArray | None:
+        """Several outputs before the first tree."""
+
+    @property
+    def thresholds(self) -> FloatArray:
         """Those of the newest iteration."""
 
     @property
@@ -245,21 +246,107 @@ class Run(Protocol):
         """Grow one tree, take the step and return the tree."""
 
 
-class Watched(Protocol):
-    """Rows whose loss the loop records."""
+class Measured(NamedTuple):
+    """Measurement of an iteration.
 
-    name: str
+    Attributes
+    ----------
+    values : dict of str to float
+        By their names in ``evals``.
+    judged : float
+        What early stopping looks at; lower is better.
+    """
+
+    values: dict[str, float]
+    judged: float
+
+
+class Watched(ABC):
+    """Rows that no tree is grown on; their score follows the trees, and what is measured of them may end the training.
+
+    Parameters
+    ----------
+    name : str
+        What ``evals`` calls them.
+    X : ndarray or RowBlocks, shape (n_samples, n_features)
+    score : ndarray of float64, shape (n_samples,) or (n_samples, n_values)
+        Before the first tree; changed in place.
+    n_threads : int or None
+    """
+
+    def __init__(self, name: str, X: Any, score: FloatArray, n_threads: int | None) -> None:
+        self.name, self._X, self._score, self._n_threads = name, X, score, effective_n_threads(n_threads)
 
     def add(self, trees: TreeEnsemble) -> None:
         """Add trees to the score."""
+        trees.add_to(self._score, self._X, 0, len(trees), self._n_threads)
 
-    def measure(self, thresholds: NDArray[np.float64]) -> Measured:
+    @abstractmethod
+    def measure(self, thresholds: FloatArray) -> Measured:
         """Return the weighted mean loss, and what else is measured."""
+
+
+class WatchedRows(Watched):
+    """Rows of an ordinal training.
+
+    Parameters
+    ----------
+    name : str
+    rows : LabelledRows
+    parameters : BoostingParameters
+    n_threads : int or None
+    metrics : sequence of EvalMetric
+        What is recorded beside the loss.
+    scored : callable or None
+        What early stopping reads; None for the loss.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        rows: LabelledRows,
+        parameters: BoostingParameters,
+        n_threads: int | None,
+        metrics: Sequence[EvalMetric] = (),
+        scored: Scored | None = None,
+    ) -> None:
+        self._proportional = parameters.shifts is None
+        shape = len(rows.y) if self._proportional else (len(rows.y), rows.n_classes - 1)
+        super().__init__(name, rows.X, rows.started(np.zeros(shape)), n_threads)
+        self._rows, self._spec, self._metrics, self._scored = rows, parameters.spec, metrics, scored
+        memory = CPU(n_threads)
+        kernel: Any = memory.row_pass if self._proportional else memory.margin_pass
+        self._pass: Any = kernel(parameters.spec.loss, rows.y, rows.n_classes, rows.sample_weight)
+
+    def measure(self, thresholds: FloatArray) -> Measured:
+        """Return the weighted mean loss of what is predicted for these rows, and what else is measured of it."""
+        spec, rows = self._spec, self._rows
+        if self._proportional:
+            of_all = self._pass(self._score, thresholds, spec.hessian).loss
+        else:
+            of_all = self._pass.loss_of_prediction(self._score, thresholds)
+        loss = float(of_all / self._pass.total_weight)
+        values = {self.name: loss}
+        if not self._metrics and self._scored is None:
+            return Measured(values, loss)
+        proba = predictions.proba(spec.loss, self._score, thresholds)
+        for metric in self._metrics:
+            values |= {f"{self.name}_{name}": value for name, value, _ in metric(rows.y, proba, rows.sample_weight)}
+        if self._scored is None:
+            return Measured(values, loss)
+        values[f"{self.name}_score"] = better = self._scored(rows, proba, self._score)
+        return Measured(values, -better)
+
+    def sums(self, tree: Tree, thresholds: FloatArray, sums_of: SumsOf) -> LeafModel:
+        """Return the sums of the rows over the nodes of a new tree, at the score before it."""
+        leaves = TreeEnsemble([tree], self._X.shape[1]).apply(self._X, self._n_threads)[:, 0]
+        now = self._pass(self._score, thresholds, self._spec.hessian)
+        return sums_of(self._pass, now, leaves, len(tree.left))
 
 
 def fit_loop(
     run: Run,
-    earlier: GrownModel,
+    earlier: GrownModel | None,
     watched: Sequence[Watched],
     stopping: EarlyStopping | None,
     callback: AfterTree | None,
@@ -270,7 +357,7 @@ def fit_loop(
     ----------
     run : Run
         Stands where `earlier` ended.
-    earlier : GrownModel
+    earlier : GrownModel or None
         Its trees are continued; it is left as it is.
     watched : sequence of Watched
         Rows whose loss is recorded; `stopping` looks at the last.
@@ -282,13 +369,15 @@ def fit_loop(
     -------
     GrownModel
     """
-    trees = list(earlier.ensemble.trees)
-    n_features = earlier.ensemble.n_features
-    history = list(earlier.thresholds[: len(trees)])
-    evals = {"training": earlier.evals.get("training", [])[: len(trees)]}
+    trees, history, n_features = [], [], len(run.cuts)
+    evals: Evals = {"training": []}
+    if earlier is not None:
+        trees = list(earlier.ensemble.trees)
+        history = list(earlier.thresholds[: len(trees)])
+        evals["training"] = earlier.evals.get("training", [])[: len(trees)]
     for rows in watched:  # the earlier training watched none, or may have watched others
         for tree, thresholds in zip(trees, history, strict=True):
-            _note(rows.measure(thresholds), evals)
+            note(rows.measure(thresholds), evals)
             rows.add(TreeEnsemble([tree], n_features))
 
     of_kept = run.cuts, run.curvature
@@ -297,16 +386,18 @@ def fit_loop(
         nonlocal of_kept
         history.append(run.thresholds.copy())
         evals["training"].append(run.training_loss)
-        judged = [_note(rows.measure(run.thresholds), evals) for rows in watched]
+        judged = [note(rows.measure(run.thresholds), evals) for rows in watched]
         ends = stopping is not None and stopping.should_stop(judged[-1], len(trees))
         if stopping is None or stopping.best_iteration == len(trees):
             of_kept = run.cuts, run.curvature
         return ends
 
-    def model() -> tuple[GrownModel, dict[str, int]]:
+    def model(n_trees: int | None = None) -> GrownModel:
+        kept = trees[:n_trees]
         measured = {name: list(values) for name, values in evals.items()}
-        ensemble = TreeEnsemble(list(trees), n_features)
-        return GrownModel(ensemble, np.array(history), measured, run.cuts, run.curvature), run.diagnostics.as_dict()
+        parts = (run.cuts, run.curvature) if n_trees is None else of_kept
+        ensemble, counters = TreeEnsemble(kept, n_features), run.diagnostics.as_dict()
+        return GrownModel(ensemble, np.array(history[: len(kept) + 1]), measured, *parts, counters, start=run.start)
 
     record()
     ends = False
@@ -315,76 +406,122 @@ def fit_loop(
         for rows in watched:
             rows.add(TreeEnsemble(trees[-1:], n_features))
         ends = record()
-        said = None if callback is None else callback(SoFar(len(trees), evals, model))
-        ends = (isinstance(said, (bool, np.bool_)) and bool(said)) or ends
-    kept = len(trees) if stopping is None else stopping.best_iteration
-    return GrownModel(TreeEnsemble(trees[:kept], n_features), np.array(history[: kept + 1]), evals, *of_kept)
+        ends = asks_to_end(callback, len(trees), evals, model) or ends
+    return model(len(trees) if stopping is None else stopping.best_iteration)
 
 
-def _fit_forest(
-    parameters: BoostingParameters,
-    rows: LabelledRows,
-    watched: Sequence[WatchedRows],
-    callback: AfterTree | None,
-    *,
-    seed: int,
-    n_threads: int | None,
-) -> tuple[GrownModel, dict[str, int]]:
-    """Train a random forest. It has no stages: what is measured is known before the first tree and after the last."""
-    run = EngineRun(parameters, rows, seed=seed, n_threads=n_threads)
-    forest, evals = Forest(run, rows), {"training": [run.training_loss]}
-    for one in watched:
-        _note(one.measure(run.thresholds), evals)
-    ends = False
-    while not ends and len(forest.trees) < parameters.max_iter:
-        forest.grow()
-        said = None if callback is None else callback(SoFar(len(forest.trees), evals, None))
-        ends = isinstance(said, (bool, np.bool_)) and bool(said)
-    n_trees = len(forest.trees)
-    for values in evals.values():
-        values += [np.nan] * (n_trees - 1)
-    out_of_bag = forest.finish()
-    ensemble, thresholds = TreeEnsemble(forest.trees, rows.X.shape[1]), out_of_bag.thresholds
-    of_all = run.state.row_pass(forest.score(out_of_bag.scale), thresholds, parameters.spec.hessian)
-    evals["training"].append(float(of_all.loss / run.state.row_pass.total_weight))
-    for one in watched:
-        one.add(ensemble)
-        _note(one.measure(thresholds), evals)
-    history = np.vstack([np.tile(run.thresholds, (n_trees, 1)), thresholds])
-    return GrownModel(ensemble, history, evals, run.cuts, out_of_bag=out_of_bag), run.diagnostics.as_dict()
+def asks_to_end(callback: AfterTree | None, *known: Any) -> bool:
+    """Call what follows a tree, and tell whether it returns True."""
+    answer = None if callback is None else callback(*known)
+    return isinstance(answer, (bool, np.bool_)) and bool(answer)
 
 
-def _note(measured: Measured, evals: dict[str, list[float]]) -> float:
+def note(measured: Measured, evals: Evals) -> float:
     """Record what was measured and return what early stopping looks at."""
     for name, value in measured.values.items():
         evals.setdefault(name, []).append(value)
     return measured.judged
 
 
-def fit_rows(
-    parameters: BoostingParameters,
-    earlier: GrownModel | None,
-    rows: LabelledRows,
-    watching: Watching,
-    stopping: EarlyStopping | None,
-    callback: AfterTree | None,
-    *,
-    seed: int,
-    n_threads: int | None,
-) -> tuple[GrownModel, dict[str, int]]:
-    """Train on some rows, from the start or from where `earlier` ended; return the training and its counters."""
-    watched = zip(set_names(len(watching.sets)), watching.sets, strict=True)
-    sets = [WatchedRows(name, one, parameters, n_threads, watching) for name, one in watched]
-    if parameters.is_forest:
-        return _fit_forest(parameters, rows, sets, callback, seed=seed, n_threads=n_threads)
-    run = EngineRun(
-        parameters,
-        rows,
-        seed=seed,
-        n_threads=n_threads,
-        start=RunStart(rows.start) if earlier is None else earlier.start(rows, n_threads),
-        judge=sets[-1] if parameters.judged_by == "validation" else None,
-    )
-    earlier = earlier or GrownModel(TreeEnsemble([], rows.X.shape[1]), np.zeros((0, 0)), {}, run.cuts)
-    trained = fit_loop(run, earlier, sets, stopping, callback)
-    return trained, run.diagnostics.as_dict()
+@dataclass(eq=False, repr=False)
+class PredictedRows(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Stands for a classifier in the middle of its training, with its predictions for the rows that are watched.
+
+    Attributes
+    ----------
+    labels : OrderedLabels
+    decide : callable
+        From probabilities to class codes.
+    proba : ndarray of float64, shape (n_samples, n_classes)
+        Lowest class first.
+    score_of_rows : ndarray of float64, shape (n_samples,) or (n_samples, n_classes - 1)
+    """
+
+    labels: OrderedLabels
+    decide: Callable[[NDArray[np.float64]], NDArray[Any]]
+    proba: NDArray[np.float64]
+    score_of_rows: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        self.classes_, self.ordered_classes_ = self.labels.classes_, self.labels.ordered_classes_
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return labels of the rows that are watched."""
+        self._check(X)
+        return self.labels.decode(self.decide(self.proba))
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return probabilities of the rows that are watched, columns sorted by label."""
+        self._check(X)
+        return self.labels.sort_columns(self.proba)
+
+    def predict_raw(self, X: Any) -> NDArray[np.float64]:
+        """Return the score of the rows that are watched."""
+        self._check(X)
+        return predictions.score(self.score_of_rows)
+
+    def _check(self, X: Any) -> None:
+        if X.shape[0] != len(self.proba):
+            raise ValueError(f"scoring must predict all {len(self.proba)} rows that are watched; got {X.shape[0]}")
+
+
+def check_scoring(scoring: Any) -> Scorer | None:
+    """Return the scorer that ``scoring`` names, or None for the loss.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If it is neither a scorer nor the name of one.
+    """
+    if isinstance(scoring, str) and scoring == LOSS:
+        return None
+    if scoring is None:
+        accuracy: Scorer = PredictedRows.score
+        return accuracy
+    allowed = "scoring must be 'loss', None for the accuracy, a scorer, or the name of one"
+    if isinstance(scoring, str):
+        if scoring in scorers.get_scorer_names():
+            return scorers.get_scorer(scoring)
+        try:
+            found: Scorer = get_scorer(scoring)
+        except ValueError:
+            known = f"scikit-learn's, {', '.join(map(repr, scorers.get_scorer_names()))}"
+            raise ValueError(f"{allowed}: {known}; got {scoring!r}") from None
+        return found
+    if not callable(scoring):
+        raise TypeError(f"{allowed}; got {scoring!r}")
+    given: Scorer = scoring
+    return given
+
+
+def scored_by(scorer: Scorer, labels: OrderedLabels, decide: Decide) -> Scored:
+    """Return what early stopping looks at, given a scorer.
+
+    Parameters
+    ----------
+    scorer : callable
+        ``scorer(estimator, X, y)``, with ``sample_weight=`` where the rows have weights and it takes them; higher is
+        better.
+    labels : OrderedLabels
+    decide : callable
+        From probabilities and weights to class codes.
+    """
+    by_name, _ = takes_weight(scorer)
+
+    def scored(rows: LabelledRows, proba: NDArray[np.float64], score: NDArray[np.float64]) -> float:
+        estimator = PredictedRows(labels, lambda P: decide(P, rows.sample_weight), proba, score)
+        function = scorer
+        if by_name and rows.sample_weight is not None:
+            function = partial(scorer, sample_weight=read_only(rows.sample_weight))
+        found: Any = call_read_only("scoring", function, estimator, rows.X, labels.decode(rows.y))
+        try:
+            number = float(found)
+        except (TypeError, ValueError):
+            raise TypeError(f"scoring must return a number; got {found!r}") from None
+        if not np.isnan(number):
+            return number
+        if np.ptp(estimator.decide(proba)) > 0:
+            raise ValueError("scoring must return a number; got NaN")
+        return -np.inf  # a rank correlation, before the trees tell rows apart
+
+    return scored

@@ -1,123 +1,95 @@
 """A random forest: trees grown side by side on samples of the rows, and averaged.
 
-Every tree starts from the thresholds alone, and its leaves take one whole step. The mean of the trees is too flat
+Every tree starts from the thresholds only, and its leaves take one whole step. The mean of the trees is too flat
 or too steep to be a score, since each row was seen by most of them. So its scale and the thresholds are fitted to
 scores of rows by the trees that were not grown on them (out of bag).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from ordinal_objectives import predictions
-from ordinal_objectives.histogram_engine.engine_run import EngineRun
-from ordinal_objectives.histogram_engine.engine_state import step_thresholds
-from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
+from ordinal_objectives.histogram_engine.fit_loop import AfterTree, GrownModel, OutOfBag, WatchedRows, asks_to_end, note
+from ordinal_objectives.histogram_engine.run import EngineRun
+from ordinal_objectives.histogram_engine.state import FloatArray, LabelledRows, settle_thresholds
 from ordinal_objectives.rows import RowStatistics
 from ordinal_objectives.threshold_solver import ThresholdLearner
-from ordinal_objectives.trees import Tree
+from ordinal_objectives.trees import Tree, TreeEnsemble
 from ordinal_objectives.utils.validation import check_two_classes
 
-FloatArray = NDArray[np.float64]
-# Bounds of the scale, and how exactly its logarithm is found.
-_SCALES, _ENOUGH = (0.05, 20.0), 1e-2
+# Bounds of the scale's logarithm, and how exactly it is found.
+_SEARCH: dict[str, Any] = {"bounds": np.log((0.05, 20.0)), "method": "bounded", "options": {"xatol": 1e-2}}
 
 
-class OutOfBag(NamedTuple):
-    """Rows by the trees that were not grown on them, and what is fitted to them.
+def fit_forest(
+    run: EngineRun, rows: LabelledRows, watched: Sequence[WatchedRows], callback: AfterTree | None
+) -> GrownModel:
+    """Grow the trees of a run that stands at its start, and stays there.
 
-    Attributes
-    ----------
-    scale : float
-    thresholds : ndarray of float64, shape (n_classes - 1,)
-    proba : ndarray of float64, shape (n_samples, n_classes)
-        Class probabilities, lowest class first; NaN of rows that all trees knew.
-    loss : float
-        Weighted mean.
+    There are no stages: what is measured is known before the first tree and after the last.
+
+    Raises
+    ------
+    ValueError
+        If only one class is left among the rows out of bag.
     """
-
-    scale: float
-    thresholds: FloatArray
-    proba: FloatArray
-    loss: float
-
-
-class Forest:
-    """Trees of a random forest while they are grown.
-
-    Parameters
-    ----------
-    run : EngineRun
-        Stands at its start, where it stays.
-    rows : LabelledRows
-
-    Attributes
-    ----------
-    trees : list of Tree
-    """
-
-    def __init__(self, run: EngineRun, rows: LabelledRows) -> None:
-        self._run, self._rows = run, rows
-        self.trees: list[Tree] = []
-        self._total = np.zeros(len(rows.y))
-        self._out_of_bag, self._n_out = np.zeros(len(rows.y)), np.zeros(len(rows.y), np.int64)
-
-    def grow(self) -> None:
-        """Grow one tree more."""
-        tree, in_bag = self._run.separate_tree(len(self.trees))
-        values = tree.value[self._run.state.leaf_of_row]
-        self._total += values
+    evals = {"training": [run.training_loss]}
+    for one in watched:
+        note(one.measure(run.thresholds), evals)
+    trees: list[Tree] = []
+    ends = False
+    total, out_of_bag, n_out = np.zeros(len(rows.y)), np.zeros(len(rows.y)), np.zeros(len(rows.y), np.int64)
+    while not ends and len(trees) < run.parameters.max_iter:
+        tree, in_bag = run.separate_tree(len(trees))
+        values = tree.value[run.state.leaf_of_row]
+        total += values
         outside = np.ones(len(values), bool)
         outside[in_bag] = False
-        self._out_of_bag[outside] += values[outside]
-        self._n_out[outside] += 1
-        self.trees.append(tree)
+        out_of_bag[outside] += values[outside]
+        n_out[outside] += 1
+        trees.append(tree)
+        ends = asks_to_end(callback, len(trees), evals, None)
+    for losses in evals.values():
+        losses += [np.nan] * (len(trees) - 1)
+    known = n_out > 0
+    found = _fit_scale(run, rows, known, out_of_bag[known] / n_out[known])
+    trees = [replace(tree, value=found.scale / len(trees) * tree.value) for tree in trees]
+    ensemble = TreeEnsemble(trees, rows.X.shape[1])
+    score = rows.started(found.scale * total / len(trees))
+    of_all = run.state.row_pass(score, found.thresholds, run.parameters.spec.hessian)
+    evals["training"].append(float(of_all.loss / run.state.row_pass.total_weight))
+    for one in watched:
+        one.add(ensemble)
+        note(one.measure(found.thresholds), evals)
+    history = np.vstack([np.tile(run.thresholds, (len(trees), 1)), found.thresholds])
+    return GrownModel(ensemble, history, evals, run.cuts, diagnostics=run.diagnostics.as_dict(), out_of_bag=found)
 
-    def finish(self) -> OutOfBag:
-        """Fit scale and thresholds, and give the leaves their part of the mean.
 
-        Raises
-        ------
-        ValueError
-            If only one class is left among the rows out of bag.
-        """
-        rows, run, known = self._rows, self._run, self._n_out > 0
-        mean, spec = self._out_of_bag[known] / self._n_out[known], run.parameters.spec
-        start = 0.0 if rows.start is None else rows.start[known]
-        weight = None if rows.sample_weight is None else rows.sample_weight[known]
-        of_rows = RowStatistics(spec.loss, rows.y[known], rows.n_classes, weight, n_threads=run.state.n_threads)
-        check_two_classes(of_rows.class_weights, name="the labels of the rows out of bag")
+def _fit_scale(run: EngineRun, rows: LabelledRows, known: Any, mean: FloatArray) -> OutOfBag:
+    """Fit scale and thresholds to rows that are out of bag, given the mean of the trees for these."""
+    spec, start = run.parameters.spec, 0.0 if rows.start is None else rows.start[known]
+    weight = None if rows.sample_weight is None else rows.sample_weight[known]
+    of_rows = RowStatistics(spec.loss, rows.y[known], rows.n_classes, weight, n_threads=run.state.n_threads)
+    check_two_classes(of_rows.class_weights, name="the labels of the rows out of bag")
 
-        def thresholds_at(score: FloatArray) -> FloatArray:
-            learner = ThresholdLearner(spec.loss, of_rows.class_weights, run.thresholds, ordered=True)
-            if spec.learns:
-                learner.settle(lambda: step_thresholds(learner, of_rows, score))
-            return learner.thresholds
+    def thresholds_at(score: FloatArray) -> FloatArray:
+        learner = ThresholdLearner(spec.loss, of_rows.class_weights, run.thresholds, ordered=True)
+        if spec.learns:
+            settle_thresholds(learner, of_rows, score)
+        return learner.thresholds
 
-        def loss_at(scale: float) -> float:
-            score = start + scale * mean
-            return float(of_rows(score, thresholds_at(score), spec.hessian).loss / of_rows.total_weight)
-
-        scale = _best_scale(loss_at)
+    def loss_at(scale: float) -> float:
         score = start + scale * mean
-        thresholds, proba = thresholds_at(score), np.full((len(known), rows.n_classes), np.nan)
-        proba[known] = predictions.proba(spec.loss, score, thresholds)
-        self.trees = [replace(tree, value=scale / len(self.trees) * tree.value) for tree in self.trees]
-        return OutOfBag(scale, thresholds, proba, loss_at(scale))
+        return float(of_rows(score, thresholds_at(score), spec.hessian).loss / of_rows.total_weight)
 
-    def score(self, scale: float) -> FloatArray:
-        """Return the score of all rows by all trees."""
-        return self._rows.started(scale * self._total / len(self.trees))
-
-
-def _best_scale(loss_at: Callable[[float], float]) -> float:
-    """Return the scale with the least loss."""
-    options: dict[str, Any] = {"xatol": _ENOUGH}
-    found = minimize_scalar(lambda log: loss_at(np.exp(log)), bounds=np.log(_SCALES), method="bounded", options=options)
-    return float(np.exp(found.x))
+    scale = float(np.exp(minimize_scalar(lambda log: loss_at(np.exp(log)), **_SEARCH).x))
+    score = start + scale * mean
+    thresholds, proba = thresholds_at(score), np.full((len(known), rows.n_classes), np.nan)
+    proba[known] = predictions.proba(spec.loss, score, thresholds)
+    return OutOfBag(scale, thresholds, proba, loss_at(scale))

@@ -2,25 +2,22 @@
 
 Layout, all numbers little-endian:
 
-1. the ASCII line ``ordinal_objectives histogram model 1`` and a line feed; with 2 the leaves shift single thresholds,
-   with 3 they have several outputs; with 4 and 5 the trees of 1 and 2 start from a linear part; 6, 7 and 8 are 1, 2
-   and 3 with columns of categories, and perhaps a linear part;
+1. the ASCII line ``ordinal_objectives histogram model 1``, or ``ordinal_objectives multi-output model 1`` of a model of
+   several outputs, and a line feed;
 2. the header's length in bytes, uint64;
 3. the header, UTF-8 JSON: ``params``, ``classes`` (lowest first), ``classes_dtype``, ``n_features``,
-   ``feature_names``, ``seed``, ``max_bins`` (of the cuts; absent from the first files, where it is the parameter),
-   ``curvature`` (n_classes - 1 numbers, in versions 2 and 5; absent from the first files), ``evals``, ``diagnostics``,
-   ``linear`` (with a linear part), ``categories`` (the list of [column, levels], from version 6 on), ``kappa_rule``
-   (with decision_rule="kappa"), ``left_out`` (names of parameters that JSON cannot hold, if there are any), and
-   ``arrays``, the list of [name, dtype, length] in the order they follow;
+   ``feature_names``, ``seed``, ``max_bins`` (of the cuts), ``evals``, ``diagnostics``, ``categories`` (the list of
+   [column, levels]), ``arrays``, the list of [name, dtype, length] in the order they follow, ``left_out``, the names of
+   parameters that JSON cannot hold, and ``proportional``, whether leaves have one value; and null where there is none:
+   ``curvature`` (n_classes - 1 numbers), ``linear``, a linear part that the trees start from, ``kappa_rule``, and of
+   several outputs ``start``, the outputs before the first tree, and ``targets``, what the estimator knows of them;
 4. the arrays, one after the other without padding.
 
-The arrays are ``thresholds`` (n_trees + 1 times n_classes - 1), ``n_cuts`` of each feature and all ``cuts``,
-``n_nodes`` of each tree, and over the nodes of all trees ``feature``, ``threshold``, ``left``,
-``missing_left``, ``value``, ``gain`` and ``count`` (:class:`~ordinal_objectives.trees.Tree`). In version 2 ``value``
-has n_classes - 1 numbers for each leaf, in the order of the nodes, and none for other nodes. In version 3 it has one
-for each output, there are no ``thresholds``, and the header also holds ``start``, the outputs before the first tree,
-and ``targets``, what the estimator knows of them. From version 6 on the arrays end with ``by_category``, the nodes
-whose rows are parted by categories, and ``categories``, four 64-bit words for each of these.
+The arrays are ``thresholds`` (n_trees + 1 times n_classes - 1, none with several outputs), ``n_cuts`` of each feature
+and all ``cuts``, ``n_nodes`` of each tree, over the nodes of all trees ``feature``, ``threshold``, ``left``,
+``missing_left``, ``value``, ``gain`` and ``count`` (:class:`~ordinal_objectives.trees.Tree`), ``by_category``, the
+nodes whose rows are parted by categories, and ``categories``, four 64-bit words for each of these. Where leaves have
+several values ``value`` has all of each leaf, in the order of the nodes, and none for other nodes.
 """
 
 from __future__ import annotations
@@ -28,67 +25,46 @@ from __future__ import annotations
 import json
 import os
 import struct
-from dataclasses import dataclass, field, replace
+from abc import abstractmethod
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.estimators.tables import CategoryColumns
+from ordinal_objectives.histogram_engine.binning import as_table, check_features, learn_categories
 from ordinal_objectives.histogram_engine.fit_loop import GrownModel
-from ordinal_objectives.histogram_engine.parameters import SHIFT_GAINS
+from ordinal_objectives.row_blocks import RowBlocks
+from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.trees import NODE_ARRAYS, SET_WORDS, Tree, TreeEnsemble, has_set
-from ordinal_objectives.utils.files import (
-    as_damaged_file,
-    check_kind,
-    check_path,
-    counts_from_json,
-    labels_from_json,
-    labels_to_json,
-    losses_from_json,
-    losses_to_json,
-    names_from_json,
-    numbers_from_json,
-    parameters_to_json,
-    value_from_json,
-)
-from ordinal_objectives.utils.validation import check_integer
+from ordinal_objectives.utils import files
+from ordinal_objectives.utils.shared_docs import documented
+from ordinal_objectives.utils.validation import check_flag, check_integer
 
-# By whether the model is proportional. A reader of version 1 must not misread leaves of several values.
-VERSIONS = {True: 1, False: 2}
-_MULTI_OUTPUT = 3
-# With a linear part that the trees start from, by whether the model is proportional.
-_WITH_LINEAR = {True: 4, False: 5}
-# With columns of categories; whether there is a linear part the header says.
-_WITH_CATEGORIES = {True: 6, False: 7}
-_MULTI_OUTPUT_WITH_CATEGORIES = 8
-_OF_SHIFTS = ("proportional", "shift_l2", "shift_penalty", "max_shifts", "split_gain")
 # Left out of files: they belong to the machine.
 _OF_MACHINE = ("progress", "verbose")
-# Left out of files at their defaults: packages that have none of these do not know their names.
-_NEW = {
-    "training_cost": "absolute",
-    "linear": False,
-    "linear_l2": 100.0,
-    "kappa_weights": "quadratic",
-    "kappa_rows": "unseen",
-    "scoring": "loss",
-    "eval_metric": None,
-    "max_features": 1.0,
-    "boosting_type": "gbdt",
-    "data_sample_strategy": "bagging",
-    "top_rate": 0.2,
-    "other_rate": 0.1,
-    "monotonic_cst": None,
-    "interaction_cst": None,
-    "categorical_features": "from_dtype",
-    "min_samples_category": 10,
+_VERSION = 1
+# Beginning of the first line, by whether there are several outputs.
+_KINDS = {False: "ordinal_objectives histogram model ", True: "ordinal_objectives multi-output model "}
+_ARRAYS = {
+    "thresholds": "<f8",
+    "n_cuts": "<i4",
+    "cuts": "<f8",
+    "n_nodes": "<i4",
+    **NODE_ARRAYS,
+    "by_category": "|u1",
+    "categories": "<u8",
 }
-_MAGIC = "ordinal_objectives histogram model "
-_ARRAYS = {"thresholds": "<f8", "n_cuts": "<i4", "cuts": "<f8", "n_nodes": "<i4", **NODE_ARRAYS}
-
+# Parts of a model that are of JSON's types.
+_IN_JSON = ("n_features", "seed", "max_bins", "proportional", "linear", "kappa_rule", "targets")
 _MOST_CUTS = 254
+IMPORTANCES = ("gain", "split")
+
+
+Model = TypeVar("Model", bound="EngineModel")
 
 
 @dataclass
@@ -99,22 +75,19 @@ class StoredModel:
     ----------
     params : dict
         Parameters of the classifier. Those that JSON cannot hold (a RandomState) are left out of the file: they
-        matter to training alone.
+        matter to training only.
     classes : ndarray, shape (n_classes,)
         Lowest first.
     n_features : int
     feature_names : ndarray of object, shape (n_features,), or None
     seed : int
-    max_bins : int or None
-        Of the cuts; None where the file does not say.
+    max_bins : int
+        Of the cuts.
     grown : GrownModel
-    diagnostics : dict of str to int
     proportional : bool
         Whether leaves have one value; otherwise one for each threshold.
     targets : dict or None
         Of a multi-output model, in JSON's types; of an ordinal one None.
-    start : ndarray of float64, shape (n_outputs,), or None
-        The outputs of a multi-output model before the first tree.
     left_out : list of str
         Names of parameters that were left out of the file.
     linear, kappa_rule : dict or None
@@ -127,30 +100,135 @@ class StoredModel:
     n_features: int
     feature_names: NDArray[Any] | None
     seed: int
-    max_bins: int | None
+    max_bins: int
     grown: GrownModel
-    diagnostics: dict[str, int]
     proportional: bool = True
     targets: dict[str, Any] | None = None
-    start: NDArray[np.float64] | None = None
     left_out: list[str] = field(default_factory=list)
     linear: dict[str, Any] | None = None
     kappa_rule: dict[str, Any] | None = None
     categories: CategoryColumns = field(default_factory=CategoryColumns)
 
+
+class EngineModel:
+    """Base of the estimators: what both kinds know of their features and trees, and how these get into files."""
+
+    warm_start: bool
+    categorical_features: Any
+    max_bins: int
+    importance_type: str
+    n_jobs: int | None
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+    _categories: CategoryColumns
+    _grown: GrownModel
+    _seed: int
+    _max_bins: int
+    _is_multi_output: ClassVar[bool] = False
+
+    def _continues(self) -> bool:
+        return check_flag("warm_start", self.warm_start) and hasattr(self, "_grown")
+
+    def _check_features(self, X: Any, *, reset: bool) -> Any:
+        X = X if isinstance(X, RowBlocks) else as_table(X)
+        if reset and not self._continues():
+            self._categories = learn_categories(X, self.categorical_features, self.max_bins)
+        return check_features(self, X, self._categories, reset=reset, blocks=not self._is_multi_output)
+
+    @documented
+    def save_model(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a file; see ``ordinal_objectives.histogram_engine.model_file``.
+
+        In a callback of ``fit`` that is the model of the trees so far.
+
+        Raises
+        ------
+        ValueError
+            Where there is none yet: of a random forest, whose thresholds are fitted at the end, and of
+            ``decision_rule="kappa"``.
+        TypeError
+            Of several outputs, if the loss is an object of your own, which a file does not hold: pickle the model.
+        """
+        save(self._stored(), path)
+
+    @documented
+    def load_model(self: Model, path: str | os.PathLike[str]) -> Model:
+        """Load the model that :meth:`save_model` wrote, its parameters included, into this object.
+
+        Raises ValueError if the file is damaged, of another format or another estimator's; warns of parameters that
+        it could not hold.
+        """
+        stored, name = load(path, multi_output=self._is_multi_output), type(self).__name__
+        written_by = name if stored.targets is None else stored.targets.get("estimator")
+        if written_by != name:
+            raise ValueError(f"{path} holds a model of {written_by}; {name} cannot load it")
+        with files.as_damaged_file(path):
+            model = type(self)(**stored.params)
+            effective_n_threads(model.n_jobs)
+            model.n_features_in_, model._seed, model._max_bins = stored.n_features, stored.seed, stored.max_bins
+            model._categories = stored.categories
+            if stored.feature_names is not None:
+                model.feature_names_in_ = stored.feature_names
+            model._recall(stored)
+        self.__dict__ = model.__dict__
+        files.warn_of(stored.left_out, stacklevel=2)
+        return self
+
+    @abstractmethod
+    def _stored(self) -> StoredModel:
+        """Return what a file holds of the fitted model."""
+
+    @abstractmethod
+    def _recall(self, stored: StoredModel) -> None:
+        """Set what a file says of labels or targets, of the loss, and of the training."""
+
+    def _as_stored(self, params: dict[str, Any], **others: Any) -> StoredModel:
+        return StoredModel(
+            params=params,
+            n_features=self.n_features_in_,
+            feature_names=getattr(self, "feature_names_in_", None),
+            seed=self._seed,
+            max_bins=self._max_bins,
+            grown=self._grown,
+            categories=self._categories,
+            **others,
+        )
+
     @property
-    def version(self) -> int:
-        """Of the format that the file has."""
-        of_categories, multi_output = bool(self.categories.levels), self.start is not None
-        if multi_output:
-            return _MULTI_OUTPUT_WITH_CATEGORIES if of_categories else _MULTI_OUTPUT
-        versions = _WITH_CATEGORIES if of_categories else VERSIONS if self.linear is None else _WITH_LINEAR
-        return versions[self.proportional]
+    def _ensemble(self) -> TreeEnsemble:
+        return self._grown.ensemble
+
+    def grown_trees(self) -> TreeEnsemble:
+        """Return the trees, with what their leaves add to the score."""
+        check_is_fitted(self)
+        return self._ensemble
+
+    @documented
+    def apply(self, X: Any) -> NDArray[np.int32]:
+        """Return the node that each row ends in, int32 ``(n_samples, n_iter_)``."""
+        trees = self.grown_trees()
+        return trees.apply(self._check_features(X, reset=False), effective_n_threads(self.n_jobs))
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Importance of each feature by ``importance_type``, (n_features,)."""
+        return self.grown_trees().importances(self.importance_type)
+
+    @property
+    def is_categorical_(self) -> NDArray[np.bool_]:
+        """Which features are categories, (n_features,)."""
+        check_is_fitted(self)
+        return self._categories.mask(self.n_features_in_)
+
+    def category_levels(self) -> dict[int, list[Any]]:
+        """Return the levels of each feature of categories, in the order of their codes."""
+        check_is_fitted(self)
+        return {place: list(levels) for place, levels in self._categories.levels.items()}
 
 
 def save(model: StoredModel, path: str | os.PathLike[str]) -> None:
     """Write a model."""
-    check_path(path)
+    files.check_path(path)
     trees, cuts = model.grown.ensemble.trees, model.grown.cuts
     arrays: dict[str, Any] = {
         "thresholds": model.grown.thresholds.ravel(),
@@ -159,133 +237,89 @@ def save(model: StoredModel, path: str | os.PathLike[str]) -> None:
         "n_nodes": [len(tree.left) for tree in trees],
     }
     for name in NODE_ARRAYS:
-        parts = [_stored_values(tree) if name == "value" else getattr(tree, name) for tree in trees]
+        parts = [getattr(tree, name) for tree in trees]
+        if name == "value":
+            parts = [tree.value if tree.value.ndim == 1 else tree.value[tree.leaves].ravel() for tree in trees]
         arrays[name] = np.concatenate([np.zeros(0), *parts])
-    types = _array_types(model.version)
-    if model.categories.levels:
-        by_category = [has_set(tree.categories, len(tree.left)) for tree in trees]
-        sets = [tree.categories[of] for tree, of in zip(trees, by_category, strict=True) if tree.categories is not None]
-        arrays["by_category"] = np.concatenate([np.zeros(0), *by_category])
-        arrays["categories"] = np.concatenate([np.zeros((0, SET_WORDS), np.uint64), *sets]).ravel()
-    stored = {name: np.asarray(arrays[name]).astype(dtype) for name, dtype in types.items()}
-    labels, labels_dtype = labels_to_json(model.classes)
-    params, left_out = _plain(model.params, labels, proportional=model.proportional)
+    by_category = [has_set(tree.categories, len(tree.left)) for tree in trees]
+    sets = [tree.categories[of] for tree, of in zip(trees, by_category, strict=True) if tree.categories is not None]
+    arrays["by_category"] = np.concatenate([np.zeros(0), *by_category])
+    arrays["categories"] = np.concatenate([np.zeros((0, SET_WORDS), np.uint64), *sets]).ravel()
+    stored = {name: np.asarray(arrays[name]).astype(dtype) for name, dtype in _ARRAYS.items()}
+    labels, labels_dtype = files.labels_to_json(model.classes)
+    params = {name: value for name, value in model.params.items() if name not in _OF_MACHINE}
+    # The classes of the fit, whatever has been set since: the thresholds belong to them.
+    if params.get("classes") is not None:
+        params["classes"] = labels
+    if params.get("cost_matrix") is not None:
+        params["cost_matrix"] = np.asarray(params["cost_matrix"], dtype=np.float64).tolist()
+    params, left_out = files.parameters_to_json(params)
     header = {
         "params": params,
         "classes": labels,
         "classes_dtype": labels_dtype,
-        "n_features": model.n_features,
         "feature_names": None if model.feature_names is None else [str(name) for name in model.feature_names],
-        "seed": model.seed,
-        "max_bins": model.max_bins,
-        "evals": {name: losses_to_json(values) for name, values in model.grown.evals.items()},
-        "diagnostics": model.diagnostics,
-        "arrays": [[name, types[name], len(array)] for name, array in stored.items()],
+        "evals": {name: files.losses_to_json(values) for name, values in model.grown.evals.items()},
+        "categories": model.categories.to_json(),
+        "arrays": [[name, _ARRAYS[name], len(array)] for name, array in stored.items()],
+        "left_out": left_out,
+        "curvature": None if model.grown.curvature is None else model.grown.curvature.tolist(),
+        "diagnostics": model.grown.diagnostics,
+        "start": None if model.grown.start is None else model.grown.start.tolist(),
+        **{name: getattr(model, name) for name in _IN_JSON},
     }
-    if left_out:
-        header["left_out"] = left_out
-    if model.grown.curvature is not None:
-        header["curvature"] = model.grown.curvature.tolist()
-    if model.start is not None:
-        header |= {"start": model.start.tolist(), "targets": model.targets}
-    if model.kappa_rule is not None:
-        header["kappa_rule"] = model.kappa_rule
-    if model.linear is not None:
-        header["linear"] = model.linear
-    if model.categories.levels:
-        header["categories"] = model.categories.to_json()
     text = json.dumps(header, allow_nan=False).encode()
     with Path(path).open("wb") as file:
-        file.write(f"{_MAGIC}{model.version}\n".encode())
+        file.write(f"{_KINDS[model.grown.start is not None]}{_VERSION}\n".encode())
         file.write(struct.pack("<Q", len(text)))
         file.write(text)
         for array in stored.values():
             file.write(array.tobytes())
 
 
-def _array_types(version: int) -> dict[str, str]:
-    return _ARRAYS | ({"by_category": "|u1", "categories": "<u8"} if version >= min(_WITH_CATEGORIES.values()) else {})
-
-
-def _is(value: Any, default: Any) -> bool:
-    return type(value) is type(default) and bool(value == default)
-
-
-def _stored_values(tree: Tree) -> NDArray[np.float64]:
-    return tree.value if tree.value.ndim == 1 else tree.value[tree.leaves].ravel()
-
-
-def _plain(params: dict[str, Any], labels: list[Any], *, proportional: bool) -> tuple[dict[str, Any], list[str]]:
-    """Return the parameters that the file holds, and the names of those that it cannot hold."""
-    if proportional:  # packages that know of nothing else do not know these
-        of_one_score = params.get("split_gain") not in ("auto", *SHIFT_GAINS)
-        params = {
-            name: value
-            for name, value in params.items()
-            if name not in _OF_SHIFTS or (name == "split_gain" and of_one_score)
-        }
-    params = {name: value for name, value in params.items() if name not in _OF_MACHINE}
-    params = {name: value for name, value in params.items() if name not in _NEW or not _is(value, _NEW[name])}
-    # The classes of the fit, whatever has been set since: the thresholds belong to them.
-    if params.get("classes") is not None:
-        params = params | {"classes": labels}
-    if params.get("cost_matrix") is not None:
-        params["cost_matrix"] = np.asarray(params["cost_matrix"], dtype=np.float64).tolist()
-    return parameters_to_json(params)
-
-
 def load(path: str | os.PathLike[str], *, multi_output: bool = False) -> StoredModel:
-    """Read a model, an ordinal one unless told otherwise; nothing is allocated before the file is known to hold it.
+    """Read a model, an ordinal one or one of several outputs; nothing is allocated before the file is known to hold it.
 
     Raises
     ------
     ValueError
         If the file is no such model, is damaged, or was written by a newer version of the format.
     """
-    check_kind(path, "the native engine")
+    kind = _KINDS[multi_output]
+    files.check_kind(path, "several outputs" if multi_output else "the native engine")
     content = Path(path).read_bytes()
-    first = content[: len(_MAGIC) + 16].split(b"\n")[0]
-    if not first.startswith(_MAGIC.encode()) or not first[len(_MAGIC) :].isdigit():
+    first = content[:80].split(b"\n")[0].decode(errors="replace")
+    version = first.removeprefix(kind)
+    if not version.isdigit():
         raise ValueError(f"{path} is damaged: its first line names no format")
-    version = int(first[len(_MAGIC) :])
-    multi_output_versions = (_MULTI_OUTPUT, _MULTI_OUTPUT_WITH_CATEGORIES)
-    known = sorted({*VERSIONS.values(), *_WITH_LINEAR.values(), *_WITH_CATEGORIES.values(), *multi_output_versions})
-    if version not in known:
+    if int(version) != _VERSION:
         raise ValueError(
-            f"{path} has format version {version}; this version of ordinal_objectives reads "
-            f"versions {' and '.join(map(str, known))}"
+            f"{path} has format version {version}; this version of ordinal_objectives reads version {_VERSION}"
         )
-    if multi_output != (version in multi_output_versions):
-        kinds = ("an ordinal model, which HistGradientBoostingOrdinalClassifier loads", "a multi-output model")
-        raise ValueError(f"{path} holds {kinds[version in multi_output_versions]}")
-    with as_damaged_file(path):
-        header, arrays = _read(content[len(first) + 1 :], _array_types(version))
-        proportional = version in (VERSIONS[True], _WITH_LINEAR[True], _WITH_CATEGORIES[True])
-        model = _model(header, arrays, proportional=proportional, multi_output=multi_output)
-        if version >= min(_WITH_CATEGORIES.values()):
-            model = replace(model, categories=CategoryColumns.from_json(header["categories"], model.n_features))
-            _check_splits(model)
-        has_linear = version in _WITH_LINEAR.values() or (version in _WITH_CATEGORIES.values() and "linear" in header)
-        return replace(model, linear=dict(header["linear"])) if has_linear else model
+    with files.as_damaged_file(path):
+        model = _model(*_read(content[len(first) + 1 :]))
+        if multi_output != (model.grown.start is not None):
+            raise ValueError("its first line does not name what it holds")
+    return model
 
 
-def _check_splits(model: StoredModel) -> None:
+def _check_splits(ensemble: TreeEnsemble, categories: CategoryColumns) -> None:
     """Raise ValueError unless the columns of categories, and no others, are split by them."""
-    by_category = np.isin(np.arange(model.n_features), list(model.categories.levels))
-    for tree in model.grown.ensemble.trees:
+    by_category = categories.mask(ensemble.n_features)
+    for tree in ensemble.trees:
         inner = tree.feature >= 0
         if (by_category[tree.feature[inner]] != has_set(tree.categories, len(inner))[inner]).any():
             raise ValueError("a column is split both by categories and by a threshold")
 
 
-def _read(body: bytes, types: dict[str, str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def _read(body: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     (length,) = struct.unpack_from("<Q", body)
     if length > len(body) - 8:
         raise ValueError(f"the header should have {length} bytes, and the file has {len(body) - 8} left")
     header = json.loads(body[8 : 8 + length].decode())
     declared = [(str(name), str(dtype), int(size)) for name, dtype, size in header["arrays"]]
-    if [(name, dtype) for name, dtype, _ in declared] != list(types.items()) or any(n < 0 for *_, n in declared):
-        raise ValueError(f"the arrays must be {list(types)}")
+    if [(name, dtype) for name, dtype, _ in declared] != list(_ARRAYS.items()) or any(n < 0 for *_, n in declared):
+        raise ValueError(f"the arrays must be {list(_ARRAYS)}")
     expected = 8 + length + sum(np.dtype(dtype).itemsize * size for _, dtype, size in declared)
     if expected != len(body):
         raise ValueError(f"its arrays should end at byte {expected} and the file ends at {len(body)}")
@@ -296,23 +330,21 @@ def _read(body: bytes, types: dict[str, str]) -> tuple[dict[str, Any], dict[str,
     return header, arrays
 
 
-def _model(
-    header: dict[str, Any], arrays: dict[str, NDArray[Any]], *, proportional: bool, multi_output: bool
-) -> StoredModel:
-    params = {str(name): value_from_json(value) for name, value in header["params"].items()}
-    if proportional:
-        params["proportional"] = True
+def _model(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> StoredModel:
+    proportional = check_flag("proportional", header["proportional"])
+    start = None if header["start"] is None else files.numbers_from_json(header["start"], "the start of its outputs")
     n_features = check_integer("n_features", header["n_features"], 0)
     if n_features != len(arrays["n_cuts"]):
         raise ValueError(f"it has cuts of {len(arrays['n_cuts'])} features, and {n_features} features")
-    classes = labels_from_json(header["classes"], header["classes_dtype"])
-    n_thresholds = 0 if multi_output else len(classes) - 1
-    start = numbers_from_json(header["start"], "the start of its outputs") if multi_output else None
+    classes = files.labels_from_json(header["classes"], header["classes_dtype"])
+    n_thresholds = len(classes) - 1 if start is None else 0
     if start is not None and start.size == 0:
         raise ValueError("the start of its outputs must not be empty")
     n_outputs = len(start) if start is not None else None if proportional else n_thresholds
     ensemble = TreeEnsemble(_trees(arrays, n_outputs), n_features)
     ensemble.check()
+    categories = CategoryColumns.from_json(header["categories"], n_features)
+    _check_splits(ensemble, categories)
     n_trees = len(ensemble)
     if len(arrays["thresholds"]) != (n_trees + 1) * n_thresholds:
         raise ValueError(f"its {n_trees} trees need {n_trees + 1} sets of thresholds")
@@ -321,26 +353,26 @@ def _model(
     for of_feature in cuts:
         if len(of_feature) > _MOST_CUTS or np.isnan(of_feature).any() or not (np.diff(of_feature) > 0).all():
             raise ValueError(f"the cuts of a feature must increase, and be at most {_MOST_CUTS}; got {len(of_feature)}")
-    evals = {str(name): losses_from_json(values, "evals") for name, values in header["evals"].items()}
+    evals = {str(name): files.losses_from_json(values, "evals") for name, values in header["evals"].items()}
     json.dumps(header["params"], allow_nan=False)  # as save writes them; the reader takes NaN and infinite numbers
-    max_bins = header.get("max_bins")
-    curvature = numbers_from_json(header["curvature"], "curvature") if "curvature" in header else None
+    curvature = None if header["curvature"] is None else files.numbers_from_json(header["curvature"], "curvature")
     if curvature is not None and (proportional or curvature.shape != (n_thresholds,) or (curvature < 0.0).any()):
         raise ValueError(f"the curvature must hold {n_thresholds} numbers of at least 0, where thresholds move with x")
+    diagnostics = files.counts_from_json(header["diagnostics"], "diagnostics")
     return StoredModel(
-        params=params,
+        params={str(name): files.value_from_json(value) for name, value in header["params"].items()},
         classes=classes,
         n_features=n_features,
-        feature_names=names_from_json(header["feature_names"], n_features),
+        feature_names=files.names_from_json(header["feature_names"], n_features),
         seed=check_integer("seed", header["seed"], 0, 2**31 - 1),
-        max_bins=None if max_bins is None else check_integer("max_bins", max_bins, 2, 255),
-        grown=GrownModel(ensemble, thresholds, evals, cuts, curvature),
-        diagnostics=counts_from_json(header["diagnostics"], "diagnostics"),
+        max_bins=check_integer("max_bins", header["max_bins"], 2, 255),
+        grown=GrownModel(ensemble, thresholds, evals, cuts, curvature, diagnostics, start=start),
         proportional=proportional,
-        targets=dict(header["targets"]) if multi_output else None,
-        start=start,
-        left_out=[str(name) for name in header.get("left_out", [])],
-        kappa_rule=header.get("kappa_rule"),
+        targets=None if start is None else dict(header["targets"]),
+        left_out=[str(name) for name in header["left_out"]],
+        linear=None if header["linear"] is None else dict(header["linear"]),
+        kappa_rule=header["kappa_rule"],
+        categories=categories,
     )
 
 
@@ -371,13 +403,11 @@ def _trees(arrays: dict[str, NDArray[Any]], n_outputs: int | None) -> list[Tree]
 
 def _sets(arrays: dict[str, NDArray[Any]], n_nodes: NDArray[np.integer]) -> list[NDArray[np.uint64] | None]:
     """Return the categories that go left at the nodes of each tree, None where no node parts them."""
-    if "categories" not in arrays:
-        return [None] * len(n_nodes)
     by_category = [of_tree.astype(bool) for of_tree in _split(arrays["by_category"], n_nodes)]
     n_sets = np.array([np.count_nonzero(of_tree) for of_tree in by_category], dtype=np.int64)
-    found: list[NDArray[np.uint64] | None] = []
-    for of_tree, words in zip(by_category, _split(arrays["categories"], SET_WORDS * n_sets), strict=True):
-        sets = np.zeros((len(of_tree), SET_WORDS), np.uint64)
-        sets[of_tree] = words.reshape(-1, SET_WORDS)
-        found.append(sets if of_tree.any() else None)
+    found: list[NDArray[np.uint64] | None] = [None] * len(n_nodes)
+    for t, words in enumerate(_split(arrays["categories"], SET_WORDS * n_sets)):
+        if n_sets[t]:
+            found[t] = sets = np.zeros((len(by_category[t]), SET_WORDS), np.uint64)
+            sets[by_category[t]] = words.reshape(-1, SET_WORDS)
     return found

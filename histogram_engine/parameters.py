@@ -1,16 +1,20 @@
-"""Parameters of a training run, checked once."""
+"""Parameters of a training: what they may be, and what those of other libraries are called here."""
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinal_objectives import _core
 from ordinal_objectives.histogram_engine.constraints import Constraints
-from ordinal_objectives.histogram_engine.criteria.cross_terms import CROSS_TERMS
 from ordinal_objectives.leaves.shifts import Shifts
-from ordinal_objectives.losses import check_order
+from ordinal_objectives.losses import OrdinalLoss, check_order
 from ordinal_objectives.spec import ENTRY_POINTS, OrdinalSpec
 from ordinal_objectives.utils.validation import check_choice, check_flag, check_integer, check_number
 
@@ -18,62 +22,122 @@ DOOR = "HistGradientBoostingOrdinalClassifier"
 THRESHOLD_UPDATES = ENTRY_POINTS[DOOR].updates
 # Fields of the spec, beside loss and link.
 OF_MODEL = ("hessian", "threshold_update", "proportional", "shift_l2", "shift_penalty", "max_shifts")
-# Gains of leaves that shift thresholds.
-SHIFT_GAINS = ("vector", "joint", "scalar")
-SPLIT_GAINS = ("auto", *SHIFT_GAINS, "quadratic")
-JUDGES = ("out_of_bag", "validation")
-STRATEGIES = ("bagging", "goss")
-BOOSTING_TYPES = ("gbdt", "rf")
-# Names of parameters in other libraries, and parameters that do not exist here.
-DIALECT = {
-    "n_estimators": "max_iter",
-    "num_boost_round": "max_iter",
-    "num_iterations": "max_iter",
-    "eta": "learning_rate",
-    "num_leaves": "max_leaf_nodes",
-    "max_leaves": "max_leaf_nodes",
-    "min_child_samples": "min_samples_leaf",
-    "min_data_in_leaf": "min_samples_leaf",
-    "reg_lambda": "l2_regularization",
-    "lambda_l2": "l2_regularization",
-    "max_bin": "max_bins",
-    "min_split_gain": "gamma",
-    "bagging_fraction": "subsample",
-    "feature_fraction": "colsample_bytree",
-    "monotone_constraints": "monotonic_cst",
-    "interaction_constraints": "interaction_cst",
-    "colsample_bynode": "max_features",
-    "feature_fraction_bynode": "max_features",
-    "seed": "random_state",
-    "num_threads": "n_jobs",
-    "nthread": "n_jobs",
-    "early_stopping_rounds": "n_iter_no_change (with early_stopping=True)",
-    "categorical_feature": "categorical_features",
-    "cat_features": "categorical_features",
-    "min_data_per_group": "min_samples_category",
+_ALL = 2**31 - 1
+# Names of parameters in other libraries, by what they are called here.
+_OTHER_NAMES = {
+    "max_iter": "n_estimators num_boost_round num_iterations",
+    "learning_rate": "eta",
+    "max_leaf_nodes": "num_leaves max_leaves",
+    "min_samples_leaf": "min_child_samples min_data_in_leaf",
+    "l2_regularization": "reg_lambda lambda_l2",
+    "max_bins": "max_bin",
+    "gamma": "min_split_gain min_gain_to_split",
+    "subsample": "bagging_fraction",
+    "colsample_bytree": "feature_fraction",
+    "monotonic_cst": "monotone_constraints",
+    "interaction_cst": "interaction_constraints",
+    "max_features": "colsample_bynode feature_fraction_bynode",
+    "random_state": "seed bagging_seed data_random_seed drop_seed extra_seed feature_fraction_seed objective_seed",
+    "n_jobs": "num_threads nthread",
+    "n_iter_no_change (with early_stopping=True)": "early_stopping_rounds early_stopping_round",
+    "categorical_features": "categorical_feature cat_features",
+    "min_samples_category": "min_data_per_group",
+    "boosting_type": "boosting",
+    "tol": "early_stopping_min_delta",
+    "linear_l2 (with linear=True)": "linear_lambda",
+    "linear": "linear_tree",
+    "eval_metric": "metric",
+    "verbose": "metric_freq verbosity",
+    "min_child_weight": "min_sum_hessian_in_leaf",
 }
-REFUSED = {
-    "enable_categorical": "columns of a category type are categories: see categorical_features",
-    "num_class": "the score has one output for all classes",
-    "objective": "the ordinal loss is the objective; see loss and link",
+# Parameters of other libraries that do not exist here, by the reason.
+_WITHOUT = {
+    "columns of a category type are categories: see categorical_features": "enable_categorical",
+    "the score has one output for all classes": "num_class",
+    "the ordinal loss is the objective; see loss and link": "objective",
+    "rows are drawn for each tree": "bagging_freq subsample_freq",
+    "rows are drawn alike: weigh classes by class_weight": "pos_bagging_fraction neg_bagging_fraction",
+    "rows are drawn one by one": "bagging_by_query",
+    "leaves have an L2 penalty only": "lambda_l1 reg_alpha",
+    "a step that would raise the loss is halved": "max_delta_step poisson_max_delta_step",
+    "leaves are not pulled towards their parents: see l2_regularization": "path_smooth",
+    "every cut between bins is tried": "extra_trees",
+    "trees are grown on exact sums": (
+        "use_quantized_grad num_grad_quant_bins quant_train_renew_leaf stochastic_rounding"
+    ),
+    "all features gain alike": "feature_contri cegb_tradeoff cegb_penalty_split",
+    "features cost nothing": "cegb_penalty_feature_lazy cegb_penalty_feature_coupled",
+    "splits are found, not given": "forcedsplits_filename forcedbins_filename",
+    "leaves are clipped to what the splits above them allow": "monotone_constraints_method monotone_penalty",
+    "categories are ordered by their step, and the whole order is tried": (
+        "cat_smooth cat_l2 max_cat_threshold max_cat_to_onehot"
+    ),
+    "there is no dart: trees are not changed once they are grown": (
+        "drop_rate max_drop skip_drop uniform_drop xgboost_dart_mode"
+    ),
+    "features have bins by max_bins, cut at quantiles of the rows": (
+        "max_bin_by_feature min_data_in_bin bin_construct_sample_cnt subsample_for_bin feature_pre_filter "
+        "enable_bundle is_enable_sparse"
+    ),
+    "NaN is missing, and 0 is a number": "use_missing zero_as_missing",
+    "the same model comes from any number of threads": "deterministic force_col_wise force_row_wise",
+    "memory is not bounded: see RowBlocks for rows on disk": "histogram_pool_size",
+    "the engine runs on the processors of one machine": (
+        "device_type gpu_platform_id gpu_device_id gpu_device_id_list gpu_use_dp num_gpu tree_learner top_k "
+        "num_machines machines machine_list_filename local_listen_port time_out pre_partition"
+    ),
+    "the thresholds start from the classes' shares": "boost_from_average",
+    "class_weight weighs classes": "is_unbalance scale_pos_weight",
+    "it belongs to another loss": (
+        "sigmoid alpha fair_c reg_sqrt tweedie_variance_power auc_mu_weights multi_error_top_k eval_at label_gain "
+        "lambdarank_norm lambdarank_truncation_level lambdarank_position_bias_regularization"
+    ),
+    "scoring says what early stopping looks at": "first_metric_only",
+    "evals_result_ always holds the training loss": "is_provide_training_metric",
+    "rows come as arrays, tables or RowBlocks": (
+        "config task data valid header label_column weight_column group_column ignore_column two_round save_binary "
+        "precise_float_parser parser_config_file"
+    ),
+    "save_model, load_model and warm_start keep and continue models": (
+        "input_model output_model snapshot_freq refit_decay_rate convert_model convert_model_language "
+        "saved_feature_importance_type"
+    ),
+    "methods of the classifier predict": (
+        "start_iteration_predict num_iteration_predict predict_raw_score predict_leaf_index predict_contrib "
+        "predict_disable_shape_check pred_early_stop pred_early_stop_freq pred_early_stop_margin output_result"
+    ),
 }
+DIALECT = {name: ours for ours, names in _OTHER_NAMES.items() for name in names.split()}
+REFUSED = {name: reason for reason, names in _WITHOUT.items() for name in names.split()}
 
 
-def engine_options(categories: Mapping[int, int], min_rows: int) -> dict[str, Any]:
-    """Return what an engine is told of columns of categories; nothing if there are none."""
-    if not categories:
-        return {}
-    return {"by_category": sorted(categories), "min_category_rows": float(min_rows)}
+def integer(default: int | None, least: int, most: int | None = None, *, or_none: bool = False) -> Any:
+    """Return a field for integers, or None where that is allowed."""
+
+    def check(name: str, value: Any) -> int | None:
+        return None if value is None and or_none else check_integer(name, value, least, most, or_none=or_none)
+
+    return field(default=default, metadata={"check": check})
 
 
-@dataclass
-class BoostingParameters:
-    """Parameters of a training run; HistGradientBoostingOrdinalClassifier says what they mean.
+def number(default: float, **bounds: float) -> Any:
+    """Return a field for finite numbers."""
+    return field(default=default, metadata={"check": lambda name, value: check_number(name, value, **bounds)})
 
-    Attributes
-    ----------
-    shifts : Shifts or None
-        How leaves shift single thresholds, or None if they do not: decided once, from these parameters.
+
+def choice(default: str, *others: str) -> Any:
+    """Return a field for some words."""
+
+    def check(name: str, value: Any) -> Any:
+        check_choice(value, (default, *others), name=name)
+        return value
+
+    return field(default=default, metadata={"check": check})
+
+
+@dataclass(kw_only=True)
+class GrowthParameters:
+    """Parameters of trees, whatever their leaves hold; the estimators say what they mean.
 
     Raises
     ------
@@ -81,94 +145,104 @@ class BoostingParameters:
         On construction, naming the parameter, what came and what is allowed.
     """
 
+    learning_rate: float = number(0.1, above=0.0)
+    max_iter: int = integer(100, 1)
+    max_leaf_nodes: int | None = integer(31, 2, or_none=True)
+    max_depth: int | None = integer(None, 1, or_none=True)
+    min_samples_leaf: int = integer(20, 1)
+    min_child_weight: float = number(1e-3, at_least=0.0)
+    l2_regularization: float = number(0.0, at_least=0.0)
+    gamma: float = number(0.0, at_least=0.0)
+    max_bins: int = integer(255, 2, 255)
+    subsample: float = number(1.0, above=0.0, at_most=1.0)
+    colsample_bytree: float = number(1.0, above=0.0, at_most=1.0)
+    min_samples_category: int = integer(10, 1)
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            if "check" in one.metadata:
+                setattr(self, one.name, one.metadata["check"](one.name, getattr(self, one.name)))
+
+    def growth(
+        self, features: list[int], rows: NDArray[np.uint32] | None, leaf_of_row: NDArray[np.int32], **options: Any
+    ) -> _core.Growth:
+        """Return what the core is given of a tree: columns, rows, None for all, and limits."""
+        return _core.Growth(
+            features,
+            rows,
+            leaf_of_row,
+            self.max_leaf_nodes or _ALL,
+            self.max_depth or _ALL,
+            float(self.min_samples_leaf),
+            self.min_child_weight,
+            self.l2_regularization,
+            self.gamma,
+            **options,
+        )
+
+    def category_options(self, categories: Mapping[int, int]) -> dict[str, Any]:
+        """Return the arguments of a core engine about columns of categories; none if there are no such columns."""
+        if not categories:
+            return {}
+        return {"by_category": sorted(categories), "min_category_rows": float(self.min_samples_category)}
+
+
+@dataclass(kw_only=True)
+class BoostingParameters(GrowthParameters):
+    """Parameters of an ordinal training; HistGradientBoostingOrdinalClassifier says what they mean.
+
+    Attributes
+    ----------
+    shifts : Shifts or None
+        How leaves shift single thresholds, or None if they do not: decided once, from these parameters.
+    """
+
     spec: OrdinalSpec
-    learning_rate: float = 0.1
-    max_iter: int = 100
-    max_leaf_nodes: int | None = 31
-    max_depth: int | None = None
-    min_samples_leaf: int = 20
-    min_child_weight: float = 1e-3
-    l2_regularization: float = 0.0
-    gamma: float = 0.0
-    max_bins: int = 255
-    rebin_every: int | None = None
-    subsample: float = 1.0
-    colsample_bytree: float = 1.0
-    pruning: bool = False
-    adaptive_step: bool = False
-    judged_by: str = "out_of_bag"
-    cross_terms: str = "auto"
-    split_gain: str = "auto"
-    order: int = 2
-    boosting_type: str = "gbdt"
-    max_features: float = 1.0
-    data_sample_strategy: str = "bagging"
-    top_rate: float = 0.2
-    other_rate: float = 0.1
+    rebin_every: int | None = integer(None, 1, or_none=True)
+    pruning: bool = field(default=False, metadata={"check": check_flag})
+    adaptive_step: bool = field(default=False, metadata={"check": check_flag})
+    judged_by: str = choice("out_of_bag", "validation")
+    cross_terms: str = choice("auto", "all")
+    split_gain: str = choice("auto", "vector", "joint", "scalar")
+    order: int = integer(2, 2, 4)
+    boosting_type: str = choice("gbdt", "rf")
+    max_features: float = number(1.0, above=0.0, at_most=1.0)
+    data_sample_strategy: str = choice("bagging", "goss")
+    top_rate: float = number(0.2, above=0.0, below=1.0)
+    other_rate: float = number(0.1, above=0.0, below=1.0)
     constraints: Constraints = field(default_factory=Constraints)
-    min_samples_category: int = 10
 
     @classmethod
-    def of(cls, loss: Any, *, link: Any = "logit", **given: Any) -> BoostingParameters:
+    def of(cls, loss: str | OrdinalLoss, *, link: Any = "logit", **given: Any) -> BoostingParameters:
         """Return the parameters by the names that the classifier has for them, those of the model among them.
 
         What is not given is as a field says, and ``proportional=True``.
         """
         model = {"proportional": True} | {name: given.pop(name) for name in OF_MODEL if name in given}
-        return cls(OrdinalSpec.of(DOOR, loss=loss, link=link, **model), **given)
+        return cls(spec=OrdinalSpec.of(DOOR, loss=loss, link=link, **model), **given)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         spec = self.spec
         spec.loss.check_native()
-        self._integer("order", 2, 4)
         check_order(spec.loss, spec.hessian, self.order)
-        check_choice(self.split_gain, SPLIT_GAINS, name="split_gain")
-        if self.split_gain == "quadratic" and self.order == 2:
-            raise ValueError(
-                "split_gain='quadratic' leaves the higher derivatives of order=3 and 4 to the leaves; got order=2"
-            )
-        self.shifts = self._choose_shifts()
-        of_shifts = self.split_gain in SHIFT_GAINS
-        if of_shifts and self.shifts is None and not isinstance(spec.proportional, str):
+        refusal = None
+        if self.order > 2:
+            refusal = f"order={self.order} raises the step of one score a leaf; it needs proportional=True"
+        elif self.is_forest:
+            refusal = "boosting_type='rf' fits one score to the rows out of bag; it needs proportional=True"
+        self.shifts: Shifts | None = spec.shifts(refusal)
+        if self.split_gain != "auto" and self.shifts is None and not isinstance(spec.proportional, str):
             raise ValueError(
                 f"split_gain={self.split_gain!r} belongs to thresholds that move with x: pass proportional=False with "
                 f"it; threshold_update says what splits are worth without"
             )
-        check_choice(self.cross_terms, CROSS_TERMS, name="cross_terms")
-        self._number("learning_rate", above=0.0)
-        self._integer("max_iter", 1)
-        self._integer("max_leaf_nodes", 2, optional=True)
-        self._integer("max_depth", 1, optional=True)
-        self._integer("min_samples_leaf", 1)
-        self._number("min_child_weight", at_least=0.0)
-        self._number("l2_regularization", at_least=0.0)
-        self._number("gamma", at_least=0.0)
-        self._integer("max_bins", 2, 255)
-        self._integer("rebin_every", 1, optional=True)
-        self._number("subsample", above=0.0, at_most=1.0)
-        self._number("colsample_bytree", above=0.0, at_most=1.0)
-        self._number("max_features", above=0.0, at_most=1.0)
         self._check_sampling()
-        self._check_forest()
-        self._integer("min_samples_category", 1)
-        check_choice(self.judged_by, JUDGES, name="judged_by")
-        out_of_bag = self.judged_by == "out_of_bag"
-        for name in ("pruning", "adaptive_step"):
-            if check_flag(name, getattr(self, name)) and out_of_bag and self.subsample == 1.0:
-                raise ValueError(
-                    f"{name}=True judges by rows left out of the sample: it needs subsample < 1; got 1.0. Or pass "
-                    "judged_by='validation'"
-                )
-            if getattr(self, name) and self.order > 2:
-                raise ValueError(f"{name}=True judges steps by the quadratic model: it needs order=2; got {self.order}")
-
-        if not out_of_bag and not self.judges:
-            raise ValueError("judged_by='validation' belongs to pruning=True or adaptive_step=True; both are False")
+        if self.is_forest:
+            self._check_forest()
+        self._check_judges()
 
     def _check_sampling(self) -> None:
-        check_choice(self.data_sample_strategy, STRATEGIES, name="data_sample_strategy")
-        self._number("top_rate", above=0.0, below=1.0)
-        self._number("other_rate", above=0.0, below=1.0)
         if self.data_sample_strategy == "bagging":
             return
         if self.top_rate + self.other_rate > 1.0:
@@ -179,14 +253,7 @@ class BoostingParameters:
                 "judged_by='validation', or leave pruning and adaptive_step out"
             )
 
-    def of_categories(self, categories: Mapping[int, int]) -> dict[str, Any]:
-        """Return what an engine is told of columns of categories."""
-        return engine_options(categories, self.min_samples_category)
-
     def _check_forest(self) -> None:
-        check_choice(self.boosting_type, BOOSTING_TYPES, name="boosting_type")
-        if not self.is_forest:
-            return
         if self.subsample == 1.0:
             raise ValueError("boosting_type='rf' needs rows that a tree does not know: pass subsample below 1; got 1.0")
         given = {"data_sample_strategy": "bagging", "pruning": False, "adaptive_step": False, "rebin_every": None}
@@ -196,6 +263,25 @@ class BoostingParameters:
                     f"boosting_type='rf' grows trees side by side: {name} must be {allowed!r}; got "
                     f"{getattr(self, name)!r}"
                 )
+
+    def _check_judges(self) -> None:
+        out_of_bag = self.judged_by == "out_of_bag"
+        for name in ("pruning", "adaptive_step"):
+            if getattr(self, name) and out_of_bag and self.subsample == 1.0:
+                raise ValueError(
+                    f"{name}=True judges by rows left out of the sample: it needs subsample < 1; got 1.0. Or pass "
+                    "judged_by='validation'"
+                )
+            if getattr(self, name) and self.order > 2:
+                raise ValueError(f"{name}=True judges steps by the quadratic model: it needs order=2; got {self.order}")
+        if not out_of_bag and not self.judges:
+            raise ValueError("judged_by='validation' belongs to pruning=True or adaptive_step=True; both are False")
+
+    def changed(self, **values: Any) -> BoostingParameters:
+        """Return these parameters with other values, which have been checked."""
+        other = copy.copy(self)
+        vars(other).update(values)
+        return other
 
     @property
     def is_forest(self) -> bool:
@@ -211,29 +297,10 @@ class BoostingParameters:
         """Warn of a ``threshold_update`` or ``split_gain`` beside the default that has no effect."""
         if self.shifts is not None:
             self.spec.warn_unused(judges_splits=True)
-        elif self.split_gain in SHIFT_GAINS:
+        elif self.split_gain != "auto":
             warnings.warn(
                 f"split_gain={self.split_gain!r} has no effect where thresholds do not move with x, as proportional="
                 f"'auto' has it here: threshold_update says what splits are worth. Leave it out",
                 UserWarning,
                 stacklevel=2,
             )
-
-    def _choose_shifts(self) -> Shifts | None:
-        """Return how leaves shift single thresholds, or None if they do not."""
-        refusal = None
-        if self.order > 2:
-            refusal = f"order={self.order} raises the step of one score a leaf; it needs proportional=True"
-        elif self.is_forest:
-            refusal = "boosting_type='rf' fits one score to the rows out of bag; it needs proportional=True"
-        elif self.split_gain not in ("auto", *SHIFT_GAINS):
-            refusal = f"split_gain={self.split_gain!r} judges splits of one score; it needs proportional=True"
-        return self.spec.shifts(refusal)
-
-    def _integer(self, name: str, least: int, most: int | None = None, *, optional: bool = False) -> None:
-        value = getattr(self, name)
-        if value is not None or not optional:
-            setattr(self, name, check_integer(name, value, least, most, or_none=optional))
-
-    def _number(self, name: str, **bounds: float) -> None:
-        setattr(self, name, check_number(name, getattr(self, name), **bounds))

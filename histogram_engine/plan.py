@@ -1,145 +1,98 @@
-"""What is decided before the first tree: parameters, number of trees, linear part, and rows held out."""
+"""What is decided before the first tree: number of trees, linear part, rows held out; and a training on given rows."""
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ordinal_objectives import predictions
+from ordinal_objectives.estimators import linear as linear_scores
 from ordinal_objectives.estimators.held_out import (
     FinishedSearch,
     RoundSearch,
     Rows,
     Trial,
     UnseenRows,
+    hold_out,
     is_auto,
-    rounds_unsearched,
     smallest_leaf,
 )
-from ordinal_objectives.estimators.linear import (
-    LinearPart,
-    check_continued,
-    check_linear,
-    check_monotone,
-    search,
-    with_linear,
-)
+from ordinal_objectives.estimators.linear import LinearPart
+from ordinal_objectives.estimators.tables import CategoryColumns
 from ordinal_objectives.eval_metric import EvalMetric
-from ordinal_objectives.histogram_engine.constraints import Constraints
-from ordinal_objectives.histogram_engine.fit_loop import EarlyStopping, GrownModel, after_tree, divided, fit_rows
-from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
-from ordinal_objectives.histogram_engine.parameters import OF_MODEL, BoostingParameters
-from ordinal_objectives.histogram_engine.saving import EngineModel
-from ordinal_objectives.histogram_engine.scoring import check_scoring, scored_by
-from ordinal_objectives.histogram_engine.watched_rows import Watching
-from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.histogram_engine import fit_loop
+from ordinal_objectives.histogram_engine.forest import fit_forest
+from ordinal_objectives.histogram_engine.parameters import BoostingParameters
+from ordinal_objectives.histogram_engine.run import EngineRun
+from ordinal_objectives.histogram_engine.state import FloatArray, LabelledRows, RunStart
 from ordinal_objectives.row_blocks import RowBlocks
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.utils.progress import round_bar
 
 
-class TrainingPlan(NamedTuple):
-    """The parameters of a training, whether it stops early, and its rows."""
+class Decided(NamedTuple):
+    """The parameters of a training, what may end it early, its rows, its linear part, and the search for rounds."""
 
     parameters: BoostingParameters
-    stops: bool
+    stopping: fit_loop.EarlyStopping | None
     unseen: UnseenRows
+    linear: LinearPart | None
+    search: RoundSearch | None
 
 
-class PlannedTraining(EngineModel):
-    """The classifier's plan of a training, by its parameters and the rows."""
+@dataclass(frozen=True)
+class TrainingPlan:
+    """The plan of a training.
 
-    loss: str | OrdinalLoss
-    link: str
-    linear: bool | str
-    linear_l2: float
-    learning_rate: float
-    max_iter: int | str
-    min_samples_leaf: int | str
-    early_stopping: str | bool
-    validation_fraction: float
-    tol: float
-    progress: bool
-    monotonic_cst: Any
-    interaction_cst: Any
-    scoring: Any
-    round_search_: RoundSearch | None = None
+    Attributes
+    ----------
+    model : HistGradientBoostingOrdinalClassifier
+    parameters : BoostingParameters
+        Before a search for the number of trees.
+    categories : CategoryColumns
+    seed : int
+    """
 
-    def _parameters(self, n_rows: int, constraints: Constraints | None = None) -> BoostingParameters:
-        """Return the parameters of a training on so many rows, before a search."""
-        others = (field.name for field in fields(BoostingParameters) if field.name not in ("spec", "constraints"))
-        names = [*OF_MODEL, *others]
-        given = {name: getattr(self, name) for name in names}
-        given["min_samples_leaf"] = smallest_leaf(self.min_samples_leaf, n_rows)
-        given["max_iter"] = rounds_unsearched("max_iter", self.max_iter)
-        if constraints is not None:
-            given["constraints"] = constraints
-        return BoostingParameters.of(self._ordinal_loss(), **given)
+    model: Any
+    parameters: BoostingParameters
+    categories: CategoryColumns
+    seed: int
 
-    def _constraints(self) -> Constraints:
-        """Return the constraints of the features that the classifier knows."""
-        names = getattr(self, "feature_names_in_", None)
-        found = Constraints.of(self.monotonic_cst, self.interaction_cst, self.n_features_in_, names)
-        return found.beside(self._categories.mask(self.n_features_in_))
-
-    def _plan(
+    def decide(
         self,
         rows: Rows,
         watched: list[Rows],
-        parameters: BoostingParameters,
-        earlier: GrownModel | None,
-        stopping: EarlyStopping,
-    ) -> TrainingPlan:
-        """Find the number of trees and the linear part, and hold rows out."""
-        always = check_linear(self.linear, self.linear_l2)
-        has_linear = earlier is not None and self._linear is not None
-        check_monotone(self.linear, has_linear, "monotonic_cst", parameters.constraints.signs)
-        if earlier is None:
-            self._linear = None
-        else:
-            check_continued(always, has_linear)
-        self.round_search_ = None
+        earlier: fit_loop.GrownModel | None,
+        linear: LinearPart | None,
+        stopping: fit_loop.EarlyStopping,
+    ) -> Decided:
+        """Find the number of trees and the linear part, and hold rows out; a model that is continued has `linear`."""
+        model, parameters = self.model, self.parameters
+        always = linear_scores.check_linear(model.linear, model.linear_l2)
+        linear_scores.check_monotone(model.linear, linear is not None, "monotonic_cst", parameters.constraints.signs)
+        if earlier is not None:
+            linear_scores.check_continued(always, linear is not None)
+        found, ends = None, None
         if parameters.is_forest:
             self._check_forest()
-            if always:
-                self._linear = self._fit_linear(rows)
-            return TrainingPlan(parameters, False, self._unseen(rows, watched, None, earlier))
-        if self._searches(rows, watched, parameters, earlier):
-            if check_scoring(self.scoring) is not None:
-                raise ValueError(
-                    f"scoring={self.scoring!r} decides when to stop, and with max_iter='auto' the loss of rows held "
-                    f"out finds the number of trees: pass early_stopping=True, or an eval_set, or max_iter as a number"
-                )
-            how = self.linear, self._fit_linear, self._trial
-            found, self._linear = search(*how, rows, self.learning_rate, self._seed)
+        elif self._searches(rows, watched, earlier):
+            found, linear = self._search(rows)
             if found is not None:
-                self.round_search_ = found.search
-                parameters = replace(parameters, max_iter=found.search.n_iter)
-            return TrainingPlan(parameters, False, self._unseen(rows, [], found, earlier))
-        judged = parameters.judged_by == "validation"
-        if not watched and (judged or stopping.applies(self.early_stopping, len(rows), watched)):
-            name, without = ("judged_by", "out_of_bag") if judged else ("early_stopping", False)
-            instead = f"{name}={without!r}; got {getattr(self, name)!r}"
-            rows, watched = divided(rows, self.validation_fraction, self._seed, instead)
-        if earlier is None and always:
-            self._linear = self._fit_linear(rows)
-        stops = stopping.applies(self.early_stopping, len(rows), watched)
-        return TrainingPlan(parameters, stops, self._unseen(rows, watched, None, earlier))
-
-    def _unseen(
-        self, rows: Rows, watched: list[Rows], found: FinishedSearch | None, earlier: GrownModel | None
-    ) -> UnseenRows:
-        trials = self._trial if self._linear is None else with_linear(self._fit_linear, self._trial)
-        if self._takes_kappa() and isinstance(rows.X, RowBlocks) and not watched and self.kappa_rows != "training":
-            raise ValueError("decision_rule='kappa' divides arrays alone; for RowBlocks pass X_val and y_val")
-        return UnseenRows(rows, list(watched), found, trials if earlier is None else None, self._seed)
+                parameters = parameters.changed(max_iter=found.search.n_iter)
+        else:
+            if not watched:
+                rows, watched = self._divided(rows, stopping)
+            ends = stopping if stopping.applies(model.early_stopping, len(rows), watched) else None
+        if earlier is None and linear is None and always:
+            linear = self.fit_linear(rows)
+        trials = self.trial if linear is None else linear_scores.with_linear(self.fit_linear, self.trial)
+        unseen = UnseenRows(rows, list(watched), found, trials if earlier is None else None, self.seed)
+        return Decided(parameters, ends, unseen, linear, None if found is None else found.search)
 
     def _check_forest(self) -> None:
         """Raise ValueError for what belongs to trees that follow each other."""
-        given = {"early_stopping": self.early_stopping, "linear": self.linear}
+        given = {"early_stopping": self.model.early_stopping, "linear": self.model.linear}
         for name, allowed in {"early_stopping": ("auto", False), "linear": (True, False)}.items():
             if given[name] not in allowed:
                 raise ValueError(
@@ -147,46 +100,102 @@ class PlannedTraining(EngineModel):
                     f"got {given[name]!r}"
                 )
 
-    def _searches(self, rows: Rows, watched: list[Rows], parameters: BoostingParameters, earlier: Any) -> bool:
+    def _searches(self, rows: Rows, watched: list[Rows], earlier: fit_loop.GrownModel | None) -> bool:
         """Tell whether rows held out decide the number of trees; blocks are not divided."""
-        decided = (
-            watched or earlier is not None or parameters.judged_by == "validation" or isinstance(rows.X, RowBlocks)
+        decided = watched or earlier is not None or self.parameters.judged_by == "validation"
+        is_asked = is_auto(self.model.max_iter) and is_auto(self.model.early_stopping)
+        return is_asked and not decided and not isinstance(rows.X, RowBlocks)
+
+    def _search(self, rows: Rows) -> tuple[FinishedSearch | None, LinearPart | None]:
+        model = self.model
+        if fit_loop.check_scoring(model.scoring) is not None:
+            raise ValueError(
+                f"scoring={model.scoring!r} decides when to stop, and with max_iter='auto' the loss of rows held "
+                f"out finds the number of trees: pass early_stopping=True, or an eval_set, or max_iter as a number"
+            )
+        return linear_scores.search(model.linear, self.fit_linear, self.trial, rows, model.learning_rate, self.seed)
+
+    def _divided(self, rows: Rows, stopping: fit_loop.EarlyStopping) -> tuple[Rows, list[Rows]]:
+        """Return rows to train on and rows held out, where they judge or stop the training."""
+        judged = self.parameters.judged_by == "validation"
+        if not judged and not stopping.applies(self.model.early_stopping, len(rows), []):
+            return rows, []
+        if isinstance(rows.X, RowBlocks):
+            name, without = ("judged_by", "out_of_bag") if judged else ("early_stopping", False)
+            raise ValueError(
+                f"{name} holds rows out of arrays only; for RowBlocks pass X_val and y_val, or {name}={without!r}; "
+                f"got {getattr(self.model, name)!r}"
+            )
+        fit, held = hold_out(rows, self.model.validation_fraction, self.seed)
+        return fit, [held]
+
+    def labelled(self, rows: Rows) -> LabelledRows:
+        """Return checked rows as a run takes them."""
+        model = self.model
+        return LabelledRows(rows.X, rows.codes, model.n_classes_, rows.weight, rows.start, self.categories.sizes)
+
+    def fit_linear(self, rows: Rows) -> LinearPart:
+        """Return the linear part of some rows."""
+        model, spec = self.model, self.parameters.spec
+        return LinearPart.fit(
+            rows,
+            model.n_classes_,
+            spec.loss,
+            model.linear_l2,
+            hessian=spec.hessian,
+            categories=self.categories.levels,
+            n_threads=model.n_jobs,
         )
-        return is_auto(self.max_iter) and is_auto(self.early_stopping) and not decided
 
-    def _fit_linear(self, rows: Rows) -> LinearPart:
-        loss, n_threads = self._ordinal_loss(), self.n_jobs
-        hows: dict[str, Any] = {"hessian": self.hessian, "categories": self._categories.levels, "n_threads": n_threads}
-        return LinearPart.fit(rows, self.n_classes_, loss, self.linear_l2, **hows)
+    def trial(self, fit: Rows, held: Rows, most: int, patience: int | None) -> Trial:
+        """Train on some rows, and measure others after 0, 1, ... trees."""
+        model, parameters = self.model, self.parameters
+        if is_auto(model.min_samples_leaf):
+            parameters = parameters.changed(min_samples_leaf=smallest_leaf("auto", len(fit)))
+        others = self.labelled(held)
 
-    def _trial(self, fit: Rows, held: Rows, most: int, patience: int | None) -> Trial:
-        """Train on some rows and tell of others after 0, 1, ... trees."""
-        parameters = self._parameters(len(fit), self._constraints())
-        rows, others, seed = self._labelled(fit), self._labelled(held), self._seed
-        hows: dict[str, Any] = {"seed": seed, "n_threads": self.n_jobs}
+        def grow(n_trees: int, stopping: fit_loop.EarlyStopping | None) -> fit_loop.GrownModel:
+            with round_bar(model.progress, n_trees, "search") as show:
+                wanted = parameters.changed(max_iter=n_trees)
+                return self.train(wanted, None, fit, [held], stopping, fit_loop.after_tree(show))
 
-        def grow(n_trees: int, stopping: EarlyStopping | None) -> GrownModel:
-            with round_bar(self.progress, n_trees, "search") as show:
-                wanted, watching = replace(parameters, max_iter=n_trees), Watching([others])
-                grown, _ = fit_rows(wanted, None, rows, watching, stopping, after_tree(show), **hows)
-            return grown
+        trained = grow(most, None if patience is None else fit_loop.EarlyStopping(patience, model.tol))
 
-        trained = grow(most, None if patience is None else EarlyStopping(patience, self.tol))
-
-        def proba(n: int) -> NDArray[np.float64]:
+        def proba(n: int) -> FloatArray:
             # An early stop keeps the trees up to the lowest loss: none of them where no tree lowers it.
             grown = trained if n <= len(trained.ensemble) else grow(n, None)
             scores = grown.ensemble.zeros(others.X.shape[0])
-            grown.ensemble.add_to(scores, others.X, 0, n, effective_n_threads(self.n_jobs))
+            grown.ensemble.add_to(scores, others.X, 0, n, effective_n_threads(model.n_jobs))
             return predictions.proba(parameters.spec.loss, others.started(scores), grown.thresholds[n])
 
         return Trial(trained.evals["validation"], proba)
 
-    def _watching(self, sets: list[LabelledRows], metrics: list[EvalMetric]) -> Watching:
-        """Return the rows to be watched, with what is measured of them."""
-        scorer = check_scoring(self.scoring)
-        scored = None if scorer is None else scored_by(scorer, self._labels, self._decide_in_round)
-        return Watching(sets, metrics, scored)
-
-    def _labelled(self, rows: Rows) -> LabelledRows:
-        return LabelledRows(rows.X, rows.codes, self.n_classes_, rows.weight, rows.start, self._categories.sizes)
+    def train(
+        self,
+        parameters: BoostingParameters,
+        earlier: fit_loop.GrownModel | None,
+        rows: Rows,
+        watched: list[Rows],
+        stopping: fit_loop.EarlyStopping | None,
+        callback: fit_loop.AfterTree | None,
+        metrics: Sequence[EvalMetric] = (),
+        scored: fit_loop.Scored | None = None,
+    ) -> fit_loop.GrownModel:
+        """Train on some rows, from the start or from where `earlier` ended."""
+        n_threads, labelled = self.model.n_jobs, self.labelled(rows)
+        sets = [
+            fit_loop.WatchedRows(name, self.labelled(one), parameters, n_threads, metrics, scored)
+            for name, one in zip(fit_loop.set_names(len(watched)), watched, strict=True)
+        ]
+        if earlier is None:  # the trees of a forest start from the thresholds only
+            start = RunStart(None if parameters.is_forest else rows.start)
+        else:
+            n_trees, score = len(earlier.ensemble), earlier.ensemble.zeros(rows.X.shape[0])
+            earlier.ensemble.add_to(score, rows.X, 0, n_trees, effective_n_threads(n_threads))
+            last = earlier.thresholds[-1].copy()
+            start = RunStart(labelled.started(score), last, n_trees, earlier.cuts, earlier.curvature)
+        judge = sets[-1].sums if parameters.judged_by == "validation" else None
+        run = EngineRun(parameters, labelled, seed=self.seed, n_threads=n_threads, start=start, judge=judge)
+        if parameters.is_forest:
+            return fit_forest(run, labelled, sets, callback)
+        return fit_loop.fit_loop(run, earlier, sets, stopping, callback)

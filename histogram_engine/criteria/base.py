@@ -8,24 +8,27 @@ The run has the loop: draw rows and columns, grow, solve, move. In each round it
 4. `solve` and `take`: which steps of leaves and thresholds follow from these sums, and how are they taken?
 
 A criterion belongs to one training. It reads the state of the training from its `EngineState`, and keeps what no one
-else needs, such as which cross terms the rows carry at the moment.
+else needs, such as which cross terms the rows carry at the moment. What it takes of the parameters it declares:
+`proportional`, `threshold_updates` and `options`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.histogram_engine.engine_state import EngineState
-from ordinal_objectives.histogram_engine.leaf_step import LeafModel, LeafStep, Leaves
+from ordinal_objectives import _core
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
+from ordinal_objectives.histogram_engine.state import EngineState, FloatArray, LeafModel, LeafStep, Leaves
 from ordinal_objectives.losses import RoundStatistics
 from ordinal_objectives.trees import Tree
 
-FloatArray = NDArray[np.float64]
+# Parameters that criteria follow, and those of all others at their defaults.
+_PLAIN = {"order": (2,), "cross_terms": ("auto",), "split_gain": ("auto",)}
 
 
 class Criterion(ABC):
@@ -35,32 +38,60 @@ class Criterion(ABC):
     ----------
     state : EngineState
         Where the training stands.
+
+    Attributes
+    ----------
+    proportional : bool
+        Whether rows have one score for all thresholds; otherwise one for each.
+    threshold_updates : tuple of str
+        Values of ``threshold_update``: the steps that it takes of the thresholds.
+    options : mapping of str to tuple
+        Values of ``order``, ``cross_terms`` and ``split_gain`` that it follows, where there are others than the
+        defaults.
+    curvature : ndarray of float64, shape (n_classes - 1,), or None
+        What a training that continues this one needs, if anything.
+    n_gradients : int
+        How many gradients a row carries, in its first columns, before as many Hessians.
     """
+
+    proportional: ClassVar[bool] = True
+    threshold_updates: ClassVar[tuple[str, ...]] = ("newton", "fixed")
+    options: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
+    curvature: FloatArray | None = None
+    n_gradients: int = 1
 
     def __init__(self, state: EngineState[Any]) -> None:
         self._state = state
 
     @classmethod
-    @abstractmethod
     def suits(cls, parameters: BoostingParameters) -> bool:
-        """Tell whether these parameters ask for it."""
+        """Tell whether these parameters ask for it: for its score, its step of the thresholds and its order."""
+        return not cls._refused(parameters).keys() & {"proportional", "threshold_update", "order"}
 
-    @property
-    def curvature(self) -> FloatArray | None:
-        """What a training that continues this one needs, (n_classes - 1,); None if nothing."""
-        return None
+    @classmethod
+    def check(cls, parameters: BoostingParameters) -> None:
+        """Raise ValueError, naming both sides, unless it takes these parameters."""
+        if refused := cls._refused(parameters):
+            takes = [f"{name} {' or '.join(map(repr, values))}" for name, (values, _) in refused.items()]
+            has = [repr(value) for _, value in refused.values()]
+            raise ValueError(f"{cls.__name__} takes {_listed(takes)}; the parameters have {_listed(has)}")
 
-    @property
-    def n_gradients(self) -> int:
-        """How many gradients a row carries, in its first columns, before as many Hessians."""
-        return 1
+    @classmethod
+    def _refused(cls, parameters: BoostingParameters) -> dict[str, tuple[tuple[Any, ...], Any]]:
+        """Return the parameters whose values it does not take, with the values that it takes and the one given."""
+        asked = {
+            "proportional": ((cls.proportional,), parameters.shifts is None),
+            "threshold_update": (cls.threshold_updates, parameters.spec.threshold_update),
+            **{name: (cls.options.get(name, plain), getattr(parameters, name)) for name, plain in _PLAIN.items()},
+        }
+        return {name: (values, value) for name, (values, value) in asked.items() if value not in values}
 
     @abstractmethod
-    def columns(self, score: NDArray[Any], thresholds: FloatArray) -> RoundStatistics:
+    def columns(self, score: NDArray[np.floating], thresholds: FloatArray) -> RoundStatistics:
         """Fill the columns that the rows carry at a score and thresholds; return the statistics of that pass."""
 
     @abstractmethod
-    def grow(self, growth: Any, in_bag: NDArray[np.uint32] | None) -> dict[str, Any]:
+    def grow(self, growth: _core.Growth, in_bag: NDArray[np.uint32] | None) -> dict[str, Any]:
         """Grow a tree on some rows, None for all, whose columns were filled last, and return its nodes.
 
         Parameters
@@ -98,3 +129,7 @@ class Criterion(ABC):
     @abstractmethod
     def take(self, tree: Tree, step: LeafStep, size: float) -> None:
         """Move score and thresholds by a share of the step, without raising the loss, and fill the columns anew."""
+
+
+def _listed(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -30,7 +30,6 @@ from numpy.typing import NDArray
 from ordinal_objectives import _core
 from ordinal_objectives.links import Logit
 
-CROSS_TERMS = ("auto", "all")
 # Numbers of cross terms that fill the vectors of the histogram, beside gradient, Hessian and count.
 WIDTHS = (1, 5, 13, 29, 45)
 # With fewer classes those of all thresholds take no more room.
@@ -104,11 +103,6 @@ class CrossTerms:
         """
         off = np.abs(np.diag(self.threshold_hessian(V, n_rows)) - np.diag(V))
         return bool((off <= TOLERANCE * np.diag(V))[active].all())
-
-
-def no_cross_terms() -> CrossTerms:
-    """Return the cross terms of splits that do not depend on the thresholds: none."""
-    return CrossTerms(np.zeros(0, np.int32), np.zeros((0, 0)))
 
 
 def all_cross_terms(class_weights: NDArray[np.float64], *, one_follows: bool, n_behind: int = 0) -> CrossTerms:

@@ -7,33 +7,70 @@ Newton step.
 
 Splits are judged by what such leaves gain, or by a cheaper gain: what leaves of the score and thresholds gain together,
 or what the score alone does.
+
+A row carries a gradient and a Hessian for each group of neighbouring thresholds, their sums, and splits are judged as
+if these thresholds were shifted by the same amount: the value of a leaf is at most the true one, and little less
+where the best shifts of neighbours are similar. Leaves are then fitted to all thresholds, by exact sums.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives import _core
 from ordinal_objectives.histogram_engine.criteria.base import Criterion
-from ordinal_objectives.histogram_engine.criteria.threshold_groups import MOST, neighbours
-from ordinal_objectives.histogram_engine.engine_state import EngineState
-from ordinal_objectives.histogram_engine.leaf_step import LeafStep, Leaves
-from ordinal_objectives.histogram_engine.parameters import BoostingParameters
+from ordinal_objectives.histogram_engine.state import EngineState, FloatArray, LeafStep, Leaves, add_up
 from ordinal_objectives.leaves import vector
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import RoundStatistics
 from ordinal_objectives.rows.native import MarginStatistics
 from ordinal_objectives.trees import Tree
 
-FloatArray = NDArray[np.float64]
 # What the rows carry through the histograms, by the gain that judges splits.
 _COLUMNS = {"vector": "thresholds", "joint": "cross", "scalar": "score"}
 # Groups of thresholds that the core takes.
 LIMITS = {"vector": _core.max_vector_classes - 1, "joint": _core.max_joint_classes - 1}
+# Groups that fill the eight columns of a row: two each and the count, or one each beside gradient, Hessian and count.
+MOST = {"vector": 3, "joint": 5}
+
+
+def neighbours(curvature: FloatArray, units: NDArray[np.int32], most: int) -> NDArray[np.int32]:
+    """Merge neighbouring units of thresholds, always the two with the least curvature together, until few are left.
+
+    Parameters
+    ----------
+    curvature : ndarray of float64, shape (n_thresholds,)
+        V, the sum over the rows of each threshold's second derivative: the possible gain of its shift grows with it.
+    units : ndarray of int32, shape (n_thresholds,)
+        Increasing from 0 in steps of at most 1; -1 for thresholds that are not to be grouped.
+    most : int
+
+    Returns
+    -------
+    ndarray of int32, shape (n_thresholds,)
+        The group of each threshold, in the form of ``units``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives.histogram_engine.criteria.vector import neighbours
+    >>> neighbours(np.array([1.0, 1.0, 9.0, 2.0]), np.arange(4, dtype=np.int32), 3).tolist()
+    [0, 0, 1, 2]
+    """
+    grouped = units >= 0
+    mass = np.bincount(units[grouped], curvature[grouped]).tolist() if grouped.any() else []
+    group = np.arange(len(mass))
+    while len(mass) > max(most, 1):
+        i = int(np.argmin(np.add(mass[:-1], mass[1:])))
+        mass[i : i + 2] = [mass[i] + mass[i + 1]]
+        group[group > i] -= 1
+    found = np.full(len(units), -1, np.int32)
+    found[grouped] = group[units[grouped]]
+    return found
 
 
 class Vector(Criterion):
@@ -45,8 +82,13 @@ class Vector(Criterion):
         What judges splits. "scalar" where no threshold takes a shift.
     groups : ndarray of int32, shape (n_classes - 1,)
         The group of each threshold whose sums judge splits, -1 for those that have none.
+    curvature : ndarray of float64, shape (n_classes - 1,)
+        That of the thresholds by the pass at the newest score, before they took their own step.
     """
 
+    proportional = False
+    threshold_updates = ("newton", "joint")  # which mean the same here
+    options: ClassVar = {"cross_terms": ("auto", "all"), "split_gain": ("auto", "vector", "joint", "scalar")}
     _state: EngineState[MarginStatistics]
     groups: NDArray[np.int32]
 
@@ -56,31 +98,17 @@ class Vector(Criterion):
         self._shifts: Shifts = state.parameters.shifts
         asked = state.parameters.split_gain
         self.gain = "scalar" if not state.learner.active.any() else "vector" if asked == "auto" else asked
-        self._curvature = state.start.curvature
+        self.curvature = state.start.curvature
 
-    @classmethod
-    def suits(cls, parameters: BoostingParameters) -> bool:
-        """Tell whether leaves shift thresholds."""
-        return parameters.shifts is not None
-
-    @property
-    def curvature(self) -> FloatArray | None:
-        """That of the thresholds by the pass at the newest score, before they took their own step."""
-        return self._curvature
-
-    @property
-    def n_gradients(self) -> int:
-        """One for each group of thresholds, or that of the score."""
-        return int(self.groups.max()) + 1 if self.gain == "vector" else 1
-
-    def columns(self, score: NDArray[Any], thresholds: FloatArray) -> RoundStatistics:
+    def columns(self, score: NDArray[np.floating], thresholds: FloatArray) -> RoundStatistics:
         """Fill gradients and Hessians of groups of thresholds, or what the cheaper gains need."""
         state, hessian = self._state, self._state.parameters.spec.hessian
-        if self._curvature is None:
+        if self.curvature is None:
             of_start = state.row_pass(score, thresholds, hessian, want_loss=False, want_rows=False)
-            self._curvature = of_start.threshold_hessian
-        self.groups = self._group(self._curvature) if self.gain != "scalar" else np.full(1, -1, np.int32)
+            self.curvature = of_start.threshold_hessian
+        self.groups = self._group(self.curvature) if self.gain != "scalar" else np.full(1, -1, np.int32)
         n = int(self.groups.max()) + 1
+        self.n_gradients = n if self.gain == "vector" else 1
         n_columns = {"vector": 2 * n, "joint": 2 + n, "scalar": 2}[self.gain]
         now = state.row_pass(
             score,
@@ -110,17 +138,14 @@ class Vector(Criterion):
         groups[~active] = groups.max() + 1
         return groups
 
-    def grow(self, growth: Any, in_bag: NDArray[np.uint32] | None) -> dict[str, Any]:
+    def grow(self, growth: _core.Growth, in_bag: NDArray[np.uint32] | None) -> dict[str, Any]:
         """Grow a tree by the gain that judges splits."""
         engine = self._state.engine
-        grown: dict[str, Any]
         if self.gain == "scalar":
-            grown = engine.grow_scalar(growth)
-        elif self.gain == "vector":
-            grown = engine.grow_vector(growth, *self._vector_terms())
-        else:
-            grown = engine.grow_joint(growth, *self._joint_terms(in_bag))
-        return grown
+            return engine.grow_scalar(growth)
+        if self.gain == "vector":
+            return engine.grow_vector(growth, *self._vector_terms())
+        return engine.grow_joint(growth, *self._joint_terms(in_bag))
 
     def _vector_terms(self) -> tuple[Any, ...]:
         """Return the arguments of the native vector criterion about the groups."""
@@ -170,11 +195,11 @@ class Vector(Criterion):
         now = state.move(tree, LeafStep(step.weights - shift, -shift), size, self._at)
         state.newton(now, self.columns)
 
-    def _at(self, score: NDArray[Any], thresholds: FloatArray) -> RoundStatistics:
+    def _at(self, score: NDArray[np.floating], thresholds: FloatArray) -> RoundStatistics:
         """Return the sums that the thresholds' own step takes, and keep their curvature."""
         state = self._state
         now = state.row_pass(score, thresholds, state.learner.step_hessian, want_rows=False)
-        self._curvature = now.threshold_hessian
+        self.curvature = now.threshold_hessian
         return now
 
     def _mean_shift(self, tree: Tree, steps: FloatArray) -> FloatArray:
@@ -200,21 +225,19 @@ class VectorQuadratic:
     def of_all_nodes(self, left: NDArray[np.int32]) -> VectorQuadratic:
         """Return the sums with those of the leaves added up into their ancestors; children follow parents."""
         G, H = self.G.copy(), self.H.copy()
-        for node in range(len(left) - 1, -1, -1):
-            if left[node] >= 0:
-                children = [left[node], left[node] + 1]
-                G[node], H[node] = G[children].sum(axis=0), H[children].sum(axis=0)
+        add_up(G, left)
+        add_up(H, left)
         return VectorQuadratic(G, H)
 
-    def slope(self, leaves: NDArray[np.intp], weights: FloatArray, delta: FloatArray) -> float:
+    def slope(self, leaves: Leaves, weights: FloatArray, delta: FloatArray) -> float:
         """Return g'beta."""
         return float(np.sum(self.G[leaves] * weights))
 
-    def curvature(self, leaves: NDArray[np.intp], weights: FloatArray, delta: FloatArray) -> float:
+    def curvature(self, leaves: Leaves, weights: FloatArray, delta: FloatArray) -> float:
         """Return beta'H beta."""
         return float(np.sum(self.H[leaves] * weights**2))
 
-    def changes(self, leaves: NDArray[np.intp], weights: FloatArray, delta: FloatArray) -> FloatArray:
+    def changes(self, leaves: Leaves, weights: FloatArray, delta: FloatArray) -> FloatArray:
         """Return Q(beta) of several sets of leaves, (n_sets, n_leaves), with a step each: (n_sets,)."""
         of_leaves: FloatArray = (self.G[leaves] + 0.5 * self.H[leaves] * weights) * weights
         change: FloatArray = of_leaves.sum(axis=(1, 2))

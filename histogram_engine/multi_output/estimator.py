@@ -2,36 +2,363 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import fields
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, RegressorMixin
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
+from ordinal_objectives.estimators.arguments import evaluation_sets, explains_keywords
+from ordinal_objectives.estimators.held_out import check_groups, hold_out
+from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.estimators.tables import refuse_but_numbers
-from ordinal_objectives.histogram_engine.multi_output.base import MultiOutputModel
-from ordinal_objectives.histogram_engine.multi_output.checked_loss import predictions
-from ordinal_objectives.histogram_engine.multi_output.losses import (
-    BinaryCrossEntropy,
-    MultiOutputLoss,
-    SoftmaxCrossEntropy,
-    SquaredError,
-)
+from ordinal_objectives.histogram_engine import fit_loop, model_file
+from ordinal_objectives.histogram_engine.binning import check_same_categories
+from ordinal_objectives.histogram_engine.multi_output import losses, run
+from ordinal_objectives.threads import effective_n_threads
+from ordinal_objectives.trees import TreeEnsemble
+from ordinal_objectives.utils.public_names import DOC_LINK
+from ordinal_objectives.utils.seeds import drawn_seed
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import (
     check_choice,
     check_flag,
     check_integer,
+    check_sample_weight,
+    check_total_weight,
     check_two_classes,
     refuse_masked,
 )
 
+Model = TypeVar("Model", bound="MultiOutputModel")
 FloatArray = NDArray[np.float64]
+_LOSSES = ("auto", "squared_error")
 _LARGEST_TARGET = 1e38
+
+
+@documented
+class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[misc]
+    """Base of the multi-output estimators; a subclass knows its targets, and says what ``loss`` and ``hessian`` are.
+
+    Parameters
+    ----------
+    learning_rate : float, default=0.1
+        Shrinkage of the leaves. A step that would raise the loss of the training rows is halved until it does not,
+        and counted in ``diagnostics_``.
+    <<max_iter, max_leaf_nodes, max_depth, min_samples_leaf>>
+    min_child_weight : float
+        Smallest sum of weighted Hessians in a leaf, over its rows and the outputs.
+    l2_regularization : float, default=1.0
+        Penalty lambda of each output's leaf value.
+    gamma : float, default=0.0
+        Gain, summed over outputs, that a split must exceed: for a threshold on the mean, as in GBDT-MO, multiply it by
+        the number of outputs, or by ``max_outputs``.
+    <<max_bins, categorical_features, min_samples_category>>
+    subsample, colsample_bytree : float, default=1.0
+        Share of rows and of columns that each tree is grown on, drawn without replacement from the rows of
+        positive weight. The leaves' values use all rows, and so does the loss that no step raises.
+    max_outputs : int or None, default=None
+        The largest number of outputs that a leaf changes: those with the largest gain. None, or as many as there
+        are, for all.
+    search : {"restricted", "unrestricted"}, default="restricted"
+        With ``max_outputs``: whether the two sides of a split change the same outputs, or each its own.
+    early_stopping : "auto" or bool, default="auto"
+        Stop when the validation loss no longer falls: on ``eval_set``, or else on rows held out.
+        "auto" does so for more than 10,000 rows, or where ``eval_set`` is given.
+    validation_fraction : float, default=0.1
+        Share of the rows of positive weight held out.
+    <<n_iter_no_change, tol>>
+    warm_start : bool, default=False
+        Continue the fitted model, or a loaded one, up to ``max_iter`` trees, with its loss and ``max_bins``. Features
+        and targets must be the model's; the rows may be others.
+    <<random_state, importance_type, n_jobs>>
+
+    Attributes
+    ----------
+    <<n_iter_>>
+    best_iteration_ : int
+        The same as ``n_iter_``.
+    evals_result_ : dict of str to list of float
+        Weighted mean loss after 0, 1, ... trees: "training", and "validation" or "validation_<i>". The squared error
+        is halved and summed over targets.
+    feature_importances_ : ndarray of float64, shape (n_features,)
+        Of each feature, by ``importance_type``.
+    diagnostics_ : dict of str to int
+        Steps that were halved or given up, leaves without curvature, under the names of
+        :class:`ordinal_objectives.threshold_solver.Diagnostics`. Of a warm start, those of the last ``fit``.
+    """
+
+    _doc_link_module = "ordinal_objectives"
+    _doc_link_template = DOC_LINK
+    _fitted_loss: losses.MultiOutputLoss
+    _loss_of_fit: Any  # the parameter, which may have been set anew since
+    n_iter_: int
+    _is_multi_output = True
+    _all_or_nothing: Any = OrderedClassifier._all_or_nothing  # a failed fit leaves the model as it was
+    _fit_hints: ClassVar = {"verbose": "pass callback= to fit"}
+
+    def __init__(
+        self,
+        loss: Any = "auto",
+        *,
+        learning_rate: float = 0.1,
+        max_iter: int = 100,
+        max_leaf_nodes: int | None = 31,
+        max_depth: int | None = None,
+        min_samples_leaf: int = 20,
+        min_child_weight: float = 1e-3,
+        l2_regularization: float = 1.0,
+        gamma: float = 0.0,
+        max_bins: int = 255,
+        categorical_features: Any = "from_dtype",
+        min_samples_category: int = 10,
+        subsample: float = 1.0,
+        colsample_bytree: float = 1.0,
+        max_outputs: int | None = None,
+        search: str = "restricted",
+        hessian: str = "diagonal",
+        early_stopping: str | bool = "auto",
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        tol: float = 1e-7,
+        warm_start: bool = False,
+        random_state: Any = None,
+        importance_type: str = "gain",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.loss = loss
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.min_child_weight = min_child_weight
+        self.l2_regularization = l2_regularization
+        self.gamma = gamma
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.min_samples_category = min_samples_category
+        self.subsample = subsample
+        self.colsample_bytree = colsample_bytree
+        self.max_outputs = max_outputs
+        self.search = search
+        self.hessian = hessian
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.importance_type = importance_type
+        self.n_jobs = n_jobs
+
+    @abstractmethod
+    def _learn_targets(self, y: Any) -> None:
+        """Store what the targets of a training tell, such as the classes."""
+
+    @abstractmethod
+    def _named_loss(self) -> losses.MultiOutputLoss:
+        """Return the loss of the targets that ``loss`` names."""
+
+    @abstractmethod
+    def _encode(self, y: Any, name: str) -> tuple[NDArray[np.int32], NDArray[Any]]:
+        """Return class codes by which rows are held out, and what the loss takes."""
+
+    @abstractmethod
+    def _n_columns(self) -> tuple[int, ...]:
+        """Return how many columns the predictions of the loss may have."""
+
+    @abstractmethod
+    def _describe_targets(self) -> tuple[NDArray[Any], dict[str, Any]]:
+        """Return the classes, and what else a file must hold of the targets, in JSON's types."""
+
+    @abstractmethod
+    def _recall_targets(self, classes: NDArray[Any], targets: dict[str, Any], n_outputs: int) -> None:
+        """Set what :meth:`_describe_targets` returned; raise ValueError if it is damaged."""
+
+    @documented
+    @explains_keywords
+    def fit(
+        self: Model,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: ArrayLike | None = None,
+        eval_set: Any = None,
+        eval_sample_weight: list[Any] | None = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        callback: fit_loop.Callback | None = None,
+    ) -> Model:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like of float, shape (n_samples, n_features)
+            NaN is missing. In frames and tables, columns of numbers, booleans and categories.
+        y : array-like, shape (n_samples,) or (n_samples, n_targets)
+            Numbers, or of a classifier labels, or columns of 0 and 1.
+        <<sample_weight, eval_set, eval_sample_weight, X_val, y_val, sample_weight_val, groups, callback>>
+
+        Raises
+        ------
+        ValueError, TypeError
+            If features, targets, weights or parameters are not what the docs allow; the message names the argument.
+            The model stays as it was.
+        """
+        with self._all_or_nothing():
+            sets = (eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val)
+            self._fit(X, y, sample_weight, sets, groups, callback)
+        return self
+
+    def _fit(
+        self, X: Any, y: Any, weight: Any, sets: tuple[Any, ...], groups: Any, callback: fit_loop.Callback | None
+    ) -> None:
+        parameters, stopping = self._parameters(), fit_loop.EarlyStopping.of(self)
+        fit_loop.check_callback(callback)
+        check_choice(self.importance_type, model_file.IMPORTANCES, name="importance_type")
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        earlier = None
+        if self._continues():
+            self._check_continued(X, parameters)
+            earlier = self._grown
+        X = self._check_features(X, reset=True)
+        if earlier is None:
+            is_named = isinstance(self.loss, str)
+            if is_named:
+                check_choice(self.loss, _LOSSES, name="loss", hint="; an object is taken as well")
+            self._learn_targets(y)
+            self._fitted_loss, self._loss_of_fit = self._named_loss() if is_named else self.loss, self.loss
+            self._seed = drawn_seed(self.random_state)
+        rows = self._rows(X, y, weight, "y", "sample_weight", groups)
+        watched = []
+        for X_eval, y_eval, w in evaluation_sets(*sets):
+            X_eval = self._check_features(X_eval, reset=False)
+            watched.append(self._rows(X_eval, y_eval, w, "y of an evaluation set", sets[2]))
+        stops = stopping.applies(self.early_stopping, len(rows), watched)
+        if stops and not watched:
+            rows, held = hold_out(rows, self.validation_fraction, self._seed)
+            watched = [held]
+        self._max_bins = parameters.max_bins
+        loss = run.CheckedLoss(self._fitted_loss, self._n_columns())
+        options: dict[str, Any] = {"seed": self._seed, "n_threads": self.n_jobs, "categories": self._categories.sizes}
+        training = run.MultiOutputRun(parameters, loss, rows, earlier=earlier, **options)
+        followed = [
+            run.WatchedTargets(name, one, loss, parameters.hessian, training.start, self.n_jobs)
+            for name, one in zip(fit_loop.set_names(len(watched)), watched, strict=True)
+        ]
+        after = fit_loop.after_tree(None, callback=callback, remember=self._remember)
+        self._remember(fit_loop.fit_loop(training, earlier, followed, stopping if stops else None, after))
+
+    def _parameters(self) -> run.MultiOutputParameters:
+        return run.MultiOutputParameters(
+            **{one.name: getattr(self, one.name) for one in fields(run.MultiOutputParameters)}
+        )
+
+    def _rows(self, X: Any, y: Any, weight: Any, name: str, weight_name: str, groups: Any = None) -> run.TargetRows:
+        """Return checked rows: features come checked."""
+        codes, targets = self._encode(y, name)
+        if X.shape[0] != len(targets):
+            raise ValueError(f"X and {name} must have the same number of rows; got {X.shape[0]} and {len(targets)}")
+        checked = check_sample_weight(weight, len(targets), name=weight_name)
+        weight = check_total_weight(checked, name=weight_name)
+        return run.TargetRows(X, codes, weight, groups=check_groups(groups, len(codes)), targets=targets)
+
+    def _check_continued(self, X: Any, parameters: run.MultiOutputParameters) -> None:
+        """Raise ValueError, naming what differs, unless a fit can continue the fitted model."""
+        self._check_features(X, reset=False)
+        check_same_categories(X, self.categorical_features, self._categories)
+        if parameters.max_bins != self._max_bins:
+            raise ValueError(
+                f"warm_start continues a model of max_bins={self._max_bins}; got max_bins={parameters.max_bins}"
+            )
+        if self.loss is not self._loss_of_fit and self.loss != self._loss_of_fit:
+            raise ValueError(f"warm_start continues a model of loss={self._loss_of_fit!r}; got loss={self.loss!r}")
+        fit_loop.check_more_trees(parameters.max_iter, self.n_iter_)
+
+    def _remember(self, grown: fit_loop.GrownModel) -> None:
+        """Store the result of a training, or of a file."""
+        self._grown, self.evals_result_, self.diagnostics_ = grown, grown.evals, grown.diagnostics
+        self.n_outputs_, self.n_iter_ = len(self._start), len(grown.ensemble)
+        self.best_iteration_ = self.n_iter_
+
+    @property
+    def _start(self) -> FloatArray:
+        start: FloatArray = self._grown.start  # type: ignore[assignment]  # there with several outputs
+        return start
+
+    def trained_parts(self) -> tuple[losses.MultiOutputLoss, FloatArray, TreeEnsemble]:
+        """Return the loss, the raw prediction without trees, ``(n_outputs_,)``, and the trees."""
+        check_is_fitted(self)
+        return self._fitted_loss, self._start.copy(), self._ensemble
+
+    @documented
+    def predict_raw(self, X: Any) -> FloatArray:
+        """Return the raw prediction, float64 ``(n_samples, n_outputs_)``: what the loss is a function of."""
+        X, raw = self._before_trees(X)
+        self._ensemble.add_to(raw, X, 0, self.n_iter_, effective_n_threads(self.n_jobs))
+        return raw
+
+    def _staged_raw(self, X: Any) -> Iterator[FloatArray]:
+        """Yield what :meth:`predict_raw` returns after 1, 2, ... iterations; always the same array."""
+        X, raw = self._before_trees(X)
+        for iteration in range(self.n_iter_):
+            self._ensemble.add_to(raw, X, iteration, iteration + 1, effective_n_threads(self.n_jobs))
+            yield raw
+
+    @abstractmethod
+    def _decide(self, raw: FloatArray) -> NDArray[Any]:
+        """Return predictions of a raw prediction."""
+
+    @documented
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """Yield what :meth:`predict` returns after 1, 2, ... iterations."""
+        for raw in self._staged_raw(X):
+            yield self._decide(raw.copy())
+
+    def _before_trees(self, X: Any) -> tuple[Any, FloatArray]:
+        """Return checked features, and their raw prediction without trees."""
+        check_is_fitted(self)
+        X = self._check_features(X, reset=False)
+        return X, np.tile(self._start, (X.shape[0], 1))
+
+    def _stored(self) -> model_file.StoredModel:
+        check_is_fitted(self)
+        loss = self._loss_of_fit
+        if not isinstance(loss, str):
+            raise TypeError(f"a file holds no loss of your own; got loss={loss!r}. Pickle the model")
+        classes, targets = self._describe_targets()
+        return self._as_stored(
+            self.get_params(deep=False) | {"loss": loss},
+            classes=classes,
+            proportional=False,
+            targets={"estimator": type(self).__name__, **targets},
+        )
+
+    def _recall(self, stored: model_file.StoredModel) -> None:
+        assert stored.targets is not None
+        assert stored.grown.start is not None
+        self._parameters()
+        check_choice(self.loss, _LOSSES, name="loss")
+        self._recall_targets(stored.classes, stored.targets, len(stored.grown.start))
+        self._fitted_loss, self._loss_of_fit = self._named_loss(), self.loss
+        self._remember(stored.grown)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        return tags
 
 
 @documented
@@ -80,13 +407,11 @@ class HistGradientBoostingMultiOutputRegressor(RegressorMixin, MultiOutputModel)
     (300, 2)
     """
 
-    def _learn_targets(self, y: Any) -> MultiOutputLoss:
+    def _learn_targets(self, y: Any) -> None:
         self._target_shape = _numbers(y, "y").shape[1:]
-        if isinstance(self.loss, str):
-            check_choice(self.loss, ("auto", "squared_error"), name="loss", hint="; an object is taken as well")
-            return SquaredError()
-        loss: MultiOutputLoss = self.loss
-        return loss
+
+    def _named_loss(self) -> losses.MultiOutputLoss:
+        return losses.SquaredError()
 
     def _encode(self, y: Any, name: str) -> tuple[NDArray[np.int32], NDArray[Any]]:
         targets = _numbers(y, name)
@@ -100,27 +425,19 @@ class HistGradientBoostingMultiOutputRegressor(RegressorMixin, MultiOutputModel)
     def _describe_targets(self) -> tuple[NDArray[Any], dict[str, Any]]:
         return np.zeros(0), {"shape": list(self._target_shape)}
 
-    def _recall_targets(self, classes: NDArray[Any], targets: dict[str, Any], n_outputs: int) -> MultiOutputLoss:
+    def _recall_targets(self, classes: NDArray[Any], targets: dict[str, Any], n_outputs: int) -> None:
         self._target_shape = tuple(check_integer("shape", size, 1) for size in targets["shape"])
         if self._target_shape not in ((n_outputs,), ()) or (n_outputs > 1 and self._target_shape == ()):
             raise ValueError(f"targets of the shape {self._target_shape} do not have {n_outputs} outputs")
-        check_choice(self.loss, ("auto", "squared_error"), name="loss")
-        return SquaredError()
 
     @documented
     def predict(self, X: Any) -> FloatArray:
         """Return the targets, float64 in the shape of the training's: (n_samples,) or (n_samples, n_targets)."""
-        return self._shaped(self.predict_raw(X))
+        return self._decide(self.predict_raw(X))
 
-    @documented
-    def staged_predict(self, X: Any) -> Iterator[FloatArray]:
-        """Yield what :meth:`predict` returns after 1, 2, ... iterations."""
-        for raw in self._staged_raw(X):
-            yield self._shaped(raw.copy())
-
-    def _shaped(self, raw: FloatArray) -> FloatArray:
-        said: FloatArray = predictions(self._fitted_loss, raw, *self._n_columns())
-        return said.reshape(len(raw), *self._target_shape)
+    def _decide(self, raw: FloatArray) -> FloatArray:
+        predicted: FloatArray = run.predictions(self._fitted_loss, raw, *self._n_columns())
+        return predicted.reshape(len(raw), *self._target_shape)
 
 
 @documented
@@ -171,28 +488,22 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
     classes_: NDArray[Any]
     _has_labels: bool
 
-    def _learn_targets(self, y: Any) -> MultiOutputLoss:
+    def _learn_targets(self, y: Any) -> None:
         refuse_masked(y, name="y")
         check_array(y, accept_sparse=True, ensure_2d=False, dtype=None, input_name="y")  # finite
         self._has_labels = type_of_target(y, input_name="y") == "multilabel-indicator"
-        if isinstance(self.loss, str):
-            check_choice(self.loss, ("auto", "squared_error"), name="loss", hint="; an object is taken as well")
         if self._has_labels:
             self.classes_ = np.arange(check_array(y, accept_sparse=True).shape[1])
         else:
             check_classification_targets(y)
             self.classes_, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
             check_two_classes(np.bincount(codes).astype(float))
-        if not isinstance(self.loss, str):
-            loss: MultiOutputLoss = self.loss
-            return loss
-        return self._named_loss()
 
-    def _named_loss(self) -> MultiOutputLoss:
+    def _named_loss(self) -> losses.MultiOutputLoss:
         if self.loss == "squared_error":
-            return SquaredError()
+            return losses.SquaredError()
         one_each = self._has_labels or len(self.classes_) == 2
-        return BinaryCrossEntropy() if one_each else SoftmaxCrossEntropy(len(self.classes_))
+        return losses.BinaryCrossEntropy() if one_each else losses.SoftmaxCrossEntropy(len(self.classes_))
 
     def _n_columns(self) -> tuple[int, ...]:
         n = len(self.classes_)
@@ -201,16 +512,14 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
     def _describe_targets(self) -> tuple[NDArray[Any], dict[str, Any]]:
         return self.classes_, {"labels": self._has_labels}
 
-    def _recall_targets(self, classes: NDArray[Any], targets: dict[str, Any], n_outputs: int) -> MultiOutputLoss:
+    def _recall_targets(self, classes: NDArray[Any], targets: dict[str, Any], n_outputs: int) -> None:
         self.classes_, self._has_labels = classes, check_flag("labels", targets["labels"])
-        check_choice(self.loss, ("auto", "squared_error"), name="loss")
-        loss = self._named_loss()
         if self._has_labels and classes.tolist() != list(range(len(classes))):
             raise ValueError(f"labels are numbered from 0; got {classes.tolist()}")
-        expected = 1 if isinstance(loss, BinaryCrossEntropy) and not self._has_labels else len(classes)
+        binary = isinstance(self._named_loss(), losses.BinaryCrossEntropy) and not self._has_labels
+        expected = 1 if binary else len(classes)
         if n_outputs != expected or len(classes) < 2 - self._has_labels:
             raise ValueError(f"{len(classes)} classes or labels do not have {n_outputs} outputs")
-        return loss
 
     def _encode(self, y: Any, name: str) -> tuple[NDArray[np.int32], NDArray[Any]]:
         n = len(self.classes_)
@@ -226,19 +535,14 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
         if strange.any():
             label = values[strange].tolist()[0]
             raise ValueError(f"{name} holds the label {label!r}, which is not among {self.classes_.tolist()}")
-        if isinstance(self._fitted_loss, BinaryCrossEntropy):
+        if isinstance(self._fitted_loss, losses.BinaryCrossEntropy):
             return codes, codes[:, np.newaxis].astype(np.float64)
-        return codes, np.eye(n)[codes] if isinstance(self._fitted_loss, SquaredError) else codes
+        return codes, np.eye(n)[codes] if isinstance(self._fitted_loss, losses.SquaredError) else codes
 
     @documented
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable class, (n_samples,), or int (n_samples, n_labels): 1 where that is more probable."""
         return self._decide(self.predict_raw(X))
-
-    @documented
-    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
-        """Yield what :meth:`predict` returns after 1, 2, ... iterations."""
-        yield from map(self._decide, self._staged_raw(X))
 
     def has_labels(self) -> bool:
         """Tell whether the targets are columns of labels, any number of which may hold."""
@@ -262,7 +566,7 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
         yield from map(self._proba, self._staged_raw(X))
 
     def _proba(self, raw: FloatArray) -> FloatArray:
-        p = predictions(self._fitted_loss, raw, *self._n_columns())
+        p = run.predictions(self._fitted_loss, raw, *self._n_columns())
         p = p.copy() if p is raw else p
         return p if self._has_labels or p.shape[1] > 1 else np.column_stack([1.0 - p, p])
 

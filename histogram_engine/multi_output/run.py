@@ -4,30 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives import _core
 from ordinal_objectives.estimators.held_out import Rows
-from ordinal_objectives.histogram_engine import category_noise
 from ordinal_objectives.histogram_engine.binning import bin_rows, find_cuts, uneven
-from ordinal_objectives.histogram_engine.multi_output.checked_loss import CheckedLoss
-from ordinal_objectives.histogram_engine.multi_output.columns import OutputColumns
-from ordinal_objectives.histogram_engine.multi_output.parameters import MultiOutputParameters
-from ordinal_objectives.histogram_engine.sampling import Sampler
+from ordinal_objectives.histogram_engine.fit_loop import GrownModel, Measured, Watched
+from ordinal_objectives.histogram_engine.multi_output.losses import HESSIANS, MultiOutputLoss
+from ordinal_objectives.histogram_engine.parameters import GrowthParameters, choice, integer, number
+from ordinal_objectives.histogram_engine.run import NOISE_ROWS, Sampler
+from ordinal_objectives.histogram_engine.state import add_up
 from ordinal_objectives.leaves import multi_output
 from ordinal_objectives.rows.checked_rows import IN_FLOAT32, IN_FLOAT64, highest_loss
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import Diagnostics, longest_step
 from ordinal_objectives.trees import Tree
+from ordinal_objectives.utils.read_only import call_read_only
 
 FloatArray = NDArray[np.float64]
-_ALL = 2**31 - 1
 # Numbers of a block of rows: its scores, derivatives and columns stay in the cache.
 _BLOCK = 1 << 16
 _NO_THRESHOLDS = np.zeros(0)
+# What a loss must have.
+_METHODS = ("start", "derivatives", "predict")
+
+
+@dataclass(kw_only=True)
+class MultiOutputParameters(GrowthParameters):
+    """Parameters of a training of several outputs; HistGradientBoostingMultiOutputRegressor says what they mean."""
+
+    l2_regularization: float = number(1.0, at_least=0.0)
+    max_outputs: int | None = integer(None, 1, or_none=True)
+    search: str = choice(*multi_output.SEARCHES)
+    hessian: str = choice(*HESSIANS)
 
 
 @dataclass(frozen=True)
@@ -35,6 +47,230 @@ class TargetRows(Rows):
     """Rows with their targets; the class codes are zeros where there are none."""
 
     targets: Any = None
+
+
+def predictions(loss: MultiOutputLoss, raw_prediction: FloatArray, *n_columns: int) -> NDArray[Any]:
+    """Return what a loss predicts, (n_rows, one of n_columns); raise ValueError if it is no such array of numbers."""
+    name, (n, n_outputs) = type(loss).__name__, raw_prediction.shape
+    predicted = np.asarray(call_read_only(name, loss.predict, raw_prediction))
+    if 1 in n_columns and predicted.shape == (n,):
+        predicted = predicted[:, np.newaxis]
+    if predicted.dtype.kind not in "fiub" or predicted.shape not in [(n, k) for k in n_columns]:
+        raise ValueError(
+            f"{name}.predict must return real numbers, {' or '.join(f'({n}, {k})' for k in n_columns)} "
+            f"for {n} rows of {n_outputs} outputs, as start says; got {predicted.shape} of the type {predicted.dtype}"
+        )
+    if not (finite := np.isfinite(predicted)).all():
+        raise ValueError(f"{name}.predict must return finite numbers; got {predicted[~finite][0]}")
+    return predicted
+
+
+class CheckedLoss:
+    """A loss whose results are checked for the shapes and types of a training; see :class:`.losses.MultiOutputLoss`.
+
+    Whether derivatives are finite depends on the raw prediction, so the training checks it: a step that is too long may
+    end where they are infinite, and is halved.
+
+    Parameters
+    ----------
+    loss : MultiOutputLoss
+    n_columns : tuple of int
+        How many columns its predictions may have.
+
+    Raises
+    ------
+    TypeError
+        If it lacks a method, or is a class.
+    """
+
+    def __init__(self, loss: MultiOutputLoss, n_columns: tuple[int, ...]) -> None:
+        if isinstance(loss, type):
+            raise TypeError(f"loss must be an object, not a class: pass {loss.__name__}(); got {loss!r}")
+        if missing := [name for name in _METHODS if not callable(getattr(loss, name, None))]:
+            raise TypeError(
+                f"a loss of your own must have the methods {', '.join(_METHODS)}; got {loss!r} without "
+                f"{', '.join(missing)}"
+            )
+        self._loss, self._n_columns = loss, n_columns
+        self.name = type(loss).__name__
+        self._first: dict[str, Any] = {}  # shape of the Hessian, without rows, for each `hessian`
+
+    def start(self, y: NDArray[Any], weight: FloatArray | None) -> FloatArray:
+        """Return the raw prediction before the first tree."""
+        answer = call_read_only(self.name, self._loss.start, y, weight)
+        start: FloatArray = self._numbers(answer, "start", "answer").astype(np.float64)
+        if start.ndim != 1 or not start.size or not np.isfinite(start).all():
+            raise ValueError(f"{self.name}.start must return one finite number for each output; got {start}")
+        return start
+
+    def predictions(self, raw_prediction: FloatArray) -> NDArray[Any]:
+        """Return what it predicts; see :func:`predictions`."""
+        return predictions(self._loss, raw_prediction, *self._n_columns)
+
+    def derivatives(
+        self, y: NDArray[Any], raw_prediction: FloatArray, hessian: str
+    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
+        """Return the loss of each row, which may be infinite, the gradient and the Hessian.
+
+        Raises
+        ------
+        ValueError
+            If one of them has another shape or type than it may, the Hessian another than at the first call, or a
+            row's loss is NaN or minus infinity.
+        """
+        answer = call_read_only(self.name, self._loss.derivatives, y, raw_prediction, hessian)
+        must = f"{self.name}.derivatives must return"
+        if not isinstance(answer, (tuple, list)) or len(answer) != 3:
+            raise ValueError(f"{must} a tuple of three, the loss, gradient and Hessian; got {type(answer).__name__}")
+        n, d = raw_prediction.shape
+        loss, gradient = (self._numbers(answer[i], "derivatives", what) for i, what in enumerate(("loss", "gradient")))
+        second = None if answer[2] is None else self._numbers(answer[2], "derivatives", "Hessian")
+        if loss.shape != (n,):
+            raise ValueError(f"{must} one loss for each row, ({n},) for {n} rows; got {loss.shape}")
+        if not loss.min() > -np.inf:
+            raise ValueError(f"{must} losses that are numbers; got {loss[int(np.argmin(loss))]}")
+        allowed = [(n, 1), (n, d), (n, d, d)]
+        if gradient.shape != (n, d) or (second is not None and second.shape not in allowed):
+            raise ValueError(
+                f"{must} gradients ({n}, {d}) and Hessians of one of the shapes {', '.join(map(str, allowed))}, or "
+                f"None, for {n} rows; got {gradient.shape} and {None if second is None else second.shape}"
+            )
+        shape = None if second is None else second.shape[1:]
+        if (first := self._first.setdefault(hessian, shape)) != shape:
+            was, came = ("None" if one is None else f"(n_rows, {', '.join(map(str, one))})" for one in (first, shape))
+            raise ValueError(
+                f"{must} a Hessian of the same shape at every call, or None at every call; at the first it was {was}; "
+                f"got {came}"
+            )
+        return loss, gradient, second
+
+    def _numbers(self, answer: Any, method: str, what: str) -> NDArray[Any]:
+        array = np.asarray(answer)
+        if array.dtype.kind not in "fiub":
+            raise ValueError(f"{self.name}.{method} must return real numbers; its {what} has the type {array.dtype}")
+        return array
+
+
+@dataclass(frozen=True)
+class OutputColumns:
+    """The columns of a row.
+
+    Attributes
+    ----------
+    n_outputs : int
+    kind : {"shared", "diagonal", "full"}
+        One Hessian for all outputs, one for each, or the lower triangle of a matrix.
+    is_count : bool
+        The one Hessian is 1 for every row: the count that the engine carries anyway.
+    """
+
+    n_outputs: int
+    kind: str
+    is_count: bool = False
+
+    @classmethod
+    def of(cls, gradient: FloatArray, hessian: FloatArray | None, n_outputs: int, *, weighted: bool) -> OutputColumns:
+        """Return the columns that derivatives of this shape need.
+
+        Raises
+        ------
+        ValueError
+            If there are more outputs than the engine takes.
+        """
+        shared = hessian is None or hessian.shape[1:] == (1,)
+        kind = "shared" if shared else "diagonal" if hessian is not None and hessian.ndim == 2 else "full"
+        most = _core.max_full_outputs if kind == "full" else _core.max_outputs
+        if n_outputs > most:
+            hint = "; hessian='diagonal' takes more" if kind == "full" else ""
+            raise ValueError(f"a leaf has at most {most} outputs here; got {n_outputs}{hint}")
+        return cls(n_outputs, kind, hessian is None and not weighted)
+
+    @property
+    def n_columns(self) -> int:
+        """Columns in front of the count: gradients, then Hessians."""
+        d = self.n_outputs
+        n_hessians = {"shared": 0 if self.is_count else 1, "diagonal": d, "full": d * (d + 1) // 2}
+        return d + n_hessians[self.kind]
+
+    def hold(self, statistics: NDArray[np.float32]) -> bool:
+        """Tell whether rows' columns are finite, and no Hessian on a diagonal is negative."""
+        used = statistics[:, : self.n_columns]
+        return bool(np.isfinite(used).all()) and bool(np.min(used[:, self._diagonal()], initial=0.0) >= 0.0)
+
+    def refuse(self, statistics: NDArray[np.float32], name: str) -> NoReturn:
+        """Raise ValueError: a loss of this name has returned what columns do not :meth:`hold`."""
+        used = statistics[:, : self.n_columns]
+        wrong = ~np.isfinite(used)
+        wrong[:, self._diagonal()] |= used[:, self._diagonal()] < 0.0
+        row, column = np.argwhere(wrong)[0]
+        what = "gradient" if column < self.n_outputs else "Hessian"
+        raise ValueError(
+            f"{name}.derivatives must return finite gradients, and Hessians that are finite and not negative, which "
+            f"float32 holds times the rows' weights; got the {what} {used[row, column]:g} in row {row}"
+        )
+
+    def _diagonal(self) -> slice | NDArray[np.intp]:
+        d = self.n_outputs
+        if self.kind != "full":
+            return slice(d, self.n_columns)
+        j = np.arange(d)
+        return d + j * (j + 3) // 2
+
+    def fill(
+        self,
+        statistics: NDArray[np.float32],
+        gradient: FloatArray,
+        hessian: FloatArray | None,
+        weight: FloatArray | None,
+    ) -> None:
+        """Write the derivatives of some rows, times their weights, into the rows' columns (n_rows, width)."""
+        d = self.n_outputs
+        statistics[:, :d] = gradient
+        if hessian is not None and hessian.ndim == 3:
+            lower = np.tril_indices(d)
+            hessian = hessian[:, lower[0], lower[1]]
+        if not self.is_count:
+            statistics[:, d : self.n_columns] = 1.0 if hessian is None else hessian
+        if weight is not None:
+            statistics[:, : self.n_columns] *= weight[:, np.newaxis]
+
+    def split(self, sums: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return gradients and Hessians of rows or of sums over them (n, width), in the shapes of a loss."""
+        d = self.n_outputs
+        if self.kind != "full":
+            return sums[:, :d], sums[:, d : 2 * d if self.kind == "diagonal" else d + 1]
+        H = np.zeros((len(sums), d, d))
+        lower = np.tril_indices(d)
+        H[:, lower[0], lower[1]] = sums[:, d : self.n_columns]
+        H[:, lower[1], lower[0]] = sums[:, d : self.n_columns]
+        return sums[:, :d], H
+
+
+class WatchedTargets(Watched):
+    """Rows that no tree is grown on; their raw prediction follows the trees.
+
+    Parameters
+    ----------
+    name : str
+    rows : TargetRows
+    loss : CheckedLoss
+    hessian : str
+    start : ndarray of float64, shape (n_outputs,)
+    n_threads : int or None
+    """
+
+    def __init__(
+        self, name: str, rows: TargetRows, loss: CheckedLoss, hessian: str, start: FloatArray, n_threads: int | None
+    ) -> None:
+        super().__init__(name, rows.X, np.tile(start, (len(rows.targets), 1)), n_threads)
+        # A full Hessian is not used.
+        self._rows, self._loss, self._hessian = rows, loss, "diagonal" if hessian == "full" else hessian
+
+    def measure(self, thresholds: NDArray[np.float64]) -> Measured:
+        """Return the weighted mean loss; there are no thresholds."""
+        of_rows, *_ = self._loss.derivatives(self._rows.targets, self._score, self._hessian)
+        loss = float(np.average(of_rows, weights=self._rows.weight))
+        return Measured({self.name: loss}, loss)
 
 
 class MultiOutputRun:
@@ -49,8 +285,8 @@ class MultiOutputRun:
     seed : int
         Draws the rows that the cuts of a large table are computed from, and with the iteration those of a tree.
     n_threads : int or None
-    earlier : tuple of (ndarray, ndarray, list of ndarray, int) or None
-        Start, raw prediction of the rows, cuts and number of trees of a model that is continued.
+    earlier : GrownModel or None
+        A model that is continued.
     categories : mapping of int to int, or None
         Columns that hold numbers of categories, and how many each has.
 
@@ -78,10 +314,10 @@ class MultiOutputRun:
         *,
         seed: int = 0,
         n_threads: int | None = None,
-        earlier: tuple[FloatArray, FloatArray, list[FloatArray], int] | None = None,
+        earlier: GrownModel | None = None,
         categories: Mapping[int, int] | None = None,
     ) -> None:
-        X, sample_weight, y = rows.X, rows.weight, rows.targets
+        X, sample_weight, y, threads = rows.X, rows.weight, rows.targets, effective_n_threads(n_threads)
         self.parameters, self._loss, self._y, self._weight = parameters, loss, y, sample_weight
         if earlier is None:
             self.start = loss.start(y, sample_weight)
@@ -89,7 +325,11 @@ class MultiOutputRun:
             loss.predictions(self.raw_prediction[: len(self.start) + 1])  # not as many rows as outputs
             self.cuts, self.iteration = find_cuts(X, parameters.max_bins, sample_weight, seed, categories), 0
         else:
-            self.start, self.raw_prediction, self.cuts, self.iteration = earlier
+            assert earlier.start is not None
+            self.start, grown = earlier.start, earlier.ensemble
+            self.raw_prediction = np.tile(self.start, (len(y), 1))
+            self.cuts, self.iteration = earlier.cuts, len(grown)
+            grown.add_to(self.raw_prediction, X, 0, self.iteration, threads)
         _, gradient, hessian = loss.derivatives(y[:2], self.raw_prediction[:2], parameters.hessian)
         self._columns = OutputColumns.of(gradient, hessian, len(self.start), weighted=sample_weight is not None)
         d = self._columns.n_outputs
@@ -100,8 +340,8 @@ class MultiOutputRun:
             if parameters.l2_regularization == 0.0:
                 raise ValueError("hessian='full' inverts matrices: it needs l2_regularization > 0; got 0.0")
         self._by_category = bool(categories)
-        options = {"in_float64": uneven(sample_weight), **parameters.of_categories(categories or {})}
-        self._engine = bin_rows(X, self.cuts, effective_n_threads(n_threads), **options)
+        options = parameters.category_options(categories or {})
+        self._engine = bin_rows(X, self.cuts, threads, in_float64=uneven(sample_weight), **options)
         self._statistics = self._engine.statistics(self._columns.n_columns)
         self._total_weight = float(len(y) if sample_weight is None else sample_weight.sum())
         shares = parameters.subsample, parameters.colsample_bytree
@@ -147,30 +387,24 @@ class MultiOutputRun:
     def _grow(self) -> dict[str, Any]:
         parameters, columns = self.parameters, self._columns
         in_bag, features = self._sampler.draw(self.iteration)
-        growth = _core.Growth(
-            features,
-            in_bag,
-            self._leaf_of_row,
-            parameters.max_leaf_nodes or _ALL,
-            parameters.max_depth or _ALL,
-            float(parameters.min_samples_leaf),
-            parameters.min_child_weight,
-            parameters.l2_regularization,
-            parameters.gamma,
-            category_noise=self._category_noise(),
-        )
-        grown: dict[str, Any] = self._engine.grow_multi_output(
+        noise = self._category_noise() if self._by_category else 0.0
+        growth = parameters.growth(features, in_bag, self._leaf_of_row, category_noise=noise)
+        return self._engine.grow_multi_output(
             growth,
             columns.n_outputs,
             columns.kind,
-            columns.first_hessian,
+            columns.n_outputs,  # the first Hessian
             self._most,
             parameters.search == "restricted",
         )
-        return grown
 
     def _category_noise(self) -> float:
-        return category_noise.of_outputs(*self._columns.split(self._statistics)) if self._by_category else 0.0
+        """Return the squared gradients over the Hessians, of the outputs on average: what categories gain by chance."""
+        gradient, hessian = self._columns.split(self._statistics)
+        d, step = gradient.shape[1], len(gradient) // NOISE_ROWS + 1
+        g, h = gradient[::step].astype(np.float64), hessian[::step].astype(np.float64)
+        curvature = np.einsum("njj->", h) if h.ndim == 3 else h.sum() * (d / h.shape[1])
+        return float((g**2).sum() / curvature) if curvature > 0.0 else 0.0
 
     def _steps(self, tree: Tree) -> FloatArray:
         """Return the leaves' steps, (n_leaves, n_outputs)."""
@@ -178,11 +412,14 @@ class MultiOutputRun:
         l2 = self.parameters.l2_regularization
         outputs = None
         if self._most < self._columns.n_outputs:
-            if self.parameters.search == "restricted":
-                _add_up(sums, tree.left)
+            restricted = self.parameters.search == "restricted"
+            if restricted:
+                add_up(sums, tree.left)
             worth = multi_output.output_values(*self._columns.split(sums), l2)
-            if self.parameters.search == "restricted":
-                _share(worth, tree.left)
+            if restricted:  # both children of a split move the same outputs: those with the largest sum of gains
+                for node in np.flatnonzero(tree.left >= 0):
+                    children = slice(tree.left[node], tree.left[node] + 2)
+                    worth[children] = worth[tree.left[node]] + worth[tree.left[node] + 1]
             outputs = multi_output.largest(worth[tree.leaves], self._most)
         G, H = self._columns.split(sums[tree.leaves])
         if self._columns.kind != "full":
@@ -213,15 +450,3 @@ class MultiOutputRun:
             self._columns.refuse(self._statistics, self._loss.name)
         self._loss_sum = self._tried
         self.raw_prediction, self._next_raw = self._next_raw, self.raw_prediction
-
-
-def _add_up(sums: FloatArray, left: NDArray[np.int32]) -> None:
-    """Add the leaves' sums up into their ancestors; children follow parents."""
-    for node in reversed(np.flatnonzero(left >= 0)):
-        sums[node] = sums[left[node]] + sums[left[node] + 1]
-
-
-def _share(worth: FloatArray, left: NDArray[np.int32]) -> None:
-    """Give both children of a split the sum of the gains of each output: they move the same outputs."""
-    for node in np.flatnonzero(left >= 0):
-        worth[left[node] : left[node] + 2] = worth[left[node]] + worth[left[node] + 1]

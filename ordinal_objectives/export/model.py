@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
-from ordinal_objectives.histogram_engine.multi_output.base import MultiOutputModel
+from ordinal_objectives.histogram_engine.estimator import HistGradientBoostingOrdinalClassifier
+from ordinal_objectives.histogram_engine.multi_output.estimator import MultiOutputModel
 from ordinal_objectives.histogram_engine.multi_output.losses import (
     BinaryCrossEntropy,
     SoftmaxCrossEntropy,
     SquaredError,
 )
-from ordinal_objectives.histogram_engine.saving import EngineModel
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.trees import Tree, has_set
@@ -235,7 +235,7 @@ def model_of_trees(model: Any, iterations: int | None, name: str, *, zeros: bool
     return found
 
 
-def _of_engine(model: EngineModel, n_iter: int, by_value: Sequence[int]) -> Scorer:
+def _of_engine(model: HistGradientBoostingOrdinalClassifier, n_iter: int, by_value: Sequence[int]) -> Scorer:
     """Read the native engine, which knows itself which columns are ``by_value``."""
     if n_iter < model.n_iter_:
         model.check_stages()

@@ -26,7 +26,7 @@ _CHECK = re.compile(r"^Check failed: .*?: (?=[A-Z])")
 _KINDS = {
     "XGBoost": (b"{", "XGBOrdinalClassifier"),
     "LightGBM": (b"tree", "LGBMOrdinalClassifier"),
-    "several outputs": (b"ordinal_objectives histogram model 3", "a HistGradientBoostingMultiOutput estimator"),
+    "several outputs": (b"ordinal_objectives multi-output model ", "a HistGradientBoostingMultiOutput estimator"),
     "the native engine": (b"ordinal_objectives histogram model ", "HistGradientBoostingOrdinalClassifier"),
     "an ensemble": (b"PK", "OrdinalEnsembleClassifier"),
 }

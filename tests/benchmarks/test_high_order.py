@@ -47,7 +47,7 @@ def test_variants_differ_where_they_say(n_classes):
     kinds = {
         "order 2": (2, {}),
         "order 3": (3, {}),
-        "quadratic": (3, {"split_gain": "quadratic"}),
+        "quadratic": (3, {"criterion": high_order.QuadraticSplits}),
         "root": (3, {"criterion": high_order.OtherRule}),
         "expanded": (3, {"criterion": high_order.ExpandedRule}),
     }
@@ -57,7 +57,7 @@ def test_variants_differ_where_they_say(n_classes):
         training = high_order.Training(rows, [high_order.Watched(watched)], order, (0.1, 1.0), **variant)
         run, state = training.run, training.run.state
         state.score[:], state.learner.thresholds = start[0], start[1].copy()
-        state.set_newest(run.criterion.columns(state.score, state.thresholds))
+        state.now = run.criterion.columns(state.score, state.thresholds)
         training.advance()
         trees[name], moved[name] = state.leaf_of_row.copy(), run.raw_prediction - start[0]
         assert len(training.watched[0].loss) == 2

@@ -10,6 +10,7 @@ import copy
 import json
 import pickle
 import struct
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -351,7 +352,8 @@ def test_headers_of_the_engine_are_not_trusted(change, message, data, saved):
 def test_cuts_that_are_none_are_refused(cuts, message, data, saved):
     form, path, model = saved("engine")
     other = copy.copy(model)
-    other._cuts = [model._cuts[0], cuts, *model._cuts[2:]]
+    before = model._grown.cuts
+    other._grown = replace(model._grown, cuts=[before[0], cuts, *before[2:]])
     other.save_model(path)
     refused(form, path, model, data[0], f"damaged: the cuts of a feature .*{message}")
 

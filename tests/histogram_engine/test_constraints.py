@@ -14,12 +14,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 
 from makers import make_engine
-from ordinal_objectives.histogram_engine.constraints import Constraints
-from ordinal_objectives.histogram_engine.engine_run import EngineRun
-from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
-from ordinal_objectives.histogram_engine.leaf_step import LeafStep
-from ordinal_objectives.histogram_engine.monotone_leaves import monotone_values
+from ordinal_objectives.histogram_engine.constraints import Constraints, monotone_values
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
+from ordinal_objectives.histogram_engine.run import EngineRun
+from ordinal_objectives.histogram_engine.state import LabelledRows, LeafStep
 from ordinal_objectives.trees import Tree
 
 CRITERIA = [
@@ -31,7 +29,7 @@ CRITERIA = [
     {"proportional": True, "threshold_update": "newton"},
     {"proportional": True, "threshold_update": "fixed", "hessian": "majorized"},
     {"proportional": True, "order": 3},
-    {"proportional": True, "order": 4, "split_gain": "quadratic"},
+    {"proportional": True, "order": 4},
     {"proportional": True, "pruning": True, "adaptive_step": True, "subsample": 0.7},
     {"pruning": True, "subsample": 0.7},
     {"loss": "immediate_threshold"},
@@ -252,8 +250,8 @@ def test_a_feature_is_not_constrained_in_both_directions(data):
 
 def test_categories_have_no_order():
     with pytest.raises(ValueError, match="monotonic_cst constrains feature 2, whose categories have no order"):
-        Constraints.of([0, 1, 1], None, 3).beside(np.array([True, False, True]))
-    Constraints.of([0, 1, 0], None, 3).beside(np.array([True, False, True]))
+        Constraints.of([0, 1, 1], None, 3, categories=np.array([True, False, True]))
+    Constraints.of([0, 1, 0], None, 3, categories=np.array([True, False, True]))
 
 
 @st.composite

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from ordinal_objectives import spec
-from ordinal_objectives.histogram_engine.criteria.high_order import HighOrder
-from ordinal_objectives.histogram_engine.criteria.joint import Joint
-from ordinal_objectives.histogram_engine.criteria.list import CRITERIA, choose
-from ordinal_objectives.histogram_engine.criteria.scalar import Scalar
+from ordinal_objectives.histogram_engine.criteria import CRITERIA, choose
+from ordinal_objectives.histogram_engine.criteria.base import Criterion
+from ordinal_objectives.histogram_engine.criteria.one_score import HighOrder, Joint, Scalar
 from ordinal_objectives.histogram_engine.criteria.vector import Vector
-from ordinal_objectives.histogram_engine.engine_run import EngineRun
-from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
-from ordinal_objectives.histogram_engine.leaf_step import LeafStep
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
+from ordinal_objectives.histogram_engine.run import EngineRun
+from ordinal_objectives.histogram_engine.state import LabelledRows, LeafStep
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.threshold_solver import line_search, newton
 
@@ -28,7 +29,7 @@ ASKED: list[tuple[dict[str, Any], type]] = [
     ({"proportional": False, "split_gain": "joint"}, Vector),
     ({"proportional": "auto"}, Vector),
     ({"order": 3}, HighOrder),
-    ({"order": 4, "split_gain": "quadratic", "threshold_update": "newton"}, HighOrder),
+    ({"order": 4, "threshold_update": "newton"}, HighOrder),
 ]
 
 
@@ -90,3 +91,54 @@ def test_a_run_takes_a_criterion_of_ones_own(rows):
         assert one.value[leaf] == pytest.approx(-G / H, rel=1e-5)
         assert other.value[leaf] == pytest.approx(-np.sign(G) * max(abs(G) - 3.0, 0.0) / H, rel=1e-4, abs=1e-6)
     assert sparse.training_loss < EngineRun(asked, rows).training_loss
+
+
+def of_the_page() -> type[Criterion]:
+    """Return the criterion of the page, with the native gain of the scalar one in place of its own."""
+    page = Path(__file__).parents[2] / "docs" / "how_to" / "add_a_criterion.md"
+    (code,) = re.findall(r"```python\n( +class Balanced.*?)```", page.read_text(), flags=re.DOTALL)
+    scope: dict[str, Any] = {"Scalar": Scalar, "__name__": __name__}
+    exec(textwrap.dedent(code).replace("grow_balanced", "grow_scalar"), scope)
+    found: type[Criterion] = scope["Balanced"]
+    return found
+
+
+Balanced = of_the_page()
+
+
+@pytest.mark.parametrize("update", ["newton", "fixed"])
+def test_the_criterion_of_the_page_moves_thresholds_by_the_step_that_is_asked_for(rows, update):
+    asked = parameters(threshold_update=update)
+    run, plain = EngineRun(asked, rows, criterion=Balanced), EngineRun(asked, rows)
+    start, loss = run.thresholds, run.training_loss
+    for _ in range(10):
+        run.advance()
+        plain.advance()
+    assert (run.thresholds != start).all() == (update == "newton")
+    assert run.training_loss < 0.9 * loss
+    np.testing.assert_array_equal(run.thresholds, plain.thresholds)
+
+
+@pytest.mark.parametrize(
+    ("criterion", "options", "message"),
+    [
+        (Scalar, {}, "Scalar takes threshold_update 'newton' or 'fixed'; the parameters have 'joint'"),
+        (Balanced, {}, "Balanced takes threshold_update 'newton' or 'fixed'; the parameters have 'joint'"),
+        (
+            Balanced,
+            {"proportional": False, "threshold_update": "newton"},
+            "Balanced takes proportional True; the parameters have False",
+        ),
+        (
+            Balanced,
+            {"order": 3, "cross_terms": "all"},
+            "takes threshold_update 'newton' or 'fixed', order 2 and cross_terms 'auto'; the parameters have 'joint',",
+        ),
+        (Joint, {"threshold_update": "newton"}, "Joint takes threshold_update 'joint'; the parameters have 'newton'"),
+        (HighOrder, {}, "HighOrder takes order 3 or 4; the parameters have 2"),
+        (Vector, {}, "Vector takes proportional False; the parameters have True"),
+    ],
+)
+def test_a_criterion_refuses_parameters_that_it_does_not_take(rows, criterion, options, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        EngineRun(parameters(**options), rows, criterion=criterion)

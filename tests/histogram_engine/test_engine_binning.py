@@ -7,9 +7,9 @@ import pytest
 
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier
 from ordinal_objectives.histogram_engine.binning import find_cuts
-from ordinal_objectives.histogram_engine.engine_run import EngineRun
-from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
+from ordinal_objectives.histogram_engine.run import EngineRun
+from ordinal_objectives.histogram_engine.state import LabelledRows
 from ordinal_objectives.losses import AllThreshold
 
 MAX_BINS = 16

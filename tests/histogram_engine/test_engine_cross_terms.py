@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier
-from ordinal_objectives.histogram_engine.criteria import joint
+from ordinal_objectives.histogram_engine.criteria import cross_terms
 from ordinal_objectives.histogram_engine.criteria.cross_terms import (
     TOLERANCE,
     WIDTHS,
@@ -18,9 +18,9 @@ from ordinal_objectives.histogram_engine.criteria.cross_terms import (
     few_cross_terms,
     score_mass,
 )
-from ordinal_objectives.histogram_engine.engine_run import EngineRun
-from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows, RunStart
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
+from ordinal_objectives.histogram_engine.run import EngineRun
+from ordinal_objectives.histogram_engine.state import LabelledRows, RunStart
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.rows import RowStatistics
 
@@ -276,7 +276,7 @@ def test_all_are_carried_where_V_is_not_what_few_say(monkeypatch):
     assert not run.criterion.cross_terms.exact
     assert run.diagnostics.n_all_cross_terms == 0
     one_place = ScoreMass(np.zeros(1), np.ones(1))
-    monkeypatch.setattr(joint, "score_mass", lambda *_: one_place)
+    monkeypatch.setattr(cross_terms, "score_mass", lambda *_: one_place)
     for n in range(4):  # the first tree was chosen for before
         assert run.diagnostics.n_all_cross_terms == max(0, n - 1)
         run.advance()
@@ -298,7 +298,7 @@ def test_a_training_stops_looking_where_few_no_longer_do(monkeypatch):
         found.append(few_cross_terms(*arguments, **options) if len(found) < 2 else None)
         return found[-1]
 
-    monkeypatch.setattr(joint, "few_cross_terms", two_times)
+    monkeypatch.setattr(cross_terms, "few_cross_terms", two_times)
     run: Any = many_classes("exact")
     carried_all = []
     for _ in range(6):

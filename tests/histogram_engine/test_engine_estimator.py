@@ -196,7 +196,7 @@ def test_damaged_files_are_refused(data, tmp_path):
     huge = json.dumps({**header, "arrays": [[name, dtype, 10**15] for name, dtype, _ in header["arrays"]]}).encode()
     damaged = {
         "is not a model": b"tree\n" + whole,
-        "format version 9": whole.replace(b"model 2\n", b"model 9\n", 1),
+        "format version 9": whole.replace(b"model 1\n", b"model 9\n", 1),
         "should end at byte": whole[:-1],
         "the header should have": whole[:start] + struct.pack("<Q", 10**18) + whole[start + 8 :],
         "ends at": whole[:start] + struct.pack("<Q", len(huge)) + huge + whole[start + 8 + length :],

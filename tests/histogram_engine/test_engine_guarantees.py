@@ -14,11 +14,11 @@ from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_de
 
 from makers import SKLEARN_DEFAULTS
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier
-from ordinal_objectives.histogram_engine import scores
+from ordinal_objectives.histogram_engine import state
 from ordinal_objectives.histogram_engine.binning import find_cuts
-from ordinal_objectives.histogram_engine.engine_run import EngineRun
-from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows, RunStart
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
+from ordinal_objectives.histogram_engine.run import EngineRun
+from ordinal_objectives.histogram_engine.state import LabelledRows, RunStart
 from ordinal_objectives.links import LINKS
 from ordinal_objectives.losses import LOSSES, AllThreshold, get_loss
 from ordinal_objectives.rows import RowStatistics
@@ -198,7 +198,7 @@ def test_sample_weight_equivalence_of_scikit_learn(monkeypatch, hessian):
     that rounds them so; without rounding 2e-15).
     """
     if hessian == "exact":
-        monkeypatch.setattr(scores, "RowStatistics", partial(RowStatistics, precision="float64"))
+        monkeypatch.setattr(state, "RowStatistics", partial(RowStatistics, precision="float64"))
     check_sample_weight_equivalence_on_dense_data(
         "HistGradientBoostingOrdinalClassifier",
         HistGradientBoostingOrdinalClassifier(

@@ -11,10 +11,10 @@ import pytest
 
 from makers import SKLEARN_DEFAULTS
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier
-from ordinal_objectives.histogram_engine.criteria.joint import full_hessian
-from ordinal_objectives.histogram_engine.engine_run import EngineRun
-from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows, RunStart
+from ordinal_objectives.histogram_engine.criteria.one_score import full_hessian
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
+from ordinal_objectives.histogram_engine.run import EngineRun
+from ordinal_objectives.histogram_engine.state import LabelledRows, RunStart
 from ordinal_objectives.leaves import high_order
 from ordinal_objectives.losses import get_loss, higher_derivatives
 from ordinal_objectives.rows import RowStatistics
@@ -63,13 +63,6 @@ class HighOrderOracle(engine_oracle.Oracle):
         return self.value(leaves) + self.raised(leaves)[1][len(others) :].sum()
 
 
-class QuadraticSplitsOracle(HighOrderOracle):
-    """Leaves take the longer steps, and the joint quadratic model judges the splits."""
-
-    def worth(self, others, own):
-        return engine_oracle.Oracle.worth(self, others, own)
-
-
 # Those with the exact Hessian.
 SEEDS = [seed for seed in range(240) if seed // 2 % 2]
 
@@ -98,49 +91,6 @@ def test_splits_by_category_agree_with_the_oracle(order):
         sets = boosting.grow(None, list(range(X.shape[1])))["categories"]
         n_splits += 0 if sets is None else np.count_nonzero(sets.any(axis=1))
     assert n_splits > 10
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("order", [3, 4])
-def test_engine_agrees_with_the_oracle_of_quadratic_splits(order):
-    for seed in SEEDS[1::4]:
-        boosting, X = engine_oracle.random_problem(seed, order=order, split_gain="quadratic")
-        engine_oracle.assert_tree_and_step_agree(boosting, X, of_step=3e-6, oracle=QuadraticSplitsOracle)
-
-
-@pytest.mark.parametrize("update", ["joint", "newton", "fixed"])
-@pytest.mark.parametrize("n_classes", [2, 5, 9])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_quadratic_splits_grow_the_tree_of_order_two(ordinal_data, update, n_classes, weighted):
-    """From one state: its histograms, its splits, and leaves of the higher order."""
-    X, y = ordinal_data(500, n_classes)
-    weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y)) if weighted else None
-    start = 1.5 * X[:, 0], np.linspace(-1.0, 1.0, n_classes - 1), 0
-    runs = {}
-    for order, gain in ((2, "auto"), (3, "auto"), (3, "quadratic"), (4, "quadratic")):
-        parameters = BoostingParameters.of(
-            get_loss("all_threshold"), order=order, split_gain=gain, threshold_update=update, max_leaf_nodes=8
-        )
-        run = runs[order, gain] = EngineRun(
-            parameters, LabelledRows(X, y.astype(np.int32), n_classes, weight), start=RunStart(*start)
-        )
-        run.advance()
-    plain, own = runs[2, "auto"], runs[3, "auto"]
-    for order in (3, 4):
-        run = runs[order, "quadratic"]
-        assert run.state.engine.width == plain.state.engine.width
-        np.testing.assert_array_equal(run.state.leaf_of_row, plain.state.leaf_of_row)
-        score, thresholds = start[:2]
-        higher = higher_derivatives(run.parameters.spec.loss, score, y, thresholds)
-        higher = higher if weight is None else weight[:, None] * higher
-        hessian = run.parameters.spec.loss.hessian(score, y, thresholds) * (1.0 if weight is None else weight)
-        for leaf in np.unique(run.state.leaf_of_row):
-            rows = run.state.leaf_of_row == leaf
-            newton = (plain.raw_prediction - score)[rows][:1] / 0.1
-            third, fourth = higher[rows].sum(axis=0)
-            step = high_order.step(newton, [hessian[rows].sum()], [third], [fourth], order=order)
-            np.testing.assert_allclose((run.raw_prediction - score)[rows], 0.1 * step.weights[0], rtol=1e-4, atol=1e-6)
-    assert not np.array_equal(own.state.leaf_of_row, plain.state.leaf_of_row) or n_classes == 2
 
 
 @pytest.mark.slow
@@ -200,10 +150,10 @@ def test_one_cross_term_less_saves_a_vector(ordinal_data, n_classes, order, widt
 
 @pytest.mark.parametrize("loss", ["all_threshold", "cumulative_link", "immediate_threshold"])
 @pytest.mark.parametrize("update", ["joint", "newton", "fixed"])
-@pytest.mark.parametrize(("order", "split_gain"), [(3, "auto"), (4, "auto"), (4, "quadratic")])
-def test_no_round_raises_the_loss(ordinal_data, loss, update, order, split_gain):
+@pytest.mark.parametrize("order", [3, 4])
+def test_no_round_raises_the_loss(ordinal_data, loss, update, order):
     X, y = ordinal_data(500, 5)
-    options = {"loss": loss, "threshold_update": update, "order": order, "split_gain": split_gain}
+    options = {"loss": loss, "threshold_update": update, "order": order}
     model = make(learning_rate=1.0, min_samples_leaf=3, **options).fit(X, y)
     training = np.array(model.evals_result_["training"])
     assert np.all(np.diff(training) <= 1e-6 * training[0])
@@ -276,25 +226,22 @@ def test_weights_are_repeated_rows(ordinal_data, order):
 
 
 @pytest.mark.parametrize("update", ["joint", "newton"])
-@pytest.mark.parametrize("split_gain", ["auto", "quadratic"])
-def test_samples_threads_and_missing_values(ordinal_data, update, split_gain):
+def test_samples_threads_and_missing_values(ordinal_data, update):
     X, y = ordinal_data(3000, 9)
     X[::7, 0] = np.nan
     options = {"order": 4, "subsample": 0.5, "colsample_bytree": 0.8, "threshold_update": update, "random_state": 0}
-    options["split_gain"] = split_gain
     one, two = (make(n_jobs=n, **options).fit(X, y) for n in (1, 2))
     np.testing.assert_array_equal(one.predict_raw(X), two.predict_raw(X))
     assert one.evals_result_["training"][-1] < 0.8 * one.evals_result_["training"][0]
 
 
-@pytest.mark.parametrize("split_gain", ["auto", "quadratic"])
-def test_a_model_of_high_order_is_stored_and_continued(ordinal_data, tmp_path, split_gain):
+def test_a_model_of_high_order_is_stored_and_continued(ordinal_data, tmp_path):
     X, y = ordinal_data()
-    whole = make(order=4, split_gain=split_gain).fit(X, y)
-    model = make(order=4, max_iter=15, warm_start=True, split_gain=split_gain).fit(X, y)
+    whole = make(order=4).fit(X, y)
+    model = make(order=4, max_iter=15, warm_start=True).fit(X, y)
     model.save_model(tmp_path / "model")
     loaded = HistGradientBoostingOrdinalClassifier().load_model(tmp_path / "model")
-    assert (loaded.order, loaded.split_gain) == (4, split_gain)
+    assert loaded.order == 4
     loaded.set_params(max_iter=30).fit(X, y)
     np.testing.assert_allclose(loaded.predict_raw(X), whole.predict_raw(X), atol=1e-5)
 
@@ -310,7 +257,6 @@ def test_a_model_of_high_order_is_stored_and_continued(ordinal_data, tmp_path, s
         ({"order": 3, "subsample": 0.5, "pruning": True}, ValueError, "pruning=True .* needs order=2; got 3"),
         ({"order": 4, "subsample": 0.5, "adaptive_step": True}, ValueError, "adaptive_step=True .* order=2; got 4"),
         ({"order": 3, "proportional": False}, ValueError, "proportional=False is not possible here: order=3"),
-        ({"split_gain": "quadratic"}, ValueError, "split_gain='quadratic' .* order=3 and 4 .*; got order=2"),
         ({"order": 3, "split_gain": "joint", "proportional": True}, ValueError, "split_gain='joint' belongs"),
     ],
 )

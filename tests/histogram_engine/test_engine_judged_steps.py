@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ordinal_objectives.histogram_engine.criteria.joint import full_hessian
-from ordinal_objectives.histogram_engine.engine_run import EngineRun
-from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
-from ordinal_objectives.histogram_engine.watched_rows import WatchedRows
+from ordinal_objectives.histogram_engine.criteria.one_score import full_hessian
+from ordinal_objectives.histogram_engine.fit_loop import WatchedRows
+from ordinal_objectives.histogram_engine.run import EngineRun
+from ordinal_objectives.histogram_engine.state import LabelledRows
 from ordinal_objectives.trees import TreeEnsemble
 
 pytestmark = pytest.mark.slow
@@ -157,12 +157,12 @@ class JudgedRun(EngineRun):
         self.score_val = np.zeros(len(self.y_val))
         np.random.default_rng(len(y)).shuffle(self.y_val[::2])
         held_out = LabelledRows(self.X_val, self.y_val, rows.n_classes, self.weight_val)
-        judge = WatchedRows("validation", held_out, parameters, 1)
-        super().__init__(parameters, rows, judge=judge, **options)
+        self.judge = WatchedRows("validation", held_out, parameters, 1)
+        super().__init__(parameters, rows, judge=self.judge.sums, **options)
 
     def advance(self):
         tree = super().advance()
-        self._judge.add(TreeEnsemble([tree], self.X.shape[1]))
+        self.judge.add(TreeEnsemble([tree], self.X.shape[1]))
         self.score_val += tree.value[[walk(tree, x) for x in self.X_val]]
         return tree
 

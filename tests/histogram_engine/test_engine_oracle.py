@@ -11,10 +11,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ordinal_objectives.histogram_engine.criteria.joint import Joint, full_hessian
-from ordinal_objectives.histogram_engine.engine_run import EngineRun
-from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
+from ordinal_objectives.histogram_engine.criteria.one_score import Joint, full_hessian
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
+from ordinal_objectives.histogram_engine.run import EngineRun
+from ordinal_objectives.histogram_engine.state import LabelledRows
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.threshold_solver.quadratic import GAUGE_TOLERANCE
 

@@ -12,12 +12,10 @@ import pytest
 
 from makers import SKLEARN_DEFAULTS
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, RowBlocks
-from ordinal_objectives.histogram_engine.engine_run import EngineRun
-from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
-from ordinal_objectives.histogram_engine.leaf_step import LeafStep
+from ordinal_objectives.histogram_engine.fit_loop import WatchedRows
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
-from ordinal_objectives.histogram_engine.pruning import best_step_size, merge_splits
-from ordinal_objectives.histogram_engine.watched_rows import WatchedRows
+from ordinal_objectives.histogram_engine.run import EngineRun, best_step_size, merge_splits
+from ordinal_objectives.histogram_engine.state import LabelledRows, LeafStep
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.threshold_solver import JointQuadratic
 
@@ -216,9 +214,7 @@ def test_blocks_of_rows_need_validation_rows_beside_them(halves):
     X, y, X_val, y_val = halves
     blocks = RowBlocks([X[:100], X[100:]])
     model = judged(pruning=True)
-    with pytest.raises(
-        ValueError, match="judged_by holds rows out of arrays alone; for RowBlocks pass X_val and y_val"
-    ):
+    with pytest.raises(ValueError, match="judged_by holds rows out of arrays only; for RowBlocks pass X_val and y_val"):
         model.fit(blocks, y)
     plain = judged(pruning=True).fit(X, y, X_val=X_val, y_val=y_val)
     model.fit(blocks, y, X_val=X_val, y_val=y_val)

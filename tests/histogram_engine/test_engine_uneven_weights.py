@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from ordinal_objectives.histogram_engine.binning import uneven
-from ordinal_objectives.histogram_engine.engine_run import EngineRun
-from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows, RunStart
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
+from ordinal_objectives.histogram_engine.run import EngineRun
+from ordinal_objectives.histogram_engine.state import LabelledRows, RunStart
 from ordinal_objectives.losses import get_loss
 
 LEAST = 1e-3

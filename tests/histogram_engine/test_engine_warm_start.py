@@ -202,7 +202,7 @@ def test_early_stopping_keeps_what_groups_the_thresholds_of_the_kept_iteration(d
     stopped = make(**options, n_iter_no_change=4).fit(X[:250], y[:250], X_val=X[250:], y_val=y[250:])
     assert 0 < stopped.n_iter_ < len(stopped.evals_result_["training"]) - 1
     whole = make(**options | {"max_iter": stopped.n_iter_, "early_stopping": False}).fit(X[:250], y[:250])
-    np.testing.assert_array_equal(stopped._grown().curvature, whole._grown().curvature)
+    np.testing.assert_array_equal(stopped._grown.curvature, whole._grown.curvature)
 
 
 @pytest.mark.parametrize("rounds", [2, 4, 6])

@@ -7,11 +7,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from makers import make_engine
-from ordinal_objectives.histogram_engine.criteria.joint import Joint
-from ordinal_objectives.histogram_engine.engine_run import EngineRun
-from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
+from ordinal_objectives.histogram_engine.criteria.one_score import Joint
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
-from ordinal_objectives.histogram_engine.sampling import by_gradients
+from ordinal_objectives.histogram_engine.run import EngineRun, by_gradients
+from ordinal_objectives.histogram_engine.state import LabelledRows
 
 CRITERIA = [
     {},

@@ -7,7 +7,7 @@ import pytest
 
 from ordinal_objectives import _core
 from ordinal_objectives.histogram_engine.binning import bin_rows
-from ordinal_objectives.histogram_engine.multi_output.columns import OutputColumns
+from ordinal_objectives.histogram_engine.multi_output.run import OutputColumns
 from ordinal_objectives.leaves import multi_output
 
 pytestmark = pytest.mark.slow
@@ -41,7 +41,7 @@ class Rows:
             [0, 1, 2], None, self.leaf_of_row, N_SPLITS + 1, 99, float(FEWEST_ROWS), min_child_weight, l2, 0.0
         )
         columns = self.columns
-        shape = (columns.n_outputs, columns.kind, columns.first_hessian)
+        shape = (columns.n_outputs, columns.kind, columns.n_outputs)
         return self.engine.grow_multi_output(growth, *shape, most, search == "restricted")
 
     def candidates(self, rows):
@@ -177,7 +177,7 @@ def test_leaves_that_keep_no_histogram_grow_the_same_tree(instruction_set, missi
     for features in (list(range(3)), list(range(60)), [0, 1, 2, *range(7, 60)]):
         leaf_of_row = np.empty(3000, np.int32)
         growth = _core.Growth(features, None, leaf_of_row, 15, 99, 20.0, 1e-3, 1.0, 0.0)
-        tree = engine.grow_multi_output(growth, 119, columns.kind, columns.first_hessian, 119, False)
+        tree = engine.grow_multi_output(growth, 119, columns.kind, columns.n_outputs, 119, False)
         grown.append({**tree, "leaf_of_row": leaf_of_row})
     assert (grown[0]["feature"] >= 0).sum() == 14
     assert grown[0]["count"].min() < 1024 < grown[0]["count"][1:].max()

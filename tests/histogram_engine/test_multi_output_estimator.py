@@ -19,7 +19,7 @@ from ordinal_objectives.histogram_engine.multi_output.losses import (
     SoftmaxCrossEntropy,
     SquaredError,
 )
-from ordinal_objectives.histogram_engine.sampling import Sampler
+from ordinal_objectives.histogram_engine.run import Sampler
 from ordinal_objectives.leaves import multi_output
 
 OPTIONS = {"max_iter": 6, "max_leaf_nodes": 6, "early_stopping": False, "random_state": 0, "n_jobs": 1}
@@ -239,7 +239,9 @@ def test_files(data, tmp_path):
         assert loaded.evals_result_ == model.evals_result_
         for method in ("predict", "predict_raw", "apply"):
             np.testing.assert_array_equal(getattr(loaded, method)(data[0]), getattr(model, method)(data[0]))
-        with pytest.raises(ValueError, match="multi-output model"):
+        with pytest.raises(
+            ValueError, match="several outputs, which a HistGradientBoostingMultiOutput estimator loads"
+        ):
             HistGradientBoostingOrdinalClassifier().load_model(tmp_path / str(n))
     with pytest.raises(ValueError, match=r"0 holds a model of .*Regressor; .*Classifier cannot load it"):
         classifier().load_model(tmp_path / "0")

@@ -9,7 +9,7 @@ import pytest
 
 from ordinal_objectives import HistGradientBoostingMultiOutputRegressor, _core
 from ordinal_objectives.histogram_engine.binning import bin_rows
-from ordinal_objectives.histogram_engine.multi_output.columns import OutputColumns
+from ordinal_objectives.histogram_engine.multi_output.run import OutputColumns
 
 N_BINS, FEWEST_ROWS, L2 = 6, 4, 0.5
 
@@ -69,7 +69,7 @@ def test_trees_are_those_of_an_exhaustive_search(instruction_set, n_outputs, mos
         columns = OutputColumns.of(G, H, n_outputs, weighted=False)
         columns.fill(engine.statistics(columns.n_columns), G, H, None)
         growth = _core.Growth([0, 1], None, np.empty(60, np.int32), 7, 99, float(FEWEST_ROWS), 0.0, L2, 0.0)
-        tree = engine.grow_multi_output(growth, n_outputs, columns.kind, columns.first_hessian, most, True)
+        tree = engine.grow_multi_output(growth, n_outputs, columns.kind, columns.n_outputs, most, True)
         expected = Exhaustive(X, G, np.ones_like(G) if H is None else H, most, 7).grow()
         inner = np.flatnonzero(tree["left"] >= 0)
         inner = inner[np.argsort(tree["left"][inner])]  # in the order in which they were split

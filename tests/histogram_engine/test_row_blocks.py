@@ -134,7 +134,7 @@ def test_mistakes_are_named(tmp_path):
         RowBlocks([X[:500], X[500:, :3]])
     blocks = parted(X)
     assert repr(blocks) == "RowBlocks(shape=(1000, 4), dtype=float64)"
-    with pytest.raises(ValueError, match=r"early_stopping holds rows out of arrays alone.*got True"):
+    with pytest.raises(ValueError, match=r"early_stopping holds rows out of arrays only.*got True"):
         model_of(early_stopping=True).fit(blocks, y)
     with pytest.raises(ValueError, match="same number of rows; got 1000 and 999"):
         model_of().fit(blocks, y[1:])

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from ordinal_objectives.histogram_engine.criteria.threshold_groups import neighbours
+from ordinal_objectives.histogram_engine.criteria.vector import neighbours
 
 
 def merged(curvature, most):

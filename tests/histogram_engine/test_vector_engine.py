@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ordinal_objectives.histogram_engine.engine_run import EngineRun
-from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows, RunStart
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
+from ordinal_objectives.histogram_engine.run import EngineRun
+from ordinal_objectives.histogram_engine.state import LabelledRows, RunStart
 from ordinal_objectives.leaves import vector
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.threshold_solver import newton_step

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier
-from ordinal_objectives.histogram_engine import model_file
 from ordinal_objectives.losses import AllThreshold, get_loss
 from ordinal_objectives.metrics import ordinal_log_loss
 
@@ -171,19 +170,18 @@ def test_auto_is_whatever_the_loss_allows(data):
     assert model.predict_raw(X).shape == model._scores(X).shape == (900,)
 
 
-def test_a_file_with_shifts_is_refused_by_readers_of_the_first_format(data, tmp_path, monkeypatch):
+@pytest.mark.parametrize("proportional", [True, False, "auto"])
+def test_a_file_keeps_whether_thresholds_move_with_x(data, tmp_path, proportional):
     X, y = data
-    make(max_iter=2).fit(X, y).save_model(tmp_path / "shifts")
-    make(max_iter=2, proportional=True).fit(X, y).save_model(tmp_path / "plain")
-    plain = (tmp_path / "plain").read_bytes()
-    assert plain.startswith(b"ordinal_objectives histogram model 1\n")
-    assert b"proportional" not in plain
-    assert (tmp_path / "shifts").read_bytes().startswith(b"ordinal_objectives histogram model 2\n")
-    monkeypatch.setattr(model_file, "VERSIONS", {True: 1})
-    with pytest.raises(ValueError, match="format version 2"):
-        HistGradientBoostingOrdinalClassifier().load_model(tmp_path / "shifts")
-    loaded = HistGradientBoostingOrdinalClassifier().load_model(tmp_path / "plain")
-    assert (loaded.proportional, loaded.proportional_) == (True, True)
+    model = make(max_iter=2, proportional=proportional).fit(X, y)
+    model.save_model(tmp_path / "model")
+    content = (tmp_path / "model").read_bytes()
+    loaded = HistGradientBoostingOrdinalClassifier().load_model(tmp_path / "model")
+    assert (loaded.proportional, loaded.proportional_) == (proportional, proportional is True)
+    assert content.startswith(b"ordinal_objectives histogram model 1\n")
+    (tmp_path / "model").write_bytes(content.replace(b"model 1\n", b"model 2\n", 1))
+    with pytest.raises(ValueError, match="has format version 2; this version of ordinal_objectives reads version 1"):
+        HistGradientBoostingOrdinalClassifier().load_model(tmp_path / "model")
 
 
 @pytest.mark.slow

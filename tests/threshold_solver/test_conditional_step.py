@@ -12,9 +12,9 @@ import pytest
 
 from ordinal_objectives.adapters.run import TrainingRun
 from ordinal_objectives.adapters.updates.newton import NewtonUpdate
-from ordinal_objectives.histogram_engine.engine_run import EngineRun
-from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
+from ordinal_objectives.histogram_engine.run import EngineRun
+from ordinal_objectives.histogram_engine.state import LabelledRows
 from ordinal_objectives.links import LINKS
 from ordinal_objectives.losses import LOSSES, get_loss
 from ordinal_objectives.spec import OrdinalSpec

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from lib import report
 from lib.data import Dataset, load
 from lib.runner import resume
-from ordinal_objectives.histogram_engine.engine_run import EngineRun
-from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
 from ordinal_objectives.histogram_engine.parameters import THRESHOLD_UPDATES, BoostingParameters
+from ordinal_objectives.histogram_engine.run import EngineRun
+from ordinal_objectives.histogram_engine.state import LabelledRows
 from ordinal_objectives.losses import AllThreshold
 from ordinal_objectives.rows import RowStatistics
 from ordinal_objectives.trees import TreeEnsemble

@@ -38,11 +38,10 @@ from claims.high_order import high_order_report
 from lib import report
 from lib.data import load
 from lib.runner import Row, missing, resume
-from ordinal_objectives.histogram_engine.criteria.high_order import HighOrder, HighOrderSums
-from ordinal_objectives.histogram_engine.engine_run import EngineRun
-from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
-from ordinal_objectives.histogram_engine.leaf_step import LeafStep
+from ordinal_objectives.histogram_engine.criteria.one_score import HighOrder, HighOrderSums
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
+from ordinal_objectives.histogram_engine.run import EngineRun
+from ordinal_objectives.histogram_engine.state import LabelledRows, LeafStep
 from ordinal_objectives.leaves import high_order
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.rows import RowStatistics
@@ -129,6 +128,13 @@ class ExpandedRule(OtherRule):
     rule = "expanded"
 
 
+class QuadraticSplits(HighOrder):
+    """Halley's leaves on trees whose splits the quadratic model judges."""
+
+    def grow(self, growth: Any, in_bag: NDArray[np.uint32] | None) -> dict[str, Any]:
+        return self.quadratic.grow(growth, in_bag)
+
+
 class Training:
     """A training with its processor seconds."""
 
@@ -139,12 +145,10 @@ class Training:
         order: int,
         setting: Setting,
         criterion: type[HighOrder] | None = None,
-        split_gain: str = "auto",
     ) -> None:
         parameters = BoostingParameters.of(
             LOSS,
             order=order,
-            split_gain=split_gain,
             learning_rate=setting[0],
             l2_regularization=setting[1],
             threshold_update="fixed" if fit.n_classes == 2 else "joint",
@@ -241,7 +245,7 @@ def racers(chosen: dict[int, Setting]) -> Iterator[tuple[str, int, Setting, dict
         yield f"order {order}{PLAIN}", order, (0.1, 1.0), {}
     yield "order 3 by its root (eq. 9)", 3, chosen[3], {"criterion": OtherRule}
     yield "order 3 expanded (eq. 10)", 3, chosen[3], {"criterion": ExpandedRule}
-    yield "order 3, quadratic splits", 3, chosen[3], {"split_gain": "quadratic"}
+    yield "order 3, quadratic splits", 3, chosen[3], {"criterion": QuadraticSplits}
 
 
 def race(case: Row, tried: list[Row]) -> list[Row]:

@@ -17,9 +17,9 @@ import numpy as np
 
 from claims.speed.engine_rounds import LEAVES, classes, in_turns, lightgbm_booster
 from lib import report
-from ordinal_objectives.histogram_engine.engine_run import EngineRun
-from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
+from ordinal_objectives.histogram_engine.run import EngineRun
+from ordinal_objectives.histogram_engine.state import LabelledRows
 from ordinal_objectives.losses import AllThreshold
 
 NAME, K = "category_rounds", 5

@@ -24,9 +24,9 @@ from claims.speed.engine_rounds import LEAVES, classes, make_data, timed
 from lib import report
 from lib.data import load
 from ordinal_objectives.histogram_engine.criteria.cross_terms import few_cross_terms, score_mass
-from ordinal_objectives.histogram_engine.engine_run import EngineRun
-from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows, RunStart
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
+from ordinal_objectives.histogram_engine.run import EngineRun
+from ordinal_objectives.histogram_engine.state import LabelledRows, RunStart
 from ordinal_objectives.losses import AllThreshold
 
 ROWS, FEATURES = 100_000, 28

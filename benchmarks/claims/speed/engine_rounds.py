@@ -32,9 +32,9 @@ from lib.methods import HOST_DEFAULTS
 from lib.runner import resume
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier
 from ordinal_objectives.histogram_engine.binning import bin_rows, find_cuts
-from ordinal_objectives.histogram_engine.engine_run import EngineRun
-from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows, RunStart
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
+from ordinal_objectives.histogram_engine.run import EngineRun
+from ordinal_objectives.histogram_engine.state import LabelledRows, RunStart
 from ordinal_objectives.losses import AllThreshold
 
 BLOCK, SKIPPED = 6, 2

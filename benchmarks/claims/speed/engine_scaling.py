@@ -25,10 +25,10 @@ from claims.speed.engine_rounds import LEAVES, classes, in_turns, make_data, tim
 from lib import report
 from lib.runner import resume
 from ordinal_objectives.histogram_engine.binning import find_cuts
-from ordinal_objectives.histogram_engine.criteria.joint import Joint
-from ordinal_objectives.histogram_engine.engine_run import EngineRun
-from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows, RunStart
+from ordinal_objectives.histogram_engine.criteria.one_score import Joint
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
+from ordinal_objectives.histogram_engine.run import EngineRun
+from ordinal_objectives.histogram_engine.state import LabelledRows, RunStart
 from ordinal_objectives.losses import AllThreshold
 
 USUAL = {"rows": 100_000, "features": 28, "bins": 255, "K": 5}

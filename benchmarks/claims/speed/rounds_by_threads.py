@@ -34,9 +34,9 @@ from claims.speed.engine_rounds import LEAVES, classes, in_turns, lightgbm_boost
 from lib import report
 from lib.runner import Row, resume
 from ordinal_objectives import AllThreshold, _core
-from ordinal_objectives.histogram_engine.engine_run import EngineRun
-from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
+from ordinal_objectives.histogram_engine.run import EngineRun
+from ordinal_objectives.histogram_engine.state import LabelledRows
 from ordinal_objectives.rows import RowStatistics
 
 TIMES = "ORDINAL_REGION_TIMES"

@@ -18,9 +18,9 @@ import lightgbm
 from claims.speed.engine_rounds import LEAVES, classes, in_turns, lightgbm_booster, make_data
 from lib import report
 from ordinal_objectives.histogram_engine.binning import find_cuts
-from ordinal_objectives.histogram_engine.engine_run import EngineRun
-from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows, RunStart
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
+from ordinal_objectives.histogram_engine.run import EngineRun
+from ordinal_objectives.histogram_engine.state import LabelledRows, RunStart
 from ordinal_objectives.losses import AllThreshold
 
 VARIANTS: dict[str, dict[str, Any]] = {

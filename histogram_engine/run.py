@@ -1,0 +1,396 @@
+"""The boosting loop: every round grows a tree and moves leaves and thresholds together.
+
+Pruning and step size may be judged on rows that the tree was not grown on: those outside its sample, or validation
+rows. A step beta = (leaf weights, threshold step) changes their loss, to second order, by
+Q(beta) = g'beta + 1/2 beta'H beta, with g and H their sums and no penalty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import InitVar, dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinal_objectives.histogram_engine.constraints import monotone_values
+from ordinal_objectives.histogram_engine.criteria import choose
+from ordinal_objectives.histogram_engine.criteria.base import Criterion
+from ordinal_objectives.histogram_engine.parameters import BoostingParameters
+from ordinal_objectives.histogram_engine.state import (
+    EngineState,
+    FloatArray,
+    LabelledRows,
+    LeafModel,
+    LeafStep,
+    Leaves,
+    RunStart,
+    Sample,
+)
+from ordinal_objectives.threshold_solver import Diagnostics
+from ordinal_objectives.trees import Tree, reached
+
+Fit = Callable[[Any, Leaves], LeafStep]
+# Pass, what its latest call returned, leaf of each row and number of nodes.
+SumsOf = Callable[[Any, Any, NDArray[np.int32], int], LeafModel]
+# Sums of validation rows over the nodes of a new tree, at the score before it and at some thresholds.
+Judge = Callable[[Tree, FloatArray, SumsOf], LeafModel]
+# Rows that show how noisy the gradients of a training are.
+NOISE_ROWS = 8192
+
+
+@dataclass
+class Sampler:
+    """Draws rows and columns without replacement; what is drawn depends on seed and iteration only.
+
+    Parameters
+    ----------
+    n_rows, n_features : int
+    sample_weight : ndarray of float64, shape (n_rows,), or None
+        Rows of weight 0 are not drawn.
+    subsample, colsample_bytree : float
+        Shares, above 0 and at most 1.
+    seed : int
+    leaves_rows_out : bool
+        Whether at least one row stays outside of each tree.
+    """
+
+    n_rows: int
+    n_features: int
+    sample_weight: InitVar[FloatArray | None]
+    subsample: float
+    colsample_bytree: float
+    seed: int
+    leaves_rows_out: bool = False
+    _weighted: NDArray[np.intp] | None = field(init=False, default=None)
+
+    def __post_init__(self, sample_weight: FloatArray | None) -> None:
+        if sample_weight is not None and not sample_weight.all():
+            self._weighted = np.flatnonzero(sample_weight)
+
+    def draw(self, iteration: int) -> tuple[NDArray[np.uint32] | None, list[int]]:
+        """Return the rows of an iteration, None for all, and the columns; in order."""
+        n, p = self.n_rows if self._weighted is None else len(self._weighted), self.n_features
+        rng = np.random.default_rng([self.seed, iteration])
+        rows, features = None, list(range(p))
+        if self.subsample < 1.0:
+            size = min(max(1, round(self.subsample * n)), n - self.leaves_rows_out)
+            drawn = np.sort(rng.choice(n, size, replace=False, shuffle=False))
+            rows = (drawn if self._weighted is None else self._weighted[drawn]).astype(np.uint32)
+        if self.colsample_bytree < 1.0:
+            size = max(1, round(self.colsample_bytree * p))
+            features = sorted(rng.choice(p, size, replace=False).tolist())
+        return rows, features
+
+
+def by_gradients(
+    columns: NDArray[np.float32], n_gradients: int, top_rate: float, other_rate: float, rng: np.random.Generator
+) -> Sample:
+    """Keep the rows with the largest gradients, and draw some of the others, which count for all of these (GOSS) [1]_.
+
+    Parameters
+    ----------
+    columns : ndarray of float32, shape (n_samples, at least 2 n_gradients)
+        Gradients, then Hessians, weighted. Rows without either are left out.
+    n_gradients : int
+    top_rate, other_rate : float
+        Shares of the rows.
+    rng : Generator
+
+    References
+    ----------
+    .. [1] G. Ke et al., "LightGBM: a highly efficient gradient boosting decision tree", NIPS 2017.
+    """
+    size = np.abs(columns[:, :n_gradients] * columns[:, n_gradients : 2 * n_gradients]).sum(axis=1)
+    weighted = np.flatnonzero(columns[:, n_gradients : 2 * n_gradients].any(axis=1))
+    n = len(weighted)
+    n_top, n_other = max(1, round(top_rate * n)), max(1, round(other_rate * n))
+    if n_top + n_other >= n:
+        return Sample(None)
+    order = np.argpartition(-size[weighted], n_top - 1)
+    drawn = rng.choice(order[n_top:], n_other, replace=False, shuffle=False)
+    kept = np.sort(np.concatenate([order[:n_top], drawn]))
+    light = np.flatnonzero(np.isin(kept, drawn, assume_unique=True))
+    return Sample(weighted[kept].astype(np.uint32), light, (n - n_top) / n_other)
+
+
+class EngineRun:
+    """One training run.
+
+    Parameters
+    ----------
+    parameters : BoostingParameters
+    rows : LabelledRows
+    seed : int
+        Together with the iteration it determines the rows and columns drawn.
+    n_threads : int or None
+    start : RunStart
+        Where a model that is continued ended.
+    judge : callable or None
+        Sums of validation rows that judge pruning and step size; None for the rows outside each sample.
+    criterion : type of Criterion, or None
+        What judges splits and solves leaves; None for what the parameters ask for.
+
+    Attributes
+    ----------
+    state : EngineState
+        Where the training stands: score, thresholds, the newest sums.
+    criterion : Criterion
+    iteration : int
+
+    Raises
+    ------
+    ValueError
+        If the criterion does not take the parameters; the message names both sides.
+    """
+
+    def __init__(
+        self,
+        parameters: BoostingParameters,
+        rows: LabelledRows,
+        *,
+        seed: int = 0,
+        n_threads: int | None = None,
+        start: RunStart | None = None,
+        judge: Judge | None = None,
+        criterion: type[Criterion] | None = None,
+    ) -> None:
+        if criterion is None:
+            criterion = choose(parameters)
+        else:
+            criterion.check(parameters)
+        start = start or RunStart()
+        self.parameters, self.iteration, self._judge, self._seed = parameters, start.iteration, judge, seed
+        self.state: EngineState[Any] = EngineState(
+            parameters, rows, start, proportional=criterion.proportional, seed=seed, n_threads=n_threads
+        )
+        self._sampler = Sampler(
+            len(rows.y),
+            len(self.cuts),
+            rows.sample_weight,
+            1.0 if parameters.data_sample_strategy == "goss" else parameters.subsample,
+            parameters.colsample_bytree,
+            seed,
+            leaves_rows_out=parameters.is_forest or (parameters.judges and judge is None),
+        )
+        self.criterion = criterion(self.state)
+        self.state.now = self.criterion.columns(self.state.score, self.state.thresholds)
+
+    start: FloatArray | None = None  # scores start from 0, or where another training ended
+
+    @property
+    def cuts(self) -> list[FloatArray]:
+        """Cuts of the features that the newest tree was grown on."""
+        return self.state.cuts
+
+    @property
+    def curvature(self) -> FloatArray | None:
+        """What the criterion keeps for a training that continues this one, (n_classes - 1,), or None."""
+        return self.criterion.curvature
+
+    @property
+    def raw_prediction(self) -> NDArray[np.floating]:
+        """The score of the newest iteration: (n_samples,), or (n_samples, n_classes - 1) where leaves are vectors."""
+        return self.state.score
+
+    @property
+    def thresholds(self) -> FloatArray:
+        """The newest thresholds, float64 (n_classes - 1,)."""
+        return self.state.thresholds
+
+    @property
+    def diagnostics(self) -> Diagnostics:
+        """Counters."""
+        return self.state.diagnostics
+
+    @property
+    def training_loss(self) -> float:
+        """Weighted mean loss of the newest iteration."""
+        return float(self.state.now.loss / self.state.row_pass.total_weight)
+
+    def advance(self) -> Tree:
+        """Grow one tree, take the step and return the tree."""
+        every, state, criterion = self.parameters.rebin_every, self.state, self.criterion
+        if every is not None and self.iteration > 0 and self.iteration % every == 0:
+            state.recut()
+        in_bag, features = self._sampler.draw(self.iteration)
+        sample = self._sample(in_bag)
+        with state.sampled(sample):
+            tree = Tree.from_bins(self.grow(sample.rows, features), self.cuts, state.n_values)
+        solve = partial(self._solve, tree)
+        if self.parameters.judges:
+            sums = self._sums_to_judge(tree, in_bag)
+            tree, number, step, size = judged_step(tree, *sums, solve, self.parameters)
+            np.take(number, state.leaf_of_row, out=state.leaf_of_row)  # the leaves of the pruned tree
+        else:
+            sums_of_all, size = criterion.sums(len(tree.left), None), self.parameters.learning_rate
+            step = solve(sums_of_all, tree.leaves)
+        criterion.take(tree, step, size)
+        self.iteration += 1
+        return tree
+
+    def _sample(self, in_bag: NDArray[np.uint32] | None) -> Sample:
+        """Return the rows of the next tree: those that were drawn, or by their gradients.
+
+        As in LightGBM, the first 1 / learning_rate trees take all rows instead.
+        """
+        parameters = self.parameters
+        if parameters.data_sample_strategy != "goss" or self.iteration + 1 <= 1.0 / parameters.learning_rate:
+            return Sample(in_bag)
+        rng = np.random.default_rng([self._seed, self.iteration, 2])
+        rates = parameters.top_rate, parameters.other_rate
+        return by_gradients(self.state.columns, self.criterion.n_gradients, *rates, rng)
+
+    def grow(self, in_bag: NDArray[np.uint32] | None, features: list[int]) -> dict[str, Any]:
+        """Grow a tree on some rows, None for all, and some columns; return its nodes."""
+        parameters, options = self.parameters, {}
+        if parameters.max_features < 1.0:
+            options["seed"] = int(np.random.default_rng([self._seed, self.iteration, 1]).integers(2**63))
+        if parameters.constraints.signs is not None:
+            options["signs"] = parameters.constraints.signs.tolist()
+        growth = parameters.growth(
+            features,
+            in_bag,
+            self.state.leaf_of_row,
+            max_features=parameters.max_features,
+            groups=parameters.constraints.groups or [],
+            n_gradients=self.criterion.n_gradients,
+            category_noise=self._category_noise() if self.state.rows.categories else 0.0,
+            **options,
+        )
+        return self.criterion.grow(growth, in_bag)
+
+    def _category_noise(self) -> float:
+        """Return the mean squared gradient of the score over its mean Hessian.
+
+        Where a category means nothing, the sum G of its rows' gradients has about this variance times H, and it adds
+        to the gain G^2 / H in proportion.
+        """
+        columns, n = self.state.columns, self.criterion.n_gradients
+        some = columns[:: len(columns) // NOISE_ROWS + 1, : 2 * n].astype(np.float64)
+        curvature = some[:, n:].sum()
+        return float((some[:, :n].sum(axis=1) ** 2).sum() / curvature) if curvature > 0.0 else 0.0
+
+    def _solve(self, tree: Tree, sums: Any, leaves: Leaves) -> LeafStep:
+        """Return the criterion's step of a newly grown tree, kept monotone where that is asked for.
+
+        Pruning asks for several sets of leaves, (n_sets, n_leaves): what is clipped differs from set to set.
+        """
+        signs = self.parameters.constraints.signs
+        if signs is not None and leaves.ndim == 2:
+            steps = [self._solve(tree, sums, one) for one in leaves]
+            return LeafStep(np.array([one.weights for one in steps]), np.array([one.delta for one in steps]))
+        step = self.criterion.solve(sums, leaves)
+        if signs is None:
+            return step
+        weights, clipped = monotone_values(tree, leaves, step.weights, signs)
+        return self.criterion.with_leaves(sums, leaves, LeafStep(weights, step.delta)) if clipped else step
+
+    def _sums_to_judge(self, tree: Tree, in_bag: NDArray[np.uint32] | None) -> tuple[Any, Any]:
+        """Return the sums that the step is fitted on, of all rows that do not judge, and those that judge it."""
+        n_nodes, criterion = len(tree.left), self.criterion
+        if self._judge is not None:
+            held_out = self._judge(tree, self.thresholds, criterion.exact_sums)
+            return criterion.sums(n_nodes, None), held_out
+        assert in_bag is not None
+        outside = np.setdiff1d(np.arange(len(self.state.leaf_of_row), dtype=np.uint32), in_bag, assume_unique=True)
+        return criterion.sums(n_nodes, in_bag), criterion.sums(n_nodes, outside)
+
+    def separate_tree(self, iteration: int) -> tuple[Tree, NDArray[np.uint32]]:
+        """Grow a tree on a sample, with whole steps of its leaves fitted to the sample; the run stays where it is.
+
+        Returns the tree and the rows that it was grown on.
+        """
+        in_bag, features = self._sampler.draw(iteration)
+        assert in_bag is not None
+        self.iteration = iteration
+        tree = Tree.from_bins(self.grow(in_bag, features), self.cuts, self.state.n_values)
+        tree.value[tree.leaves] = self._solve(tree, self.criterion.sums(len(tree.left), in_bag), tree.leaves).weights
+        return tree, in_bag
+
+
+def judged_step(
+    tree: Tree, training: LeafModel, held_out: LeafModel, fit: Fit, parameters: BoostingParameters
+) -> tuple[Tree, NDArray[np.int32], LeafStep, float]:
+    """Prune a tree and choose the size of its step by held-out rows.
+
+    Parameters
+    ----------
+    tree : Tree
+        Newly grown.
+    training, held_out : LeafModel
+        Over its leaves.
+    fit : callable
+        ``fit(training, leaves)`` returns the step.
+    parameters : BoostingParameters
+
+    Returns
+    -------
+    Tree
+        The pruned tree.
+    ndarray of int32, shape (n_nodes,)
+        The new number of each node; see :meth:`.trees.Tree.pruned`.
+    LeafStep
+        Of the leaves that are left.
+    float
+        Its size.
+    """
+    training, held_out = training.of_all_nodes(tree.left), held_out.of_all_nodes(tree.left)
+    left = merge_splits(tree.left, training, held_out, fit) if parameters.pruning else tree.left
+    leaves = np.flatnonzero((left < 0) & reached(left))
+    step, size = fit(training, leaves), parameters.learning_rate
+    if parameters.adaptive_step:
+        size = best_step_size(held_out, leaves, step, size)
+    tree, number = tree.pruned(left)
+    return tree, number, step, size
+
+
+def merge_splits(left: NDArray[np.int32], training: LeafModel, held_out: LeafModel, fit: Fit) -> NDArray[np.int32]:
+    """Undo splits that do not lower the held-out loss (thesis, Algorithm 4).
+
+    Of all pairs of sibling leaves the one whose merger leaves Q lowest is merged, as long as Q is then not
+    higher than before; the step is fitted anew each time.
+
+    Parameters
+    ----------
+    left : ndarray of int32, shape (n_nodes,)
+        Left child, -1 in a leaf.
+    training, held_out : LeafModel
+        Of all nodes.
+    fit : callable
+        ``fit(training, leaves)`` returns a step for each row of ``leaves``, (n_sets, n_leaves).
+
+    Returns
+    -------
+    ndarray of int32, shape (n_nodes,)
+        ``left`` of the pruned tree; nodes below a merged one are no longer reached.
+    """
+    left = left.copy()
+    leaves = np.flatnonzero(left < 0)[np.newaxis]
+    (now,) = held_out.changes(leaves, *fit(training, leaves))
+    while True:
+        inner = np.flatnonzero((left >= 0) & reached(left))
+        twigs = inner[(left[left[inner]] < 0) & (left[left[inner] + 1] < 0)]
+        if not twigs.size:
+            return left
+        is_leaf = np.tile((left < 0) & reached(left), (len(twigs), 1))
+        each = np.arange(len(twigs))
+        is_leaf[each, left[twigs]] = is_leaf[each, left[twigs] + 1] = False
+        is_leaf[each, twigs] = True
+        leaves = np.nonzero(is_leaf)[1].reshape(len(twigs), -1)
+        changes = held_out.changes(leaves, *fit(training, leaves))
+        best = np.argmin(changes)
+        if not changes[best] <= now:
+            return left
+        left[twigs[best]] = -1
+        now = changes[best]
+
+
+def best_step_size(held_out: LeafModel, leaves: Leaves, step: LeafStep, most: float) -> float:
+    """Return the step size that lowers the held-out loss most, between 0 and ``most`` (thesis, eq. 4.6)."""
+    slope, curvature = held_out.slope(leaves, *step), held_out.curvature(leaves, *step)
+    if slope >= 0.0:
+        return 0.0
+    return most if -slope >= most * curvature else -slope / curvature
