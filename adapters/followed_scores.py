@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives.rows import Device
+from ordinal_objectives.threshold_solver import Diagnostics
 
 
 class GrownTree(NamedTuple):
@@ -110,7 +111,7 @@ class FollowedScore:
         return self._device.renumbered(leaves, merged), merged
 
     def move(self, score: NDArray[Any], raw_prediction: NDArray[np.float64]) -> None:
-        """Take over both scores with the newest tree."""
+        """Replace both scores by those with the newest tree."""
         self.iteration += 1
         self.framework_score = self._device.copy(score, out=self.framework_score)
         if raw_prediction is self._spare:
@@ -188,11 +189,6 @@ class NewestTree(NamedTuple):
     leaves: NDArray[np.int32]
     merged: NDArray[np.intp]
 
-    @property
-    def n_merged(self) -> int:
-        """Number of leaves that were merged into another one."""
-        return int(np.count_nonzero(self.merged != np.arange(self.merged.shape[0])))
-
 
 class FollowedScores:
     """Scores of all matrices of one run.
@@ -208,37 +204,34 @@ class FollowedScores:
         self._host: Host = weakref.proxy(host)
         self._training = weakref.ref(matrix)
         self._of: weakref.WeakKeyDictionary[Any, FollowedScore] = weakref.WeakKeyDictionary()
-        self._follow: Callable[[Any, NDArray[Any], int], FollowedScore] | None = None
+        self._follow: Callable[[Any, NDArray[Any], int], FollowedScore]
         self._tree: GrownTree | None = None
-        self._first = 0
 
     @property
     def matrix(self) -> Any:
         """The training matrix."""
         return self._training()
 
-    @property
-    def own(self) -> FollowedScore:
-        """Of the training rows."""
-        return self._of[self.matrix]
+    def start(self, own: FollowedScore, follow: Callable[[Any, NDArray[Any], int], FollowedScore]) -> NDArray[Any]:
+        """Begin with the training rows, and return the model's own score of them.
 
-    def open(self, follow: Callable[[Any, NDArray[Any], int], FollowedScore]) -> None:
-        """Take over how a matrix is followed: ``follow(matrix, score, iteration)``."""
-        self._follow = follow
+        ``follow(matrix, score, iteration)`` begins another matrix at the framework's score before the first tree.
+        """
+        self._first, self._follow = own.iteration, follow
+        self._of[self.matrix] = own
+        return own.raw_prediction
 
-    def start(self, score: NDArray[Any], iteration: int) -> FollowedScore:
-        """Begin with the training rows at the framework's score."""
-        self._first = iteration
-        return self._add(self.matrix, score, iteration)
-
-    def newest(self, score: NDArray[Any]) -> NewestTree:
+    def newest(self, score: NDArray[Any], diagnostics: Diagnostics) -> NewestTree:
         """Return the newest tree with the training rows in it, at the framework's score with the tree."""
         matrix = self.matrix
         own = self._of[matrix]
         self._tree = tree = self._host.newest_tree(matrix, own.framework_score, score)
+        every = np.arange(tree.leaf_values.shape[0])
         if tree.leaves is not None:
-            return NewestTree(tree, own, score, tree.leaves, np.arange(tree.leaf_values.shape[0]))
-        return NewestTree(tree, own, score, *own.find_leaves(score, tree, matrix))
+            return NewestTree(tree, own, score, tree.leaves, every)
+        leaves, merged = own.find_leaves(score, tree, matrix)
+        diagnostics.add(n_merged_leaves=np.count_nonzero(merged != every))
+        return NewestTree(tree, own, score, leaves, merged)
 
     def score_of(self, matrix: Any, score: NDArray[Any], added: list[Any]) -> NDArray[Any]:
         """Return the model's own score of any matrix.
@@ -258,8 +251,8 @@ class FollowedScores:
         """
         own = self._of.get(matrix)
         if own is None:
-            own = self._add(matrix, self._host.initial_score(matrix), self._first)
-        newest = self.own.iteration
+            own = self._of[matrix] = self._follow(matrix, self._host.initial_score(matrix), self._first)
+        newest = self._of[self.matrix].iteration
         if own.iteration == newest:
             return own.raw_prediction
         if own.iteration != newest - 1 or self._tree is None:
@@ -270,8 +263,3 @@ class FollowedScores:
         leaves, _ = own.find_leaves(score, self._tree, matrix)
         own.move(score, own.plus(leaves, added[-1]))
         return own.raw_prediction
-
-    def _add(self, matrix: Any, score: NDArray[Any], iteration: int) -> FollowedScore:
-        assert self._follow is not None
-        own = self._of[matrix] = self._follow(matrix, score, iteration)
-        return own

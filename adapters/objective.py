@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.adapters.parameters import spec_and_record
+from ordinal_objectives.adapters.arguments import spec_and_record
 from ordinal_objectives.adapters.run import score_of_rows
 from ordinal_objectives.adapters.training import Training
 from ordinal_objectives.losses import OrdinalLoss
@@ -141,17 +141,23 @@ class OrdinalObjectiveBase(ABC):
             f"hessian={self.hessian!r}, threshold_update={self.threshold_update!r})"
         )
 
-    def __call__(self, raw_prediction: NDArray[Any], matrix: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return gradient and Hessian, float32 (n_samples,) each, as the framework asks for them."""
-        self.training.check_matrix(matrix)
-        raw_prediction = score_of_rows(raw_prediction)
-        if raw_prediction.ndim != 1:
-            raise ValueError(
-                "params['num_class'] is not allowed beside an ordinal objective: the score must have shape "
-                f"(n_samples,); got {raw_prediction.shape}"
-            )
-        self.training.check_train()
-        run, iteration = self.training.growing(raw_prediction, matrix)
+    def __call__(self, *given: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return gradient and Hessian, float32 (n_samples,) each, or a column for each output.
+
+        The frameworks hand over ``(score, matrix)``, and XGBoost from 3.2 on ``(iteration, score, matrix)``.
+        """
+        raw_prediction, matrix = given[-2:]
+        training = self.training
+        training.check_matrix(matrix)
+        if not training.in_outputs:
+            raw_prediction = score_of_rows(raw_prediction)
+            if raw_prediction.ndim != 1:
+                raise ValueError(
+                    "params['num_class'] is not allowed beside an ordinal objective: the score must have shape "
+                    f"(n_samples,); got {raw_prediction.shape}"
+                )
+            training.check_train()
+        run, iteration = training.growing(raw_prediction, matrix)
         return run.gradient(raw_prediction, iteration)
 
     @property

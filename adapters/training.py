@@ -11,18 +11,15 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives.adapters.followed_scores import GrownTree
-from ordinal_objectives.adapters.row_placement import RowPlacement
-from ordinal_objectives.adapters.run import TrainingRun
-from ordinal_objectives.adapters.updates import Update
-from ordinal_objectives.adapters.updates.joint import JointUpdate
-from ordinal_objectives.adapters.updates.newton import NewtonUpdate
-from ordinal_objectives.adapters.updates.vector import VectorUpdate
+from ordinal_objectives.adapters.run import RowPlacement, TrainingRun, Update
+from ordinal_objectives.adapters.updates import JointUpdate, NewtonUpdate, VectorUpdate
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.rows import CPU, Device, Workers, fail_together
 from ordinal_objectives.spec import OrdinalSpec
@@ -68,6 +65,10 @@ class _OfThread(threading.local):
     """State of one thread: trainings in several threads share an objective, not its runs."""
 
     def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget the runs."""
         # One run for each training matrix: cross-validation interleaves its folds through one objective.
         self.runs: weakref.WeakKeyDictionary[Any, TrainingRun] = weakref.WeakKeyDictionary()
         self.latest: TrainingRun | None = None
@@ -75,19 +76,13 @@ class _OfThread(threading.local):
         self.in_turns = False
 
     def add(self, matrix: Any, run: TrainingRun) -> None:
-        """Take up a run that begins."""
+        """Register a new run."""
         self.runs[matrix] = self.latest = run
         self.in_turns = False
 
     def note_turn(self, run: TrainingRun) -> None:
-        """Keep which run grows a tree."""
+        """Record which run grew the last tree."""
         self.in_turns = self.in_turns or run is not self.latest
-
-    def forget(self) -> None:
-        """Forget the runs."""
-        self.runs = weakref.WeakKeyDictionary()
-        self.latest = None
-        self.in_turns = False
 
 
 class Training(ABC):
@@ -111,6 +106,8 @@ class Training(ABC):
     ----------
     shifts : Shifts or None
         How thresholds move with x in the training, or None if they do not.
+    in_outputs : bool
+        Whether the framework fits the shifts itself.
 
     Raises
     ------
@@ -134,6 +131,7 @@ class Training(ABC):
         if continues is not None:
             self.check_continues(continues)
         self.asked_threads = n_threads
+        self.in_outputs = spec.in_outputs
         self.shifts: Shifts | None = None
         self._here = _OfThread()
         # Of all threads, for one that reads what another has trained.
@@ -142,7 +140,7 @@ class Training(ABC):
     def __reduce__(self) -> Any:
         # Matrices do not travel.
         plan = replace(self.plan, watched=())
-        return _training_of, (type(self), self.spec, self.continues, self.asked_threads, plan)
+        return partial(type(self), self.spec, self.continues, n_threads=self.asked_threads, plan=plan), ()
 
     @abstractmethod
     def growing(self, score: NDArray[Any], matrix: Any) -> tuple[TrainingRun, int]:
@@ -174,7 +172,7 @@ class Training(ABC):
     @property
     def needs_tree(self) -> bool:
         """Whether a step of the training reads the newest tree."""
-        return self.shifts is not None or self.spec.reads_trees
+        return not self.in_outputs and (self.shifts is not None or self.spec.reads_trees)
 
     def choose_shifts(self, refusal: str | None) -> None:
         """Decide whether thresholds move with x; ``refusal`` says what excludes renewed leaves, if anything does."""
@@ -279,7 +277,7 @@ class Training(ABC):
         self._latest_anywhere = run
         return run
 
-    def update_of(self, matrix: Any) -> Update[Any]:
+    def update_of(self, matrix: Any) -> Update:
         """Return how the rounds of a run on a training matrix move leaves and thresholds."""
         if self.shifts is not None:
             return VectorUpdate(self, matrix, self.shifts)
@@ -306,19 +304,15 @@ class Training(ABC):
         return None
 
     def device(self, matrix: Any) -> Device:
-        """Return where the rows of a training matrix are passed over, and by how many threads."""
+        """Return where gradients of a training matrix are computed, and by how many threads."""
         return CPU(self.n_threads(matrix))
 
     def n_threads(self, matrix: Any) -> int | None:
-        """Return how many threads pass over a training matrix, as :func:`.threads.effective_n_threads` takes it."""
+        """Return how many threads compute over a training matrix, as :func:`.threads.effective_n_threads` takes it."""
         return self.asked_threads
 
-    def forget(self) -> None:
-        """Forget the runs of this thread."""
-        self._here.forget()
-
     def note_turn(self, run: TrainingRun) -> None:
-        """Keep which run grows a tree, where no callback does."""
+        """Record which run grew the last tree, where no callback does."""
         self._here.note_turn(run)
 
     def check_train(self) -> None:
@@ -350,9 +344,3 @@ class Training(ABC):
             f"threshold_update={self.spec.threshold_update!r} reads the newest tree through the callback: pass "
             f"callbacks=[objective.callback], or call train of this module"
         )
-
-
-def _training_of(
-    kind: type[Training], spec: OrdinalSpec, continues: ThresholdRecord | None, n_threads: int | None, plan: Plan
-) -> Training:
-    return kind(spec, continues, n_threads=n_threads, plan=plan)

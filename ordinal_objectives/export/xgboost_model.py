@@ -71,8 +71,8 @@ def to_xgboost(model: Any, *, iterations: int | None = None) -> Any:
     >>> bool(np.abs(proba - model.predict_proba_ordered(X)).max() < 1e-6)
     True
     """
-    from ordinal_objectives.adapters.xgb.outputs.settings import CATEGORICAL_SPLITS, is_at_least
-    from ordinal_objectives.adapters.xgb.record import store_record
+    from ordinal_objectives.adapters.xgb.booster import store_record
+    from ordinal_objectives.adapters.xgb.outputs import CATEGORICAL_SPLITS, is_at_least
 
     found = model_of_trees(model, iterations, "XGBoost's JSON")
     scorer = found.scorer
@@ -104,11 +104,11 @@ def _has_last_score_alone(model: Any) -> bool:
     """Tell whether fewer trees of a model have no thresholds: of dart, which rescales them, or of a random forest."""
     import xgboost
 
-    from ordinal_objectives.adapters.xgb import record
+    from ordinal_objectives.adapters.xgb.booster import threshold_record
 
     booster = getattr(model, "booster_", None)
     if isinstance(booster, xgboost.Booster):
-        return bool(record.threshold_record(booster).last_only)
+        return bool(threshold_record(booster).last_only)
     return bool(model.boosting_type == "rf")
 
 

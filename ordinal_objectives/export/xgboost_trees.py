@@ -12,8 +12,8 @@ import numpy as np
 import xgboost
 from numpy.typing import NDArray
 
+from ordinal_objectives.adapters.xgb.booster import check_all_rounds, threshold_record
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
-from ordinal_objectives.adapters.xgb.record import check_all_rounds, threshold_record
 from ordinal_objectives.export.scoring_model import Scorer, ScoringTree
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord

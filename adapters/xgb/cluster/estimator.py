@@ -18,6 +18,7 @@ try:
 except ImportError as error:
     raise not_installed(error, "xgboost", "dask") from None
 
+from ordinal_objectives.adapters.xgb.booster import kept_rounds, threshold_record
 from ordinal_objectives.adapters.xgb.cluster import train as on_dask
 from ordinal_objectives.adapters.xgb.cluster.input_checks import (
     check_client,
@@ -28,8 +29,7 @@ from ordinal_objectives.adapters.xgb.cluster.input_checks import (
     numbers_of_rows,
 )
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
-from ordinal_objectives.adapters.xgb.levels import Levels, attributes, coded, learned, levels_of, named
-from ordinal_objectives.adapters.xgb.record import kept_rounds, threshold_record
+from ordinal_objectives.adapters.xgb.input_checks import Levels, attributes, coded, learned, levels_of, named
 from ordinal_objectives.estimators.category_levels import occurring
 from ordinal_objectives.estimators.column_types import without_rows
 from ordinal_objectives.estimators.evaluation_sets import check_rounds, evaluation_pairs, one_for_each

@@ -15,8 +15,7 @@ try:
 except ImportError as error:
     raise not_installed(error, "xgboost", "dask") from None
 
-from ordinal_objectives.adapters.arguments import check_asked
-from ordinal_objectives.adapters.parameters import given_options, spec_and_record
+from ordinal_objectives.adapters.arguments import check_asked, given_options, spec_and_record
 from ordinal_objectives.adapters.xgb.cluster.input_checks import check_client, check_parts
 from ordinal_objectives.adapters.xgb.train import arguments_of, objective_of
 from ordinal_objectives.adapters.xgb.train import train as train_here

@@ -27,7 +27,7 @@ from lib.runner import resume
 from lib.timing import Clock, interleave, make_data
 from ordinal_objectives import XGBOrdinalClassifier, metrics
 from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.adapters.xgb.outputs.settings import (
+from ordinal_objectives.adapters.xgb.outputs import (
     CATEGORICAL_SPLITS,
     MIN_CHILD_WEIGHT,
     is_at_least,
