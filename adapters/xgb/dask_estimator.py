@@ -19,14 +19,14 @@ except ImportError as error:
     raise not_installed(error, "xgboost", "dask") from None
 
 from ordinal_objectives.adapters.xgb.booster import kept_rounds, threshold_record
-from ordinal_objectives.adapters.xgb.cluster import train as on_dask
-from ordinal_objectives.adapters.xgb.cluster.input_checks import (
+from ordinal_objectives.adapters.xgb.dask import (
     check_client,
     check_numbers_of_rows,
     check_partitions,
     check_table,
     flat_labels,
     numbers_of_rows,
+    train_spec,
 )
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
 from ordinal_objectives.adapters.xgb.input_checks import Levels, attributes, coded, learned, levels_of, named
@@ -87,7 +87,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
     --------
     >>> import dask.array as da, numpy as np
     >>> from distributed import Client, LocalCluster
-    >>> from ordinal_objectives.adapters.xgb.cluster.estimator import DaskXGBOrdinalClassifier
+    >>> from ordinal_objectives import DaskXGBOrdinalClassifier
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(300, 3))
     >>> y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=300), [-1.0, 0.0, 1.0])
@@ -179,7 +179,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
                 (self._dask_matrix(self._with_levels(one, continued), self._codes(labels), w, m, name, dtrain), name)
                 for name, (one, labels, w, m) in zip(names, sets, strict=True)
             ]
-            found = on_dask.train_spec(
+            found = train_spec(
                 (self._spec("XGBOrdinalClassifier"), None),
                 self.client,
                 self._native_params(),
@@ -204,7 +204,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
                 raise ValueError(f"{name} must be None on a cluster; got {getattr(self, name)!r}; {instead}")
         if self._takes_kappa():
             raise ValueError(
-                "decision_rule='kappa' is not there on a cluster: fit it to predict_proba of rows in memory"
+                "decision_rule='kappa' is not supported on a cluster: fit it to predict_proba of rows in memory"
             )
         if self.progress is not False:
             raise ValueError(f"progress must be False on a cluster, which has a dashboard; got {self.progress!r}")
@@ -314,8 +314,8 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         """Return rows whose levels are listed as in the training; raise ValueError if one of them is unknown."""
         if not self._levels:
             return X
-        hows = self._levels, self._missing
-        faults = self.client.gather([self.client.compute(delayed(_fault)(part, *hows)) for part in _parts(X)])
+        given = self._levels, self._missing
+        faults = self.client.gather([self.client.compute(delayed(_fault)(part, *given)) for part in _parts(X)])
         fault = next((fault for fault in faults if fault), None)
         if fault is not None:
             raise ValueError(fault)
@@ -415,7 +415,7 @@ def _parts(X: Any) -> list[Any]:
 
 
 def _fault(part: Any, levels: Levels, missing: float) -> str:
-    """Say which level of some rows the training did not have, if any."""
+    """Return which level of some rows the training did not have, if any."""
     try:
         coded(part, levels, missing)
     except ValueError as error:
