@@ -141,12 +141,8 @@ class OrdinalObjectiveBase(ABC):
             f"hessian={self.hessian!r}, threshold_update={self.threshold_update!r})"
         )
 
-    def __call__(self, *given: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return gradient and Hessian, float32 (n_samples,) each, or a column for each output.
-
-        The frameworks hand over ``(score, matrix)``, and XGBoost from 3.2 on ``(iteration, score, matrix)``.
-        """
-        raw_prediction, matrix = given[-2:]
+    def __call__(self, raw_prediction: NDArray[Any], matrix: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return gradient and Hessian, float32 (n_samples,) each, or a column for each output."""
         training = self.training
         training.check_matrix(matrix)
         if not training.in_outputs:

@@ -78,10 +78,6 @@ class SeenScores:
         """Note the score of a record."""
         self._recorded = sample
 
-    def was_grown_on(self, raw_prediction: ArrayLike) -> bool:
-        """Tell whether this is the score that the newest tree was grown on, up to the rounding of its sums."""
-        return self.off_grown_on(raw_prediction) <= SAME_SCORE
-
     def off_grown_on(self, raw_prediction: ArrayLike) -> float:
         """Return how far a score is from that the newest tree was grown on, relative to the larger of the two."""
         sample = sample_of(raw_prediction)
@@ -110,15 +106,13 @@ class RowPlacement:
     workers : Workers or None
         The workers of the training, each with its own rows; None if all rows are on this machine.
     grows_on_recorded : bool or None
-        Whether trees grow on the recorded scores; workers must not decide this separately. None compares the scores.
-    defers_loss : bool
-        Whether the loss of a record may wait for the next step's sums: all workers ask for the record at the end.
+        Whether trees grow on the recorded scores; None compares the scores. Workers must not decide this separately;
+        where it is given, all of them ask for the record at the end, and its loss may wait for the next step's sums.
     """
 
     device: Device = field(default_factory=CPU)
     workers: Workers | None = None
     grows_on_recorded: bool | None = None
-    defers_loss: bool = False
 
     def rows(self, loss: OrdinalLoss, y: ArrayLike, n_classes: int, weight: Any) -> RowPass:
         """Return the pass over rows with one score each."""
@@ -459,7 +453,8 @@ class TrainingRun:
         self.training_loss.append(float("nan"))  # until the sums are known
         # Once an iteration is recorded, a step looks at the scores before the record does: they are known to be sound.
         under_way = len(self.history) > self.first_iteration and self.spec.learns
-        if self.newest is None and self.placement.defers_loss and under_way and not self.update.follows:
+        agreed = self.placement.grows_on_recorded is not None
+        if self.newest is None and agreed and under_way and not self.update.follows:
             self.newest = self.rows.deferred(self._note_sums, score, self.thresholds, self.spec.hessian)
         else:
             self._note_loss((self.newest or self.evaluate_newest(score, self.learner.thresholds)).sums.loss)

@@ -37,8 +37,6 @@ class Plan:
         Whether there is such a ``train``, which can follow renewed leaves.
     watched : tuple of objects
         Matrices that are evaluated every round: with renewed leaves, their scores are followed from the start.
-    refusal : str or None
-        What ``train`` was given that does not go with shifts.
     stops_early : str or None
         The argument that asks for an early stop, if one does.
     settings_stay : bool
@@ -53,7 +51,6 @@ class Plan:
 
     driven: bool = False
     watched: tuple[Any, ...] = ()
-    refusal: str | None = None
     stops_early: str | None = None
     settings_stay: bool = False
     linear: dict[str, Any] | None = None
@@ -176,12 +173,16 @@ class Training(ABC):
 
     def choose_shifts(self, refusal: str | None) -> None:
         """Decide whether thresholds move with x; ``refusal`` says what excludes renewed leaves, if anything does."""
+        if self.in_outputs:
+            self.shifts = self.spec.shifts()
+            self.spec.warn_unused()
+            return
         previous = self.continues
         if self.spec.proportional == "auto" and previous is not None and previous.shifts is None:
             refusal = "the model that is continued is proportional"
         if not self.plan.driven:
             refusal = f"call {self._package()}.train, which follows renewed leaves"
-        self.shifts = self.spec.shifts(self.plan.refusal or refusal)
+        self.shifts = self.spec.shifts(refusal)
         if self.shifts is not None:
             self.spec.warn_unused()
         elif previous is not None and previous.shifts is not None:
@@ -269,8 +270,7 @@ class Training(ABC):
         part, name = workers is not None, "the training set"
         codes = fail_together(workers, lambda: check_codes(label, spec.n_classes, name=name, part=part))
         n_classes = spec.n_classes or (previous.n_classes if previous else self._n_classes_of(codes))
-        agrees = grows_on_recorded is not None
-        placement = RowPlacement(self.device(matrix), workers, grows_on_recorded, defers_loss=agrees)
+        placement = RowPlacement(self.device(matrix), workers, grows_on_recorded)
         update = self.update_of(matrix)
         run = TrainingRun(spec, codes, n_classes, weight, update=update, previous=previous, placement=placement)
         self._here.add(matrix, run)

@@ -10,6 +10,7 @@ import xgboost
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.objective import OrdinalObjectiveBase
+from ordinal_objectives.adapters.run import SAME_SCORE
 from ordinal_objectives.adapters.xgb.booster import completed, store_record, stored_record, why_last_only
 from ordinal_objectives.adapters.xgb.prediction import predict, predict_proba, proba_of
 from ordinal_objectives.adapters.xgb.training import ThresholdCallback, XGBoostTraining
@@ -78,6 +79,13 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
 
     def _connect(self, training: XGBoostTraining) -> None:
         self.training, self.callback = training, ThresholdCallback(training)
+
+    def __call__(self, *given: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return gradient and Hessian, float32 (n_samples,) each, or a column for each output.
+
+        XGBoost hands over ``(iteration, predt, dtrain)``, and versions before 3.2 ``(predt, dtrain)``.
+        """
+        return super().__call__(*given[-2:])
 
     def split_grad(self, iteration: int, grad: NDArray[Any], hess: NDArray[Any]) -> Any:
         """Return what judges splits where that is not what values leaves, the first columns of each, or None.
@@ -197,7 +205,7 @@ def _finished_record(
         )
     if not run.has_labels(matrix.get_label()):
         raise ValueError("dtrain must be the matrix of this objective's latest training; its labels differ")
-    if comparable and not run.seen.was_grown_on(
+    if comparable and SAME_SCORE < run.seen.off_grown_on(
         booster.predict(matrix, output_margin=True, iteration_range=(0, rounds - 1))
     ):
         raise ValueError(

@@ -85,7 +85,7 @@ def ask_for_outputs(
     asked = {"multi_strategy": "multi_output_tree", "num_target": n_classes - 1, "tree_method": "hist"}
     afterwards: dict[str, Any] = {}
     # What XGBoost compares with min_child_weight, beside the score's Hessian.
-    shares = _shares(n_classes, float(tree["reg_lambda"]), shifts)
+    shares = output_shares(n_classes, float(tree["reg_lambda"]), shifts)
     share = float(shares[:n_split_outputs].mean() if is_at_least(MIN_CHILD_WEIGHT) else shares.min())
     if share != 1.0:
         afterwards["min_child_weight"] = float(tree["min_child_weight"])
@@ -93,12 +93,7 @@ def ask_for_outputs(
     return asked, afterwards
 
 
-def smallest_share(n_classes: int, reg_lambda: float, shifts: Shifts) -> float:
-    """Return how small an output's Hessian is beside the score's where all thresholds have the same."""
-    return float(_shares(n_classes, reg_lambda, shifts).min())
-
-
-def _shares(n_classes: int, reg_lambda: float, shifts: Shifts) -> NDArray[np.float64]:
+def output_shares(n_classes: int, reg_lambda: float, shifts: Shifts) -> NDArray[np.float64]:
     """Return the Hessian of every output beside the score's where all thresholds have the same."""
     C = contrasts(n_classes - 1, reg_lambda, shifts.l2, shifts.penalty)
     return np.append(1.0, (C**2).mean(axis=0))

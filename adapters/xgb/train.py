@@ -155,23 +155,22 @@ def train_spec(
     spec, record = asked
     if spec.in_outputs and spec.n_classes is None and options.get("xgb_model") is None:
         spec = replace(spec, n_classes=n_classes_of(dtrain.get_label()))
-    objective = objective_of((spec, record), params, options, dtrain, options.get("evals"), carried)
-    given = options | arguments_of(objective, params, options)
-    with kept_helpers(n_threads_of(params), dtrain.num_row()), round_bar(progress, num_boost_round, what) as show:
+    options |= arguments_of((spec, record), params, options, dtrain, options.get("evals"), carried)
+    with kept_helpers(_n_threads_of(params), dtrain.num_row()), round_bar(progress, num_boost_round, what) as show:
         if show is not None:
-            given["callbacks"] = [*given["callbacks"], ShownRounds(objective.training, show)]
-        return xgboost.train(dtrain=dtrain, num_boost_round=num_boost_round, **given)
+            options["callbacks"].append(ShownRounds(options["obj"].training, show))
+        return xgboost.train(dtrain=dtrain, num_boost_round=num_boost_round, **options)
 
 
-def objective_of(
+def arguments_of(
     asked: tuple[OrdinalSpec, ThresholdRecord | None],
     params: Mapping[str, Any],
     options: Mapping[str, Any],
     dtrain: xgboost.DMatrix | Any,
     watched: Sequence[tuple[xgboost.DMatrix, str]] | None = None,
     carried: Mapping[str, Any] | None = None,
-) -> OrdinalObjective:
-    """Return the objective of a training that this module drives; raise ValueError for arguments that it refuses.
+) -> dict[str, Any]:
+    """Return arguments of XGBoost's own ``train``, here or on a cluster; they replace some of the options.
 
     Parameters
     ----------
@@ -185,13 +184,19 @@ def objective_of(
         What is evaluated here, in this process.
     carried : mapping or None
         What a classifier adds: ``linear``, ``classifier`` and ``attributes`` of :class:`.training.Plan`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is refused; the message names it.
     """
     if options.get("obj") is not None:
         raise ValueError("obj is not allowed: train brings the ordinal objective; use xgboost.train for another one")
     check_evals(options.get("evals"), xgboost.DMatrix if isinstance(dtrain, xgboost.DMatrix) else object)
     check_set_names([name for _, name in options.get("evals") or []], "evals")
     spec, record = asked
-    check_continues(options.get("xgb_model"), dtrain)
+    model, function = options.get("xgb_model"), options.get("custom_metric")
+    check_continues(model, dtrain)
     for dmatrix, name in watched or ():
         check_levels(dtrain, dmatrix, f"{name!r} of evals")
     callbacks = callbacks_in(options.get("callbacks"))
@@ -199,38 +204,25 @@ def objective_of(
         driven=True,
         watched=tuple(dmatrix for dmatrix, _ in watched or ()),
         stops_early=asks_for_early_stop(options, callbacks),
-        settings_stay=all(type(one) in _LOOK_ON or getattr(one, "only_reads", False) is True for one in callbacks),
+        settings_stay=all(
+            type(callback) in _LOOK_ON or getattr(callback, "only_reads", False) is True for callback in callbacks
+        ),
         **carried or {},
     )
-    n_threads = n_threads_of(checked_params(params))
-    return OrdinalObjective.of(XGBoostTraining(spec, record, n_threads=n_threads, plan=plan))
-
-
-def arguments_of(objective: OrdinalObjective, params: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments of XGBoost's own ``train``, here or on a cluster; they replace some of the options."""
+    params = {key: value for key, value in params.items() if key != "base_score" or value != 0}
+    refuse_parameters(params, _REFUSED)
+    objective = OrdinalObjective.of(XGBoostTraining(spec, record, n_threads=_n_threads_of(params), plan=plan))
     # A model that is continued brings its own base_score, and XGBoost would overwrite it silently.
-    start = {"base_score": 0.0} if options.get("xgb_model") is None else {}
+    start = {"base_score": 0.0} if model is None else {}
     return {
-        "params": {**checked_params(params), **start, "disable_default_eval_metric": 1},
+        "params": {**params, **start, "disable_default_eval_metric": 1},
         "obj": objective,
-        "callbacks": [objective.callback, *callbacks_in(options.get("callbacks"))],
-        "custom_metric": all_metrics(objective, options.get("custom_metric")),
+        "callbacks": [objective.callback, *callbacks],
+        "custom_metric": joined([objective.metric, *([] if function is None else [objective.proba_metric(function)])]),
     }
 
 
-def all_metrics(objective: OrdinalObjective, function: Callable[..., Any] | None) -> Callable[..., Any]:
-    """Return the ordinal loss, and a metric of class probabilities, as XGBoost asks for them."""
-    return joined([objective.metric, *([] if function is None else [objective.proba_metric(function)])])
-
-
-def checked_params(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters without a base_score of 0; raise ValueError for one that no ordinal objective can take."""
-    params = {key: value for key, value in params.items() if key != "base_score" or value != 0}
-    refuse_parameters(params, _REFUSED)
-    return params
-
-
-def n_threads_of(params: Mapping[str, Any]) -> int | None:
+def _n_threads_of(params: Mapping[str, Any]) -> int | None:
     """Return the threads that the parameters ask for, or None."""
     return next((params[name] for name in ("nthread", "n_jobs") if params.get(name) is not None), None)
 
@@ -288,9 +280,8 @@ def cv(
     check_asked(params, num_boost_round, 0)
     own = ordinal_options(options, dtrain.get_label())
     options |= {"custom_metric": custom_metric, "callbacks": callbacks}
-    objective = objective_of(spec_and_record("xgb.cv", **own), params, options, dtrain)
-    given = arguments_of(objective, params, options)
-    return xgboost.cv(dtrain=dtrain, num_boost_round=num_boost_round, nfold=nfold, **options | given)
+    options |= arguments_of(spec_and_record("xgb.cv", **own), params, options, dtrain)
+    return xgboost.cv(dtrain=dtrain, num_boost_round=num_boost_round, nfold=nfold, **options)
 
 
 class CustomMetric:
@@ -313,7 +304,7 @@ class CustomMetric:
         every = callbacks_in(callbacks)
         if self.metrics and rounds:
             every, rounds = [*every, xgboost.callback.EarlyStopping(rounds=rounds)], None
-        self._stoppers = [one for one in every if isinstance(one, xgboost.callback.EarlyStopping)]
+        self._stoppers = [entry for entry in every if isinstance(entry, xgboost.callback.EarlyStopping)]
         return every, rounds
 
     def __call__(self, proba: NDArray[np.float64], dmatrix: xgboost.DMatrix) -> list[tuple[str, float]]:
@@ -326,7 +317,7 @@ class CustomMetric:
         """
         weight = dmatrix.get_weight()
         codes = dmatrix.get_label().astype(np.int32)
-        results = [one for metric in self.metrics for one in metric(codes, proba, weight if weight.size else None)]
+        results = [value for metric in self.metrics for value in metric(codes, proba, weight if weight.size else None)]
         for name, _, _ in results:
             if ":" in name or "".join(name.split()) != name:
                 raise ValueError(f"eval_metric must have names without spaces and colons with XGBoost; got {name!r}")
@@ -343,11 +334,8 @@ def asks_for_early_stop(
     """Return the argument of train() that asks for an early stop, if one does."""
     if options.get("early_stopping_rounds"):
         return f"early_stopping_rounds={options['early_stopping_rounds']}"
-    return (
-        "the callback EarlyStopping"
-        if any(isinstance(entry, xgboost.callback.EarlyStopping) for entry in callbacks)
-        else None
-    )
+    stops = any(isinstance(callback, xgboost.callback.EarlyStopping) for callback in callbacks)
+    return "the callback EarlyStopping" if stops else None
 
 
 class ShownRounds(xgboost.callback.TrainingCallback):  # type: ignore[misc]

@@ -224,14 +224,6 @@ class XGBoostTraining(Training):
         super().__init__(spec, continues, n_threads=n_threads, plan=plan)
         self.callback_state = CallbackState()
 
-    def choose_shifts(self, refusal: str | None) -> None:
-        """Decide whether thresholds move with x; ``refusal``: a parameter of XGBoost that excludes renewed leaves."""
-        if self.in_outputs:
-            self.shifts = self.spec.shifts()
-            self.spec.warn_unused()
-        else:
-            super().choose_shifts(refusal)
-
     def update_of(self, matrix: Any) -> Update:
         """Return how the rounds of a run on a training matrix move leaves and thresholds."""
         booster = self.callback_state.booster_of(matrix)
