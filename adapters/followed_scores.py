@@ -46,7 +46,16 @@ class GrownTree(NamedTuple):
 
 
 class FollowedScore:
-    """Score of one matrix, followed tree by tree.
+    """Score of one matrix, or its scores for every threshold, followed tree by tree.
+
+    Parameters
+    ----------
+    score : ndarray, shape (n_samples,)
+        The framework's.
+    iteration : int
+    device : Device
+    margins : ndarray of float32 or float64, shape (n_samples, n_classes - 1), or None
+        The model's own scores f + v_k, one threshold after the other in memory. None where it has one score a row.
 
     Attributes
     ----------
@@ -54,15 +63,20 @@ class FollowedScore:
         Number of trees in it.
     framework_score : ndarray of float32 or float64, shape (n_samples,)
         As the framework keeps it, with the leaves that it set.
-    raw_prediction : ndarray of float64, shape (n_samples,)
+    raw_prediction : ndarray of float64, shape (n_samples,), or as ``margins``
         The model's own score, with renewed leaves.
     """
 
-    def __init__(self, score: NDArray[Any], iteration: int, device: Device) -> None:
+    def __init__(
+        self, score: NDArray[Any], iteration: int, device: Device, margins: NDArray[Any] | None = None
+    ) -> None:
         self.iteration = iteration
         self._device = device
         self.framework_score: NDArray[Any] = device.copy(score)
-        self.raw_prediction: NDArray[Any] = device.copy(self.framework_score, np.float64)
+        self.raw_prediction: NDArray[Any] = (
+            device.copy(self.framework_score, np.float64) if margins is None else device.copy(margins)
+        )
+        self._add = device.add_leaf_values if margins is None else device.add_leaf_vectors
         self._spare: Any = None  # memory for the score with a tree more: new pages cost more than the sum
 
     def find_leaves(
@@ -110,7 +124,7 @@ class FollowedScore:
         merged[order] = order[first_of_run]
         return self._device.renumbered(leaves, merged), merged
 
-    def move(self, score: NDArray[Any], raw_prediction: NDArray[np.float64]) -> None:
+    def move(self, score: NDArray[Any], raw_prediction: NDArray[Any]) -> None:
         """Replace both scores by those with the newest tree."""
         self.iteration += 1
         self.framework_score = self._device.copy(score, out=self.framework_score)
@@ -118,34 +132,11 @@ class FollowedScore:
             self._spare = self.raw_prediction
         self.raw_prediction = raw_prediction
 
-    def plus(self, leaves: NDArray[np.int32], leaf_values: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the model's score with a tree more, float64 (n_samples,), in memory that the next call reuses."""
-        self._spare = self._device.add_leaf_values(self.raw_prediction, leaves, leaf_values, out=self._spare)
-        total: NDArray[np.float64] = self._spare
-        return total
-
-
-class FollowedMargins(FollowedScore):
-    """Scores of one matrix for every threshold, followed tree by tree.
-
-    Parameters
-    ----------
-    score : ndarray, shape (n_samples,)
-        The framework's.
-    iteration : int
-    scores : ndarray of float32 or float64, shape (n_samples, n_classes - 1)
-        The model's own, f + v_k, one threshold after the other in memory.
-    """
-
-    def __init__(self, score: NDArray[Any], iteration: int, device: Device, scores: NDArray[Any]) -> None:
-        super().__init__(score, iteration, device)
-        self.raw_prediction = device.copy(scores)
-
     def plus(self, leaves: NDArray[np.int32], leaf_values: NDArray[Any]) -> NDArray[Any]:
-        """Return the scores with a tree more, (n_samples, n_classes - 1); reused as those of one score are."""
-        self._spare = self._device.add_leaf_vectors(self.raw_prediction, leaves, leaf_values, out=self._spare)
-        scores: NDArray[Any] = self._spare
-        return scores
+        """Return the model's scores with a tree more, shaped as they are, in memory that the next call reuses."""
+        self._spare = self._add(self.raw_prediction, leaves, leaf_values, out=self._spare)
+        total: NDArray[Any] = self._spare
+        return total
 
 
 class Host(Protocol):

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.leaves.shifts import Shifts
-from ordinal_objectives.losses import OrdinalLoss, RoundStatistics, RoundSums
-from ordinal_objectives.rows import CPU, Device, MarginPass, RowPass, Workers, distributed_pass, fail_together
+from ordinal_objectives.losses import RoundStatistics, RoundSums
+from ordinal_objectives.rows import CPU, Device, Workers, distributed_pass, fail_together
 from ordinal_objectives.rows.device import on_cpu
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver import ThresholdLearner, ThresholdRecord
@@ -114,23 +114,11 @@ class RowPlacement:
     workers: Workers | None = None
     grows_on_recorded: bool | None = None
 
-    def rows(self, loss: OrdinalLoss, y: ArrayLike, n_classes: int, weight: Any) -> RowPass:
-        """Return the pass over rows with one score each."""
-        return distributed_pass(self.device.row_pass, self.workers, loss, y, n_classes, weight)
-
-    def margins(
-        self, loss: OrdinalLoss, y: ArrayLike, n_classes: int, weight: Any, *, in_doubles: bool = False
-    ) -> MarginPass:
-        """Return the pass over rows with a score for each threshold."""
-        return distributed_pass(
-            self.device.margin_pass, self.workers, loss, y, n_classes, weight, in_doubles=in_doubles
-        )
-
 
 class Update:
     """How the rounds of one run move leaves and thresholds.
 
-    An update defines four things: what the rows carry (:meth:`rows_of`), how the tree's leaves are valued
+    An update defines four things: what the rows carry (``shifts``), how the tree's leaves are valued
     (:meth:`gradients`, and in :meth:`take` where they are renewed), what is summed for a step, and how the thresholds
     are solved (both in :meth:`take`). The other methods begin a run and return its results. This one takes the
     framework's trees and scores, and no step.
@@ -145,6 +133,8 @@ class Update:
         How thresholds move with x, or None if they do not. Rows have a score for each threshold where they do.
     leaf_values : list of ndarray of float64, shape (n_leaves,)
         Renewed values of every tree of the run; empty where leaves are not renewed.
+    in_doubles : bool
+        Whether scores for each threshold must be float64.
     columns : array of shape (n_samples, 2 (n_classes - 1)), or None
         Filled by the passes that trees are grown on, and no others, with the gradients of all thresholds and the
         Hessians.
@@ -152,16 +142,11 @@ class Update:
 
     follows = renews = False
     shifts: Shifts | None = None
+    in_doubles = False
     columns: Any = None
 
     def __init__(self) -> None:
         self.leaf_values: list[NDArray[np.float64]] = []
-
-    def rows_of(
-        self, placement: RowPlacement, loss: OrdinalLoss, y: ArrayLike, n_classes: int, weight: Any
-    ) -> RowPass | MarginPass:
-        """Return the pass over some rows, for steps and for evaluation."""
-        return placement.rows(loss, y, n_classes, weight)
 
     def begin(self, run: TrainingRun, previous: ThresholdRecord | None) -> None:
         """Restore the state of a model that is continued, beside its thresholds."""
@@ -224,7 +209,7 @@ class TrainingRun:
     Attributes
     ----------
     rows : RowPass or MarginPass
-        Pass over the training rows, as the update makes it.
+        Pass over the training rows, with one score each, or with shifts one for every threshold.
     learner : ThresholdLearner
     diagnostics : Diagnostics
         Counters.
@@ -255,8 +240,7 @@ class TrainingRun:
         self.placement = placement = placement or RowPlacement()
         # Freed with the first tree.
         self._labels: tuple[ArrayLike, int, Any] | None = (y, n_classes, sample_weight)
-        rows: Any = update.rows_of(placement, spec.loss, y, n_classes, sample_weight)
-        self.rows = rows
+        self.rows = rows = self._pass_over(y, n_classes, sample_weight)
         check_total_weight(rows.class_weights)
         check_two_classes(rows.class_weights, name="the training labels")
         self.first_iteration = 0 if previous is None else previous.n_iterations
@@ -331,9 +315,9 @@ class TrainingRun:
     # What updates read and change
 
     def read_again(self) -> None:
-        """Make the pass over the rows anew, before the first tree: the update makes another one now."""
+        """Make the pass over the rows anew, before the first tree: the update needs another one now."""
         assert self._labels is not None
-        self.rows = self.update.rows_of(self.placement, self.spec.loss, *self._labels)
+        self.rows = self._pass_over(*self._labels)
 
     def evaluate(self, scores: Any, thresholds: NDArray[np.float64]) -> RoundStatistics:
         """Return the pass at scores and thresholds that a tree is grown on; what it clipped and floored is counted."""
@@ -434,6 +418,13 @@ class TrainingRun:
         )
         return replace(record, **self.update.kept())
 
+    def _pass_over(self, y: ArrayLike, n_classes: int, weight: Any) -> Any:
+        """Return the pass over some rows, for steps and for evaluation."""
+        device, workers, given = self.placement.device, self.placement.workers, (self.spec.loss, y, n_classes, weight)
+        if self.update.shifts is None:
+            return distributed_pass(device.row_pass, workers, *given)
+        return distributed_pass(device.margin_pass, workers, *given, in_doubles=self.update.in_doubles)
+
     def _read(self, label: Any, weight: Any) -> _EvaluationSet:
         """Return the rows of an evaluation set; raise ValueError for labels that are no codes, and weights of 0."""
         workers, name, n_classes = self.placement.workers, "an evaluation set", self.rows.n_classes
@@ -442,7 +433,7 @@ class TrainingRun:
         weight = None if weight is None else np.array(weight)
         if not part:
             check_total_weight(weight, name=f"the weight of {name}")
-        rows = self.update.rows_of(self.placement, self.spec.loss, codes, n_classes, weight)
+        rows = self._pass_over(codes, n_classes, weight)
         if part:
             check_total_weight(rows.class_weights, name=f"the weight of {name}")
         return _EvaluationSet(codes, weight, rows)

@@ -10,7 +10,7 @@ import threading
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar
 
@@ -35,8 +35,6 @@ class Plan:
     ----------
     driven : bool
         Whether there is such a ``train``, which can follow renewed leaves.
-    watched : tuple of objects
-        Matrices that are evaluated every round: with renewed leaves, their scores are followed from the start.
     stops_early : str or None
         The argument that asks for an early stop, if one does.
     settings_stay : bool
@@ -50,7 +48,6 @@ class Plan:
     """
 
     driven: bool = False
-    watched: tuple[Any, ...] = ()
     stops_early: str | None = None
     settings_stay: bool = False
     linear: dict[str, Any] | None = None
@@ -135,9 +132,7 @@ class Training(ABC):
         self._latest_anywhere: TrainingRun | None = None
 
     def __reduce__(self) -> Any:
-        # Matrices do not travel.
-        plan = replace(self.plan, watched=())
-        return partial(type(self), self.spec, self.continues, n_threads=self.asked_threads, plan=plan), ()
+        return partial(type(self), self.spec, self.continues, n_threads=self.asked_threads, plan=self.plan), ()
 
     @abstractmethod
     def growing(self, score: NDArray[Any], matrix: Any) -> tuple[TrainingRun, int]:

@@ -11,13 +11,13 @@ import weakref
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from ordinal_objectives.adapters.followed_scores import FollowedMargins, FollowedScore, FollowedScores, Host, NewestTree
-from ordinal_objectives.adapters.run import RowPlacement, TrainingRun, Update
+from ordinal_objectives.adapters.followed_scores import FollowedScore, FollowedScores, Host, NewestTree
+from ordinal_objectives.adapters.run import TrainingRun, Update
 from ordinal_objectives.leaves import vector
 from ordinal_objectives.leaves.shifts import Shifts
-from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
+from ordinal_objectives.losses import RoundStatistics
 from ordinal_objectives.rows import MarginPass, RowPass
 from ordinal_objectives.rows.margins import is_far
 from ordinal_objectives.threshold_solver import JointQuadratic, JointStep, ThresholdRecord, schur_step
@@ -181,13 +181,6 @@ class VectorUpdate(Update):
         self.leaf_vectors: list[NDArray[np.float32]] = []
         self._host: Host = weakref.proxy(host)
         self._scores = FollowedScores(host, matrix)
-        self._in_doubles = False
-
-    def rows_of(
-        self, placement: RowPlacement, loss: OrdinalLoss, y: ArrayLike, n_classes: int, weight: Any
-    ) -> MarginPass:
-        """Return a pass over rows with a score for each threshold."""
-        return placement.margins(loss, y, n_classes, weight, in_doubles=self._in_doubles)
 
     def begin(self, run: TrainingRun, previous: ThresholdRecord | None) -> None:
         """Restore the vectors of the model that is continued."""
@@ -207,18 +200,20 @@ class VectorUpdate(Update):
 
         score = np.asarray(raw_prediction)
         margins = margins_at(self._scores.matrix, score)
-        if _any(is_far(margins), run.placement):
-            self._in_doubles = True
+        is_far_somewhere = bool(is_far(margins))
+        if run.placement.workers is not None:
+            is_far_somewhere = bool(run.placement.workers.max(np.array([float(is_far_somewhere)]))[0])
+        if is_far_somewhere:
+            self.in_doubles = True
             run.read_again()
         dtype = run.rows.scores_dtype
 
-        def followed(margins: NDArray[np.float64], score: NDArray[Any], iteration: int) -> FollowedMargins:
-            return FollowedMargins(score, iteration, device, np.asarray(margins, dtype=dtype, order="F"))
+        def follow(matrix: Any, score: NDArray[Any], iteration: int) -> FollowedScore:
+            here = np.asarray(margins_at(matrix, score), dtype=dtype, order="F")
+            return FollowedScore(score, iteration, device, here)
 
-        def follow(matrix: Any, score: NDArray[Any], iteration: int) -> FollowedMargins:
-            return followed(margins_at(matrix, score), score, iteration)
-
-        return self._scores.start(followed(margins, score, iteration), follow)
+        own = FollowedScore(score, iteration, device, np.asarray(margins, dtype=dtype, order="F"))
+        return self._scores.start(own, follow)
 
     def take(self, run: TrainingRun, raw_prediction: Any, iteration: int) -> Any:
         """Renew the newest tree's leaves as vectors, then step the thresholds; return the model's new scores."""
@@ -275,9 +270,3 @@ class VectorUpdate(Update):
         self.leaf_values.append(vectors.mean(axis=1, dtype=np.float64).astype(tree.value_type).astype(np.float64))
         tree.renew(self.leaf_values[-1])
         return scores, after
-
-
-def _any(of_these_rows: bool, placement: RowPlacement) -> bool:
-    """Tell whether it is so with any worker."""
-    workers = placement.workers
-    return of_these_rows if workers is None else bool(workers.max(np.array([float(of_these_rows)]))[0])

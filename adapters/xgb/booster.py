@@ -68,9 +68,15 @@ def leaf_nodes(left_children: ArrayLike) -> NDArray[np.intp]:
     return np.flatnonzero(np.asarray(left_children) == -1)
 
 
+def settings_of(booster: xgboost.Booster) -> dict[str, Any]:
+    """Return the configuration of a booster's learner."""
+    settings: dict[str, Any] = json.loads(booster.save_config())["learner"]
+    return settings
+
+
 def check_configuration(booster: xgboost.Booster, threshold_update: str) -> None:
     """Refuse what would silently spoil an ordinal training, as far as the booster's configuration shows it."""
-    learner = json.loads(booster.save_config())["learner"]
+    learner = settings_of(booster)
     num_class = int(learner["learner_model_param"]["num_class"])
     if num_class > 0:
         raise ValueError(
@@ -95,7 +101,7 @@ def check_configuration(booster: xgboost.Booster, threshold_update: str) -> None
 
 def why_not_renewed(booster: xgboost.Booster) -> tuple[str, str] | None:
     """Return a parameter that makes a leaf other than -G / (H + lambda), or a round other than one tree, and why."""
-    settings = json.loads(booster.save_config())["learner"]["gradient_booster"]
+    settings = settings_of(booster)["gradient_booster"]
     reason = {
         "reg_alpha": "an L1 penalty shrinks leaves on its own terms",
         "max_delta_step": "it cuts leaf values",
@@ -228,7 +234,7 @@ class TreeReader:
 
     def __init__(self, booster: xgboost.Booster, *, settings_stay: bool) -> None:
         self._booster = booster
-        self._settings = _settings_of(booster) if settings_stay else None
+        self._settings = _grown_with(booster) if settings_stay else None
         # A slice of a matrix does not say which categories its codes stand for.
         self._has_categories = "c" in (booster.feature_types or ())
 
@@ -250,7 +256,7 @@ class TreeReader:
         The steps of the rows in one leaf are the same but for their rounding. One row of each step is passed through
         the trees, for the number of its leaf: a slice of the booster takes longer, unless there are many rows.
         """
-        if (self._settings or _settings_of(self._booster)).prunes:
+        if (self._settings or _grown_with(self._booster)).prunes:
             return None
         if self._has_categories or type(matrix) is not xgboost.DMatrix or not 0 < len(after) <= _FEW_ROWS:
             return None
@@ -279,7 +285,7 @@ class TreeReader:
     def _grown(self, nodes: NDArray[np.intp], leaf_values: NDArray[np.float64], **known: Any) -> GrownTree:
         """Return a tree, given the numbers of its leaves among its nodes, ascending, and what else is known."""
         booster, rounds = self._booster, self._booster.num_boosted_rounds()
-        settings = self._settings or _settings_of(booster)
+        settings = self._settings or _grown_with(booster)
 
         def route(dmatrix: xgboost.DMatrix) -> NDArray[np.int32]:
             reached = rounds_of(booster, rounds - 1, rounds).predict(dmatrix, pred_leaf=True).ravel()
@@ -307,7 +313,7 @@ def _are_all_leaves(nodes: NDArray[np.intp]) -> bool:
     return highest == 2 * (nodes.size - 1) and len(set(nodes.tolist())) == nodes.size
 
 
-def _settings_of(booster: xgboost.Booster) -> Settings:
+def _grown_with(booster: xgboost.Booster) -> Settings:
     configuration = booster.save_config()
     rate, reg_lambda = (_tree_parameter(configuration, name) for name in ("learning_rate", "reg_lambda"))
     return Settings(rate, reg_lambda, prunes=_PRUNER in configuration)
@@ -558,7 +564,7 @@ def last_round(booster: xgboost.Booster, iteration_range: Any) -> int:
 
 def why_last_only(booster: xgboost.Booster, record: ThresholdRecord | None = None) -> str | None:
     """Return why a booster holds the score of its last round only, or None if it holds those of all."""
-    settings = json.loads(booster.save_config())["learner"]["gradient_booster"]
+    settings = settings_of(booster)["gradient_booster"]
     if settings["name"] == "gblinear":
         return "booster='gblinear' keeps the coefficients of the last round alone"
     rates = settings.get("dart_train_param", {})  # which a file does not hold

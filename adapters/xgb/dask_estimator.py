@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -46,6 +46,15 @@ _REFUSED = {
     "feature_weights": "XGBoost takes them from a worker's matrix; use xgboost.dask.DaskDMatrix(feature_weights=...)",
 }
 _QUANTILES = (None, "auto", "hist")
+
+
+class _DaskRows(NamedTuple):
+    """Features, labels or their codes, weights and start scores: Dask collections, the last two may be None."""
+
+    X: Any
+    y: Any
+    weight: Any
+    margin: Any
 
 
 @documented
@@ -172,13 +181,14 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             check_numbers_of_rows("base_margin", base_margin)
             sets = self._evaluation_sets(eval_set, sample_weight_eval_set, base_margin_eval_set)
             check_rounds("early_stopping_rounds", self.early_stopping_rounds, len(sets), instead="eval_set to fit")
-            codes, names = self._codes(y), [f"validation_{i}" for i in range(len(sets))]
-            X = self._learn_levels(X, continued)
-            dtrain = self._dask_matrix(X, codes, self._weights(codes, sample_weight), base_margin)
-            evals = [
-                (self._dask_matrix(self._with_levels(one, continued), self._codes(labels), w, m, name, dtrain), name)
-                for name, (one, labels, w, m) in zip(names, sets, strict=True)
-            ]
+            codes = self._codes(y)
+            self._levels = self._levels_of_parts(X) if continued is None else levels_of(continued)
+            X = X if continued is None else self._with_levels(X, continued)
+            dtrain = self._dask_matrix(_DaskRows(X, codes, self._weights(codes, sample_weight), base_margin))
+            evals = []
+            for i, part in enumerate(sets):
+                part = part._replace(X=self._with_levels(part.X, continued), y=self._codes(part.y))
+                evals.append((self._dask_matrix(part, f"validation_{i}", dtrain), f"validation_{i}"))
             found = train_spec(
                 (self._spec("XGBOrdinalClassifier"), None),
                 self.client,
@@ -194,7 +204,9 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
                 carried=self._carried(),
             )
             self.booster_, self.evals_result_ = found["booster"], found["history"] if evals else {}
-            self._keep_booster()
+            self.booster_.set_attr(**attributes(self._levels))
+            self.booster_.set_param({"nthread": library_n_threads(self.n_jobs) or 0})
+            self._keep(threshold_record(self.booster_), self._ordinal_loss(), kept_rounds(self.booster_))
         self._warn_if_constant(0, "min_child_weight", stacklevel=4)
         return self
 
@@ -211,17 +223,20 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         if self.linear is not False:
             raise ValueError(f"linear must be False on a cluster, where no worker has all rows; got {self.linear!r}")
 
-    def _evaluation_sets(self, eval_set: Any, sample_weight: Any, base_margin: Any) -> list[tuple[Any, Any, Any, Any]]:
-        """Return features, known labels, weights and start scores of every evaluation set, all Dask collections."""
+    def _evaluation_sets(self, eval_set: Any, sample_weight: Any, base_margin: Any) -> list[_DaskRows]:
+        """Return every evaluation set, checked, its labels in one dimension and among the classes."""
         pairs = evaluation_pairs(eval_set)
         weights = one_for_each(sample_weight, pairs, "sample_weight_eval_set")
         margins = one_for_each(base_margin, pairs, "base_margin_eval_set")
-        sets = [(*pair, weight, margin) for pair, weight, margin in zip(pairs, weights, margins, strict=True)]
-        for one, _, weight, margin in sets:
-            check_table(one, self.n_features_in_, name="X of an evaluation set")
+        sets, name = list[_DaskRows](), "y of an evaluation set"
+        for (X, y), weight, margin in zip(pairs, weights, margins, strict=True):
+            check_table(X, self.n_features_in_, name="X of an evaluation set")
             check_numbers_of_rows("sample_weight_eval_set", weight)
             check_numbers_of_rows("base_margin_eval_set", margin)
-        return [(one, self._known_labels(labels), weight, margin) for one, labels, weight, margin in sets]
+            labels = flat_labels(y, name)
+            self._labels.encode(self._distinct(labels, name), name=name)
+            sets.append(_DaskRows(X, labels, weight, margin))
+        return sets
 
     @documented
     def predict(self, X: Any, **start: Any) -> Any:
@@ -284,16 +299,6 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         if hasattr(X, "columns"):
             self.feature_names_in_ = np.asarray(X.columns, dtype=object)
 
-    def _keep_booster(self) -> None:
-        self.booster_.set_attr(**attributes(self._levels))
-        self.booster_.set_param({"nthread": library_n_threads(self.n_jobs) or 0})
-        self._keep(threshold_record(self.booster_), self._ordinal_loss(), kept_rounds(self.booster_))
-
-    def _learn_levels(self, X: Any, continued: Any) -> Any:
-        """Set the levels of the training, and return its rows with them."""
-        self._levels = self._levels_of_parts(X) if continued is None else levels_of(continued)
-        return X if continued is None else self._with_levels(X, continued)
-
     def _header(self, X: Any) -> Any:
         """Return the first part without its rows: what it declares, Dask may not know."""
         return self.client.compute(delayed(without_rows)(_parts(X)[0])).result()
@@ -325,13 +330,6 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         named(header, self._levels, continued, self._missing)  # whether XGBoost can be given their names
         meta = named(header, self._levels, None, self._missing)
         return X.map_partitions(named, self._levels, None, self._missing, meta=meta)
-
-    def _known_labels(self, y: Any) -> Any:
-        """Return the labels of an evaluation set, in one dimension, if they are among the classes."""
-        name = "y of an evaluation set"
-        y = flat_labels(y, name)
-        self._labels.encode(self._distinct(y, name), name=name)
-        return y
 
     def _distinct(self, y: Any, name: str = "y") -> Any:
         """Return the labels that the workers have, each once."""
@@ -392,9 +390,8 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             )
         return da.map_blocks(times, array, given, meta=of_class[:0])
 
-    def _dask_matrix(
-        self, X: Any, codes: Any, weight: Any, margin: Any, name: str = "the training set", like: Any = None
-    ) -> Any:
+    def _dask_matrix(self, rows: _DaskRows, name: str = "the training set", like: Any = None) -> Any:
+        X, codes, weight, margin = rows
         check_partitions(X, name, label=codes, weight=weight, base_margin=margin)
         options = {
             "weight": weight,

@@ -14,18 +14,17 @@ loss, the next steps are halved.
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
 import xgboost
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.adapters.run import RowPlacement, TrainingRun, Update
+from ordinal_objectives.adapters.run import TrainingRun, Update
+from ordinal_objectives.adapters.xgb.booster import settings_of
 from ordinal_objectives.leaves.contrasts import contrasts
 from ordinal_objectives.leaves.shifts import Shifts
-from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
-from ordinal_objectives.rows import MarginPass
+from ordinal_objectives.losses import RoundStatistics
 from ordinal_objectives.threshold_solver.outputs import VectorOutputs
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
@@ -71,7 +70,7 @@ def ask_for_outputs(
     ValueError
         If a parameter does not go with them; the message names it.
     """
-    before = json.loads(booster.save_config())["learner"]
+    before = settings_of(booster)
     n_outputs = int(before["learner_model_param"]["num_target"])
     if n_outputs not in (1, n_classes - 1):
         raise ValueError(f"params['num_target'] must be n_classes - 1 = {n_classes - 1}; got {n_outputs}")
@@ -151,12 +150,6 @@ class OutputUpdate(Update):
         self._reg_lambda = reg_lambda
         self._halves, self._damping, self._n_raised = halves, 1.0, 0
 
-    def rows_of(
-        self, placement: RowPlacement, loss: OrdinalLoss, y: ArrayLike, n_classes: int, weight: Any
-    ) -> MarginPass:
-        """Return a pass over rows with a score for each threshold."""
-        return placement.margins(loss, y, n_classes, weight)
-
     def begin(self, run: TrainingRun, previous: ThresholdRecord | None) -> None:
         """Compute how outputs become scores: as in the model that is continued, if there is one.
 
@@ -199,7 +192,12 @@ class OutputUpdate(Update):
 
     def gradients(self, run: TrainingRun, statistics: RoundStatistics) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return those of every output, (n_samples, n_classes - 1) each; the first columns are those of the score."""
-        self._note_round(run.diagnostics.n_raised)
+        # The next steps are halved if the round before raised the loss.
+        if self._halves and run.diagnostics.n_raised > self._n_raised:
+            self._damping *= 2.0
+        else:
+            self._damping = max(1.0, _RECOVERY * self._damping)
+        self._n_raised = run.diagnostics.n_raised
         n_thresholds = len(self._mixing)
         G, H = self.columns[:, :n_thresholds], self.columns[:, n_thresholds:]
         damped = np.float32(self._damping) * self._to_hessian
@@ -213,14 +211,6 @@ class OutputUpdate(Update):
     def kept(self) -> dict[str, Any]:
         """Return how thresholds move with x, and how outputs become scores."""
         return {"shifts": self.shifts, "outputs": VectorOutputs(self._outputs.contrasts, list(self._outputs.means))}
-
-    def _note_round(self, n_raised: int) -> None:
-        """Halve the next steps if the round before raised the loss."""
-        if self._halves and n_raised > self._n_raised:
-            self._damping *= 2.0
-        else:
-            self._damping = max(1.0, _RECOVERY * self._damping)
-        self._n_raised = n_raised
 
     def _centre(self, run: TrainingRun, outputs: ArrayLike, iteration: int) -> None:
         """Take the mean of the shifts out of the scores and into the thresholds, which changes no margin.

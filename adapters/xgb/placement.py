@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import warnings
 from types import ModuleType
 
@@ -12,6 +11,7 @@ import xgboost
 from numpy.typing import NDArray
 from xgboost.collective import Op
 
+from ordinal_objectives.adapters.xgb.booster import settings_of
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.rows import CPU, Device
 from ordinal_objectives.rows.gpu import GPU
@@ -71,7 +71,7 @@ def cupy_of(ordinal: int) -> tuple[ModuleType | None, str]:
 
 def _configured(booster: xgboost.Booster) -> str:
     """Return the device of a booster's configuration: XGBoost itself goes back to "cpu" where it finds no GPU."""
-    return str(json.loads(booster.save_config())["learner"]["generic_param"]["device"])
+    return str(settings_of(booster)["generic_param"]["device"])
 
 
 class Collective:

@@ -155,7 +155,7 @@ def train_spec(
     spec, record = asked
     if spec.in_outputs and spec.n_classes is None and options.get("xgb_model") is None:
         spec = replace(spec, n_classes=n_classes_of(dtrain.get_label()))
-    options |= arguments_of((spec, record), params, options, dtrain, options.get("evals"), carried)
+    options |= arguments_of((spec, record), params, options, dtrain, carried)
     with kept_helpers(_n_threads_of(params), dtrain.num_row()), round_bar(progress, num_boost_round, what) as show:
         if show is not None:
             options["callbacks"].append(ShownRounds(options["obj"].training, show))
@@ -167,7 +167,6 @@ def arguments_of(
     params: Mapping[str, Any],
     options: Mapping[str, Any],
     dtrain: xgboost.DMatrix | Any,
-    watched: Sequence[tuple[xgboost.DMatrix, str]] | None = None,
     carried: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return arguments of XGBoost's own ``train``, here or on a cluster; they replace some of the options.
@@ -180,8 +179,6 @@ def arguments_of(
         XGBoost's parameters, and the other arguments of its ``train``.
     dtrain : DMatrix or DaskDMatrix
         What the model is trained on.
-    watched : sequence of (DMatrix, name) or None
-        What is evaluated here, in this process.
     carried : mapping or None
         What a classifier adds: ``linear``, ``classifier`` and ``attributes`` of :class:`.training.Plan`.
 
@@ -192,17 +189,17 @@ def arguments_of(
     """
     if options.get("obj") is not None:
         raise ValueError("obj is not allowed: train brings the ordinal objective; use xgboost.train for another one")
-    check_evals(options.get("evals"), xgboost.DMatrix if isinstance(dtrain, xgboost.DMatrix) else object)
-    check_set_names([name for _, name in options.get("evals") or []], "evals")
+    evals, is_here = options.get("evals"), isinstance(dtrain, xgboost.DMatrix)
+    check_evals(evals, xgboost.DMatrix if is_here else object)
+    check_set_names([name for _, name in evals or []], "evals")
     spec, record = asked
     model, function = options.get("xgb_model"), options.get("custom_metric")
     check_continues(model, dtrain)
-    for dmatrix, name in watched or ():
+    for dmatrix, name in evals or () if is_here else ():
         check_levels(dtrain, dmatrix, f"{name!r} of evals")
     callbacks = callbacks_in(options.get("callbacks"))
     plan = Plan(
         driven=True,
-        watched=tuple(dmatrix for dmatrix, _ in watched or ()),
         stops_early=asks_for_early_stop(options, callbacks),
         settings_stay=all(
             type(callback) in _LOOK_ON or getattr(callback, "only_reads", False) is True for callback in callbacks

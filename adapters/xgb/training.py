@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -27,6 +26,7 @@ from ordinal_objectives.adapters.xgb.booster import (
     end_growing,
     interrupted,
     renew_leaves,
+    settings_of,
     store_record,
     stored_record,
     why_last_only,
@@ -81,8 +81,6 @@ class CallbackState(threading.local):
         self.previous, self.last_only = previous, last_only
         self.before: Callable[[xgboost.DMatrix], NDArray[np.float64]] | None = None
         self.afterwards: dict[str, Any] = {}
-        # Scores of evaluated matrices before the first round, where leaves are renewed.
-        self._starts: weakref.WeakKeyDictionary[xgboost.DMatrix, NDArray[Any]] = weakref.WeakKeyDictionary()
         self.model: Any = None
         self.start_round(model, 0)
         self._forget_readers()
@@ -137,17 +135,8 @@ class CallbackState(threading.local):
                 f"callback, or store them with objective.attach(booster, dtrain)"
             )
 
-    def keep_starts(self, watched: Iterable[xgboost.DMatrix], *, reads_trees: bool) -> None:
-        """Keep what scores and shifts begin at, where the training follows them."""
-        for fold in getattr(self.model, "cvfolds", []):
-            self._starts[fold.dtest] = fold.bst.predict(fold.dtest, output_margin=True)
-        if not isinstance(self.model, xgboost.Booster):
-            return
-        if reads_trees:
-            # Each tree is read from a slice of the booster, which copies its attributes.
-            self.model.set_attr(**{ATTRIBUTE: None})
-            for dmatrix in watched:
-                self._starts[dmatrix] = score_of_rows(self.model.predict(dmatrix, output_margin=True))
+    def keep_shifts(self) -> None:
+        """Keep the shifts of the model that is continued, before it grows on."""
         self.before = shifts_before(self.model, self.previous)
 
     def booster_of(self, dmatrix: xgboost.DMatrix) -> xgboost.Booster | None:
@@ -159,33 +148,15 @@ class CallbackState(threading.local):
 
     def reader_of(self, dtrain: xgboost.DMatrix, *, settings_stay: bool) -> TreeReader:
         """Return what reads the newest tree of a training matrix; see :class:`.booster.TreeReader`."""
-        reader = self._readers.get(dtrain)
-        if reader is None:
-            booster = self.booster_of(dtrain)
-            if booster is None:
-                raise RuntimeError("the newest tree belongs to a booster that the callback has not seen")
-            reader = self._readers[dtrain] = TreeReader(booster, settings_stay=settings_stay)
-        return reader
+        if dtrain not in self._readers:
+            self._readers[dtrain] = TreeReader(self.booster_of(dtrain), settings_stay=settings_stay)
+        return self._readers[dtrain]
 
     def note_asked(self, dtrain: xgboost.DMatrix) -> bool:
         """Note that a matrix asks for gradients; tell whether it, or any without folds, has done so in this round."""
         before = id(dtrain) in self._asked if hasattr(self.model, "cvfolds") else bool(self._asked)
         self._asked.add(id(dtrain))
         return before
-
-    def score_before(self, matrix: xgboost.DMatrix) -> NDArray[Any]:
-        """Return the score of an evaluated matrix before the first round, (n_samples,).
-
-        That of the model that is continued, or of none, where the callback was not shown the matrix.
-        """
-        start = self._starts.get(matrix)
-        if start is not None:
-            return start
-        rounds = 0 if self.previous is None else self.previous.n_iterations
-        if rounds:
-            return score_of_rows(self.model.predict(matrix, output_margin=True, iteration_range=(0, rounds)))
-        margin: NDArray[np.float32] = matrix.get_base_margin()
-        return margin if margin.size else np.zeros(matrix.num_row(), np.float32)
 
 
 class XGBoostTraining(Training):
@@ -237,7 +208,7 @@ class XGBoostTraining(Training):
             )
         if "c" in (matrix.feature_types or ()):
             refuse_before(CATEGORICAL_SPLITS, "categorical features")
-        tree = json.loads(booster.save_config())["learner"]["gradient_booster"]["tree_train_param"]
+        tree = settings_of(booster)["gradient_booster"]["tree_train_param"]
         return OutputUpdate(self.shifts, reg_lambda=float(tree["reg_lambda"]), halves=not self.callback_state.last_only)
 
     def start(self, model: Any) -> None:
@@ -263,8 +234,11 @@ class XGBoostTraining(Training):
                 asked, afterwards = ask_for_outputs(booster, self._n_classes(), self.shifts, self.spec.n_split_outputs)
                 booster.set_param(asked)
                 state.afterwards.update(afterwards)
-        state.keep_starts(plan.watched, reads_trees=self.needs_tree)
-        self.plan = replace(plan, watched=())  # they need not outlive the training
+        if isinstance(model, xgboost.Booster):
+            if self.needs_tree:
+                # Each tree is read from a slice of the booster, which copies its attributes.
+                model.set_attr(**{ATTRIBUTE: None})
+            state.keep_shifts()
         for booster in boosters:
             begin_growing(booster, self.completed)
 
@@ -498,7 +472,7 @@ class XGBoostTraining(Training):
         booster = self.callback_state.booster_of(matrix)
         if self.asked_threads is not None or booster is None:
             return self.asked_threads
-        return int(json.loads(booster.save_config())["learner"]["generic_param"]["nthread"]) or None
+        return int(settings_of(booster)["generic_param"]["nthread"]) or None
 
     def label_and_weight(self, matrix: xgboost.DMatrix) -> tuple[Any, Any]:
         """Return the labels of a matrix and its weights, or None."""
@@ -507,7 +481,12 @@ class XGBoostTraining(Training):
 
     def initial_score(self, matrix: xgboost.DMatrix) -> NDArray[Any]:
         """Return the score of an evaluated matrix before the first tree, (n_samples,)."""
-        return self.callback_state.score_before(matrix)
+        state = self.callback_state
+        rounds = 0 if state.previous is None else state.previous.n_iterations
+        if rounds:
+            return score_of_rows(state.model.predict(matrix, output_margin=True, iteration_range=(0, rounds)))
+        margin: NDArray[np.float32] = matrix.get_base_margin()
+        return margin if margin.size else np.zeros(matrix.num_row(), np.float32)
 
     def initial_shifts(self, matrix: xgboost.DMatrix) -> NDArray[np.float64] | None:
         """Return the shifts of a matrix by the model that is continued, (n_samples, n_classes - 1), or None."""
