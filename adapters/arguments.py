@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -13,21 +14,6 @@ from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.files import host_reason
 from ordinal_objectives.utils.validation import check_integer, first_few, n_classes_of
-
-# Parameters of the model beside the number of its classes.
-OPTIONS = (
-    "loss",
-    "link",
-    "hessian",
-    "threshold_update",
-    "thresholds",
-    "proportional",
-    "shift_l2",
-    "shift_penalty",
-    "max_shifts",
-    "shift_method",
-    "split_outputs",
-)
 
 
 def ordinal_options(options: dict[str, Any], label: ArrayLike) -> dict[str, Any]:
@@ -43,7 +29,8 @@ def ordinal_options(options: dict[str, Any], label: ArrayLike) -> dict[str, Any]
 
 def given_options(options: dict[str, Any]) -> dict[str, Any]:
     """Remove the ordinal parameters from the options of a ``train``, and return them."""
-    return {name: options.pop(name) for name in ("n_classes", *OPTIONS) if name in options}
+    names = {"link"} | {field.name for field in fields(OrdinalSpec)} - {"door"}
+    return {name: options.pop(name) for name in names & options.keys()}
 
 
 def spec_and_record(door: str, **given: Any) -> tuple[OrdinalSpec, ThresholdRecord | None]:

@@ -68,19 +68,19 @@ class FollowedScore:
     """
 
     def __init__(
-        self, score: NDArray[Any], iteration: int, device: Device, margins: NDArray[Any] | None = None
+        self, score: NDArray[np.floating], iteration: int, device: Device, margins: NDArray[np.floating] | None = None
     ) -> None:
         self.iteration = iteration
         self._device = device
-        self.framework_score: NDArray[Any] = device.copy(score)
-        self.raw_prediction: NDArray[Any] = (
+        self.framework_score: NDArray[np.floating] = device.copy(score)
+        self.raw_prediction: NDArray[np.floating] = (
             device.copy(self.framework_score, np.float64) if margins is None else device.copy(margins)
         )
-        self._add = device.add_leaf_values if margins is None else device.add_leaf_vectors
+        self._add: Callable[..., NDArray[np.floating]] = device.add_leaf_values if margins is None else device.add_leaf_vectors
         self._spare: Any = None  # memory for the score with a tree more: new pages cost more than the sum
 
     def find_leaves(
-        self, score: NDArray[Any], tree: GrownTree, matrix: Any
+        self, score: NDArray[np.floating], tree: GrownTree, matrix: Any
     ) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
         """Return the leaf of every row in the newest tree, and which leaves were merged.
 
@@ -124,7 +124,7 @@ class FollowedScore:
         merged[order] = order[first_of_run]
         return self._device.renumbered(leaves, merged), merged
 
-    def move(self, score: NDArray[Any], raw_prediction: NDArray[Any]) -> None:
+    def move(self, score: NDArray[np.floating], raw_prediction: NDArray[np.floating]) -> None:
         """Replace both scores by those with the newest tree."""
         self.iteration += 1
         self.framework_score = self._device.copy(score, out=self.framework_score)
@@ -132,10 +132,9 @@ class FollowedScore:
             self._spare = self.raw_prediction
         self.raw_prediction = raw_prediction
 
-    def plus(self, leaves: NDArray[np.int32], leaf_values: NDArray[Any]) -> NDArray[Any]:
+    def plus(self, leaves: NDArray[np.int32], leaf_values: NDArray[np.floating]) -> NDArray[np.floating]:
         """Return the model's scores with a tree more, shaped as they are, in memory that the next call reuses."""
-        self._spare = self._add(self.raw_prediction, leaves, leaf_values, out=self._spare)
-        total: NDArray[Any] = self._spare
+        self._spare = total = self._add(self.raw_prediction, leaves, leaf_values, out=self._spare)
         return total
 
 
@@ -150,7 +149,7 @@ class Host(Protocol):
         """
         ...
 
-    def initial_score(self, matrix: Any) -> NDArray[Any]:
+    def initial_score(self, matrix: Any) -> NDArray[np.floating]:
         """Return the score of an evaluated matrix before the first tree, (n_samples,)."""
         ...
 
@@ -176,7 +175,7 @@ class NewestTree(NamedTuple):
 
     tree: GrownTree
     own: FollowedScore
-    score: NDArray[Any]
+    score: NDArray[np.floating]
     leaves: NDArray[np.int32]
     merged: NDArray[np.intp]
 
@@ -195,7 +194,7 @@ class FollowedScores:
         self._host: Host = weakref.proxy(host)
         self._training = weakref.ref(matrix)
         self._of: weakref.WeakKeyDictionary[Any, FollowedScore] = weakref.WeakKeyDictionary()
-        self._follow: Callable[[Any, NDArray[Any], int], FollowedScore]
+        self._follow: Callable[[Any, NDArray[np.floating], int], FollowedScore]
         self._tree: GrownTree | None = None
 
     @property
@@ -203,7 +202,9 @@ class FollowedScores:
         """The training matrix."""
         return self._training()
 
-    def start(self, own: FollowedScore, follow: Callable[[Any, NDArray[Any], int], FollowedScore]) -> NDArray[Any]:
+    def start(
+        self, own: FollowedScore, follow: Callable[[Any, NDArray[np.floating], int], FollowedScore]
+    ) -> NDArray[np.floating]:
         """Begin with the training rows, and return the model's own score of them.
 
         ``follow(matrix, score, iteration)`` begins another matrix at the framework's score before the first tree.
@@ -212,7 +213,7 @@ class FollowedScores:
         self._of[self.matrix] = own
         return own.raw_prediction
 
-    def newest(self, score: NDArray[Any], diagnostics: Diagnostics) -> NewestTree:
+    def newest(self, score: NDArray[np.floating], diagnostics: Diagnostics) -> NewestTree:
         """Return the newest tree with the training rows in it, at the framework's score with the tree."""
         matrix = self.matrix
         own = self._of[matrix]
@@ -224,7 +225,7 @@ class FollowedScores:
         diagnostics.add(n_merged_leaves=int(np.count_nonzero(merged != every)))
         return NewestTree(tree, own, score, leaves, merged)
 
-    def score_of(self, matrix: Any, score: NDArray[Any], added: list[Any]) -> NDArray[Any]:
+    def score_of(self, matrix: Any, score: NDArray[np.floating], added: list[Any]) -> NDArray[np.floating]:
         """Return the model's own score of any matrix.
 
         Parameters

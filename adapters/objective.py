@@ -141,7 +141,9 @@ class OrdinalObjectiveBase(ABC):
             f"hessian={self.hessian!r}, threshold_update={self.threshold_update!r})"
         )
 
-    def __call__(self, raw_prediction: NDArray[Any], matrix: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    def __call__(
+        self, raw_prediction: NDArray[np.floating], matrix: Any
+    ) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
         """Return gradient and Hessian, float32 (n_samples,) each, or a column for each output."""
         training = self.training
         training.check_matrix(matrix)
@@ -193,7 +195,7 @@ class OrdinalObjectiveBase(ABC):
             For ``custom_metric=`` or ``feval=``. Thresholds are fresh if the callback is passed as well.
         """
 
-        def metric(preds: NDArray[Any], matrix: Any) -> Any:
+        def metric(preds: NDArray[np.floating], matrix: Any) -> Any:
             self.training.check_matrix(matrix)
             score = score_of_rows(preds)
             return function(self.training.evaluating(score, matrix).proba_of(matrix, score), matrix)
@@ -202,7 +204,9 @@ class OrdinalObjectiveBase(ABC):
         return metric
 
 
-def predict_from_scores(record: ThresholdRecord, iteration: int, raw_prediction: NDArray[Any]) -> NDArray[np.float64]:
+def predict_from_scores(
+    record: ThresholdRecord, iteration: int, raw_prediction: NDArray[np.floating]
+) -> NDArray[np.float64]:
     """Return class probabilities (n_samples, n_classes) with the thresholds of ``iteration``.
 
     ``raw_prediction`` holds one score a row, or with shifts one for every threshold of a row.

@@ -32,13 +32,13 @@ _SAMPLE = 1024
 SAME_SCORE = 1e-4
 
 
-def score_of_rows(score: ArrayLike) -> NDArray[Any]:
+def score_of_rows(score: ArrayLike) -> NDArray[np.floating]:
     """Return a framework's score; without rows, where XGBoost 3.4 passes the shape (0, 0), its shape is (0,)."""
     score = np.asarray(score)
     return score if score.size else score.reshape(0)
 
 
-def sample_of(score: Any) -> NDArray[Any]:
+def sample_of(score: Any) -> NDArray[np.floating]:
     """Return a copy of some 1,000 entries of a score of any device, evenly spread."""
     return np.array(on_cpu(score[:: score.shape[0] // _SAMPLE + 1]))
 
@@ -62,11 +62,11 @@ class SeenScores:
     def __init__(self, iteration: int) -> None:
         self.n_grown = 0
         self.grown_at = iteration
-        self._start: NDArray[Any] = np.empty(0)  # what the first tree was grown on
-        self._grown_on: NDArray[Any] = np.empty(0)  # and the newest
-        self._recorded: NDArray[Any] = np.empty(0)  # what the newest record was made at
+        self._start: NDArray[np.floating] = np.empty(0)  # what the first tree was grown on
+        self._grown_on: NDArray[np.floating] = np.empty(0)  # and the newest
+        self._recorded: NDArray[np.floating] = np.empty(0)  # what the newest record was made at
 
-    def note_tree(self, sample: NDArray[Any], iteration: int) -> bool:
+    def note_tree(self, sample: NDArray[np.floating], iteration: int) -> bool:
         """Note the score that a tree is grown on; tell whether it is the recorded one, as it is not with dart."""
         self.n_grown += 1
         self.grown_at, self._grown_on = iteration, sample
@@ -74,7 +74,7 @@ class SeenScores:
             self._start = sample
         return np.array_equal(sample, self._recorded)
 
-    def note_record(self, sample: NDArray[Any]) -> None:
+    def note_record(self, sample: NDArray[np.floating]) -> None:
         """Note the score of a record."""
         self._recorded = sample
 
@@ -160,7 +160,9 @@ class Update:
         run.forget()
         return raw_prediction
 
-    def gradients(self, run: TrainingRun, statistics: RoundStatistics) -> tuple[NDArray[Any], NDArray[Any]]:
+    def gradients(
+        self, run: TrainingRun, statistics: RoundStatistics
+    ) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
         """Return the gradient and the Hessian that the framework values the next tree's leaves by."""
         return statistics.gradient, statistics.hessian
 
@@ -177,7 +179,7 @@ class _EvaluationSet(NamedTuple):
     """Rows of an evaluation set, and the labels and weights that they were read with."""
 
     codes: NDArray[np.int32]
-    weight: NDArray[Any] | None
+    weight: NDArray[np.floating] | None
     rows: Any
 
     def has(self, label: Any, weight: Any) -> bool:
@@ -264,7 +266,7 @@ class TrainingRun:
         """The newest thresholds, float64 (n_classes - 1,)."""
         return self.learner.thresholds
 
-    def gradient(self, raw_prediction: ArrayLike, iteration: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    def gradient(self, raw_prediction: ArrayLike, iteration: int) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
         """Return gradient and Hessian, float32 (n_samples,) or a column for each output, of the next tree.
 
         ``raw_prediction`` is the framework's score after ``iteration`` trees. A host that drops trees (dart) asks at
@@ -286,7 +288,7 @@ class TrainingRun:
         self.newest = None
         return self.update.gradients(self, statistics)
 
-    def advance(self, raw_prediction: ArrayLike, iteration: int, sample: NDArray[Any] | None = None) -> None:
+    def advance(self, raw_prediction: ArrayLike, iteration: int, sample: NDArray[np.floating] | None = None) -> None:
         """Learn the thresholds of ``iteration`` from its score, unless that is done already.
 
         The loss is evaluated with them; that pass is also the one the next tree is grown on. ``sample`` is that of the
@@ -382,7 +384,7 @@ class TrainingRun:
         """Tell whether these are the labels of the training rows."""
         return np.array_equal(self.rows.y, np.asarray(label))
 
-    def mean_loss_of(self, matrix: Any, raw_prediction: NDArray[Any], label: Any, weight: Any) -> float:
+    def mean_loss_of(self, matrix: Any, raw_prediction: NDArray[np.floating], label: Any, weight: Any) -> float:
         """Return the weighted mean loss of an evaluation set, at the framework's score and the newest thresholds."""
         score = self.update.score_of(matrix, raw_prediction)
         known = self._sets.get(matrix)
@@ -396,7 +398,7 @@ class TrainingRun:
         mean: float = loss / rows.total_weight
         return mean
 
-    def proba_of(self, matrix: Any, raw_prediction: NDArray[Any]) -> NDArray[np.float64]:
+    def proba_of(self, matrix: Any, raw_prediction: NDArray[np.floating]) -> NDArray[np.float64]:
         """Return class probabilities of any matrix, (n_samples, n_classes), at the framework's score."""
         score, loss = on_cpu(self.update.score_of(matrix, raw_prediction)), self.spec.loss
         if self.update.shifts is None:
@@ -438,7 +440,7 @@ class TrainingRun:
             check_total_weight(rows.class_weights, name=f"the weight of {name}")
         return _EvaluationSet(codes, weight, rows)
 
-    def _record(self, raw_prediction: ArrayLike, score: Any, sample: NDArray[Any] | None = None) -> None:
+    def _record(self, raw_prediction: ArrayLike, score: Any, sample: NDArray[np.floating] | None = None) -> None:
         if not self.update.follows:
             self.seen.note_record(sample_of(raw_prediction) if sample is None else sample)
         self.training_loss.append(float("nan"))  # until the sums are known

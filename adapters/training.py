@@ -135,14 +135,14 @@ class Training(ABC):
         return partial(type(self), self.spec, self.continues, n_threads=self.asked_threads, plan=self.plan), ()
 
     @abstractmethod
-    def growing(self, score: NDArray[Any], matrix: Any) -> tuple[TrainingRun, int]:
+    def growing(self, score: NDArray[np.floating], matrix: Any) -> tuple[TrainingRun, int]:
         """Return the run whose next tree is grown on a score of the matrix, and the iteration of that score.
 
         The run is begun if the score is the first of a training.
         """
 
     @abstractmethod
-    def evaluating(self, score: NDArray[Any], matrix: Any) -> TrainingRun:
+    def evaluating(self, score: NDArray[np.floating], matrix: Any) -> TrainingRun:
         """Return the run whose booster evaluates a matrix, advanced to that booster's iteration where it is known."""
 
     @abstractmethod
@@ -150,7 +150,7 @@ class Training(ABC):
         """Return the labels of a matrix and its weights; None for weights that are all 1."""
 
     @abstractmethod
-    def initial_score(self, matrix: Any) -> NDArray[Any]:
+    def initial_score(self, matrix: Any) -> NDArray[np.floating]:
         """Return the score of an evaluated matrix before the first tree, (n_samples,)."""
 
     @abstractmethod
@@ -205,7 +205,7 @@ class Training(ABC):
         if not isinstance(matrix, self._matrix_type):
             raise TypeError(f"{self._elsewhere}; got {type(matrix).__name__} in the place of the data")
 
-    def mean_loss(self, score: NDArray[Any], matrix: Any) -> float:
+    def mean_loss(self, score: NDArray[np.floating], matrix: Any) -> float:
         """Return the weighted mean loss of a matrix at given scores, with the newest thresholds of its run."""
         self.check_matrix(matrix)
         run = self.evaluating(score, matrix)
@@ -324,7 +324,7 @@ class Training(ABC):
     def _package(self) -> str:
         return type(self).__module__.rpartition(".")[0]
 
-    def check_start(self, score: NDArray[Any], previous: ThresholdRecord | None, cause: str) -> None:
+    def check_start(self, score: NDArray[np.floating], previous: ThresholdRecord | None, cause: str) -> None:
         """Raise ValueError if thresholds that stay fixed cannot suit the score that a run starts at."""
         fixed = not self.spec.learns and self.spec.thresholds is None
         if fixed and previous is None and np.any(score):

@@ -71,7 +71,7 @@ class JointUpdate(Update):
         """Begin to follow the score of the training rows, and return it."""
         device = run.placement.device
 
-        def follow(_: Any, score: NDArray[Any], iteration: int) -> FollowedScore:
+        def follow(_: Any, score: NDArray[np.floating], iteration: int) -> FollowedScore:
             return FollowedScore(score, iteration, device)
 
         return self._scores.start(follow(None, np.asarray(raw_prediction), iteration), follow)
@@ -98,7 +98,7 @@ class JointUpdate(Update):
         newest: NewestTree,
         leaf_weights: NDArray[np.float64],
         threshold_step: NDArray[np.float64],
-    ) -> NDArray[np.float64]:
+    ) -> NDArray[np.floating]:
         """Take the longest of the steps eta, eta/2, ... that does not raise the loss; return the new score."""
         own, tree = newest.own, newest.tree
         values, after = np.zeros_like(leaf_weights), own.raw_prediction
@@ -136,7 +136,7 @@ def _solve_joint(run: TrainingRun, newest: NewestTree) -> JointStep:
     return schur_step(model, tree.reg_lambda, learner.active, learner.tied, diagnostics=run.diagnostics)
 
 
-def _move_thresholds(run: TrainingRun, scores: NDArray[np.float64], delta: NDArray[np.float64]) -> None:
+def _move_thresholds(run: TrainingRun, scores: NDArray[np.floating], delta: NDArray[np.float64]) -> None:
     """Move the thresholds only. Without renewal nothing bounds the loss, so the step is always checked."""
 
     def loss_at(_: float, thresholds: NDArray[np.float64]) -> float:
@@ -192,7 +192,7 @@ class VectorUpdate(Update):
         """Begin to follow the scores of the training rows, which decide whether float32 is enough; return them."""
         host, n_thresholds, device = self._host, run.thresholds.shape[0], run.placement.device
 
-        def margins_at(matrix: Any, score: NDArray[Any]) -> NDArray[np.float64]:
+        def margins_at(matrix: Any, score: NDArray[np.floating]) -> NDArray[np.float64]:
             """Return the scores of a matrix for every threshold before the first tree of this run."""
             start = np.asarray(score, dtype=np.float64)[:, np.newaxis]
             before = host.initial_shifts(matrix)
@@ -208,7 +208,7 @@ class VectorUpdate(Update):
             run.read_again()
         dtype = run.rows.scores_dtype
 
-        def follow(matrix: Any, score: NDArray[Any], iteration: int) -> FollowedScore:
+        def follow(matrix: Any, score: NDArray[np.floating], iteration: int) -> FollowedScore:
             here = np.asarray(margins_at(matrix, score), dtype=dtype, order="F")
             return FollowedScore(score, iteration, device, here)
 
@@ -241,7 +241,7 @@ class VectorUpdate(Update):
 
     def _renew(
         self, run: TrainingRun, newest: NewestTree, steps: NDArray[np.float64], leaf_weights: NDArray[np.float64]
-    ) -> tuple[NDArray[Any], RoundStatistics | None]:
+    ) -> tuple[NDArray[np.floating], RoundStatistics | None]:
         """Take the longest of the steps eta, eta/2, ... that does not raise the loss.
 
         Returns

@@ -80,14 +80,14 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
     def _connect(self, training: XGBoostTraining) -> None:
         self.training, self.callback = training, ThresholdCallback(training)
 
-    def __call__(self, *given: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    def __call__(self, *given: Any) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
         """Return gradient and Hessian, float32 (n_samples,) each, or a column for each output.
 
         XGBoost hands over ``(iteration, predt, dtrain)``, and versions before 3.2 ``(predt, dtrain)``.
         """
         return super().__call__(*given[-2:])
 
-    def split_grad(self, iteration: int, grad: NDArray[Any], hess: NDArray[Any]) -> Any:
+    def split_grad(self, iteration: int, grad: NDArray[np.floating], hess: NDArray[np.floating]) -> Any:
         """Return what judges splits where that is not what values leaves, the first columns of each, or None.
 
         Where XGBoost fits the shifts, its leaves have the outputs (w, z), the score and contrasts of the shifts.
@@ -104,7 +104,7 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
             return None
         return grad[:, :n_outputs].copy(), hess[:, :n_outputs].copy()  # of either device
 
-    def metric(self, predt: NDArray[Any], dmatrix: xgboost.DMatrix) -> tuple[str, float]:
+    def metric(self, predt: NDArray[np.floating], dmatrix: xgboost.DMatrix) -> tuple[str, float]:
         """Return the name and weighted mean of the loss, for ``custom_metric=``.
 
         Thresholds are those of the round if the callback is passed as well.

@@ -190,7 +190,9 @@ class OutputUpdate(Update):
         run.step_thresholds(scores)
         return scores
 
-    def gradients(self, run: TrainingRun, statistics: RoundStatistics) -> tuple[NDArray[Any], NDArray[Any]]:
+    def gradients(
+        self, run: TrainingRun, statistics: RoundStatistics
+    ) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
         """Return those of every output, (n_samples, n_classes - 1) each; the first columns are those of the score."""
         # The next steps are halved if the round before raised the loss.
         if self._halves and run.diagnostics.n_raised > self._n_raised:

@@ -65,7 +65,7 @@ _taken: weakref.WeakKeyDictionary[xgboost.Booster, _TakenOver] = weakref.WeakKey
 def leaf_scores(
     booster: xgboost.Booster,
     record: ThresholdRecord,
-    data: xgboost.DMatrix | NDArray[Any],
+    data: xgboost.DMatrix | NDArray[np.floating],
     start: int,
     stop: int,
     missing: float = np.nan,
@@ -130,7 +130,7 @@ def shifts_before(
     return shifts
 
 
-def _without(data: NDArray[Any], missing: float) -> NDArray[np.float32]:
+def _without(data: NDArray[np.floating], missing: float) -> NDArray[np.float32]:
     """Return an array as XGBoost reads it: in float32, missing values as NaN."""
     X = np.asarray(data, dtype=np.float32)
     return X if np.isnan(missing) else np.where(np.float32(missing) == X, np.float32(np.nan), X)

@@ -323,7 +323,7 @@ class XGBoostTraining(Training):
             )
         return n_classes
 
-    def growing(self, predt: NDArray[Any], dtrain: xgboost.DMatrix) -> tuple[TrainingRun, int]:
+    def growing(self, predt: NDArray[np.floating], dtrain: xgboost.DMatrix) -> tuple[TrainingRun, int]:
         """Return the run whose next tree is grown on a score of the matrix, and the iteration of that score."""
         run, state = self.of(dtrain), self.callback_state
         if self._is_of_callback(predt, dtrain, run):
@@ -348,7 +348,7 @@ class XGBoostTraining(Training):
         self.note_turn(run)
         return run, run.first_iteration + run.seen.n_grown
 
-    def _is_of_callback(self, predt: NDArray[Any], dtrain: xgboost.DMatrix, run: TrainingRun | None) -> bool:
+    def _is_of_callback(self, predt: NDArray[np.floating], dtrain: xgboost.DMatrix, run: TrainingRun | None) -> bool:
         """Tell whether a gradient is asked for by the training with the callback.
 
         Each of its matrices asks once a round. Any other call shows that an exception has ended that training.
@@ -373,7 +373,7 @@ class XGBoostTraining(Training):
             return False
         return True
 
-    def _starts_elsewhere(self, predt: NDArray[Any], dtrain: xgboost.DMatrix) -> bool:
+    def _starts_elsewhere(self, predt: NDArray[np.floating], dtrain: xgboost.DMatrix) -> bool:
         """Tell whether the first score is not that of the model that the callback saw continued.
 
         dart starts without some of the model's trees, so there any score will do.
@@ -386,7 +386,7 @@ class XGBoostTraining(Training):
 
     def _begin(
         self,
-        predt: NDArray[Any],
+        predt: NDArray[np.floating],
         dtrain: xgboost.DMatrix,
         previous: ThresholdRecord | None,
         grows_on_recorded: bool | None = None,
@@ -398,7 +398,7 @@ class XGBoostTraining(Training):
         return run
 
     def _check_first_score(
-        self, predt: NDArray[Any], dtrain: xgboost.DMatrix, previous: ThresholdRecord | None
+        self, predt: NDArray[np.floating], dtrain: xgboost.DMatrix, previous: ThresholdRecord | None
     ) -> None:
         if not np.isfinite(predt).all():
             raise ValueError("the training set starts at scores that are NaN or infinite; base_margin must be finite")
@@ -412,7 +412,7 @@ class XGBoostTraining(Training):
             )
         self.check_start(predt, previous, "a model is continued, or base_margin is set")
 
-    def evaluating(self, predt: NDArray[Any], dmatrix: xgboost.DMatrix) -> TrainingRun:
+    def evaluating(self, predt: NDArray[np.floating], dmatrix: xgboost.DMatrix) -> TrainingRun:
         """Return the run whose booster evaluates a matrix; with the callback, at the round just finished."""
         self.refresh()
         booster = self.callback_state.booster_of(dmatrix)
@@ -479,7 +479,7 @@ class XGBoostTraining(Training):
         weight = matrix.get_weight()
         return matrix.get_label(), weight if weight.size else None
 
-    def initial_score(self, matrix: xgboost.DMatrix) -> NDArray[Any]:
+    def initial_score(self, matrix: xgboost.DMatrix) -> NDArray[np.floating]:
         """Return the score of an evaluated matrix before the first tree, (n_samples,)."""
         state = self.callback_state
         rounds = 0 if state.previous is None else state.previous.n_iterations
@@ -512,7 +512,7 @@ def _for_outputs(spec: OrdinalSpec) -> OrdinalSpec:
     return spec
 
 
-def _warn_of_coarse_scores(predt: NDArray[Any]) -> None:
+def _warn_of_coarse_scores(predt: NDArray[np.floating]) -> None:
     """Warn of training scores, (n_samples,) or the first of several outputs, that float32 rounds too much."""
     sample = sample_of(predt)
     if not sample.size:
