@@ -1,14 +1,55 @@
-"""Checks of a framework's own arguments, whose errors there name neither the argument nor what came."""
+"""Arguments of a framework's own ``train``: ordinal parameters among them, and checks whose errors name the argument."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from ordinal_objectives.estimators.tables import column_kinds
+from ordinal_objectives.spec import OrdinalSpec
+from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.files import host_reason
-from ordinal_objectives.utils.validation import check_integer, first_few
+from ordinal_objectives.utils.validation import check_integer, first_few, n_classes_of
+
+
+def ordinal_options(options: dict[str, Any], label: ArrayLike) -> dict[str, Any]:
+    """Remove the ordinal parameters from the options of ``cv``, and return them.
+
+    The classes are those of all labels, since a fold may lack some.
+    """
+    own = given_options(options)
+    if own.get("n_classes") is None:
+        own["n_classes"] = n_classes_of(label)
+    return own
+
+
+def given_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Remove the ordinal parameters from the options of a ``train``, and return them."""
+    names = {"link"} | {field.name for field in fields(OrdinalSpec)} - {"door"}
+    return {name: options.pop(name) for name in names & options.keys()}
+
+
+def spec_and_record(door: str, **given: Any) -> tuple[OrdinalSpec, ThresholdRecord | None]:
+    """Return the specification of an entry point's arguments, and the record passed as thresholds, if one was."""
+    thresholds = given.pop("thresholds", None)
+    record = thresholds if isinstance(thresholds, ThresholdRecord) else None
+    return OrdinalSpec.of(door, thresholds=None if record else thresholds, **given), record
+
+
+def refuse_parameters(params: Mapping[str, Any], refused: Mapping[str, str]) -> None:
+    """Raise ValueError for the first parameter in ``params`` that is not allowed with an ordinal objective.
+
+    ``refused`` maps a name to the reason.
+    """
+    for name, reason in refused.items():
+        if params.get(name) is not None:
+            raise ValueError(
+                f"params[{name!r}] = {params[name]!r} is not allowed beside an ordinal objective: {reason}"
+            )
 
 
 @contextmanager
@@ -64,7 +105,7 @@ def listed_callbacks(callbacks: Any, suits: Callable[[Any], bool], what: str) ->
         return []
     is_list = isinstance(callbacks, Iterable) and not isinstance(callbacks, str)
     found = list(callbacks) if is_list else [callbacks]
-    wrong = [one for one in found if not (is_list and suits(one))]
+    wrong = [callback for callback in found if not (is_list and suits(callback))]
     if wrong:
         raise TypeError(f"callbacks must be a list of {what}, or None; got {first_few(wrong, repr)}")
     return found
@@ -113,9 +154,35 @@ def check_asked(params: Any, num_boost_round: Any, least: int) -> None:
     check_integer("num_boost_round", num_boost_round, least)
 
 
-def check_sets(name: str, sets: Any, is_one: Callable[[Any], bool], what: str) -> None:
+def check_sets(name: str, sets: Any, is_entry: Callable[[Any], bool], what: str) -> None:
     """Raise TypeError unless sets to evaluate are None or a list of what a framework takes."""
     entries = sets if isinstance(sets, (list, tuple)) else [sets]
-    wrong = [type(one).__name__ for one in entries if not is_one(one)]
+    wrong = [type(entry).__name__ for entry in entries if not is_entry(entry)]
     if sets is not None and (wrong or entries is not sets):
         raise TypeError(f"{name} must be a list of {what}, or None; got {first_few(wrong) or type(sets).__name__}")
+
+
+def joined(metrics: Sequence[Callable[..., Any]]) -> Callable[..., list[Any]]:
+    """Return metrics of a framework, the ordinal loss first, as one that returns all of their results.
+
+    It raises ValueError if two of them have one name.
+    """
+
+    def metric(scores: Any, matrix: Any) -> list[Any]:
+        answers = [function(scores, matrix) for function in metrics]
+        results = [result for answer in answers for result in (answer if isinstance(answer, list) else [answer])]
+        names = [result[0] for result in results if isinstance(result, tuple)]
+        if len(set(names)) < len(names):
+            raise ValueError(
+                f"each metric must have a name of its own; got {', '.join(map(repr, names))}, of which the first is "
+                f"the ordinal loss. A function can return a name beside its value"
+            )
+        return results
+
+    return metric
+
+
+def check_set_names(names: list[str], argument: str) -> None:
+    """Raise ValueError if two evaluation sets have one name."""
+    if len(set(names)) < len(names):
+        raise ValueError(f"{argument} must have a name of its own for each set; got {names}")

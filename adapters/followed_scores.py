@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives.rows import Device
+from ordinal_objectives.threshold_solver import Diagnostics
 
 
 class GrownTree(NamedTuple):
@@ -45,7 +46,16 @@ class GrownTree(NamedTuple):
 
 
 class FollowedScore:
-    """Score of one matrix, followed tree by tree.
+    """Score of one matrix, or its scores for every threshold, followed tree by tree.
+
+    Parameters
+    ----------
+    score : ndarray, shape (n_samples,)
+        The framework's.
+    iteration : int
+    device : Device
+    margins : ndarray of float32 or float64, shape (n_samples, n_classes - 1), or None
+        The model's own scores f + v_k, one threshold after the other in memory. None where it has one score a row.
 
     Attributes
     ----------
@@ -53,19 +63,26 @@ class FollowedScore:
         Number of trees in it.
     framework_score : ndarray of float32 or float64, shape (n_samples,)
         As the framework keeps it, with the leaves that it set.
-    raw_prediction : ndarray of float64, shape (n_samples,)
+    raw_prediction : ndarray of float64, shape (n_samples,), or as ``margins``
         The model's own score, with renewed leaves.
     """
 
-    def __init__(self, score: NDArray[Any], iteration: int, device: Device) -> None:
+    def __init__(
+        self, score: NDArray[np.floating], iteration: int, device: Device, margins: NDArray[np.floating] | None = None
+    ) -> None:
         self.iteration = iteration
         self._device = device
-        self.framework_score: NDArray[Any] = device.copy(score)
-        self.raw_prediction: NDArray[Any] = device.copy(self.framework_score, np.float64)
+        self.framework_score: NDArray[np.floating] = device.copy(score)
+        self.raw_prediction: NDArray[np.floating] = (
+            device.copy(self.framework_score, np.float64) if margins is None else device.copy(margins)
+        )
+        self._add: Callable[..., NDArray[np.floating]] = (
+            device.add_leaf_values if margins is None else device.add_leaf_vectors
+        )
         self._spare: Any = None  # memory for the score with a tree more: new pages cost more than the sum
 
     def find_leaves(
-        self, score: NDArray[Any], tree: GrownTree, matrix: Any
+        self, score: NDArray[np.floating], tree: GrownTree, matrix: Any
     ) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
         """Return the leaf of every row in the newest tree, and which leaves were merged.
 
@@ -109,42 +126,18 @@ class FollowedScore:
         merged[order] = order[first_of_run]
         return self._device.renumbered(leaves, merged), merged
 
-    def move(self, score: NDArray[Any], raw_prediction: NDArray[np.float64]) -> None:
-        """Take over both scores with the newest tree."""
+    def move(self, score: NDArray[np.floating], raw_prediction: NDArray[np.floating]) -> None:
+        """Replace both scores by those with the newest tree."""
         self.iteration += 1
         self.framework_score = self._device.copy(score, out=self.framework_score)
         if raw_prediction is self._spare:
             self._spare = self.raw_prediction
         self.raw_prediction = raw_prediction
 
-    def plus(self, leaves: NDArray[np.int32], leaf_values: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the model's score with a tree more, float64 (n_samples,), in memory that the next call reuses."""
-        self._spare = self._device.add_leaf_values(self.raw_prediction, leaves, leaf_values, out=self._spare)
-        total: NDArray[np.float64] = self._spare
+    def plus(self, leaves: NDArray[np.int32], leaf_values: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Return the model's scores with a tree more, shaped as they are, in memory that the next call reuses."""
+        self._spare = total = self._add(self.raw_prediction, leaves, leaf_values, out=self._spare)
         return total
-
-
-class FollowedMargins(FollowedScore):
-    """Scores of one matrix for every threshold, followed tree by tree.
-
-    Parameters
-    ----------
-    score : ndarray, shape (n_samples,)
-        The framework's.
-    iteration : int
-    scores : ndarray of float32 or float64, shape (n_samples, n_classes - 1)
-        The model's own, f + v_k, one threshold after the other in memory.
-    """
-
-    def __init__(self, score: NDArray[Any], iteration: int, device: Device, scores: NDArray[Any]) -> None:
-        super().__init__(score, iteration, device)
-        self.raw_prediction = device.copy(scores)
-
-    def plus(self, leaves: NDArray[np.int32], leaf_values: NDArray[Any]) -> NDArray[Any]:
-        """Return the scores with a tree more, (n_samples, n_classes - 1); reused as those of one score are."""
-        self._spare = self._device.add_leaf_vectors(self.raw_prediction, leaves, leaf_values, out=self._spare)
-        scores: NDArray[Any] = self._spare
-        return scores
 
 
 class Host(Protocol):
@@ -158,7 +151,7 @@ class Host(Protocol):
         """
         ...
 
-    def initial_score(self, matrix: Any) -> NDArray[Any]:
+    def initial_score(self, matrix: Any) -> NDArray[np.floating]:
         """Return the score of an evaluated matrix before the first tree, (n_samples,)."""
         ...
 
@@ -184,14 +177,9 @@ class NewestTree(NamedTuple):
 
     tree: GrownTree
     own: FollowedScore
-    score: NDArray[Any]
+    score: NDArray[np.floating]
     leaves: NDArray[np.int32]
     merged: NDArray[np.intp]
-
-    @property
-    def n_merged(self) -> int:
-        """Number of leaves that were merged into another one."""
-        return int(np.count_nonzero(self.merged != np.arange(self.merged.shape[0])))
 
 
 class FollowedScores:
@@ -208,39 +196,38 @@ class FollowedScores:
         self._host: Host = weakref.proxy(host)
         self._training = weakref.ref(matrix)
         self._of: weakref.WeakKeyDictionary[Any, FollowedScore] = weakref.WeakKeyDictionary()
-        self._follow: Callable[[Any, NDArray[Any], int], FollowedScore] | None = None
+        self._follow: Callable[[Any, NDArray[np.floating], int], FollowedScore]
         self._tree: GrownTree | None = None
-        self._first = 0
 
     @property
     def matrix(self) -> Any:
         """The training matrix."""
         return self._training()
 
-    @property
-    def own(self) -> FollowedScore:
-        """Of the training rows."""
-        return self._of[self.matrix]
+    def start(
+        self, own: FollowedScore, follow: Callable[[Any, NDArray[np.floating], int], FollowedScore]
+    ) -> NDArray[np.floating]:
+        """Begin with the training rows, and return the model's own score of them.
 
-    def open(self, follow: Callable[[Any, NDArray[Any], int], FollowedScore]) -> None:
-        """Take over how a matrix is followed: ``follow(matrix, score, iteration)``."""
-        self._follow = follow
+        ``follow(matrix, score, iteration)`` begins another matrix at the framework's score before the first tree.
+        """
+        self._first, self._follow = own.iteration, follow
+        self._of[self.matrix] = own
+        return own.raw_prediction
 
-    def start(self, score: NDArray[Any], iteration: int) -> FollowedScore:
-        """Begin with the training rows at the framework's score."""
-        self._first = iteration
-        return self._add(self.matrix, score, iteration)
-
-    def newest(self, score: NDArray[Any]) -> NewestTree:
+    def newest(self, score: NDArray[np.floating], diagnostics: Diagnostics) -> NewestTree:
         """Return the newest tree with the training rows in it, at the framework's score with the tree."""
         matrix = self.matrix
         own = self._of[matrix]
         self._tree = tree = self._host.newest_tree(matrix, own.framework_score, score)
+        every = np.arange(tree.leaf_values.shape[0])
         if tree.leaves is not None:
-            return NewestTree(tree, own, score, tree.leaves, np.arange(tree.leaf_values.shape[0]))
-        return NewestTree(tree, own, score, *own.find_leaves(score, tree, matrix))
+            return NewestTree(tree, own, score, tree.leaves, every)
+        leaves, merged = own.find_leaves(score, tree, matrix)
+        diagnostics.add(n_merged_leaves=int(np.count_nonzero(merged != every)))
+        return NewestTree(tree, own, score, leaves, merged)
 
-    def score_of(self, matrix: Any, score: NDArray[Any], added: list[Any]) -> NDArray[Any]:
+    def score_of(self, matrix: Any, score: NDArray[np.floating], added: list[Any]) -> NDArray[np.floating]:
         """Return the model's own score of any matrix.
 
         Parameters
@@ -258,8 +245,8 @@ class FollowedScores:
         """
         own = self._of.get(matrix)
         if own is None:
-            own = self._add(matrix, self._host.initial_score(matrix), self._first)
-        newest = self.own.iteration
+            own = self._of[matrix] = self._follow(matrix, self._host.initial_score(matrix), self._first)
+        newest = self._of[self.matrix].iteration
         if own.iteration == newest:
             return own.raw_prediction
         if own.iteration != newest - 1 or self._tree is None:
@@ -270,8 +257,3 @@ class FollowedScores:
         leaves, _ = own.find_leaves(score, self._tree, matrix)
         own.move(score, own.plus(leaves, added[-1]))
         return own.raw_prediction
-
-    def _add(self, matrix: Any, score: NDArray[Any], iteration: int) -> FollowedScore:
-        assert self._follow is not None
-        own = self._of[matrix] = self._follow(matrix, score, iteration)
-        return own

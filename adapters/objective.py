@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.adapters.parameters import spec_and_record
+from ordinal_objectives.adapters.arguments import spec_and_record
 from ordinal_objectives.adapters.run import score_of_rows
 from ordinal_objectives.adapters.training import Training
 from ordinal_objectives.losses import OrdinalLoss
@@ -141,17 +141,21 @@ class OrdinalObjectiveBase(ABC):
             f"hessian={self.hessian!r}, threshold_update={self.threshold_update!r})"
         )
 
-    def __call__(self, raw_prediction: NDArray[Any], matrix: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return gradient and Hessian, float32 (n_samples,) each, as the framework asks for them."""
-        self.training.check_matrix(matrix)
-        raw_prediction = score_of_rows(raw_prediction)
-        if raw_prediction.ndim != 1:
-            raise ValueError(
-                "params['num_class'] is not allowed beside an ordinal objective: the score must have shape "
-                f"(n_samples,); got {raw_prediction.shape}"
-            )
-        self.training.check_train()
-        run, iteration = self.training.growing(raw_prediction, matrix)
+    def __call__(
+        self, raw_prediction: NDArray[np.floating], matrix: Any
+    ) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+        """Return gradient and Hessian, float32 (n_samples,) each, or a column for each output."""
+        training = self.training
+        training.check_matrix(matrix)
+        if not training.in_outputs:
+            raw_prediction = score_of_rows(raw_prediction)
+            if raw_prediction.ndim != 1:
+                raise ValueError(
+                    "params['num_class'] is not allowed beside an ordinal objective: the score must have shape "
+                    f"(n_samples,); got {raw_prediction.shape}"
+                )
+            training.check_train()
+        run, iteration = training.growing(raw_prediction, matrix)
         return run.gradient(raw_prediction, iteration)
 
     @property
@@ -191,7 +195,7 @@ class OrdinalObjectiveBase(ABC):
             For ``custom_metric=`` or ``feval=``. Thresholds are fresh if the callback is passed as well.
         """
 
-        def metric(preds: NDArray[Any], matrix: Any) -> Any:
+        def metric(preds: NDArray[np.floating], matrix: Any) -> Any:
             self.training.check_matrix(matrix)
             score = score_of_rows(preds)
             return function(self.training.evaluating(score, matrix).proba_of(matrix, score), matrix)
@@ -200,7 +204,9 @@ class OrdinalObjectiveBase(ABC):
         return metric
 
 
-def predict_from_scores(record: ThresholdRecord, iteration: int, raw_prediction: NDArray[Any]) -> NDArray[np.float64]:
+def predict_from_scores(
+    record: ThresholdRecord, iteration: int, raw_prediction: NDArray[np.floating]
+) -> NDArray[np.float64]:
     """Return class probabilities (n_samples, n_classes) with the thresholds of ``iteration``.
 
     ``raw_prediction`` holds one score a row, or with shifts one for every threshold of a row.

@@ -6,35 +6,185 @@ belong to it. All adapters drive a run the same way:
     advance(f_t, t)    moves the thresholds to those of t, once
     gradient(f_t, t)   what the next tree is grown on; advances first if nobody has
 
-How a round moves leaves and thresholds is decided by the update of the run: see `updates/`.
+How a round moves leaves and thresholds is decided by the update of the run: see `updates.py`.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
-from typing import Any
+import weakref
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.adapters.evaluation import EvaluationSets
-from ordinal_objectives.adapters.recognition import SeenScores
-from ordinal_objectives.adapters.round_state import RoundState
-from ordinal_objectives.adapters.row_placement import RowPlacement
-from ordinal_objectives.adapters.updates import Update
-from ordinal_objectives.adapters.updates.newton import step_thresholds
-from ordinal_objectives.losses import RoundSums
+from ordinal_objectives.leaves.shifts import Shifts
+from ordinal_objectives.losses import RoundStatistics, RoundSums
+from ordinal_objectives.rows import CPU, Device, Workers, distributed_pass, fail_together
 from ordinal_objectives.rows.device import on_cpu
 from ordinal_objectives.spec import OrdinalSpec
-from ordinal_objectives.threshold_solver import Diagnostics, ThresholdLearner, ThresholdRecord
-from ordinal_objectives.utils.validation import check_thresholds, check_total_weight, check_two_classes
+from ordinal_objectives.threshold_solver import ThresholdLearner, ThresholdRecord
+from ordinal_objectives.utils.validation import check_codes, check_thresholds, check_total_weight, check_two_classes
+
+# Number of rows of a score that are kept to recognise it.
+_SAMPLE = 1024
+# Relative difference of a score that is added up in another order.
+SAME_SCORE = 1e-4
 
 
-def score_of_rows(score: ArrayLike) -> NDArray[Any]:
+def score_of_rows(score: ArrayLike) -> NDArray[np.floating]:
     """Return a framework's score; without rows, where XGBoost 3.4 passes the shape (0, 0), its shape is (0,)."""
     score = np.asarray(score)
     return score if score.size else score.reshape(0)
+
+
+def sample_of(score: Any) -> NDArray[np.floating]:
+    """Return a copy of some 1,000 entries of a score of any device, evenly spread."""
+    return np.array(on_cpu(score[:: score.shape[0] // _SAMPLE + 1]))
+
+
+class SeenScores:
+    """Entries of the scores that a training was grown on, by which it is recognised.
+
+    Parameters
+    ----------
+    iteration : int
+        Iteration at which the training began.
+
+    Attributes
+    ----------
+    n_grown : int
+        Number of trees that gradients were asked for.
+    grown_at : int
+        Iteration at which they were asked for last.
+    """
+
+    def __init__(self, iteration: int) -> None:
+        self.n_grown = 0
+        self.grown_at = iteration
+        self._start: NDArray[np.floating] = np.empty(0)  # what the first tree was grown on
+        self._grown_on: NDArray[np.floating] = np.empty(0)  # and the newest
+        self._recorded: NDArray[np.floating] = np.empty(0)  # what the newest record was made at
+
+    def note_tree(self, sample: NDArray[np.floating], iteration: int) -> bool:
+        """Note the score that a tree is grown on; tell whether it is the recorded one, as it is not with dart."""
+        self.n_grown += 1
+        self.grown_at, self._grown_on = iteration, sample
+        if self.n_grown == 1:
+            self._start = sample
+        return np.array_equal(sample, self._recorded)
+
+    def note_record(self, sample: NDArray[np.floating]) -> None:
+        """Note the score of a record."""
+        self._recorded = sample
+
+    def off_grown_on(self, raw_prediction: ArrayLike) -> float:
+        """Return how far a score is from that the newest tree was grown on, relative to the larger of the two."""
+        sample = sample_of(raw_prediction)
+        if sample.shape != self._grown_on.shape:
+            return np.inf
+        largest = max(float(np.abs(self._grown_on).max()), float(np.abs(sample).max()))
+        return float(np.abs(sample - self._grown_on).max()) / (largest or 1.0)
+
+    def starts_at(self, raw_prediction: ArrayLike) -> bool:
+        """Tell whether this is the score that the first tree was grown on."""
+        return np.array_equal(sample_of(raw_prediction), self._start)
+
+    def has_left_start(self) -> bool:
+        """Tell whether trees have changed the score of the first one since."""
+        return not np.array_equal(self._recorded, self._start)
+
+
+@dataclass(frozen=True)
+class RowPlacement:
+    """Device of the rows, their workers, and settings that must be the same on all workers.
+
+    Attributes
+    ----------
+    device : Device
+        Device that holds the rows' arrays.
+    workers : Workers or None
+        The workers of the training, each with its own rows; None if all rows are on this machine.
+    grows_on_recorded : bool or None
+        Whether trees grow on the recorded scores; None compares the scores. Workers must not decide this separately;
+        where it is given, all of them ask for the record at the end, and its loss may wait for the next step's sums.
+    """
+
+    device: Device = field(default_factory=CPU)
+    workers: Workers | None = None
+    grows_on_recorded: bool | None = None
+
+
+class Update:
+    """How the rounds of one run move leaves and thresholds.
+
+    An update defines four things: what the rows carry (``shifts``), how the tree's leaves are valued
+    (:meth:`gradients`, and in :meth:`take` where they are renewed), what is summed for a step, and how the thresholds
+    are solved (both in :meth:`take`). The other methods begin a run and return its results. This one takes the
+    framework's trees and scores, and no step.
+
+    Attributes
+    ----------
+    follows : bool
+        Whether the model's own score is followed beside the framework's, over the newest tree's leaves.
+    renews : bool
+        Whether leaves are renewed.
+    shifts : Shifts or None
+        How thresholds move with x, or None if they do not. Rows have a score for each threshold where they do.
+    leaf_values : list of ndarray of float64, shape (n_leaves,)
+        Renewed values of every tree of the run; empty where leaves are not renewed.
+    in_doubles : bool
+        Whether scores for each threshold must be float64.
+    columns : array of shape (n_samples, 2 (n_classes - 1)), or None
+        Filled by the passes that trees are grown on, and no others, with the gradients of all thresholds and the
+        Hessians.
+    """
+
+    follows = renews = False
+    shifts: Shifts | None = None
+    in_doubles = False
+    columns: Any = None
+
+    def __init__(self) -> None:
+        self.leaf_values: list[NDArray[np.float64]] = []
+
+    def begin(self, run: TrainingRun, previous: ThresholdRecord | None) -> None:
+        """Restore the state of a model that is continued, beside its thresholds."""
+
+    def start(self, run: TrainingRun, raw_prediction: Any, iteration: int) -> Any:
+        """Return the training rows' scores before the first tree of the run, given the framework's."""
+        return raw_prediction
+
+    def take(self, run: TrainingRun, raw_prediction: Any, iteration: int) -> Any:
+        """Take the step of an iteration; return the training rows' scores after it, given the framework's."""
+        run.forget()
+        return raw_prediction
+
+    def gradients(
+        self, run: TrainingRun, statistics: RoundStatistics
+    ) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+        """Return the gradient and the Hessian that the framework values the next tree's leaves by."""
+        return statistics.gradient, statistics.hessian
+
+    def score_of(self, matrix: Any, raw_prediction: Any) -> Any:
+        """Return the model's score of a matrix from the framework's. Where none is followed, the matrix may be None."""
+        return raw_prediction
+
+    def kept(self) -> dict[str, Any]:
+        """Return what the record holds beside thresholds and losses, by its fields."""
+        return {}
+
+
+class _EvaluationSet(NamedTuple):
+    """Rows of an evaluation set, and the labels and weights that they were read with."""
+
+    codes: NDArray[np.int32]
+    weight: NDArray[np.floating] | None
+    rows: Any
+
+    def has(self, label: Any, weight: Any) -> bool:
+        same_weight = np.array_equal(self.weight, weight) if self.weight is not None else weight is None
+        return same_weight and np.array_equal(self.codes, label)
 
 
 class TrainingRun:
@@ -51,7 +201,7 @@ class TrainingRun:
         Number of classes K.
     sample_weight : array-like of float, shape (n_samples,), or None
     update : Update
-        How a round moves leaves and thresholds; it belongs to this run alone.
+        How a round moves leaves and thresholds; it belongs to this run only.
     previous : ThresholdRecord or None
         Record of the model that is continued: the run starts at its last thresholds, and its history precedes that of
         the run.
@@ -60,6 +210,13 @@ class TrainingRun:
 
     Attributes
     ----------
+    rows : RowPass or MarginPass
+        Pass over the training rows, with one score each, or with shifts one for every threshold.
+    learner : ThresholdLearner
+    diagnostics : Diagnostics
+        Counters.
+    newest : RoundStatistics or None
+        The pass at the newest score and thresholds; None after they change or the next tree reuses its arrays.
     first_iteration : int
         Iteration at which the run began: 0, or that of the model it continues.
     history : list of ndarray
@@ -77,13 +234,15 @@ class TrainingRun:
         n_classes: int,
         sample_weight: ArrayLike | None = None,
         *,
-        update: Update[Any],
+        update: Update,
         previous: ThresholdRecord | None = None,
         placement: RowPlacement | None = None,
     ) -> None:
         self.spec, self.update = spec, update
         self.placement = placement = placement or RowPlacement()
-        rows = update.rows_of(placement, spec.loss, y, n_classes, sample_weight)
+        # Freed with the first tree.
+        self._labels: tuple[ArrayLike, int, Any] | None = (y, n_classes, sample_weight)
+        self.rows = rows = self._pass_over(y, n_classes, sample_weight)
         check_total_weight(rows.class_weights)
         check_two_classes(rows.class_weights, name="the training labels")
         self.first_iteration = 0 if previous is None else previous.n_iterations
@@ -92,86 +251,146 @@ class TrainingRun:
         ordered = update.shifts is None
         if start is not None:
             start = check_thresholds(start, n_classes, ordered=spec.loss.ordered and ordered).copy()
-        learner = ThresholdLearner(spec.loss, rows.class_weights, start, ordered=ordered)
-        self._state = RoundState(spec, (y, n_classes, sample_weight), rows, learner, placement)
-        update.begin(self._state, previous)
+        self.learner = ThresholdLearner(spec.loss, rows.class_weights, start, ordered=ordered)
+        self.diagnostics = self.learner.diagnostics
+        self.newest: RoundStatistics | None = None
+        update.begin(self, previous)
         self.history: list[NDArray[np.float64]] = previous.thresholds[:-1] if previous else []
         self.training_loss: list[float] = previous.training_loss[:-1] if previous else []
         self.seen = SeenScores(self.first_iteration)
-        # No cycle: the rows of a training that is gone are freed at once, on a GPU too.
-        rows_of = partial(update.rows_of, placement, spec.loss)
-        self._sets = EvaluationSets(n_classes, rows_of, placement.workers)
+        self._sets: weakref.WeakKeyDictionary[Any, _EvaluationSet] = weakref.WeakKeyDictionary()
         self._recorded_loss: float | None = None  # the sum of the newest record of this run
 
     @property
     def thresholds(self) -> NDArray[np.float64]:
         """The newest thresholds, float64 (n_classes - 1,)."""
-        return self._state.thresholds
+        return self.learner.thresholds
 
-    @property
-    def diagnostics(self) -> Diagnostics:
-        """Counters."""
-        return self._state.diagnostics
-
-    def gradient(self, raw_prediction: ArrayLike, iteration: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    def gradient(self, raw_prediction: ArrayLike, iteration: int) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
         """Return gradient and Hessian, float32 (n_samples,) or a column for each output, of the next tree.
 
         ``raw_prediction`` is the framework's score after ``iteration`` trees. A host that drops trees (dart) asks at
         the score without them, and its loss is then not the one recorded for the iteration. The arrays are reused by
         the next call.
         """
-        self.advance(raw_prediction, iteration)
-        state = self._state
         if self.update.follows:
+            self.advance(raw_prediction, iteration)
             # Kept until the tree is grown: the step is taken from the same sums as the tree.
-            return self.update.gradients(state, state.now())
-        self.seen.note_tree(raw_prediction, iteration)
-        recorded = self.placement.grows_on_recorded
-        if recorded is None:
-            recorded = self.seen.grows_on_recorded()
-        statistics = state.newest
+            return self.update.gradients(self, self.now())
+        sample = sample_of(raw_prediction)
+        self.advance(raw_prediction, iteration, sample)
+        recorded = self.seen.note_tree(sample, iteration)
+        if self.placement.grows_on_recorded is not None:
+            recorded = self.placement.grows_on_recorded
+        statistics = self.newest
         if statistics is None or not recorded:
-            statistics = state.evaluate(self.update.score_of(None, raw_prediction), self.thresholds)
-        state.forget()
-        return self.update.gradients(state, statistics)
+            statistics = self.evaluate(self.update.score_of(None, raw_prediction), self.learner.thresholds)
+        self.newest = None
+        return self.update.gradients(self, statistics)
 
-    def advance(self, raw_prediction: ArrayLike, iteration: int) -> None:
+    def advance(self, raw_prediction: ArrayLike, iteration: int, sample: NDArray[np.floating] | None = None) -> None:
         """Learn the thresholds of ``iteration`` from its score, unless that is done already.
 
-        The loss is evaluated with them; that pass is also the one the next tree is grown on.
+        The loss is evaluated with them; that pass is also the one the next tree is grown on. ``sample`` is that of the
+        score, where it is known.
         """
         if iteration < len(self.history):
             return
         if iteration > self.first_iteration:
-            score = self.update.take(self._state, raw_prediction, iteration)
+            score = self.update.take(self, raw_prediction, iteration)
         else:
-            score = self.update.start(self._state, raw_prediction, iteration)
-            self._state.begun()
+            score = self.update.start(self, raw_prediction, iteration)
+            self._labels = None
             self._fit_start(score)
-        self._record(raw_prediction, score)
+        self._record(raw_prediction, score, sample)
 
     def refit_thresholds(self, raw_prediction: ArrayLike, iteration: int) -> None:
         """Fit the thresholds of ``iteration`` to its score, where earlier ones belong to other scores."""
         if iteration < len(self.history):
             return
-        self._state.forget()
-        score = self.update.start(self._state, raw_prediction, iteration)
-        if self._learns:
+        self.newest = None
+        score = self.update.start(self, raw_prediction, iteration)
+        if self.spec.learns:
             self._fit(score)
         self._record(raw_prediction, score)
 
+    # What updates read and change
+
+    def read_again(self) -> None:
+        """Make the pass over the rows anew, before the first tree: the update needs another one now."""
+        assert self._labels is not None
+        self.rows = self._pass_over(*self._labels)
+
+    def evaluate(self, scores: Any, thresholds: NDArray[np.float64]) -> RoundStatistics:
+        """Return the pass at scores and thresholds that a tree is grown on; what it clipped and floored is counted."""
+        columns = {} if self.update.columns is None else {"columns": self.update.columns}
+        statistics: RoundStatistics = self.rows(scores, thresholds, self.spec.hessian, **columns)
+        self._count(statistics.sums)
+        return statistics
+
+    def evaluate_newest(self, scores: Any, thresholds: NDArray[np.float64]) -> RoundStatistics:
+        """Return the pass at scores and thresholds, and keep it as the newest."""
+        self.newest = statistics = self.evaluate(scores, thresholds)
+        return statistics
+
+    def step_thresholds(self, scores: Any, now: RoundStatistics | None = None) -> None:
+        """Take one conditional Newton step on the thresholds, given the training rows' scores.
+
+        Parameters
+        ----------
+        scores : array
+            As the rows' pass takes them.
+        now : RoundStatistics or None
+            The pass at these scores and the newest thresholds with the learner's curvature, if it is known.
+        """
+        learner = self.learner
+        if now is None:
+            options = {} if self.update.columns is None else {"want_rows": False}
+            now = self.rows(
+                scores, learner.thresholds, learner.step_hessian, want_loss=learner.newton_may_rise, **options
+            )
+        self.newest = None
+
+        def loss_at(thresholds: NDArray[np.float64]) -> float:
+            # The last trial is the accepted one, unless all are rejected; its pass is what the next tree needs.
+            return self.evaluate_newest(scores, thresholds).sums.loss
+
+        if not learner.newton(now, loss_at, self.rows.highest_loss):
+            self.newest = None
+
+    def forget(self) -> None:
+        """Forget the newest pass: scores or thresholds have changed."""
+        self.newest = None
+
+    def now(self) -> RoundStatistics:
+        """Return the newest pass.
+
+        Raises
+        ------
+        RuntimeError
+            If there is none yet.
+        """
+        if self.newest is None:
+            raise RuntimeError("a run must be advanced to its first iteration before a tree is grown on it")
+        return self.newest
+
+    # What others ask of a run
+
     def forget_loss(self) -> None:
-        """Let the newest record have no loss: its score was not that of the iteration."""
+        """Set the newest loss to NaN: its score was not that of the iteration."""
         self.training_loss[-1] = float("nan")
 
     def has_labels(self, label: ArrayLike) -> bool:
         """Tell whether these are the labels of the training rows."""
-        return np.array_equal(self._state.rows.y, np.asarray(label))
+        return np.array_equal(self.rows.y, np.asarray(label))
 
-    def mean_loss_of(self, matrix: Any, raw_prediction: NDArray[Any], label: Any, weight: Any) -> float:
+    def mean_loss_of(self, matrix: Any, raw_prediction: NDArray[np.floating], label: Any, weight: Any) -> float:
         """Return the weighted mean loss of an evaluation set, at the framework's score and the newest thresholds."""
         score = self.update.score_of(matrix, raw_prediction)
-        rows = self._sets.rows(matrix, label, weight)
+        known = self._sets.get(matrix)
+        if known is None or not known.has(label, weight):  # read once, and again if labels or weights change
+            known = self._sets[matrix] = self._read(label, weight)
+        rows = known.rows
         if self.update.shifts is None:
             loss = rows(score, self.thresholds, self.spec.hessian).loss
         else:
@@ -179,7 +398,7 @@ class TrainingRun:
         mean: float = loss / rows.total_weight
         return mean
 
-    def proba_of(self, matrix: Any, raw_prediction: NDArray[Any]) -> NDArray[np.float64]:
+    def proba_of(self, matrix: Any, raw_prediction: NDArray[np.floating]) -> NDArray[np.float64]:
         """Return class probabilities of any matrix, (n_samples, n_classes), at the framework's score."""
         score, loss = on_cpu(self.update.score_of(matrix, raw_prediction)), self.spec.loss
         if self.update.shifts is None:
@@ -201,49 +420,68 @@ class TrainingRun:
         )
         return replace(record, **self.update.kept())
 
-    @property
-    def _learns(self) -> bool:
-        return self.spec.threshold_update != "fixed"
+    def _pass_over(self, y: ArrayLike, n_classes: int, weight: Any) -> Any:
+        """Return the pass over some rows, for steps and for evaluation."""
+        device, workers, given = self.placement.device, self.placement.workers, (self.spec.loss, y, n_classes, weight)
+        if self.update.shifts is None:
+            return distributed_pass(device.row_pass, workers, *given)
+        return distributed_pass(device.margin_pass, workers, *given, in_doubles=self.update.in_doubles)
 
-    def _record(self, raw_prediction: ArrayLike, score: Any) -> None:
-        state = self._state
-        self.seen.note_record(raw_prediction)
+    def _read(self, label: Any, weight: Any) -> _EvaluationSet:
+        """Return the rows of an evaluation set; raise ValueError for labels that are no codes, and weights of 0."""
+        workers, name, n_classes = self.placement.workers, "an evaluation set", self.rows.n_classes
+        part = workers is not None
+        codes = fail_together(workers, lambda: check_codes(np.array(label), n_classes, name=name, part=part))
+        weight = None if weight is None else np.array(weight)
+        if not part:
+            check_total_weight(weight, name=f"the weight of {name}")
+        rows = self._pass_over(codes, n_classes, weight)
+        if part:
+            check_total_weight(rows.class_weights, name=f"the weight of {name}")
+        return _EvaluationSet(codes, weight, rows)
+
+    def _record(self, raw_prediction: ArrayLike, score: Any, sample: NDArray[np.floating] | None = None) -> None:
+        if not self.update.follows:
+            self.seen.note_record(sample_of(raw_prediction) if sample is None else sample)
         self.training_loss.append(float("nan"))  # until the sums are known
         # Once an iteration is recorded, a step looks at the scores before the record does: they are known to be sound.
-        under_way = len(self.history) > self.first_iteration and self._learns
-        if state.newest is None and self.placement.defers_loss and under_way and not self.update.follows:
-            state.keep(state.rows.deferred(self._note_sums, score, self.thresholds, state.hessian))
+        under_way = len(self.history) > self.first_iteration and self.spec.learns
+        agreed = self.placement.grows_on_recorded is not None
+        if self.newest is None and agreed and under_way and not self.update.follows:
+            self.newest = self.rows.deferred(self._note_sums, score, self.thresholds, self.spec.hessian)
         else:
-            newest = state.newest or state.keep(state.evaluate(score, self.thresholds))
-            self._note_loss(newest.loss)
-        self.history.append(self.thresholds)
+            self._note_loss((self.newest or self.evaluate_newest(score, self.learner.thresholds)).sums.loss)
+        self.history.append(self.learner.thresholds)
 
     def _note_sums(self, sums: RoundSums) -> None:
-        """Take over what the pass of the newest record found."""
-        self.diagnostics.add(n_clipped=sums.n_clipped, n_floored=sums.n_floored)
+        """Count and write what the pass of the newest record summed up."""
+        self._count(sums)
         self._note_loss(sums.loss)
+
+    def _count(self, sums: RoundSums) -> None:
+        if sums.n_clipped or sums.n_floored:
+            self.diagnostics.add(n_clipped=sums.n_clipped, n_floored=sums.n_floored)
 
     def _note_loss(self, loss: float) -> None:
         """Write the loss sum of the newest record."""
-        rows = self._state.rows
-        self.training_loss[-1] = loss / rows.total_weight
-        if self._recorded_loss is not None:
-            self.diagnostics.add(n_raised=int(rows.is_higher(loss, self._recorded_loss)))
+        self.training_loss[-1] = loss / self.rows.total_weight
+        if self._recorded_loss is not None and self.rows.is_higher(loss, self._recorded_loss):
+            self.diagnostics.add(n_raised=1)
         self._recorded_loss = loss
 
     def _collect(self) -> None:
         """Bring the sums of the newest record, if they are still to be sent."""
         if self.placement.workers is not None:
-            self._state.rows.collect()
+            self.rows.collect()
 
     def _fit_start(self, score: Any) -> None:
         """Fit the thresholds to scores that do not start at zero (an offset, a model continued)."""
-        if self._given_start or not self._learns:
+        if self._given_start or not self.spec.learns:
             return
         middle = self._middle_of(score)
         if middle is not None:
             # From a start far away, steps would not converge where the loss is flat or steep.
-            self._state.learner.set_thresholds(self.thresholds + middle)
+            self.learner.set_thresholds(self.thresholds + middle)
             self._fit(score)
 
     def _middle_of(self, score: Any) -> float | None:
@@ -257,4 +495,4 @@ class TrainingRun:
         return float(total / n) if n_of_all else None
 
     def _fit(self, score: Any) -> None:
-        self._state.learner.settle(lambda: step_thresholds(self._state, score))
+        self.learner.settle(lambda: self.step_thresholds(score))

@@ -10,19 +10,16 @@ import threading
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives.adapters.followed_scores import GrownTree
-from ordinal_objectives.adapters.row_placement import RowPlacement
-from ordinal_objectives.adapters.run import TrainingRun
-from ordinal_objectives.adapters.updates import Update
-from ordinal_objectives.adapters.updates.joint import JointUpdate
-from ordinal_objectives.adapters.updates.newton import NewtonUpdate
-from ordinal_objectives.adapters.updates.vector import VectorUpdate
+from ordinal_objectives.adapters.run import RowPlacement, TrainingRun, Update
+from ordinal_objectives.adapters.updates import JointUpdate, NewtonUpdate, VectorUpdate
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.rows import CPU, Device, Workers, fail_together
 from ordinal_objectives.spec import OrdinalSpec
@@ -38,10 +35,6 @@ class Plan:
     ----------
     driven : bool
         Whether there is such a ``train``, which can follow renewed leaves.
-    watched : tuple of objects
-        Matrices that are evaluated every round: with renewed leaves, their scores are followed from the start.
-    refusal : str or None
-        What ``train`` was given that does not go with shifts.
     stops_early : str or None
         The argument that asks for an early stop, if one does.
     settings_stay : bool
@@ -55,8 +48,6 @@ class Plan:
     """
 
     driven: bool = False
-    watched: tuple[Any, ...] = ()
-    refusal: str | None = None
     stops_early: str | None = None
     settings_stay: bool = False
     linear: dict[str, Any] | None = None
@@ -68,6 +59,10 @@ class _OfThread(threading.local):
     """State of one thread: trainings in several threads share an objective, not its runs."""
 
     def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget the runs."""
         # One run for each training matrix: cross-validation interleaves its folds through one objective.
         self.runs: weakref.WeakKeyDictionary[Any, TrainingRun] = weakref.WeakKeyDictionary()
         self.latest: TrainingRun | None = None
@@ -75,19 +70,13 @@ class _OfThread(threading.local):
         self.in_turns = False
 
     def add(self, matrix: Any, run: TrainingRun) -> None:
-        """Take up a run that begins."""
+        """Register a new run."""
         self.runs[matrix] = self.latest = run
         self.in_turns = False
 
     def note_turn(self, run: TrainingRun) -> None:
-        """Keep which run grows a tree."""
+        """Record which run grew the last tree."""
         self.in_turns = self.in_turns or run is not self.latest
-
-    def forget(self) -> None:
-        """Forget the runs."""
-        self.runs = weakref.WeakKeyDictionary()
-        self.latest = None
-        self.in_turns = False
 
 
 class Training(ABC):
@@ -111,6 +100,8 @@ class Training(ABC):
     ----------
     shifts : Shifts or None
         How thresholds move with x in the training, or None if they do not.
+    in_outputs : bool
+        Whether the framework fits the shifts itself.
 
     Raises
     ------
@@ -134,25 +125,24 @@ class Training(ABC):
         if continues is not None:
             self.check_continues(continues)
         self.asked_threads = n_threads
+        self.in_outputs = spec.in_outputs
         self.shifts: Shifts | None = None
         self._here = _OfThread()
         # Of all threads, for one that reads what another has trained.
         self._latest_anywhere: TrainingRun | None = None
 
     def __reduce__(self) -> Any:
-        # Matrices do not travel.
-        plan = replace(self.plan, watched=())
-        return _training_of, (type(self), self.spec, self.continues, self.asked_threads, plan)
+        return partial(type(self), self.spec, self.continues, n_threads=self.asked_threads, plan=self.plan), ()
 
     @abstractmethod
-    def growing(self, score: NDArray[Any], matrix: Any) -> tuple[TrainingRun, int]:
+    def growing(self, score: NDArray[np.floating], matrix: Any) -> tuple[TrainingRun, int]:
         """Return the run whose next tree is grown on a score of the matrix, and the iteration of that score.
 
         The run is begun if the score is the first of a training.
         """
 
     @abstractmethod
-    def evaluating(self, score: NDArray[Any], matrix: Any) -> TrainingRun:
+    def evaluating(self, score: NDArray[np.floating], matrix: Any) -> TrainingRun:
         """Return the run whose booster evaluates a matrix, advanced to that booster's iteration where it is known."""
 
     @abstractmethod
@@ -160,7 +150,7 @@ class Training(ABC):
         """Return the labels of a matrix and its weights; None for weights that are all 1."""
 
     @abstractmethod
-    def initial_score(self, matrix: Any) -> NDArray[Any]:
+    def initial_score(self, matrix: Any) -> NDArray[np.floating]:
         """Return the score of an evaluated matrix before the first tree, (n_samples,)."""
 
     @abstractmethod
@@ -174,16 +164,20 @@ class Training(ABC):
     @property
     def needs_tree(self) -> bool:
         """Whether a step of the training reads the newest tree."""
-        return self.shifts is not None or self.spec.reads_trees
+        return not self.in_outputs and (self.shifts is not None or self.spec.reads_trees)
 
     def choose_shifts(self, refusal: str | None) -> None:
         """Decide whether thresholds move with x; ``refusal`` says what excludes renewed leaves, if anything does."""
+        if self.in_outputs:
+            self.shifts = self.spec.shifts()
+            self.spec.warn_unused()
+            return
         previous = self.continues
         if self.spec.proportional == "auto" and previous is not None and previous.shifts is None:
             refusal = "the model that is continued is proportional"
         if not self.plan.driven:
             refusal = f"call {self._package()}.train, which follows renewed leaves"
-        self.shifts = self.spec.shifts(self.plan.refusal or refusal)
+        self.shifts = self.spec.shifts(refusal)
         if self.shifts is not None:
             self.spec.warn_unused()
         elif previous is not None and previous.shifts is not None:
@@ -211,7 +205,7 @@ class Training(ABC):
         if not isinstance(matrix, self._matrix_type):
             raise TypeError(f"{self._elsewhere}; got {type(matrix).__name__} in the place of the data")
 
-    def mean_loss(self, score: NDArray[Any], matrix: Any) -> float:
+    def mean_loss(self, score: NDArray[np.floating], matrix: Any) -> float:
         """Return the weighted mean loss of a matrix at given scores, with the newest thresholds of its run."""
         self.check_matrix(matrix)
         run = self.evaluating(score, matrix)
@@ -271,15 +265,14 @@ class Training(ABC):
         part, name = workers is not None, "the training set"
         codes = fail_together(workers, lambda: check_codes(label, spec.n_classes, name=name, part=part))
         n_classes = spec.n_classes or (previous.n_classes if previous else self._n_classes_of(codes))
-        agrees = grows_on_recorded is not None
-        placement = RowPlacement(self.device(matrix), workers, grows_on_recorded, defers_loss=agrees)
+        placement = RowPlacement(self.device(matrix), workers, grows_on_recorded)
         update = self.update_of(matrix)
         run = TrainingRun(spec, codes, n_classes, weight, update=update, previous=previous, placement=placement)
         self._here.add(matrix, run)
         self._latest_anywhere = run
         return run
 
-    def update_of(self, matrix: Any) -> Update[Any]:
+    def update_of(self, matrix: Any) -> Update:
         """Return how the rounds of a run on a training matrix move leaves and thresholds."""
         if self.shifts is not None:
             return VectorUpdate(self, matrix, self.shifts)
@@ -306,19 +299,15 @@ class Training(ABC):
         return None
 
     def device(self, matrix: Any) -> Device:
-        """Return where the rows of a training matrix are passed over, and by how many threads."""
+        """Return where gradients of a training matrix are computed, and by how many threads."""
         return CPU(self.n_threads(matrix))
 
     def n_threads(self, matrix: Any) -> int | None:
-        """Return how many threads pass over a training matrix, as :func:`.threads.effective_n_threads` takes it."""
+        """Return how many threads compute over a training matrix, as :func:`.threads.effective_n_threads` takes it."""
         return self.asked_threads
 
-    def forget(self) -> None:
-        """Forget the runs of this thread."""
-        self._here.forget()
-
     def note_turn(self, run: TrainingRun) -> None:
-        """Keep which run grows a tree, where no callback does."""
+        """Record which run grew the last tree, where no callback does."""
         self._here.note_turn(run)
 
     def check_train(self) -> None:
@@ -335,7 +324,7 @@ class Training(ABC):
     def _package(self) -> str:
         return type(self).__module__.rpartition(".")[0]
 
-    def check_start(self, score: NDArray[Any], previous: ThresholdRecord | None, cause: str) -> None:
+    def check_start(self, score: NDArray[np.floating], previous: ThresholdRecord | None, cause: str) -> None:
         """Raise ValueError if thresholds that stay fixed cannot suit the score that a run starts at."""
         fixed = not self.spec.learns and self.spec.thresholds is None
         if fixed and previous is None and np.any(score):
@@ -350,9 +339,3 @@ class Training(ABC):
             f"threshold_update={self.spec.threshold_update!r} reads the newest tree through the callback: pass "
             f"callbacks=[objective.callback], or call train of this module"
         )
-
-
-def _training_of(
-    kind: type[Training], spec: OrdinalSpec, continues: ThresholdRecord | None, n_threads: int | None, plan: Plan
-) -> Training:
-    return kind(spec, continues, n_threads=n_threads, plan=plan)

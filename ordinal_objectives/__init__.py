@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ordinal_objectives.adapters.lgbm.estimator import LGBMOrdinalClassifier
-    from ordinal_objectives.adapters.xgb.cluster.estimator import DaskXGBOrdinalClassifier
+    from ordinal_objectives.adapters.xgb.dask_estimator import DaskXGBOrdinalClassifier
     from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
     from ordinal_objectives.decision import decide
     from ordinal_objectives.decisions.calibrated import OrdinalCalibratedClassifier
@@ -37,7 +37,7 @@ _HOMES = {
     "AllThreshold": "losses",
     "CostWeighted": "losses",
     "CumulativeLink": "losses",
-    "DaskXGBOrdinalClassifier": "adapters.xgb.cluster.estimator",
+    "DaskXGBOrdinalClassifier": "adapters.xgb.dask_estimator",
     "HistGradientBoostingMultiOutputClassifier": "histogram_engine.multi_output.estimator",
     "HistGradientBoostingMultiOutputRegressor": "histogram_engine.multi_output.estimator",
     "HistGradientBoostingOrdinalClassifier": "histogram_engine.estimator",

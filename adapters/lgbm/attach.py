@@ -9,8 +9,7 @@ import lightgbm
 from ordinal_objectives.adapters.lgbm.prediction import predict_raw, rows_for
 from ordinal_objectives.adapters.lgbm.training import LightGBMTraining
 from ordinal_objectives.adapters.lgbm.trees import check_parameters
-from ordinal_objectives.adapters.recognition import SAME_SCORE
-from ordinal_objectives.adapters.run import TrainingRun
+from ordinal_objectives.adapters.run import SAME_SCORE, TrainingRun
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 

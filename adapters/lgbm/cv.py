@@ -7,13 +7,12 @@ from typing import Any
 
 import lightgbm
 
-from ordinal_objectives.adapters.arguments import check_asked
+from ordinal_objectives.adapters.arguments import check_asked, ordinal_options, spec_and_record
 from ordinal_objectives.adapters.lgbm.input_checks import check_set, refused_sets
 from ordinal_objectives.adapters.lgbm.levels import check_levels
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
 from ordinal_objectives.adapters.lgbm.train import all_metrics, callbacks_of, checked_params, n_threads_of, train
 from ordinal_objectives.adapters.lgbm.training import LightGBMTraining
-from ordinal_objectives.adapters.parameters import ordinal_options, spec_and_record
 from ordinal_objectives.adapters.training import Plan
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.utils.shared_docs import documented

@@ -13,9 +13,13 @@ from typing import Any
 import lightgbm
 import numpy as np
 
-from ordinal_objectives.adapters.arguments import listed_callbacks, refused_by_host, refused_columns
-from ordinal_objectives.adapters.metric_names import check_set_names
-from ordinal_objectives.adapters.parameters import refuse_parameters
+from ordinal_objectives.adapters.arguments import (
+    check_set_names,
+    listed_callbacks,
+    refuse_parameters,
+    refused_by_host,
+    refused_columns,
+)
 from ordinal_objectives.estimators.tables import check_table, column_kinds, refuse_text_and_dates
 from ordinal_objectives.utils.validation import first_few
 

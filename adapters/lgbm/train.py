@@ -9,7 +9,7 @@ from typing import Any
 import lightgbm
 from numpy.typing import ArrayLike
 
-from ordinal_objectives.adapters.arguments import check_asked, check_sets
+from ordinal_objectives.adapters.arguments import check_asked, check_sets, joined, refuse_parameters, spec_and_record
 from ordinal_objectives.adapters.lgbm.callback import BeforeIterationCallback, shown_rounds
 from ordinal_objectives.adapters.lgbm.input_checks import (
     callbacks_in,
@@ -33,8 +33,6 @@ from ordinal_objectives.adapters.lgbm.record import (
 )
 from ordinal_objectives.adapters.lgbm.training import LightGBMTraining
 from ordinal_objectives.adapters.lgbm.trees import refuse_boosting
-from ordinal_objectives.adapters.metric_names import joined
-from ordinal_objectives.adapters.parameters import refuse_parameters, spec_and_record
 from ordinal_objectives.adapters.training import Plan
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.spec import OrdinalSpec

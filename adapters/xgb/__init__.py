@@ -9,12 +9,10 @@ try:
 except ModuleNotFoundError as error:
     raise not_installed(error, "xgboost") from None
 
-from ordinal_objectives.adapters.xgb.cv import cv
+from ordinal_objectives.adapters.xgb.booster import ATTRIBUTE, kept_rounds, threshold_record
 from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
-from ordinal_objectives.adapters.xgb.outputs.contributions import margin_contributions
-from ordinal_objectives.adapters.xgb.prediction import predict, predict_proba
-from ordinal_objectives.adapters.xgb.record import ATTRIBUTE, kept_rounds, threshold_record
-from ordinal_objectives.adapters.xgb.train import train
+from ordinal_objectives.adapters.xgb.prediction import margin_contributions, predict, predict_proba
+from ordinal_objectives.adapters.xgb.train import cv, train
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.public_names import public_names
 

@@ -1,5 +1,385 @@
-"""Training on a Dask cluster, with the conventions of ``xgboost.dask``."""
+"""Training on a Dask cluster, with the conventions of ``xgboost.dask``, and the checks before it begins.
 
-from ordinal_objectives.adapters.xgb.cluster.train import train
+XGBoost's own errors name no argument there, or come together with the lost connections of other workers.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import xgboost
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.exceptions import DataConversionWarning
+
+from ordinal_objectives.utils.extras import not_installed
+
+try:
+    import dask
+    import distributed
+    import xgboost.dask
+except ImportError as error:
+    raise not_installed(error, "xgboost", "dask") from None
+
+from ordinal_objectives.adapters.arguments import check_asked, given_options, spec_and_record
+from ordinal_objectives.adapters.xgb.train import arguments_of
+from ordinal_objectives.adapters.xgb.train import train as train_here
+from ordinal_objectives.estimators.tables import refuse_but_numbers, refuse_text_and_dates
+from ordinal_objectives.spec import OrdinalSpec
+from ordinal_objectives.threshold_solver.record import ThresholdRecord
+from ordinal_objectives.utils.shared_docs import documented
+from ordinal_objectives.utils.validation import as_floats, first_few, refuse_masked
 
 __all__ = ["train"]
+
+# Arrays beside the features of a part, and the values that they may hold.
+_ALLOWED = {
+    "label": ("labels", "finite"),
+    "weight": ("weights", "finite and non-negative"),
+    "base_margin": ("base_margin", "finite"),
+}
+_LARGEST = float(np.finfo(np.float32).max)
+
+
+@documented(like=train_here)
+def train(
+    client: distributed.Client | None,
+    params: Mapping[str, Any],
+    dtrain: xgboost.dask.DaskDMatrix,
+    num_boost_round: int = 10,
+    *,
+    evals: Sequence[tuple[xgboost.dask.DaskDMatrix, str]] | None = None,
+    xgb_model: xgboost.Booster | None = None,
+    callbacks: Sequence[xgboost.callback.TrainingCallback] | None = None,
+    custom_metric: Callable[..., Any] | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Train an ordinal model on a Dask cluster: :func:`xgboost.dask.train` with the thresholds in place.
+
+    Thresholds are functions of sums over rows. Each worker computes those of its own rows, the sums are added up by the
+    allreduce that XGBoost grows its trees with, and all workers take the same step. The classes are those of all
+    workers' rows, and the loss of the training and evaluation sets is the mean over all of theirs.
+
+    Parameters
+    ----------
+    client : distributed.Client or None
+        None takes the current one.
+    <<params>>
+    dtrain : xgboost.dask.DaskDMatrix or DaskQuantileDMatrix
+        Labels are class codes 0..n_classes - 1; a worker may lack some, or have no rows.
+    <<num_boost_round>>
+    evals : sequence of (DaskDMatrix, name) pairs or None
+        Evaluated each round with the ordinal loss.
+    xgb_model : Booster or None
+        Model to continue, which must carry its thresholds.
+    callbacks : sequence of xgboost.callback.TrainingCallback or None
+        Each worker has a copy.
+    custom_metric : callable or None
+        ``custom_metric(proba, dmatrix) -> (name, value)``, called on each worker with its own rows. XGBoost takes the
+        mean of the workers' values, unweighted.
+    <<n_classes, loss, link, hessian, threshold_update, thresholds>>
+    <<proportional, shift_l2, shift_penalty, max_shifts, shift_method>>
+        "host" is refused: XGBoost does not add up such leaves over workers.
+    <<split_outputs>>
+    **options
+        ``early_stopping_rounds``, ``verbose_eval`` and ``coll_cfg`` of :func:`xgboost.dask.train`.
+
+    Returns
+    -------
+    dict
+        ``"booster"``, which carries its thresholds, and ``"history"``.
+
+    Raises
+    ------
+    TypeError
+        If a matrix is none of ``xgboost.dask``, or the client is asynchronous.
+    ValueError
+        If a parameter is refused, or features, labels, weights or start scores that one worker has, or a column has
+        other categories in one part than in another; the message names it.
+    RuntimeError, xgboost.core.XGBoostError
+        If a worker is lost. To try once more, restart the client, since the other workers may still wait in XGBoost's
+        allreduce, and make the matrices again: rows were lost with the worker.
+
+    Examples
+    --------
+    >>> import dask.array as da, numpy as np, xgboost.dask
+    >>> from distributed import Client, LocalCluster
+    >>> from ordinal_objectives.adapters import xgb as oxgb
+    >>> from ordinal_objectives.adapters.xgb import dask as oxgb_dask
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 3))
+    >>> y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=300), [-1.0, 0.0, 1.0])
+    >>> with LocalCluster(n_workers=2, dashboard_address=None) as cluster, Client(cluster) as client:  # doctest: +SKIP
+    ...     data = da.from_array(X, chunks=(150, 3))
+    ...     dtrain = xgboost.dask.DaskDMatrix(client, data, da.from_array(y, chunks=150))
+    ...     model = oxgb_dask.train(client, {"max_depth": 2}, dtrain, 20)
+    >>> proba = oxgb.predict_proba(model["booster"], xgboost.DMatrix(X))  # doctest: +SKIP
+    """
+    ordinal = given_options(options)
+    given: dict[str, Any] = {
+        "evals": evals,
+        "xgb_model": xgb_model,
+        "callbacks": callbacks,
+        "custom_metric": custom_metric,
+    }
+    return train_spec(
+        spec_and_record("xgb.dask.train", **ordinal), client, params, dtrain, num_boost_round, **given, **options
+    )
+
+
+def train_spec(
+    asked: tuple[OrdinalSpec, ThresholdRecord | None],
+    client: distributed.Client | None,
+    params: Mapping[str, Any],
+    dtrain: xgboost.dask.DaskDMatrix,
+    num_boost_round: int,
+    *,
+    carried: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Train the model of a specification; ``options`` are the other arguments of :func:`train`."""
+    check_asked(params, num_boost_round, 0)
+    options |= arguments_of(asked, params, options, dtrain, carried=carried)
+    client = client or distributed.get_client()
+    check_client(client)
+    check_parts(client, [(dtrain, "the training set"), *(options.get("evals") or [])])
+    try:
+        result: dict[str, Any] = xgboost.dask.train(
+            client=client, dtrain=dtrain, num_boost_round=num_boost_round, **options
+        )
+    except distributed.CancelledError as error:
+        raise RuntimeError(f"a worker has left the training, or its rows are lost: {error}") from error
+    return result
+
+
+class _WorkerRows(NamedTuple):
+    """A fault in the parts of a matrix that one worker has, if any; the sum of their weights; their categories."""
+
+    fault: str | None
+    total: float | None = None
+    categories: Mapping[Any, list[Any]] | None = None
+
+
+def check_client(client: Any) -> None:
+    """Raise TypeError unless this is a synchronous client."""
+    if not isinstance(client, distributed.Client):
+        raise TypeError(f"client must be a distributed.Client or None; got {type(client).__name__}")
+    if client.asynchronous:
+        raise TypeError("client must not be asynchronous: the training waits for its results; got one that is")
+
+
+def check_collection(name: str, value: Any) -> None:
+    """Raise TypeError unless this is a Dask collection."""
+    if not dask.is_dask_collection(value):
+        raise TypeError(f"{name} must be a Dask array or data frame; got {type(value).__name__}")
+
+
+def check_table(X: Any, n_features: int | None = None, *, name: str = "X") -> None:
+    """Raise TypeError or ValueError unless this is a Dask collection of rows and columns that XGBoost takes.
+
+    Parameters
+    ----------
+    X : object
+    n_features : int or None
+        How many columns it must have; None takes any.
+    name : str
+        The argument's name in messages.
+    """
+    check_collection(name, X)
+    shape: tuple[Any, ...] = getattr(X, "shape", ())
+    if len(shape) != 2 or shape[1] == 0:
+        raise ValueError(f"{name} must be two-dimensional, with at least one column; got {_dimensions(shape)}")
+    if n_features is not None and shape[1] != n_features and not np.isnan(shape[1]):
+        raise ValueError(f"{name} must have the {n_features} features of the training; got {shape[1]}")
+    twice = [column for column, count in Counter(getattr(X, "columns", ())).items() if count > 1]
+    if twice:
+        raise ValueError(f"{name} must have columns of different names; got more than once: {first_few(twice, repr)}")
+    refuse_text_and_dates(X)
+
+
+def check_numbers_of_rows(name: str, value: Any) -> None:
+    """Raise TypeError or ValueError unless this is None or a Dask collection of one dimension."""
+    if value is None:
+        return
+    check_collection(name, value)
+    if value.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional, a number for each row; got {_dimensions(value.shape)}")
+
+
+def _dimensions(shape: Sequence[Any]) -> str:
+    return f"{shape[1]} columns" if len(shape) == 2 else f"{len(shape)} dimension(s)"
+
+
+def check_partitions(X: Any, name: str, **beside: Any) -> None:
+    """Raise ValueError unless labels, weights and start scores have as many parts as the rows."""
+    parts = X.npartitions if hasattr(X, "columns") else X.numblocks[0]
+    for kind, values in beside.items():
+        if values is not None and values.npartitions != parts:
+            raise ValueError(
+                f"{_ALLOWED[kind][0]} of {name} must be partitioned as X is; got {values.npartitions} parts for {parts}"
+            )
+
+
+def flat_labels(y: Any, name: str) -> Any:
+    """Return labels in one dimension, with scikit-learn's warning if they are a column of a table.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If they are no Dask collection, or several columns.
+    """
+    check_collection(name, y)
+    if y.ndim == 1:
+        return y
+    if y.ndim != 2 or y.shape[1] != 1:
+        raise ValueError(f"{name} must be one-dimensional; got {y.shape[1]} columns")
+    warnings.warn(
+        f"A column-vector {name} was passed when a 1d array was expected; pass one of its columns",
+        DataConversionWarning,
+        stacklevel=2,
+    )
+    return y[y.columns[0]] if hasattr(y, "columns") else y[:, 0]
+
+
+def check_parts(client: distributed.Client, matrices: Sequence[tuple[xgboost.dask.DaskDMatrix, str]]) -> None:
+    """Raise ValueError if a worker has rows that no training can take, or other categories than another worker.
+
+    XGBoost checks the rows of a worker after all workers have connected: the error of one worker then comes together
+    with the lost connections of the others. It compares categories by their number alone.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    matrices : sequence of (DaskDMatrix, name) pairs
+    """
+    for matrix, name in matrices:
+        if not isinstance(matrix, xgboost.dask.DaskDMatrix):
+            raise TypeError(f"{name} must be an xgboost.dask.DaskDMatrix; got {type(matrix).__name__}")
+    asked = [
+        [
+            client.submit(_check_worker, parts, matrix.missing, workers=[address], pure=False)
+            for address, parts in matrix.worker_map.items()
+        ]
+        for matrix, _ in matrices
+    ]
+    for found, (_, name) in zip(client.gather(asked), matrices, strict=True):
+        faults = [seen.fault for seen in found if seen.fault is not None]
+        known = [seen.categories for seen in found if seen.categories is not None]
+        faults += [fault for other in known if (fault := _differing(known[0], other)) is not None]
+        if faults:
+            raise ValueError(faults[0].replace("{name}", name))
+        totals = [seen.total for seen in found if seen.total is not None]
+        if totals and not any(totals):
+            raise ValueError(f"weights of {name} are zero for every row; at least one must be positive")
+
+
+def _check_worker(parts: Sequence[Mapping[str, Any]], missing: float) -> _WorkerRows:
+    """Check the parts of a matrix that one worker has."""
+    total, categories = None, None
+    for part in parts:
+        here = _categories(part["data"])
+        categories = here if categories is None else categories
+        fault = _fault_of_rows(part) or _fault_of_features(part["data"], missing) or _differing(categories, here)
+        if fault is not None:
+            return _WorkerRows(fault)
+        if part.get("weight") is not None:
+            total = (total or 0.0) + float(numbers_of_rows(part["weight"], name="weights").sum())
+    return _WorkerRows(None, total, categories)
+
+
+def numbers_of_rows(values: Any, *, name: str) -> NDArray[np.float64]:
+    """Return labels, weights or start scores of a part as float64; a number that is missing is NaN.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If they are no numbers, or some are masked.
+    """
+    refuse_but_numbers(values, name=name, hint="Pass numbers")
+    if hasattr(values, "to_numpy"):
+        return np.asarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
+    return as_floats(values, name=name)
+
+
+def _fault_of_rows(part: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with the labels, weights or start scores of a part."""
+    if part.get("label") is None:
+        return "labels of {name} are missing; make the matrix with label="
+    rows = part["data"].shape[0]
+    for kind, (what, allowed) in _ALLOWED.items():
+        values = part.get(kind)
+        if values is None:
+            continue
+        if len(values) != rows:
+            return f"{what} of {{name}} must be partitioned as X is; got {len(values)} for {rows} rows"
+        if values.size != rows:
+            return f"{what} of {{name}} must have one number a row; got {values.shape[1]} columns"
+        try:
+            values = numbers_of_rows(values, name=f"{what} of {{name}}")
+        except (TypeError, ValueError) as error:
+            return str(error)
+        wrong = ~(np.abs(values) <= _LARGEST)
+        if kind == "weight":
+            wrong |= values < 0
+        if wrong.any():
+            got = values[wrong].ravel()[0]
+            beyond = ", which float32 cannot hold" if _LARGEST < abs(got) < np.inf else ""
+            return f"{what} of {{name}} must be {allowed}; got {got}{beyond}"
+    return None
+
+
+def _fault_of_features(data: Any, missing: float) -> str | None:
+    """Return what XGBoost refuses, or would misread, in the features of a part."""
+    try:
+        refuse_masked(data, name="X of {name}")
+        refuse_text_and_dates(data, name="X of {name}")
+    except (TypeError, ValueError) as error:
+        return str(error)
+    if np.isinf(missing):
+        return None
+    for values in _floats(data):
+        for extreme in (np.fmax.reduce(values, axis=None, initial=0.0), np.fmin.reduce(values, axis=None, initial=0.0)):
+            if abs(extreme) > _LARGEST:
+                return f"X of {{name}} must hold missing or finite numbers that float32 can hold; got {extreme}"
+    return None
+
+
+def _floats(data: Any) -> Iterator[Any]:
+    """Yield the floats in the features of a part, if they are in memory, without a copy of all of them."""
+    if _is_pandas(data):
+        for _, column in data.items():
+            if column.dtype.kind == "f":
+                yield column.to_numpy(dtype=np.float64, na_value=np.nan)
+        return
+    values = data.data if issparse(data) else data
+    if isinstance(values, np.ndarray) and values.dtype.kind == "f":
+        yield values
+
+
+def _categories(data: Any) -> dict[Any, list[Any]]:
+    """Return the categories of each column of a part that has some, in their order."""
+    if not _is_pandas(data):
+        return {}
+    dtypes = zip(data.columns, data.dtypes, strict=True)
+    return {name: dtype.categories.tolist() for name, dtype in dtypes if hasattr(dtype, "categories")}
+
+
+def _is_pandas(data: Any) -> bool:
+    return type(data).__module__.partition(".")[0] == "pandas"
+
+
+def _differing(one: Mapping[Any, list[Any]], other: Mapping[Any, list[Any]]) -> str | None:
+    """Return which column has other categories in one part than in another."""
+    for name, categories in one.items():
+        here = other.get(name)
+        if here != categories:
+            shown = f"{first_few(categories, repr)} and {first_few(here or ['none'], repr)}"
+            return (
+                f"column {name!r} of {{name}} must have the same categories in all parts; got {shown}. "
+                f"X.categorize() of dask.dataframe makes them so"
+            )
+    return None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from os import PathLike
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,26 +12,35 @@ import xgboost
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.adapters.xgb.callback import asks_for_early_stop
-from ordinal_objectives.adapters.xgb.custom_metric import CustomMetric
-from ordinal_objectives.adapters.xgb.host_methods import HostMethods
-from ordinal_objectives.adapters.xgb.input_checks import check_finite, refused_rows
-from ordinal_objectives.adapters.xgb.leaf_vectors import check_leaves, leaf_scores
-from ordinal_objectives.adapters.xgb.levels import Levels, attributes, coded, learned, levels_of
-from ordinal_objectives.adapters.xgb.parameter_names import DIALECT, KNOWN, NATIVE, OWN, REFUSED
-from ordinal_objectives.adapters.xgb.prediction import proba_of
-from ordinal_objectives.adapters.xgb.record import (
+from ordinal_objectives.adapters.xgb.booster import (
     carried_record,
     check_all_rounds,
     kept_rounds,
+    nodes_of_trees,
     store_record,
     threshold_record,
 )
-from ordinal_objectives.adapters.xgb.train import train_spec
-from ordinal_objectives.adapters.xgb.trees import nodes_of_trees
+from ordinal_objectives.adapters.xgb.input_checks import (
+    DIALECT,
+    KNOWN,
+    NATIVE,
+    OWN,
+    REFUSED,
+    Levels,
+    attributes,
+    check_finite,
+    coded,
+    learned,
+    levels_of,
+    named,
+    refused_rows,
+)
+from ordinal_objectives.adapters.xgb.prediction import check_leaves, leaf_scores, proba_of
+from ordinal_objectives.adapters.xgb.train import CustomMetric, asks_for_early_stop, train_spec
 from ordinal_objectives.estimators.arguments import GivenSets, check_rounds, explains_keywords
 from ordinal_objectives.estimators.held_out import Rows, Trial
 from ordinal_objectives.estimators.host_classifier import HostClassifier
+from ordinal_objectives.estimators.linear import with_start
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threads import effective_n_threads, library_n_threads, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -38,7 +49,7 @@ from ordinal_objectives.utils.shared_docs import documented
 
 
 @documented
-class XGBOrdinalClassifier(HostClassifier, HostMethods):
+class XGBOrdinalClassifier(HostClassifier):
     """Ordinal classifier grown by XGBoost, its thresholds learned with the trees.
 
     Parameters
@@ -104,6 +115,9 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     _refused: ClassVar = REFUSED
     _known: ClassVar = KNOWN
     _host_checks_names: ClassVar = True
+    # XGBoost takes a level that it does not know for another one, and one outside ASCII too, if the order differs: it
+    # is given codes of these.
+    _levels: Levels = MappingProxyType({})
 
     def __init__(
         self,
@@ -299,7 +313,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     def _trial(self, fit: Rows, held: Rows, most: int, patience: int | None, **options: Any) -> Trial:
         dtrain = self._training_matrix(fit)
         result: dict[str, dict[str, list[float]]] = {}
-        matrix = self._matrix_of(held, like=dtrain)
+        matrix = self._matrix(held.X, held, like=dtrain)
         booster = train_spec(
             (self._spec("XGBOrdinalClassifier"), None),
             self._native_params() | {"verbosity": 0},
@@ -410,3 +424,133 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             n_iter = kept_rounds(self.booster_)
         check_all_rounds(self.booster_, record, n_iter)
         return record, n_iter, self.booster_.num_features()
+
+    # Rows as XGBoost's matrices
+
+    @property
+    def _missing(self) -> float:
+        """What stands for a missing value; None is NaN, as XGBoost has it."""
+        missing = self.missing
+        if isinstance(missing, (bool, np.bool_)) or not isinstance(missing, (Real, np.number, type(None))):
+            raise ValueError(f"missing must be a number or None; got {missing!r}")
+        return np.nan if missing is None else float(missing)
+
+    def _matrices(self, rows: list[Rows], continued: xgboost.Booster | None) -> list[xgboost.DMatrix]:
+        """Return the training matrix and those to evaluate, with the linear part in their start."""
+        first, *others = (with_start(self._linear, some) for some in rows)
+        dtrain = self._training_matrix(first, continued)
+        names = (f"X of evaluation set {i}" for i in range(len(others)))
+        return [dtrain, *(self._matrix(some.X, some, like=dtrain, name=name) for some, name in zip(others, names))]
+
+    def _training_matrix(self, rows: Rows, continued: xgboost.Booster | None = None) -> xgboost.DMatrix:
+        types = self.feature_types if continued is None or not self._levels else continued.feature_types
+        X = named(rows.X, self._levels, continued, self._missing)
+        return self._dmatrix(X, rows, types, feature_weights=self.feature_weights)
+
+    def _matrix(
+        self, X: Any, rows: Rows | None = None, *, like: xgboost.DMatrix | xgboost.Booster, name: str = "X"
+    ) -> xgboost.DMatrix:
+        """Return a matrix of rows to evaluate, or of features to predict, as codes of the training's levels."""
+        types = like.feature_types if self._levels else self.feature_types
+        return self._dmatrix(coded(X, self._levels, self._missing, name=name), rows, types, name)
+
+    def _dmatrix(
+        self, X: Any, rows: Rows | None, feature_types: Any, name: str = "X", **options: Any
+    ) -> xgboost.DMatrix:
+        if rows is not None:
+            start = rows.start
+            if start is not None and self.shift_method == "host":  # the score is the first of the outputs
+                start = np.pad(start[:, np.newaxis], ((0, 0), (0, self.n_classes_ - 2)))
+            options |= {"label": rows.codes, "weight": rows.weight, "base_margin": start}
+        with refused_rows(X, self._missing, name):
+            return xgboost.DMatrix(
+                X,
+                missing=self._missing,
+                nthread=library_n_threads(self.n_jobs),
+                enable_categorical=self.enable_categorical,
+                feature_types=feature_types,
+                **options,
+            )
+
+    # Methods of XGBClassifier about its booster, under the same names
+
+    @property
+    def best_iteration_(self) -> int:
+        """Last of the iterations that predictions use, counted from 0, as XGBoost does."""
+        return self.n_iter_ - 1
+
+    def get_booster(self) -> xgboost.Booster:
+        """Return ``booster_``.
+
+        Raises
+        ------
+        NotFittedError
+            Before ``fit``.
+        """
+        check_is_fitted(self)
+        return self.booster_
+
+    def evals_result(self) -> dict[str, Any]:
+        """Return ``evals_result_``: the loss and the metrics of every round on every evaluation set.
+
+        Raises
+        ------
+        NotFittedError
+            Before ``fit``.
+        """
+        check_is_fitted(self)
+        return getattr(self, "evals_result_", {})  # no file keeps them
+
+    @property
+    @one_thread_after_fork()
+    def best_score(self) -> float:
+        """The value by which early stopping chose the best round.
+
+        Raises
+        ------
+        NotFittedError, AttributeError
+            Before ``fit``, and where nothing could stop the training early.
+        """
+        score = self.get_booster().attr("best_score")
+        if score is None:
+            raise AttributeError("best_score is there after early stopping only; give early_stopping_rounds")
+        return float(score)
+
+    @property
+    def best_iteration(self) -> int:
+        """The best round of an early stop, counted from 0, or the last one.
+
+        Raises
+        ------
+        NotFittedError
+            Before ``fit``.
+        """
+        check_is_fitted(self)
+        return self.n_iter_ - 1
+
+    @property
+    @one_thread_after_fork()
+    def feature_importances_(self) -> NDArray[np.float32]:
+        """Importance of each feature by ``importance_type``, summing to 1, float32 (n_features,)."""
+        check_is_fitted(self)
+        names = self.booster_.feature_names or [f"f{i}" for i in range(self.n_features_in_)]
+        scores = self.booster_.get_score(importance_type=self.importance_type)
+        values = np.array([scores.get(name, 0.0) for name in names], dtype=np.float32)
+        total = values.sum()
+        return values / total if total else values
+
+    @documented
+    @one_thread_after_fork()
+    def apply(self, X: Any) -> NDArray[np.int32]:
+        """Return the leaf that each row ends in, int32 ``(n_samples, n_iter_)``.
+
+        Trees of one round that grew in parallel have a column each.
+
+        Parameters
+        ----------
+        <<X>>
+        """
+        check_is_fitted(self)
+        matrix = self._matrix(self._check_features(X, reset=False), like=self.booster_)
+        leaves = self.booster_.predict(matrix, pred_leaf=True, iteration_range=(0, self.n_iter_))
+        return np.asarray(leaves, dtype=np.int32).reshape(matrix.num_row(), -1)

@@ -1,22 +1,31 @@
-"""Checks of data that XGBoost would refuse with other messages, or with a trace of its C++ calls."""
+"""What XGBoost's classifiers and train check: names of parameters, data that XGBoost would misread, and levels."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import xgboost
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
-from ordinal_objectives.adapters.arguments import (
-    check_same_columns,
-    check_same_names,
-    check_sets,
-    listed_callbacks,
-    refused_by_host,
+from ordinal_objectives.adapters.arguments import check_same_columns, check_sets, listed_callbacks, refused_by_host
+from ordinal_objectives.adapters.xgb.booster import categories_of
+from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS
+from ordinal_objectives.estimators.tables import (
+    PLAIN,
+    called,
+    codes_in,
+    column_kinds,
+    levels_in,
+    occurring,
+    with_columns,
 )
-from ordinal_objectives.utils.validation import first_few
+from ordinal_objectives.utils.validation import check_integer, first_few
 
 
 def refused_rows(X: Any, missing: float = np.nan, name: str = "X") -> AbstractContextManager[None]:
@@ -34,24 +43,12 @@ def check_finite(X: NDArray[np.floating], missing: float) -> None:
         raise ValueError("XGBoost refuses X: Input data contains `inf` or a value too large for float32")
 
 
-def check_booster(booster: Any) -> None:
-    """Raise TypeError unless this is an XGBoost booster."""
-    if not isinstance(booster, xgboost.Booster):
-        inside = "; pass its booster_, or call its own methods" if hasattr(booster, "booster_") else ""
-        raise TypeError(f"booster must be an xgboost.Booster; got {type(booster).__name__}{inside}")
-
-
 def check_matrix(booster: xgboost.Booster, data: Any) -> None:
     """Raise TypeError unless this is an XGBoost matrix, and ValueError if it has columns that the booster lacks."""
     if not isinstance(data, xgboost.DMatrix):
         raise TypeError(f"data must be an xgboost.DMatrix; got {type(data).__name__}: pass xgboost.DMatrix(data)")
     if data.num_col() > booster.num_features():
         raise ValueError(f"data must have at most the model's {booster.num_features()} columns; got {data.num_col()}")
-
-
-def check_names(booster: xgboost.Booster, data: xgboost.DMatrix) -> None:
-    """Raise ValueError if a matrix's features are not named as the booster's, as XGBoost's own predictions do."""
-    check_same_names(booster.feature_names, data.feature_names)
 
 
 def check_levels(trained: xgboost.Booster | xgboost.DMatrix, data: xgboost.DMatrix, name: str) -> None:
@@ -78,7 +75,11 @@ def check_levels(trained: xgboost.Booster | xgboost.DMatrix, data: xgboost.DMatr
 
 
 def _levels(of: xgboost.Booster | xgboost.DMatrix) -> dict[int, list[Any]]:
-    """Return the levels of columns by place, but for text that XGBoost 3.2 cuts; none without pyarrow."""
+    """Return the levels of columns by place, but for text that XGBoost 3.2 cuts; none without pyarrow.
+
+    XGBoost has no other way to read those of a matrix. :func:`_stored` reads all of a booster's model, which would take
+    too long before every prediction.
+    """
     try:
         columns = of.get_categories(export_to_arrow=True).to_arrow()
         found = {place: values.to_pylist() for place, (_, values) in enumerate(columns) if values is not None}
@@ -107,11 +108,8 @@ def check_continues(booster: Any, dtrain: Any) -> None:
 
 def callbacks_in(callbacks: Any) -> list[Any]:
     """Return XGBoost's callbacks as a list; raise TypeError for anything else."""
-
-    def suits(one: Any) -> bool:
-        return isinstance(one, xgboost.callback.TrainingCallback)
-
-    return listed_callbacks(callbacks, suits, "xgboost.callback.TrainingCallback")
+    kind = xgboost.callback.TrainingCallback
+    return listed_callbacks(callbacks, lambda entry: isinstance(entry, kind), "xgboost.callback.TrainingCallback")
 
 
 def check_dtrain(dtrain: Any) -> None:
@@ -123,7 +121,277 @@ def check_dtrain(dtrain: Any) -> None:
 def check_evals(evals: Any, kind: type = xgboost.DMatrix) -> None:
     """Raise TypeError unless these are None or pairs of a matrix and a name."""
 
-    def is_pair(one: Any) -> bool:
-        return isinstance(one, (list, tuple)) and len(one) == 2 and isinstance(one[0], kind) and isinstance(one[1], str)
+    def is_pair(entry: Any) -> bool:
+        if not isinstance(entry, (list, tuple)) or len(entry) != 2:
+            return False
+        return isinstance(entry[0], kind) and isinstance(entry[1], str)
 
     check_sets("evals", evals, is_pair, "(DMatrix, name) pairs")
+
+
+# Constructor names that xgboost.train spells otherwise.
+NATIVE = {"n_jobs": "nthread", "random_state": "seed"}
+# Those that xgboost.train does not take.
+OWN = ORDINAL_PARAMETERS | {
+    "shift_method",
+    "split_outputs",
+    "callbacks",
+    "early_stopping_rounds",
+    "enable_categorical",
+    "eval_metric",
+    "feature_types",
+    "feature_weights",
+    "missing",
+    "verbosity",
+}
+DIALECT = {
+    "max_iter": "n_estimators",
+    "num_boost_round": "n_estimators",
+    "num_iterations": "n_estimators",
+    "n_iter_no_change": "early_stopping_rounds",
+    "eta": "learning_rate",
+    "max_leaf_nodes": "max_leaves",
+    "num_leaves": "max_leaves",
+    "max_bins": "max_bin",
+    "l2_regularization": "reg_lambda",
+    "lambda": "reg_lambda",
+    "lambda_l2": "reg_lambda",
+    "alpha": "reg_alpha",
+    "lambda_l1": "reg_alpha",
+    "min_split_gain": "gamma",
+    "monotonic_cst": "monotone_constraints",
+    "feature_fraction": "colsample_bytree",
+    "bagging_fraction": "subsample",
+    "min_split_loss": "gamma",
+    "min_sum_hessian_in_leaf": "min_child_weight",
+    "nthread": "n_jobs",
+    "num_threads": "n_jobs",
+    "seed": "random_state",
+    "verbose": "verbosity",
+}
+REFUSED = {
+    "objective": "the ordinal loss is the objective",
+    "num_class": "the score has one output for all classes",
+    "base_score": "the score starts at 0 and the thresholds hold the location",
+    "scale_pos_weight": "use class_weight",
+    "multi_strategy": "the score has one output for all classes, and shift_method='host' asks for more",
+}
+# Names of xgboost.train that the constructor does not spell out. XGBoost itself warns of those that it does not know;
+# a name close to one of these is refused before it trains.
+KNOWN = frozenset(
+    [
+        "booster",
+        "colsample_bylevel",
+        "colsample_bynode",
+        "debug_synchronize",
+        "default_direction",
+        "device",
+        "disable_default_eval_metric",
+        "fail_on_invalid_gpu_id",
+        "feature_selector",
+        "grow_policy",
+        "interaction_constraints",
+        "max_cached_hist_node",
+        "max_cat_threshold",
+        "max_cat_to_onehot",
+        "max_delta_step",
+        "monotone_constraints",
+        "normalize_type",
+        "num_parallel_tree",
+        "one_drop",
+        "process_type",
+        "rate_drop",
+        "refresh_leaf",
+        "sample_type",
+        "sampling_method",
+        "seed_per_iteration",
+        "skip_drop",
+        "sparse_threshold",
+        "tolerance",
+        "top_k",
+        "updater",
+        "validate_parameters",
+    ]
+)
+
+# By column: the code of each level; None where a model was trained on codes and nobody knows which.
+Levels = Mapping[int, Mapping[Any, int] | None]
+
+_ATTRIBUTE = "ordinal_levels"
+
+
+def learned(X: Any, feature_types: Any, missing: float) -> Levels:
+    """Return the levels of the rows of a training: those of a category type, and numbers that are said to be codes."""
+    named = [place for place, (_, _, kind) in enumerate(column_kinds(X)) if kind == "category"]
+    levels = {place: {level: code for code, level in enumerate(levels_in(X, place)[0])} for place in named}
+    codes = [i for i, kind in enumerate(feature_types or ()) if kind == "c" and i < X.shape[1] and i not in levels]
+    for place in codes:
+        levels[place] = {value: value for value in sorted(occurring(X, place)) if value != missing}
+    return levels
+
+
+def attributes(levels: Levels) -> dict[str, str]:
+    """Return what a booster says of levels: XGBoost's own names of them are cut where text of pandas is not ASCII."""
+    content = [[place, None if known is None else list(known.items())] for place, known in levels.items()]
+    return {_ATTRIBUTE: json.dumps(content)} if levels else {}
+
+
+def levels_of(booster: xgboost.Booster) -> Levels:
+    """Return the levels that a booster was trained on, by its attribute, or else as XGBoost keeps them.
+
+    Raises
+    ------
+    ValueError
+        If the attribute is damaged.
+    """
+    text = booster.attr(_ATTRIBUTE)
+    if text is not None:
+        found = dict[int, Any]()
+        for place, pairs in json.loads(text):
+            known = None if pairs is None else dict(pairs)
+            plain = all(isinstance(one, PLAIN) for pair in (known or {}).items() for one in pair)
+            if not plain or len(known or ()) != len(pairs or ()):
+                raise ValueError("levels must be text or numbers, and differ")
+            found[check_integer("levels", place, 0, booster.num_features() - 1)] = known
+        return found
+    stored = _stored(booster)
+    codes = [place for place, kind in enumerate(booster.feature_types or ()) if kind == "c"]
+    return {
+        place: {level: code for code, level in enumerate(stored[place])} if place in stored else None for place in codes
+    }
+
+
+def coded(X: Any, levels: Levels, missing: float = np.nan, *, name: str = "X") -> Any:
+    """Return rows with the model's codes in place of their levels.
+
+    Raises
+    ------
+    ValueError
+        If a column has a level that the model does not know, or categories where it had numbers, or text in place of
+        numbers; the message names column and level. If ``missing`` is the code of a level, which XGBoost would take
+        for missing.
+    """
+    kinds = dict(enumerate(column_kinds(X)))
+    differ = [
+        f"{called(X, place)} of type {dtype}, which had numbers in fit"
+        for place, (_, dtype, kind) in kinds.items()
+        if kind == "category" and place not in levels
+    ]
+    for place, known in levels.items():
+        _, dtype, kind = kinds.get(place, (None, None, "category"))
+        has_text = any(isinstance(level, str) for level in known or ())
+        if kind == "number" and has_text and occurring(X, place):
+            differ.append(f"{called(X, place)} of type {dtype}, which had categories in fit")
+    if differ:
+        raise ValueError(f"{name} must have categories in the columns of fit that had them; got {first_few(differ)}")
+    columns = {}
+    for place, known in levels.items():
+        here = _own_codes(X, place) if known is None else known
+        as_they_are = _are_codes(here) and kinds.get(place, (None, None, "number"))[2] == "number"
+        if as_they_are and missing == missing:
+            here = {**here, missing: 0}
+        codes = codes_in(X, place, here, name=name, refuse=True)
+        if not as_they_are:
+            if missing in here.values():
+                raise ValueError(
+                    f"missing must not be a code, 0 to {len(here) - 1}, by which XGBoost reads the levels of "
+                    f"{called(X, place)}; got {missing}. Make missing values NaN"
+                )
+            columns[place] = np.where(codes < 0, np.nan, codes)
+    if columns and issparse(X):
+        raise ValueError(f"{name} is a sparse matrix, and {called(X, next(iter(columns)))} has levels; pass a table")
+    return with_columns(X, columns)
+
+
+def named(X: Any, levels: Levels, continued: xgboost.Booster | None, missing: float) -> Any:
+    """Return rows to train on, with levels in their columns as XGBoost can hold them, in the order of their codes.
+
+    Raises
+    ------
+    ValueError
+        As :func:`coded`, and if the names that ``continued`` has for its levels cannot be given to it.
+    """
+    rows = coded(X, levels, missing)
+    stored = {} if continued is None else _stored(continued)
+    of_type = [place for place, (_, _, kind) in enumerate(column_kinds(X)) if kind == "category"]
+    by_name = {place: levels[place] or {} for place in (of_type if continued is None else stored) if levels[place]}
+    if by_name and not hasattr(X, "columns"):
+        raise ValueError(
+            f"X must be a table with categories in {called(X, next(iter(by_name)))}, as the training of xgb_model; got "
+            f"{type(X).__name__}"
+        )
+    columns = {}
+    for place, known in by_name.items():
+        codes, names = codes_in(X, place, known), _names(known)
+        if hasattr(X, "iloc"):
+            if continued is not None and stored[place] != names:
+                names = [str(level) for level in known]
+            same = continued is None or stored[place] in (names, as_stored(names))
+            columns[place] = _categorical(codes, names)
+        else:
+            import pyarrow as pa  # XGBoost reads polars and Arrow by it
+
+            rows = rows.to_arrow() if hasattr(rows, "to_arrow") else rows
+            names = [str(one) for one in names]
+            columns[place] = pa.DictionaryArray.from_arrays(
+                pa.array(codes, mask=codes < 0), pa.array(names, pa.string())
+            )
+            same = continued is None or stored[place] == names
+        if not same:
+            raise ValueError(
+                f"{called(X, place)} must come in the kind of table that xgb_model was trained on, pandas or another: "
+                f"XGBoost keeps the levels {first_few(list(known), repr)} otherwise there"
+            )
+    return with_columns(rows, columns)
+
+
+def as_stored(names: list[Any]) -> list[Any]:
+    """Return names of levels as XGBoost 3.2 keeps those of pandas: it counts letters and cuts bytes."""
+    if all(isinstance(name, int) for name in names):
+        return names
+    text = "".join(map(str, names)).encode()
+    ends = np.cumsum([0, *(len(str(one)) for one in names)])
+    return [text[a:b].decode("utf-8", "surrogateescape") for a, b in pairwise(ends)]
+
+
+def _stored(booster: xgboost.Booster) -> dict[int, list[Any]]:
+    """Return the names of levels that XGBoost keeps in a booster, in the order of their codes."""
+    found = dict[int, list[Any]]()
+    for place, of_column in enumerate((categories_of(booster) or {}).get("enc", [])):
+        values, ends = of_column["values"], of_column.get("offsets")
+        if ends:
+            text = np.array(values, dtype=np.int16).astype(np.uint8).tobytes()
+            found[place] = [text[a:b].decode("utf-8", "surrogateescape") for a, b in pairwise(ends)]
+        elif ends is None:
+            found[place] = list(values)
+    return found
+
+
+def _names(known: Mapping[Any, int]) -> list[Any]:
+    """Return levels as XGBoost can hold them: integers, or text."""
+    if all(isinstance(level, int) and not isinstance(level, bool) for level in known):
+        return list(known)
+    return [str(level) for level in known]
+
+
+def _categorical(codes: Any, names: list[Any]) -> Any:
+    import pandas as pd
+
+    return pd.Categorical.from_codes(codes, pd.Index(names, dtype=None if names else object))
+
+
+def _are_codes(known: Mapping[Any, int]) -> bool:
+    """Tell whether levels are their own codes, as numbers in a column that feature_types calls categories."""
+    return all(level == code and not isinstance(level, bool) for level, code in known.items())
+
+
+def _own_codes(X: Any, place: int) -> Mapping[Any, int]:
+    """Return the levels of rows as codes of a model whose levels nobody knows."""
+    found = occurring(X, place)
+    wrong = [level for level in found if isinstance(level, str) or level < 0 or level != int(level)]
+    if wrong:
+        raise ValueError(
+            f"{called(X, place)} must hold codes, the numbers 0, 1, ... that the model was trained on; got "
+            f"{first_few(wrong, repr)}"
+        )
+    return {level: int(level) for level in found}

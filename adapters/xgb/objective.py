@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,10 @@ import xgboost
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.objective import OrdinalObjectiveBase
-from ordinal_objectives.adapters.xgb.attach import finished_record
-from ordinal_objectives.adapters.xgb.callback import ThresholdCallback
+from ordinal_objectives.adapters.run import SAME_SCORE
+from ordinal_objectives.adapters.xgb.booster import completed, store_record, stored_record, why_last_only
 from ordinal_objectives.adapters.xgb.prediction import predict, predict_proba, proba_of
-from ordinal_objectives.adapters.xgb.record import completed, store_record, stored_record
-from ordinal_objectives.adapters.xgb.training import XGBoostTraining
+from ordinal_objectives.adapters.xgb.training import ThresholdCallback, XGBoostTraining
 from ordinal_objectives.decision import decide
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threads import one_thread_after_fork
@@ -46,7 +46,7 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
     ----------
     <<n_classes, loss, link, hessian, threshold_update, thresholds, proportional, shift_l2, shift_penalty, max_shifts>>
     <<shift_method>>
-        None for "host", which alone is possible here: :func:`train` renews leaves.
+        None for "host", the only one that is possible here: :func:`train` renews leaves.
     <<split_outputs, n_threads>>
 
     Raises
@@ -80,19 +80,14 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
     def _connect(self, training: XGBoostTraining) -> None:
         self.training, self.callback = training, ThresholdCallback(training)
 
-    def __call__(self, *given: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    def __call__(self, *given: Any) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
         """Return gradient and Hessian, float32 (n_samples,) each, or a column for each output.
 
         XGBoost hands over ``(iteration, predt, dtrain)``, and versions before 3.2 ``(predt, dtrain)``.
         """
-        predt, dtrain = given[-2:]
-        if not self.training.in_outputs:
-            return super().__call__(predt, dtrain)
-        self.training.check_matrix(dtrain)
-        run, iteration = self.training.growing(predt, dtrain)
-        return run.gradient(predt, iteration)
+        return super().__call__(*given[-2:])
 
-    def split_grad(self, iteration: int, grad: NDArray[Any], hess: NDArray[Any]) -> Any:
+    def split_grad(self, iteration: int, grad: NDArray[np.floating], hess: NDArray[np.floating]) -> Any:
         """Return what judges splits where that is not what values leaves, the first columns of each, or None.
 
         Where XGBoost fits the shifts, its leaves have the outputs (w, z), the score and contrasts of the shifts.
@@ -104,12 +99,12 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
         grad, hess : ndarray of float32, shape (n_samples, n_outputs)
             What the objective returned.
         """
-        n_outputs = self.spec.n_split_outputs
-        if not self.training.in_outputs or n_outputs is None:
+        n_outputs = self.spec.n_split_outputs if self.training.in_outputs else None
+        if n_outputs is None:
             return None
         return grad[:, :n_outputs].copy(), hess[:, :n_outputs].copy()  # of either device
 
-    def metric(self, predt: NDArray[Any], dmatrix: xgboost.DMatrix) -> tuple[str, float]:
+    def metric(self, predt: NDArray[np.floating], dmatrix: xgboost.DMatrix) -> tuple[str, float]:
         """Return the name and weighted mean of the loss, for ``custom_metric=``.
 
         Thresholds are those of the round if the callback is passed as well.
@@ -142,10 +137,10 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
         ValueError
             If the objective's latest training is not the booster's, or dtrain is needed to tell.
         """
-        store_record(booster, finished_record(self.training, booster, dtrain))
+        store_record(booster, _finished_record(self.training, booster, dtrain))
 
     def _record(self, booster: xgboost.Booster) -> ThresholdRecord:
-        return stored_record(booster) or finished_record(self.training, booster, None)
+        return stored_record(booster) or _finished_record(self.training, booster, None)
 
     @one_thread_after_fork()
     @documented(like=predict_proba)
@@ -171,3 +166,59 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
         booster = completed(booster)
         self._record(booster).ordinal_loss().check_decision(decision_rule, cost_matrix)
         return decide(self.predict_proba(booster, data, iteration_range), decision_rule, cost_matrix)
+
+
+def _finished_record(
+    training: XGBoostTraining, booster: xgboost.Booster, dtrain: xgboost.DMatrix | None
+) -> ThresholdRecord:
+    """Return the record of an objective's latest training, if it is that of the booster.
+
+    Parameters
+    ----------
+    training : XGBoostTraining
+        That of the objective.
+    booster : xgboost.Booster
+    dtrain : xgboost.DMatrix or None
+        The training matrix, to take the last step; None leaves it out.
+
+    Raises
+    ------
+    ValueError
+        If the booster is another one, or the matrix is needed to tell.
+    """
+    run = training.latest
+    rounds = booster.num_boosted_rounds()
+    if rounds < run.first_iteration + run.seen.n_grown or not run.seen.n_grown:
+        raise ValueError(
+            f"booster has {rounds} rounds, but this objective's latest training had {run.seen.n_grown}; attach the "
+            f"booster that it returned, or pass callbacks=[objective.callback] to train"
+        )
+    last_only = why_last_only(booster) is not None
+    comparable = rounds > 1 and not last_only
+    matrix = dtrain
+    if matrix is None and comparable:
+        matrix = next((trained for trained, its_run in training.items() if its_run is run), None)
+    if matrix is None:
+        raise ValueError(
+            "dtrain is needed to tell whether the booster is that of this objective's latest training: call "
+            "objective.attach(booster, dtrain) with the training matrix, or train with callbacks=[objective.callback]"
+        )
+    if not run.has_labels(matrix.get_label()):
+        raise ValueError("dtrain must be the matrix of this objective's latest training; its labels differ")
+    if (
+        comparable
+        and run.seen.off_grown_on(booster.predict(matrix, output_margin=True, iteration_range=(0, rounds - 1)))
+        > SAME_SCORE
+    ):
+        raise ValueError(
+            "booster is not the one that this objective's latest training returned: its scores on the training rows "
+            "differ. Attach a booster before the objective is used again, or pass callbacks=[objective.callback]"
+        )
+    if dtrain is not None:
+        # Where the rounds cannot be compared, thresholds that fit the score are right for any booster.
+        step = run.refit_thresholds if last_only else run.advance
+        step(booster.predict(dtrain, output_margin=True), run.first_iteration + run.seen.n_grown)
+    record = run.record().stretched(rounds, rounds - run.first_iteration - run.seen.n_grown)
+    if last_only:
+        record = replace(record, training_loss=[float("nan")] * rounds + record.training_loss[-1:])
+    return replace(record, last_only=last_only)

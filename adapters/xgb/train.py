@@ -1,4 +1,4 @@
-"""``xgboost.train`` with the ordinal objective, its callback and its metric in place."""
+"""``xgboost.train`` and ``xgboost.cv`` with the ordinal objective, its callback and its metric in place."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ import numpy as np
 import xgboost
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.adapters.arguments import check_asked
-from ordinal_objectives.adapters.metric_names import check_set_names, joined
-from ordinal_objectives.adapters.parameters import refuse_parameters, spec_and_record
+from ordinal_objectives.adapters.arguments import (
+    check_asked,
+    check_set_names,
+    joined,
+    ordinal_options,
+    refuse_parameters,
+    spec_and_record,
+)
 from ordinal_objectives.adapters.training import Plan
-from ordinal_objectives.adapters.xgb.callback import ShownRounds, asks_for_early_stop
 from ordinal_objectives.adapters.xgb.input_checks import (
     callbacks_in,
     check_continues,
@@ -25,11 +29,12 @@ from ordinal_objectives.adapters.xgb.input_checks import (
 )
 from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
 from ordinal_objectives.adapters.xgb.training import XGBoostTraining
+from ordinal_objectives.eval_metric import EvalMetric
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threads import kept_helpers, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
-from ordinal_objectives.utils.progress import round_bar
+from ordinal_objectives.utils.progress import Show, round_bar
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import n_classes_of
 
@@ -150,23 +155,21 @@ def train_spec(
     spec, record = asked
     if spec.in_outputs and spec.n_classes is None and options.get("xgb_model") is None:
         spec = replace(spec, n_classes=n_classes_of(dtrain.get_label()))
-    objective = objective_of((spec, record), params, options, dtrain, options.get("evals"), carried)
-    given = options | arguments_of(objective, params, options)
-    with kept_helpers(n_threads_of(params), dtrain.num_row()), round_bar(progress, num_boost_round, what) as show:
+    options |= arguments_of((spec, record), params, options, dtrain, carried)
+    with kept_helpers(_n_threads_of(params), dtrain.num_row()), round_bar(progress, num_boost_round, what) as show:
         if show is not None:
-            given["callbacks"] = [*given["callbacks"], ShownRounds(objective.training, show)]
-        return xgboost.train(dtrain=dtrain, num_boost_round=num_boost_round, **given)
+            options["callbacks"].append(ShownRounds(options["obj"].training, show))
+        return xgboost.train(dtrain=dtrain, num_boost_round=num_boost_round, **options)
 
 
-def objective_of(
+def arguments_of(
     asked: tuple[OrdinalSpec, ThresholdRecord | None],
     params: Mapping[str, Any],
     options: Mapping[str, Any],
     dtrain: xgboost.DMatrix | Any,
-    watched: Sequence[tuple[xgboost.DMatrix, str]] | None = None,
     carried: Mapping[str, Any] | None = None,
-) -> OrdinalObjective:
-    """Return the objective of a training that this module drives; raise ValueError for arguments that it refuses.
+) -> dict[str, Any]:
+    """Return arguments of XGBoost's own ``train``, here or on a cluster; they replace some of the options.
 
     Parameters
     ----------
@@ -176,55 +179,173 @@ def objective_of(
         XGBoost's parameters, and the other arguments of its ``train``.
     dtrain : DMatrix or DaskDMatrix
         What the model is trained on.
-    watched : sequence of (DMatrix, name) or None
-        What is evaluated here, in this process.
     carried : mapping or None
         What a classifier adds: ``linear``, ``classifier`` and ``attributes`` of :class:`.training.Plan`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is refused; the message names it.
     """
     if options.get("obj") is not None:
         raise ValueError("obj is not allowed: train brings the ordinal objective; use xgboost.train for another one")
-    check_evals(options.get("evals"), xgboost.DMatrix if isinstance(dtrain, xgboost.DMatrix) else object)
-    check_set_names([name for _, name in options.get("evals") or []], "evals")
+    evals, is_here = options.get("evals"), isinstance(dtrain, xgboost.DMatrix)
+    check_evals(evals, xgboost.DMatrix if is_here else object)
+    check_set_names([name for _, name in evals or []], "evals")
     spec, record = asked
-    check_continues(options.get("xgb_model"), dtrain)
-    for dmatrix, name in watched or ():
+    model, function = options.get("xgb_model"), options.get("custom_metric")
+    check_continues(model, dtrain)
+    for dmatrix, name in evals or () if is_here else ():
         check_levels(dtrain, dmatrix, f"{name!r} of evals")
     callbacks = callbacks_in(options.get("callbacks"))
     plan = Plan(
         driven=True,
-        watched=tuple(dmatrix for dmatrix, _ in watched or ()),
         stops_early=asks_for_early_stop(options, callbacks),
-        settings_stay=all(type(one) in _LOOK_ON or getattr(one, "only_reads", False) is True for one in callbacks),
+        settings_stay=all(
+            type(callback) in _LOOK_ON or getattr(callback, "only_reads", False) is True for callback in callbacks
+        ),
         **carried or {},
     )
-    n_threads = n_threads_of(checked_params(params))
-    return OrdinalObjective.of(XGBoostTraining(spec, record, n_threads=n_threads, plan=plan))
-
-
-def arguments_of(objective: OrdinalObjective, params: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments of XGBoost's own ``train``, here or on a cluster; they replace some of the options."""
+    params = {key: value for key, value in params.items() if key != "base_score" or value != 0}
+    refuse_parameters(params, _REFUSED)
+    objective = OrdinalObjective.of(XGBoostTraining(spec, record, n_threads=_n_threads_of(params), plan=plan))
     # A model that is continued brings its own base_score, and XGBoost would overwrite it silently.
-    start = {"base_score": 0.0} if options.get("xgb_model") is None else {}
+    start = {"base_score": 0.0} if model is None else {}
     return {
-        "params": {**checked_params(params), **start, "disable_default_eval_metric": 1},
+        "params": {**params, **start, "disable_default_eval_metric": 1},
         "obj": objective,
-        "callbacks": [objective.callback, *callbacks_in(options.get("callbacks"))],
-        "custom_metric": all_metrics(objective, options.get("custom_metric")),
+        "callbacks": [objective.callback, *callbacks],
+        "custom_metric": joined([objective.metric, *([] if function is None else [objective.proba_metric(function)])]),
     }
 
 
-def all_metrics(objective: OrdinalObjective, function: Callable[..., Any] | None) -> Callable[..., Any]:
-    """Return the ordinal loss, and a metric of class probabilities, as XGBoost asks for them."""
-    return joined([objective.metric, *([] if function is None else [objective.proba_metric(function)])])
-
-
-def checked_params(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters without a base_score of 0; raise ValueError for one that no ordinal objective can take."""
-    params = {key: value for key, value in params.items() if key != "base_score" or value != 0}
-    refuse_parameters(params, _REFUSED)
-    return params
-
-
-def n_threads_of(params: Mapping[str, Any]) -> int | None:
+def _n_threads_of(params: Mapping[str, Any]) -> int | None:
     """Return the threads that the parameters ask for, or None."""
     return next((params[name] for name in ("nthread", "n_jobs") if params.get(name) is not None), None)
+
+
+@documented(like=train)
+@one_thread_after_fork()
+def cv(
+    params: Mapping[str, Any],
+    dtrain: xgboost.DMatrix,
+    num_boost_round: int = 10,
+    nfold: int = 3,
+    *,
+    custom_metric: Callable[..., Any] | None = None,
+    callbacks: Sequence[xgboost.callback.TrainingCallback] | None = None,
+    **options: Any,
+) -> Any:
+    """Cross-validate an ordinal model: :func:`xgboost.cv` with objective, callback and metric in place.
+
+    Parameters
+    ----------
+    <<params, dtrain, num_boost_round>>
+    nfold : int
+        Number of folds.
+    <<custom_metric>>
+        Thresholds are those of each fold and round.
+    callbacks : sequence of xgboost.callback.TrainingCallback or None
+        Called each round with all folds, as :func:`xgboost.cv` does.
+    <<n_classes, loss, link, hessian, threshold_update, thresholds>>
+    <<proportional, shift_l2, shift_penalty, max_shifts, shift_method, split_outputs>>
+    **options
+        What else :func:`xgboost.cv` takes, such as ``stratified``, ``folds``, ``seed`` and ``as_pandas``.
+
+    Returns
+    -------
+    pandas.DataFrame or dict
+        Mean and standard deviation of the ordinal loss and of the metrics, round by round.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is refused; the message names it.
+
+    Examples
+    --------
+    >>> import numpy as np, xgboost
+    >>> from ordinal_objectives.adapters import xgb as oxgb
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 3))
+    >>> y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=300), [-1.0, 0.0, 1.0])
+    >>> history = oxgb.cv({"max_depth": 2}, xgboost.DMatrix(X, y), 5, proportional=False, as_pandas=False)
+    >>> len(history["test-all_threshold-mean"])
+    5
+    """
+    check_dtrain(dtrain)
+    check_asked(params, num_boost_round, 0)
+    own = ordinal_options(options, dtrain.get_label())
+    options |= {"custom_metric": custom_metric, "callbacks": callbacks}
+    options |= arguments_of(spec_and_record("xgb.cv", **own), params, options, dtrain)
+    return xgboost.cv(dtrain=dtrain, num_boost_round=num_boost_round, nfold=nfold, **options)
+
+
+class CustomMetric:
+    """Metrics for ``custom_metric`` of :func:`ordinal_objectives.adapters.xgb.train`.
+
+    XGBoost guesses from its name whether a high value of a metric is good. Here each metric says it, and the callbacks
+    that stop early are set accordingly before the first value.
+
+    Parameters
+    ----------
+    metrics : list of EvalMetric
+    """
+
+    def __init__(self, metrics: list[EvalMetric]) -> None:
+        self.metrics = metrics
+        self._stoppers: list[Any] = []
+
+    def early_stopping(self, callbacks: Any, rounds: int | None) -> tuple[list[Any], int | None]:
+        """Return callbacks and ``early_stopping_rounds`` for XGBoost: a callback where there are metrics."""
+        every = callbacks_in(callbacks)
+        if self.metrics and rounds:
+            every, rounds = [*every, xgboost.callback.EarlyStopping(rounds=rounds)], None
+        self._stoppers = [entry for entry in every if isinstance(entry, xgboost.callback.EarlyStopping)]
+        return every, rounds
+
+    def __call__(self, proba: NDArray[np.float64], dmatrix: xgboost.DMatrix) -> list[tuple[str, float]]:
+        """Return (name, value) of every metric.
+
+        Raises
+        ------
+        ValueError
+            If XGBoost could not read a name back: it puts names and values into one line.
+        """
+        weight = dmatrix.get_weight()
+        codes = dmatrix.get_label().astype(np.int32)
+        results = [value for metric in self.metrics for value in metric(codes, proba, weight if weight.size else None)]
+        for name, _, _ in results:
+            if ":" in name or "".join(name.split()) != name:
+                raise ValueError(f"eval_metric must have names without spaces and colons with XGBoost; got {name!r}")
+        higher = {name: is_higher_better for name, _, is_higher_better in results}
+        for stopper in self._stoppers:
+            if stopper.maximize is None:
+                stopper.maximize = higher.get(stopper.metric_name or results[-1][0], False)
+        return [(name, value) for name, value, _ in results]
+
+
+def asks_for_early_stop(
+    options: Mapping[str, Any], callbacks: Sequence[xgboost.callback.TrainingCallback]
+) -> str | None:
+    """Return the argument of train() that asks for an early stop, if one does."""
+    if options.get("early_stopping_rounds"):
+        return f"early_stopping_rounds={options['early_stopping_rounds']}"
+    stops = any(isinstance(callback, xgboost.callback.EarlyStopping) for callback in callbacks)
+    return "the callback EarlyStopping" if stops else None
+
+
+class ShownRounds(xgboost.callback.TrainingCallback):  # type: ignore[misc]
+    """Shows each round, with the loss of the last set that is evaluated, or else of the training rows."""
+
+    def __init__(self, training: XGBoostTraining, show: Show) -> None:
+        super().__init__()
+        self._training, self._show, self._done = training, show, 0
+
+    def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+        """Show a round."""
+        self._done += 1
+        last = next(iter(list(evals_log.values())[-1].values()))[-1] if evals_log else None
+        loss = self._training.latest.training_loss[-1] if last is None else last
+        self._show(self._done, float(loss[0] if isinstance(loss, tuple) else loss))
+        return False

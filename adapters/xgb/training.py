@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import json
+import threading
 import warnings
+import weakref
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -12,37 +14,149 @@ import xgboost
 from numpy.typing import NDArray
 
 from ordinal_objectives.adapters.followed_scores import GrownTree
-from ordinal_objectives.adapters.recognition import SAME_SCORE, sample_of
-from ordinal_objectives.adapters.run import TrainingRun, score_of_rows
+from ordinal_objectives.adapters.run import SAME_SCORE, TrainingRun, Update, sample_of, score_of_rows
 from ordinal_objectives.adapters.training import Plan, Training
-from ordinal_objectives.adapters.updates import Update
-from ordinal_objectives.adapters.xgb.callback_state import CallbackState
-from ordinal_objectives.adapters.xgb.cluster.collective import Collective
-from ordinal_objectives.adapters.xgb.gpu import device_of
-from ordinal_objectives.adapters.xgb.outputs.settings import (
-    CATEGORICAL_SPLITS,
-    VECTOR_LEAVES,
-    ask_for_outputs,
-    refuse_before,
-    reg_lambda_of,
-)
-from ordinal_objectives.adapters.xgb.outputs.update import OutputUpdate
-from ordinal_objectives.adapters.xgb.record import (
+from ordinal_objectives.adapters.xgb.booster import (
+    ATTRIBUTE,
     GrowingBooster,
+    TreeReader,
     begin_growing,
+    check_all_rounds,
+    check_configuration,
     end_growing,
     interrupted,
+    renew_leaves,
+    settings_of,
     store_record,
+    stored_record,
     why_last_only,
+    why_not_renewed,
 )
-from ordinal_objectives.adapters.xgb.trees import check_configuration, renew_leaves, why_not_renewed
-from ordinal_objectives.leaves.shifts import Shifts
+from ordinal_objectives.adapters.xgb.outputs import (
+    CATEGORICAL_SPLITS,
+    VECTOR_LEAVES,
+    OutputUpdate,
+    ask_for_outputs,
+    refuse_before,
+)
+from ordinal_objectives.adapters.xgb.placement import Collective, device_of
+from ordinal_objectives.adapters.xgb.prediction import shifts_before
 from ordinal_objectives.rows import Device, fail_together
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 # The largest step of float32 at the training scores: leaves at small learning rates are not far above it.
 _COARSE = 0.01
+
+
+def boosters_of(model: Any) -> list[xgboost.Booster]:
+    """Return a booster, or those of the folds of xgboost.cv; none of None."""
+    return [fold.bst for fold in getattr(model, "cvfolds", [])] or [model] * (model is not None)
+
+
+class CallbackState(threading.local):
+    """State that the callback passes to a training, in each thread.
+
+    Attributes
+    ----------
+    model : xgboost.Booster, the folds of xgboost.cv, or None
+        None outside a training with the callback.
+    round : int
+        Rounds done before the one under way.
+    previous : ThresholdRecord or None
+        Record of the model that is continued.
+    last_only : bool
+        Whether the booster holds the score of its last round only.
+    before : callable or None
+        Returns the shifts of a matrix by the model that is continued, if it has any.
+    afterwards : dict
+        Parameters of XGBoost's that the training changes, as they are set again at its end.
+    """
+
+    def __init__(self) -> None:
+        self.start(None, None)
+
+    def start(self, model: Any, previous: ThresholdRecord | None, *, last_only: bool = False) -> None:
+        """Register the model of a training that begins."""
+        self.previous, self.last_only = previous, last_only
+        self.before: Callable[[xgboost.DMatrix], NDArray[np.float64]] | None = None
+        self.afterwards: dict[str, Any] = {}
+        self.model: Any = None
+        self.start_round(model, 0)
+        self._forget_readers()
+
+    def start_round(self, model: Any, epoch: int) -> None:
+        """Register a round that begins.
+
+        Raises
+        ------
+        ValueError
+            If another training has begun since the last round.
+        """
+        if epoch and self.model is None:
+            raise ValueError(
+                "the objective was used in another training before this one had ended; take one objective for each "
+                "of the trainings that run inside one another"
+            )
+        self.model, self.round = model, epoch
+        # Matrices that asked for gradients in this round, by their ids.
+        self._asked: set[int] = set()
+
+    def end(self) -> None:
+        """Drop the model."""
+        self.model = None
+        self._forget_readers()
+
+    def _forget_readers(self) -> None:
+        # What reads the trees of each training matrix.
+        self._readers: weakref.WeakKeyDictionary[xgboost.DMatrix, TreeReader] = weakref.WeakKeyDictionary()
+
+    def find_previous(self, check: Callable[[ThresholdRecord], None]) -> None:
+        """Find the record of the booster that is continued, if it has rounds; ``check(record)`` may refuse it.
+
+        Raises
+        ------
+        ValueError
+            If it has rounds without thresholds.
+        """
+        model, rounds = self.model, self.model.num_boosted_rounds()
+        # The best round of an earlier training is not that of the model that this one returns.
+        model.set_attr(best_iteration=None, best_score=None)
+        stored = stored_record(model)
+        if stored is not None:
+            check_all_rounds(model, stored, rounds)
+            self.previous = stored.kept(rounds)
+            check(self.previous)
+            # Rounds that were rescaled once stay rescaled.
+            self.last_only = self.last_only or bool(stored.last_only)
+        elif rounds and (self.previous is None or self.previous.n_iterations != rounds):
+            raise ValueError(
+                f"xgb_model has {rounds} rounds but carries no thresholds for them; train it with this "
+                f"callback, or store them with objective.attach(booster, dtrain)"
+            )
+
+    def keep_shifts(self) -> None:
+        """Keep the shifts of the model that is continued, before it grows on."""
+        self.before = shifts_before(self.model, self.previous)
+
+    def booster_of(self, dmatrix: xgboost.DMatrix) -> xgboost.Booster | None:
+        """Return the booster that a matrix belongs to, or None outside a training with the callback."""
+        folds = getattr(self.model, "cvfolds", None)
+        if folds is None:
+            return self.model
+        return next((fold.bst for fold in folds if dmatrix is fold.dtrain or dmatrix is fold.dtest), None)
+
+    def reader_of(self, dtrain: xgboost.DMatrix, *, settings_stay: bool) -> TreeReader:
+        """Return what reads the newest tree of a training matrix; see :class:`.booster.TreeReader`."""
+        if dtrain not in self._readers:
+            self._readers[dtrain] = TreeReader(self.booster_of(dtrain), settings_stay=settings_stay)
+        return self._readers[dtrain]
+
+    def note_asked(self, dtrain: xgboost.DMatrix) -> bool:
+        """Note that a matrix asks for gradients; tell whether it, or any without folds, has done so in this round."""
+        before = id(dtrain) in self._asked if hasattr(self.model, "cvfolds") else bool(self._asked)
+        self._asked.add(id(dtrain))
+        return before
 
 
 class XGBoostTraining(Training):
@@ -55,8 +169,6 @@ class XGBoostTraining(Training):
 
     Attributes
     ----------
-    in_outputs : bool
-        Whether XGBoost fits the shifts itself.
     callback_state : CallbackState
     """
 
@@ -74,8 +186,7 @@ class XGBoostTraining(Training):
         n_threads: int | None = None,
         plan: Plan | None = None,
     ) -> None:
-        self.in_outputs = spec.in_outputs
-        if self.in_outputs:
+        if spec.in_outputs:
             spec = _for_outputs(spec)
         elif spec.shift_method == "host":
             raise ValueError(
@@ -84,20 +195,7 @@ class XGBoostTraining(Training):
         super().__init__(spec, continues, n_threads=n_threads, plan=plan)
         self.callback_state = CallbackState()
 
-    @property
-    def needs_tree(self) -> bool:
-        """Whether a step of the training reads the newest tree."""
-        return not self.in_outputs and super().needs_tree
-
-    def choose_shifts(self, refusal: str | None) -> None:
-        """Decide whether thresholds move with x; ``refusal``: a parameter of XGBoost that excludes renewed leaves."""
-        if self.in_outputs:
-            self.shifts = self.spec.shifts()
-            self.spec.warn_unused()
-        else:
-            super().choose_shifts(refusal)
-
-    def update_of(self, matrix: Any) -> Update[Any]:
+    def update_of(self, matrix: Any) -> Update:
         """Return how the rounds of a run on a training matrix move leaves and thresholds."""
         booster = self.callback_state.booster_of(matrix)
         if not self.in_outputs or self.shifts is None or booster is None:
@@ -105,40 +203,44 @@ class XGBoostTraining(Training):
         if self.workers is not None:
             # Found in XGBoost 3.2: where splits are judged by other gradients, the workers' leaves differ.
             raise ValueError(
-                "shift_method='host' is not allowed on several workers: XGBoost gives each the leaves of its own rows "
-                "alone; shift_method='renewal', through train of xgb.dask, adds them up"
+                "shift_method='host' is not allowed on several workers: XGBoost gives each the leaves of only "
+                "its own rows; shift_method='renewal', through train of xgb.dask, adds them up"
             )
         if "c" in (matrix.feature_types or ()):
             refuse_before(CATEGORICAL_SPLITS, "categorical features")
-        return OutputUpdate(self.shifts, reg_lambda=reg_lambda_of(booster), halves=not self.callback_state.last_only)
+        tree = settings_of(booster)["gradient_booster"]["tree_train_param"]
+        return OutputUpdate(self.shifts, reg_lambda=float(tree["reg_lambda"]), halves=not self.callback_state.last_only)
 
     def start(self, model: Any) -> None:
         """Begin a training of this model: refuse parameters that would spoil it; find the record that it continues."""
-        self.forget()
-        callback_state, plan = self.callback_state, self.plan
-        callback_state.start(model, self.continues)
-        boosters = callback_state.boosters()
+        self._here.forget()
+        state, plan, boosters = self.callback_state, self.plan, boosters_of(model)
+        reason = why_last_only(boosters[0])
+        state.start(model, self.continues, last_only=reason is not None)
         for booster in boosters:
             check_configuration(booster, "newton" if self.in_outputs else self.spec.threshold_update)
-        reason = why_last_only(boosters[0])
         if reason is not None and plan.stops_early is not None:
             raise ValueError(
                 f"{plan.stops_early} is not allowed here: {reason}, so that the model of the best round is lost; train "
                 f"a fixed number of rounds, or use booster='gbtree' without dropped trees"
             )
-        callback_state.note_kind(last_only=reason is not None)
         if isinstance(model, xgboost.Booster):
-            callback_state.find_previous(self.check_continues)
-        self._check_kind(callback_state.previous)
+            state.find_previous(self.check_continues)
+        self._check_kind(state.previous)
         found = why_not_renewed(boosters[0])
         self.choose_shifts(found and ": ".join(found))
         if self.in_outputs and self.shifts is not None:
             for booster in boosters:
-                callback_state.change(booster, *self._asked_of(booster, self.shifts))
-        callback_state.look_at_starts(plan.watched, reads_trees=self.needs_tree)
-        self.plan = replace(plan, watched=())  # they need not outlive the training
+                asked, afterwards = ask_for_outputs(booster, self._n_classes(), self.shifts, self.spec.n_split_outputs)
+                booster.set_param(asked)
+                state.afterwards.update(afterwards)
+        if isinstance(model, xgboost.Booster):
+            if self.needs_tree:
+                # Each tree is read from a slice of the booster, which copies its attributes.
+                model.set_attr(**{ATTRIBUTE: None})
+            state.keep_shifts()
         for booster in boosters:
-            begin_growing(booster, self)
+            begin_growing(booster, self.completed)
 
     def finish(self, model: Any) -> None:
         """End the training of a model: learn the thresholds of the last round, and complete the boosters.
@@ -146,14 +248,16 @@ class XGBoostTraining(Training):
         A callback may have returned another booster than the trained one, such as early stopping's best rounds.
         """
         state = self.callback_state
-        for booster in [*state.boosters(), *([model] if isinstance(model, GrowingBooster) else [])]:
+        for booster in [*boosters_of(state.model), *([model] if isinstance(model, GrowingBooster) else [])]:
             end_growing(booster)
         self.refresh()
         for dtrain, run in self.items():
             booster = model if isinstance(model, xgboost.Booster) else state.booster_of(dtrain)
             if booster is not None:
                 store_record(booster, self._renewed(booster, run))
-        state.finish(model)
+        for booster in [model] if isinstance(model, xgboost.Booster) else boosters_of(state.model):
+            booster.set_param(state.afterwards)
+        state.end()
 
     def completed(self, booster: xgboost.Booster) -> xgboost.Booster:
         """Return a copy of a booster in training, as it would be if the training ended now.
@@ -164,7 +268,7 @@ class XGBoostTraining(Training):
             If it is not in training, or the thresholds of its newest round are still to be learned from all workers.
         """
         state = self.callback_state
-        if all(booster is not one for one in state.boosters()):
+        if all(booster is not growing for growing in boosters_of(state.model)):
             raise interrupted()
         if self.workers is None:
             self._learn_newest()
@@ -174,7 +278,7 @@ class XGBoostTraining(Training):
         record = state.previous if run is None else self._renewed(copy, run, by_all=self.workers is None)
         if record is not None and record.n_iterations < booster.num_boosted_rounds():
             raise ValueError(
-                "the thresholds of the newest round are not known yet, and one worker alone cannot learn them: put "
+                "the thresholds of the newest round are not known yet, and one worker cannot learn them: put "
                 "objective.callback before the callback that saves the booster"
             )
         if record is not None:
@@ -207,9 +311,6 @@ class XGBoostTraining(Training):
             "go on with it"
         )
 
-    def _asked_of(self, booster: xgboost.Booster, shifts: Shifts) -> tuple[dict[str, Any], dict[str, Any]]:
-        return ask_for_outputs(booster, self._n_classes(), shifts, self.spec.n_split_outputs)
-
     def _n_classes(self) -> int:
         """Return the number of classes, which XGBoost needs before it passes the labels."""
         previous, n_classes = self.callback_state.previous, self.spec.n_classes
@@ -222,18 +323,18 @@ class XGBoostTraining(Training):
             )
         return n_classes
 
-    def growing(self, predt: NDArray[Any], dtrain: xgboost.DMatrix) -> tuple[TrainingRun, int]:
+    def growing(self, predt: NDArray[np.floating], dtrain: xgboost.DMatrix) -> tuple[TrainingRun, int]:
         """Return the run whose next tree is grown on a score of the matrix, and the iteration of that score."""
-        run = self.of(dtrain)
-        if self._is_of_callback(predt, dtrain):
+        run, state = self.of(dtrain), self.callback_state
+        if self._is_of_callback(predt, dtrain, run):
             if run is None:
-                agreed_on = None if self.workers is None else not self.callback_state.last_only
-                run = self._begin(predt, dtrain, self.callback_state.previous, agreed_on)
+                agreed_on = None if self.workers is None else not state.last_only
+                run = self._begin(predt, dtrain, state.previous, agreed_on)
                 run.advance(predt, run.first_iteration)
-                if self.callback_state.last_only and self.callback_state.previous is not None:
+                if state.last_only and state.previous is not None:
                     # dart leaves trees out of this score already: its loss is not that of the iteration.
                     run.forget_loss()
-            return run, run.first_iteration + self.callback_state.round
+            return run, run.first_iteration + state.round
         if self.in_outputs:
             raise ValueError(
                 "proportional=False tells XGBoost to grow vector leaves through the callback: pass "
@@ -247,35 +348,32 @@ class XGBoostTraining(Training):
         self.note_turn(run)
         return run, run.first_iteration + run.seen.n_grown
 
-    def _is_of_callback(self, predt: NDArray[Any], dtrain: xgboost.DMatrix) -> bool:
+    def _is_of_callback(self, predt: NDArray[np.floating], dtrain: xgboost.DMatrix, run: TrainingRun | None) -> bool:
         """Tell whether a gradient is asked for by the training with the callback.
 
         Each of its matrices asks once a round. Any other call shows that an exception has ended that training.
         """
-        callback_state = self.callback_state
-        if self.callback_state.booster_of(dtrain) is None:
+        state = self.callback_state
+        if state.booster_of(dtrain) is None:
             return False
         if self.workers is not None:  # a worker has one training, and all workers must decide alike
             return True
-        run = self.of(dtrain)
-        if callback_state.round == 0:
-            lost = self._starts_elsewhere(predt, dtrain)
+        if state.round == 0:
+            ended = self._starts_elsewhere(predt, dtrain)
+        elif run is None:
+            ended = True
         else:
-            lost = run is None or (not callback_state.last_only and self._begins_again(run, predt))
-        if callback_state.was_asked(dtrain) or lost:
-            callback_state.end()
+            # The score is that of the run's first tree again, though trees have changed it since.
+            ended = not state.last_only and run.seen.starts_at(predt)
+            if ended:
+                self._learn_newest()
+                ended = run.seen.has_left_start()
+        if state.note_asked(dtrain) or ended:
+            state.end()
             return False
-        callback_state.note_asked(dtrain)
         return True
 
-    def _begins_again(self, run: TrainingRun, predt: NDArray[Any]) -> bool:
-        """Tell whether a score is that of the run's first tree again, though trees have changed it since."""
-        if not run.seen.starts_at(predt):
-            return False
-        self._learn_newest()
-        return run.seen.begins_again(predt)
-
-    def _starts_elsewhere(self, predt: NDArray[Any], dtrain: xgboost.DMatrix) -> bool:
+    def _starts_elsewhere(self, predt: NDArray[np.floating], dtrain: xgboost.DMatrix) -> bool:
         """Tell whether the first score is not that of the model that the callback saw continued.
 
         dart starts without some of the model's trees, so there any score will do.
@@ -288,7 +386,7 @@ class XGBoostTraining(Training):
 
     def _begin(
         self,
-        predt: NDArray[Any],
+        predt: NDArray[np.floating],
         dtrain: xgboost.DMatrix,
         previous: ThresholdRecord | None,
         grows_on_recorded: bool | None = None,
@@ -300,7 +398,7 @@ class XGBoostTraining(Training):
         return run
 
     def _check_first_score(
-        self, predt: NDArray[Any], dtrain: xgboost.DMatrix, previous: ThresholdRecord | None
+        self, predt: NDArray[np.floating], dtrain: xgboost.DMatrix, previous: ThresholdRecord | None
     ) -> None:
         if not np.isfinite(predt).all():
             raise ValueError("the training set starts at scores that are NaN or infinite; base_margin must be finite")
@@ -314,7 +412,7 @@ class XGBoostTraining(Training):
             )
         self.check_start(predt, previous, "a model is continued, or base_margin is set")
 
-    def evaluating(self, predt: NDArray[Any], dmatrix: xgboost.DMatrix) -> TrainingRun:
+    def evaluating(self, predt: NDArray[np.floating], dmatrix: xgboost.DMatrix) -> TrainingRun:
         """Return the run whose booster evaluates a matrix; with the callback, at the round just finished."""
         self.refresh()
         booster = self.callback_state.booster_of(dmatrix)
@@ -336,7 +434,7 @@ class XGBoostTraining(Training):
         drops trees (dart). A callback may change the parameters that the tree was grown with, and workers must not
         ask one by one.
         """
-        changes = self.needs_tree and not self.plan.settings_stay
+        changes = not self.plan.settings_stay and self.needs_tree
         if changes or self.callback_state.last_only or self.workers is not None:
             self.refresh()
 
@@ -366,24 +464,29 @@ class XGBoostTraining(Training):
         return Collective() if xgboost.collective.is_distributed() else None
 
     def device(self, matrix: xgboost.DMatrix) -> Device:
-        """Return where the rows of a training matrix are passed over: the GPU that the booster is on, if any."""
+        """Return where gradients of a training matrix are computed: on the GPU that the booster is on, if any."""
         return device_of(self.callback_state.booster_of(matrix), self.spec.loss, self.n_threads(matrix))
 
     def n_threads(self, matrix: xgboost.DMatrix) -> int | None:
-        """Return the threads of the passes over a training matrix: the booster's, unless the objective has its own."""
+        """Return the threads for a training matrix: the booster's, unless the objective has its own."""
         booster = self.callback_state.booster_of(matrix)
         if self.asked_threads is not None or booster is None:
             return self.asked_threads
-        return int(json.loads(booster.save_config())["learner"]["generic_param"]["nthread"]) or None
+        return int(settings_of(booster)["generic_param"]["nthread"]) or None
 
     def label_and_weight(self, matrix: xgboost.DMatrix) -> tuple[Any, Any]:
         """Return the labels of a matrix and its weights, or None."""
         weight = matrix.get_weight()
         return matrix.get_label(), weight if weight.size else None
 
-    def initial_score(self, matrix: xgboost.DMatrix) -> NDArray[Any]:
+    def initial_score(self, matrix: xgboost.DMatrix) -> NDArray[np.floating]:
         """Return the score of an evaluated matrix before the first tree, (n_samples,)."""
-        return self.callback_state.score_before(matrix)
+        state = self.callback_state
+        rounds = 0 if state.previous is None else state.previous.n_iterations
+        if rounds:
+            return score_of_rows(state.model.predict(matrix, output_margin=True, iteration_range=(0, rounds)))
+        margin: NDArray[np.float32] = matrix.get_base_margin()
+        return margin if margin.size else np.zeros(matrix.num_row(), np.float32)
 
     def initial_shifts(self, matrix: xgboost.DMatrix) -> NDArray[np.float64] | None:
         """Return the shifts of a matrix by the model that is continued, (n_samples, n_classes - 1), or None."""
@@ -409,7 +512,7 @@ def _for_outputs(spec: OrdinalSpec) -> OrdinalSpec:
     return spec
 
 
-def _warn_of_coarse_scores(predt: NDArray[Any]) -> None:
+def _warn_of_coarse_scores(predt: NDArray[np.floating]) -> None:
     """Warn of training scores, (n_samples,) or the first of several outputs, that float32 rounds too much."""
     sample = sample_of(predt)
     if not sample.size:
@@ -423,3 +526,38 @@ def _warn_of_coarse_scores(predt: NDArray[Any]) -> None:
             UserWarning,
             stacklevel=2,
         )
+
+
+class ThresholdCallback(xgboost.callback.TrainingCallback):  # type: ignore[misc]
+    """Passes the booster and the rounds to a training, and stores the thresholds in the booster.
+
+    Parameters
+    ----------
+    training : XGBoostTraining
+        That of the objective.
+    """
+
+    def __init__(self, training: XGBoostTraining) -> None:
+        super().__init__()
+        self._training = training
+
+    def before_training(self, model: Any) -> Any:
+        """Pass the model."""
+        self._training.start(model)
+        return model
+
+    def before_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+        """Pass the number of the round."""
+        self._training.callback_state.start_round(model, epoch)
+        return False
+
+    def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+        """Pass the end of the round."""
+        self._training.finish_round()
+        return False
+
+    def after_training(self, model: Any) -> Any:
+        """Learn the thresholds of the last round, and store those of all in the booster."""
+        # A model that early stopping cut short keeps the whole record; predictions use its own iteration.
+        self._training.finish(model)
+        return model

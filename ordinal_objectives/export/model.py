@@ -289,7 +289,7 @@ def of_member(estimator: Any, by_value: Sequence[int]) -> Scorer | None:
 @one_thread_after_fork()
 def _of_xgboost(model: XGBOrdinalClassifier, n_iter: int, by_value: Sequence[int]) -> Scorer:
     """Read an XGBoost model, whose booster knows which columns are ``by_value``."""
-    from ordinal_objectives.adapters.xgb.record import check_all_rounds, threshold_record
+    from ordinal_objectives.adapters.xgb.booster import check_all_rounds, threshold_record
 
     booster, record = model.booster_, threshold_record(model.booster_)
     check_all_rounds(booster, record, n_iter)

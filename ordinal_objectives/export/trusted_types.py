@@ -4,7 +4,7 @@ from __future__ import annotations
 
 _OF_PACKAGE = (
     "adapters.lgbm.estimator.LGBMOrdinalClassifier",
-    "adapters.xgb.cluster.estimator.DaskXGBOrdinalClassifier",
+    "adapters.xgb.dask_estimator.DaskXGBOrdinalClassifier",
     "adapters.xgb.estimator.XGBOrdinalClassifier",
     "decision.KappaRule",
     "decisions.calibrated.OrdinalCalibratedClassifier",

@@ -74,8 +74,8 @@ def to_xgboost(model: Any, *, iterations: int | None = None) -> Any:
     """
     import xgboost
 
-    from ordinal_objectives.adapters.xgb.outputs.settings import CATEGORICAL_SPLITS, is_at_least
-    from ordinal_objectives.adapters.xgb.record import store_record, threshold_record
+    from ordinal_objectives.adapters.xgb.booster import store_record, threshold_record
+    from ordinal_objectives.adapters.xgb.outputs import CATEGORICAL_SPLITS, is_at_least
 
     found = model_of_trees(model, iterations, "XGBoost's JSON")
     scorer, n_rounds = found.scorer, found.n_iter

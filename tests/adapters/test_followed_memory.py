@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ordinal_objectives.adapters.followed_scores import FollowedMargins, FollowedScore
+from ordinal_objectives.adapters.followed_scores import FollowedScore
 from ordinal_objectives.rows import CPU
 
 LEAVES = np.array([0, 1, 1], np.int32)
@@ -18,7 +18,7 @@ def test_a_score_is_kept_until_it_is_left_behind(n_thresholds):
         own, values = FollowedScore(start, 0, CPU(1)), np.array([1.0, 2.0])
     else:
         scores = np.asfortranarray(np.zeros((3, n_thresholds), np.float32))
-        own, values = FollowedMargins(start, 0, CPU(1), scores), np.array([[1.0, 1.0], [2.0, 2.0]], np.float32)
+        own, values = FollowedScore(start, 0, CPU(1), scores), np.array([[1.0, 1.0], [2.0, 2.0]], np.float32)
     memory, expected = set(), np.zeros_like(own.raw_prediction)
     for step in range(1, 6):
         tried = own.plus(LEAVES, 9.0 * values)

@@ -11,7 +11,7 @@ import xgboost
 
 from ordinal_objectives import XGBOrdinalClassifier
 from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.adapters.round_state import RoundState
+from ordinal_objectives.adapters.run import TrainingRun
 from ordinal_objectives.losses import get_loss
 
 BARE = {"base_score": 0.0, "disable_default_eval_metric": 1}
@@ -76,13 +76,13 @@ def test_an_ordinary_round_costs_two_passes(rows, monkeypatch):
     _, _, dtrain = rows
     objective = oxgb.OrdinalObjective(5)
     passes = []
-    evaluate = RoundState.evaluate
+    evaluate = TrainingRun.evaluate
 
     def counting(state, *args):
         passes.append(state)
         return evaluate(state, *args)
 
-    monkeypatch.setattr(RoundState, "evaluate", counting)
+    monkeypatch.setattr(TrainingRun, "evaluate", counting)
     xgboost.train(BARE, dtrain, 10, obj=objective, callbacks=[objective.callback])
     assert len(passes) == 11  # beside the step's own pass; one for each iteration, the start included
 

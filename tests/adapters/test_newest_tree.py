@@ -7,8 +7,8 @@ import pytest
 import xgboost
 
 from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.adapters.xgb import newest_tree
-from ordinal_objectives.adapters.xgb.newest_tree import TreeReader
+from ordinal_objectives.adapters.xgb import booster as boosters
+from ordinal_objectives.adapters.xgb.booster import TreeReader
 
 RNG = np.random.default_rng(3)
 X = np.where(RNG.random((400, 5)) < 0.1, np.nan, RNG.normal(size=(400, 5)))
@@ -77,7 +77,7 @@ def test_matrices_that_are_not_cut_and_many_rows_are_left_to_the_bytes(kind, mon
     assert (reader.from_steps(data, before, after) is None) == (kind is xgboost.QuantileDMatrix)
     for name, most in (("_FEW_ROWS", 399), ("_FEW_WALKS", 7)):
         with monkeypatch.context() as patch:
-            patch.setattr(newest_tree, name, most)
+            patch.setattr(boosters, name, most)
             assert reader.from_steps(data, before, after) is None
 
 
@@ -99,7 +99,7 @@ def test_models_do_not_depend_on_how_trees_are_read(options, monkeypatch):
     monkeypatch.setattr(TreeReader, "from_bytes", counted)
     few = trained()
     assert len(calls) < 5
-    monkeypatch.setattr(newest_tree, "_FEW_ROWS", 0)
+    monkeypatch.setattr(boosters, "_FEW_ROWS", 0)
     assert few == trained()
     assert len(calls) >= 25
 
@@ -134,4 +134,4 @@ def test_a_rate_that_a_callback_changes_is_read_in_every_round():
     ("nodes", "all_of_them"), [([0], True), ([1, 3, 4], True), ([4, 2, 3], True), ([1, 3], False), ([4, 3, 4], False)]
 )
 def test_numbers_of_nodes_tell_whether_a_leaf_is_missing(nodes, all_of_them):
-    assert newest_tree._are_all_leaves(np.array(nodes)) == all_of_them
+    assert boosters._are_all_leaves(np.array(nodes)) == all_of_them

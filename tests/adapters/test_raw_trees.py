@@ -11,9 +11,8 @@ import pytest
 import xgboost
 
 from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.adapters.xgb import newest_tree, raw_trees
-from ordinal_objectives.adapters.xgb.newest_tree import TreeReader
-from ordinal_objectives.adapters.xgb.trees import categories_of, checksums, nodes_of_trees, renew_leaves
+from ordinal_objectives.adapters.xgb import booster as boosters
+from ordinal_objectives.adapters.xgb.booster import TreeReader, categories_of, checksums, nodes_of_trees, renew_leaves
 
 RNG = np.random.default_rng(0)
 # Names with letters that JSON escapes.
@@ -38,7 +37,7 @@ def leaf_values(tree):
 @pytest.mark.parametrize("max_depth", [1, 4])
 @pytest.mark.parametrize("few", [0, 2, 16], ids="cut off from {} rounds on".format)
 def test_the_newest_tree_is_that_of_the_json_file(max_depth, few, monkeypatch):
-    monkeypatch.setattr(newest_tree, "_FEW_ROUNDS", few)
+    monkeypatch.setattr(boosters, "_FEW_ROUNDS", few)
     data = matrix()
     booster = xgboost.Booster({"nthread": 1, "lambda": 0.1, "max_depth": max_depth}, [data])
     booster.set_attr(note="left_children[$l#L, split_conditions[$d#L of a tree")
@@ -96,7 +95,7 @@ def test_leaves_of_another_tree_are_refused():
 def test_trees_and_categories_are_those_of_the_json_file():
     booster = oxgb.train({"max_depth": 3, "nthread": 1, "min_child_weight": 0}, matrix(), 5, n_classes=4)
     content = json.loads(bytes(booster.save_raw("json")))["learner"]["gradient_booster"]["model"]
-    found = raw_trees.trees(booster.save_raw("ubj"))
+    found = boosters.trees(booster.save_raw("ubj"))
     assert any(tree["categories_nodes"].size for tree in found)
     for tree, expected in zip(found, content["trees"], strict=True):
         for name, array in tree.items():

@@ -14,7 +14,7 @@ from makers import make_xgb
 from ordinal_objectives import AllThreshold
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.adapters.xgb.outputs.settings import MIN_CHILD_WEIGHT, is_at_least
+from ordinal_objectives.adapters.xgb.outputs import MIN_CHILD_WEIGHT, is_at_least
 from ordinal_objectives.leaves.vector import contrasts
 from ordinal_objectives.spec import OrdinalSpec
 from shifting import N_CLASSES, data

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.adapters.run import TrainingRun
-from ordinal_objectives.adapters.updates.newton import NewtonUpdate
+from ordinal_objectives.adapters.updates import NewtonUpdate
 from ordinal_objectives.links import LINKS
 from ordinal_objectives.losses import LOSSES, get_loss
 from ordinal_objectives.spec import OrdinalSpec

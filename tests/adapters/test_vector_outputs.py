@@ -17,8 +17,7 @@ from sklearn.base import clone
 from ordinal_objectives import AllThreshold, XGBOrdinalClassifier
 from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.adapters.run import TrainingRun
-from ordinal_objectives.adapters.xgb.outputs.settings import CONTRIBUTIONS, is_at_least
-from ordinal_objectives.adapters.xgb.outputs.update import OutputUpdate
+from ordinal_objectives.adapters.xgb.outputs import CONTRIBUTIONS, OutputUpdate, is_at_least
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.leaves.vector import contrasts
 from ordinal_objectives.losses import get_loss

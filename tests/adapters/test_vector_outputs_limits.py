@@ -14,14 +14,14 @@ import xgboost
 
 from ordinal_objectives import XGBOrdinalClassifier
 from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.adapters.xgb.outputs.settings import (
+from ordinal_objectives.adapters.xgb.outputs import (
     CATEGORICAL_SPLITS,
     CONTRIBUTIONS,
     DART,
     INTERACTION_CONSTRAINTS,
+    OutputUpdate,
     is_at_least,
 )
-from ordinal_objectives.adapters.xgb.outputs.update import OutputUpdate
 from shifting import N_CLASSES, data
 
 BARE = {"base_score": 0.0, "disable_default_eval_metric": 1, "max_depth": 3, "nthread": 1}

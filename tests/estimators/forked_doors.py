@@ -25,7 +25,7 @@ from sklearn.base import clone
 import ordinal_objectives
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.adapters.xgb.outputs.settings import CONTRIBUTIONS, is_at_least
+from ordinal_objectives.adapters.xgb.outputs import CONTRIBUTIONS, is_at_least
 
 OUTPUTS = ("HistGradientBoostingMultiOutputClassifier", "HistGradientBoostingMultiOutputRegressor")
 # They change or describe parameters alone.

@@ -9,9 +9,8 @@ import xgboost
 
 from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.adapters.xgb import leaf_vectors
-from ordinal_objectives.adapters.xgb.newest_tree import TreeReader
-from ordinal_objectives.adapters.xgb.trees import rounds_of
+from ordinal_objectives.adapters.xgb import prediction
+from ordinal_objectives.adapters.xgb.booster import TreeReader, rounds_of
 
 KINDS = [
     pytest.param(XGBOrdinalClassifier, {"early_stopping_rounds": 3}, id="XGBoost"),
@@ -53,7 +52,7 @@ def test_rows_that_are_read_some_rounds_at_a_time(table, monkeypatch):
     X, other, y = table
     model = XGBOrdinalClassifier(n_estimators=8, proportional=False, n_jobs=1).fit(X, y)
     expected = model.predict_proba(X)
-    monkeypatch.setattr(leaf_vectors, "_BLOCK", 3 * len(X))
+    monkeypatch.setattr(prediction, "_BLOCK", 3 * len(X))
     np.testing.assert_allclose(model.predict_proba(other), expected, atol=1e-12)
 
 

@@ -119,7 +119,7 @@ def test_refusals(client, data):
     assert not hasattr(model, "booster_")
     with pytest.raises(ValueError, match="linear must be False on a cluster, where no worker has all rows; got 'auto'"):
         DaskXGBOrdinalClassifier(**OPTIONS, linear="auto").fit(X_, y_)
-    with pytest.raises(ValueError, match="decision_rule='kappa' is not there on a cluster"):
+    with pytest.raises(ValueError, match="decision_rule='kappa' is not supported on a cluster"):
         DaskXGBOrdinalClassifier(**OPTIONS, decision_rule="kappa").fit(X_, y_)
     with pytest.raises(ValueError, match="xgb_model: the trees of this booster start from a linear part"):
         DaskXGBOrdinalClassifier(**OPTIONS).fit(

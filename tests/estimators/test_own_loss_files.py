@@ -12,7 +12,7 @@ from makers import BOTH, make_xgb
 from ordinal_objectives import AllThreshold, links, losses
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.adapters.xgb import record
+from ordinal_objectives.adapters.xgb import booster as boosters
 from ordinal_objectives.losses import register_loss
 from own_losses import Rising, Scaled, Steep
 
@@ -24,7 +24,7 @@ def new_process(monkeypatch):
     def forget():
         for registry in (losses._OWN, links._OWN):
             monkeypatch.setattr(registry, "_own", {})
-        monkeypatch.setattr(record, "_by_text", {})
+        monkeypatch.setattr(boosters, "_by_text", {})
 
     return forget
 

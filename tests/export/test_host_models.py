@@ -20,7 +20,7 @@ from exported import CATEGORIES, assert_same, mixed_rows, proba, rows_on_cuts, t
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.adapters.xgb.outputs.settings import CATEGORICAL_SPLITS, CONTRIBUTIONS, is_at_least
+from ordinal_objectives.adapters.xgb.outputs import CATEGORICAL_SPLITS, CONTRIBUTIONS, is_at_least
 from ordinal_objectives.export import to_lightgbm, to_treelite, to_xgboost
 
 treelite = pytest.importorskip("treelite", minversion="4.8")  # which needs Python 3.11

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.model_selection import GridSearchCV
 
-from ordinal_objectives.adapters.xgb.outputs.settings import is_at_least
+from ordinal_objectives.adapters.xgb.outputs import is_at_least
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 GUIDE = README.parent / "docs" / "guide"

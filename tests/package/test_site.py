@@ -10,7 +10,6 @@ from pathlib import Path
 from sources import DOCS, check_exceptions, entries, module_names
 
 INNER = {
-    "ordinal_objectives.adapters.updates": "who adds a framework reads the source",
     "ordinal_objectives.rows": "who adds a framework or a device reads the source",
     "ordinal_objectives.trees": "who adds a trainer or a format reads the source",
 }

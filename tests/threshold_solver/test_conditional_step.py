@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ordinal_objectives.adapters.run import TrainingRun
-from ordinal_objectives.adapters.updates.newton import NewtonUpdate
+from ordinal_objectives.adapters.updates import NewtonUpdate
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.run import EngineRun
 from ordinal_objectives.histogram_engine.state import LabelledRows

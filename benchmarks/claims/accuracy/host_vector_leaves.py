@@ -27,11 +27,11 @@ from lib.runner import resume
 from lib.timing import Clock, interleave, make_data
 from ordinal_objectives import XGBOrdinalClassifier, metrics
 from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.adapters.xgb.outputs.settings import (
+from ordinal_objectives.adapters.xgb.outputs import (
     CATEGORICAL_SPLITS,
     MIN_CHILD_WEIGHT,
     is_at_least,
-    smallest_share,
+    output_shares,
 )
 from ordinal_objectives.leaves.shifts import Shifts
 
@@ -54,7 +54,7 @@ MEASURES = ("rps", "mae", "zero_one", "log_loss")
 def measure(case: dict[str, Any]) -> list[dict[str, Any]]:
     options = dict((METHODS | UNSCALED)[case["method"]])
     if case["method"] in UNSCALED:
-        options["min_child_weight"] = 1.0 / smallest_share(load(case["data"]).n_classes, 1.0, Shifts())
+        options["min_child_weight"] = 1.0 / float(output_shares(load(case["data"]).n_classes, 1.0, Shifts()).min())
     return [errors_of(case, options)]
 
 

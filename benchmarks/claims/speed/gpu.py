@@ -26,7 +26,7 @@ from lib import report
 from lib.runner import resume
 from lib.timing import Clock, interleave, make_data
 from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.adapters.xgb.gpu import cupy_of
+from ordinal_objectives.adapters.xgb.placement import cupy_of
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.rows.gpu import GPU
 

@@ -23,7 +23,7 @@ import xgboost.dask
 
 from lib import report
 from ordinal_objectives.adapters.xgb import dask as oxgb_dask
-from ordinal_objectives.adapters.xgb.cluster.collective import Collective
+from ordinal_objectives.adapters.xgb.placement import Collective
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "newton": {"threshold_update": "newton"},

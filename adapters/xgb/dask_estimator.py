@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -18,18 +18,18 @@ try:
 except ImportError as error:
     raise not_installed(error, "xgboost", "dask") from None
 
-from ordinal_objectives.adapters.xgb.cluster import train as on_dask
-from ordinal_objectives.adapters.xgb.cluster.input_checks import (
+from ordinal_objectives.adapters.xgb.booster import kept_rounds, threshold_record
+from ordinal_objectives.adapters.xgb.dask import (
     check_client,
     check_numbers_of_rows,
     check_partitions,
     check_table,
     flat_labels,
     numbers_of_rows,
+    train_spec,
 )
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
-from ordinal_objectives.adapters.xgb.levels import Levels, attributes, coded, learned, levels_of, named
-from ordinal_objectives.adapters.xgb.record import kept_rounds, threshold_record
+from ordinal_objectives.adapters.xgb.input_checks import Levels, attributes, coded, learned, levels_of, named
 from ordinal_objectives.estimators.arguments import check_rounds, evaluation_pairs, explains_keywords, one_for_each
 from ordinal_objectives.estimators.held_out import rounds_unsearched
 from ordinal_objectives.estimators.labels import OrderedLabels
@@ -44,6 +44,15 @@ _REFUSED = {
     "feature_weights": "XGBoost takes them from a worker's matrix; use xgboost.dask.DaskDMatrix(feature_weights=...)",
 }
 _QUANTILES = (None, "auto", "hist")
+
+
+class _DaskRows(NamedTuple):
+    """Features, labels or their codes, weights and start scores: Dask collections, the last two may be None."""
+
+    X: Any
+    y: Any
+    weight: Any
+    margin: Any
 
 
 @documented
@@ -85,7 +94,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
     --------
     >>> import dask.array as da, numpy as np
     >>> from distributed import Client, LocalCluster
-    >>> from ordinal_objectives.adapters.xgb.cluster.estimator import DaskXGBOrdinalClassifier
+    >>> from ordinal_objectives import DaskXGBOrdinalClassifier
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(300, 3))
     >>> y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=300), [-1.0, 0.0, 1.0])
@@ -170,14 +179,15 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             check_numbers_of_rows("base_margin", base_margin)
             sets = self._evaluation_sets(eval_set, sample_weight_eval_set, base_margin_eval_set)
             check_rounds("early_stopping_rounds", self.early_stopping_rounds, len(sets), instead="eval_set to fit")
-            codes, names = self._codes(y), [f"validation_{i}" for i in range(len(sets))]
-            X = self._learn_levels(X, continued)
-            dtrain = self._dask_matrix(X, codes, self._weights(codes, sample_weight), base_margin)
-            evals = [
-                (self._dask_matrix(self._with_levels(one, continued), self._codes(labels), w, m, name, dtrain), name)
-                for name, (one, labels, w, m) in zip(names, sets, strict=True)
-            ]
-            found = on_dask.train_spec(
+            codes = self._codes(y)
+            self._levels = self._levels_of_parts(X) if continued is None else levels_of(continued)
+            X = X if continued is None else self._with_levels(X, continued)
+            dtrain = self._dask_matrix(_DaskRows(X, codes, self._weights(codes, sample_weight), base_margin))
+            evals = []
+            for i, part in enumerate(sets):
+                part = part._replace(X=self._with_levels(part.X, continued), y=self._codes(part.y))
+                evals.append((self._dask_matrix(part, f"validation_{i}", dtrain), f"validation_{i}"))
+            found = train_spec(
                 (self._spec("XGBOrdinalClassifier"), None),
                 self.client,
                 self._native_params(),
@@ -192,7 +202,9 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
                 carried=self._carried(),
             )
             self.booster_, self.evals_result_ = found["booster"], found["history"] if evals else {}
-            self._keep_booster()
+            self.booster_.set_attr(**attributes(self._levels))
+            self.booster_.set_param({"nthread": library_n_threads(self.n_jobs) or 0})
+            self._keep(threshold_record(self.booster_), self._ordinal_loss(), kept_rounds(self.booster_))
         self._warn_if_constant(0, "min_child_weight", stacklevel=4)
         return self
 
@@ -202,24 +214,27 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
                 raise ValueError(f"{name} must be None on a cluster; got {getattr(self, name)!r}; {instead}")
         if self._takes_kappa():
             raise ValueError(
-                "decision_rule='kappa' is not there on a cluster: fit it to predict_proba of rows in memory"
+                "decision_rule='kappa' is not supported on a cluster: fit it to predict_proba of rows in memory"
             )
         if self.progress is not False:
             raise ValueError(f"progress must be False on a cluster, which has a dashboard; got {self.progress!r}")
         if self.linear is not False:
             raise ValueError(f"linear must be False on a cluster, where no worker has all rows; got {self.linear!r}")
 
-    def _evaluation_sets(self, eval_set: Any, sample_weight: Any, base_margin: Any) -> list[tuple[Any, Any, Any, Any]]:
-        """Return features, known labels, weights and start scores of every evaluation set, all Dask collections."""
+    def _evaluation_sets(self, eval_set: Any, sample_weight: Any, base_margin: Any) -> list[_DaskRows]:
+        """Return every evaluation set, checked, its labels in one dimension and among the classes."""
         pairs = evaluation_pairs(eval_set)
         weights = one_for_each(sample_weight, pairs, "sample_weight_eval_set")
         margins = one_for_each(base_margin, pairs, "base_margin_eval_set")
-        sets = [(*pair, weight, margin) for pair, weight, margin in zip(pairs, weights, margins, strict=True)]
-        for one, _, weight, margin in sets:
-            check_table(one, self.n_features_in_, name="X of an evaluation set")
+        sets, name = list[_DaskRows](), "y of an evaluation set"
+        for (X, y), weight, margin in zip(pairs, weights, margins, strict=True):
+            check_table(X, self.n_features_in_, name="X of an evaluation set")
             check_numbers_of_rows("sample_weight_eval_set", weight)
             check_numbers_of_rows("base_margin_eval_set", margin)
-        return [(one, self._known_labels(labels), weight, margin) for one, labels, weight, margin in sets]
+            labels = flat_labels(y, name)
+            self._labels.encode(self._distinct(labels, name), name=name)
+            sets.append(_DaskRows(X, labels, weight, margin))
+        return sets
 
     @documented
     def predict(self, X: Any, **start: Any) -> Any:
@@ -282,16 +297,6 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         if hasattr(X, "columns"):
             self.feature_names_in_ = np.asarray(X.columns, dtype=object)
 
-    def _keep_booster(self) -> None:
-        self.booster_.set_attr(**attributes(self._levels))
-        self.booster_.set_param({"nthread": library_n_threads(self.n_jobs) or 0})
-        self._keep(threshold_record(self.booster_), self._ordinal_loss(), kept_rounds(self.booster_))
-
-    def _learn_levels(self, X: Any, continued: Any) -> Any:
-        """Set the levels of the training, and return its rows with them."""
-        self._levels = self._levels_of_parts(X) if continued is None else levels_of(continued)
-        return X if continued is None else self._with_levels(X, continued)
-
     def _header(self, X: Any) -> Any:
         """Return the first part without its rows: what it declares, Dask may not know."""
         return self.client.compute(delayed(without_rows)(_parts(X)[0])).result()
@@ -312,8 +317,8 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         """Return rows whose levels are listed as in the training; raise ValueError if one of them is unknown."""
         if not self._levels:
             return X
-        hows = self._levels, self._missing
-        faults = self.client.gather([self.client.compute(delayed(_fault)(part, *hows)) for part in _parts(X)])
+        given = self._levels, self._missing
+        faults = self.client.gather([self.client.compute(delayed(_fault)(part, *given)) for part in _parts(X)])
         fault = next((fault for fault in faults if fault), None)
         if fault is not None:
             raise ValueError(fault)
@@ -323,13 +328,6 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         named(header, self._levels, continued, self._missing)  # whether XGBoost can be given their names
         meta = named(header, self._levels, None, self._missing)
         return X.map_partitions(named, self._levels, None, self._missing, meta=meta)
-
-    def _known_labels(self, y: Any) -> Any:
-        """Return the labels of an evaluation set, in one dimension, if they are among the classes."""
-        name = "y of an evaluation set"
-        y = flat_labels(y, name)
-        self._labels.encode(self._distinct(y, name), name=name)
-        return y
 
     def _distinct(self, y: Any, name: str = "y") -> Any:
         """Return the labels that the workers have, each once."""
@@ -390,9 +388,8 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             )
         return da.map_blocks(times, array, given, meta=of_class[:0])
 
-    def _dask_matrix(
-        self, X: Any, codes: Any, weight: Any, margin: Any, name: str = "the training set", like: Any = None
-    ) -> Any:
+    def _dask_matrix(self, rows: _DaskRows, name: str = "the training set", like: Any = None) -> Any:
+        X, codes, weight, margin = rows
         check_partitions(X, name, label=codes, weight=weight, base_margin=margin)
         options = {
             "weight": weight,
@@ -413,7 +410,7 @@ def _parts(X: Any) -> list[Any]:
 
 
 def _fault(part: Any, levels: Levels, missing: float) -> str:
-    """Say which level of some rows the training did not have, if any."""
+    """Return which level of some rows the training did not have, if any."""
     try:
         coded(part, levels, missing)
     except ValueError as error:

@@ -1,15 +1,17 @@
-"""Rows of a training that XGBoost keeps on a GPU."""
+"""Where the rows of a training are: on a GPU, and with the workers of a distributed training."""
 
 from __future__ import annotations
 
 import importlib
-import json
 import warnings
 from types import ModuleType
 
 import numpy as np
 import xgboost
+from numpy.typing import NDArray
+from xgboost.collective import Op
 
+from ordinal_objectives.adapters.xgb.booster import settings_of
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.rows import CPU, Device
 from ordinal_objectives.rows.gpu import GPU, why_no_pass
@@ -55,7 +57,9 @@ def cupy_of(ordinal: int) -> tuple[ModuleType | None, str]:
     if not cupy.is_available():
         return None, "CuPy finds no GPU"
     try:
-        _try(cupy)
+        # What a training needs of CuPy: CUDA's compiler and its libraries are loaded when they are first needed.
+        few = cupy.ones((2, 2), np.float32)
+        float((cupy.exp(few) @ few).sum())
     except Exception as error:  # whatever CuPy and the libraries of CUDA raise
         return None, f"CuPy does not work here: {error}"
     current = int(cupy.cuda.runtime.getDevice())
@@ -64,12 +68,33 @@ def cupy_of(ordinal: int) -> tuple[ModuleType | None, str]:
     return cupy, ""
 
 
-def _try(cupy: ModuleType) -> None:
-    """Run what a training asks of CuPy, which loads CUDA's compiler and its libraries when they are first needed."""
-    few = cupy.ones((2, 2), np.float32)
-    float((cupy.exp(few) @ few).sum())
-
-
 def _configured(booster: xgboost.Booster) -> str:
     """Return the device of a booster's configuration: XGBoost itself goes back to "cpu" where it finds no GPU."""
-    return str(json.loads(booster.save_config())["learner"]["generic_param"]["device"])
+    return str(settings_of(booster)["generic_param"]["device"])
+
+
+class Collective:
+    """The workers of the training that this thread takes part in; see :class:`ordinal_objectives.rows.Workers`."""
+
+    @property
+    def rank(self) -> int:
+        """Number of this worker, from 0 on."""
+        return int(xgboost.collective.get_rank())
+
+    def sum(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sums over all workers."""
+        return self._reduce(values, Op.SUM)
+
+    def max(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the largest of all workers, entry by entry."""
+        return self._reduce(values, Op.MAX)
+
+    def tell(self, text: str, rank: int) -> str:
+        """Return the text of the worker with a rank."""
+        return str(xgboost.collective.broadcast(text, rank))
+
+    @staticmethod
+    def _reduce(values: NDArray[np.float64], how: Op) -> NDArray[np.float64]:
+        # Shapes are not kept by every version.
+        total = xgboost.collective.allreduce(np.asarray(values, dtype=np.float64).ravel(), how)
+        return np.asarray(total, dtype=np.float64).reshape(np.shape(values))

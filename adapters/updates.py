@@ -1,0 +1,272 @@
+"""How a round moves leaves and thresholds: one class for each update, all answering the questions of `run.Update`.
+
+"newton" and "fixed" leave the framework's trees and scores as they are. "schur" and "joint" take the Newton step by the
+Schur complement over the newest tree's leaves, and "joint" renews the leaves with it. Where thresholds move with x, the
+newest tree gets vectors in its leaves, then the thresholds take a step.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinal_objectives.adapters.followed_scores import FollowedScore, FollowedScores, Host, NewestTree
+from ordinal_objectives.adapters.run import TrainingRun, Update
+from ordinal_objectives.leaves import vector
+from ordinal_objectives.leaves.shifts import Shifts
+from ordinal_objectives.losses import RoundStatistics
+from ordinal_objectives.rows import MarginPass, RowPass
+from ordinal_objectives.rows.native import is_far
+from ordinal_objectives.threshold_solver import JointQuadratic, JointStep, ThresholdRecord, schur_step
+
+
+class NewtonUpdate(Update):
+    """Thresholds that take one conditional Newton step a round; "fixed" thresholds are the same without the step.
+
+    Parameters
+    ----------
+    learns : bool, default=True
+        Whether thresholds move.
+    """
+
+    def __init__(self, *, learns: bool = True) -> None:
+        super().__init__()
+        self._learns = learns
+
+    def take(self, run: TrainingRun, raw_prediction: Any, iteration: int) -> Any:
+        """Take the step at the framework's score, and return it."""
+        if not self._learns:
+            return super().take(run, raw_prediction, iteration)
+        run.step_thresholds(raw_prediction)
+        return raw_prediction
+
+
+class JointUpdate(Update):
+    """Thresholds that take the Newton step by the Schur complement over the newest tree's leaves.
+
+    "schur" leaves the tree as the framework grew it. "joint" takes the whole step: the leaf values are renewed
+    together with the thresholds, so the model's score is no longer the framework's and is followed beside it.
+
+    Parameters
+    ----------
+    host : Host
+        Access to the trees and matrices of the framework.
+    matrix : object
+        The training matrix; not kept alive.
+    renews : bool
+        Whether leaves move with the thresholds ("joint"), or stay ("schur").
+    """
+
+    follows = True
+
+    def __init__(self, host: Host, matrix: Any, *, renews: bool) -> None:
+        super().__init__()
+        self.renews = renews
+        self._scores = FollowedScores(host, matrix)
+
+    def start(self, run: TrainingRun, raw_prediction: Any, iteration: int) -> Any:
+        """Begin to follow the score of the training rows, and return it."""
+        device = run.placement.device
+
+        def follow(_: Any, score: NDArray[np.floating], iteration: int) -> FollowedScore:
+            return FollowedScore(score, iteration, device)
+
+        return self._scores.start(follow(None, np.asarray(raw_prediction), iteration), follow)
+
+    def take(self, run: TrainingRun, raw_prediction: Any, iteration: int) -> Any:
+        """Step thresholds, and leaves if they are renewed, over the newest tree; return the model's new score."""
+        newest = self._scores.newest(np.asarray(raw_prediction), run.diagnostics)
+        step = _solve_joint(run, newest)
+        if self.renews:
+            after = self._renew(run, newest, step.leaf_weights[newest.merged], step.threshold_step)
+        else:
+            after = run.placement.device.copy(newest.score, np.float64)
+            _move_thresholds(run, after, newest.tree.learning_rate * step.threshold_step)
+        newest.own.move(newest.score, after)
+        return after
+
+    def score_of(self, matrix: Any, raw_prediction: Any) -> Any:
+        """Return the model's own score of any matrix, given the framework's; called after every tree."""
+        return self._scores.score_of(matrix, raw_prediction, self.leaf_values[-1:]) if self.renews else raw_prediction
+
+    def _renew(
+        self,
+        run: TrainingRun,
+        newest: NewestTree,
+        leaf_weights: NDArray[np.float64],
+        threshold_step: NDArray[np.float64],
+    ) -> NDArray[np.floating]:
+        """Take the longest of the steps eta, eta/2, ... that does not raise the loss; return the new score."""
+        own, tree = newest.own, newest.tree
+        values, after = np.zeros_like(leaf_weights), own.raw_prediction
+
+        def loss_at(share: float, thresholds: NDArray[np.float64]) -> float:
+            nonlocal values, after
+            values = (share * tree.learning_rate * leaf_weights).astype(tree.value_type).astype(np.float64)
+            after = own.plus(newest.leaves, values)
+            return run.evaluate_newest(after, thresholds).sums.loss
+
+        highest = run.rows.highest_loss(run.now().sums.loss)
+        if run.learner.move(tree.learning_rate * threshold_step, loss_at, highest) == 0.0:
+            values, after = np.zeros_like(leaf_weights), own.raw_prediction
+            run.evaluate_newest(after, run.thresholds)
+        self.leaf_values.append(values)
+        tree.renew(values)
+        return after
+
+
+def _solve_joint(run: TrainingRun, newest: NewestTree) -> JointStep:
+    """Sum up over the newest tree's leaves, and return the step of leaves and thresholds."""
+    now, tree, learner, rows = run.now().sums, newest.tree, run.learner, run.rows
+    sums = rows.leaf_sums(newest.leaves, tree.leaf_values.shape[0])
+    off = now.threshold_hessian_off
+    # For a loss of f - theta only u.1 = -sum_j G_j, and with exact curvature H_j = -L_j.1 and
+    # V 1 = -sum_j L_j. S is close to singular in just this direction, so rounding must not break them.
+    u = now.threshold_gradient
+    u = u - (u.sum() + sums.gradient.sum()) / u.shape[0]
+    H, V = sums.hessian, now.threshold_hessian
+    if run.spec.hessian == "exact" and not now.n_floored:
+        H = -sums.cross.sum(axis=1)
+        V = -sums.cross.sum(axis=0) - np.append(off, 0.0) - np.append(0.0, off)
+    strictly_ordered = run.spec.loss.strictly_ordered
+    model = JointQuadratic.of(sums.gradient, H, sums.cross, u, V, off if strictly_ordered else None)
+    return schur_step(model, tree.reg_lambda, learner.active, learner.tied, diagnostics=run.diagnostics)
+
+
+def _move_thresholds(run: TrainingRun, scores: NDArray[np.floating], delta: NDArray[np.float64]) -> None:
+    """Move the thresholds only. Without renewal nothing bounds the loss, so the step is always checked."""
+
+    def loss_at(_: float, thresholds: NDArray[np.float64]) -> float:
+        return run.evaluate_newest(scores, thresholds).sums.loss
+
+    rows: RowPass = run.rows
+    if run.learner.move(delta, loss_at, rows.highest_loss(run.now().sums.loss), max_halvings=0) > 0.0:
+        return
+    # The tree itself may have raised the loss: only the step's own share is halved.
+    highest = rows.highest_loss(run.evaluate(scores, run.thresholds).sums.loss)
+    if run.learner.move(delta, loss_at, highest) == 0.0:
+        run.forget()
+
+
+class VectorUpdate(Update):
+    """Leaves of several values, which shift single thresholds, and the conditional step after them.
+
+    Trees are grown by the framework on the score's gradient, and their renewed leaves hold the score's part, the mean
+    of each vector. The model's own scores, one for every threshold of a row, are followed beside the framework's.
+
+    Parameters
+    ----------
+    host : Host
+        Access to the trees and matrices of the framework.
+    matrix : object
+        The training matrix; not kept alive.
+    shifts : Shifts
+
+    Attributes
+    ----------
+    leaf_values : list of ndarray of float64, shape (n_leaves,)
+        The score's part of every tree of this run.
+    leaf_vectors : list of ndarray of float32, shape (n_leaves, n_classes - 1)
+        What each leaf of every tree adds to f + v_k; those of the model that is continued come first.
+    """
+
+    follows = renews = True
+
+    def __init__(self, host: Host, matrix: Any, shifts: Shifts) -> None:
+        super().__init__()
+        self.shifts: Shifts = shifts
+        self.leaf_vectors: list[NDArray[np.float32]] = []
+        self._host: Host = weakref.proxy(host)
+        self._scores = FollowedScores(host, matrix)
+
+    def begin(self, run: TrainingRun, previous: ThresholdRecord | None) -> None:
+        """Restore the vectors of the model that is continued."""
+        if previous is not None:
+            none = np.zeros((0, previous.n_classes - 1), np.float32)
+            self.leaf_vectors = previous.leaf_vectors or [none] * previous.n_iterations
+
+    def start(self, run: TrainingRun, raw_prediction: Any, iteration: int) -> Any:
+        """Begin to follow the scores of the training rows, which decide whether float32 is enough; return them."""
+        host, n_thresholds, device = self._host, run.thresholds.shape[0], run.placement.device
+
+        def margins_at(matrix: Any, score: NDArray[np.floating]) -> NDArray[np.float64]:
+            """Return the scores of a matrix for every threshold before the first tree of this run."""
+            start = np.asarray(score, dtype=np.float64)[:, np.newaxis]
+            before = host.initial_shifts(matrix)
+            return np.tile(start, n_thresholds) if before is None else start + before
+
+        score = np.asarray(raw_prediction)
+        margins = margins_at(self._scores.matrix, score)
+        is_far_somewhere = bool(is_far(margins))
+        if run.placement.workers is not None:
+            is_far_somewhere = bool(run.placement.workers.max(np.array([float(is_far_somewhere)]))[0])
+        if is_far_somewhere:
+            self.in_doubles = True
+            run.read_again()
+        dtype = run.rows.scores_dtype
+
+        def follow(matrix: Any, score: NDArray[np.floating], iteration: int) -> FollowedScore:
+            here = np.asarray(margins_at(matrix, score), dtype=dtype, order="F")
+            return FollowedScore(score, iteration, device, here)
+
+        own = FollowedScore(score, iteration, device, np.asarray(margins, dtype=dtype, order="F"))
+        return self._scores.start(own, follow)
+
+    def take(self, run: TrainingRun, raw_prediction: Any, iteration: int) -> Any:
+        """Renew the newest tree's leaves as vectors, then step the thresholds; return the model's new scores."""
+        newest = self._scores.newest(np.asarray(raw_prediction), run.diagnostics)
+        tree, n_leaves = newest.tree, newest.tree.leaf_values.shape[0]
+        rows: MarginPass = run.rows
+        gradient, hessian = rows.leaf_sums(newest.leaves, n_leaves)
+        penalty = self.shifts
+        steps = vector.steps(
+            gradient, hessian, tree.reg_lambda, penalty.l2, penalty.penalty, run.learner.active, penalty.most
+        )
+        weights = rows.leaf_weights(newest.leaves, n_leaves)
+        scores, after = self._renew(run, newest, steps[newest.merged], weights)
+        run.step_thresholds(scores, after)
+        newest.own.move(newest.score, scores)
+        return scores
+
+    def score_of(self, matrix: Any, raw_prediction: Any) -> Any:
+        """Return the model's own scores of any matrix, given the framework's; called after every tree."""
+        return self._scores.score_of(matrix, raw_prediction, self.leaf_vectors[-1:])
+
+    def kept(self) -> dict[str, Any]:
+        """Return how thresholds move with x, and the leaves' vectors."""
+        return {"shifts": self.shifts, "leaf_vectors": list(self.leaf_vectors)}
+
+    def _renew(
+        self, run: TrainingRun, newest: NewestTree, steps: NDArray[np.float64], leaf_weights: NDArray[np.float64]
+    ) -> tuple[NDArray[np.floating], RoundStatistics | None]:
+        """Take the longest of the steps eta, eta/2, ... that does not raise the loss.
+
+        Returns
+        -------
+        scores : ndarray, shape (n_samples, n_classes - 1)
+        after : RoundStatistics or None
+            At these scores, for the step of the thresholds; None where the leaves stay.
+        """
+        own, tree, learner = newest.own, newest.tree, run.learner
+        off = vector.mean_shift(steps, leaf_weights)
+        centred = steps - off
+        vectors, scores = np.zeros_like(steps, dtype=np.float32), own.raw_prediction
+        after: RoundStatistics | None = None
+
+        def loss_at(share: float, thresholds: NDArray[np.float64]) -> float:
+            nonlocal vectors, scores, after
+            vectors = (share * tree.learning_rate * centred).astype(np.float32)
+            scores = own.plus(newest.leaves, vectors)
+            after = run.rows(scores, thresholds, learner.step_hessian)
+            return after.sums.loss
+
+        highest = run.rows.highest_loss(run.now().sums.loss)
+        if learner.move(-tree.learning_rate * off, loss_at, highest) == 0.0:
+            vectors, scores, after = np.zeros_like(vectors), own.raw_prediction, None
+        self.leaf_vectors.append(vectors)
+        self.leaf_values.append(vectors.mean(axis=1, dtype=np.float64).astype(tree.value_type).astype(np.float64))
+        tree.renew(self.leaf_values[-1])
+        return scores, after

@@ -1,1 +1,0 @@
-"""Training and predicting on a Dask cluster."""

@@ -1,1 +1,0 @@
-"""Shifts that XGBoost fits itself, as outputs beside the score."""
