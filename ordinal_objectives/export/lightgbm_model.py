@@ -82,7 +82,7 @@ def to_lightgbm(model: Any, *, iterations: int | None = None) -> Any:
     >>> bool(np.abs(proba - model.predict_proba_ordered(X)).max() < 1e-12)
     True
     """
-    from ordinal_objectives.adapters.lgbm.record import store_record
+    from ordinal_objectives.adapters.lgbm.booster import store_record
 
     found = model_of_trees(model, iterations, "LightGBM's text")
     scorer = found.scorer

@@ -82,7 +82,7 @@ def test_iterations_that_were_added_to_lightgbm_by_hand_have_no_thresholds(propo
     )
     expected = olgbm.predict_proba(booster, X)
     booster.update(fobj=lambda predt, _: (predt - 1.0, np.ones_like(predt)))
-    path, says = tmp_path / "model.txt", "booster has 5 iterations, but thresholds of 4 alone: the others were added"
+    path, says = tmp_path / "model.txt", "booster has 5 iterations, but thresholds of only 4: the others were added"
     for ask in (
         lambda: olgbm.predict_proba(booster, X),
         lambda: olgbm.save_model(booster, path),
