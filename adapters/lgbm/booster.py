@@ -38,9 +38,6 @@ _OTHER_LEAVES = {
 # LightGBM keeps unknown lines of the parameter section through loading, saving and truncating.
 _LINE_START = "[ordinal_thresholds: "
 _SECTION_END = "end of parameters"
-# Optional entries of inner nodes and leaves; LightGBM reads all of them.
-_OF_NODES = ("decision_type", "split_gain", "internal_value", "internal_weight", "internal_count")
-_OF_LEAVES = ("leaf_weight", "leaf_count")
 # The record in the text of a booster that LightGBM has loaded, and the model inside LightGBM that it was read from.
 _read: weakref.WeakKeyDictionary[lightgbm.Booster, tuple[Any, ThresholdRecord | None]] = weakref.WeakKeyDictionary()
 
@@ -470,18 +467,16 @@ def _field(fields: dict[str, str], name: str) -> str:
     return fields[name]
 
 
-def _numbers(fields: dict[str, str], name: str, n: int) -> NDArray[np.float64]:
-    found = np.array(_field(fields, name).split(), dtype=np.float64)
-    if found.size != n:
-        raise ValueError(f"{name} must hold {n} numbers; got {found.size}")
-    return found
-
-
-def _integers(fields: dict[str, str], name: str, n: int, lowest: int, highest: int) -> NDArray[np.float64]:
-    found = _numbers(fields, name, n)
-    if (found != np.rint(found)).any() or (found < lowest).any() or (found > highest).any():
-        raise ValueError(f"{name} must hold integers from {lowest} to {highest}")
-    return found
+def _numbers(fields: dict[str, str], name: str, n: int, integers: tuple[int, int] | None = None) -> NDArray[np.float64]:
+    """Return the n numbers of a line; ``integers`` are the lowest and the highest allowed, where only integers are."""
+    values = np.array(_field(fields, name).split(), dtype=np.float64)
+    if values.size != n:
+        raise ValueError(f"{name} must hold {n} numbers; got {values.size}")
+    if integers is not None:
+        lowest, highest = integers
+        if (values != np.rint(values)).any() or (values < lowest).any() or (values > highest).any():
+            raise ValueError(f"{name} must hold integers from {lowest} to {highest}")
+    return values
 
 
 def _check_tree(fields: dict[str, str], n_features: int) -> None:
@@ -492,24 +487,26 @@ def _check_tree(fields: dict[str, str], n_features: int) -> None:
     if n_leaves == 1:
         return
     n_nodes = n_leaves - 1
-    _integers(fields, "split_feature", n_nodes, 0, n_features - 1)
+    _numbers(fields, "split_feature", n_nodes, (0, n_features - 1))
     thresholds = _numbers(fields, "threshold", n_nodes)
-    children = [_integers(fields, name, n_nodes, -n_leaves, n_nodes - 1) for name in ("left_child", "right_child")]
+    children = [_numbers(fields, name, n_nodes, (-n_leaves, n_nodes - 1)) for name in ("left_child", "right_child")]
     # Every leaf, and every node but the root, is the child of one node: no walk from the root goes in a circle.
     if not np.array_equal(np.sort(np.concatenate(children)), [*range(-n_leaves, 0), *range(1, n_nodes)]):
         raise ValueError("left_child and right_child are not those of a tree")
-    for name in _OF_NODES:
+    # LightGBM reads entries that may be missing too; in linear trees those of leaves are empty.
+    of_nodes = ("decision_type", "split_gain", "internal_value", "internal_weight", "internal_count")
+    for name in of_nodes:
         if name in fields:
             _numbers(fields, name, n_nodes)
-    for name in _OF_LEAVES:
-        if fields.get(name):  # empty in trees of linear models
+    for name in ("leaf_weight", "leaf_count"):
+        if fields.get(name):
             _numbers(fields, name, n_leaves)
     if n_categorical:
-        ends = _integers(fields, "cat_boundaries", n_categorical + 1, 0, 2**31 - 1)
+        ends = _numbers(fields, "cat_boundaries", n_categorical + 1, (0, 2**31 - 1))
         if ends[0] != 0 or (np.diff(ends) < 0).any():
             raise ValueError("cat_boundaries must begin at 0 and not fall")
         _numbers(fields, "cat_threshold", int(ends[-1]))
     if "decision_type" in fields:
-        categorical = _integers(fields, "decision_type", n_nodes, 0, 127).astype(int) & 1 == 1
+        categorical = _numbers(fields, "decision_type", n_nodes, (0, 127)).astype(int) & 1 == 1
         if not np.isin(thresholds[categorical], range(n_categorical)).all():
             raise ValueError("threshold names a set of categories that is not there")

@@ -245,7 +245,7 @@ def with_levels(
 ) -> Any:
     """Return rows whose categories are listed as in the training; an unknown level is missing.
 
-    LightGBM compares levels by their values alone, so that text is unknown where the training had numbers, and reads
+    LightGBM compares levels only by their values, so that text is unknown where the training had numbers, and reads
     values of an array as codes.
 
     Parameters

@@ -72,7 +72,7 @@ importance_type
         own. In a forked process LightGBM runs on one thread, whatever ``n_jobs`` says: its OpenMP runtime would hang.
     early_stopping_round : int or None, default=None
         Stop when neither the loss nor a metric has become better for so many rounds, on one of the evaluation sets;
-        ``first_metric_only=True`` looks at the loss alone.
+        ``first_metric_only=True`` considers only the loss.
     validation_fraction : float or None, default=None
         Share of the rows held out and evaluated each round where ``fit`` is given no evaluation set, so that
         ``early_stopping_round`` works without one. Drawn by class with ``random_state``; class weights count there.

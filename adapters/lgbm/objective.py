@@ -82,11 +82,11 @@ class OrdinalObjective(OrdinalObjectiveBase):
         Parameters
         ----------
         preds : ndarray of float, shape (n_samples,)
-            Scores that LightGBM hands over.
+            Scores that LightGBM passes.
         data : lightgbm.Dataset
             Whose rows they are.
         """
-        return self.training.metric(preds, data)
+        return self.loss.name, self.training.mean_loss(preds, data), False
 
     @one_thread_after_fork()
     def attach(self, booster: lightgbm.Booster, data: Any = None) -> None:

@@ -161,7 +161,7 @@ class LightGBMTraining(Training):
                 continue
             if data is booster.train_set or any(data is valid for valid in booster.valid_sets):
                 return self.advance(booster)
-        # lightgbm.cv hands over training scores in other arrays, in the first round before the callback knows it.
+        # lightgbm.cv passes training scores in other arrays, in the first round before the callback knows it.
         if own is not None and len(own.history) > own.first_iteration + 1:
             raise _foreign_scores()
         return own or self.unambiguous_run()
@@ -211,10 +211,6 @@ class LightGBMTraining(Training):
         asked = int(value_of(matrix.params or {}, "num_threads") or 0)
         # LightGBM takes 0 and less for all processors.
         return self.asked_threads if self.asked_threads is not None or asked <= 0 else asked
-
-    def metric(self, preds: NDArray[Any], data: lightgbm.Dataset) -> tuple[str, float, bool]:
-        """Return the weighted mean loss as LightGBM asks for a metric."""
-        return self.spec.loss.name, self.mean_loss(preds, data), False
 
     def label_and_weight(self, matrix: lightgbm.Dataset) -> tuple[Any, Any]:
         """Return the labels of a data set and its weights, or None."""
@@ -341,7 +337,11 @@ class ThresholdCallback:
 
     def _renew_first_metrics(self, env: CallbackEnv) -> None:
         """Replace metrics of the first round, which were computed before a callback could see the booster."""
-        name, metric = self._training.spec.loss.name, self._training.metric
+        name = self._training.spec.loss.name
+
+        def metric(preds: NDArray[Any], data: lightgbm.Dataset) -> tuple[str, float, bool]:
+            return name, self._training.mean_loss(preds, data), False
+
         fresh = [
             {result[:2]: result for result in [*booster.eval_train(metric), *booster.eval_valid(metric)]}
             for booster in self._training.boosters()
