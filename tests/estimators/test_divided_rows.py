@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from pairs import pairwise
 
 from makers import make_engine, make_lgb, make_xgb
 from ordinal_objectives import OrdinalEnsembleClassifier
@@ -36,9 +35,10 @@ def spied(monkeypatch):
     return taken
 
 
-@pytest.mark.parametrize("trainer", TRAINERS)
-@pytest.mark.parametrize(("fraction", "linear", "rule"), list(product([None, 0.25], [False, "auto"], RULES)))
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("trainer", "fraction", "linear", "rule", "weighted"),
+    pairwise(TRAINERS, [None, 0.25], [False, "auto"], RULES, [False, True]),
+)
 def test_groups_weights_and_starts_go_with_the_rows(trainer, fraction, linear, rule, weighted, data, spied):
     X, y = data
     X = np.column_stack([np.arange(len(y)), X])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import mpmath as mp
 import numpy as np
 import pytest
+from pairs import pairwise
 
 from ordinal_objectives.links import LINKS
 from ordinal_objectives.losses import ImmediateThreshold
@@ -48,9 +49,9 @@ def thresholds_of(n_classes, seed, order):
 
 
 @pytest.mark.slow
-@each_link
-@pytest.mark.parametrize("order", ["ordered", "unordered", "reversed"])
-@pytest.mark.parametrize("n_classes", [2, 3, 4, 7, 12])
+@pytest.mark.parametrize(
+    ("link", "order", "n_classes"), pairwise(LINKS, ["ordered", "unordered", "reversed"], [2, 3, 4, 7, 12])
+)
 def test_probabilities_at_extremes(link, order, n_classes):
     thresholds = thresholds_of(n_classes, 0, order)
     loss = ImmediateThreshold(link)
