@@ -280,12 +280,6 @@ def small(kind, **params):
     return kind(**{rounds: 30, "n_jobs": 1, "learning_rate": 0.3, **params})
 
 
-@pytest.fixture
-def halves(ordinal_data):
-    X, y = ordinal_data(400, 4)
-    return X[:200], y[:200], X[200:], y[200:]
-
-
 @pytest.mark.parametrize("place", [0, 1, 2], ids=[kind.__name__ for kind in CLASSIFIERS])
 def test_every_name_is_where_the_table_says(place, halves):
     kind = CLASSIFIERS[place]
@@ -314,7 +308,7 @@ def test_predictions_start_from_the_scores_that_the_table_names(place, halves):
         with pytest.raises(TypeError, match="take X alone"):
             model.predict_raw(X, base_margin=X[:, 0])
     else:
-        moved = model.predict_raw(X, **{name: np.full(200, 2.0)})
+        moved = model.predict_raw(X, **{name: np.full(300, 2.0)})
         np.testing.assert_allclose(moved, model.predict_raw(X) + 2.0, atol=1e-5)
 
 

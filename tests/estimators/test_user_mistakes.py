@@ -36,17 +36,12 @@ from ordinal_objectives.inspection import (
 # What a user of the classifiers may get wrong: refused by name, and nothing is changed by it
 
 
-@pytest.fixture
-def data(ordinal_data):
-    return ordinal_data(200, 4)
-
-
 @ALL
 @pytest.mark.parametrize(
     ("params", "given", "message"),
     [
-        ({}, {"sample_weight": ["heavy"] * 200}, "sample_weight must be an array of numbers: got an array of type <U5"),
-        ({}, {"sample_weight": np.ma.masked_less(np.arange(200.0), 5)}, "sample_weight is a masked array"),
+        ({}, {"sample_weight": ["heavy"] * 300}, "sample_weight must be an array of numbers: got an array of type <U5"),
+        ({}, {"sample_weight": np.ma.masked_less(np.arange(300.0), 5)}, "sample_weight is a masked array"),
         ({"class_weight": {0: "heavy"}}, {}, "class_weight must be an array of numbers"),
         ({"cost_matrix": "linear"}, {}, "cost_matrix must be an array of numbers"),
         ({"cost_matrix": [[0], [1, 0]]}, {}, "cost_matrix must be an array of numbers"),
@@ -287,7 +282,7 @@ def test_a_file_that_xgboost_cannot_read_is_refused_in_one_line(tmp_path):
 @pytest.mark.filterwarnings("ignore:The least populated class:UserWarning")
 def test_a_fold_that_lacks_a_class_is_scored_and_an_evaluation_set_with_another_is_refused(make, data):
     X, y = data
-    rare = np.where(np.arange(200) == 5, 7, y)
+    rare = np.where(np.arange(300) == 5, 7, y)
     cv = {"cv": 3, "scoring": scorers.neg_mae_scorer, "error_score": "raise"}
     assert np.isfinite(cross_val_score(make(), X, rare, **cv)).all()
     assert np.isfinite(cross_val_score(make(classes=[0, 1, 2, 3, 7]), X, rare, **cv)).all()
