@@ -75,7 +75,7 @@ def test_rounds_before_those_that_were_added_are_checked():
 
 
 @pytest.mark.parametrize("proportional", [True, False])
-def test_iterations_that_were_added_to_lightgbm_by_hand_have_no_thresholds(proportional, tmp_path):
+def test_lightgbm_iterations_added_by_hand_have_no_thresholds(proportional, tmp_path):
     params = {"verbosity": -1, "num_threads": 1}
     booster = olgbm.train(
         params, lightgbm.Dataset(X, Y), 4, n_classes=4, proportional=proportional, keep_training_booster=True

@@ -129,7 +129,7 @@ def started(ordinal_data):
 
 @CALLBACK
 @pytest.mark.parametrize("update", ["newton", "fixed"])
-def test_one_objective_and_data_set_train_twice_from_start_scores(started, callback, update):
+def test_one_data_set_trains_twice_from_start_scores(started, callback, update):
     """The second training equals one with a fresh objective, and leaves the record of the first as it was."""
     X, y, start = started
     thresholds = [-2.0, -1.0, 1.0, 2.0] if update == "fixed" else None
@@ -293,7 +293,7 @@ def test_rollback_without_the_callback(ordinal_data):
 
 
 @UPDATES
-def test_rollback_of_the_last_iteration_keeps_the_thresholds_of_the_trees_left(ordinal_data, update):
+def test_rollback_of_the_last_iteration_keeps_the_others(ordinal_data, update):
     X, y = ordinal_data(300)
     options = {"n_classes": 5, "threshold_update": update}
     params = {"verbosity": -1, "num_leaves": 7}
@@ -351,7 +351,7 @@ def test_what_cannot_be_continued_is_named(ordinal_data):
 
 
 @pytest.mark.parametrize("seed", [9, 14, 28, 115])
-def test_early_stopping_keeps_the_best_loss_where_rounds_add_no_tree(seed):
+def test_early_stopping_where_rounds_add_no_tree(seed):
     """LightGBM numbers the best round, and would keep as many trees: too many, or more than there are."""
     rng = np.random.default_rng(seed)
     X, Xv = rng.normal(size=(60, 2)), rng.normal(size=(40, 2))
@@ -404,7 +404,7 @@ def test_predictions_of_one_model_from_several_threads(shared, twin):
     assert sum(in_threads(work)) == 0
 
 
-def test_predictions_of_the_same_iterations_do_not_wait_for_each_other(shared, monkeypatch):
+def test_predictions_of_the_same_iterations_run_together(shared, monkeypatch):
     X, model = shared
     together = threading.Barrier(3, timeout=30)
     predict = lightgbm.Booster.predict

@@ -89,7 +89,7 @@ def test_continued_models_carry_the_checksums_of_all_their_trees(ordinal_data, u
     assert len(set(trees)) == 16
 
 
-def test_early_stopped_models_have_thresholds_of_the_trees_that_are_kept(ordinal_data, tmp_path):
+def test_early_stopped_models_keep_thresholds_of_their_trees(ordinal_data, tmp_path):
     X, y = ordinal_data(300)
     data = lightgbm.Dataset(X, y)
     valid = data.create_valid(*ordinal_data(100, seed=5))
@@ -185,7 +185,7 @@ def loss_of(proba, y):
 
 @pytest.mark.parametrize("seed", [9, 14, 28, 115])
 @pytest.mark.parametrize("ours", [True, False], ids=["olgbm.train", "lightgbm.train"])
-def test_predictions_and_files_keep_the_best_loss_of_an_early_stop(seed, ours, tmp_path):
+def test_an_early_stop_keeps_the_best_loss_everywhere(seed, ours, tmp_path):
     """LightGBM numbers the best round, and takes that number for one of trees: too many, or more than there are."""
     booster, Xv, yv, losses = stopped_early(seed, ours=ours)
     olgbm.save_model(booster, tmp_path / "model.txt")

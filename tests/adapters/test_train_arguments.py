@@ -362,7 +362,7 @@ def test_labels_in_any_column():
 
 
 @pytest.mark.parametrize("columns", [(0,), np.array([0]), [np.int64(0)], True, "a", [0.0]])
-def test_data_sets_whose_categorical_features_lightgbm_would_not_read(columns):
+def test_categorical_features_that_lightgbm_would_not_read(columns):
     data = lightgbm.Dataset(np.round(ROWS), LABELS, categorical_feature=columns)
     with pytest.raises(
         ValueError, match="categorical_feature of train_set must be 'auto' or a list of str and int; got "

@@ -45,7 +45,7 @@ def test_lightgbm_cv_evaluates_training_rows(ordinal_data):
         np.testing.assert_allclose(result["train all_threshold-mean"][1:], expected[2:], rtol=1e-12)
 
 
-def test_boosters_updated_in_turn_are_not_evaluated_by_one_objective(ordinal_data):
+def test_boosters_in_turn_are_not_evaluated_by_one_objective(ordinal_data):
     objective = oxgb.OrdinalObjective(5)
     matrices = [xgboost.DMatrix(*ordinal_data(200, seed=seed)) for seed in (0, 1)]
     dvalid = xgboost.DMatrix(*ordinal_data(100, seed=5))
@@ -76,7 +76,7 @@ class Raise(xgboost.callback.TrainingCallback):
 @pytest.mark.parametrize("first", [True, False], ids=["it first", "ours first"])
 @pytest.mark.parametrize("epoch", [0, 1, 4])
 @pytest.mark.parametrize("other_rows", [True, False])
-def test_xgboost_without_the_callback_after_an_interrupted_training(ordinal_data, when, first, epoch, other_rows):
+def test_xgboost_without_callback_after_an_interruption(ordinal_data, when, first, epoch, other_rows):
     """The callback had gone on with the booster of the training that an exception stopped."""
     dtrain = xgboost.DMatrix(*ordinal_data(300))
     objective, fresh = oxgb.OrdinalObjective(5), oxgb.OrdinalObjective(5)
@@ -97,7 +97,7 @@ def test_xgboost_without_the_callback_after_an_interrupted_training(ordinal_data
 
 @pytest.mark.parametrize("first", [True, False], ids=["it first", "ours first"])
 @pytest.mark.parametrize("other_rows", [True, False])
-def test_xgboost_without_the_callback_after_a_continued_training_was_interrupted(ordinal_data, first, other_rows):
+def test_xgboost_without_callback_after_a_continued_one_ended(ordinal_data, first, other_rows):
     """It had begun with the thresholds of the model that was to be continued."""
     dtrain = xgboost.DMatrix(*ordinal_data(300))
     begun = oxgb.train({"nthread": 1}, dtrain, 5, n_classes=5, threshold_update="newton")

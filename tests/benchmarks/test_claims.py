@@ -29,7 +29,7 @@ def test_samples_repeat_and_have_three_ranks(name):
     assert np.bincount(truth).min() > 500
 
 
-def test_noise_moves_half_of_the_nearest_tenth_across_their_boundary():
+def test_noise_moves_half_of_the_nearest_tenth():
     X, truth, observed = artificial.noisy_boundaries(20_000, 3)
     moved = observed != truth
     distance = np.abs(X[:, 1] - np.sin(2 * X[:, 0]) - artificial.CUTS[:, None])
@@ -70,7 +70,7 @@ def test_only_effects_that_differ_have_shifts():
     np.testing.assert_allclose(shifts_simulated.shifts_of(proportional), 0.0, atol=1e-12)
 
 
-def test_committed_result_finds_shifts_and_costs_less_than_a_hundredth_without_any():
+def test_committed_result_of_simulated_shifts():
     rows = json.loads((report.RESULTS / "shifts_simulated.json").read_text(encoding="utf-8"))["rows"]
     assert [(row["data"], row["library"]) for row in rows] == [(d, m) for d in (DIFFER, PROPORTIONAL) for m in MODELS]
     for row in rows:

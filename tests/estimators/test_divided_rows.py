@@ -76,7 +76,7 @@ def test_members_of_an_ensemble_get_the_groups_of_their_rows(data, spied):
 
 
 @pytest.mark.parametrize("trainer", TRAINERS)
-def test_groups_of_another_length_are_refused_whether_rows_are_divided_or_not(trainer, data):
+def test_groups_of_another_length_are_refused(trainer, data):
     make, _, _ = TRAINERS[trainer]
     with pytest.raises(ValueError, match=r"groups must have shape \(300,\), one group a row; got \(5,\)"):
         make().fit(*data, groups=np.arange(5))

@@ -102,7 +102,7 @@ def test_the_signature_is_that_of_the_documentation(kind):
     "options",
     [{}, {"eval_metric": "rps"}, {"threshold_update": "joint", "proportional": True}, {"shift_method": "host"}],
 )
-def test_verbose_prints_the_training_loss_where_nothing_is_evaluated(options, ordinal_data, capsys):
+def test_verbose_prints_the_training_loss_without_sets(options, ordinal_data, capsys):
     X, y = ordinal_data(100)
     model = make_xgb(n_estimators=5, **options).fit(X, y, verbose=2)
     lines = capsys.readouterr().out.splitlines()
@@ -116,7 +116,7 @@ def test_verbose_prints_the_training_loss_where_nothing_is_evaluated(options, or
     assert model.booster_.save_raw("json") == silent.booster_.save_raw("json")
 
 
-def test_verbose_prints_evaluation_sets_alone_where_there_are_some(ordinal_data, capsys):
+def test_verbose_prints_only_evaluation_sets_if_given(ordinal_data, capsys):
     X, y = ordinal_data(100)
     make_xgb(n_estimators=1).fit(X, y, eval_set=[(X, y)], verbose=True)
     assert "validation_0-all_threshold" in (out := capsys.readouterr().out)
@@ -196,7 +196,7 @@ def test_wrong_values_are_refused_by_either_name(ordinal_data):
             LGBMOrdinalClassifier(**wrong).fit(X, y)
 
 
-def test_every_alias_of_lightgbm_is_taken_or_refused_with_a_reason():
+def test_every_alias_of_lightgbm_is_taken_or_refused():
     """What lightgbm's own classifier takes; its parameters that no ordinal model can have are refused by all names."""
     impossible = _ConfigAliases.get(
         "objective", "num_class", "metric", "boost_from_average", "is_unbalance", "scale_pos_weight",

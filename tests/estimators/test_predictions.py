@@ -173,7 +173,7 @@ def recorded_losses(model):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_replayed_losses_are_the_recorded_ones_and_lower_where_margins_cross(kind, tmp_path):
+def test_replayed_losses_are_recorded_ones_or_lower(kind, tmp_path):
     X, y = replayed_rows()
     make, options = KINDS[kind]
     model = make(**options, **LONG_STEPS, n_jobs=1, random_state=0).fit(X, y, eval_set=[(X, y)])

@@ -247,7 +247,7 @@ def test_a_file_that_is_no_model_is_refused_in_one_line(make, content, tmp_path)
 
 
 @ALL
-def test_the_model_of_another_classifier_is_refused_with_its_name(make, data, tmp_path):
+def test_the_model_of_another_classifier_is_refused(make, data, tmp_path):
     kind = type(make())
     for other in MAKERS.values():
         model = other().fit(*data)
@@ -280,7 +280,7 @@ def test_a_file_that_xgboost_cannot_read_is_refused_in_one_line(tmp_path):
 
 @ALL
 @pytest.mark.filterwarnings("ignore:The least populated class:UserWarning")
-def test_a_fold_that_lacks_a_class_is_scored_and_an_evaluation_set_with_another_is_refused(make, data):
+def test_folds_and_sets_with_other_classes(make, data):
     X, y = data
     rare = np.where(np.arange(300) == 5, 7, y)
     cv = {"cv": 3, "scoring": scorers.neg_mae_scorer, "error_score": "raise"}
