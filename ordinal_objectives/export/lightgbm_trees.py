@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.adapters.lgbm.estimator import LGBMOrdinalClassifier
 from ordinal_objectives.adapters.lgbm.booster import check_all_rounds, threshold_record
+from ordinal_objectives.adapters.lgbm.estimator import LGBMOrdinalClassifier
 from ordinal_objectives.export.scoring_model import Scorer, ScoringTree
 from ordinal_objectives.threads import one_thread_after_fork
 

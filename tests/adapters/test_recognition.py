@@ -11,8 +11,8 @@ import lightgbm
 import numpy as np
 import pytest
 import xgboost
-from bare import train_lgb, train_xgb
 
+from bare import train_lgb, train_xgb
 from ordinal_objectives import XGBOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb

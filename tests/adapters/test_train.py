@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from typing import Any
 
 import lightgbm
 import numpy as np
@@ -17,7 +18,7 @@ from ordinal_objectives.losses import get_loss
 UPDATES = pytest.mark.parametrize("update", ["fixed", "newton", "schur", "joint"])
 TREE_UPDATES = pytest.mark.parametrize("update", ["schur", "joint"])
 QUIET = {"verbosity": -1, "num_leaves": 8, "min_data_in_leaf": 5}
-HOSTS = {"xgboost": (oxgb.train, xgboost.DMatrix), "lightgbm": (olgbm.train, lightgbm.Dataset)}
+HOSTS: dict[str, Any] = {"xgboost": (oxgb.train, xgboost.DMatrix), "lightgbm": (olgbm.train, lightgbm.Dataset)}
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import lightgbm
 import numpy as np
 import pytest
 import xgboost
-from bare import LGB_PARAMS, XGB_PARAMS, train_lgb, train_xgb
 
+from bare import LGB_PARAMS, XGB_PARAMS, train_lgb, train_xgb
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
 

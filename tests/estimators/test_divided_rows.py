@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from pairs import pairwise
 
 from makers import make_engine, make_lgb, make_xgb
 from ordinal_objectives import OrdinalEnsembleClassifier
 from ordinal_objectives.estimators import held_out
+from pairs import pairwise
 
 TRAINERS = {
     "xgboost": (make_xgb, "n_estimators", "base_margin"),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import mpmath as mp
 import numpy as np
 import pytest
-from pairs import pairwise
 
 from ordinal_objectives.links import LINKS
 from ordinal_objectives.losses import ImmediateThreshold
+from pairs import pairwise
 
 SCORES = np.array([-690.0, -300.0, -40.0, -37.5, -6.0, -0.5, 0.0, 0.25, 3.0, 36.0, 41.0, 250.0, 690.0])
 

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import sklearn
-from pairs import pairwise
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
@@ -28,6 +27,7 @@ from ordinal_objectives.scorers import (
     neg_rps_scorer,
     qwk_scorer,
 )
+from pairs import pairwise
 
 GRADES = np.array(["low", "medium", "high"])
 ALL = [scorers.get_scorer(name) for name in scorers.get_scorer_names()]
