@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives.adapters.followed_scores import GrownTree
-from ordinal_objectives.adapters.lgbm.parameters import DART, refuse_boosting
+from ordinal_objectives.adapters.lgbm.parameters import refuse_boosting
 from ordinal_objectives.spec import TREE_UPDATES
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -218,8 +218,8 @@ def stored_record(booster: lightgbm.Booster) -> ThresholdRecord | None:
 def _check_trees(booster: lightgbm.Booster, record: ThresholdRecord) -> None:
     """Raise ValueError unless a booster's iterations are the first ones that a record describes."""
     rounds = booster.current_iteration()
-    known = (record.trees or [])[:rounds]
-    if checksums(booster, 0, len(known)) != known:
+    known = None if record.trees is None else record.trees[:rounds]
+    if known is None or checksums(booster, 0, len(known)) != known:
         raise ValueError(
             f"booster's {rounds} iterations are not the first {rounds} of the training that recorded its thresholds: "
             f"they were shuffled, cut with start_iteration, or changed. Thresholds belong to a score summed from the "
@@ -369,7 +369,7 @@ def load_model(filename: str | PathLike[str]) -> lightgbm.Booster:
     Raises
     ------
     ValueError
-        If the file carries no thresholds, or it is damaged, or the model was trained with dart.
+        If the file carries no thresholds, or it is damaged.
 
     Examples
     --------
@@ -392,8 +392,6 @@ def load_model(filename: str | PathLike[str]) -> lightgbm.Booster:
         raise ValueError(f"{filename} holds no ordinal thresholds; it was not written by olgbm.save_model")
     with as_damaged_file(filename):
         plain, line = _split(text)
-    if "\n[boosting: dart]\n" in plain:
-        raise ValueError(f"{filename} holds a model trained with boosting='dart': {DART}")
     record = ThresholdRecord.from_json(line)
     with as_damaged_file(filename):
         check_text(plain)

@@ -57,12 +57,12 @@ FIT_HINTS = {
     "eval_class_weight": "pass eval_sample_weight",
 }
 
-DART = (
+_DART = (
     "LightGBM drops trees whenever a custom objective or a metric reads the training score, so the thresholds are not "
     "learned for the trees of the model, and some of these can stay subtracted"
 )
 _FOREST = "LightGBM grows random forests only with built-in objectives"
-_REFUSED_BOOSTING = {"dart": DART, "rf": _FOREST, "random_forest": _FOREST}
+_REFUSED_BOOSTING = {"dart": _DART, "rf": _FOREST, "random_forest": _FOREST}
 _NO_METRIC = {"", "none", "null", "na", "custom"}
 _NO_BUILT_IN_METRIC = "built-in metrics do not know the thresholds; pass feval, and metric='None' to lightgbm.train"
 

@@ -13,12 +13,8 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from makers import LGB_DEFAULTS, mean_loss
 from ordinal_objectives import LGBMOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm
-
-# LightGBM alone: dart, several trainings on one data set, iterations taken back, predictions from threads
-
 
 pytestmark = pytest.mark.slow
 
@@ -86,17 +82,6 @@ def test_without_the_callback_a_dart_booster_gets_no_thresholds(ordinal_data):
             use(booster, X)
     with pytest.raises(ValueError, match="carries no ordinal thresholds"):
         olgbm.predict_proba(booster, X)
-
-
-def test_the_file_of_a_dart_booster_is_refused(ordinal_data, tmp_path):
-    """Earlier versions let dart pass and saved such models."""
-    X, y = ordinal_data(200)
-    booster = train(olgbm.OrdinalObjective(5), lightgbm.Dataset(X, y), 3)
-    olgbm.save_model(booster, tmp_path / "model.txt")
-    text = (tmp_path / "model.txt").read_text()
-    (tmp_path / "dart.txt").write_text(text.replace("\n[boosting: gbdt]\n", "\n[boosting: dart]\n"))
-    with pytest.raises(ValueError, match=r"dart\.txt holds a model trained with boosting='dart': .*trees of the model"):
-        olgbm.load_model(tmp_path / "dart.txt")
 
 
 @pytest.mark.parametrize("boosting", ["dart", "rf"])
@@ -345,24 +330,6 @@ def test_what_cannot_be_continued_is_named(ordinal_data):
     for wrong in (3, X):
         with pytest.raises(TypeError, match=f"init_model must be .* got {type(wrong).__name__}"):
             LGBMOrdinalClassifier().fit(X, y, init_model=wrong)
-
-
-# Early stopping where rounds find no split
-
-
-@pytest.mark.parametrize("seed", [9, 14, 28, 115])
-def test_early_stopping_where_rounds_add_no_tree(seed):
-    """LightGBM numbers the best round, and would keep as many trees: too many, or more than there are."""
-    rng = np.random.default_rng(seed)
-    X, Xv = rng.normal(size=(60, 2)), rng.normal(size=(40, 2))
-    y = np.digitize(X[:, 0] + rng.logistic(size=60), [-1, 0, 1])
-    y[:4], yv = [0, 1, 2, 3], np.random.default_rng(seed + 1).integers(0, 4, 40)
-    options = {**LGB_DEFAULTS, "extra_trees": True, "max_bin": 8, "learning_rate": 0.5, "random_state": seed}
-    model = LGBMOrdinalClassifier(n_estimators=12, verbose=-1, **options)
-    model.fit(X, y, eval_set=[(Xv, yv)], callbacks=[lightgbm.early_stopping(4, verbose=False)])
-    losses = model.evals_result_["valid_0"]["all_threshold"]
-    assert mean_loss(model, Xv, yv) == pytest.approx(min(losses), rel=1e-6)
-    assert model.n_iter_ <= model.booster_.current_iteration() <= len(losses)
 
 
 # Predictions of one LightGBM model from several threads

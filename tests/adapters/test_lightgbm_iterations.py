@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import copy
 import pickle
-from dataclasses import replace
 
 import lightgbm
 import numpy as np
 import pytest
 
+from makers import LGB_DEFAULTS, mean_loss
 from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm
-
-# Thresholds of a LightGBM model belong to its trees in their order
-
 
 QUIET = {"verbosity": -1, "num_leaves": 7, "min_data_in_leaf": 5, "learning_rate": 0.3, "num_threads": 1}
 CHANGED = "are not the first .* of the training that recorded its thresholds"
@@ -123,17 +120,6 @@ def test_another_model_in_the_same_booster_is_refused(ordinal_data):
         olgbm.predict_proba(booster, X)
 
 
-def test_files_without_checksums_still_load(ordinal_data, tmp_path):
-    """Version 0.1 stored none."""
-    X, y = ordinal_data(300)
-    booster = trained(X, y, "newton")
-    expected = olgbm.predict_proba(booster, X)
-    booster.ordinal_thresholds = replace(booster.ordinal_thresholds, trees=None)
-    olgbm.save_model(booster, tmp_path / "old.txt")
-    assert '"trees"' not in (tmp_path / "old.txt").read_text()
-    np.testing.assert_array_equal(olgbm.predict_proba(olgbm.load_model(tmp_path / "old.txt"), X), expected)
-
-
 def test_classifiers_keep_the_checksums(ordinal_data, tmp_path):
     X, y = ordinal_data(300)
     model = LGBMOrdinalClassifier(n_estimators=8).fit(X, y)
@@ -148,7 +134,7 @@ def test_classifiers_keep_the_checksums(ordinal_data, tmp_path):
             one.save_model(tmp_path / "shuffled.txt")
 
 
-# LightGBM's rounds without a split add no tree: rounds are one number, iterations and thresholds another
+# Rounds without a split
 
 
 PARAMS = {
@@ -157,12 +143,18 @@ PARAMS = {
 }  # fmt: skip
 
 
-def stopped_early(seed, *, ours):
-    """Return a booster that was stopped early, the rows it was stopped by, and their losses after every round."""
+def few_rows(seed):
+    """Return rows on which some rounds find no split, and others to evaluate."""
     rng = np.random.default_rng(seed)
     X, Xv = rng.normal(size=(60, 2)), rng.normal(size=(40, 2))
     y = np.digitize(X[:, 0] + rng.logistic(size=60), [-1, 0, 1])
-    y[:4], yv = [0, 1, 2, 3], np.random.default_rng(seed + 1).integers(0, 4, 40)
+    y[:4] = [0, 1, 2, 3]
+    return X, y, Xv, np.random.default_rng(seed + 1).integers(0, 4, 40)
+
+
+def stopped_early(seed, *, ours):
+    """Return a booster that was stopped early, the rows it was stopped by, and their losses after every round."""
+    X, y, Xv, yv = few_rows(seed)
     data, losses = lightgbm.Dataset(X, y), {}
     valid, params = data.create_valid(Xv, yv), {**PARAMS, "seed": seed}
     callbacks = [lightgbm.record_evaluation(losses), lightgbm.early_stopping(4, verbose=False)]
@@ -183,7 +175,21 @@ def loss_of(proba, y):
     return -np.log(np.where(above, 1 - below, below)).sum(axis=1).mean()
 
 
-@pytest.mark.parametrize("seed", [9, 14, 28, 115])
+SEEDS = pytest.mark.parametrize("seed", [9, 14, 28, 115])
+
+
+@SEEDS
+def test_an_early_stop_of_the_classifier_keeps_the_best_loss(seed):
+    X, y, Xv, yv = few_rows(seed)
+    options = {**LGB_DEFAULTS, "extra_trees": True, "max_bin": 8, "learning_rate": 0.5, "random_state": seed}
+    model = LGBMOrdinalClassifier(n_estimators=12, verbose=-1, **options)
+    model.fit(X, y, eval_set=[(Xv, yv)], callbacks=[lightgbm.early_stopping(4, verbose=False)])
+    losses = model.evals_result_["valid_0"]["all_threshold"]
+    assert mean_loss(model, Xv, yv) == pytest.approx(min(losses), rel=1e-6)
+    assert model.n_iter_ <= model.booster_.current_iteration() <= len(losses)
+
+
+@SEEDS
 @pytest.mark.parametrize("ours", [True, False], ids=["olgbm.train", "lightgbm.train"])
 def test_an_early_stop_keeps_the_best_loss_everywhere(seed, ours, tmp_path):
     """LightGBM numbers the best round, and takes that number for one of trees: too many, or more than there are."""
@@ -197,7 +203,7 @@ def test_an_early_stop_keeps_the_best_loss_everywhere(seed, ours, tmp_path):
         assert booster.best_iteration == loaded.current_iteration()
 
 
-# LightGBM's rounds that leave the score as it was: leaves below its rounding, and features without a split
+# Rounds that leave the score as it was
 
 
 SMALL = {"verbosity": -1, "num_leaves": 4, "num_threads": 1}

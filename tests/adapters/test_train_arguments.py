@@ -17,9 +17,6 @@ from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
 
-# What ``train`` and ``cv`` are given in place of a matrix, a set, parameters or a number of rounds is named
-
-
 X = np.random.default_rng(0).normal(size=(60, 2))
 Y = np.digitize(X[:, 0], [-0.5, 0.5])
 MATRIX, DATASET = xgboost.DMatrix(X, Y), lightgbm.Dataset(X, Y)

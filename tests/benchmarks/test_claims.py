@@ -16,8 +16,6 @@ from lib import report
 from lib.set_ratios import ratios, rows_of
 from ordinal_objectives.metrics import ranked_probability_score
 
-# The artificial samples are what their description says
-
 
 @pytest.mark.parametrize("name", artificial.SETS)
 def test_samples_repeat_and_have_three_ranks(name):

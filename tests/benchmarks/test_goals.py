@@ -12,9 +12,6 @@ from lib.data import ORDINAL, SIXTEEN, THESIS_RANK, THESIS_WIDTH
 from lib.methods import MULTICLASS, OURS, PROPORTIONAL, ROUNDED
 from lib.statistics import Comparison
 
-# The goals at the top of docs/evidence.md, and the tables by own decisions and by the thesis's classes behind them
-
-
 pytestmark = pytest.mark.slow
 
 LOSSES = {OURS: 0.1, PROPORTIONAL: 0.2, "native joint": 0.25, "peer": 0.15, MULTICLASS: 0.3, ROUNDED: 0.4}

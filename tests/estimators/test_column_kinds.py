@@ -13,9 +13,6 @@ from makers import ALL
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm
 
-# XGBoost's classifier knows the levels of its categories: in any order, outside ASCII, and no others
-
-
 TOWNS = (["Aachen", "Bonn", "Celle"], ["Berlin", "Köln", "München"], ["東京", "Alm", "大阪"], [3, 1, 2])
 
 

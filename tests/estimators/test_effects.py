@@ -18,8 +18,6 @@ from makers import ALL, make_engine
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.inspection import accumulated_local_effects, average_marginal_effects, feature_effect
 
-# Accumulated local effects: of added effects, of features that depend on each other, by a loop
-
 
 class Model:
     """Margins theta_k - b_k(x), with a probability of each class."""

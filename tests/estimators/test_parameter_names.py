@@ -24,9 +24,6 @@ from ordinal_objectives import (
     XGBOrdinalClassifier,
 )
 
-# Keywords that ``fit`` does not take: the error says where they belong. And what ``verbose`` prints
-
-
 KINDS = [
     XGBOrdinalClassifier,
     LGBMOrdinalClassifier,

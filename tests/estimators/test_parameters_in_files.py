@@ -25,9 +25,6 @@ from ordinal_objectives.adapters.xgb import record
 from ordinal_objectives.losses import register_loss
 from own_losses import Rising, Scaled, Steep
 
-# Every constructor parameter, through a model file: as it was, or named by a warning
-
-
 # Belong to the machine that loads a model: the engine keeps its threads.
 OF_MACHINE = {"n_jobs", "progress", "verbose", "verbosity", "device"}
 COSTS = [[0.0, 1.0, 2.0, 4.0], [1.0, 0.0, 1.0, 2.0], [2.0, 1.0, 0.0, 1.0], [3.0, 2.0, 1.0, 0.0]]

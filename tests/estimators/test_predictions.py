@@ -19,9 +19,6 @@ from ordinal_objectives import (
     XGBOrdinalClassifier,
 )
 
-# The probability of a class or a higher one, of every classifier whose labels have an order
-
-
 NAMES = np.array(["poor", "fair", "good", "excellent"])  # not in the order of the alphabet
 
 

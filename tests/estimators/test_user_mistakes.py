@@ -33,8 +33,6 @@ from ordinal_objectives.inspection import (
     threshold_importances,
 )
 
-# What a user of the classifiers may get wrong: refused by name, and nothing is changed by it
-
 
 @ALL
 @pytest.mark.parametrize(

@@ -12,9 +12,6 @@ from ordinal_objectives import AllThreshold, CumulativeLink, ImmediateThreshold
 from ordinal_objectives.links import LINKS
 from ordinal_objectives.losses import LOSSES, check_order, get_loss, higher_derivatives
 
-# Losses of margins that are given one by one: thresholds that move with x
-
-
 OF_MARGINS = (AllThreshold, ImmediateThreshold)
 
 

@@ -13,9 +13,6 @@ import pytest
 from ordinal_objectives import plotting
 from sources import DOCS, ROOT, check_exceptions, entries, module_names
 
-# The site's reference has every public name, its pages all Markdown files, and its link check finds what is broken
-
-
 INNER = {
     "ordinal_objectives.adapters.updates": "who adds a framework reads the source",
     "ordinal_objectives.rows": "who adds a framework or a device reads the source",
