@@ -12,7 +12,6 @@ import zlib
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import lightgbm
 import numpy as np
@@ -39,7 +38,7 @@ _OTHER_LEAVES = {
 _LINE_START = "[ordinal_thresholds: "
 _SECTION_END = "end of parameters"
 # The record in the text of a booster that LightGBM has loaded, and the model inside LightGBM that it was read from.
-_read: weakref.WeakKeyDictionary[lightgbm.Booster, tuple[Any, ThresholdRecord | None]] = weakref.WeakKeyDictionary()
+_read: weakref.WeakKeyDictionary[lightgbm.Booster, tuple[object, ThresholdRecord | None]] = weakref.WeakKeyDictionary()
 
 
 # Parameters and trees
@@ -176,7 +175,7 @@ def best_iteration(booster: lightgbm.Booster) -> int:
     return rounds.get(best, best)
 
 
-def iterations_of(booster: lightgbm.Booster, num_iteration: Any = None) -> int:
+def iterations_of(booster: lightgbm.Booster, num_iteration: object = None) -> int:
     """Return how many iterations ``num_iteration`` asks for: None up to the best one, 0 and below all."""
     if num_iteration is None:
         num_iteration = best_iteration(booster)
@@ -402,7 +401,7 @@ def load_model(filename: str | PathLike[str]) -> lightgbm.Booster:
     return booster
 
 
-def as_booster(init_model: Any) -> lightgbm.Booster:
+def as_booster(init_model: object) -> lightgbm.Booster:
     """Return a booster that is given as such or by the path of its file; raise TypeError if it is neither."""
     if isinstance(init_model, str | PathLike):
         return load_model(init_model)

@@ -71,10 +71,10 @@ class OrdinalObjective(OrdinalObjectiveBase):
     def _connect(self, training: LightGBMTraining) -> None:
         self.training, self.callback = training, ThresholdCallback(training)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> OrdinalObjective:
+    def __deepcopy__(self, memo: dict[int, object]) -> OrdinalObjective:
         return self
 
-    def metric(self, preds: NDArray[Any], data: lightgbm.Dataset) -> tuple[str, float, bool]:
+    def metric(self, preds: NDArray[np.float64], data: lightgbm.Dataset) -> tuple[str, float, bool]:
         """Return the name and weighted mean of the loss and False, for ``feval=``: lower is better.
 
         Thresholds are those of the round if the callback is passed as well.
@@ -242,7 +242,9 @@ class FixedThresholds:
         loss = get_loss(options.get("loss", "all_threshold"), options.get("link", "logit"))
         return cls(initial_thresholds(weights, loss=loss).thresholds, **options)
 
-    def __call__(self, y_true: NDArray[Any], y_pred: NDArray[Any], weight: Any = None) -> Any:
+    def __call__(
+        self, y_true: ArrayLike, y_pred: NDArray[np.float64], weight: ArrayLike | None = None
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return gradient and Hessian, float32 (n_samples,) each, as LightGBM asks for them."""
         n_classes = len(self.thresholds) + 1
         rows = CPU(self.n_threads).row_pass(self.loss, y_true, n_classes, weight, part=True)

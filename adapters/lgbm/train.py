@@ -35,6 +35,9 @@ from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.progress import Show, round_bar
 from ordinal_objectives.utils.shared_docs import documented
 
+_Callback = Callable[[CallbackEnv], None]
+_Metrics = Callable[..., Any] | list[Callable[..., Any]] | None
+
 
 @documented
 @one_thread_after_fork()
@@ -44,10 +47,10 @@ def train(
     num_boost_round: int = 100,
     valid_sets: list[lightgbm.Dataset] | None = None,
     valid_names: list[str] | None = None,
-    feval: Callable[..., Any] | list[Callable[..., Any]] | None = None,
+    feval: _Metrics = None,
     init_model: lightgbm.Booster | str | PathLike[str] | None = None,
     keep_training_booster: bool = False,
-    callbacks: Sequence[Callable[..., Any]] | None = None,
+    callbacks: Sequence[_Callback] | None = None,
     *,
     n_classes: int | None = None,
     loss: str | OrdinalLoss = "all_threshold",
@@ -145,8 +148,8 @@ def train_spec(
     train_set: lightgbm.Dataset,
     num_boost_round: int,
     *,
-    feval: Any = None,
-    init_model: Any = None,
+    feval: _Metrics = None,
+    init_model: lightgbm.Booster | str | PathLike[str] | None = None,
     progress: bool = False,
     what: str = "rounds",
     **options: Any,
@@ -167,26 +170,26 @@ def train_spec(
     for name, data in named:
         check_set(data, name, train_set)
     _check_valid_names(options.get("valid_names"), evaluated, train_set)
-    if init_model is not None:
-        init_model = as_booster(init_model)
-        _check_continues(init_model, train_set)
+    previous = None if init_model is None else as_booster(init_model)
+    if previous is not None:
+        _check_continues(previous, train_set)
         if record is None and spec.thresholds is None:
-            record = threshold_record(init_model)
+            record = threshold_record(previous)
             record.check_start(False, "init_model, beside which LightGBM takes no init_score")
-            check_all_rounds(init_model, record, init_model.current_iteration())
+            check_all_rounds(previous, record, previous.current_iteration())
         elif record is not None:
-            check_record(init_model, record)
+            check_record(previous, record)
     n_threads = value_of(params, "num_threads")
     training = LightGBMTraining(spec, record, n_threads=n_threads, plan=Plan(driven=True, **options.pop("carried", {})))
-    if record is not None and record.shifts is not None and init_model is not None:
+    if record is not None and record.shifts is not None and previous is not None:
         for data in sets:
-            training.set_initial_shifts(data, shifts_of(init_model, record, data.data))
+            training.set_initial_shifts(data, shifts_of(previous, record, data.data))
     n_labels = 0 if train_set.label is None else len(train_set.label)  # a subset that is not made yet has none
     with kept_helpers(n_threads, n_labels), round_bar(progress, num_boost_round, what) as show:
         arguments = _arguments(training, params, feval, options.pop("callbacks", None), show)
         with refused_sets([(name, data.data) for name, data in named], training.boosters):
             booster = lightgbm.train(
-                train_set=train_set, num_boost_round=num_boost_round, init_model=init_model, **arguments, **options
+                train_set=train_set, num_boost_round=num_boost_round, init_model=previous, **arguments, **options
             )
     booster.best_iteration = best_iteration(booster)
     end_rounds(booster)
@@ -200,8 +203,8 @@ def cv(
     train_set: lightgbm.Dataset,
     num_boost_round: int = 100,
     *,
-    feval: Callable[..., Any] | list[Callable[..., Any]] | None = None,
-    callbacks: Sequence[Callable[..., Any]] | None = None,
+    feval: _Metrics = None,
+    callbacks: Sequence[_Callback] | None = None,
     **options: Any,
 ) -> dict[str, Any]:
     """Cross-validate an ordinal model: :func:`lightgbm.cv` with objective, callback and metric in place.
@@ -252,7 +255,7 @@ def cv(
 
 
 def _arguments(
-    training: LightGBMTraining, params: dict[str, Any], feval: Any, callbacks: Any, show: Show | None
+    training: LightGBMTraining, params: dict[str, Any], feval: _Metrics, callbacks: object, show: Show | None
 ) -> dict[str, Any]:
     """Return what LightGBM is given for a training: objective, callbacks and metrics of class probabilities."""
     metrics = [] if feval is None else feval if isinstance(feval, list) else [feval]
@@ -267,16 +270,16 @@ def _arguments(
     }
 
 
-def checked_callbacks(callbacks: Any) -> list[Any]:
+def checked_callbacks(callbacks: object) -> list[_Callback]:
     """Return LightGBM's callbacks as a list; raise TypeError for what it cannot call or number."""
 
-    def suits(callback: Any) -> bool:
+    def suits(callback: object) -> bool:
         return callable(callback) and isinstance(getattr(callback, "__dict__", None), dict)
 
     return listed_callbacks(callbacks, suits, "functions that LightGBM calls after a round")
 
 
-def _shown_rounds(training: LightGBMTraining, show: Show) -> Callable[[CallbackEnv], None]:
+def _shown_rounds(training: LightGBMTraining, show: Show) -> _Callback:
     """Return a callback that shows each round, with the loss of the last set, or else of the training rows."""
 
     def callback(env: CallbackEnv) -> None:
@@ -287,7 +290,9 @@ def _shown_rounds(training: LightGBMTraining, show: Show) -> Callable[[CallbackE
     return callback
 
 
-def _check_valid_names(names: Any, valid_sets: list[lightgbm.Dataset], train_set: lightgbm.Dataset) -> None:
+def _check_valid_names(
+    names: list[str] | str | None, valid_sets: list[lightgbm.Dataset], train_set: lightgbm.Dataset
+) -> None:
     """Raise ValueError if two sets to evaluate have one name, by ``valid_names`` or by LightGBM's defaults."""
     given = [names] if isinstance(names, str) else list(names or [])
     defaults = ["training" if data is train_set else f"valid_{i}" for i, data in enumerate(valid_sets)]
