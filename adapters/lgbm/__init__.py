@@ -11,12 +11,10 @@ try:
 except ModuleNotFoundError as error:
     raise not_installed(error, "lightgbm") from None
 
-from ordinal_objectives.adapters.lgbm.cv import cv
-from ordinal_objectives.adapters.lgbm.fixed_thresholds import FixedThresholds
-from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
+from ordinal_objectives.adapters.lgbm.booster import load_model, save_model, threshold_record
+from ordinal_objectives.adapters.lgbm.objective import FixedThresholds, OrdinalObjective
 from ordinal_objectives.adapters.lgbm.prediction import predict, predict_proba
-from ordinal_objectives.adapters.lgbm.record import load_model, save_model, threshold_record
-from ordinal_objectives.adapters.lgbm.train import train
+from ordinal_objectives.adapters.lgbm.train import cv, train
 from ordinal_objectives.threads import limit_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.public_names import public_names

@@ -14,32 +14,40 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.adapters.lgbm.datasets import datasets, trial
-from ordinal_objectives.adapters.lgbm.input_checks import (
-    callbacks_in,
-    categorical_columns,
-    check_columns,
-    names_of_sets,
-)
-from ordinal_objectives.adapters.lgbm.levels import category_places, learned, with_levels
-from ordinal_objectives.adapters.lgbm.parameter_names import FIT_HINTS
-from ordinal_objectives.adapters.lgbm.parameters import LightGBMParameters, stops_early
-from ordinal_objectives.adapters.lgbm.prediction import predict_scores
-from ordinal_objectives.adapters.lgbm.record import (
+from ordinal_objectives import predictions
+from ordinal_objectives.adapters.lgbm.booster import (
     as_booster,
     carried_record,
     carry,
     check_all_rounds,
     iterations_of,
+    leaf_values_in,
     load_model,
     save_model,
     threshold_record,
 )
-from ordinal_objectives.adapters.lgbm.train import train_spec
+from ordinal_objectives.adapters.lgbm.data import (
+    categorical_columns,
+    category_places,
+    check_columns,
+    levels_of,
+    with_levels,
+)
+from ordinal_objectives.adapters.lgbm.parameters import DIALECT, FIT_HINTS, KNOWN, NATIVE, REFUSED, resolved
+from ordinal_objectives.adapters.lgbm.prediction import predict_scores
+from ordinal_objectives.adapters.lgbm.train import checked_callbacks, train_spec
 from ordinal_objectives.adapters.lgbm.trees import leaf_values_in
+from ordinal_objectives.adapters.metric_names import check_set_names
 from ordinal_objectives.estimators.arguments import GivenSets, check_rounds, either_library, explains_keywords
+from ordinal_objectives.estimators.column_types import column_names
+from ordinal_objectives.estimators.evaluation_sets import GivenSets, check_rounds, either_library
+from ordinal_objectives.estimators.fit_keywords import explains_keywords
 from ordinal_objectives.estimators.held_out import Rows, Trial, smallest_leaf
 from ordinal_objectives.estimators.host_classifier import HostClassifier
+from ordinal_objectives.estimators.host_parameters import ORDINAL_PARAMETERS
+from ordinal_objectives.estimators.linear_choice import with_start
+from ordinal_objectives.estimators.linear_part import LinearPart
+from ordinal_objectives.estimators.round_search import Trial, smallest_leaf
 from ordinal_objectives.estimators.tables import column_names
 from ordinal_objectives.eval_metric import EvalMetric, Result
 from ordinal_objectives.losses import OrdinalLoss
@@ -49,7 +57,7 @@ from ordinal_objectives.utils.shared_docs import documented
 
 
 @documented
-class LGBMOrdinalClassifier(LightGBMParameters, HostClassifier):
+class LGBMOrdinalClassifier(HostClassifier):
     """Ordinal classifier grown by LightGBM, its thresholds learned with the trees.
 
     Parameters
@@ -67,7 +75,7 @@ importance_type
         own. In a forked process LightGBM runs on one thread, whatever ``n_jobs`` says: its OpenMP runtime would hang.
     early_stopping_round : int or None, default=None
         Stop when neither the loss nor a metric has become better for so many rounds, on one of the evaluation sets;
-        ``first_metric_only=True`` looks at the loss alone.
+        ``first_metric_only=True`` considers only the loss.
     validation_fraction : float or None, default=None
         Share of the rows held out and evaluated each round where ``fit`` is given no evaluation set, so that
         ``early_stopping_round`` works without one. Drawn by class with ``random_state``; class weights count there.
@@ -111,6 +119,11 @@ importance_type
     (300, 4)
     """
 
+    _native: ClassVar = NATIVE
+    _own: ClassVar = ORDINAL_PARAMETERS
+    _refused: ClassVar = REFUSED
+    _dialect: ClassVar = DIALECT
+    _known: ClassVar = KNOWN
     _start_name: ClassVar = "init_score"
     # None: those of a category type, of a model that was trained without the classifier.
     _category_places: list[int] | None = None
@@ -272,24 +285,24 @@ importance_type
             rows, held_out = self._rows_to_fit(training, "init_score", sets, given["random_state"])
             booster, earlier = self._continued(init_model, init_score=init_score, eval_init_score=eval_init_score)
             rows, held_out = self._with_levels(rows, held_out, booster, init_model)
-            callbacks = callbacks_in(callbacks)
+            callbacks = checked_callbacks(callbacks)
             check_rounds("early_stopping_round", given["early_stopping_round"], len(held_out))
-            ends = booster is not None or bool(given["early_stopping_round"]) or any(map(stops_early, callbacks))
+            # LightGBM's early stopping has no public type.
+            stops = bool(given["early_stopping_round"]) or any(hasattr(one, "stopping_rounds") for one in callbacks)
             rate = 0.1 if given["learning_rate"] is None else given["learning_rate"]  # LightGBM's default
-            search = None if ends else (rate, given["random_state"])
-            hows: dict[str, Any] = {"says": self._prints(), "categorical_feature": categorical_feature}
-            plan = self._plan(given["n_estimators"], rows, search, continued=earlier, **hows)
-            train_set, *valid_sets = datasets([rows, *held_out], categorical_feature, self._linear)
+            search = None if stops or booster is not None else (rate, given["random_state"])
+            options = {"says": self._native_params()["verbosity"] > 0, "categorical_feature": categorical_feature}
+            plan = self._plan(given["n_estimators"], rows, search, continued=earlier, **options)
+            train_set, *valid_sets = _datasets([rows, *held_out], categorical_feature, self._linear)
             self.evals_result_: dict[str, Any] = {}
             watching = [lightgbm.record_evaluation(self.evals_result_)] if valid_sets else []
             spec, params = self._spec("LGBMOrdinalClassifier"), self._params_for(len(rows))
             with self._under_way():
                 self.booster_ = train_spec(
                     (spec, None), params, train_set, plan.n_rounds,
-                    valid_sets=valid_sets or None, valid_names=names_of_sets(eval_names, len(valid_sets)),
-                    feval=[_as_feval(one) for one in self._metrics(eval_metric)],
-                    init_model=booster,
-                    callbacks=[*watching, *callbacks],
+                    valid_sets=valid_sets or None, valid_names=_set_names(eval_names, len(valid_sets)),
+                    feval=[_as_feval(metric) for metric in self._metrics(eval_metric)],
+                    init_model=booster, callbacks=[*watching, *callbacks],
                     progress=self.progress, carried=self._carried(),
                     set_names=["X", *(f"X of evaluation set {i}" for i in range(len(valid_sets)))],
                 )  # fmt: skip
@@ -299,15 +312,54 @@ importance_type
         self._warn_if_constant(len(rows), "min_child_samples", 20 if least is None else least)  # LightGBM's default
         return self
 
+    def _by_other_names(self) -> tuple[dict[str, Any], list[str]]:
+        """Return parameters given by other names of LightGBM, and warnings of those that are not used."""
+        if not self._host_params:
+            return {}, []
+        names = [name for name in self._get_param_names() if name in KNOWN]
+        own = {name: getattr(self, name) for name in names if getattr(self, name) != self._default(name)}
+        return resolved(own, self._host_params)
+
+    def _resolved_params(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self._get_param_names()} | self._by_other_names()[0]
+
+    def _native_params(self) -> dict[str, Any]:
+        return {"feature_pre_filter": False, "verbosity": -1, **super()._native_params()}
+
+    def _params_for(self, n_rows: int) -> dict[str, Any]:
+        """Return the parameters of a training on so many rows."""
+        params = self._native_params()
+        if "min_data_in_leaf" in params:
+            params["min_data_in_leaf"] = smallest_leaf(params["min_data_in_leaf"], n_rows)
+        is_default = params.get("bagging_fraction") == self._default("subsample")
+        if is_default and "goss" in (params.get("boosting"), params.get("data_sample_strategy")):
+            params["bagging_freq"] = 0  # LightGBM draws rows in only one way
+        return params
+
     def _trial(self, fit: Rows, held: Rows, most: int, patience: int | None, **options: Any) -> Trial:
-        params, spec = self._params_for(len(fit)) | {"verbosity": -1}, self._spec("LGBMOrdinalClassifier")
-        hows = {"categorical_feature": options["categorical_feature"], "progress": self.progress}
-        return trial(spec, params, (fit, held), most, patience, **hows)
+        train_set, held_set = _datasets([fit, held], options["categorical_feature"])
+        result: dict[str, dict[str, list[float]]] = {}
+        stops = [] if patience is None else [lightgbm.early_stopping(patience, verbose=False)]
+        spec, params = self._spec("LGBMOrdinalClassifier"), self._params_for(len(fit)) | {"verbosity": -1}
+        booster = train_spec(
+            (spec, None), params, train_set, most,
+            valid_sets=[held_set], valid_names=["held_out"],
+            callbacks=[lightgbm.record_evaluation(result), *stops],
+            progress=self.progress, what="search", set_names=["X", "X"],
+        )  # fmt: skip
+
+        def proba(n_rounds: int) -> NDArray[np.float64]:
+            record, n = carried_record(booster), min(n_rounds, booster.current_iteration())
+            scores = predict_scores(booster, record, held.X, 0, n)
+            scores = scores if held.start is None else predictions.plus(held.start, scores)
+            return predictions.proba(record.ordinal_loss(), scores, record.at(n))
+
+        return Trial(next(iter(result["held_out"].values())), proba)
 
     @one_thread_after_fork()
     def _splits(self) -> list[bool]:
         n_trees = self.booster_.current_iteration()
-        # LightGBM keeps a tree without a split as the first one alone.
+        # LightGBM keeps a tree without a split only as the first one.
         first = leaf_values_in(self.booster_.model_to_string(num_iteration=1)) if n_trees else ()
         return [len(first) > 1, *[True] * (n_trees - 1)][:n_trees]
 
@@ -322,8 +374,7 @@ importance_type
         """Which features are categories, (n_features,); one with a single value is none."""
         check_is_fitted(self)
         infos = self.booster_.dump_model(num_iteration=1)["feature_infos"]  # of a category it lists the codes
-        codes = [infos.get(name, {}).get("values") for name in self.booster_.feature_name()]
-        return np.array([bool(of_feature) for of_feature in codes], dtype=np.bool_)
+        return np.array([bool(infos.get(name, {}).get("values")) for name in self.booster_.feature_name()], np.bool_)
 
     def _categories(self, X: Any, **options: Any) -> list[int]:
         columns = categorical_columns(options["categorical_feature"], X)
@@ -360,7 +411,7 @@ importance_type
     ) -> tuple[Rows, list[Rows]]:
         """Set which columns hold categories, and return rows to train on and to evaluate with the training's levels."""
         if booster is None:
-            levels, self._category_places = learned(rows.X), category_places(rows.X)
+            levels, self._category_places = levels_of(rows.X), category_places(rows.X)
         else:
             levels = booster.pandas_categorical
             self._category_places = (
@@ -368,11 +419,11 @@ importance_type
                 if isinstance(model, LGBMOrdinalClassifier)
                 else _places_in(carried_record(booster))
             )
-        hows: dict[str, Any] = {"places": self._category_places, "levels": levels}
-        first = replace(rows, X=with_levels(rows.X, refuse=booster is not None, **hows))
+        places = self._category_places
+        first = replace(rows, X=with_levels(rows.X, places, levels, refuse=booster is not None))
         evaluated = [
-            replace(one, X=with_levels(one.X, name=f"X of evaluation set {i}", **hows))
-            for i, one in enumerate(held_out)
+            replace(held, X=with_levels(held.X, places, levels, name=f"X of evaluation set {i}"))
+            for i, held in enumerate(held_out)
         ]
         return first, evaluated
 
@@ -425,3 +476,24 @@ def _as_feval(metric: EvalMetric) -> Callable[..., list[Result]]:
         return metric(np.asarray(data.get_label()).astype(np.int32), proba, data.get_weight())
 
     return evaluate
+
+
+def _datasets(rows: list[Rows], categorical_feature: Any, linear: LinearPart | None = None) -> list[lightgbm.Dataset]:
+    """Return the training set and those to evaluate."""
+    sets = list[lightgbm.Dataset]()
+    for part in (with_start(linear, part) for part in rows):
+        columns = {"categorical_feature": categorical_columns(categorical_feature, part.X)}
+        options = {"reference": sets[0]} if sets else columns
+        sets.append(lightgbm.Dataset(part.X, part.codes, weight=part.weight, init_score=part.start, **options))
+    return sets
+
+
+def _set_names(names: Any, n_sets: int) -> list[str] | None:
+    """Return ``eval_names``, checked: one for each evaluation set."""
+    if names is None:
+        return None
+    each = [names] if isinstance(names, str) else list(names)
+    if len(each) != n_sets:
+        raise ValueError(f"eval_names must have {n_sets} entries; got {len(each)}")
+    check_set_names(each, "eval_names")
+    return each

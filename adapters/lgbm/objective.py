@@ -1,4 +1,4 @@
-"""The ordinal objective for ``lightgbm.train``."""
+"""Objectives for LightGBM: thresholds that are learned, and fixed ones for its scikit-learn and Dask classes."""
 
 from __future__ import annotations
 
@@ -8,17 +8,21 @@ import lightgbm
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.adapters.lgbm.attach import finished_record
-from ordinal_objectives.adapters.lgbm.callback import ThresholdCallback
-from ordinal_objectives.adapters.lgbm.prediction import predict, predict_proba, proba_of
-from ordinal_objectives.adapters.lgbm.record import store_record, stored_record
-from ordinal_objectives.adapters.lgbm.training import LightGBMTraining
+from ordinal_objectives.adapters.lgbm.booster import check_parameters, store_record, stored_record
+from ordinal_objectives.adapters.lgbm.prediction import predict, predict_proba, predict_raw, proba_of, rows_for
+from ordinal_objectives.adapters.lgbm.training import LightGBMTraining, ThresholdCallback
 from ordinal_objectives.adapters.objective import OrdinalObjectiveBase
+from ordinal_objectives.adapters.recognition import SAME_SCORE
+from ordinal_objectives.adapters.run import TrainingRun
 from ordinal_objectives.decision import decide
+from ordinal_objectives.losses import OrdinalLoss, get_loss
+from ordinal_objectives.rows import CPU
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threads import one_thread_after_fork
+from ordinal_objectives.threshold_solver import initial_thresholds
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.shared_docs import documented
+from ordinal_objectives.utils.validation import check_thresholds, check_total_weight, check_two_classes
 
 
 @documented
@@ -67,10 +71,10 @@ class OrdinalObjective(OrdinalObjectiveBase):
     def _connect(self, training: LightGBMTraining) -> None:
         self.training, self.callback = training, ThresholdCallback(training)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> OrdinalObjective:
+    def __deepcopy__(self, memo: dict[int, object]) -> OrdinalObjective:
         return self
 
-    def metric(self, preds: NDArray[Any], data: lightgbm.Dataset) -> tuple[str, float, bool]:
+    def metric(self, preds: NDArray[np.float64], data: lightgbm.Dataset) -> tuple[str, float, bool]:
         """Return the name and weighted mean of the loss and False, for ``feval=``: lower is better.
 
         Thresholds are those of the round if the callback is passed as well.
@@ -78,11 +82,11 @@ class OrdinalObjective(OrdinalObjectiveBase):
         Parameters
         ----------
         preds : ndarray of float, shape (n_samples,)
-            Scores that LightGBM hands over.
+            Scores that LightGBM passes.
         data : lightgbm.Dataset
             Whose rows they are.
         """
-        return self.training.metric(preds, data)
+        return self.loss.name, self.training.mean_loss(preds, data), False
 
     @one_thread_after_fork()
     def attach(self, booster: lightgbm.Booster, data: Any = None) -> None:
@@ -102,10 +106,10 @@ class OrdinalObjective(OrdinalObjectiveBase):
             If the objective's latest training is not the booster's, if data is missing, or if the training
             had an init_score, which data does not hold.
         """
-        store_record(booster, finished_record(self.training, booster, data))
+        store_record(booster, _finished_record(self.training, booster, data))
 
     def _record(self, booster: lightgbm.Booster) -> ThresholdRecord:
-        return stored_record(booster) or finished_record(self.training, booster, None)
+        return stored_record(booster) or _finished_record(self.training, booster, None)
 
     @one_thread_after_fork()
     @documented(like=predict_proba)
@@ -115,6 +119,7 @@ class OrdinalObjective(OrdinalObjectiveBase):
         """Class probabilities, float64 (n_samples, n_classes)."""
         return proba_of(booster, self._record(booster), data, num_iteration)
 
+    @one_thread_after_fork()
     @documented(like=predict)
     def predict(
         self,
@@ -126,5 +131,135 @@ class OrdinalObjective(OrdinalObjectiveBase):
         cost_matrix: ArrayLike | None = None,
     ) -> NDArray[np.intp]:
         """Class codes, (n_samples,)."""
-        self._record(booster).ordinal_loss().check_decision(decision_rule, cost_matrix)
-        return decide(self.predict_proba(booster, data, num_iteration), decision_rule, cost_matrix)
+        record = self._record(booster)
+        record.ordinal_loss().check_decision(decision_rule, cost_matrix)
+        return decide(proba_of(booster, record, data, num_iteration), decision_rule, cost_matrix)
+
+
+def _finished_record(training: LightGBMTraining, booster: lightgbm.Booster, data: Any) -> ThresholdRecord:
+    """Return the record of an objective's latest training; raise ValueError unless the booster is what it returned."""
+    check_parameters(booster, training.spec.threshold_update)
+    run = training.latest
+    rounds = booster.current_iteration()
+    if rounds < run.seen.grown_at:
+        raise ValueError(
+            f"booster has {rounds} iterations, but this objective's latest training had at least "
+            f"{run.seen.grown_at}; attach the booster that it returned"
+        )
+    if data is None:
+        raise ValueError(
+            "data is needed to tell whether the booster is that of this objective's latest training: call "
+            "objective.attach(booster, X) with the training features, or train with callbacks=[objective.callback]"
+        )
+    data = rows_for(booster, data)
+    seen = _iterations_seen(run, booster, data, rounds)
+    if seen < rounds:
+        run.advance(predict_raw(booster, data, 0, rounds), run.seen.grown_at + 1)
+    # LightGBM puts a constant first where the first round finds no split; it left the score as it was.
+    return run.record().stretched(rounds, max(0, seen - run.seen.grown_at))
+
+
+def _iterations_seen(run: TrainingRun, booster: lightgbm.Booster, data: Any, rounds: int) -> int:
+    """Return the iterations in the score that the objective saw last; refuse one that is not the booster's."""
+    # All but the last, or all if the last round found no split.
+    off = {}
+    for iteration in (rounds - 1, rounds):
+        score = predict_raw(booster, data, 0, max(iteration, 1)) * (iteration > 0)
+        off[iteration] = run.seen.off_grown_on(score)
+    seen = min(off, key=off.__getitem__)
+    if off[seen] > SAME_SCORE:
+        raise ValueError(
+            "booster is not the one that this objective's latest training returned, data are not its features, or "
+            "its scores began with an init_score: the scores differ from those of the training. Pass "
+            "callbacks=[objective.callback] to train instead"
+        )
+    return seen
+
+
+@documented
+class FixedThresholds:
+    """Objective with given thresholds: a row's gradient depends only on the row, so rows may be on any worker.
+
+    LightGBM has no sum over its workers that an objective could use, so thresholds cannot be learned there; with
+    XGBoost they can. Here they stay where they are, and the score is fitted to them. Pass the object as ``objective=``
+    to :class:`lightgbm.DaskLGBMRegressor` or :class:`lightgbm.LGBMRegressor`, with class codes as labels.
+
+    Parameters
+    ----------
+    thresholds : array-like of float, shape (n_classes - 1,)
+        Lowest first, on the scale of the score. :meth:`of_classes` computes them from the classes' shares.
+    <<loss, link, hessian, n_threads>>
+        Those of each worker.
+
+    Raises
+    ------
+    ValueError
+        If an argument is not one of those allowed.
+
+    Examples
+    --------
+    >>> import lightgbm, numpy as np
+    >>> from ordinal_objectives.adapters import lgbm as olgbm
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 3))
+    >>> y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=300), [-1.0, 0.0, 1.0])
+    >>> objective = olgbm.FixedThresholds.of_classes(np.bincount(y))
+    >>> model = lightgbm.LGBMRegressor(objective=objective, n_estimators=20, verbosity=-1).fit(X, y)
+    >>> objective.attach(model.booster_)
+    >>> olgbm.predict_proba(model.booster_, X).shape
+    (300, 4)
+    """
+
+    def __init__(
+        self,
+        thresholds: ArrayLike,
+        *,
+        loss: str | OrdinalLoss = "all_threshold",
+        link: str = "logit",
+        hessian: str = "exact",
+        n_threads: int | None = 1,
+    ) -> None:
+        self.loss = get_loss(loss, link)
+        self.loss.check_hessian(hessian)
+        self.hessian = hessian
+        self.thresholds: NDArray[np.float64] = check_thresholds(thresholds, ordered=self.loss.ordered).copy()
+        self.n_threads = n_threads
+
+    @classmethod
+    def of_classes(cls, class_weights: ArrayLike, **options: Any) -> FixedThresholds:
+        """Return the objective whose thresholds fit the shares of the classes at a score of 0.
+
+        Parameters
+        ----------
+        class_weights : array-like of float, shape (n_classes,)
+            Number, or weight, of each class's rows on all workers.
+        **options
+            ``loss``, ``link``, ``hessian`` and ``n_threads``.
+        """
+        weights = np.asarray(class_weights, dtype=np.float64)
+        check_total_weight(weights, name="class_weights")
+        check_two_classes(weights, name="class_weights")
+        loss = get_loss(options.get("loss", "all_threshold"), options.get("link", "logit"))
+        return cls(initial_thresholds(weights, loss=loss).thresholds, **options)
+
+    def __call__(
+        self, y_true: ArrayLike, y_pred: NDArray[np.float64], weight: ArrayLike | None = None
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return gradient and Hessian, float32 (n_samples,) each, as LightGBM asks for them."""
+        n_classes = len(self.thresholds) + 1
+        rows = CPU(self.n_threads).row_pass(self.loss, y_true, n_classes, weight, part=True)
+        statistics = rows(y_pred, self.thresholds, self.hessian, want_loss=False)
+        return statistics.gradient, statistics.hessian
+
+    @one_thread_after_fork()
+    def attach(self, booster: lightgbm.Booster) -> None:
+        """Give its thresholds to a booster that was trained with this objective.
+
+        Parameters
+        ----------
+        booster : lightgbm.Booster
+            ``booster_`` of the regressor.
+        """
+        n = booster.current_iteration() + 1
+        history, losses = [self.thresholds] * n, [float("nan")] * n
+        store_record(booster, ThresholdRecord.of(self.loss, self.hessian, "fixed", history, losses, {}))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import threading
 import weakref
 from collections.abc import Iterator
@@ -14,19 +13,28 @@ import lightgbm
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ordinal_objectives import _core
 from ordinal_objectives.adapters.arguments import check_same_names
-from ordinal_objectives.adapters.lgbm.input_checks import check_rows, refused_rows
-from ordinal_objectives.adapters.lgbm.leaf_vectors import leaf_scores
-from ordinal_objectives.adapters.lgbm.levels import category_places, with_levels
-from ordinal_objectives.adapters.lgbm.record import carried_record, check_all_rounds, iterations_of
+from ordinal_objectives.adapters.lgbm.booster import carried_record, check_all_rounds, iterations_of, leaf_values_in
+from ordinal_objectives.adapters.lgbm.data import (
+    are_made_up,
+    category_places,
+    check_rows,
+    refused_rows,
+    with_levels,
+    written_names,
+)
 from ordinal_objectives.adapters.objective import predict_from_scores
 from ordinal_objectives.decision import decide
 from ordinal_objectives.estimators.tables import column_names
 from ordinal_objectives.predictions import without_mean
-from ordinal_objectives.threads import one_thread_after_fork
+from ordinal_objectives.threads import effective_n_threads, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import collected
+
+# Leaf numbers that are held at a time.
+_BLOCK = 1 << 25
 
 
 class _Gate:
@@ -60,29 +68,31 @@ if hasattr(os, "register_at_fork"):
 
 
 def rows_for(booster: lightgbm.Booster, data: Any) -> Any:
-    """Return rows that were handed over beside a booster as it reads them, by the levels that it was trained on.
+    """Return rows to predict as a booster reads them, by the levels that it was trained on.
 
     LightGBM reads columns by their places, whatever their names.
     """
     data = collected(data, name="data")
     check_rows(data, "data")
     names, given = booster.feature_name(), column_names(data)
-    if given is not None and names != [f"Column_{place}" for place in range(len(names))]:  # what LightGBM calls others
-        check_same_names(names, [re.sub(r"\s", "_", name) for name in given])
+    if given is not None and not are_made_up(names):
+        check_same_names(names, written_names(given))
     return with_levels(data, None, booster.pandas_categorical, name="data") if category_places(data) else data
 
 
 def predict_raw(
     booster: lightgbm.Booster, data: Any, start: int, stop: int, *, name: str = "data", **params: Any
-) -> NDArray[np.float64]:
+) -> NDArray[Any]:
     """Return what iterations ``start`` to ``stop - 1`` add to the score, (n_samples,); errors call the rows ``name``.
+
+    With ``pred_leaf=True`` it is the leaf of each row in each of these iterations, (n_samples, stop - start).
 
     A LightGBM booster keeps the iterations it predicts with as a state of its own, so a call from another thread
     with other iterations would change the answer under way.
     """
     with refused_rows(data, name), _gates.setdefault(booster, _Gate()).passed((start, stop)):
-        scores = booster.predict(data, raw_score=True, start_iteration=start, num_iteration=stop - start, **params)
-    return np.asarray(scores, dtype=np.float64)
+        answer = booster.predict(data, raw_score=True, start_iteration=start, num_iteration=stop - start, **params)
+    return np.asarray(answer)
 
 
 def predict_scores(
@@ -97,21 +107,38 @@ def predict_scores(
 ) -> NDArray[np.float64]:
     """Return what iterations ``start`` to ``stop - 1`` add to the score, (n_samples,); errors call the rows ``name``.
 
-    Where thresholds move with x it is what they add to f + v_k, (n_samples, n_classes - 1).
+    Where thresholds move with x it is what they add to f + v_k, (n_samples, n_classes - 1): LightGBM itself predicts f,
+    the mean over the thresholds, and the vectors of the leaves are in the record.
     """
     if record.shifts is None or start == stop:
         raw = predict_raw(booster, data, start, stop, name=name, **params)
         return raw if record.shifts is None else np.zeros((len(raw), record.n_classes - 1))
 
     def find_leaves(first: int, last: int) -> NDArray[np.int32]:
-        with refused_rows(data, name), _gates.setdefault(booster, _Gate()).passed((first, last)):
-            leaves = booster.predict(data, pred_leaf=True, start_iteration=first, num_iteration=last - first, **params)
-        return np.asarray(leaves).reshape(-1, last - first)
+        leaves = predict_raw(booster, data, first, last, name=name, pred_leaf=True, **params)
+        return np.ascontiguousarray(leaves, dtype=np.int32).reshape(-1, last - first)
 
     n_samples = data.shape[0] if hasattr(data, "shape") else len(find_leaves(start, start + 1))
+    scores = np.zeros((n_samples, record.n_classes - 1))
     if n_samples == 0:  # LightGBM divides by it
-        return np.zeros((0, record.n_classes - 1))
-    return leaf_scores(booster, record, find_leaves, n_samples, start, stop)
+        return scores
+    step = max(1, _BLOCK // n_samples)
+    for first in range(start, stop, step):
+        last = min(first + step, stop)
+        tables = [_vectors_of(booster, record, tree) for tree in range(first, last)]
+        offsets = np.cumsum([0, *map(len, tables)], dtype=np.int64)
+        n_threads = effective_n_threads(None)
+        _core.add_tree_vectors(find_leaves(first, last), offsets, np.concatenate(tables), scores, n_threads)
+    return scores
+
+
+def _vectors_of(booster: lightgbm.Booster, record: ThresholdRecord, tree: int) -> NDArray[np.float64]:
+    """Return what each leaf of a tree adds; a tree without vectors adds its values to all thresholds alike."""
+    vectors = record.leaf_vectors[tree]
+    if len(vectors):
+        return vectors.astype(np.float64)
+    values = leaf_values_in(booster.model_to_string(num_iteration=1, start_iteration=tree))
+    return np.repeat(values[:, np.newaxis], record.n_classes - 1, axis=1)
 
 
 def shifts_of(booster: lightgbm.Booster, record: ThresholdRecord, data: Any) -> NDArray[np.float64]:
@@ -179,6 +206,7 @@ def predict_proba(booster: lightgbm.Booster, data: Any, num_iteration: int | Non
     return proba_of(booster, carried_record(booster), data, num_iteration)
 
 
+@one_thread_after_fork()
 @documented(like=predict_proba)
 def predict(
     booster: lightgbm.Booster,
@@ -210,5 +238,6 @@ def predict(
     >>> olgbm.predict(booster, X)[:4], y[:4]
     (array([1, 1, 1, 2]), array([1, 1, 0, 2]))
     """
-    carried_record(booster).ordinal_loss().check_decision(decision_rule, cost_matrix)
-    return decide(predict_proba(booster, data, num_iteration), decision_rule, cost_matrix)
+    record = carried_record(booster)
+    record.ordinal_loss().check_decision(decision_rule, cost_matrix)
+    return decide(proba_of(booster, record, data, num_iteration), decision_rule, cost_matrix)

@@ -1,4 +1,4 @@
-"""``lightgbm.train`` with the ordinal objective, its callback and its metric in place."""
+"""``lightgbm.train`` and ``lightgbm.cv`` with the ordinal objective, its callback and its metric in place."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from os import PathLike
 from typing import Any
 
 import lightgbm
+from lightgbm.callback import CallbackEnv
 from numpy.typing import ArrayLike
 
 from ordinal_objectives.adapters.arguments import check_asked, check_sets, joined, refuse_parameters, spec_and_record
@@ -23,34 +24,35 @@ from ordinal_objectives.adapters.lgbm.levels import check_levels, check_same_lev
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
 from ordinal_objectives.adapters.lgbm.prediction import shifts_of
 from ordinal_objectives.adapters.lgbm.record import (
+from ordinal_objectives.adapters.arguments import check_asked, check_same_columns, check_sets, listed_callbacks
+from ordinal_objectives.adapters.lgbm.booster import (
     as_booster,
     best_iteration,
     check_all_rounds,
-    check_continues,
     check_record,
     end_rounds,
     threshold_record,
 )
 from ordinal_objectives.adapters.lgbm.training import LightGBMTraining
 from ordinal_objectives.adapters.lgbm.trees import refuse_boosting
+from ordinal_objectives.adapters.lgbm.data import are_made_up, check_set, refused_sets, written_names
+from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
+from ordinal_objectives.adapters.lgbm.parameters import checked_params, value_of
+from ordinal_objectives.adapters.lgbm.prediction import shifts_of
+from ordinal_objectives.adapters.lgbm.training import BeforeIterationCallback, LightGBMTraining
+from ordinal_objectives.adapters.metric_names import check_set_names, joined
+from ordinal_objectives.adapters.parameters import ordinal_options, spec_and_record
 from ordinal_objectives.adapters.training import Plan
+from ordinal_objectives.estimators.column_types import column_names
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threads import kept_helpers, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
-from ordinal_objectives.utils.progress import round_bar
+from ordinal_objectives.utils.progress import Show, round_bar
 from ordinal_objectives.utils.shared_docs import documented
 
-_REFUSED = {
-    "objective": "the ordinal loss is the objective",
-    "num_class": "one score serves all classes; pass n_classes",
-}
-_ALIASES = {
-    "boosting": ("boosting_type", "boost"),
-    "objective": ("objective_type", "app", "application", "loss"),
-    "num_class": ("num_classes",),
-    "num_threads": ("num_thread", "nthread", "nthreads", "n_jobs"),
-}
+_Callback = Callable[[CallbackEnv], None]
+_Metrics = Callable[..., Any] | list[Callable[..., Any]] | None
 
 
 @documented
@@ -61,10 +63,10 @@ def train(
     num_boost_round: int = 100,
     valid_sets: list[lightgbm.Dataset] | None = None,
     valid_names: list[str] | None = None,
-    feval: Callable[..., Any] | list[Callable[..., Any]] | None = None,
+    feval: _Metrics = None,
     init_model: lightgbm.Booster | str | PathLike[str] | None = None,
     keep_training_booster: bool = False,
-    callbacks: Sequence[Callable[..., Any]] | None = None,
+    callbacks: Sequence[_Callback] | None = None,
     *,
     n_classes: int | None = None,
     loss: str | OrdinalLoss = "all_threshold",
@@ -162,13 +164,13 @@ def train_spec(
     train_set: lightgbm.Dataset,
     num_boost_round: int,
     *,
-    feval: Any = None,
-    init_model: Any = None,
+    feval: _Metrics = None,
+    init_model: lightgbm.Booster | str | PathLike[str] | None = None,
     progress: bool = False,
     what: str = "rounds",
     **options: Any,
 ) -> lightgbm.Booster:
-    """Train the model that a door was asked for; ``options`` are the other arguments of :func:`train`.
+    """Train the model that an entry point was asked for; ``options`` are the other arguments of :func:`train`.
 
     ``carried`` among them is what a classifier adds to the record: ``linear`` and ``classifier`` of
     :class:`.training.Plan`, and ``set_names`` what errors call the rows to train on and to evaluate.
@@ -178,79 +180,167 @@ def train_spec(
     spec, record = asked
     valid_sets, set_names = options.get("valid_sets"), options.pop("set_names", ("train_set", "valid_sets"))
     evaluated = [valid_sets] if isinstance(valid_sets, lightgbm.Dataset) else valid_sets or []
-    check_sets("valid_sets", evaluated, lambda one: isinstance(one, lightgbm.Dataset), "lightgbm.Dataset")
+    check_sets("valid_sets", evaluated, lambda data: isinstance(data, lightgbm.Dataset), "lightgbm.Dataset")
     sets = [train_set, *(data for data in evaluated if data is not train_set)]
     named = [(set_names[min(i, len(set_names) - 1)], data) for i, data in enumerate(sets)]
     for name, data in named:
-        check_set(data, name)
-        if data is train_set:
-            check_levels(data, name)
-        else:
-            check_same_levels(data, train_set, name)
-    check_valid_names(options.get("valid_names"), evaluated, train_set)
-    if init_model is not None:
-        init_model = as_booster(init_model)
-        check_continues(init_model, train_set)
+        check_set(data, name, train_set)
+    _check_valid_names(options.get("valid_names"), evaluated, train_set)
+    previous = None if init_model is None else as_booster(init_model)
+    if previous is not None:
+        _check_continues(previous, train_set)
         if record is None and spec.thresholds is None:
-            record = threshold_record(init_model)
+            record = threshold_record(previous)
             record.check_start(False, "init_model, beside which LightGBM takes no init_score")
-            check_all_rounds(init_model, record, init_model.current_iteration())
+            check_all_rounds(previous, record, previous.current_iteration())
         elif record is not None:
-            check_record(init_model, record)
-    training = LightGBMTraining(
-        spec, record, n_threads=n_threads_of(params), plan=Plan(driven=True, **options.pop("carried", {}))
-    )
-    if record is not None and record.shifts is not None and init_model is not None:
+            check_record(previous, record)
+    n_threads = value_of(params, "num_threads")
+    training = LightGBMTraining(spec, record, n_threads=n_threads, plan=Plan(driven=True, **options.pop("carried", {})))
+    if record is not None and record.shifts is not None and previous is not None:
         for data in sets:
-            training.set_initial_shifts(data, shifts_of(init_model, record, data.data))
-    objective = OrdinalObjective.of(training)
+            training.set_initial_shifts(data, shifts_of(previous, record, data.data))
     n_labels = 0 if train_set.label is None else len(train_set.label)  # a subset that is not made yet has none
-    callbacks = callbacks_of(objective, options.get("callbacks"))
-    with kept_helpers(n_threads_of(params), n_labels), round_bar(progress, num_boost_round, what) as show:
-        callbacks += [] if show is None else [shown_rounds(training, show)]
-        options |= {"feval": all_metrics(objective, feval), "init_model": init_model, "callbacks": callbacks}
+    with kept_helpers(n_threads, n_labels), round_bar(progress, num_boost_round, what) as show:
+        arguments = _arguments(training, params, feval, options.pop("callbacks", None), show)
         with refused_sets([(name, data.data) for name, data in named], training.boosters):
             booster = lightgbm.train(
-                {**_readable(params), "objective": objective, "metric": "None"}, train_set, num_boost_round, **options
+                train_set=train_set, num_boost_round=num_boost_round, init_model=previous, **arguments, **options
             )
     booster.best_iteration = best_iteration(booster)
     end_rounds(booster)
     return booster
 
 
-def callbacks_of(objective: OrdinalObjective, callbacks: Sequence[Callable[..., Any]] | None) -> list[Any]:
-    """Return the callbacks of a training that this module drives."""
-    return [BeforeIterationCallback(objective.training), objective.callback, *callbacks_in(callbacks)]
+@documented(like=train)
+@one_thread_after_fork()
+def cv(
+    params: Mapping[str, Any],
+    train_set: lightgbm.Dataset,
+    num_boost_round: int = 100,
+    *,
+    feval: _Metrics = None,
+    callbacks: Sequence[_Callback] | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Cross-validate an ordinal model: :func:`lightgbm.cv` with objective, callback and metric in place.
+
+    Parameters
+    ----------
+    <<params, train_set, num_boost_round, feval>>
+        Thresholds are those of each fold and round.
+    callbacks : sequence of callable or None
+        Called each round with all folds, as :func:`lightgbm.cv` does.
+    <<n_classes, loss, link, hessian, threshold_update, thresholds, proportional, shift_l2, shift_penalty, max_shifts>>
+    **options
+        What else :func:`lightgbm.cv` takes, such as ``nfold``, ``folds``, ``stratified`` (False unless given) and
+        ``seed``.
+
+    Returns
+    -------
+    dict
+        Mean and standard deviation of the ordinal loss and of the metrics, round by round.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is refused; the message names it.
+
+    Examples
+    --------
+    >>> import lightgbm, numpy as np
+    >>> from ordinal_objectives.adapters import lgbm as olgbm
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 3))
+    >>> y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=300), [-1.0, 0.0, 1.0])
+    >>> params = {"num_leaves": 4, "verbosity": -1}
+    >>> history = olgbm.cv(params, lightgbm.Dataset(X, y), 5, proportional=False, nfold=3)
+    >>> len(history["valid all_threshold-mean"])
+    5
+    """
+    check_asked(params, num_boost_round, 1)
+    params = checked_params(params)
+    check_set(train_set, "train_set", train_set)
+    own = ordinal_options(options, train_set.get_label())
+    spec, record = spec_and_record("lgbm.cv", **own)
+    training = LightGBMTraining(spec, record, n_threads=value_of(params, "num_threads"), plan=Plan(driven=True))
+    options = {"stratified": False, **options, **_arguments(training, params, feval, callbacks, None)}
+    with refused_sets([("train_set", train_set.data)], training.boosters):
+        history: dict[str, Any] = lightgbm.cv(train_set=train_set, num_boost_round=num_boost_round, **options)
+    return history
 
 
-def all_metrics(objective: OrdinalObjective, feval: Any) -> Callable[..., Any]:
-    """Return the ordinal loss, and metrics of class probabilities, as LightGBM asks for them."""
+def _arguments(
+    training: LightGBMTraining, params: dict[str, Any], feval: _Metrics, callbacks: object, show: Show | None
+) -> dict[str, Any]:
+    """Return what LightGBM is given for a training: objective, callbacks and metrics of class probabilities."""
     metrics = [] if feval is None else feval if isinstance(feval, list) else [feval]
     if not all(map(callable, metrics)):
         raise TypeError(f"feval must be a function, or a list of functions; got {feval!r}")
-    return joined([objective.metric, *map(objective.proba_metric, metrics)])
+    objective = OrdinalObjective.of(training)
+    callbacks = [BeforeIterationCallback(training), objective.callback, *checked_callbacks(callbacks)]
+    return {
+        "params": {**params, "objective": objective, "metric": "None"},
+        "feval": joined([objective.metric, *map(objective.proba_metric, metrics)]),
+        "callbacks": callbacks if show is None else [*callbacks, _shown_rounds(training, show)],
+    }
 
 
-def checked_params(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters without ``metric="None"``; raise ValueError for one that an ordinal objective refuses."""
-    check_metrics(params)
-    refuse_parameters(params, {alias: _REFUSED[name] for name in _REFUSED for alias in (name, *_ALIASES[name])})
-    for name in ("boosting", *_ALIASES["boosting"]):
-        refuse_boosting(name, params.get(name))
-    return without_no_metric(params)
+def checked_callbacks(callbacks: object) -> list[_Callback]:
+    """Return LightGBM's callbacks as a list; raise TypeError for what it cannot call or number."""
+
+    def suits(callback: object) -> bool:
+        return callable(callback) and isinstance(getattr(callback, "__dict__", None), dict)
+
+    return listed_callbacks(callbacks, suits, "functions that LightGBM calls after a round")
 
 
-def _readable(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters with groups of features as lists: LightGBM takes sets and tuples, but not in its files."""
-    groups = params.get("interaction_constraints")
-    if not isinstance(groups, (list, tuple, set, frozenset)):
-        return dict(params)
-    kinds = (tuple, set, frozenset)
-    lists = [sorted(group) if isinstance(group, kinds) else group for group in groups]
-    return {**params, "interaction_constraints": lists}
+def _shown_rounds(training: LightGBMTraining, show: Show) -> _Callback:
+    """Return a callback that shows each round, with the loss of the last set, or else of the training rows."""
+
+    def callback(env: CallbackEnv) -> None:
+        losses = [result[2] for result in env.evaluation_result_list or [] if result[1] == training.spec.loss.name]
+        show(env.iteration - env.begin_iteration + 1, losses[-1] if losses else training.latest.training_loss[-1])
+
+    callback.order = 10  # type: ignore[attr-defined]  # before early stopping ends the training
+    return callback
 
 
-def n_threads_of(params: Mapping[str, Any]) -> int | None:
-    """Return the threads that the parameters ask for, or None."""
-    names = ("num_threads", *_ALIASES["num_threads"])
-    return next((params[name] for name in names if params.get(name) is not None), None)
+def _check_valid_names(
+    names: list[str] | str | None, valid_sets: list[lightgbm.Dataset], train_set: lightgbm.Dataset
+) -> None:
+    """Raise ValueError if two sets to evaluate have one name, by ``valid_names`` or by LightGBM's defaults."""
+    given = [names] if isinstance(names, str) else list(names or [])
+    defaults = ["training" if data is train_set else f"valid_{i}" for i, data in enumerate(valid_sets)]
+    check_set_names(given[: len(defaults)] + defaults[len(given) :], "valid_names")
+
+
+def _check_continues(booster: lightgbm.Booster, train_set: lightgbm.Dataset) -> None:
+    """Refuse to go on with rows of other columns than the model's, or columns that list their categories otherwise.
+
+    LightGBM compares no names. It has one list of categories for all trees: the codes in the earlier ones would mean
+    others.
+    """
+    rows = train_set
+    while rows.data is None and rows.used_indices is not None:  # a subset, which may not be made yet
+        rows = rows.reference
+    shape: tuple[int, ...] = getattr(rows.data, "shape", ())
+    names = rows.feature_name if isinstance(rows.feature_name, list) else column_names(rows.data)
+    n_columns = shape[1] if len(shape) == 2 else None
+    check_same_columns(
+        "init_model", booster.num_feature(), n_columns, _written(booster.feature_name()), _written(names)
+    )
+    here = train_set.pandas_categorical  # None until LightGBM has read the rows
+    columns = getattr(train_set.data, "items", None)
+    if here is None and hasattr(train_set.data, "iloc") and columns is not None:
+        here = [column.cat.categories.tolist() for _, column in columns() if hasattr(column, "cat")]
+    if here and here != booster.pandas_categorical:
+        raise ValueError(
+            f"init_model was trained on columns with the categories {booster.pandas_categorical}; here they are "
+            f"{here}. Give the columns the categories of the model, in the same order"
+        )
+
+
+def _written(names: list[str] | None) -> list[str] | None:
+    """Return names as LightGBM writes them; None where it made them up."""
+    return None if names is None or are_made_up(names) else written_names(names)

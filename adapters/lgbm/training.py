@@ -1,4 +1,4 @@
-"""A training inside LightGBM: the run and the iteration of a score, as far as LightGBM provides them."""
+"""A training inside LightGBM: its callbacks, and the run and the iteration of a score, as far as LightGBM has them."""
 
 from __future__ import annotations
 
@@ -9,38 +9,40 @@ from typing import Any, ClassVar
 
 import lightgbm
 import numpy as np
+from lightgbm.callback import CallbackEnv
 from numpy.typing import NDArray
 
 from ordinal_objectives.adapters.followed_scores import GrownTree
-from ordinal_objectives.adapters.lgbm.record import check_record
-from ordinal_objectives.adapters.lgbm.scores import TrainingScore, out_of_step
-from ordinal_objectives.adapters.lgbm.trees import SHIFTS, check_parameters, initial_score, newest_tree, why_not_renewed
+from ordinal_objectives.adapters.lgbm.booster import (
+    SHIFTS,
+    check_parameters,
+    check_record,
+    let_train_without_features,
+    newest_tree,
+    store_round,
+    why_not_renewed,
+)
+from ordinal_objectives.adapters.lgbm.parameters import check_evaluated, check_metrics, value_of
 from ordinal_objectives.adapters.run import TrainingRun
 from ordinal_objectives.adapters.training import Plan, Training
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
-
-_MACHINES = ("num_machines", "num_machine")
-_THREADS = ("num_threads", "num_thread", "nthread", "nthreads", "n_jobs")
 
 
 class _LightGBMState(threading.local):
     """State that LightGBM passes to its trainings, in each thread."""
 
     def __init__(self) -> None:
-        # The booster or the folds that the callback has seen last.
-        self.model: Any = None
-        self.scores: weakref.WeakKeyDictionary[lightgbm.Dataset, TrainingScore] = weakref.WeakKeyDictionary()
+        # The booster or the folds that the callback was given last, and the boosters in it.
+        self.model: lightgbm.Booster | lightgbm.CVBooster | None = None
+        self.boosters: list[lightgbm.Booster] = []
+        self.scores: weakref.WeakKeyDictionary[lightgbm.Dataset, _TrainingScore] = weakref.WeakKeyDictionary()
         # Booster -> its iterations before those of its run.
         self.unseen: weakref.WeakKeyDictionary[lightgbm.Booster, int] = weakref.WeakKeyDictionary()
 
-    def set_model(self, model: Any) -> None:
-        """Take over a booster, or folds."""
-        self.model = model
-
-    def clear_model(self) -> None:
-        """Drop the booster: another training begins."""
-        self.model = None
+    def set_model(self, model: lightgbm.Booster | lightgbm.CVBooster | None, boosters: list[lightgbm.Booster]) -> None:
+        """Set the booster or the folds of the training; None where another training begins."""
+        self.model, self.boosters = model, boosters
 
 
 class LightGBMTraining(Training):
@@ -76,11 +78,11 @@ class LightGBMTraining(Training):
         self._before: weakref.WeakKeyDictionary[lightgbm.Dataset, NDArray[np.float64]] = weakref.WeakKeyDictionary()
 
     def set_initial_shifts(self, data: lightgbm.Dataset, shifts: NDArray[np.float64]) -> None:
-        """Take over the shifts of a data set by the model that is continued, (n_samples, n_classes - 1)."""
+        """Set the shifts of a data set by the model that is continued, (n_samples, n_classes - 1)."""
         self._before[data] = shifts
 
-    def set_model(self, model: Any, n_new: int) -> bool:
-        """Take over a booster of so many new rounds, if it suits the objective; return whether it is a new one."""
+    def set_model(self, model: lightgbm.Booster | lightgbm.CVBooster, n_new: int) -> bool:
+        """Set a booster of so many new rounds, or folds, if it suits the objective; return whether it is a new one."""
         if self._state.model is model:
             return False
         boosters = getattr(model, "boosters", None) or [model]
@@ -90,37 +92,38 @@ class LightGBMTraining(Training):
                 check_record(booster, self.continues, n_new)
         if not self.items() or self.plan.driven:
             self.choose_shifts(why_not_renewed(boosters[0]))
-        self._state.set_model(model)
+        self._state.set_model(model, boosters)
         return True
 
-    def boosters(self) -> list[Any]:
+    def boosters(self) -> list[lightgbm.Booster]:
         """Return the boosters of the training with the callback."""
-        model = self._state.model
-        return [] if model is None else getattr(model, "boosters", None) or [model]
+        return self._state.boosters
 
-    def booster_of(self, data: lightgbm.Dataset) -> Any:
-        """Return the booster that trains on ``data``, or None if the callback has seen none."""
+    def _booster_of(self, data: lightgbm.Dataset) -> lightgbm.Booster | None:
+        """Return the booster that trains on ``data``, or None if the callback was given none."""
         # A booster whose training has ended has no train_set.
-        return next((booster for booster in self.boosters() if getattr(booster, "train_set", None) is data), None)
+        return next((one for one in self._state.boosters if getattr(one, "train_set", None) is data), None)
 
-    def growing(self, preds: NDArray[Any], train_data: lightgbm.Dataset) -> tuple[TrainingRun, int]:
+    def growing(self, preds: NDArray[np.float64], train_data: lightgbm.Dataset) -> tuple[TrainingRun, int]:
         """Return the run whose next tree is grown on a score of the data set, and the iteration of that score."""
-        run = self.of(train_data)
+        run, booster = self.of(train_data), self._booster_of(train_data)
         if run is None or not self._state.scores[train_data].is_in(preds):
             run = self._begin(preds, train_data)
-        elif self.needs_tree and self.booster_of(train_data) is None:
+            booster = self._booster_of(train_data)
+        elif booster is not None:
+            self._check_in_step(booster, run)
+        elif self.needs_tree:
             raise self.callback_is_needed()
-        else:
-            self._check_in_step(train_data, run)
-        if self.booster_of(train_data) is None:
+        if booster is None:
             self.note_turn(run)
-        return run, self._iteration(preds, train_data, run)
+        return run, self._iteration(preds, train_data, booster, run)
 
-    def _iteration(self, preds: NDArray[Any], data: lightgbm.Dataset, run: TrainingRun) -> int:
+    def _iteration(
+        self, preds: NDArray[np.float64], data: lightgbm.Dataset, booster: lightgbm.Booster | None, run: TrainingRun
+    ) -> int:
         """Return the iteration of a training score: the booster's, or as counted where the callback shows none."""
-        booster = self.booster_of(data)
         unseen = None if booster is None else self._state.unseen.get(booster)
-        if unseen is None:
+        if booster is None or unseen is None:
             return self._state.scores[data].count(preds)
         # A tree whose leaves are below the rounding of the score is one all the same.
         rounds: int = booster.current_iteration()
@@ -128,77 +131,72 @@ class LightGBMTraining(Training):
             raise _out_of_count(rounds, unseen + len(run.history) - 1)
         return rounds - unseen
 
-    def _begin(self, preds: NDArray[Any], train_data: lightgbm.Dataset) -> TrainingRun:
+    def _begin(self, preds: NDArray[np.float64], train_data: lightgbm.Dataset) -> TrainingRun:
         """Begin a training: the first on this data set, or a new one, which starts at the scores of its rows."""
-        if self.of(train_data) is not None and not np.array_equal(preds, initial_score(train_data)):
+        if self.of(train_data) is not None and not np.array_equal(preds, self.initial_score(train_data)):
             raise _foreign_scores()
-        previous = self.continues
-        self._check_machines(train_data)
-        self.check_start(preds, previous, "init_model or init_score is set")
-        if not self.plan.driven:
-            self._state.clear_model()
-        run = self.begin(train_data, previous)
-        self._state.scores[train_data] = TrainingScore(preds, run.first_iteration)
-        return run
-
-    def _check_machines(self, train_data: lightgbm.Dataset) -> None:
-        """Refuse to learn thresholds from the rows of one machine of several."""
-        params = train_data.params or {}
-        machines = next((params[name] for name in _MACHINES if params.get(name) is not None), 1)
+        machines = value_of(train_data.params or {}, "num_machines")
         fixed = not self.spec.learns and self.spec.thresholds is not None
-        if int(machines) > 1 and not fixed:
+        if int(machines or 1) > 1 and not fixed:
             raise ValueError(
                 f"params['num_machines'] = {machines} is not allowed beside thresholds that are learned: LightGBM has "
                 f"no sum over its machines that they could be learned from, so each would have its own. Pass "
                 f"threshold_update='fixed' with thresholds=, or train with XGBoost on Dask"
             )
+        self.check_start(preds, self.continues, "init_model or init_score is set")
+        if not self.plan.driven:
+            self._state.set_model(None, [])
+        run = self.begin(train_data, self.continues)
+        self._state.scores[train_data] = _TrainingScore(preds, run.first_iteration)
+        return run
 
-    def evaluating(self, preds: NDArray[Any], data: lightgbm.Dataset) -> TrainingRun:
+    def evaluating(self, preds: NDArray[np.float64], data: lightgbm.Dataset) -> TrainingRun:
         """Return the run whose booster evaluates a data set, at the iteration of that booster."""
         own = self.of(data)
         if own is not None and self._state.scores[data].is_in(preds) and not self.needs_tree:
-            self._learn(preds, data, own)
+            self._learn(preds, data, self._booster_of(data), own)
             return own
-        for booster in self.boosters():
+        for booster in self._state.boosters:
             if not hasattr(booster, "train_set"):  # its training has ended
                 continue
             if data is booster.train_set or any(data is valid for valid in booster.valid_sets):
                 return self.advance(booster)
-        # lightgbm.cv hands over training scores in other arrays, in the first round before the callback knows it.
+        # lightgbm.cv passes training scores in other arrays, in the first round before the callback knows it.
         if own is not None and len(own.history) > own.first_iteration + 1:
             raise _foreign_scores()
         return own or self.unambiguous_run()
 
-    def advance(self, booster: Any) -> TrainingRun:
+    def advance(self, booster: lightgbm.Booster) -> TrainingRun:
         """Learn the thresholds of a booster's iteration; return its run."""
         run = self[booster.train_set]
 
         # Evaluating the training set is the one public way to its cached score.
-        def look(preds: NDArray[Any], data: lightgbm.Dataset) -> tuple[str, float, bool]:
-            self._learn(preds, data, run)
+        def learn(preds: NDArray[np.float64], data: lightgbm.Dataset) -> tuple[str, float, bool]:
+            self._learn(preds, data, booster, run)
             return "", 0.0, False
 
-        booster.eval_train(look)
+        booster.eval_train(learn)
         return run
 
-    def _learn(self, preds: NDArray[Any], train_data: lightgbm.Dataset, run: TrainingRun) -> None:
-        score = self._state.scores[train_data]
-        if not score.is_in(preds):
+    def _learn(
+        self, preds: NDArray[np.float64], data: lightgbm.Dataset, booster: lightgbm.Booster | None, run: TrainingRun
+    ) -> None:
+        if not self._state.scores[data].is_in(preds):
             raise _foreign_scores()
-        run.advance(preds, self._iteration(preds, train_data, run))
+        run.advance(preds, self._iteration(preds, data, booster, run))
 
-    def record_of(self, booster: Any) -> ThresholdRecord:
-        """Return the record of a booster, which must not have lost or gained iterations beside its run."""
-        run = self[booster.train_set]
-        unseen, record = self._check_in_step(booster.train_set, run), run.record()
-        record = replace(record, linear=self.plan.linear, classifier=self.plan.classifier)
+    def record_of(self, booster: lightgbm.Booster) -> ThresholdRecord:
+        """Learn the thresholds of a booster's iteration; return its record.
+
+        The booster must not have lost or gained iterations that its run has not.
+        """
+        run = self.advance(booster)
+        unseen = self._check_in_step(booster, run)
+        record = replace(run.record(), linear=self.plan.linear, classifier=self.plan.classifier)
         return record.stretched(record.n_iterations + unseen, unseen) if unseen else record
 
-    def _check_in_step(self, data: lightgbm.Dataset, run: TrainingRun) -> int:
-        """Return how many iterations of the booster that trains on ``data`` stand before those of its run."""
-        booster = self.booster_of(data)
-        if booster is None:
-            return 0
+    def _check_in_step(self, booster: lightgbm.Booster, run: TrainingRun) -> int:
+        """Return how many iterations of a booster stand before those of its run."""
         rounds: int = booster.current_iteration()
         # Trees that the run has not seen stand first, and stay as many: those of a model continued without its
         # record, and that of a first round which leaves the score as it was, a constant if it finds no split.
@@ -210,14 +208,9 @@ class LightGBMTraining(Training):
 
     def n_threads(self, matrix: lightgbm.Dataset) -> int | None:
         """Return the threads of the passes over a data set: LightGBM's, unless the objective has its own."""
-        params = matrix.params or {}
-        asked = next((int(params[name]) for name in _THREADS if params.get(name) is not None), 0)
+        asked = int(value_of(matrix.params or {}, "num_threads") or 0)
         # LightGBM takes 0 and less for all processors.
         return self.asked_threads if self.asked_threads is not None or asked <= 0 else asked
-
-    def metric(self, preds: NDArray[Any], data: lightgbm.Dataset) -> tuple[str, float, bool]:
-        """Return the weighted mean loss as LightGBM asks for a metric."""
-        return self.spec.loss.name, self.mean_loss(preds, data), False
 
     def label_and_weight(self, matrix: lightgbm.Dataset) -> tuple[Any, Any]:
         """Return the labels of a data set and its weights, or None."""
@@ -226,22 +219,85 @@ class LightGBMTraining(Training):
             raise ValueError("the data set has no labels; pass label= to lightgbm.Dataset")
         return label, matrix.get_weight()
 
-    def initial_score(self, matrix: lightgbm.Dataset) -> NDArray[Any]:
-        """Return the score of an evaluated data set before the first tree, (n_samples,)."""
-        return initial_score(matrix)
+    def initial_score(self, matrix: lightgbm.Dataset) -> NDArray[np.float64]:
+        """Return the score of a data set before the first tree, float64 (n_samples,)."""
+        score = matrix.get_init_score()
+        return np.zeros(matrix.num_data()) if score is None else np.asarray(score, dtype=np.float64)
 
     def newest_tree(self, matrix: lightgbm.Dataset, before: Any, after: Any) -> GrownTree:
         """Return the tree of the last iteration."""
+        booster = self._booster_of(matrix)
+        assert booster is not None
         update = f"threshold_update={self.spec.threshold_update!r}"
-        return newest_tree(self.booster_of(matrix), update if self.shifts is None else SHIFTS)
+        return newest_tree(booster, update if self.shifts is None else SHIFTS)
 
     def initial_shifts(self, matrix: lightgbm.Dataset) -> NDArray[np.float64] | None:
         """Return the shifts of a data set by the model that is continued, (n_samples, n_classes - 1), or None."""
         return self._before.get(matrix)
 
 
+class _TrainingScore:
+    """Score of the rows that one booster is trained on, its iterations counted by its changes.
+
+    LightGBM shows an objective no booster, but passes it the same array at every call: one that belongs to
+    the booster.
+
+    Parameters
+    ----------
+    score : ndarray of float64, shape (n_samples,)
+        As LightGBM passes it before the first tree.
+    iteration : int
+        The iteration that this is.
+    """
+
+    def __init__(self, score: NDArray[np.float64], iteration: int) -> None:
+        self._array = weakref.ref(_owner(score))
+        self._iteration = iteration
+        self._sample = _sample_of(score)
+        self._sample_before: NDArray[np.float64] | None = None
+
+    def is_in(self, score: NDArray[np.float64]) -> bool:
+        """Return whether LightGBM passed this array before, for the same booster."""
+        return self._array() is _owner(score)
+
+    def count(self, score: NDArray[np.float64]) -> int:
+        """Return the iteration of a score. A round without a split, or one taken back at once, changes nothing.
+
+        Raises
+        ------
+        ValueError
+            If the score is again what it was before the newest tree.
+        """
+        sample = _sample_of(score)
+        # A tree added and taken back leaves two roundings.
+        noise = 8 * np.finfo(np.float64).eps * max(np.abs(sample).max(), np.abs(self._sample).max())
+        if np.abs(sample - self._sample).max() <= noise:
+            return self._iteration
+        if self._sample_before is not None and np.abs(sample - self._sample_before).max() <= noise:
+            raise _out_of_step(f"the score is again that of iteration {self._iteration - 1}")
+        self._sample_before, self._sample = self._sample, sample
+        self._iteration += 1
+        return self._iteration
+
+
+def _owner(array: NDArray[np.float64]) -> NDArray[np.float64]:
+    return _owner(array.base) if isinstance(array.base, np.ndarray) else array
+
+
+def _sample_of(score: NDArray[np.float64]) -> NDArray[np.float64]:
+    # No product of vectors here: the threads of a BLAS would go on spinning beside LightGBM's.
+    return np.append(score[:: len(score) // 1024 + 1], score.mean())
+
+
 def _out_of_count(rounds: int, expected: int) -> ValueError:
-    return out_of_step(f"the booster has {rounds} iterations where {expected} are expected")
+    return _out_of_step(f"the booster has {rounds} iterations where {expected} are expected")
+
+
+def _out_of_step(what: str) -> ValueError:
+    return ValueError(
+        f"{what}: the thresholds cannot follow rollback_one_iter or any other change of the booster's iterations "
+        f"during the training"
+    )
 
 
 def _foreign_scores() -> ValueError:
@@ -250,3 +306,72 @@ def _foreign_scores() -> ValueError:
         "for each booster, and hand it the array that LightGBM passes, not a copy (start scores are the data set's "
         "init_score)"
     )
+
+
+class ThresholdCallback:
+    """Passes the booster to a training after each round, and gives the booster its thresholds.
+
+    Parameters
+    ----------
+    training : LightGBMTraining
+        That of the objective.
+    """
+
+    order = -1_000_000  # before whatever reads the metrics
+
+    def __init__(self, training: LightGBMTraining) -> None:
+        self._training = training
+
+    def __call__(self, env: CallbackEnv) -> None:
+        """Learn the thresholds of the round, and give the booster their record."""
+        first = self._training.set_model(env.model, 1)
+        boosters = self._training.boosters()
+        if first:
+            check_metrics(env.params)
+            if not env.evaluation_result_list:
+                check_evaluated(env.params, any(booster.valid_sets for booster in boosters))
+        for booster in boosters:
+            store_round(booster, self._training.record_of(booster), env.iteration + 1)
+        if first and env.evaluation_result_list:
+            self._renew_first_metrics(env)
+
+    def _renew_first_metrics(self, env: CallbackEnv) -> None:
+        """Replace metrics of the first round, which were computed before a callback could see the booster."""
+        name = self._training.spec.loss.name
+
+        def metric(preds: NDArray[np.float64], data: lightgbm.Dataset) -> tuple[str, float, bool]:
+            return name, self._training.mean_loss(preds, data), False
+
+        fresh = [
+            {result[:2]: result for result in [*booster.eval_train(metric), *booster.eval_valid(metric)]}
+            for booster in self._training.boosters()
+        ]
+        results = env.evaluation_result_list
+        for i, result in enumerate(results):
+            key = (result[0], result[1])
+            if result[1] == name and all(key in renewed for renewed in fresh):
+                values = [renewed[key][2] for renewed in fresh]
+                tail = result[3:] if len(fresh) == 1 else (result[3], float(np.std(values)), *result[5:])
+                entry = (*key, float(np.mean(values)), *tail)
+                results[i] = type(result)(*entry) if hasattr(result, "_fields") else entry
+
+
+class BeforeIterationCallback:
+    """Passes the booster before the first tree, so that the first metrics use the newest thresholds too.
+
+    Parameters
+    ----------
+    training : LightGBMTraining
+    """
+
+    order = -1_000_000
+    before_iteration = True
+
+    def __init__(self, training: LightGBMTraining) -> None:
+        self._training = training
+
+    def __call__(self, env: CallbackEnv) -> None:
+        """Pass the booster to the training."""
+        if self._training.set_model(env.model, 0):
+            for booster in self._training.boosters():
+                let_train_without_features(booster)

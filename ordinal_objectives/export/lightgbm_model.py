@@ -80,7 +80,7 @@ def to_lightgbm(model: Any, *, iterations: int | None = None) -> Any:
     >>> bool(np.abs(proba - model.predict_proba_ordered(X)).max() < 1e-12)
     True
     """
-    from ordinal_objectives.adapters.lgbm.record import store_record
+    from ordinal_objectives.adapters.lgbm.booster import store_record
 
     found = model_of_trees(model, iterations, "LightGBM's text", zeros=True)
     names = found.names or [f"Column_{place}" for place in range(model.n_features_in_)]

@@ -195,17 +195,18 @@ def test_pickle_starts_afresh(make):
         _ = again.thresholds_
 
 
-def test_xgboost_cv_leaks_nothing(ordinal_data):
+@pytest.mark.parametrize("update", ["newton", "schur"])
+def test_xgboost_cv_leaks_nothing(ordinal_data, update):
     X, y = ordinal_data(300)
     folds = [(np.arange(100, 300), np.arange(100)), (np.arange(200), np.arange(200, 300))]
-    objective = oxgb.OrdinalObjective(5)
+    objective = oxgb.OrdinalObjective(5, threshold_update=update)
     result = xgboost.cv(
         XGB_PARAMS, xgboost.DMatrix(X, y), 6, folds=folds, obj=objective, custom_metric=objective.metric,
         callbacks=[objective.callback], as_pandas=False,
     )  # fmt: skip
     losses = []
     for fit, test in folds:
-        single = oxgb.OrdinalObjective(5)
+        single = oxgb.OrdinalObjective(5, threshold_update=update)
         seen: dict = {}
         xgboost.train(
             XGB_PARAMS, xgboost.DMatrix(X[fit], y[fit]), 6, obj=single, custom_metric=single.metric,

@@ -1,16 +1,18 @@
-"""LightGBM alone: dart, several trainings on one data set, iterations taken back, predictions from threads."""
+"""Only LightGBM: dart, several trainings on one data set, iterations taken back, predictions from threads."""
 
 from __future__ import annotations
 
 import copy
+import os
 import pickle
+import signal
+import threading
 
 import lightgbm
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from makers import LGB_DEFAULTS, mean_loss
 from ordinal_objectives import LGBMOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm
 
@@ -82,17 +84,6 @@ def test_without_the_callback_a_dart_booster_gets_no_thresholds(ordinal_data):
         olgbm.predict_proba(booster, X)
 
 
-def test_the_file_of_a_dart_booster_is_refused(ordinal_data, tmp_path):
-    """Earlier versions let dart pass and saved such models."""
-    X, y = ordinal_data(200)
-    booster = train(olgbm.OrdinalObjective(5), lightgbm.Dataset(X, y), 3)
-    olgbm.save_model(booster, tmp_path / "model.txt")
-    text = (tmp_path / "model.txt").read_text()
-    (tmp_path / "dart.txt").write_text(text.replace("\n[boosting: gbdt]\n", "\n[boosting: dart]\n"))
-    with pytest.raises(ValueError, match=r"dart\.txt holds a model trained with boosting='dart': .*trees of the model"):
-        olgbm.load_model(tmp_path / "dart.txt")
-
-
 @pytest.mark.parametrize("boosting", ["dart", "rf"])
 def test_the_classifier_refuses_dart_and_forests(ordinal_data, boosting):
     X, y = ordinal_data(200)
@@ -123,7 +114,7 @@ def started(ordinal_data):
 
 @CALLBACK
 @pytest.mark.parametrize("update", ["newton", "fixed"])
-def test_one_objective_and_data_set_train_twice_from_start_scores(started, callback, update):
+def test_one_data_set_trains_twice_from_start_scores(started, callback, update):
     """The second training equals one with a fresh objective, and leaves the record of the first as it was."""
     X, y, start = started
     thresholds = [-2.0, -1.0, 1.0, 2.0] if update == "fixed" else None
@@ -287,7 +278,7 @@ def test_rollback_without_the_callback(ordinal_data):
 
 
 @UPDATES
-def test_rollback_of_the_last_iteration_keeps_the_thresholds_of_the_trees_left(ordinal_data, update):
+def test_rollback_of_the_last_iteration_keeps_the_others(ordinal_data, update):
     X, y = ordinal_data(300)
     options = {"n_classes": 5, "threshold_update": update}
     params = {"verbosity": -1, "num_leaves": 7}
@@ -341,19 +332,80 @@ def test_what_cannot_be_continued_is_named(ordinal_data):
             LGBMOrdinalClassifier().fit(X, y, init_model=wrong)
 
 
-# Early stopping where rounds find no split
+# Predictions of one LightGBM model from several threads
 
 
-@pytest.mark.parametrize("seed", [9, 14, 28, 115])
-def test_early_stopping_keeps_the_best_loss_where_rounds_add_no_tree(seed):
-    """LightGBM numbers the best round, and would keep as many trees: too many, or more than there are."""
-    rng = np.random.default_rng(seed)
-    X, Xv = rng.normal(size=(60, 2)), rng.normal(size=(40, 2))
-    y = np.digitize(X[:, 0] + rng.logistic(size=60), [-1, 0, 1])
-    y[:4], yv = [0, 1, 2, 3], np.random.default_rng(seed + 1).integers(0, 4, 40)
-    options = {**LGB_DEFAULTS, "extra_trees": True, "max_bin": 8, "learning_rate": 0.5, "random_state": seed}
-    model = LGBMOrdinalClassifier(n_estimators=12, verbose=-1, **options)
-    model.fit(X, y, eval_set=[(Xv, yv)], callbacks=[lightgbm.early_stopping(4, verbose=False)])
-    losses = model.evals_result_["valid_0"]["all_threshold"]
-    assert mean_loss(model, Xv, yv) == pytest.approx(min(losses), rel=1e-6)
-    assert model.n_iter_ <= model.booster_.current_iteration() <= len(losses)
+@pytest.fixture(scope="module")
+def shared():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 6))
+    y = np.digitize(X[:, 0] * 2 + rng.logistic(size=3000), [-2, 0, 2])
+    return X, LGBMOrdinalClassifier(n_estimators=15, n_jobs=1).fit(X, y)
+
+
+def in_threads(work, n_threads=8):
+    found = []
+    threads = [threading.Thread(target=lambda i=i: found.append(work(i))) for i in range(n_threads)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=120)
+    assert len(found) == n_threads
+    return found
+
+
+@pytest.mark.parametrize("twin", [lambda m: m, copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
+def test_predictions_of_one_model_from_several_threads(shared, twin):
+    X, model = shared
+    model = twin(model)
+    staged, whole = list(model.staged_predict_proba(X)), model.predict_proba(X)
+    few = olgbm.predict_proba(model.booster_, X, 3)
+
+    def work(i):
+        if i % 4 == 0:
+            return sum(not np.array_equal(model.predict_proba(X), whole) for _ in range(20))
+        if i % 4 == 1:
+            return sum(not np.array_equal(olgbm.predict_proba(model.booster_, X, 3), few) for _ in range(20))
+        return sum(not np.array_equal(list(model.staged_predict_proba(X)), staged) for _ in range(10))
+
+    assert sum(in_threads(work)) == 0
+
+
+def test_predictions_of_the_same_iterations_run_together(shared, monkeypatch):
+    X, model = shared
+    together = threading.Barrier(3, timeout=30)
+    predict = lightgbm.Booster.predict
+
+    def meet(self, *args, **kwargs):
+        together.wait()
+        return predict(self, *args, **kwargs)
+
+    monkeypatch.setattr(lightgbm.Booster, "predict", meet)
+    in_threads(lambda _: model.predict_proba(X[:10]), 3)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_fork_during_a_prediction_leaves_no_lock_behind(shared, monkeypatch):
+    X, model = shared
+    inside, done = threading.Event(), threading.Event()
+    predict = lightgbm.Booster.predict
+
+    def wait(self, *args, **kwargs):
+        inside.set()
+        done.wait(30)
+        return predict(self, *args, **kwargs)
+
+    monkeypatch.setattr(lightgbm.Booster, "predict", wait)
+    thread = threading.Thread(target=model.predict_proba, args=(X[:10],))
+    thread.start()
+    assert inside.wait(30)
+    monkeypatch.undo()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        # Other iterations than those that the parent's thread is predicting with.
+        os._exit(0 if len(list(model.staged_predict_proba(X[:10]))) == 15 else 1)
+    done.set()
+    thread.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters.lgbm.model_text_checks import check_text
+from ordinal_objectives.adapters.lgbm.booster import check_text
 
 LOAD = """
 import sys

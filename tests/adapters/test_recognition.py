@@ -12,21 +12,10 @@ import numpy as np
 import pytest
 import xgboost
 
+from bare import train_lgb, train_xgb
 from ordinal_objectives import XGBOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
-
-XGB_PARAMS = {"base_score": 0.0, "disable_default_eval_metric": 1, "max_depth": 3}
-LGB_PARAMS = {"num_leaves": 8, "verbosity": -1, "metric": "None", "min_data_in_leaf": 5, "num_threads": 1}
-
-
-def train_xgb(objective, dtrain, rounds=10, **options):
-    return xgboost.train({**XGB_PARAMS, "nthread": 1}, dtrain, rounds, obj=objective, verbose_eval=False, **options)
-
-
-def train_lgb(objective, data, rounds=10, **options):
-    return lightgbm.train({**LGB_PARAMS, "objective": objective}, data, rounds, **options)
-
 
 # attach
 

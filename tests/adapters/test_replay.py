@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import ClassVar
 
 import lightgbm
 import numpy as np
@@ -17,8 +18,59 @@ from ordinal_objectives.adapters import xgb as oxgb
 
 pytestmark = pytest.mark.slow
 
-XGB_PARAMS = {"base_score": 0.0, "disable_default_eval_metric": 1, "max_depth": 3, "eta": 0.3}
-LGB_PARAMS = {"num_leaves": 8, "learning_rate": 0.3, "verbosity": -1, "metric": "None", "min_data_in_leaf": 5}
+
+class XGBoost:
+    """Trainings inside one library, the same for both."""
+
+    name, adapter, file = "xgboost", oxgb, "model.json"
+    params: ClassVar = {"base_score": 0.0, "disable_default_eval_metric": 1, "max_depth": 3, "eta": 0.3}
+    drawn: ClassVar = {"max_depth": 3, "eta": 0.3, "subsample": 0.8, "lambda": 0.5}
+    data = staticmethod(lambda X, y, w=None, train=None: xgboost.DMatrix(X, y, weight=w))
+
+    @classmethod
+    def bare(cls, objective, data, rounds=25, *, callbacks=(), model=None, valid=None, seen=None, **params):
+        """Train by the library's own train, with the callback among ``callbacks`` or not."""
+        params = {name: value for name, value in (cls.params | params).items() if name != "base_score" or model is None}
+        watched = {} if valid is None else {"custom_metric": objective.metric, "evals": [(valid, "valid")]}
+        return xgboost.train(
+            params, data, rounds, obj=objective, callbacks=list(callbacks), xgb_model=model, evals_result=seen,
+            verbose_eval=False, **watched,
+        )  # fmt: skip
+
+    @staticmethod
+    def score(booster, X, t):
+        return booster.predict(xgboost.DMatrix(X), output_margin=True, iteration_range=(0, t)).astype(float)
+
+    @staticmethod
+    def save(booster, path):
+        booster.save_model(path)
+
+
+class LightGBM:
+    name, adapter, file = "lightgbm", olgbm, "model.txt"
+    params: ClassVar = {"num_leaves": 8, "learning_rate": 0.3, "verbosity": -1, "min_data_in_leaf": 5}
+    drawn: ClassVar = {
+        "num_leaves": 8, "learning_rate": 0.3, "verbosity": -1, "bagging_fraction": 0.8, "bagging_freq": 1,
+    }  # fmt: skip
+    data = staticmethod(
+        lambda X, y, w=None, train=None: lightgbm.Dataset(X, y, weight=w, reference=train, free_raw_data=False)
+    )
+
+    @classmethod
+    def bare(cls, objective, data, rounds=25, *, callbacks=(), model=None, valid=None, seen=None, **params):
+        params = cls.params | params | {"objective": objective, "metric": "None"}
+        watched = {} if valid is None else {"feval": objective.metric, "valid_sets": [valid], "valid_names": ["valid"]}
+        callbacks = [*callbacks, *([] if seen is None else [lightgbm.record_evaluation(seen)])]
+        return lightgbm.train(params, data, rounds, callbacks=callbacks, init_model=model, **watched)
+
+    @staticmethod
+    def score(booster, X, t):
+        return booster.predict(X, raw_score=True, num_iteration=t)
+
+    save = staticmethod(olgbm.save_model)
+
+
+HOSTS = pytest.mark.parametrize("host", [XGBoost, LightGBM])
 
 
 @pytest.fixture(scope="module")
@@ -65,32 +117,18 @@ CASES = pytest.mark.parametrize(
 )
 
 
+@HOSTS
 @CASES
 @pytest.mark.parametrize("with_callback", [True, False])
-def test_xgboost(rows, replay, tmp_path, loss, hessian, update, with_callback):
+def test_the_bare_objective(rows, replay, tmp_path, host, loss, hessian, update, with_callback):
     X, y, w = rows
-    dtrain = xgboost.DMatrix(X, y, weight=w)
-    objective = oxgb.OrdinalObjective(5, loss=loss, hessian=hessian, threshold_update=update)
-    callbacks = [objective.callback] if with_callback else []
-    booster = xgboost.train(XGB_PARAMS, dtrain, 25, obj=objective, callbacks=callbacks)
+    objective = host.adapter.OrdinalObjective(5, loss=loss, hessian=hessian, threshold_update=update)
+    data = host.data(X, y, w)
+    booster = host.bare(objective, data, callbacks=[objective.callback] if with_callback else [])
     if not with_callback:
-        objective.attach(booster, dtrain)
-    booster.save_model(tmp_path / "model.json")
-    assert replay(tmp_path / "model.json", X, y, w, "xgboost") == 26
-
-
-@CASES
-@pytest.mark.parametrize("with_callback", [True, False])
-def test_lightgbm(rows, replay, tmp_path, loss, hessian, update, with_callback):
-    X, y, w = rows
-    objective = olgbm.OrdinalObjective(5, loss=loss, hessian=hessian, threshold_update=update)
-    callbacks = [objective.callback] if with_callback else []
-    data = lightgbm.Dataset(X, y, weight=w)
-    booster = lightgbm.train({**LGB_PARAMS, "objective": objective}, data, 25, callbacks=callbacks)
-    if not with_callback:
-        objective.attach(booster, X)
-    olgbm.save_model(booster, tmp_path / "model.txt")
-    assert replay(tmp_path / "model.txt", X, y, w, "lightgbm") == 26
+        objective.attach(booster, data if host is XGBoost else X)
+    host.save(booster, tmp_path / host.file)
+    assert replay(tmp_path / host.file, X, y, w, host.name) == 26
 
 
 MODES = pytest.mark.parametrize(
@@ -108,48 +146,30 @@ MODES = pytest.mark.parametrize(
 UPDATES = pytest.mark.parametrize("update", ["fixed", "newton", "schur", "joint"])
 
 
+@HOSTS
 @UPDATES
 @MODES
-def test_xgboost_train(rows, replay, tmp_path, loss, link, hessian, update):
+def test_train(rows, replay, tmp_path, host, loss, link, hessian, update):
     X, y, w = rows
-    params = {"max_depth": 3, "eta": 0.3, "subsample": 0.8, "lambda": 0.5}
     options = {"loss": loss, "link": link, "hessian": hessian, "threshold_update": update}
-    booster = oxgb.train(params, xgboost.DMatrix(X, y, weight=w), 25, n_classes=5, **options)
-    booster.save_model(tmp_path / "model.json")
-    assert replay(tmp_path / "model.json", X, y, w, "xgboost") == 26
+    booster = host.adapter.train(host.drawn, host.data(X, y, w), 25, n_classes=5, **options)
+    host.save(booster, tmp_path / host.file)
+    assert replay(tmp_path / host.file, X, y, w, host.name) == 26
 
 
-@UPDATES
-@MODES
-def test_lightgbm_train(rows, replay, tmp_path, loss, link, hessian, update):
+@HOSTS
+def test_schur_through_the_bare_objective(rows, replay, tmp_path, host):
     X, y, w = rows
-    params = {"num_leaves": 8, "learning_rate": 0.3, "verbosity": -1, "bagging_fraction": 0.8, "bagging_freq": 1}
-    options = {"loss": loss, "link": link, "hessian": hessian, "threshold_update": update}
-    booster = olgbm.train(params, lightgbm.Dataset(X, y, weight=w), 25, n_classes=5, **options)
-    olgbm.save_model(booster, tmp_path / "model.txt")
-    assert replay(tmp_path / "model.txt", X, y, w, "lightgbm") == 26
-
-
-def test_schur_through_the_bare_objective(rows, replay, tmp_path):
-    X, y, w = rows
-    dtrain = xgboost.DMatrix(X, y, weight=w)
-    objective = oxgb.OrdinalObjective(5, threshold_update="schur")
-    booster = xgboost.train(XGB_PARAMS, dtrain, 25, obj=objective, callbacks=[objective.callback])
-    booster.save_model(tmp_path / "model.json")
-    assert replay(tmp_path / "model.json", X, y, w, "xgboost") == 26
-
-    objective = olgbm.OrdinalObjective(5, threshold_update="schur")
-    data = lightgbm.Dataset(X, y, weight=w)
-    booster = lightgbm.train({**LGB_PARAMS, "objective": objective}, data, 25, callbacks=[objective.callback])
-    olgbm.save_model(booster, tmp_path / "model.txt")
-    assert replay(tmp_path / "model.txt", X, y, w, "lightgbm") == 26
+    objective = host.adapter.OrdinalObjective(5, threshold_update="schur")
+    host.save(host.bare(objective, host.data(X, y, w), callbacks=[objective.callback]), tmp_path / host.file)
+    assert replay(tmp_path / host.file, X, y, w, host.name) == 26
 
 
 def test_xgboost_without_last_step(rows, replay, tmp_path):
     X, y, w = rows
     dtrain = xgboost.DMatrix(X, y, weight=w)
     objective = oxgb.OrdinalObjective(5)
-    booster = xgboost.train(XGB_PARAMS, dtrain, 25, obj=objective)
+    booster = XGBoost.bare(objective, dtrain)
     objective.attach(booster)
     booster.save_model(tmp_path / "model.json")
     assert replay(tmp_path / "model.json", X, y, w, "xgboost") == 25
@@ -158,19 +178,11 @@ def test_xgboost_without_last_step(rows, replay, tmp_path):
 @pytest.mark.parametrize("save_best", [True, False])
 def test_xgboost_early_stopping(rows, replay, ordinal_data, tmp_path, save_best):
     X, y, w = rows
-    dtrain, dvalid = xgboost.DMatrix(X, y, weight=w), xgboost.DMatrix(*ordinal_data(300, seed=7))
+    Xv, yv = ordinal_data(300, seed=7)
+    dtrain, dvalid = xgboost.DMatrix(X, y, weight=w), xgboost.DMatrix(Xv, yv)
     objective = oxgb.OrdinalObjective(5, hessian="exact")
     stop = xgboost.callback.EarlyStopping(rounds=5, save_best=save_best)
-    booster = xgboost.train(
-        {**XGB_PARAMS, "eta": 1.0},
-        dtrain,
-        200,
-        obj=objective,
-        custom_metric=objective.metric,
-        evals=[(dvalid, "valid")],
-        callbacks=[stop, objective.callback],
-        verbose_eval=False,
-    )
+    booster = XGBoost.bare(objective, dtrain, 200, callbacks=[stop, objective.callback], valid=dvalid, eta=1.0)
     best = booster.best_iteration + 1
     assert best < 200
     booster.save_model(tmp_path / "model.json")
@@ -178,25 +190,18 @@ def test_xgboost_early_stopping(rows, replay, ordinal_data, tmp_path, save_best)
     assert rounds == booster.num_boosted_rounds() + 1
     assert (booster.num_boosted_rounds() == best) == save_best
     record = oxgb.threshold_record(booster)
-    expected = record.ordinal_loss().predict_proba(
-        booster.predict(dvalid, output_margin=True, iteration_range=(0, best)).astype(float), record.at(best)
-    )
+    expected = record.ordinal_loss().predict_proba(XGBoost.score(booster, Xv, best), record.at(best))
     np.testing.assert_allclose(oxgb.predict_proba(booster, dvalid), expected, rtol=1e-12)
 
 
 def test_lightgbm_early_stopping_and_truncation(rows, replay, ordinal_data, tmp_path):
     X, y, w = rows
     Xv, yv = ordinal_data(300, seed=7)
-    train = lightgbm.Dataset(X, y, weight=w)
+    train = LightGBM.data(X, y, w)
     objective = olgbm.OrdinalObjective(5, hessian="exact")
-    booster = lightgbm.train(
-        {**LGB_PARAMS, "objective": objective, "learning_rate": 1.0},
-        train,
-        200,
-        valid_sets=[lightgbm.Dataset(Xv, yv, reference=train)],
-        feval=objective.metric,
-        callbacks=[lightgbm.early_stopping(5, verbose=False), objective.callback],
-    )
+    callbacks = [lightgbm.early_stopping(5, verbose=False), objective.callback]
+    valid = LightGBM.data(Xv, yv, train=train)
+    booster = LightGBM.bare(objective, train, 200, callbacks=callbacks, valid=valid, learning_rate=1.0)
     best = booster.best_iteration
     assert 0 < best < 200
     olgbm.save_model(booster, tmp_path / "model.txt")
@@ -209,7 +214,7 @@ def test_xgboost_truncation(rows, replay, tmp_path):
     X, y, w = rows
     dtrain = xgboost.DMatrix(X, y, weight=w)
     objective = oxgb.OrdinalObjective(5)
-    booster = xgboost.train(XGB_PARAMS, dtrain, 25, obj=objective, callbacks=[objective.callback])
+    booster = XGBoost.bare(objective, dtrain, callbacks=[objective.callback])
     booster[:10].save_model(tmp_path / "model.ubj")
     assert replay(tmp_path / "model.ubj", X, y, w, "xgboost") == 11
     np.testing.assert_array_equal(
@@ -217,97 +222,48 @@ def test_xgboost_truncation(rows, replay, tmp_path):
     )
 
 
+@HOSTS
 @pytest.mark.parametrize("update", ["newton", "fixed"])
 @pytest.mark.parametrize("with_callback", [True, False])
-def test_xgboost_continuation_is_an_uninterrupted_run(rows, replay, tmp_path, update, with_callback):
+def test_continuation_is_an_uninterrupted_run(rows, replay, tmp_path, host, update, with_callback):
     X, y, w = rows
     dtrain = xgboost.DMatrix(X, y, weight=w)
 
     def train(n_rounds, model=None, **options):
-        objective = oxgb.OrdinalObjective(5, threshold_update=update, **options)
+        objective = host.adapter.OrdinalObjective(5, threshold_update=update, **options)
         callbacks = [objective.callback] if with_callback else []
-        params = {key: value for key, value in XGB_PARAMS.items() if key != "base_score" or model is None}
-        booster = xgboost.train(params, dtrain, n_rounds, obj=objective, callbacks=callbacks, xgb_model=model)
+        data = dtrain if host is XGBoost else host.data(X, y, w)
+        booster = host.bare(objective, data, n_rounds, callbacks=callbacks, model=model)
         if not with_callback:
-            objective.attach(booster, dtrain)
+            objective.attach(booster, dtrain if host is XGBoost else X)
         return booster
 
     whole, first = train(20), train(12)
-    options = {} if with_callback else {"thresholds": oxgb.threshold_record(first)}
-    second = train(8, first, **options)
-    records = [oxgb.threshold_record(booster) for booster in (whole, second)]
-    np.testing.assert_array_equal(*[record.thresholds for record in records])
-    np.testing.assert_array_equal(*[record.training_loss for record in records])
-    second.save_model(tmp_path / "model.json")
-    assert replay(tmp_path / "model.json", X, y, w, "xgboost") == 21
+    of_model = host is XGBoost and with_callback  # there the booster brings its record along
+    second = train(8, first, **({} if of_model else {"thresholds": host.adapter.threshold_record(first)}))
+    records = [host.adapter.threshold_record(booster) for booster in (whole, second)]
+    rtol = 0.0 if host is XGBoost else 1e-9
+    np.testing.assert_allclose(*[record.thresholds for record in records], rtol=rtol)
+    np.testing.assert_allclose(*[record.training_loss for record in records], rtol=rtol)
+    host.save(second, tmp_path / host.file)
+    assert replay(tmp_path / host.file, X, y, w, host.name) == 21
 
 
+@HOSTS
 @pytest.mark.parametrize("update", ["newton", "fixed"])
-@pytest.mark.parametrize("with_callback", [True, False])
-def test_lightgbm_continuation_is_an_uninterrupted_run(rows, replay, tmp_path, update, with_callback):
-    X, y, w = rows
-
-    def train(n_rounds, model=None, **options):
-        objective = olgbm.OrdinalObjective(5, threshold_update=update, **options)
-        callbacks = [objective.callback] if with_callback else []
-        data = lightgbm.Dataset(X, y, weight=w, free_raw_data=False)
-        booster = lightgbm.train(
-            {**LGB_PARAMS, "objective": objective}, data, n_rounds, callbacks=callbacks, init_model=model
-        )
-        if not with_callback:
-            objective.attach(booster, X)
-        return booster
-
-    whole, first = train(20), train(12)
-    second = train(8, first, thresholds=olgbm.threshold_record(first))
-    records = [olgbm.threshold_record(booster) for booster in (whole, second)]
-    np.testing.assert_allclose(*[record.thresholds for record in records], rtol=1e-9)
-    np.testing.assert_allclose(*[record.training_loss for record in records], rtol=1e-9)
-    olgbm.save_model(second, tmp_path / "model.txt")
-    assert replay(tmp_path / "model.txt", X, y, w, "lightgbm") == 21
-
-
-@pytest.mark.parametrize("update", ["newton", "fixed"])
-def test_metrics_are_those_of_their_own_round(rows, ordinal_data, update):
+@pytest.mark.parametrize("watched", ["others", "training"])
+def test_metrics_are_those_of_their_own_round(rows, ordinal_data, host, update, watched):
     X, y, w = rows
     Xv, yv = ordinal_data(300, seed=7)
-    objective = oxgb.OrdinalObjective(5, threshold_update=update)
-    dtrain, dvalid = xgboost.DMatrix(X, y, weight=w), xgboost.DMatrix(Xv, yv)
-    seen: dict = {}
-    booster = xgboost.train(
-        XGB_PARAMS,
-        dtrain,
-        10,
-        obj=objective,
-        custom_metric=objective.metric,
-        callbacks=[objective.callback],
-        evals=[(dvalid, "valid"), (dtrain, "train")],
-        evals_result=seen,
-        verbose_eval=False,
-    )
-    record = oxgb.threshold_record(booster)
-    loss = record.ordinal_loss()
-    np.testing.assert_allclose(seen["train"]["all_threshold"], record.training_loss[1:], rtol=1e-6)
+    objective, seen = host.adapter.OrdinalObjective(5, threshold_update=update), {}
+    data = host.data(X, y, w)
+    valid = data if watched == "training" else host.data(Xv, yv, train=data)
+    booster = host.bare(objective, data, 10, callbacks=[objective.callback], valid=valid, seen=seen)
+    record = host.adapter.threshold_record(booster)
+    losses = next(iter(seen.values()))["all_threshold"]
+    if watched == "training":
+        np.testing.assert_allclose(losses, record.training_loss[1:], rtol=1e-6)
+        return
     for t in range(1, 11):
-        score = booster.predict(dvalid, output_margin=True, iteration_range=(0, t)).astype(float)
-        assert seen["valid"]["all_threshold"][t - 1] == pytest.approx(
-            loss.value(score, yv, record.at(t)).mean(), rel=1e-6
-        )
-
-    objective = olgbm.OrdinalObjective(5, threshold_update=update)
-    train = lightgbm.Dataset(X, y, weight=w)
-    booster = lightgbm.train(
-        {**LGB_PARAMS, "objective": objective},
-        train,
-        10,
-        valid_sets=[lightgbm.Dataset(Xv, yv, reference=train)],
-        valid_names=["valid"],
-        feval=objective.metric,
-        callbacks=[lightgbm.record_evaluation(seen), objective.callback],
-    )
-    record = olgbm.threshold_record(booster)
-    for t in range(1, 11):
-        score = booster.predict(Xv, raw_score=True, num_iteration=t)
-        assert seen["valid"]["all_threshold"][t - 1] == pytest.approx(
-            loss.value(score, yv, record.at(t)).mean(), rel=1e-6
-        )
+        value = record.ordinal_loss().value(host.score(booster, Xv, t), yv, record.at(t)).mean()
+        assert losses[t - 1] == pytest.approx(value, rel=1e-6)

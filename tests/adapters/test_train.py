@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from typing import Any
 
 import lightgbm
 import numpy as np
@@ -17,6 +18,7 @@ from ordinal_objectives.losses import get_loss
 UPDATES = pytest.mark.parametrize("update", ["fixed", "newton", "schur", "joint"])
 TREE_UPDATES = pytest.mark.parametrize("update", ["schur", "joint"])
 QUIET = {"verbosity": -1, "num_leaves": 8, "min_data_in_leaf": 5}
+HOSTS: dict[str, Any] = {"xgboost": (oxgb.train, xgboost.DMatrix), "lightgbm": (olgbm.train, lightgbm.Dataset)}
 
 
 @pytest.fixture
@@ -26,25 +28,30 @@ def rows(ordinal_data):
 
 @TREE_UPDATES
 @pytest.mark.parametrize(
-    ("name", "value"),
+    ("host", "name", "value", "named"),
     [
-        ("alpha", 0.5),
-        ("reg_alpha", 0.5),
-        ("max_delta_step", 1.0),
-        ("monotone_constraints", "(1,0,0,-1)"),
-        ("num_parallel_tree", 3),
-        ("rate_drop", 0.1),
-        ("booster", "gblinear"),
+        ("xgboost", "alpha", 0.5, "reg_alpha"),
+        ("xgboost", "reg_alpha", 0.5, "reg_alpha"),
+        ("xgboost", "max_delta_step", 1.0, "max_delta_step"),
+        ("xgboost", "monotone_constraints", "(1,0,0,-1)", "monotone_constraints"),
+        ("xgboost", "num_parallel_tree", 3, "num_parallel_tree"),
+        # dart is a booster of its own in older versions, a gbtree that drops trees in newer ones.
+        ("xgboost", "rate_drop", 0.1, "(rate_drop|booster)"),
+        ("xgboost", "booster", "gblinear", "booster"),
+        ("lightgbm", "reg_alpha", 0.5, "lambda_l1"),
+        ("lightgbm", "max_delta_step", 1.0, "max_delta_step"),
+        ("lightgbm", "path_smooth", 1.0, "path_smooth"),
+        ("lightgbm", "monotone_constraints", [1, 0, 0, -1], "monotone_constraints"),
+        ("lightgbm", "linear_tree", True, "linear_tree"),
     ],
 )
-def test_xgboost_refuses_what_leaf_steps_cannot_follow(rows, update, name, value):
-    X, y, _, _ = rows
-    # dart is a booster of its own in older versions, a gbtree that drops trees in newer ones.
-    expected = {"alpha": "reg_alpha", "rate_drop": "(rate_drop|booster)"}.get(name, name)
-    params = {name: value, "verbosity": 0} | ({"booster": "dart"} if name == "rate_drop" else {})
-    pattern = rf"params\['{expected}'\] = .*threshold_update='{update}'.*threshold_update='newton' supports it"
+def test_what_leaf_steps_cannot_follow_is_refused(rows, update, host, name, value, named):
+    train, matrix = HOSTS[host]
+    params = {name: value} | ({"verbosity": 0} if host == "xgboost" else QUIET)
+    params |= {"booster": "dart"} if name == "rate_drop" else {}
+    pattern = rf"params\['{named}'\] = .*threshold_update='{update}'.*threshold_update='newton' supports it"
     with pytest.raises(ValueError, match=pattern):
-        oxgb.train(params, xgboost.DMatrix(X, y), 3, threshold_update=update)
+        train(params, matrix(*rows[:2]), 3, threshold_update=update)
 
 
 @TREE_UPDATES
@@ -57,44 +64,19 @@ def test_xgboost_refuses_to_update_trees(rows, update, updater):
         oxgb.train(params, dtrain, 3, threshold_update=update, xgb_model=booster)
 
 
-@TREE_UPDATES
 @pytest.mark.parametrize(
-    ("name", "value"),
+    ("host", "name", "value"),
     [
-        ("reg_alpha", 0.5),
-        ("max_delta_step", 1.0),
-        ("path_smooth", 1.0),
-        ("monotone_constraints", [1, 0, 0, -1]),
-        ("linear_tree", True),
+        *(("xgboost", *pair) for pair in (("objective", "binary:logistic"), ("num_class", 5), ("base_score", 0.5))),
+        ("xgboost", "eval_metric", "rmse"),
+        *(("lightgbm", *pair) for pair in (("objective", "binary"), ("app", "l2"), ("num_classes", 5))),
+        *(("lightgbm", *pair) for pair in (("metric", "auc"), ("boosting_type", "rf"))),
     ],
 )
-def test_lightgbm_refuses_what_leaf_steps_cannot_follow(rows, update, name, value):
-    X, y, _, _ = rows
-    expected = "lambda_l1" if name == "reg_alpha" else name
-    pattern = rf"params\['{expected}'\] = .*threshold_update='{update}'.*threshold_update='newton' supports it"
-    params = {**QUIET, name: value, "bagging_fraction": 0.5, "bagging_freq": 1}
-    with pytest.raises(ValueError, match=pattern):
-        olgbm.train(params, lightgbm.Dataset(X, y), 3, threshold_update=update)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("objective", "binary:logistic"), ("num_class", 5), ("base_score", 0.5), ("eval_metric", "rmse")],
-)
-def test_xgboost_refuses_a_second_objective(rows, name, value):
-    X, y, _, _ = rows
+def test_a_second_objective_is_refused(rows, host, name, value):
+    train, matrix = HOSTS[host]
     with pytest.raises(ValueError, match=rf"params\['{name}'\] = .* is not allowed beside an ordinal objective"):
-        oxgb.train({name: value}, xgboost.DMatrix(X, y), 3)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("objective", "binary"), ("app", "l2"), ("num_classes", 5), ("metric", "auc"), ("boosting_type", "rf")],
-)
-def test_lightgbm_refuses_a_second_objective(rows, name, value):
-    X, y, _, _ = rows
-    with pytest.raises(ValueError, match=rf"params\['{name}'\] = .* is not allowed beside an ordinal objective"):
-        olgbm.train({name: value}, lightgbm.Dataset(X, y), 3)
+        train({name: value}, matrix(*rows[:2]), 3)
 
 
 def test_joint_through_a_bare_train_names_ours(rows):
@@ -284,61 +266,32 @@ def test_custom_metrics_see_the_probabilities_of_their_own_round(rows, update):
 
 
 @UPDATES
-def test_xgboost_continuation_is_an_uninterrupted_run(rows, update, tmp_path):
+@pytest.mark.parametrize(("host", "atol"), [("xgboost", 1e-4), ("lightgbm", 1e-6)])
+def test_continuation_is_an_uninterrupted_run(rows, update, host, atol, tmp_path):
     X, y, _, _ = rows
-    dtrain = xgboost.DMatrix(X, y)
-    whole = oxgb.train({"max_depth": 3}, dtrain, 20, threshold_update=update)
-    first = oxgb.train({"max_depth": 3}, dtrain, 12, threshold_update=update)
-    first.save_model(tmp_path / "first.ubj")
-    for start in (first, tmp_path / "first.ubj"):
-        second = oxgb.train({"max_depth": 3}, dtrain, 8, threshold_update=update, xgb_model=start)
-        records = [oxgb.threshold_record(booster) for booster in (whole, second)]
-        np.testing.assert_allclose(records[0].thresholds, records[1].thresholds, rtol=1e-4, atol=1e-5)
-        np.testing.assert_allclose(records[0].training_loss, records[1].training_loss, rtol=1e-5)
-        scores = [booster.predict(dtrain, output_margin=True) for booster in (whole, second)]
-        np.testing.assert_allclose(*scores, rtol=1e-4, atol=1e-4)
+    path = tmp_path / "first.ubj"
 
-
-@UPDATES
-def test_lightgbm_continuation_is_an_uninterrupted_run(rows, update, tmp_path):
-    X, y, _, _ = rows
-
-    def train(n_rounds, init_model=None):
+    def train(n_rounds, start=None):
+        if host == "xgboost":
+            given = {"xgb_model": start, "threshold_update": update}
+            return oxgb.train({"max_depth": 3}, xgboost.DMatrix(X, y), n_rounds, **given)
         data = lightgbm.Dataset(X, y, free_raw_data=False)
-        return olgbm.train(QUIET, data, n_rounds, init_model=init_model, threshold_update=update)
+        return olgbm.train(QUIET, data, n_rounds, init_model=start, threshold_update=update)
 
+    def score(booster):
+        if host == "xgboost":
+            return booster.predict(xgboost.DMatrix(X), output_margin=True)
+        return booster.predict(X, raw_score=True)
+
+    record_of = (oxgb if host == "xgboost" else olgbm).threshold_record
     whole, first = train(20), train(12)
-    olgbm.save_model(first, tmp_path / "first.txt")
-    for start in (first, tmp_path / "first.txt"):
+    first.save_model(path) if host == "xgboost" else olgbm.save_model(first, path)
+    for start in (first, path):
         second = train(8, start)
-        records = [olgbm.threshold_record(booster) for booster in (whole, second)]
-        np.testing.assert_allclose(records[0].thresholds, records[1].thresholds, rtol=1e-6, atol=1e-9)
-        scores = [booster.predict(X, raw_score=True) for booster in (whole, second)]
-        np.testing.assert_allclose(*scores, rtol=1e-6, atol=1e-6)
-
-
-def test_schur_leaks_nothing_between_folds_of_xgboost(rows):
-    X, y, _, _ = rows
-    halves = [(np.arange(250), np.arange(250, 500)), (np.arange(250, 500), np.arange(250))]
-    objective = oxgb.OrdinalObjective(5, threshold_update="schur")
-    result = xgboost.cv(
-        {"base_score": 0.0, "disable_default_eval_metric": 1, "max_depth": 3},
-        xgboost.DMatrix(X, y),
-        8,
-        folds=halves,
-        obj=objective,
-        custom_metric=objective.metric,
-        callbacks=[objective.callback],
-        as_pandas=False,
-    )
-    alone = []
-    for train, test in halves:
-        seen: dict = {}
-        evals = [(xgboost.DMatrix(X[test], y[test]), "v")]
-        options = {"threshold_update": "schur", "evals": evals, "evals_result": seen, "verbose_eval": False}
-        oxgb.train({"max_depth": 3}, xgboost.DMatrix(X[train], y[train]), 8, n_classes=5, **options)
-        alone.append(seen["v"]["all_threshold"])
-    np.testing.assert_allclose(result["test-all_threshold-mean"], np.mean(alone, axis=0), rtol=1e-6)
+        records = [record_of(booster) for booster in (whole, second)]
+        np.testing.assert_allclose(records[0].thresholds, records[1].thresholds, rtol=atol, atol=0.1 * atol)
+        np.testing.assert_allclose(records[0].training_loss, records[1].training_loss, rtol=1e-5)
+        np.testing.assert_allclose(score(whole), score(second), rtol=atol, atol=atol)
 
 
 @TREE_UPDATES

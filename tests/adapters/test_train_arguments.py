@@ -1,12 +1,19 @@
-"""What ``train`` and ``cv`` are given in place of a matrix, a set, parameters or a number of rounds is named."""
+"""Wrong arguments of ``train`` and ``cv`` are named, and what a framework would misread is refused."""
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import lightgbm
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import xgboost
 
+from makers import make_lgb
+from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
 
@@ -72,3 +79,366 @@ def test_no_parameters_and_no_number_of_rounds(door):
     for wrong, error in (("a", TypeError), (None, TypeError), (2.5, TypeError), (True, TypeError), (-1, ValueError)):
         with pytest.raises(error, match=f"num_boost_round must be an integer at least .; got {wrong!r}"):
             door({}, wrong)
+
+
+# A model is continued on the columns that it was trained on, and callbacks are what a framework can call
+
+
+WIDE = np.random.default_rng(0).normal(size=(120, 4))
+WIDE_Y = np.digitize(WIDE[:, 0], [-1.0, 0.0, 1.0])
+FRAME = pd.DataFrame(WIDE, columns=["a b", "c", "d", "e"])
+QUIET = {"verbosity": -1, "num_threads": 1, "num_leaves": 4}
+
+
+def xgb(rows, model=None, **options):
+    return XGBOrdinalClassifier(n_estimators=2, max_depth=2, n_jobs=1, **options).fit(rows, WIDE_Y, xgb_model=model)
+
+
+def lgbm(rows, model=None, **options):
+    return LGBMOrdinalClassifier(n_estimators=2, num_leaves=4, n_jobs=1).fit(rows, WIDE_Y, init_model=model, **options)
+
+
+def xgb_train(rows, model=None, **options):
+    return oxgb.train({"max_depth": 2, "nthread": 1}, xgboost.DMatrix(rows, WIDE_Y), 2, xgb_model=model, **options)
+
+
+def lgbm_train(rows, model=None, **options):
+    return olgbm.train(QUIET, lightgbm.Dataset(rows, WIDE_Y), 2, init_model=model, **options)
+
+
+def lgbm_subset(rows, model=None):
+    data = lightgbm.Dataset(rows, WIDE_Y, free_raw_data=False, params=QUIET).construct()
+    return olgbm.train(QUIET, data.subset(range(100)), 2, init_model=model, n_classes=4)
+
+
+CONTINUING = {
+    "XGBOrdinalClassifier": (xgb, "xgb_model"),
+    "oxgb.train": (xgb_train, "xgb_model"),
+    "LGBMOrdinalClassifier": (lgbm, "init_model"),
+    "olgbm.train": (lgbm_train, "init_model"),
+    "olgbm.train, a subset": (lgbm_subset, "init_model"),
+}
+each_door = pytest.mark.parametrize(("fit", "argument"), CONTINUING.values(), ids=CONTINUING)
+
+
+@each_door
+@pytest.mark.parametrize("other", [WIDE[:, :3], np.c_[WIDE, WIDE]], ids=["fewer", "more"])
+def test_another_number_of_columns_is_refused(fit, argument, other):
+    with pytest.raises(ValueError, match=f"{argument} was trained on 4 columns; here X has {other.shape[1]}"):
+        fit(other, fit(WIDE))
+
+
+@each_door
+def test_columns_in_another_order_are_refused(fit, argument):
+    """LightGBM takes them, and a model of it then mixes features."""
+    with pytest.raises(ValueError, match=rf"{argument} was trained on the columns 'a.b', 'c', .* 'd' for 'c'"):
+        fit(FRAME[["a b", "d", "c", "e"]], fit(FRAME))
+
+
+@each_door
+def test_the_same_columns_go_on(fit, argument):
+    fit(FRAME, fit(FRAME))
+    fit(WIDE, fit(WIDE))
+    if argument == "init_model":  # names that LightGBM made up mean nothing
+        fit(FRAME, fit(WIDE))
+        fit(WIDE, fit(FRAME))
+    else:
+        with pytest.raises(ValueError, match=r"xgb_model was trained on the columns .* here X has no names"):
+            fit(WIDE, fit(FRAME))
+
+
+def test_numbers_for_names_are_no_names_of_other_columns():
+    numbered = pd.DataFrame(WIDE)
+    lgbm(numbered, lgbm(numbered))
+    lgbm(WIDE, lgbm(numbered))
+
+
+@pytest.mark.parametrize(
+    "fit",
+    [
+        lambda callbacks: xgb(WIDE, callbacks=callbacks),
+        lambda callbacks: lgbm(WIDE, callbacks=callbacks),
+        lambda callbacks: xgb_train(WIDE, callbacks=callbacks),
+        lambda callbacks: lgbm_train(WIDE, callbacks=callbacks),
+        lambda callbacks: oxgb.cv({"nthread": 1}, xgboost.DMatrix(WIDE, WIDE_Y), 2, nfold=2, callbacks=callbacks),
+        lambda callbacks: olgbm.cv(QUIET, lightgbm.Dataset(WIDE, WIDE_Y), 2, nfold=2, callbacks=callbacks),
+    ],
+    ids=["XGBOrdinalClassifier", "LGBMOrdinalClassifier", "oxgb.train", "olgbm.train", "oxgb.cv", "olgbm.cv"],
+)
+@pytest.mark.parametrize("wrong", [3, [3], "stop", [None], print])
+def test_callbacks_that_are_none_are_refused(fit, wrong):
+    with pytest.raises(TypeError, match="callbacks must be a list of"):
+        fit(wrong)
+
+
+def test_any_iterable_of_callbacks_will_do():
+    rounds = []
+    lgbm(WIDE, callbacks=(one for one in [lambda env: rounds.append(env.iteration)]))
+    assert rounds == [0, 1]
+
+
+# Two metrics, or two evaluation sets, of one name are refused: their values would stand in one list
+
+
+METRICS = {
+    "of one function": [("u", 1.0, False), ("v", 1.0, False), ("u", 2.0, False)],
+    "the loss's": [("all_threshold", 1.0, False)],
+}
+BY_NAME = pytest.mark.parametrize("results", METRICS.values(), ids=METRICS)
+
+
+@pytest.fixture
+def rows(ordinal_data):
+    return ordinal_data(120)
+
+
+def refused(results):
+    names = ", ".join(repr(name) for name, *_ in results)
+    return pytest.raises(
+        ValueError,
+        match=f"each metric must have a name of its own; got 'all_threshold', {names}, of which the first is",
+    )
+
+
+@BY_NAME
+def test_xgboost(rows, results):
+    matrix = xgboost.DMatrix(*rows)
+
+    def custom_metric(proba, matrix):
+        return [(name, value) for name, value, _ in results]
+
+    with refused(results):
+        oxgb.train({}, matrix, 2, evals=[(matrix, "rows")], custom_metric=custom_metric, verbose_eval=False)
+    with refused(results):
+        oxgb.cv({}, matrix, 2, custom_metric=custom_metric)
+
+
+@BY_NAME
+def test_lightgbm(rows, results):
+    params = {"verbosity": -1}
+
+    def feval(proba, data):
+        return results
+
+    def one_each():
+        return [lambda proba, data, result=result: result for result in results]
+
+    for how in (feval, one_each()):
+        data = lightgbm.Dataset(*rows, free_raw_data=False)
+        with refused(results):
+            olgbm.train(params, data, 2, valid_sets=[data], feval=how)
+        with refused(results):
+            olgbm.cv(params, lightgbm.Dataset(*rows, free_raw_data=False), 2, feval=how)
+
+
+def test_sets_of_xgboost(rows):
+    matrix, other = xgboost.DMatrix(*rows), xgboost.DMatrix(*rows)
+    with pytest.raises(ValueError, match=r"evals must have a name of its own for each set; got \['rows', 'rows'\]"):
+        oxgb.train({}, matrix, 2, evals=[(matrix, "rows"), (other, "rows")])
+
+
+def test_sets_on_a_cluster(rows):
+    dask = pytest.importorskip("ordinal_objectives.adapters.xgb.dask")
+    with pytest.raises(ValueError, match=r"evals must have a name of its own for each set; got \['rows', 'rows'\]"):
+        dask.train(None, {}, None, 2, evals=[(None, "rows"), (None, "rows")])
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [(["a", "a"], ["a", "a"]), ("valid_1", ["valid_1", "valid_1"]), (["b", "a"], None), (None, None)],
+)
+def test_sets_of_lightgbm(rows, given, names):
+    data = lightgbm.Dataset(*rows)
+    sets = [lightgbm.Dataset(*rows, reference=data) for _ in range(2)]
+    seen = {}
+    ask = {"valid_sets": sets, "valid_names": given, "callbacks": [lightgbm.record_evaluation(seen)]}
+    if names is None:
+        olgbm.train({"verbosity": -1}, data, 2, **ask)
+        assert [len(losses["all_threshold"]) for losses in seen.values()] == [2, 2]
+        return
+    with pytest.raises(ValueError, match="valid_names must have a name of its own for each set; got ") as refusal:
+        olgbm.train({"verbosity": -1}, data, 2, **ask)
+    assert str(names) in str(refusal.value)
+
+
+# What LightGBM would take in silence, or end the process over: refused by name before it sees it
+
+
+PARAMS = {"verbosity": -1, "num_threads": 1}
+LABELS = np.arange(100) % 3
+ROWS = np.random.default_rng(0).normal(size=(100, 3))
+
+
+def train(data, **options):
+    return olgbm.train(PARAMS, data, 2, n_classes=3, **options)
+
+
+# Types of columns
+
+LETTERS = np.array(list("abc"))[LABELS]
+UNREAD = {
+    "polars Enum": lambda: pl.DataFrame({"a": pl.Series(LETTERS).cast(pl.Enum(list("abc")))}),
+    "polars Categorical": lambda: pl.DataFrame({"a": pl.Series(LETTERS).cast(pl.Categorical)}),
+    "polars Decimal": lambda: pl.DataFrame({"a": [Decimal(int(code)) for code in LABELS]}),
+    "Arrow dictionary": lambda: pa.table({"a": pa.array(LETTERS).dictionary_encode()}),
+    "Arrow decimal": lambda: pa.table({"a": [Decimal(int(code)) for code in LABELS]}),
+    "Arrow halffloat": lambda: pa.table({"a": LABELS.astype(np.float16)}),
+    "Arrow null": lambda: pa.table({"a": pa.nulls(100)}),
+    "Arrow list": lambda: pa.table({"a": [[1.0]] * 100}),
+}
+
+
+# scikit-learn 1.7 knows no names of polars.
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+@pytest.mark.parametrize("container", UNREAD)
+def test_types_that_end_the_process(container):
+    table = UNREAD[container]()
+    message = "must hold numbers and booleans of types that LightGBM reads; got column 'a' of type .*pandas"
+    with pytest.raises(ValueError, match=f"X {message}"):
+        make_lgb().fit(table, LABELS)
+    with pytest.raises(ValueError, match=f"train_set {message}"):
+        train(lightgbm.Dataset(table, LABELS))
+    numbers = pd.DataFrame({"a": LABELS.astype(float)})
+    model = make_lgb(n_estimators=2).fit(numbers, LABELS)
+    with pytest.raises(ValueError, match=f"X {message}"):
+        model.predict(table)
+    with pytest.raises(ValueError, match=f"data {message}"):
+        olgbm.predict_proba(model.booster_, table)
+
+
+@pytest.mark.slow  # and so not among the tests of LightGBM 4.5, which reads neither without more packages
+def test_types_that_lightgbm_reads():
+    columns = {
+        "a": LABELS.astype(np.uint8),
+        "b": LABELS > 1,
+        "c": LABELS.astype(np.float32),
+    }
+    expected = make_lgb(n_estimators=2).fit(pd.DataFrame(columns), LABELS).predict_proba(pd.DataFrame(columns))
+    for table in (pl.DataFrame(columns), pa.table(columns)):
+        model = make_lgb(n_estimators=2).fit(table, LABELS)
+        np.testing.assert_array_equal(model.predict_proba(table), expected)
+
+
+# Labels, weights and start scores of data sets
+
+
+@pytest.mark.parametrize("field", ["label", "weight", "init_score"])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_data_sets_with_values_that_lightgbm_would_replace(field, value):
+    """It takes NaN for 0, so rows without a label were of the lowest class."""
+    wrong = np.where(np.arange(100) == 7, value, LABELS.astype(float) + (field == "weight"))
+    given = {"label": LABELS, field: wrong}
+    with pytest.raises(ValueError, match=f"{field} of train_set holds NaN or infinite values"):
+        train(lightgbm.Dataset(ROWS, **given))
+    with pytest.raises(ValueError, match=f"{field} of train_set holds NaN or infinite values"):
+        olgbm.cv(PARAMS, lightgbm.Dataset(ROWS, **given), 2, n_classes=3)
+    data = lightgbm.Dataset(ROWS, LABELS)
+    with pytest.raises(ValueError, match=f"{field} of valid_sets holds NaN or infinite values"):
+        train(data, valid_sets=[data.create_valid(ROWS, **given)])
+    assert data._handle is None
+
+
+def test_data_sets_without_labels():
+    with pytest.raises(ValueError, match="train_set has no labels; pass label="):
+        train(lightgbm.Dataset(ROWS))
+    data = lightgbm.Dataset(ROWS, LABELS, free_raw_data=False)
+    with pytest.raises(ValueError, match="valid_sets has no labels; pass label="):
+        train(data, valid_sets=[data.create_valid(ROWS)])
+    data.construct()
+    booster = train(data.subset(range(60)), valid_sets=data.subset(range(60, 100)))
+    assert booster.current_iteration() == 2
+
+
+def test_labels_in_any_column():
+    expected = olgbm.predict_proba(train(lightgbm.Dataset(ROWS, LABELS)), ROWS)
+    for column in (LABELS.tolist(), pd.Series(LABELS)):
+        np.testing.assert_array_equal(
+            olgbm.predict_proba(train(lightgbm.Dataset(ROWS, column)), ROWS),
+            expected,
+        )
+
+
+@pytest.mark.parametrize("columns", [(0,), np.array([0]), [np.int64(0)], True, "a", [0.0]])
+def test_categorical_features_that_lightgbm_would_not_read(columns):
+    data = lightgbm.Dataset(np.round(ROWS), LABELS, categorical_feature=columns)
+    with pytest.raises(
+        ValueError, match="categorical_feature of train_set must be 'auto' or a list of str and int; got "
+    ):
+        train(data)
+    for right in ("auto", None, [0], [], ["Column_0"]):
+        train(
+            lightgbm.Dataset(
+                np.round(ROWS),
+                LABELS,
+                categorical_feature=right,
+                feature_name=["Column_0", "b", "c"],
+            )
+        )
+
+
+# Arguments
+
+
+def test_metrics_are_functions():
+    data = lightgbm.Dataset(ROWS, LABELS)
+    for wrong in ("rps", ["rps"], (lambda proba, rows: ("one", 1.0, True),)):
+        with pytest.raises(TypeError, match="feval must be a function, or a list of functions; got "):
+            train(data, valid_sets=[data], feval=wrong)
+
+
+def test_boosters_are_boosters():
+    model = make_lgb(n_estimators=2).fit(ROWS, LABELS)
+    for use in (olgbm.predict_proba, olgbm.predict, olgbm.save_model):
+        with pytest.raises(TypeError, match=r"booster must be a lightgbm\.Booster; got LGBM.*; pass its booster_"):
+            use(model, ROWS)
+    with pytest.raises(TypeError, match=r"booster must be a lightgbm\.Booster; got str$"):
+        olgbm.threshold_record("model.txt")
+
+
+@pytest.mark.parametrize("proportional", [True, False])
+def test_predictions_of_no_rows(proportional):
+    booster = train(lightgbm.Dataset(ROWS, LABELS), proportional=proportional)
+    assert olgbm.predict_proba(booster, ROWS[:0]).shape == (0, 3)
+
+
+# The classifier's arguments
+
+
+@pytest.mark.parametrize("columns", [[0], (0,), np.array([0]), [np.int64(0)], ["a"], np.array(["a"])])
+def test_categorical_features_in_any_list(columns):
+    """LightGBM takes lists alone, and nothing of a tuple or an array, without a word."""
+    frame = pd.DataFrame(np.random.default_rng(0).integers(0, 9, (100, 3)), columns=list("abc"))
+    model = make_lgb(min_data_per_group=1, cat_smooth=0).fit(frame, LABELS, categorical_feature=columns)
+    expected = make_lgb(min_data_per_group=1, cat_smooth=0).fit(frame.astype({"a": "category"}), LABELS)
+    assert "==" in set(model.booster_.trees_to_dataframe()["decision_type"])
+    np.testing.assert_array_equal(model.predict_proba(frame), expected.predict_proba(frame.astype({"a": "category"})))
+
+
+@pytest.mark.parametrize("wrong", [[3], [-1], [True], True, "a", "", ["z"], [0.0], [0, "z"]])
+def test_categorical_features_that_are_none(wrong):
+    frame = pd.DataFrame(np.round(ROWS), columns=list("abc"))
+    with pytest.raises(ValueError, match=r"categorical_feature must be 'auto' or a list of .*; got "):
+        make_lgb().fit(frame, LABELS, categorical_feature=wrong)
+
+
+def test_names_of_evaluation_sets():
+    sets = {
+        "eval_set": [
+            (ROWS, LABELS),
+            (ROWS, LABELS),
+        ]
+    }
+    with pytest.raises(ValueError, match=r"eval_names must have a name of its own for each set; got \['a', 'a'\]"):
+        make_lgb().fit(ROWS, LABELS, eval_names=["a", "a"], **sets)
+    with pytest.raises(ValueError, match="eval_names must have 2 entries; got 1"):
+        make_lgb().fit(ROWS, LABELS, eval_names="ab", **sets)
+    assert list(
+        make_lgb()
+        .fit(
+            ROWS,
+            LABELS,
+            eval_names="ab",
+            eval_set=[(ROWS, LABELS)],
+        )
+        .evals_result_
+    ) == ["ab"]

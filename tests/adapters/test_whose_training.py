@@ -7,15 +7,9 @@ import numpy as np
 import pytest
 import xgboost
 
+from bare import LGB_PARAMS, XGB_PARAMS, train_lgb, train_xgb
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
-
-XGB_PARAMS = {"base_score": 0.0, "disable_default_eval_metric": 1, "max_depth": 3}
-LGB_PARAMS = {"num_leaves": 8, "verbosity": -1, "metric": "None", "min_data_in_leaf": 5, "num_threads": 1}
-
-
-def train_xgb(objective, dtrain, rounds=10, **options):
-    return xgboost.train({**XGB_PARAMS, "nthread": 1}, dtrain, rounds, obj=objective, verbose_eval=False, **options)
 
 
 @pytest.mark.parametrize("rounds", [1, 5])
@@ -51,11 +45,11 @@ def test_lightgbm_cv_evaluates_training_rows(ordinal_data):
         np.testing.assert_allclose(result["train all_threshold-mean"][1:], expected[2:], rtol=1e-12)
 
 
-def test_boosters_updated_in_turn_are_not_evaluated_by_one_objective(ordinal_data):
+def test_boosters_in_turn_are_not_evaluated_by_one_objective(ordinal_data):
     objective = oxgb.OrdinalObjective(5)
     matrices = [xgboost.DMatrix(*ordinal_data(200, seed=seed)) for seed in (0, 1)]
     dvalid = xgboost.DMatrix(*ordinal_data(100, seed=5))
-    boosters = [xgboost.Booster({**XGB_PARAMS, "nthread": 1}, [matrix]) for matrix in matrices]
+    boosters = [xgboost.Booster(XGB_PARAMS, [matrix]) for matrix in matrices]
     for booster, matrix in zip(boosters, matrices, strict=True):
         booster.update(matrix, 0, objective)
     boosters[0].update(matrices[0], 1, objective)
@@ -82,7 +76,7 @@ class Raise(xgboost.callback.TrainingCallback):
 @pytest.mark.parametrize("first", [True, False], ids=["it first", "ours first"])
 @pytest.mark.parametrize("epoch", [0, 1, 4])
 @pytest.mark.parametrize("other_rows", [True, False])
-def test_xgboost_without_the_callback_after_an_interrupted_training(ordinal_data, when, first, epoch, other_rows):
+def test_xgboost_without_callback_after_an_interruption(ordinal_data, when, first, epoch, other_rows):
     """The callback had gone on with the booster of the training that an exception stopped."""
     dtrain = xgboost.DMatrix(*ordinal_data(300))
     objective, fresh = oxgb.OrdinalObjective(5), oxgb.OrdinalObjective(5)
@@ -103,7 +97,7 @@ def test_xgboost_without_the_callback_after_an_interrupted_training(ordinal_data
 
 @pytest.mark.parametrize("first", [True, False], ids=["it first", "ours first"])
 @pytest.mark.parametrize("other_rows", [True, False])
-def test_xgboost_without_the_callback_after_a_continued_training_was_interrupted(ordinal_data, first, other_rows):
+def test_xgboost_without_callback_after_a_continued_one_ended(ordinal_data, first, other_rows):
     """It had begun with the thresholds of the model that was to be continued."""
     dtrain = xgboost.DMatrix(*ordinal_data(300))
     begun = oxgb.train({"nthread": 1}, dtrain, 5, n_classes=5, threshold_update="newton")
@@ -144,10 +138,10 @@ def test_a_lightgbm_training_inside_another_leaves_it_alone(ordinal_data, with_c
 
     def nested(env):
         ours = [objective.callback] if with_callback else []
-        lightgbm.train({**LGB_PARAMS, "objective": objective}, inner, 2, callbacks=ours)
+        train_lgb(objective, inner, 2, callbacks=ours)
 
-    outer = lightgbm.train({**LGB_PARAMS, "objective": objective}, data, 5, callbacks=[objective.callback, nested])
-    expected = lightgbm.train({**LGB_PARAMS, "objective": alone}, data, 5, callbacks=[alone.callback])
+    outer = train_lgb(objective, data, 5, callbacks=[objective.callback, nested])
+    expected = train_lgb(alone, data, 5, callbacks=[alone.callback])
     found, wanted = olgbm.threshold_record(outer), olgbm.threshold_record(expected)
     np.testing.assert_array_equal(found.thresholds, wanted.thresholds)
     np.testing.assert_array_equal(found.training_loss, wanted.training_loss)

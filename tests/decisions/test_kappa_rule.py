@@ -33,17 +33,17 @@ def expected_kappa(proba, codes, W, weight):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("seed", range(60))
-def test_no_other_decision_has_a_larger_kappa(seed, weighted):
-    rng = np.random.default_rng(seed)
-    proba, W = problem(rng)
-    weight = rng.uniform(0.1, 2.0, size=len(proba)) if weighted else np.ones(len(proba))
-    rule = KappaRule.fit(proba, W, weight if weighted else None)
-    every = itertools.product(range(proba.shape[1]), repeat=len(proba))
-    best = np.nanmax([expected_kappa(proba, codes, W, weight) for codes in every])
-    assert rule.kappa == pytest.approx(max(best, 0.0), abs=1e-9)
-    if rule.kappa > 1e-9:
-        assert expected_kappa(proba, rule.decide(proba), W, weight) == pytest.approx(best, abs=1e-9)
+def test_no_other_decision_has_a_larger_kappa(weighted):
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        proba, W = problem(rng)
+        weight = rng.uniform(0.1, 2.0, size=len(proba)) if weighted else np.ones(len(proba))
+        rule = KappaRule.fit(proba, W, weight if weighted else None)
+        every = itertools.product(range(proba.shape[1]), repeat=len(proba))
+        best = np.nanmax([expected_kappa(proba, codes, W, weight) for codes in every])
+        assert rule.kappa == pytest.approx(max(best, 0.0), abs=1e-9), seed
+        if rule.kappa > 1e-9:
+            assert expected_kappa(proba, rule.decide(proba), W, weight) == pytest.approx(best, abs=1e-9), seed
 
 
 def test_every_start_ends_at_the_same_kappa():
@@ -62,7 +62,7 @@ def test_quadratic_weights_stretch_the_mean():
     np.testing.assert_array_equal(rule.decide(proba), stretched)
 
 
-def test_where_the_probabilities_are_true_the_expected_kappa_is_met():
+def test_true_probabilities_meet_the_expected_kappa():
     proba = RNG.dirichlet([0.5, 1.0, 0.7, 0.3], size=20_000)
     y = (RNG.uniform(size=(20_000, 1)) > np.cumsum(proba, axis=1)).sum(axis=1)
     rule = KappaRule.fit(proba[:10_000])
@@ -92,7 +92,7 @@ def test_weights_that_are_none_are_refused():
 
 
 @pytest.mark.parametrize("weights", ["quadratic", "linear"])
-def test_what_is_measured_is_the_kappa_of_labels_and_decisions_by_rules_of_other_rows(weights):
+def test_measured_kappa_is_by_rules_of_other_rows(weights):
     proba, codes = RNG.dirichlet([0.5, 1.0, 0.7, 0.3], size=203), RNG.integers(4, size=203)
     weight = RNG.integers(0, 3, size=203).astype(float)
     decided, rows = np.zeros(203, int), np.flatnonzero(weight)

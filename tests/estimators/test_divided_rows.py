@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -12,6 +10,7 @@ import pytest
 from makers import make_engine, make_lgb, make_xgb
 from ordinal_objectives import OrdinalEnsembleClassifier
 from ordinal_objectives.estimators import held_out
+from pairs import pairwise
 
 TRAINERS = {
     "xgboost": (make_xgb, "n_estimators", "base_margin"),
@@ -36,9 +35,10 @@ def spied(monkeypatch):
     return taken
 
 
-@pytest.mark.parametrize("trainer", TRAINERS)
-@pytest.mark.parametrize(("fraction", "linear", "rule"), list(product([None, 0.25], [False, "auto"], RULES)))
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("trainer", "fraction", "linear", "rule", "weighted"),
+    pairwise(TRAINERS, [None, 0.25], [False, "auto"], RULES, [False, True]),
+)
 def test_groups_weights_and_starts_go_with_the_rows(trainer, fraction, linear, rule, weighted, data, spied):
     X, y = data
     X = np.column_stack([np.arange(len(y)), X])
@@ -76,7 +76,7 @@ def test_members_of_an_ensemble_get_the_groups_of_their_rows(data, spied):
 
 
 @pytest.mark.parametrize("trainer", TRAINERS)
-def test_groups_of_another_length_are_refused_whether_rows_are_divided_or_not(trainer, data):
+def test_groups_of_another_length_are_refused(trainer, data):
     make, _, _ = TRAINERS[trainer]
     with pytest.raises(ValueError, match=r"groups must have shape \(300,\), one group a row; got \(5,\)"):
         make().fit(*data, groups=np.arange(5))

@@ -28,12 +28,6 @@ def fit_lgb(X, y, held_out, eval_metric, weight=None, **params):
 BOTH = pytest.mark.parametrize("fit", [fit_xgb, fit_lgb], ids=["xgboost", "lightgbm"])
 
 
-@pytest.fixture
-def halves(ordinal_data):
-    X, y = ordinal_data(400, 4)
-    return X[:200], y[:200], X[200:], y[200:]
-
-
 def seen(model):
     return next(iter(model.evals_result_.values()))
 
@@ -44,7 +38,7 @@ def seen(model):
 def test_every_name_measures_its_metric(fit, name, weighted, halves):
     X, y, Xv, yv = halves
     labels = np.array(NAMED)
-    weight = np.linspace(0.5, 2.0, 200) if weighted else None
+    weight = np.linspace(0.5, 2.0, 300) if weighted else None
     metric = METRICS[name]
     of_proba = metric.judges == "probabilities"
     told = {"classes": labels, "decision_rule": "mode"}
@@ -69,9 +63,9 @@ def test_several_at_once(fit, halves):
         assert weight is not None
         return [("mean", proba[:, 0].mean(), False), ("worst", proba.min(), True)]
 
-    model = fit(X, y, (Xv, yv), ["rps", largest, both, sklearn.metrics.log_loss], np.linspace(0.5, 2.0, 200))
+    model = fit(X, y, (Xv, yv), ["rps", largest, both, sklearn.metrics.log_loss], np.linspace(0.5, 2.0, 300))
     assert list(seen(model)) == ["all_threshold", "rps", "largest", "mean", "worst", "log_loss"]
-    last, weight = model.predict_proba(Xv), np.linspace(0.5, 2.0, 200)
+    last, weight = model.predict_proba(Xv), np.linspace(0.5, 2.0, 300)
     expected = [last.max(), last[:, 0].mean(), last.min(), sklearn.metrics.log_loss(yv, last, sample_weight=weight)]
     np.testing.assert_allclose([values[-1] for values in list(seen(model).values())[2:]], expected, rtol=1e-4)
 
@@ -184,4 +178,4 @@ def test_a_metric_cannot_change_what_it_is_given(fit, argument, halves):
 
     X, y, Xv, yv = halves
     with pytest.raises(Exception, match="eval_metric 'writes' must not change the arrays that it is given"):
-        fit(X, y, (Xv, yv), [writes, "mae"], np.linspace(1.0, 2.0, 200))
+        fit(X, y, (Xv, yv), [writes, "mae"], np.linspace(1.0, 2.0, 300))

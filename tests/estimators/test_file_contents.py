@@ -35,11 +35,6 @@ HOSTS = {
 EACH = pytest.mark.parametrize("name", HOSTS)
 
 
-@pytest.fixture
-def data(ordinal_data):
-    return ordinal_data(200, 4)
-
-
 def edited(path, edit):
     """Change the record in a host's file."""
     if path.suffix == ".txt":

@@ -244,10 +244,9 @@ def test_a_class_of_few_rows_does_not_keep_the_search_from_a_kappa():
     assert np.isfinite(model.kappa_rule_.kappa)
 
 
-@pytest.mark.parametrize("use", ["predict", "staged_predict", "save_model", "to_onnx"])
 @pytest.mark.parametrize("asked", ["kappa", "costs, mode", "costs, mode, cost parameter reset", "kappa and costs"])
 @pytest.mark.parametrize("kind", MAKE)
-def test_a_decision_that_is_set_after_the_fit_suits_the_trained_model(kind, asked, use, tmp_path):
+def test_a_decision_that_is_set_after_the_fit_suits_the_trained_model(kind, asked, tmp_path):
     cases = {
         "kappa": ({}, {"decision_rule": "kappa"}, "decision_rule='kappa' is found at the end of fit"),
         "costs, mode": ({"training_cost": "quadratic"}, {"decision_rule": "mode"}, "with a training_cost the decision"),
@@ -261,14 +260,14 @@ def test_a_decision_that_is_set_after_the_fit_suits_the_trained_model(kind, aske
     before, after, words = cases[asked]
     model = MAKE[kind](**before, **rounds(kind, 3)).fit(X, Y).set_params(**after)
     path = tmp_path / "model.json"
-    go = {
-        "predict": lambda: model.predict(X),
-        "staged_predict": lambda: list(model.staged_predict(X)),
-        "save_model": lambda: model.save_model(path),
-        "to_onnx": lambda: to_onnx(model, X[:1]),
-    }[use]
-    with pytest.raises(ValueError, match=words):
-        go()
+    for use in (
+        lambda: model.predict(X),
+        lambda: list(model.staged_predict(X)),
+        lambda: model.save_model(path),
+        lambda: to_onnx(model, X[:1]),
+    ):
+        with pytest.raises(ValueError, match=words):
+            use()
     assert not path.exists()
 
 

@@ -123,6 +123,7 @@ PAIRS = [
     for trained in TABLES
     for given in TABLES
     if takes(trainer, kind, trained) and takes(trainer, kind, given)
+    if trained is given or pandas_frame in (trained, given)
 ]
 FEW = [pair for pair in PAIRS if pair.values[2] in (pandas_frame, arrow, categorical)]
 NAMES_IT = {kind: rf"in column 't', .*; got {NEW[kind]}$" for kind in LEVELS}

@@ -6,32 +6,40 @@ import json
 
 import numpy as np
 import pandas as pd
+import pyarrow
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 
 from makers import ALL, MAKERS
 from ordinal_objectives import (
     HistGradientBoostingMultiOutputClassifier,
+    HistGradientBoostingMultiOutputRegressor,
     HistGradientBoostingOrdinalClassifier,
     LGBMOrdinalClassifier,
+    OrdinalCalibratedClassifier,
+    OrdinalEnsembleClassifier,
+    OrdinalPredictionSets,
+    OrdinalTunedClassifier,
     XGBOrdinalClassifier,
     scorers,
 )
-
-
-@pytest.fixture
-def data(ordinal_data):
-    return ordinal_data(200, 4)
+from ordinal_objectives.inspection import (
+    average_marginal_effects,
+    proportional_odds_test,
+    summary,
+    threshold_importances,
+)
 
 
 @ALL
 @pytest.mark.parametrize(
     ("params", "given", "message"),
     [
-        ({}, {"sample_weight": ["heavy"] * 200}, "sample_weight must be an array of numbers: got an array of type <U5"),
-        ({}, {"sample_weight": np.ma.masked_less(np.arange(200.0), 5)}, "sample_weight is a masked array"),
+        ({}, {"sample_weight": ["heavy"] * 300}, "sample_weight must be an array of numbers: got an array of type <U5"),
+        ({}, {"sample_weight": np.ma.masked_less(np.arange(300.0), 5)}, "sample_weight is a masked array"),
         ({"class_weight": {0: "heavy"}}, {}, "class_weight must be an array of numbers"),
         ({"cost_matrix": "linear"}, {}, "cost_matrix must be an array of numbers"),
         ({"cost_matrix": [[0], [1, 0]]}, {}, "cost_matrix must be an array of numbers"),
@@ -237,7 +245,7 @@ def test_a_file_that_is_no_model_is_refused_in_one_line(make, content, tmp_path)
 
 
 @ALL
-def test_the_model_of_another_classifier_is_refused_with_its_name(make, data, tmp_path):
+def test_the_model_of_another_classifier_is_refused(make, data, tmp_path):
     kind = type(make())
     for other in MAKERS.values():
         model = other().fit(*data)
@@ -270,9 +278,9 @@ def test_a_file_that_xgboost_cannot_read_is_refused_in_one_line(tmp_path):
 
 @ALL
 @pytest.mark.filterwarnings("ignore:The least populated class:UserWarning")
-def test_a_fold_that_lacks_a_class_is_scored_and_an_evaluation_set_with_another_is_refused(make, data):
+def test_folds_and_sets_with_other_classes(make, data):
     X, y = data
-    rare = np.where(np.arange(200) == 5, 7, y)
+    rare = np.where(np.arange(300) == 5, 7, y)
     cv = {"cv": 3, "scoring": scorers.neg_mae_scorer, "error_score": "raise"}
     assert np.isfinite(cross_val_score(make(), X, rare, **cv)).all()
     assert np.isfinite(cross_val_score(make(classes=[0, 1, 2, 3, 7]), X, rare, **cv)).all()
@@ -302,3 +310,98 @@ def test_importances_before_fit(make):
 def test_words_of_the_engine_are_words(name, value, data):
     with pytest.raises(ValueError, match=f"^{name} must be one of '"):
         MAKERS["histogram"](**{name: value}).fit(*data)
+
+
+# What is wrong with an argument is said with its name, and what came is shown in few words
+
+
+@pytest.fixture
+def frame(ordinal_data):
+    X, y = ordinal_data(100)
+    return pd.DataFrame(X, columns=list("abcd")[: X.shape[1]]), y
+
+
+@ALL
+@pytest.mark.parametrize("arrow", [False, True], ids=["pandas", "arrow"])
+def test_columns_of_one_name_are_refused(make, frame, arrow):
+    X, y = frame
+    names = ["a", "b", "b", *X.columns[3:]]
+    model = make().fit(X, y)
+    twice = (
+        pyarrow.table([pyarrow.array(X[name]) for name in X.columns], names=names)
+        if arrow
+        else X.set_axis(names, axis=1)
+    )
+    for use in (model.predict, lambda X: make().fit(X, y)):
+        with pytest.raises(ValueError, match="X must have columns of different names; got more than one called 'b'"):
+            use(twice)
+
+
+@ALL
+def test_evaluation_sets_are_named(make, frame):
+    X, y = frame
+    for bad in (X.iloc[:, :2], X.iloc[:0]):
+        with pytest.raises(ValueError, match="evaluation set 1: "):
+            make().fit(X, y, eval_set=[(X, y), (bad, y[: len(bad)])])
+
+
+@ALL
+def test_complex_numbers_are_refused_in_few_words(make, frame):
+    X, y = frame
+    with pytest.raises(
+        ValueError, match=r"^Complex data not supported: X must hold real numbers; got an array of type complex128$"
+    ):
+        make().fit(X.to_numpy() * 1j, y)
+    with pytest.raises(ValueError, match=r"^Complex data not supported: y must hold labels with an order$"):
+        make().fit(X, y * 1j)
+
+
+@ALL
+@pytest.mark.parametrize("classes", [{0, 1, 2}, iter([0, 1, 2])], ids=["set", "iterator"])
+def test_classes_without_an_order_are_refused(make, frame, classes):
+    with pytest.raises(ValueError, match=r"classes must be one-dimensional; got .*; pass a list, in the order"):
+        make(classes=classes).fit(*frame)
+
+
+@ALL
+@pytest.mark.parametrize("path", [b"model", 3, None], ids=str)
+def test_paths_are_strings_or_paths(make, frame, path):
+    model = make().fit(*frame)
+    for use in (model.save_model, model.load_model):
+        with pytest.raises(TypeError, match=r"path must be a string or an object like pathlib.Path; got"):
+            use(path)
+    assert np.isfinite(model.predict_proba(frame[0])).all()
+
+
+# ``random_state`` is named where it is nothing that draws
+
+
+DOORS = MAKERS | {
+    "sets": lambda **options: OrdinalPredictionSets(LogisticRegression(), **options),
+    "calibrated": lambda **options: OrdinalCalibratedClassifier(LogisticRegression(), **options),
+    "tuned": lambda **options: OrdinalTunedClassifier(LogisticRegression(), **options),
+    "ensemble": lambda **options: OrdinalEnsembleClassifier([("one", LogisticRegression())], **options),
+    "several outputs": lambda **options: HistGradientBoostingMultiOutputRegressor(max_iter=1, **options),
+}
+
+
+@pytest.mark.parametrize("make", DOORS.values(), ids=DOORS)
+@pytest.mark.parametrize("wrong", ["a", 1.5, np.random.default_rng(0)])
+def test_what_draws_nothing_is_named(make, wrong, ordinal_data):
+    with pytest.raises(ValueError, match=r"random_state must be an integer from 0 to 4294967295, .* or None; got "):
+        make(random_state=wrong).fit(*ordinal_data(60, 3))
+
+
+INSPECTIONS = {
+    "importances": lambda model, X, y, **options: threshold_importances(model, X, **options),
+    "effects": lambda model, X, y, **options: average_marginal_effects(model, X, 0, **options),
+    "odds": proportional_odds_test,
+    "summary": summary,
+}
+
+
+@pytest.mark.parametrize("inspect", INSPECTIONS.values(), ids=INSPECTIONS)
+def test_inspections_name_it_too(inspect, ordinal_data):
+    X, y = ordinal_data(60, 3)
+    with pytest.raises(ValueError, match=r"random_state must be an integer from 0 .*; got -1"):
+        inspect(MAKERS["histogram"]().fit(X, y), X, y, random_state=-1)

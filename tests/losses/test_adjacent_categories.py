@@ -8,6 +8,7 @@ import pytest
 
 from ordinal_objectives.links import LINKS
 from ordinal_objectives.losses import ImmediateThreshold
+from pairs import pairwise
 
 SCORES = np.array([-690.0, -300.0, -40.0, -37.5, -6.0, -0.5, 0.0, 0.25, 3.0, 36.0, 41.0, 250.0, 690.0])
 
@@ -48,9 +49,9 @@ def thresholds_of(n_classes, seed, order):
 
 
 @pytest.mark.slow
-@each_link
-@pytest.mark.parametrize("order", ["ordered", "unordered", "reversed"])
-@pytest.mark.parametrize("n_classes", [2, 3, 4, 7, 12])
+@pytest.mark.parametrize(
+    ("link", "order", "n_classes"), pairwise(LINKS, ["ordered", "unordered", "reversed"], [2, 3, 4, 7, 12])
+)
 def test_probabilities_at_extremes(link, order, n_classes):
     thresholds = thresholds_of(n_classes, 0, order)
     loss = ImmediateThreshold(link)

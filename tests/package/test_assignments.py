@@ -12,11 +12,11 @@ from sources import check_exceptions, trees
 LIGHTGBMS = "LightGBM's booster, which keeps and pickles what is among its attributes, and has no method for it"
 COPIED = "a step of a pipeline's copy, which the file prepares for the graph"
 EXCEPTIONS = {
-    "adapters/lgbm/record.py: booster.__dict__.pop('ordinal_rounds', None)": LIGHTGBMS,
-    "adapters/lgbm/record.py: booster.__dict__.setdefault('ordinal_rounds', {})": LIGHTGBMS,
-    "adapters/lgbm/record.py: vars(booster)['ordinal_thresholds']": LIGHTGBMS,
+    "adapters/lgbm/booster.py: booster.__dict__.pop('ordinal_rounds', None)": LIGHTGBMS,
+    "adapters/lgbm/booster.py: booster.__dict__.setdefault('ordinal_rounds', {})": LIGHTGBMS,
+    "adapters/lgbm/booster.py: vars(booster)['ordinal_thresholds']": LIGHTGBMS,
     "adapters/lgbm/train.py: booster.best_iteration": LIGHTGBMS,
-    "adapters/lgbm/trees.py: vars(booster)['_Booster__set_objective_to_none']": LIGHTGBMS,
+    "adapters/lgbm/booster.py: vars(booster)['_Booster__set_objective_to_none']": LIGHTGBMS,
     "ordinal_objectives/utils/shared_docs.py: thing.__doc__": "a decorator writes the docstring of what it decorates",
     "adapters/xgb/booster.py: booster.__class__": "XGBoost makes the booster; ours completes what leaves its training",
     "ordinal_objectives/export/skl2onnx_converters.py: encoder.categories_": COPIED,

@@ -1,13 +1,17 @@
-"""The site's reference has every public name, its pages all Markdown files, and its link check finds what is broken."""
+"""The site's reference, its pages for contributors, its examples, and its link check."""
 
 from __future__ import annotations
 
+import ast
 import importlib
 import re
 import runpy
 from pathlib import Path
 
-from sources import DOCS, check_exceptions, entries, module_names
+import pytest
+
+from ordinal_objectives import plotting
+from sources import DOCS, ROOT, check_exceptions, entries, module_names
 
 INNER = {
     "ordinal_objectives.rows": "who adds a framework or a device reads the source",
@@ -58,3 +62,85 @@ def test_what_the_link_check_finds(tmp_path):
         '<a href="there.html#here"><a href="#"><a href="there.html#gone"><a href="gone.html"><img src="gone.png">'
     )
     assert broken(Path(tmp_path)) == [f"index.html: {name}" for name in ("there.html#gone", "gone.html", "gone.png")]
+
+
+# The pages for contributors name files that exist
+
+
+PAGES = [*sorted((ROOT / "docs" / "how_to").glob("*.md")), ROOT / "CONTRIBUTING.md"]
+FOLDERS = (
+    "adapters",
+    "benchmarks",
+    "docs",
+    "examples",
+    "histogram_engine",
+    "native",
+    "ordinal_objectives",
+    "tests",
+    "threshold_solver",
+)
+
+
+def missing(text):
+    """Return the paths in backticks that no file ends in; those of users and of placeholders do not count."""
+    there = [str(path.relative_to(ROOT)) for name in FOLDERS for path in (ROOT / name).rglob("*.*")]
+    named = re.findall(r"`((?:[\w-]+/)+[\w-]+\.(?:py|hpp|cpp|md))`", text)
+    return [name for name in named if not any(f"/{path}".endswith(f"/{name}") for path in there)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_pages_name_files_that_exist(page):
+    assert not missing(page.read_text())
+
+
+def test_a_missing_file_is_found():
+    assert missing("`rows/native.py`, `adapters/<name>/`, `rows/gone.py`") == ["rows/gone.py"]
+
+
+# The examples are in the gallery and show every display. That they run is what `make docs` finds
+
+
+EXAMPLES = ROOT / "examples"
+SCRIPTS = sorted(EXAMPLES.rglob("*.py"))
+TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in SCRIPTS}
+CONF = (ROOT / "docs" / "conf.py").read_text(encoding="utf-8")
+each = pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+
+
+def test_every_display_is_in_an_example():
+    """Also in the one that has all of them."""
+    calls = [ast.unparse(node.func) for node in ast.walk(TREES[EXAMPLES / "pictures.py"]) if isinstance(node, ast.Call)]
+    drawn = {call.removesuffix(".from_estimator") for call in calls if call.endswith(".from_estimator")}
+    assert set(plotting.__all__) == drawn
+
+
+def test_every_example_is_in_the_gallery():
+    """Each has its place in the order, by a name that no other has, in a folder that says what it is about."""
+    order = re.search(r"ExplicitOrder\(\s*\[(.*?)\]", CONF, re.DOTALL).group(1)
+    assert sorted(re.findall(r'"(\w+\.py)"', order)) == sorted(path.name for path in SCRIPTS)
+    folders = re.search(r'"subsection_order": \[(.*?)\]', CONF).group(1)
+    listed = {EXAMPLES, *(EXAMPLES / name for name in re.findall(r'"\.\./examples/(\w+)"', folders))}
+    assert listed == {path.parent for path in SCRIPTS}
+    assert all((folder / "README.rst").exists() for folder in listed)
+
+
+@each
+def test_an_example_begins_with_a_title(path):
+    title, line, *text = ast.get_docstring(TREES[path]).splitlines()
+    assert line == "=" * len(title)
+    assert len(" ".join(text)) > 100
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 140
+
+
+@each
+def test_data_that_are_drawn_are_called_simulated(path):
+    text = path.read_text(encoding="utf-8")
+    assert ("default_rng(" in text) == ("simulated" in (ast.get_docstring(TREES[path]) or ""))
+    assert "default_rng()" not in text  # without a seed the page would differ from run to run
+
+
+def test_links_to_files_lead_somewhere():
+    texts = [path.read_text(encoding="utf-8") for path in [*SCRIPTS, *EXAMPLES.rglob("*.rst")]]
+    found = {name for text in texts for name in re.findall(r"/ordinal-objectives/blob/main/([^>#]+)", text)}
+    assert len(found) >= 3
+    assert all((ROOT / name).exists() for name in found), found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import matplotlib
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import polars
@@ -35,12 +34,6 @@ X = RNG.normal(size=(240, 2))
 CODES = np.digitize(X[:, 0] + 0.5 * RNG.logistic(size=240), [-0.5, 0.7])
 Y = NAMES[CODES]
 ORDERED = pd.Categorical(Y, NAMES, ordered=True)
-
-
-@pytest.fixture(autouse=True)
-def no_figure_stays_open():
-    yield
-    plt.close("all")
 
 
 OURS = {

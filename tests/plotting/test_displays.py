@@ -30,12 +30,6 @@ def data(ordinal_data):
     return ordinal_data(300, 5)
 
 
-@pytest.fixture(autouse=True)
-def no_figure_stays_open():
-    yield
-    plt.close("all")
-
-
 def points(display):
     """Return score and colour of every point that is drawn for a row."""
     lines = [line for line in display.ax_.lines if line.get_marker() == "."]

@@ -36,12 +36,6 @@ X = RNG.normal(size=(300, 3))
 CODES = np.digitize(X[:, 0] + RNG.logistic(size=300), [-1.0, 1.0])
 
 
-@pytest.fixture(autouse=True)
-def no_figure_stays_open():
-    yield
-    plt.close("all")
-
-
 @pytest.fixture(scope="module")
 def model():
     return make_xgb(classes=NAMES).fit(X[:200], NAMES[CODES[:200]], eval_set=[(X[200:], NAMES[CODES[200:]])])

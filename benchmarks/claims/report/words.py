@@ -11,7 +11,6 @@ from typing import Any
 from claims.report.tuned_tables import OURS_TUNED
 from lib import generated
 from lib.generated import Table
-from lib.methods import OURS
 
 # Paragraphs and list items that say in words what tables show, by how they begin.
 VERDICTS = (
@@ -69,10 +68,6 @@ class Tables:
         (found,) = re.findall(r"(\d+) / (\d+) / (\d+)", self.text(name, column, **where))
         return tuple(map(int, found))
 
-    def below(self, name: str, column: str, **where: str) -> int:
-        """Return the number in brackets."""
-        return int(re.findall(r"\((\d+)\)", self.text(name, column, **where))[0])
-
     def ends(self, name: str, column: str, **where: str) -> tuple[float, float]:
         """Return the ends of an interval."""
         ((low, high),) = re.findall(r"\[(-?[\d.]+), (-?[\d.]+)\]", self.text(name, column, **where))
@@ -116,12 +111,3 @@ class Tables:
         ratios = {name: ratio for name, ratio in self.values("tuned", metric).items() if name not in OURS_TUNED}
         rival = min(ratios, key=lambda name: ratios[name])
         return rival, ratios[rival], self.ends("tuned", metric, method=rival)
-
-    def shown(self, method: str, name: str = "thesis tests") -> set[tuple[str, str]]:
-        """Return the findings that are significant, by metric and rival."""
-        return {(row["metric"], row["against"]) for row in self.rows(name, method=method, significant="yes")}
-
-    def curve(self, metric: str, data: str, rows: str, method: str) -> float:
-        """Return a method's loss over ours, at a number of rows."""
-        name = f"learning curves {metric}"
-        return self.number(name, method, data=data, rows=rows) / self.number(name, OURS, data=data, rows=rows)

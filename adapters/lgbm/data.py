@@ -1,0 +1,296 @@
+"""Rows as LightGBM reads them: checks of what it would misread or end the process over, and levels of categories."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from os import PathLike
+from typing import Any
+
+import lightgbm
+import numpy as np
+from scipy.sparse import issparse
+
+from ordinal_objectives.adapters.arguments import check_same_names, refused_by_host, refused_columns
+from ordinal_objectives.estimators.category_levels import PLAIN, codes_in, levels_in, plain_level, with_columns
+from ordinal_objectives.estimators.column_types import (
+    called,
+    check_table,
+    column_kinds,
+    column_names,
+    refuse_text_and_dates,
+)
+from ordinal_objectives.utils.validation import first_few
+
+_UNWRITTEN = re.compile(r'[",:\[\]{}]|^$')
+# Types of polars and Arrow that LightGBM reads.
+_READ = re.compile(r"u?int(8|16|32|64)|float|double|bool|U?Int(8|16|32|64)|Float(32|64)|Boolean")
+
+
+def check_columns(X: Any, name: str = "X") -> None:
+    """Raise ValueError if a polars frame or an Arrow table has a column over which LightGBM ends the process."""
+    if not hasattr(X, "columns") or hasattr(X, "iloc"):
+        return
+    columns = ((column, str(dtype)) for column, dtype, _ in column_kinds(X))
+    strange = [f"column {column!r} of type {dtype}" for column, dtype in columns if not _READ.fullmatch(dtype)]
+    if strange:
+        raise ValueError(
+            f"{name} must hold numbers and booleans of types that LightGBM reads; got {first_few(strange)}. Pass a "
+            f"pandas frame, where categories are read too, or numbers with categorical_feature="
+        )
+
+
+def check_rows(data: Any, name: str) -> None:
+    """Raise ValueError if rows hold text, dates, durations or types that LightGBM does not read, or a name twice.
+
+    Parameters
+    ----------
+    data : object
+        Whatever LightGBM takes as the rows of a data set or of a prediction. What is no array, frame or table, as a
+        file, is left to LightGBM.
+    name : str
+        The argument's name in messages.
+    """
+    rows = np.asarray(data) if isinstance(data, list) and data and isinstance(data[0], (list, tuple)) else data
+    for part in rows if isinstance(rows, list) else [rows]:
+        check_table(part, name=name)
+        refuse_text_and_dates(part, name=name)
+        check_columns(part, name)
+
+
+def refused_rows(X: Any, name: str) -> AbstractContextManager[None]:
+    """Return what turns any error of LightGBM over rows to predict into a ValueError that names them and columns."""
+    return refused_by_host("LightGBM", name, X, _take)
+
+
+@contextmanager
+def refused_sets(sets: list[tuple[str, Any]], has_begun: Callable[[], Any]) -> Iterator[None]:
+    """Turn LightGBM's error over a column into a ValueError that names it; errors of other reasons stay as they are.
+
+    Parameters
+    ----------
+    sets : list of (str, object)
+        Name and rows of each data set of a training, which LightGBM reads when the training begins.
+    has_begun : callable
+        Returns whether all rows have been read, so that none of them is to blame.
+    """
+    try:
+        yield
+    except (MemoryError, Warning):
+        raise
+    except Exception as error:
+        for name, X in () if has_begun() else sets:
+            columns = refused_columns(X, _take)
+            if columns:
+                raise ValueError(f"LightGBM refuses {name}: {columns}") from error
+        raise
+
+
+def _take(column: Any) -> None:
+    lightgbm.Dataset(column, params={"verbosity": -1}).construct()
+
+
+def written_names(names: Iterable[Any]) -> list[str]:
+    """Return names of columns as LightGBM writes them into its model."""
+    return [re.sub(r"\s", "_", str(name)) for name in names]
+
+
+def are_made_up(names: Sequence[str]) -> bool:
+    """Return whether LightGBM made up these names of columns."""
+    return names == [f"Column_{place}" for place in range(len(names))]
+
+
+def check_set(data: lightgbm.Dataset, name: str, train_set: lightgbm.Dataset) -> None:
+    """Raise ValueError for what LightGBM would read otherwise of a data set, to train on or to evaluate.
+
+    It takes NaN for 0, and labels that are missing too, and reads nothing of categorical features in a tuple.
+    """
+    if not isinstance(data, lightgbm.Dataset):
+        raise TypeError(f"{name} must be a lightgbm.Dataset; got {type(data).__name__}: pass lightgbm.Dataset(X, y)")
+    check_rows(data.data, name)
+    shape: tuple[int, ...] = getattr(data.data, "shape", ())
+    if 0 in shape:
+        raise ValueError(f"{name} must have rows and columns; got data of shape {shape}")
+    _check_names(data, name)
+    if data.label is None and data.data is not None and not isinstance(data.data, (str, PathLike)):
+        raise ValueError(f"{name} has no labels; pass label= to lightgbm.Dataset")
+    columns = data.categorical_feature
+    is_list = isinstance(columns, list) and all(type(column) in (str, int) for column in columns)
+    if columns is not None and not _is_auto(columns) and not is_list:
+        raise ValueError(f"categorical_feature of {name} must be 'auto' or a list of str and int; got {columns!r}")
+    for field in ("label", "weight", "init_score"):
+        values = getattr(data, field)
+        if values is None:
+            continue
+        try:
+            numbers = np.asarray(values, dtype=np.float64)
+        except (TypeError, ValueError):
+            continue  # left to LightGBM
+        if not np.isfinite(numbers).all():
+            raise ValueError(f"{field} of {name} holds NaN or infinite values")
+        if len(shape) == 2 and len(numbers) != shape[0]:
+            raise ValueError(
+                f"{field} of {name} must have an entry for each of the {shape[0]} rows; got {len(numbers)}"
+            )
+    if data is train_set:
+        _check_levels(data.data, name)
+    else:
+        _check_same_levels(data.data, train_set, name)
+
+
+def _check_names(data: lightgbm.Dataset, name: str) -> None:
+    """Raise ValueError for names of columns that LightGBM cannot write into its model."""
+    columns = data.feature_name if isinstance(data.feature_name, list) else column_kinds(data.data)
+    names = [str(column if isinstance(column, str) else column[0]) for column in columns]
+    written = written_names(names)
+    times = Counter(written)
+    wrong = [repr(own) for own, its in zip(names, written, strict=True) if times[its] > 1 or _UNWRITTEN.search(its)]
+    if wrong:
+        raise ValueError(
+            f'{name} must have columns whose names LightGBM can write, not empty, without any of " , : [ ] {{ }}, and '
+            f"different with _ for each space; got column {first_few(wrong)}"
+        )
+
+
+def _is_auto(columns: Any) -> bool:
+    return isinstance(columns, str) and columns == "auto"
+
+
+def categorical_columns(columns: Any, X: Any) -> Any:
+    """Return ``categorical_feature`` as LightGBM reads it: None, "auto", or a list of str and int.
+
+    Raises
+    ------
+    ValueError
+        If it holds what is neither the name nor the number of a column.
+    """
+    if columns is None or _is_auto(columns):
+        return columns
+    names = list(getattr(X, "columns", ())) if not hasattr(X, "column_names") else X.column_names
+    given = np.asarray(columns, dtype=object).tolist()
+    for column in given if isinstance(given, list) else [given]:
+        is_place = isinstance(column, (int, np.integer)) and not isinstance(column, bool)
+        known = isinstance(given, list) and (0 <= column < X.shape[1] if is_place else column in names)
+        if not known:
+            raise ValueError(
+                f"categorical_feature must be 'auto' or a list of columns' names, or of their places below "
+                f"{X.shape[1]}; got {columns!r}"
+            )
+    return [int(column) if isinstance(column, np.integer) else column for column in given]
+
+
+def category_places(X: Any) -> list[int]:
+    """Return the columns of a pandas frame that have a category type."""
+    return [i for i, (_, _, kind) in enumerate(column_kinds(X)) if kind == "category"] if hasattr(X, "iloc") else []
+
+
+def levels_of(X: Any) -> list[list[Any]]:
+    """Return the levels of each column of categories, as LightGBM keeps them in ``pandas_categorical``.
+
+    Levels that its files do not hold, such as intervals, dates and tuples, are known by their text.
+    """
+    columns = [(getattr(X.dtypes.iloc[place], "categories", None), place) for place in category_places(X)]
+    return [
+        list(levels) if levels is not None and _can_be_held(levels) else levels_in(X, place)[0]
+        for levels, place in columns
+    ]
+
+
+def _can_be_held(levels: Iterable[Any]) -> bool:
+    return all(isinstance(level, (*PLAIN, np.integer, np.floating)) for level in levels)
+
+
+def _check_levels(X: Any, name: str) -> None:
+    """Raise ValueError for categories of a pandas frame that LightGBM cannot write into its model."""
+    strange = [
+        f"{called(X, place)} of type {X.dtypes.iloc[place]}"
+        for place in category_places(X)
+        if not _can_be_held(getattr(X.dtypes.iloc[place], "categories", ()))
+    ]
+    if strange:
+        raise ValueError(
+            f"{name} must have categories that are text, numbers or booleans, as LightGBM's files hold; got "
+            f"{first_few(strange)}. Convert them, in pandas by X[name].astype(str).astype('category')"
+        )
+
+
+def _check_same_levels(X: Any, train_set: lightgbm.Dataset, name: str) -> None:
+    """Raise ValueError if rows to evaluate have columns or categories that the training set has not.
+
+    LightGBM takes 0 for columns that lack, codes of their own for categories where the training set is no frame, and
+    missing values for levels of another type.
+    """
+    trained = train_set.data
+    here, there = (getattr(rows, "shape", (0, 0)) for rows in (X, trained))
+    if len(here) == len(there) == 2 and here[1] != there[1] and here[1] * there[1]:
+        raise ValueError(f"{name} must have the {there[1]} columns of the training set; got {here[1]}")
+    if column_names(X) is not None:
+        check_same_names(column_names(trained), column_names(X), name=name)
+    places, in_fit = category_places(X), category_places(trained)
+    is_frame = hasattr(trained, "iloc")
+    if is_frame and hasattr(X, "iloc") and places != in_fit:
+        differ = [called(X, place) for place in sorted({*places} ^ {*in_fit})]
+        raise ValueError(
+            f"{name} must have categories where the training set has them; got others in {first_few(differ)}"
+        )
+    if places:
+        levels = levels_of(trained) if is_frame else train_set.pandas_categorical
+        with_levels(X, in_fit if is_frame else None, levels, name=name)
+
+
+def with_levels(
+    X: Any, places: Sequence[int] | None, levels: Sequence[list[Any]] | None, *, name: str = "X", refuse: bool = False
+) -> Any:
+    """Return rows whose categories are listed as in the training; an unknown level is missing.
+
+    LightGBM compares levels only by their values, so that text is unknown where the training had numbers, and reads
+    values of an array as codes.
+
+    Parameters
+    ----------
+    X : array or table
+    places : list of int or None
+        The columns of categories, in increasing order; None takes those of a pandas frame that have a category type.
+    levels : list of list or None
+        Of each column: ``pandas_categorical`` of the booster.
+    name : str
+        The argument's name in messages.
+    refuse : bool
+        Whether an unknown level is an error, as where trees are to be grown on it.
+
+    Raises
+    ------
+    ValueError
+        If the model holds no levels, or a column has categories that had numbers in fit, text in place of numbers, or
+        numbers in place of text.
+    """
+    here, levels, from_fit = category_places(X), levels or [], places is not None
+    places = here if places is None else places
+    if here and not levels and not from_fit:
+        raise ValueError(
+            f"{name} has categories in {first_few([called(X, place) for place in here])}, and the model holds no "
+            f"levels: it was trained on codes, or on a binary file, which keeps none. Pass the codes of the training"
+        )
+    others = [f"{called(X, place)} of type {X.dtypes.iloc[place]}" for place in here if place not in places]
+    if others or (hasattr(X, "iloc") and len(places) != len(levels)):
+        shown = first_few(others) or f"{len(places)} of a category type for {len(levels)}"
+        raise ValueError(f"{name} must have categories in the columns of fit that had them; got {shown}")
+    columns = dict[int, Any]()
+    for place, of_model in zip(places, levels, strict=False):
+        dtype = X.dtypes.iloc[place] if hasattr(X, "iloc") else None
+        categories = getattr(dtype, "categories", None)
+        if categories is not None and list(map(repr, categories)) == list(map(repr, of_model)):
+            continue
+        if issparse(X):
+            raise ValueError(f"{name} is a sparse matrix, and {called(X, place)} has levels; pass a table")
+        codes = codes_in(X, place, [plain_level(level) for level in of_model], name=name, refuse=refuse)
+        if not hasattr(X, "iloc"):
+            columns[place] = np.where(codes < 0, np.nan, codes)
+            continue
+        import pandas as pd
+
+        index = pd.Index(of_model, dtype=None if of_model else object)
+        columns[place] = pd.Categorical.from_codes(codes, index, ordered=bool(getattr(dtype, "ordered", False)))
+    return with_columns(X, columns)
