@@ -14,13 +14,17 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ordinal_objectives.adapters.arguments import check_same_names, refused_by_host, refused_columns
-from ordinal_objectives.estimators.category_levels import PLAIN, codes_in, levels_in, plain_level, with_columns
-from ordinal_objectives.estimators.column_types import (
+from ordinal_objectives.estimators.tables import (
+    PLAIN,
     called,
     check_table,
+    codes_in,
     column_kinds,
     column_names,
+    levels_in,
+    plain_level,
     refuse_text_and_dates,
+    with_columns,
 )
 from ordinal_objectives.utils.validation import first_few
 

@@ -15,6 +15,7 @@ from scipy.sparse import csr_array, csr_matrix
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives import predictions
+from ordinal_objectives.adapters.arguments import check_set_names
 from ordinal_objectives.adapters.lgbm.booster import (
     as_booster,
     carried_record,
@@ -36,18 +37,10 @@ from ordinal_objectives.adapters.lgbm.data import (
 from ordinal_objectives.adapters.lgbm.parameters import DIALECT, FIT_HINTS, KNOWN, NATIVE, REFUSED, resolved
 from ordinal_objectives.adapters.lgbm.prediction import predict_scores
 from ordinal_objectives.adapters.lgbm.train import checked_callbacks, train_spec
-from ordinal_objectives.adapters.lgbm.trees import leaf_values_in
-from ordinal_objectives.adapters.metric_names import check_set_names
 from ordinal_objectives.estimators.arguments import GivenSets, check_rounds, either_library, explains_keywords
-from ordinal_objectives.estimators.column_types import column_names
-from ordinal_objectives.estimators.evaluation_sets import GivenSets, check_rounds, either_library
-from ordinal_objectives.estimators.fit_keywords import explains_keywords
 from ordinal_objectives.estimators.held_out import Rows, Trial, smallest_leaf
-from ordinal_objectives.estimators.host_classifier import HostClassifier
-from ordinal_objectives.estimators.host_parameters import ORDINAL_PARAMETERS
-from ordinal_objectives.estimators.linear_choice import with_start
-from ordinal_objectives.estimators.linear_part import LinearPart
-from ordinal_objectives.estimators.round_search import Trial, smallest_leaf
+from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS, HostClassifier
+from ordinal_objectives.estimators.linear import LinearPart, with_start
 from ordinal_objectives.estimators.tables import column_names
 from ordinal_objectives.eval_metric import EvalMetric, Result
 from ordinal_objectives.losses import OrdinalLoss

@@ -12,8 +12,7 @@ from ordinal_objectives.adapters.lgbm.booster import check_parameters, store_rec
 from ordinal_objectives.adapters.lgbm.prediction import predict, predict_proba, predict_raw, proba_of, rows_for
 from ordinal_objectives.adapters.lgbm.training import LightGBMTraining, ThresholdCallback
 from ordinal_objectives.adapters.objective import OrdinalObjectiveBase
-from ordinal_objectives.adapters.recognition import SAME_SCORE
-from ordinal_objectives.adapters.run import TrainingRun
+from ordinal_objectives.adapters.run import SAME_SCORE, TrainingRun
 from ordinal_objectives.decision import decide
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.rows import CPU

@@ -8,7 +8,7 @@ from typing import Any
 
 from lightgbm.basic import _ConfigAliases
 
-from ordinal_objectives.adapters.parameters import refuse_parameters
+from ordinal_objectives.adapters.arguments import refuse_parameters
 
 # Every parameter of LightGBM with all its names, the primary one first; LightGBM ignores an unknown one.
 _ConfigAliases.get("objective")  # reads them

@@ -10,21 +10,16 @@ import lightgbm
 from lightgbm.callback import CallbackEnv
 from numpy.typing import ArrayLike
 
-from ordinal_objectives.adapters.arguments import check_asked, check_sets, joined, refuse_parameters, spec_and_record
-from ordinal_objectives.adapters.lgbm.callback import BeforeIterationCallback, shown_rounds
-from ordinal_objectives.adapters.lgbm.input_checks import (
-    callbacks_in,
-    check_metrics,
-    check_set,
-    check_valid_names,
-    refused_sets,
-    without_no_metric,
+from ordinal_objectives.adapters.arguments import (
+    check_asked,
+    check_same_columns,
+    check_set_names,
+    check_sets,
+    joined,
+    listed_callbacks,
+    ordinal_options,
+    spec_and_record,
 )
-from ordinal_objectives.adapters.lgbm.levels import check_levels, check_same_levels
-from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
-from ordinal_objectives.adapters.lgbm.prediction import shifts_of
-from ordinal_objectives.adapters.lgbm.record import (
-from ordinal_objectives.adapters.arguments import check_asked, check_same_columns, check_sets, listed_callbacks
 from ordinal_objectives.adapters.lgbm.booster import (
     as_booster,
     best_iteration,
@@ -33,17 +28,13 @@ from ordinal_objectives.adapters.lgbm.booster import (
     end_rounds,
     threshold_record,
 )
-from ordinal_objectives.adapters.lgbm.training import LightGBMTraining
-from ordinal_objectives.adapters.lgbm.trees import refuse_boosting
 from ordinal_objectives.adapters.lgbm.data import are_made_up, check_set, refused_sets, written_names
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
 from ordinal_objectives.adapters.lgbm.parameters import checked_params, value_of
 from ordinal_objectives.adapters.lgbm.prediction import shifts_of
 from ordinal_objectives.adapters.lgbm.training import BeforeIterationCallback, LightGBMTraining
-from ordinal_objectives.adapters.metric_names import check_set_names, joined
-from ordinal_objectives.adapters.parameters import ordinal_options, spec_and_record
 from ordinal_objectives.adapters.training import Plan
-from ordinal_objectives.estimators.column_types import column_names
+from ordinal_objectives.estimators.tables import column_names
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threads import kept_helpers, one_thread_after_fork

@@ -400,7 +400,7 @@ def _levels(column: Content, place: int, names: list[str]) -> list[Any]:
 
 @one_thread_after_fork()
 def _of_lightgbm(model: LGBMOrdinalClassifier, n_iter: int, by_value: Sequence[int]) -> Scorer:
-    from ordinal_objectives.adapters.lgbm.record import check_all_rounds, threshold_record
+    from ordinal_objectives.adapters.lgbm.booster import check_all_rounds, threshold_record
 
     booster, record = model.booster_, threshold_record(model.booster_)
     check_all_rounds(booster, record, n_iter)
