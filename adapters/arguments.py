@@ -1,4 +1,4 @@
-"""Arguments of a framework's own ``train``: ordinal parameters among them, and checks whose errors name the argument."""
+"""Arguments of a framework's own ``train``: ordinal parameters among them, and checks that name the argument."""
 
 from __future__ import annotations
 
