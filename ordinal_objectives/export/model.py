@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 # A node, a tree or a model in the JSON of XGBoost or LightGBM.
 Content = dict[str, Any]
-_CLASSIFIERS = ("XGBOrdinalClassifier", "LGBMOrdinalClassifier", "HistGradientBoostingOrdinalClassifier")
 _XGBOOST_OBJECTIVES = ("multi:softprob", "binary:logistic")
 _LIGHTGBM_OBJECTIVES = ("multiclass", "binary")
 # What LightGBM's JSON has for infinity.
@@ -189,14 +188,17 @@ def scoring_model(model: Any, iterations: int | None = None, by_value: Sequence[
     ValueError
         If it has no such iteration, or its booster has no trees that could be written down.
     """
-    kind = next((one.__name__ for one in type(model).__mro__ if one.__name__ in _CLASSIFIERS), None)
-    if kind is None or not isinstance(model, OrdinalClassifier):
-        raise TypeError(f"model must be one of {', '.join(_CLASSIFIERS)}; got {type(model).__name__}")
+    readers: dict[str, Callable[[Any, int, Sequence[int]], Scorer]] = {
+        "XGBOrdinalClassifier": _read_xgboost,
+        "LGBMOrdinalClassifier": _read_lightgbm,
+        "HistGradientBoostingOrdinalClassifier": _read_engine,
+    }
+    read = next((readers[kind.__name__] for kind in type(model).__mro__ if kind.__name__ in readers), None)
+    if read is None or not isinstance(model, OrdinalClassifier):
+        raise TypeError(f"model must be one of {', '.join(readers)}; got {type(model).__name__}")
     check_is_fitted(model)
     n_iter = model.n_iter_ if iterations is None else check_integer("iterations", iterations, 0, model.n_iter_)
-    readers: list[Callable[[Any, int, Sequence[int]], Scorer]] = [_read_xgboost, _read_lightgbm, _read_engine]
-    scorer = readers[_CLASSIFIERS.index(kind)](model, n_iter, by_value)
-    return ScoringModel(scorer, model.threshold_history_[n_iter], n_iter, model)
+    return ScoringModel(read(model, n_iter, by_value), model.threshold_history_[n_iter], n_iter, model)
 
 
 def model_of_trees(model: Any, iterations: int | None, name: str, *, zeros: bool = False) -> ScoringModel:
