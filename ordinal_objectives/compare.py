@@ -278,7 +278,7 @@ def compare_updates(
         Of "xgboost", "lightgbm" and "native".
     updates : str or list of str
         Of "fixed", "newton", "schur" and "joint". With "native" they choose what judges splits too: "joint" the joint
-        step of leaves and thresholds, "newton" and "fixed" the score alone. The native engine has "vector" beside
+        step of leaves and thresholds, "newton" and "fixed" only the score. The native engine has "vector" beside
         them: leaves that shift thresholds, its default.
     hessian : str or list of str
         Of "exact" and "majorized".
@@ -487,7 +487,7 @@ def _measure(model: Any, X: Any, codes: NDArray[np.int32]) -> dict[str, NDArray[
 
 def _differences(mode: _Mode, settings: _Settings) -> str:
     """Return what could not be made equal, in words."""
-    of_native = {"joint": "leaves and thresholds together", VECTOR: "leaves that shift thresholds"}
-    judges = of_native.get(mode.update, "the score") if mode.trainer == "native" else "the score"
+    criteria = {"joint": "leaves and thresholds together", VECTOR: "leaves that shift thresholds"}
+    judges = criteria.get(mode.update, "the score") if mode.trainer == "native" else "the score"
     moving = "; thresholds move with x" if mode.update == VECTOR or not settings.proportional else ""
     return f"{TRAINERS[mode.trainer]}'s own bins and sets of categories; splits judged by {judges}{moving}"

@@ -246,8 +246,8 @@ def table(results: list[Result], y: NDArray[Any]) -> str:
         errors = metrics.mean_absolute_error(y, r.predicted), metrics.zero_one_error(y, r.predicted)
         kappa = metrics.quadratic_weighted_kappa(y, r.predicted)
         rps = metrics.ranked_probability_score(y, r.proba, labels=codes)
-        of_errors = f"{errors[0]:>8.3f}{errors[1]:>10.3f}"
-        lines.append(f"{r.name:<30}{of_errors}{kappa:>8.3f}{rps:>8.3f}{r.seconds:>10.2f}{r.rounds:>8d}")
+        cells = f"{errors[0]:>8.3f}{errors[1]:>10.3f}"
+        lines.append(f"{r.name:<30}{cells}{kappa:>8.3f}{rps:>8.3f}{r.seconds:>10.2f}{r.rounds:>8d}")
     return "\n".join(lines)
 
 
@@ -261,7 +261,7 @@ seconds   of training; rounds: trees, of multiclass for each class, that early s
 
 
 def reading(results: list[Result], y: NDArray[Any]) -> str:
-    """Return what the table says, and what it cannot say, as text."""
+    """Return how to read the table, as text."""
     lines = []
     for ordinal in (r for r in results if r.name.endswith("ordinal")):
         for other in results:

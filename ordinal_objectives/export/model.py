@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 # A node, a tree or a model in the JSON of XGBoost or LightGBM.
 Content = dict[str, Any]
-_CLASSIFIERS = ("XGBOrdinalClassifier", "LGBMOrdinalClassifier", "HistGradientBoostingOrdinalClassifier")
 _XGBOOST_OBJECTIVES = ("multi:softprob", "binary:logistic")
 _LIGHTGBM_OBJECTIVES = ("multiclass", "binary")
 # What LightGBM's JSON has for infinity.
@@ -189,14 +188,17 @@ def scoring_model(model: Any, iterations: int | None = None, by_value: Sequence[
     ValueError
         If it has no such iteration, or its booster has no trees that could be written down.
     """
-    kind = next((one.__name__ for one in type(model).__mro__ if one.__name__ in _CLASSIFIERS), None)
-    if kind is None or not isinstance(model, OrdinalClassifier):
-        raise TypeError(f"model must be one of {', '.join(_CLASSIFIERS)}; got {type(model).__name__}")
+    readers: dict[str, Callable[[Any, int, Sequence[int]], Scorer]] = {
+        "XGBOrdinalClassifier": _read_xgboost,
+        "LGBMOrdinalClassifier": _read_lightgbm,
+        "HistGradientBoostingOrdinalClassifier": _read_engine,
+    }
+    read = next((readers[kind.__name__] for kind in type(model).__mro__ if kind.__name__ in readers), None)
+    if read is None or not isinstance(model, OrdinalClassifier):
+        raise TypeError(f"model must be one of {', '.join(readers)}; got {type(model).__name__}")
     check_is_fitted(model)
     n_iter = model.n_iter_ if iterations is None else check_integer("iterations", iterations, 0, model.n_iter_)
-    readers: list[Callable[[Any, int, Sequence[int]], Scorer]] = [_of_xgboost, _of_lightgbm, _of_engine]
-    scorer = readers[_CLASSIFIERS.index(kind)](model, n_iter, by_value)
-    return ScoringModel(scorer, model.threshold_history_[n_iter], n_iter, model)
+    return ScoringModel(read(model, n_iter, by_value), model.threshold_history_[n_iter], n_iter, model)
 
 
 def model_of_trees(model: Any, iterations: int | None, name: str, *, zeros: bool = False) -> ScoringModel:
@@ -235,7 +237,7 @@ def model_of_trees(model: Any, iterations: int | None, name: str, *, zeros: bool
     return found
 
 
-def _of_engine(model: HistGradientBoostingOrdinalClassifier, n_iter: int, by_value: Sequence[int]) -> Scorer:
+def _read_engine(model: HistGradientBoostingOrdinalClassifier, n_iter: int, by_value: Sequence[int]) -> Scorer:
     """Read the native engine, which knows itself which columns are ``by_value``."""
     if n_iter < model.n_iter_:
         model.check_stages()
@@ -243,7 +245,7 @@ def _of_engine(model: HistGradientBoostingOrdinalClassifier, n_iter: int, by_val
     return _engine_scorer(model.grown_trees().trees[:n_iter], offset, model.category_levels())
 
 
-def of_several_outputs(model: MultiOutputModel) -> tuple[Scorer, str]:
+def multi_output_scorer(model: MultiOutputModel) -> tuple[Scorer, str]:
     """Return the scorer of a fitted estimator of several outputs, and the operator that its predictions go through."""
     loss, start, ensemble = model.trained_parts()
     if type(loss) not in _OPERATORS:
@@ -252,7 +254,7 @@ def of_several_outputs(model: MultiOutputModel) -> tuple[Scorer, str]:
 
 
 def _engine_scorer(trees: list[Tree], offset: FloatArray, levels: dict[int, list[Any]]) -> Scorer:
-    sizes = {place: len(of_column) for place, of_column in levels.items()}
+    sizes = {place: len(column) for place, column in levels.items()}
     return Scorer([_engine_tree(tree, sizes) for tree in trees], offset, levels=levels, codes_everywhere=True)
 
 
@@ -276,18 +278,18 @@ def _engine_tree(tree: Tree, sizes: dict[int, int]) -> ScoringTree:
     )
 
 
-def of_member(estimator: Any, by_value: Sequence[int]) -> Scorer | None:
+def member_scorer(estimator: Any, by_value: Sequence[int]) -> Scorer | None:
     """Return the scorer of XGBoost's or LightGBM's own classifier, or None for any other estimator.
 
     It has log-odds of the second of two classes, or else an output for each class, the inputs of a softmax.
     """
-    readers = {"XGBClassifier": _of_xgboost_multiclass, "LGBMClassifier": _of_lightgbm_multiclass}
+    readers = {"XGBClassifier": _read_xgboost_multiclass, "LGBMClassifier": _read_lightgbm_multiclass}
     read: Callable[[Any, Sequence[int]], Scorer] | None = readers.get(type(estimator).__name__)
     return None if read is None else read(estimator, by_value)
 
 
 @one_thread_after_fork()
-def _of_xgboost(model: XGBOrdinalClassifier, n_iter: int, by_value: Sequence[int]) -> Scorer:
+def _read_xgboost(model: XGBOrdinalClassifier, n_iter: int, by_value: Sequence[int]) -> Scorer:
     """Read an XGBoost model, whose booster knows which columns are ``by_value``."""
     from ordinal_objectives.adapters.xgb.booster import check_all_rounds, threshold_record
 
@@ -311,7 +313,7 @@ def _of_xgboost(model: XGBOrdinalClassifier, n_iter: int, by_value: Sequence[int
 
 
 @one_thread_after_fork()
-def _of_xgboost_multiclass(model: xgboost.XGBClassifier, by_value: Sequence[int]) -> Scorer:
+def _read_xgboost_multiclass(model: xgboost.XGBClassifier, by_value: Sequence[int]) -> Scorer:
     if model.objective not in _XGBOOST_OBJECTIVES:
         raise ValueError(f"objective of a member must be {' or '.join(_XGBOOST_OBJECTIVES)}; got {model.objective!r}")
     booster = model.get_booster()
@@ -399,7 +401,7 @@ def _levels(column: Content, place: int, names: list[str]) -> list[Any]:
 
 
 @one_thread_after_fork()
-def _of_lightgbm(model: LGBMOrdinalClassifier, n_iter: int, by_value: Sequence[int]) -> Scorer:
+def _read_lightgbm(model: LGBMOrdinalClassifier, n_iter: int, by_value: Sequence[int]) -> Scorer:
     from ordinal_objectives.adapters.lgbm.booster import check_all_rounds, threshold_record
 
     booster, record = model.booster_, threshold_record(model.booster_)
@@ -417,7 +419,7 @@ def _of_lightgbm(model: LGBMOrdinalClassifier, n_iter: int, by_value: Sequence[i
 
 
 @one_thread_after_fork()
-def _of_lightgbm_multiclass(model: lightgbm.LGBMClassifier, by_value: Sequence[int]) -> Scorer:
+def _read_lightgbm_multiclass(model: lightgbm.LGBMClassifier, by_value: Sequence[int]) -> Scorer:
     booster = model.booster_
     content = booster.dump_model(num_iteration=model.best_iteration_ or None)
     objective, *details = str(content.get("objective", "")).split()

@@ -45,9 +45,9 @@ _OF_PACKAGE = (
     "trees.TreeEnsemble",
 )
 
-#: What ``skops.io.load(file, trusted=TRUSTED_TYPES)`` needs to be told for the estimators of this package, also around
+#: What ``skops.io.load(file, trusted=TRUSTED_TYPES)`` needs for the estimators of this package, also around
 #: and with XGBoost's, LightGBM's and scikit-learn's own: tuple of str. None of them runs code that the file brings
-#: along. The hosts read their boosters in C++, which damaged bytes can crash.
+#: along. XGBoost and LightGBM read their boosters in C++, which damaged bytes can crash.
 TRUSTED_TYPES = (
     "collections.OrderedDict",
     "lightgbm.basic.Booster",

@@ -202,7 +202,7 @@ def _tree(tree: ScoringTree, like: Content, number: int) -> Content:
 
 
 def _first_right(threshold: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Return the smallest float32 numbers above thresholds: x < c then says x <= threshold of float32 numbers."""
+    """Return the smallest float32 numbers above thresholds: x < c is then x <= threshold for float32 numbers."""
     with np.errstate(over="ignore"):
         near = threshold.astype(np.float32)
         above = np.nextafter(near, np.float32(np.inf))

@@ -1,4 +1,4 @@
-"""What a fitted model says: which feature moves what, along its values and by a step; proportional odds; a summary."""
+"""Interpretation of a fitted model: which feature moves what, effects of one feature, proportional odds, a summary."""
 
 from ordinal_objectives.inspection.contributions import ShapValues, shap_values
 from ordinal_objectives.inspection.effects import (

@@ -149,20 +149,20 @@ def shap_values(
     X = np.asarray(X) if isinstance(X, (list, tuple)) else X
     if output == "probability":
         check_integer("n_permutations", n_permutations, 1)
-        return ShapValues(*_of_probabilities(model, X, background, n_permutations, random_state), names)
+        return ShapValues(*_probability_values(model, X, background, n_permutations, random_state), names)
     if background is not None:
         raise ValueError(f"background must be None with output={output!r}: the training rows take its place")
     expected = model.predict_linear_predictors(X)  # checks the rows
     codes, scorer = _codes(found.scorer, X), found.scorer
     if output == "score":
         scorer = scorer.with_outputs(lambda values: values.mean(axis=-1, keepdims=True))
-    of_trees = _of_trees(scorer, codes, library_n_threads(model.n_jobs) or effective_n_threads())
+    tree_values = _tree_values(scorer, codes, library_n_threads(model.n_jobs) or effective_n_threads())
     linear = np.zeros((1, model.n_features_in_)) if model.linear_ is None else model.linear_.contributions(X)
-    of_features, base = of_trees[:, :, :-1] + linear[:, np.newaxis], of_trees[0, :, -1]
+    values, base = tree_values[:, :, :-1] + linear[:, np.newaxis], tree_values[0, :, -1]
     if output == "score":
-        return ShapValues(of_features[:, 0], np.asarray(base[0]), names)
+        return ShapValues(values[:, 0], np.asarray(base[0]), names)
     shape = (len(expected), len(found.thresholds), model.n_features_in_)
-    return ShapValues(-np.broadcast_to(of_features, shape), found.thresholds - base, names)
+    return ShapValues(-np.broadcast_to(values, shape), found.thresholds - base, names)
 
 
 def _codes(scorer: Scorer, X: Any) -> NDArray[np.float64]:
@@ -178,7 +178,7 @@ def _codes(scorer: Scorer, X: Any) -> NDArray[np.float64]:
 
 
 @one_thread_after_fork()
-def _of_trees(scorer: Scorer, codes: NDArray[np.float64], n_threads: int) -> NDArray[np.float64]:
+def _tree_values(scorer: Scorer, codes: NDArray[np.float64], n_threads: int) -> NDArray[np.float64]:
     """Return TreeSHAP of rows, and last the base values, (n_samples, n_outputs, n_features + 1)."""
     n_samples, n_features = codes.shape
     if not scorer.reads_float32:
@@ -197,7 +197,7 @@ def _of_trees(scorer: Scorer, codes: NDArray[np.float64], n_threads: int) -> NDA
     return np.stack(each, axis=1).astype(np.float64)
 
 
-def _of_probabilities(
+def _probability_values(
     model: Any, X: Any, background: Any, n_permutations: int, random_state: Any
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     shap = optional("shap", "shap")
@@ -256,6 +256,6 @@ def _mixed(rows: Any, places: NDArray[np.intp]) -> Any:
     if isinstance(rows, np.ndarray):
         return rows[places, np.arange(places.shape[1])]
     mixed = rows.iloc[places[:, 0]].reset_index(drop=True)
-    for column, of_column in enumerate(places.T):
-        mixed.isetitem(column, rows.iloc[of_column, column].array)
+    for column, rows_of_column in enumerate(places.T):
+        mixed.isetitem(column, rows.iloc[rows_of_column, column].array)
     return mixed

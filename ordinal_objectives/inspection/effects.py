@@ -110,7 +110,7 @@ def feature_effect(estimator: Any, X: Any, feature: int | str, *, grid_resolutio
     model, prepared = unwrapped(estimator)
     values, tables = along(estimator, X, feature, grid_resolution)
     margins = [model.predict_linear_predictors(prepared(table)) for table in tables]
-    scores = np.array([(model.thresholds_ - of_value).mean(axis=0) for of_value in margins])
+    scores = np.array([(model.thresholds_ - margins_at).mean(axis=0) for margins_at in margins])
     score = scores.mean(axis=1)
     return FeatureEffect(values, score, scores - score[:, np.newaxis])
 
@@ -464,7 +464,7 @@ def average_marginal_effects(
         lower, upper = middle - width / kept, middle + width / kept
     others = None if change.levels is None else change.levels[1:]
     if others is None:
-        effects, lower, upper = (None if of_step is None else of_step[0] for of_step in (effects, lower, upper))
+        effects, lower, upper = (None if changes is None else changes[0] for changes in (effects, lower, upper))
     return MarginalEffects(effects, lower, upper, change.step, others, change.reference, model.ordered_classes_)
 
 
@@ -524,9 +524,9 @@ def _means(each: FloatArray, weight: FloatArray) -> FloatArray:
     return means
 
 
-def _kept_shares(effects: FloatArray, of_copies: FloatArray) -> FloatArray:
+def _kept_shares(effects: FloatArray, copies: FloatArray) -> FloatArray:
     """Return the share of the effects that copies keep, by least squares over the classes, (n_changes, 1)."""
     length = (effects**2).sum(axis=1, keepdims=True)
-    share = np.divide((effects * of_copies).sum(axis=1, keepdims=True), length, np.ones_like(length), where=length > 0)
+    share = np.divide((effects * copies).sum(axis=1, keepdims=True), length, np.ones_like(length), where=length > 0)
     kept: FloatArray = np.clip(share, _LEAST_KEPT, 1.0)
     return kept

@@ -154,16 +154,16 @@ def threshold_importances(
     n_samples, n_thresholds = before.shape
     if n_samples < 2:
         raise ValueError(f"X must have at least 2 rows; got {n_samples}")
-    total, of_score = np.zeros((X.shape[1], n_thresholds)), np.zeros(X.shape[1])
+    total, score_total = np.zeros((X.shape[1], n_thresholds)), np.zeros(X.shape[1])
     for _ in range(n_repeats):
         order, others = random.permutation(n_samples), np.empty(n_samples, np.intp)
         others[order] = np.roll(order, 1)  # one cycle through all rows: none is its own
         for feature in range(X.shape[1]):
             moved = model.predict_linear_predictors(prepared(with_column_of(X, feature, others))) - before
             total[feature] += np.mean(moved**2, axis=0)
-            of_score[feature] += np.mean(moved.mean(axis=1) ** 2)
+            score_total[feature] += np.mean(moved.mean(axis=1) ** 2)
     mean = total.mean(axis=1)
-    score_share = np.divide(of_score, mean, out=np.ones_like(mean), where=mean > 0.0)
+    score_share = np.divide(score_total, mean, out=np.ones_like(mean), where=mean > 0.0)
     found = ThresholdImportances(np.sqrt(total / (2 * n_repeats)), np.clip(1.0 - score_share, 0.0, 1.0))
     found.feature_names = [name_of(estimator, X, column) for column in range(X.shape[1])]
     found.classes = getattr(model, "ordered_classes_", None)

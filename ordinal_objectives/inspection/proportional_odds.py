@@ -95,7 +95,7 @@ def proportional_odds_test(
     where :math:`u_{ik}` are the shifts less what is common to the thresholds of a row and less a constant for each
     threshold, such that :math:`\sum_k h_{ik} u_{ik} = 0` and :math:`\sum_i h_{ik} u_{ik} = 0`. So errors
     of the score and of the thresholds, which move all thresholds of a row or all rows alike, change the mean of z by
-    their square alone (Neyman's orthogonality [1]_). Under proportional odds z is about standard normal; where the
+    only their square (Neyman's orthogonality [1]_). Under proportional odds z is about standard normal; where the
     shifts are real it is large, and the p-value is one-sided. For a single threshold k, the shifts of the others are
     set to zero before they are centred.
 
@@ -242,7 +242,7 @@ def null_margins(link: Link, score: FloatArray, start: FloatArray, below: NDArra
 def score_statistics(
     link: Link, margins: FloatArray, shifts: FloatArray, below: NDArray[Any], weight: FloatArray
 ) -> FloatArray:
-    """Return z of each threshold's shifts alone, and last of all together, (n_classes,)."""
+    """Return z of only each threshold's shifts, and last of all together, (n_classes,)."""
     (_, d_low, _), (_, d_high, _) = link.lower(margins), link.upper(margins)
     score, information = np.where(below, d_low, d_high), -d_low * d_high
     z = []
@@ -260,11 +260,11 @@ def centred(shifts: FloatArray, weight: FloatArray) -> FloatArray:
     ----------
     shifts, weight : ndarray of float64, shape (n_samples, n_thresholds)
     """
-    of_row, of_threshold = weight.sum(axis=1, keepdims=True), weight.sum(axis=0)
-    of_row[of_row == 0.0] = 1.0
+    row_weight, threshold_weight = weight.sum(axis=1, keepdims=True), weight.sum(axis=0)
+    row_weight[row_weight == 0.0] = 1.0
     for _ in range(_MOST_PASSES):
-        shifts = shifts - (weight * shifts).sum(axis=1, keepdims=True) / of_row
-        step = (weight * shifts).sum(axis=0) / of_threshold
+        shifts = shifts - (weight * shifts).sum(axis=1, keepdims=True) / row_weight
+        step = (weight * shifts).sum(axis=0) / threshold_weight
         if np.abs(step).max() <= _CENTRED * np.abs(shifts).max():
             break
         shifts = shifts - step

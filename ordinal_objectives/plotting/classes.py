@@ -149,9 +149,9 @@ class OrdinalConfusionDisplay:
         """
         n = len(self.class_names)
         ax = axes_or_new(ax, 2.5 + 0.55 * min(n, 20), 2.0 + 0.5 * min(n, 20))
-        of_class = self.matrix.sum(axis=1, keepdims=True)
-        shares = np.divide(self.matrix, of_class, out=np.zeros_like(self.matrix), where=of_class > 0)
-        texts = [[f"{rows:.4g}" if rows > 0 else "" for rows in of_true] for of_true in self.matrix]
+        in_class = self.matrix.sum(axis=1, keepdims=True)
+        shares = np.divide(self.matrix, in_class, out=np.zeros_like(self.matrix), where=in_class > 0)
+        texts = [[f"{rows:.4g}" if rows > 0 else "" for rows in row] for row in self.matrix]
         _draw_shares(ax, shares, texts, self.class_names, "share of the true class")
         for k in range(n):
             square = pyplot().Rectangle((k - 0.5, k - 0.5), 1, 1, fill=False, edgecolor="black", linewidth=1.2)
@@ -238,11 +238,11 @@ class PredictionSetsDisplay:
         ax = axes_or_new(ax, 3.0 + 0.55 * min(n, 20), 2.0 + 0.5 * min(n, 20))
         shares, sizes, names = np.zeros((n, n)), self.sets.sum(axis=1), []
         for k, name in enumerate(self.class_names):
-            of_class = self.y == k
-            rows = int(of_class.sum())
-            shares[k] = self.sets[of_class].mean(axis=0) if rows else np.nan
-            names.append(f"{name} ({sizes[of_class].mean():.1f} classes)" if rows else f"{name} (no rows)")
-        texts = [[f"{share:.0%}" if share > 0.005 else "" for share in of_true] for of_true in shares]
+            in_class = self.y == k
+            rows = int(in_class.sum())
+            shares[k] = self.sets[in_class].mean(axis=0) if rows else np.nan
+            names.append(f"{name} ({sizes[in_class].mean():.1f} classes)" if rows else f"{name} (no rows)")
+        texts = [[f"{share:.0%}" if share > 0.005 else "" for share in row] for row in shares]
         _draw_shares(ax, shares, texts, self.class_names, "share of the rows' sets")
         name_ticks(ax.yaxis, names)
         ax.set(xlabel="class in the set", ylabel="true class (mean size of its sets)")

@@ -209,9 +209,9 @@ class ClassProbabilitiesDisplay:
             values, proba = partial_probabilities(estimator, X, feature, grid_resolution=grid_resolution)
             return cls(values, proba, name_of(estimator, X, feature), names).plot(ax=ax)
         rows = prepared(X)
-        scores, of_rows = model.predict_raw(rows), model.predict_proba_ordered(rows)
+        scores, row_proba = model.predict_raw(rows), model.predict_proba_ordered(rows)
         parts = np.array_split(np.argsort(scores, kind="stable"), min(grid_resolution, len(scores)))
-        means = np.array([[scores[part].mean(), *of_rows[part].mean(axis=0)] for part in parts])
+        means = np.array([[scores[part].mean(), *row_proba[part].mean(axis=0)] for part in parts])
         return cls(means[:, 0], means[:, 1:], "score f(x)", names).plot(ax=ax)
 
     def plot(self, ax: Axes | None = None) -> ClassProbabilitiesDisplay:

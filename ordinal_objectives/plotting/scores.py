@@ -147,13 +147,15 @@ class ScoreDistributionDisplay:
             ax.axvline(threshold, color="black", linewidth=1, linestyle="--")
         ax.set_yticks(range(n_classes), self.class_names, parse_math=False)
         ax.set(ylim=(-0.6, n_classes - 0.4), ylabel="true class")
-        of_row, colour = "", ""
+        without_shifts, colour = "", ""
         if self.n_outside_:
             colour_bar(ax, colors, self.class_names, "predicted class")
             n, of = self.n_outside_, self.y.size
-            of_row = " of a row without shifts"
+            without_shifts = " of a row without shifts"
             colour = f"\ncolour: predicted class; for {n} of {of} rows not the one between the dashed lines"
-        caption = f"score f(x); dashed: thresholds{of_row}; bar and dot: quartiles and median of each class{colour}"
+        caption = (
+            f"score f(x); dashed: thresholds{without_shifts}; bar and dot: quartiles and median of each class{colour}"
+        )
         ax.set_xlabel(caption, fontsize="small")
         self.ax_, self.figure_ = ax, ax.figure
         return self

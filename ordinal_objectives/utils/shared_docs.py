@@ -299,9 +299,9 @@ def _fill(thing: Any, sources: list[Any]) -> Any:
                 defaults[p.name] = json.dumps(p.default) if isinstance(p.default, str) else repr(p.default)
     for names, block in list(entries_of(doc, "Parameters")):
         header, newline, text = block.partition("\n")
-        of_each = {defaults[name] for name in names if name in defaults}
-        if " : " in header and "default=" not in header and len(of_each) == 1:
-            doc = doc.replace(block, f"{header}, default={of_each.pop()}{newline}{text}", 1)
+        written = {defaults[name] for name in names if name in defaults}
+        if " : " in header and "default=" not in header and len(written) == 1:
+            doc = doc.replace(block, f"{header}, default={written.pop()}{newline}{text}", 1)
     thing.__doc__ = doc
     return thing
 

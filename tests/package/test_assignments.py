@@ -19,10 +19,10 @@ EXCEPTIONS = {
     "adapters/lgbm/booster.py: vars(booster)['_Booster__set_objective_to_none']": LIGHTGBMS,
     "ordinal_objectives/utils/shared_docs.py: thing.__doc__": "a decorator writes the docstring of what it decorates",
     "adapters/xgb/booster.py: booster.__class__": "XGBoost makes the booster; ours completes what leaves its training",
-    "ordinal_objectives/export/skl2onnx_converters.py: encoder.categories_": COPIED,
-    "ordinal_objectives/export/skl2onnx_converters.py: encoder.handle_unknown": COPIED,
-    "ordinal_objectives/export/skl2onnx_converters.py: encoder.unknown_value": COPIED,
-    "ordinal_objectives/export/skl2onnx_converters.py: imputer.missing_values": COPIED,
+    "ordinal_objectives/export/onnx/pipelines.py: encoder.categories_": COPIED,
+    "ordinal_objectives/export/onnx/pipelines.py: encoder.handle_unknown": COPIED,
+    "ordinal_objectives/export/onnx/pipelines.py: encoder.unknown_value": COPIED,
+    "ordinal_objectives/export/onnx/pipelines.py: imputer.missing_values": COPIED,
     "adapters/xgb/train.py: stopper.maximize": "XGBoost's own callback, which no method tells the direction",
 }
 Function = ast.FunctionDef | ast.AsyncFunctionDef

@@ -20,7 +20,7 @@ from ordinal_objectives.decisions.tuned import CutPoints, OrdinalTunedClassifier
 from ordinal_objectives.estimators.ensemble import OrdinalEnsembleClassifier
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.estimators.wrappers import FittedMember
-from ordinal_objectives.export.model import of_member, of_several_outputs, scoring_model
+from ordinal_objectives.export.model import member_scorer, multi_output_scorer, scoring_model
 from ordinal_objectives.export.onnx.graph import Features
 from ordinal_objectives.export.onnx.probabilities import cumulative, ordinal_probabilities, recalibrated
 from ordinal_objectives.export.onnx.scores import raw_predictions
@@ -76,7 +76,7 @@ def add_answers(
         graph.op("Gather", labels, _class_codes(features, proba, model), axis=0, output=outputs[0])
         graph.op("Gather", proba, graph.integers(_sorted_places(model)), axis=1, output=outputs[1])
         return
-    scorer, operator = of_several_outputs(model)
+    scorer, operator = multi_output_scorer(model)
     raw = raw_predictions(features, scorer)
     if len(outputs) == 1:
         graph.op("Identity", raw, output=outputs[0])
@@ -85,7 +85,7 @@ def add_answers(
         raise ValueError("model must have probabilities; a classifier of loss='squared_error' has none")
     proba = graph.op("Sigmoid", raw) if operator == "Sigmoid" else graph.op("Softmax", raw, axis=1)
     if scorer.n_outputs == 1 and len(model.classes_) == 2:
-        proba = _of_two_classes(features, proba)
+        proba = _both_classes(features, proba)
     elif operator == "Sigmoid":  # a label is each output's own
         graph.op("Identity", proba, output=outputs[1])
         graph.cast(graph.op("Greater", proba, 0.5), np.int64, output=outputs[0])
@@ -143,7 +143,7 @@ def _probabilities(features: Features, model: OrderedClassifier, iterations: int
 
     def of(member: FittedMember) -> str:
         """Return a member's probabilities of all classes: 0 for one without rows, each row divided by its sum."""
-        proba = _of_member(features, member.estimator, others)
+        proba = _member_probabilities(features, member.estimator, others)
         columns = member.columns.tolist()
         if columns != list(range(n_classes)):
             placed = np.zeros((len(columns), n_classes))
@@ -168,7 +168,7 @@ def _probabilities(features: Features, model: OrderedClassifier, iterations: int
     return ordinal_probabilities(features, scoring_model(model, iterations, features.by_value))
 
 
-def _of_member(features: Features, estimator: Any, others: Others) -> str:
+def _member_probabilities(features: Features, estimator: Any, others: Others) -> str:
     """Return the probabilities of a member, also of a frozen one or a search; columns as its ``classes_``."""
     graph = features.graph
     while isinstance(estimator, FrozenEstimator) or hasattr(estimator, "best_estimator_"):
@@ -176,7 +176,7 @@ def _of_member(features: Features, estimator: Any, others: Others) -> str:
     if isinstance(estimator, OrderedClassifier):
         proba, places = _probabilities(features, estimator, None, others), _sorted_places(estimator)
         return proba if places == sorted(places) else graph.columns(proba, places)
-    scorer = of_member(estimator, features.by_value)
+    scorer = member_scorer(estimator, features.by_value)
     if scorer is None:
         with graph.in_doubles(False):
             proba = others(features, estimator)
@@ -184,10 +184,10 @@ def _of_member(features: Features, estimator: Any, others: Others) -> str:
     raw = raw_predictions(features, scorer)
     if scorer.n_outputs > 1:
         return graph.op("Softmax", raw, axis=1)
-    return _of_two_classes(features, graph.op("Sigmoid", raw))
+    return _both_classes(features, graph.op("Sigmoid", raw))
 
 
-def _of_two_classes(features: Features, second: str) -> str:
+def _both_classes(features: Features, second: str) -> str:
     """Return the probabilities of two classes, given that of the second."""
     graph = features.graph
     return graph.op("Concat", graph.op("Sub", 1.0, second), second, axis=1)

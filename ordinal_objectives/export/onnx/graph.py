@@ -170,17 +170,17 @@ def inputs_like(X_example: Any, floats: str) -> tuple[list[onnx.ValueInfoProto],
     for place, (name, dtype, kind) in enumerate(column_kinds(X_example)):
         if kind not in ("number", "text", "category"):
             raise ValueError(f"X_example must hold numbers, text and categories; column {name!r} is of type {dtype}")
-        of_values = "string" if kind == "text" else "number"
+        tensor_kind = "string" if kind == "text" else "number"
         if kind == "category":
             levels, _ = levels_in(X_example, place)
             if not levels or any(isinstance(level, str) for level in levels):
-                of_values = "string"
+                tensor_kind = "string"
             elif all(isinstance(level, int) for level in levels):
-                of_values = "int64"
+                tensor_kind = "int64"
         elif isinstance(dtype, np.dtype) and dtype.kind in "iu":
-            of_values = "int64"
-        tensors.append(helper.make_tensor_value_info(str(name), types[of_values], [None, 1]))
-        columns.append(Column(str(name), None, of_values, kind == "category"))
+            tensor_kind = "int64"
+        tensors.append(helper.make_tensor_value_info(str(name), types[tensor_kind], [None, 1]))
+        columns.append(Column(str(name), None, tensor_kind, kind == "category"))
     return tensors, columns
 
 
@@ -198,7 +198,7 @@ class Features:
     columns: Sequence[Column]
 
     @classmethod
-    def of_matrix(cls, graph: Graph, matrix: str, n_features: int) -> Features:
+    def from_matrix(cls, graph: Graph, matrix: str, n_features: int) -> Features:
         """Return the columns of one tensor of numbers."""
         return cls(graph, [Column(matrix, place, "number") for place in range(n_features)])
 

@@ -176,15 +176,15 @@ def _prepare_imputer(imputer: SimpleImputer, none_is_level: bool) -> None:
     if imputer.indicator_ is not None:
         raise ValueError("SimpleImputer(add_indicator=True) cannot be written; train with add_indicator=False")
     # Statistics of numbers are objects too, where they are a constant.
-    of_text = any(isinstance(one, str) for one in imputer.statistics_)
-    if of_text and not isinstance(imputer.missing_values, str):
+    is_text = any(isinstance(one, str) for one in imputer.statistics_)
+    if is_text and not isinstance(imputer.missing_values, str):
         if none_is_level and imputer.missing_values is not None:
             raise ValueError("None is a level beside a SimpleImputer of NaN, and a graph cannot tell them apart")
         imputer.missing_values = ""
 
 
 def _prepare_ordinal_encoder(encoder: OrdinalEncoder) -> None:
-    """Make levels that the encoder refuses NaN, and a missing one what the encoder says: skl2onnx gives it a code."""
+    """Make levels that the encoder refuses NaN, and a missing one the encoder's own value: skl2onnx gives it a code."""
     if encoder.handle_unknown == "error":
         encoder.handle_unknown, encoder.unknown_value = "use_encoded_value", np.nan
     if not any(_is_nan(level) for levels in encoder.categories_ for level in levels[-1:]):
@@ -241,7 +241,7 @@ def add_estimator(features: Features, estimator: Any) -> str:
     graph, n_features = features.graph, len(features.columns)
     if not isinstance(estimator, Pipeline) and all(column.kind != "string" for column in features.columns):
         # skl2onnx gives estimators one input, which is all their columns.
-        features = Features.of_matrix(graph, features.numbers(list(range(n_features))), n_features)
+        features = Features.from_matrix(graph, features.numbers(list(range(n_features))), n_features)
     types = {"number": graph.element_type, "int64": onnx.TensorProto.INT64, "string": onnx.TensorProto.STRING}
     given: dict[str, onnx.ValueInfoProto] = {}
     for column in features.columns:

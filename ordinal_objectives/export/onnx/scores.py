@@ -24,9 +24,9 @@ def linear_predictors(features: Features, found: ScoringModel) -> str:
     matrix = features.matrix(scorer.levels)
     scores = tree_scores(graph, _as_read(graph, matrix, scorer, len(features.columns)), scorer)
     if found.model.linear_ is not None:
-        # The engine gives its linear part the codes; the hosts give it the columns themselves.
+        # The engine gives its linear part the codes; XGBoost's and LightGBM's get the columns themselves.
         if scorer.codes_everywhere:
-            features = Features.of_matrix(graph, matrix, len(features.columns))
+            features = Features.from_matrix(graph, matrix, len(features.columns))
         scores = graph.op("Add", scores, _linear_scores(features, found.model.linear_))
     return graph.op("Sub", (found.thresholds - scorer.offset)[np.newaxis], scores)
 
