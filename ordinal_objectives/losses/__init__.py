@@ -6,8 +6,6 @@ in the thresholds.
 
 from __future__ import annotations
 
-from typing import Any
-
 from numpy.typing import ArrayLike
 
 from ordinal_objectives.links import Link, get_link
@@ -78,37 +76,27 @@ def get_loss(
     CumulativeLink(link='probit')
     """
     if not isinstance(training_cost, str) or training_cost != ABSOLUTE:
-        return _with_costs(loss, link, training_cost)
+        given = get_loss(loss, link)
+        weighted = CostWeighted(given.link, training_cost)
+        if type(given) is not AllThreshold and given != weighted:
+            raise ValueError(
+                f"training_cost belongs to loss 'all_threshold', whose thresholds count by what errors cost; got "
+                f"loss={given!r}"
+            )
+        return weighted
     if isinstance(loss, OrdinalLoss):
         own = _OWN.add(loss)
-        _check_same_link(own, get_link(link))
+        if get_link(link) not in (own.link, get_link("logit")):  # the default
+            raise ValueError(
+                f"link={get_link(link).identity!r} contradicts loss={own!r}, which brings its own link: leave link "
+                f"out, or make the loss with it"
+            )
         return own
     if not isinstance(loss, str):
         raise TypeError(f"loss must be a string or an OrdinalLoss; got {loss!r}")
     if loss.startswith(f"{CostWeighted.name}("):
         return CostWeighted.of_identity(loss, link)
     return LOSSES[loss](link) if loss in LOSSES else _OWN.get(loss, get_link(link).identity)
-
-
-def _with_costs(loss: str | OrdinalLoss, link: str | Link, training_cost: Any) -> OrdinalLoss:
-    """Return the all-threshold loss with costs of errors, which takes the place of the one without."""
-    given = get_loss(loss, link)
-    weighted = CostWeighted(given.link, training_cost)
-    if type(given) is not AllThreshold and given != weighted:
-        raise ValueError(
-            f"training_cost belongs to loss 'all_threshold', whose thresholds count by what errors cost; got "
-            f"loss={given!r}"
-        )
-    return weighted
-
-
-def _check_same_link(loss: OrdinalLoss, link: Link) -> None:
-    """Raise ValueError if another link than the loss's own was asked for; "logit" is the default."""
-    if link not in (loss.link, get_link("logit")):
-        raise ValueError(
-            f"link={link.identity!r} contradicts loss={loss!r}, which brings its own link: leave link out, or make the "
-            f"loss with it"
-        )
 
 
 def register_loss(loss: OrdinalLoss) -> None:

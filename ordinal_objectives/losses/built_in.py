@@ -18,8 +18,7 @@ from ordinal_objectives.losses.quantities import (
     Curvatures,
     InitialThresholds,
     RowDerivatives,
-    from_costs,
-    from_neighbours,
+    from_shares,
 )
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import as_floats, check_choice, check_integer
@@ -138,8 +137,14 @@ class ImmediateThreshold(ThresholdSum):
     ordered = False
 
     def start(self, classes: ClassWeights) -> InitialThresholds:
-        """Thresholds before the first tree, those of each class and the next."""
-        return from_neighbours(self.link, classes)
+        """Thresholds before the first tree: G^-1 of the share of each class among itself and the next one."""
+        n, observed, half_a_row = classes
+        has_weight = np.isin(np.arange(n.size), observed)
+        filled = np.where(has_weight, n, half_a_row)
+        share = filled[:-1] / (filled[:-1] + filled[1:])
+        return InitialThresholds(
+            self.link.link(share), has_weight[:-1] & has_weight[1:], np.zeros(n.size - 1, dtype=bool)
+        )
 
     def _weights(self, y: CodeArray, n_thresholds: int) -> FloatArray:
         return _beside_label(y, n_thresholds).astype(np.float64)
@@ -289,8 +294,19 @@ class CostWeighted(ThresholdSum):
         return {"loss": "all_threshold", "link": self.link.identity, "training_cost": self.training_cost}
 
     def start(self, classes: ClassWeights) -> InitialThresholds:
-        """Thresholds before the first tree, those of the costs on both sides."""
-        return from_costs(self.link, classes, self.threshold_costs(len(classes.weights)))
+        """Thresholds before the first tree: G^-1 of the share that the classes up to each threshold have of its costs.
+
+        With convex costs these shares increase, also around empty classes, whose thresholds differ: nothing is tied.
+        """
+        thresholds, active, tied = from_shares(self.link, classes, with_gaps=False)
+        costs = classes.weights[:, np.newaxis] * self.threshold_costs(len(classes.weights))
+        share = np.triu(costs).sum(axis=0)[active] / costs.sum(axis=0)[active]
+        # Around an empty class shares may be equal, and rounding must not put them out of order.
+        thresholds[active] = self.link.link(np.maximum.accumulate(share))
+        first, last = np.flatnonzero(active)[[0, -1]]
+        thresholds[:first] = np.minimum(thresholds[:first], thresholds[first])
+        thresholds[last + 1 :] = np.maximum(thresholds[last + 1 :], thresholds[last])
+        return InitialThresholds(thresholds, active, np.zeros_like(tied))
 
     def _weights(self, y: CodeArray, n_thresholds: int) -> FloatArray:
         return np.asarray(self.threshold_costs(n_thresholds + 1)[y])

@@ -331,36 +331,3 @@ def from_shares(link: Link, classes: ClassWeights, *, with_gaps: bool) -> Initia
         if with_gaps and upper - lower > 1:
             below[lower:upper] += half_a_row * np.linspace(-0.5, 0.5, upper - lower)
     return InitialThresholds(link.link(below / total), active, tied)
-
-
-def from_costs(link: Link, classes: ClassWeights, costs: FloatArray) -> InitialThresholds:
-    """Return G^-1 of the share that the classes up to each threshold have of its costs.
-
-    With convex costs these shares increase, also around empty classes, whose thresholds differ: nothing is tied.
-
-    Parameters
-    ----------
-    link : Link
-    classes : ClassWeights
-    costs : ndarray of shape (n_classes, n_classes - 1)
-        What each threshold weighs for a row of each class.
-    """
-    thresholds, active, tied = from_shares(link, classes, with_gaps=False)
-    of_costs = classes.weights[:, np.newaxis] * costs
-    up_to = np.triu(of_costs).sum(axis=0)
-    share = up_to[active] / of_costs.sum(axis=0)[active]
-    # Around an empty class shares may be equal, and rounding must not put them out of order.
-    thresholds[active] = link.link(np.maximum.accumulate(share))
-    first, last = np.flatnonzero(active)[[0, -1]]
-    thresholds[:first] = np.minimum(thresholds[:first], thresholds[first])
-    thresholds[last + 1 :] = np.maximum(thresholds[last + 1 :], thresholds[last])
-    return InitialThresholds(thresholds, active, np.zeros_like(tied))
-
-
-def from_neighbours(link: Link, classes: ClassWeights) -> InitialThresholds:
-    """Return G^-1 of the share of each class among itself and the next one."""
-    n, observed, half_a_row = classes
-    has_weight = np.isin(np.arange(n.size), observed)
-    filled = np.where(has_weight, n, half_a_row)
-    share = filled[:-1] / (filled[:-1] + filled[1:])
-    return InitialThresholds(link.link(share), has_weight[:-1] & has_weight[1:], np.zeros(n.size - 1, dtype=bool))

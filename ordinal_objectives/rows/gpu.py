@@ -304,7 +304,7 @@ class _GPUPass(CheckedRows):
         """Return the sum of the weights of each leaf's rows, float64 (n_leaves,)."""
         kernels = self._device.kernels(self.loss.link, self._real, np.float32)
         nothing = self._xp.empty(1, dtype=np.float32)
-        given = self._given(nothing, np.zeros(self.n_classes - 1), self._common, self._real)
+        given = self._kernel_arguments(nothing, np.zeros(self.n_classes - 1), self._common, self._real)
         return self._by_leaf(kernels, given, (nothing, nothing), leaves, n_leaves, _WEIGHTS, 1)[:, 0]
 
     @property
@@ -312,7 +312,9 @@ class _GPUPass(CheckedRows):
         """Type of the terms, unless thresholds are wide."""
         return np.float32 if self._in_floats else np.float64
 
-    def _given(self, scores: Array, theta: NDArray[np.float64], asked: Asked, real: Any, *, step: int = 0) -> list[Any]:
+    def _kernel_arguments(
+        self, scores: Array, theta: NDArray[np.float64], asked: Asked, real: Any, *, step: int = 0
+    ) -> list[Any]:
         """Return the arguments of the kernels: the rows, their scores and the thresholds.
 
         ``real`` is the type of the terms, ``step`` what lies between a row's scores: 0 if it has one.
@@ -417,7 +419,7 @@ class GPURows(_GPUPass):
         real = np.float64 if wide else np.float32
         kernels = self._device.kernels(self.loss.link, real, score.dtype)
         asked = self._common | (Asked.MAJORIZED if hessian == "majorized" else Asked(0))
-        given = self._given(score, theta, asked, real)
+        given = self._kernel_arguments(score, theta, asked, real)
         found = self._pass(kernels, given, want_loss=want_loss)
         if type(self.loss) is CumulativeLink:
             gaps = _gap_sums(theta, self.class_weights)
@@ -478,7 +480,7 @@ class GPUMargins(_GPUPass):
         theta = check_thresholds(thresholds, self.n_classes, ordered=False)
         here = self._checked(scores)
         asked = self._common | (Asked.MAJORIZED if hessian == "majorized" else Asked(0))
-        kernels, given = self._kernels(here), self._given(here, theta, asked, self._real, step=len(self.y))
+        kernels, given = self._kernels(here), self._kernel_arguments(here, theta, asked, self._real, step=len(self.y))
         found = self._pass(kernels, given, want_loss=want_loss, columns=columns)
         self._latest = kernels, given, found
         return found
@@ -504,7 +506,7 @@ class GPUMargins(_GPUPass):
                 "sort_margins", n_blocks_of(n_rows, THREADS), np.int64(n_rows), len(theta), here, at, inverted
             )
             here, theta = inverted, np.zeros_like(theta)
-        return self._pass(kernels, self._given(here, theta, self._common, self._real, step=n_rows)).loss
+        return self._pass(kernels, self._kernel_arguments(here, theta, self._common, self._real, step=n_rows)).loss
 
     def _kernels(self, here: Any) -> Kernels:
         return self._device.kernels(self.loss.link, self._real, here.dtype)

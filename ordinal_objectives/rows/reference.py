@@ -32,7 +32,7 @@ class _Reference(CheckedRows):
             raise ValueError(f"{name} holds NaN or infinite values; scores must be finite numbers")
         return scores
 
-    def _handed_out(self, statistics: RoundStatistics) -> RoundStatistics:
+    def _in_float32(self, statistics: RoundStatistics) -> RoundStatistics:
         """Return statistics whose arrays over rows are float32.
 
         Formulas of a user's own are checked once, near the thresholds: far away a loss may be infinite, but not NaN.
@@ -83,7 +83,7 @@ class ReferenceRows(_Reference):
         self.loss.check_gaps(theta, self.class_weights)
         f = self._checked(raw_prediction, self.y.shape, "raw_prediction")
         self._latest = self.loss.statistics_of(f, self.y, theta, self._weights, hessian)
-        return self._handed_out(self._latest)
+        return self._in_float32(self._latest)
 
     def leaf_sums(self, leaves: NDArray[np.int32], n_leaves: int) -> LeafSums:
         """Return the sums of the latest call over the leaves of a tree."""
@@ -147,7 +147,7 @@ class ReferenceMargins(_Reference):
             n_floored=found.n_floored,
             n_clipped=int(beyond.any(axis=1).sum()),
         )
-        return self._handed_out(RoundStatistics(gradient.sum(axis=1), curvature.sum(axis=1), gradient[:0], sums))
+        return self._in_float32(RoundStatistics(gradient.sum(axis=1), curvature.sum(axis=1), gradient[:0], sums))
 
     def leaf_sums(self, leaves: NDArray[np.int32], n_leaves: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return G and H of every leaf and threshold at the latest call, float64 (n_leaves, n_classes - 1) each."""

@@ -19,6 +19,7 @@ LONG = {
 }
 MANY = {
     "ordinal_objectives/compare.py: compare_updates": "a public door: what is compared, and what all modes share",
+    "threshold_solver/line_search.py: longest_step": "a public function, whose options are those of a training",
     "adapters/objective.py: OrdinalObjectiveBase.__init__": "a public door, which takes every trait by its name",
     "ordinal_objectives/inspection/effects.py: average_marginal_effects": "a public door: what changes, "
     "by how much, and how its interval is made",
