@@ -282,10 +282,12 @@ class OrdinalClassifier(OrderedClassifier):
             stacklevel=stacklevel,  # the caller of fit
         )
 
-    def _check_same_classes(self, record: Any, model: Any, name: str) -> None:
+    def _check_same_classes(self, record: ThresholdRecord | None, model: Any, name: str) -> None:
         """Raise ValueError if a continued model has other classes, or the same in another order."""
-        own = isinstance(model, OrdinalClassifier)
-        known = model.ordered_classes_.tolist() if own else (record.classifier or {}).get("classes")
+        if isinstance(model, OrdinalClassifier):
+            known = model.ordered_classes_.tolist()
+        else:
+            known = None if record is None else (record.classifier or {}).get("classes")
         here = self.ordered_classes_.tolist()
         if known is not None and known != here:
             raise ValueError(
@@ -348,7 +350,7 @@ class OrdinalClassifier(OrderedClassifier):
         They are in the order of ``ordered_classes_``, as ``thresholds_`` and what
         :func:`~ordinal_objectives.decide` and :mod:`ordinal_objectives.metrics` take.
         """
-        scores = self._scores(X, **start)
+        scores = self._scores(X, **start)  # first: it raises NotFittedError
         return predictions.proba(self._fitted_loss, scores, self.thresholds_)
 
     @documented
