@@ -16,7 +16,7 @@ from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.adapters.lgbm.booster import stored_record as record_on_lightgbm
-from ordinal_objectives.adapters.xgb import record as of_xgboost
+from ordinal_objectives.adapters.xgb import booster as of_xgboost
 from ordinal_objectives.adapters.xgb.booster import stored_record
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.threshold_solver import ThresholdRecord

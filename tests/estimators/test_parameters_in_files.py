@@ -21,7 +21,7 @@ from ordinal_objectives import (
 )
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.adapters.xgb import record
+from ordinal_objectives.adapters.xgb import booster as xgb_booster
 from ordinal_objectives.losses import register_loss
 from own_losses import Rising, Scaled, Steep
 
@@ -215,7 +215,7 @@ def new_process(monkeypatch):
     def forget():
         for registry in (losses._OWN, links._OWN):
             monkeypatch.setattr(registry, "_own", {})
-        monkeypatch.setattr(record, "_by_text", {})
+        monkeypatch.setattr(xgb_booster, "_by_text", {})
 
     return forget
 
