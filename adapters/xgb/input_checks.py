@@ -172,13 +172,39 @@ REFUSED = {
 # Names of xgboost.train that the constructor does not spell out. XGBoost itself warns of those that it does not know;
 # a name close to one of these is refused before it trains.
 KNOWN = frozenset(
-    """
-    booster colsample_bylevel colsample_bynode debug_synchronize default_direction device
-    disable_default_eval_metric fail_on_invalid_gpu_id feature_selector grow_policy interaction_constraints
-    max_cached_hist_node max_cat_threshold max_cat_to_onehot max_delta_step monotone_constraints
-    normalize_type num_parallel_tree one_drop process_type rate_drop refresh_leaf sample_type sampling_method
-    seed_per_iteration skip_drop sparse_threshold tolerance top_k updater validate_parameters
-    """.split()
+    {
+        "booster",
+        "colsample_bylevel",
+        "colsample_bynode",
+        "debug_synchronize",
+        "default_direction",
+        "device",
+        "disable_default_eval_metric",
+        "fail_on_invalid_gpu_id",
+        "feature_selector",
+        "grow_policy",
+        "interaction_constraints",
+        "max_cached_hist_node",
+        "max_cat_threshold",
+        "max_cat_to_onehot",
+        "max_delta_step",
+        "monotone_constraints",
+        "normalize_type",
+        "num_parallel_tree",
+        "one_drop",
+        "process_type",
+        "rate_drop",
+        "refresh_leaf",
+        "sample_type",
+        "sampling_method",
+        "seed_per_iteration",
+        "skip_drop",
+        "sparse_threshold",
+        "tolerance",
+        "top_k",
+        "updater",
+        "validate_parameters",
+    }
 )
 
 # By column: the code of each level; None where a model was trained on codes and nobody knows which.
