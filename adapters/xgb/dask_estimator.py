@@ -187,7 +187,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             dtrain = self._dask_matrix(_DaskRows(X, codes, self._weights(codes, sample_weight), base_margin))
             evals = []
             for i, part in enumerate(sets):
-                part = part._replace(X=self._with_levels(part.X, continued), y=self._codes(part.y))
+                part = _DaskRows(self._with_levels(part.X, continued), self._codes(part.y), part.weight, part.margin)
                 evals.append((self._dask_matrix(part, f"validation_{i}", dtrain), f"validation_{i}"))
             trained = train_spec(
                 (self._spec("XGBOrdinalClassifier"), None),
