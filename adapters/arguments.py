@@ -33,11 +33,11 @@ def given_options(options: dict[str, Any]) -> dict[str, Any]:
     return {name: options.pop(name) for name in names & options.keys()}
 
 
-def spec_and_record(door: str, **given: Any) -> tuple[OrdinalSpec, ThresholdRecord | None]:
+def spec_and_record(entry_point: str, **given: Any) -> tuple[OrdinalSpec, ThresholdRecord | None]:
     """Return the specification of an entry point's arguments, and the record passed as thresholds, if one was."""
     thresholds = given.pop("thresholds", None)
     record = thresholds if isinstance(thresholds, ThresholdRecord) else None
-    return OrdinalSpec.of(door, thresholds=None if record else thresholds, **given), record
+    return OrdinalSpec.of(entry_point, thresholds=None if record else thresholds, **given), record
 
 
 def refuse_parameters(params: Mapping[str, Any], refused: Mapping[str, str]) -> None:

@@ -73,12 +73,12 @@ class FollowedScore:
         self.iteration = iteration
         self._device = device
         self.framework_score: NDArray[np.floating] = device.copy(score)
-        self.raw_prediction: NDArray[np.floating] = (
-            device.copy(self.framework_score, np.float64) if margins is None else device.copy(margins)
-        )
-        self._add: Callable[..., NDArray[np.floating]] = (
-            device.add_leaf_values if margins is None else device.add_leaf_vectors
-        )
+        self._add: Callable[..., NDArray[np.floating]]
+        if margins is None:
+            self.raw_prediction: NDArray[np.floating] = device.copy(score, np.float64)
+            self._add = device.add_leaf_values
+        else:
+            self.raw_prediction, self._add = device.copy(margins), device.add_leaf_vectors
         self._spare: Any = None  # memory for the score with a tree more: new pages cost more than the sum
 
     def find_leaves(

@@ -90,7 +90,7 @@ class OrdinalObjectiveBase(ABC):
 
     @abstractmethod
     def _door(self) -> str:
-        """Return the name of this door in the table of :mod:`ordinal_objectives.spec`."""
+        """Return the name of this entry point in the table of :mod:`ordinal_objectives.spec`."""
 
     @abstractmethod
     def _begin(self, spec: OrdinalSpec, record: ThresholdRecord | None, n_threads: int | None) -> Training:

@@ -231,7 +231,7 @@ class LightGBMTraining(Training):
         update = f"threshold_update={self.spec.threshold_update!r}"
         return newest_tree(booster, update if self.shifts is None else SHIFTS)
 
-    def initial_shifts(self, matrix: lightgbm.Dataset) -> NDArray[np.floating] | None:
+    def initial_shifts(self, matrix: lightgbm.Dataset) -> NDArray[np.float64] | None:
         """Return the shifts of a data set by the model that is continued, (n_samples, n_classes - 1), or None."""
         return self._before.get(matrix)
 

@@ -90,9 +90,9 @@ def check_configuration(booster: xgboost.Booster, threshold_update: str) -> None
             f"params['objective'] = {objective!r} is not allowed beside an ordinal objective; leave it out and pass "
             f"obj=objective alone"
         )
-    found = why_not_renewed(booster) if threshold_update in TREE_UPDATES else None
-    if found is not None:
-        parameter, reason = found
+    excluded = why_not_renewed(booster) if threshold_update in TREE_UPDATES else None
+    if excluded is not None:
+        parameter, reason = excluded
         raise ValueError(
             f"{parameter} is not allowed with threshold_update={threshold_update!r}: {reason}; "
             f"threshold_update='newton' supports it"
@@ -327,7 +327,7 @@ def _tree_parameter(configuration: str, name: str) -> float:
 
 ATTRIBUTE = "ordinal_objectives"
 
-# Records that were written or read here, by their text: XGBoost copies it with a booster, and cannot change it alone.
+# Records that were written or read here, by their text, which XGBoost copies with a booster and cannot change.
 _by_text: weakref.WeakValueDictionary[str, ThresholdRecord] = weakref.WeakValueDictionary()
 # What each booster carries, which keeps its record among those. Two losses of a user's can have the same text.
 _carried: weakref.WeakKeyDictionary[xgboost.Booster, tuple[str, ThresholdRecord]] = weakref.WeakKeyDictionary()
@@ -566,7 +566,7 @@ def why_last_only(booster: xgboost.Booster, record: ThresholdRecord | None = Non
     """Return why a booster holds the score of its last round only, or None if it holds those of all."""
     settings = settings_of(booster)["gradient_booster"]
     if settings["name"] == "gblinear":
-        return "booster='gblinear' keeps the coefficients of the last round alone"
+        return "booster='gblinear' keeps only the coefficients of the last round"
     rates = settings.get("dart_train_param", {})  # which a file does not hold
     drops = any(float(rates.get(name, 0)) for name in ("rate_drop", "one_drop"))
     if drops if record is None else record.last_only:

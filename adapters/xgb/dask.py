@@ -249,7 +249,7 @@ def check_parts(client: distributed.Client, matrices: Sequence[tuple[xgboost.das
     """Raise ValueError if a worker has rows that no training can take, or other categories than another worker.
 
     XGBoost checks the rows of a worker after all workers have connected: the error of one worker then comes together
-    with the lost connections of the others. It compares categories by their number alone.
+    with the lost connections of the others. It compares only the number of categories.
 
     Parameters
     ----------
@@ -377,9 +377,9 @@ def _differing(one: Mapping[Any, list[Any]], other: Mapping[Any, list[Any]]) -> 
     for name, categories in one.items():
         here = other.get(name)
         if here != categories:
-            shown = f"{first_few(categories, repr)} and {first_few(here or ['none'], repr)}"
+            both = f"{first_few(categories, repr)} and {first_few(here or ['none'], repr)}"
             return (
-                f"column {name!r} of {{name}} must have the same categories in all parts; got {shown}. "
+                f"column {name!r} of {{name}} must have the same categories in all parts; got {both}. "
                 f"X.categorize() of dask.dataframe makes them so"
             )
     return None

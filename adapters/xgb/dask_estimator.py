@@ -185,9 +185,9 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             dtrain = self._dask_matrix(_DaskRows(X, codes, self._weights(codes, sample_weight), base_margin))
             evals = []
             for i, part in enumerate(sets):
-                part = part._replace(X=self._with_levels(part.X, continued), y=self._codes(part.y))
+                part = _DaskRows(self._with_levels(part.X, continued), self._codes(part.y), part.weight, part.margin)
                 evals.append((self._dask_matrix(part, f"validation_{i}", dtrain), f"validation_{i}"))
-            found = train_spec(
+            trained = train_spec(
                 (self._spec("XGBOrdinalClassifier"), None),
                 self.client,
                 self._native_params(),
@@ -201,7 +201,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
                 coll_cfg=coll_cfg,
                 carried=self._carried(),
             )
-            self.booster_, self.evals_result_ = found["booster"], found["history"] if evals else {}
+            self.booster_, self.evals_result_ = trained["booster"], trained["history"] if evals else {}
             self.booster_.set_attr(**attributes(self._levels))
             self.booster_.set_param({"nthread": library_n_threads(self.n_jobs) or 0})
             self._keep(threshold_record(self.booster_), self._ordinal_loss(), kept_rounds(self.booster_))

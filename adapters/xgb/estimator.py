@@ -439,11 +439,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         """Return the training matrix and those to evaluate, with the linear part in their start."""
         first, *others = (with_start(self._linear, some) for some in rows)
         dtrain = self._training_matrix(first, continued)
-        names = (f"X of evaluation set {i}" for i in range(len(others)))
-        return [
-            dtrain,
-            *(self._matrix(some.X, some, like=dtrain, name=name) for some, name in zip(others, names, strict=False)),
-        ]
+        named_sets = ((some, f"X of evaluation set {i}") for i, some in enumerate(others))
+        return [dtrain, *(self._matrix(some.X, some, like=dtrain, name=name) for some, name in named_sets)]
 
     def _training_matrix(self, rows: Rows, continued: xgboost.Booster | None = None) -> xgboost.DMatrix:
         types = self.feature_types if continued is None or not self._levels else continued.feature_types

@@ -179,7 +179,7 @@ REFUSED = {
 # Names of xgboost.train that the constructor does not spell out. XGBoost itself warns of those that it does not know;
 # a name close to one of these is refused before it trains.
 KNOWN = frozenset(
-    [
+    {
         "booster",
         "colsample_bylevel",
         "colsample_bynode",
@@ -211,7 +211,7 @@ KNOWN = frozenset(
         "top_k",
         "updater",
         "validate_parameters",
-    ]
+    }
 )
 
 # By column: the code of each level; None where a model was trained on codes and nobody knows which.

@@ -205,11 +205,8 @@ def _finished_record(
         )
     if not run.has_labels(matrix.get_label()):
         raise ValueError("dtrain must be the matrix of this objective's latest training; its labels differ")
-    if (
-        comparable
-        and run.seen.off_grown_on(booster.predict(matrix, output_margin=True, iteration_range=(0, rounds - 1)))
-        > SAME_SCORE
-    ):
+    before = booster.predict(matrix, output_margin=True, iteration_range=(0, rounds - 1)) if comparable else None
+    if before is not None and run.seen.off_grown_on(before) > SAME_SCORE:
         raise ValueError(
             "booster is not the one that this objective's latest training returned: its scores on the training rows "
             "differ. Attach a booster before the objective is used again, or pass callbacks=[objective.callback]"

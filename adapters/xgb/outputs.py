@@ -73,10 +73,10 @@ def ask_for_outputs(
     n_outputs = int(before["learner_model_param"]["num_target"])
     if n_outputs not in (1, n_classes - 1):
         raise ValueError(f"params['num_target'] must be n_classes - 1 = {n_classes - 1}; got {n_outputs}")
-    found = _why_not(before["gradient_booster"])
-    if found is not None:
+    excluded = _why_not(before["gradient_booster"])
+    if excluded is not None:
         raise ValueError(
-            f"{found[0]} does not go with shifts that XGBoost fits itself: {found[1]}; leave it out, or use "
+            f"{excluded[0]} does not go with shifts that XGBoost fits itself: {excluded[1]}; leave it out, or use "
             f"shift_method='renewal' or proportional=True"
         )
     tree = before["gradient_booster"]["tree_train_param"]

@@ -36,7 +36,7 @@ from ordinal_objectives.utils.shared_docs import documented
 _BLOCK = 1 << 24
 
 
-class _TakenOver(NamedTuple):
+class _KnownTrees(NamedTuple):
     """Trees of a booster, read once.
 
     Attributes
@@ -59,7 +59,7 @@ class _TakenOver(NamedTuple):
     of_node: list[NDArray[np.float64]]
 
 
-_taken: weakref.WeakKeyDictionary[xgboost.Booster, _TakenOver] = weakref.WeakKeyDictionary()
+_known: weakref.WeakKeyDictionary[xgboost.Booster, _KnownTrees] = weakref.WeakKeyDictionary()
 
 
 def leaf_scores(
@@ -84,27 +84,27 @@ def leaf_scores(
         What stands for a missing value in an array.
     n_threads : int or None
     """
-    taken = _take_over(booster, record)
+    known = _known_trees(booster, record)
     n_threads = effective_n_threads(n_threads)
     if isinstance(data, np.ndarray):
-        if taken.ensemble is not None:
+        if known.ensemble is not None:
             scores = np.zeros((len(data), record.n_classes - 1))
-            taken.ensemble.add_to(scores, _without(data, missing), start, stop, n_threads)
+            known.ensemble.add_to(scores, _without(data, missing), start, stop, n_threads)
             return scores
         types = booster.feature_types
         data = xgboost.DMatrix(data, missing=missing, feature_types=types, enable_categorical=True)
     scores = np.zeros((data.num_row(), record.n_classes - 1))
     if start == stop or not len(scores):
         return scores
-    if taken.ensemble is None or type(data) is not xgboost.DMatrix:
-        _add_by_leaves(booster, taken, data, scores, start, stop, n_threads)
+    if known.ensemble is None or type(data) is not xgboost.DMatrix:
+        _add_by_leaves(booster, known, data, scores, start, stop, n_threads)
         return scores
-    if data.num_col() < taken.ensemble.n_features:
-        raise ValueError(f"data must have {taken.ensemble.n_features} columns; got {data.num_col()}")
+    if data.num_col() < known.ensemble.n_features:
+        raise ValueError(f"data must have {known.ensemble.n_features} columns; got {data.num_col()}")
     rows = data.get_data()  # what the matrix does not hold is missing
     step = max(1, _BLOCK // max(rows.shape[1], 1))
     for first in range(0, rows.shape[0], step):
-        taken.ensemble.add_to(scores[first : first + step], _dense(rows, first, first + step), start, stop, n_threads)
+        known.ensemble.add_to(scores[first : first + step], _dense(rows, first, first + step), start, stop, n_threads)
     return scores
 
 
@@ -148,7 +148,7 @@ def _dense(rows: Any, first: int, stop: int) -> NDArray[np.float32]:
 
 def _add_by_leaves(
     booster: xgboost.Booster,
-    taken: _TakenOver,
+    known: _KnownTrees,
     data: xgboost.DMatrix,
     scores: NDArray[np.float64],
     start: int,
@@ -159,10 +159,10 @@ def _add_by_leaves(
     step = max(1, _BLOCK // len(scores))
     for first in range(start, stop, step):
         last = min(first + step, stop)
-        # Leaves are found from the first tree on alone.
-        part = booster if (first, last) == (0, taken.n_rounds) else rounds_of(booster, first, last, taken.categories)
+        # XGBoost finds leaves only from the first tree on.
+        part = booster if (first, last) == (0, known.n_rounds) else rounds_of(booster, first, last, known.categories)
         nodes = part.predict(data, pred_leaf=True).reshape(len(scores), -1)
-        tables = taken.of_node[first:last]
+        tables = known.of_node[first:last]
         offsets = np.cumsum([0, *map(len, tables)], dtype=np.int64)
         _core.add_tree_vectors(
             np.ascontiguousarray(nodes, dtype=np.int32), offsets, np.concatenate(tables), scores, n_threads
@@ -172,11 +172,11 @@ def _add_by_leaves(
 def check_leaves(booster: xgboost.Booster, record: ThresholdRecord) -> None:
     """Raise ValueError unless a record has vectors for the leaves of the booster's trees."""
     if record.shifts is not None and record.outputs is None:
-        _take_over(booster, record)
+        _known_trees(booster, record)
 
 
-def _take_over(booster: xgboost.Booster, record: ThresholdRecord) -> _TakenOver:
-    known = _taken.get(booster)
+def _known_trees(booster: xgboost.Booster, record: ThresholdRecord) -> _KnownTrees:
+    known = _known.get(booster)
     rounds = booster.num_boosted_rounds()
     if known is None or (known.n_rounds, known.checksums) != (rounds, record.trees):
         theirs = trees(booster.save_raw("ubj"))[: record.n_iterations]
@@ -187,7 +187,7 @@ def _take_over(booster: xgboost.Booster, record: ThresholdRecord) -> _TakenOver:
         if not any(tree["categories_nodes"].size for tree in theirs):
             ours = [_as_tree(*both) for both in zip(theirs, of_node, strict=True)]
             ensemble = TreeEnsemble(ours, booster.num_features())
-        known = _taken[booster] = _TakenOver(rounds, record.trees, categories_of(booster), ensemble, of_node)
+        known = _known[booster] = _KnownTrees(rounds, record.trees, categories_of(booster), ensemble, of_node)
     return known
 
 

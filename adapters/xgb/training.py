@@ -227,8 +227,8 @@ class XGBoostTraining(Training):
         if isinstance(model, xgboost.Booster):
             state.find_previous(self.check_continues)
         self._check_kind(state.previous)
-        found = why_not_renewed(boosters[0])
-        self.choose_shifts(found and ": ".join(found))
+        excluded = why_not_renewed(boosters[0])
+        self.choose_shifts(excluded and ": ".join(excluded))
         if self.in_outputs and self.shifts is not None:
             for booster in boosters:
                 asked, afterwards = ask_for_outputs(booster, self._n_classes(), self.shifts, self.spec.n_split_outputs)
