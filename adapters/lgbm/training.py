@@ -75,9 +75,9 @@ class LightGBMTraining(Training):
         super().__init__(spec, continues, n_threads=n_threads, plan=plan)
         self._state = _LightGBMState()
         # Shifts by the model that is continued, if it has any.
-        self._before: weakref.WeakKeyDictionary[lightgbm.Dataset, NDArray[np.floating]] = weakref.WeakKeyDictionary()
+        self._before: weakref.WeakKeyDictionary[lightgbm.Dataset, NDArray[np.float64]] = weakref.WeakKeyDictionary()
 
-    def set_initial_shifts(self, data: lightgbm.Dataset, shifts: NDArray[np.floating]) -> None:
+    def set_initial_shifts(self, data: lightgbm.Dataset, shifts: NDArray[np.float64]) -> None:
         """Set the shifts of a data set by the model that is continued, (n_samples, n_classes - 1)."""
         self._before[data] = shifts
 
