@@ -98,7 +98,7 @@ def changes(path: Path, area: str) -> Iterator[Mutant]:
             return between(node.values[0], node.values[1], _BOOLEAN[type(node.op)])
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             return node.lineno, node.col_offset, "not ", ""
-        if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and not isinstance(node.value, bool):
             text = lines[node.lineno - 1][node.col_offset : node.end_col_offset]
             return node.lineno, node.col_offset, text, repr(node.value + 1)
         if isinstance(node, ast.Attribute) and node.attr in _NAMES and node.lineno == node.end_lineno:
