@@ -105,16 +105,8 @@ def test_what_cannot_stop_is_refused(make, data):
         ({}, ValueError, f"{name}=3 needs rows to look at: give validation_fraction, or eval_set or X_val"),
         ({name: -1}, ValueError, f"{name} must be an integer of at least 0 or None; got -1"),
         ({name: 2.5}, TypeError, f"{name} must be an integer of at least 0 or None; got 2.5"),
-        (
-            {"validation_fraction": 1.0},
-            ValueError,
-            "validation_fraction must be a finite number above 0 and below 1; got 1.0",
-        ),
-        (
-            {"validation_fraction": "0.1"},
-            TypeError,
-            "validation_fraction must be a finite number above 0 and below 1; got",
-        ),
+        ({"validation_fraction": 1.0}, ValueError, "validation_fraction must be a finite number above 0 and below 1"),
+        ({"validation_fraction": "0.1"}, TypeError, "validation_fraction must be a finite number above 0 and below 1"),
         ({"validation_fraction": 0.999}, ValueError, "leaves none to train on"),
     ]:
         with pytest.raises(error, match=message):
