@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -22,9 +20,6 @@ from sklearn.utils.fixes import parse_version
 
 from makers import ALL, MAKERS
 from ordinal_objectives import (
-    HistGradientBoostingOrdinalClassifier,
-    LGBMOrdinalClassifier,
-    XGBOrdinalClassifier,
     metrics,
     scorers,
 )
@@ -281,31 +276,6 @@ def test_labels_that_cannot_be_sorted_are_refused(make, data):
     mixed = np.array(["low", 1, 2, 3, "high"], dtype=object)
     with pytest.raises(ValueError, match="classes must be labels that can be sorted; got labels of types int, str"):
         make(classes=mixed).fit(X, mixed[codes])
-
-
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        ("xgboost.json", XGBOrdinalClassifier),
-        ("lightgbm.txt", LGBMOrdinalClassifier),
-        ("histogram.model", HistGradientBoostingOrdinalClassifier),
-    ],
-)
-def test_files_of_version_0_1_load(name, kind, tmp_path):
-    """Their classes and probabilities were in the order of the classes; so they are in the file to this day."""
-    folder = Path(__file__).parents[1] / "data" / "version_0_1"
-    expected = json.loads((folder / "expected.json").read_text())
-    X, grades = np.array(expected["X"]), expected["classes"]
-    model = kind().load_model(folder / name)
-    assert model.ordered_classes_.tolist() == grades == ["low", "medium", "high", "top"]
-    assert model.classes_.tolist() == sorted(grades)
-    np.testing.assert_allclose(model.predict_proba_ordered(X), expected["proba"][name], rtol=1e-6)
-    np.testing.assert_array_equal(model.predict_proba(X), model.predict_proba_ordered(X)[:, [2, 0, 1, 3]])
-    assert model.predict(X).tolist() == expected["predicted"][name]
-    model.save_model(tmp_path / name)
-    again = kind().load_model(tmp_path / name)
-    assert again.ordered_classes_.tolist() == grades
-    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
 @ALL
