@@ -176,7 +176,7 @@ class EngineRun:
             leaves_rows_out=parameters.is_forest or (parameters.judges and judge is None),
         )
         self.criterion = criterion(self.state)
-        self.state.now = self.criterion.columns(self.state.score, self.state.thresholds)
+        self.state.set_newest(self.criterion.columns(self.state.score, self.state.thresholds))
 
     start: FloatArray | None = None  # scores start from 0, or where another training ended
 

@@ -23,6 +23,13 @@ settings.register_profile("reproducible", derandomize=True, deadline=None, max_e
 settings.load_profile("reproducible")
 
 
+@pytest.fixture(autouse=True)
+def no_figure_stays_open():
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+
+
 @pytest.fixture
 def ordinal_data() -> Callable[..., tuple[np.ndarray, np.ndarray]]:
     """Return a maker of (X, y): a nonlinear score with logistic noise, cut into classes of equal size."""

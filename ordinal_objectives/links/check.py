@@ -99,7 +99,7 @@ def _check_terms(
 def _check_interval(link: Link, check: FormulaCheck, x: FloatArray) -> None:
     """Check -log[G(b) - G(a)] and its derivatives."""
     a, b = np.concatenate([x[:-3], x[:-9]]), np.concatenate([x[3:], x[9:]])
-    check.where = lambda i: f"lower={a[i]:.4g}, upper={b[i]:.4g}"
+    check.describe_points(lambda i: f"lower={a[i]:.4g}, upper={b[i]:.4g}")
 
     def along(name: str, lower: float, upper: float) -> FloatArray:
         def function(t: float) -> FloatArray:

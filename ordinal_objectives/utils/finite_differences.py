@@ -30,6 +30,10 @@ class FormulaCheck:
     def __init__(self, owner: str, unit: float, where: Callable[[int], str]) -> None:
         self._owner, self._step, self.where = owner, 1e-3 * unit, where
 
+    def describe_points(self, where: Callable[[int], str]) -> None:
+        """Describe the points of the checks that follow by another function."""
+        self.where = where
+
     def derivative(self, function: Callable[[Any], FloatArray], x: Any) -> FloatArray:
         """Return the derivative of a function along a shift of all of x."""
         near, far = (function(x + k * self._step) - function(x - k * self._step) for k in (1, 2))
