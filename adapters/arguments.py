@@ -29,7 +29,7 @@ def ordinal_options(options: dict[str, Any], label: ArrayLike) -> dict[str, Any]
 
 def given_options(options: dict[str, Any]) -> dict[str, Any]:
     """Remove the ordinal parameters from the options of a ``train``, and return them."""
-    names = {"link"} | {field.name for field in fields(OrdinalSpec)} - {"door"}
+    names = {"link"} | {field.name for field in fields(OrdinalSpec)} - {"entry_point"}
     return {name: options.pop(name) for name in names & options.keys()}
 
 

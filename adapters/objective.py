@@ -59,7 +59,7 @@ class OrdinalObjectiveBase(ABC):
         n_threads: int | None = None,
     ) -> None:
         spec, record = spec_and_record(
-            self._door(),
+            self._entry_point(),
             n_classes=n_classes,
             loss=loss,
             link=link,
@@ -89,7 +89,7 @@ class OrdinalObjectiveBase(ABC):
         return objective
 
     @abstractmethod
-    def _door(self) -> str:
+    def _entry_point(self) -> str:
         """Return the name of this entry point in the table of :mod:`ordinal_objectives.spec`."""
 
     @abstractmethod

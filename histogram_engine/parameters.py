@@ -18,8 +18,8 @@ from ordinal_objectives.losses import OrdinalLoss, check_order
 from ordinal_objectives.spec import ENTRY_POINTS, OrdinalSpec
 from ordinal_objectives.utils.validation import check_choice, check_flag, check_integer, check_number
 
-DOOR = "HistGradientBoostingOrdinalClassifier"
-THRESHOLD_UPDATES = ENTRY_POINTS[DOOR].updates
+ENTRY_POINT = "HistGradientBoostingOrdinalClassifier"
+THRESHOLD_UPDATES = ENTRY_POINTS[ENTRY_POINT].updates
 # Fields of the spec, beside loss and link.
 OF_MODEL = ("hessian", "threshold_update", "proportional", "shift_l2", "shift_penalty", "max_shifts")
 _ALL = 2**31 - 1
@@ -219,7 +219,7 @@ class BoostingParameters(GrowthParameters):
         What is not given is as a field says, and ``proportional=True``.
         """
         model = {"proportional": True} | {name: given.pop(name) for name in OF_MODEL if name in given}
-        return cls(spec=OrdinalSpec.of(DOOR, loss=loss, link=link, **model), **given)
+        return cls(spec=OrdinalSpec.of(ENTRY_POINT, loss=loss, link=link, **model), **given)
 
     def __post_init__(self) -> None:
         super().__post_init__()

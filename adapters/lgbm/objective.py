@@ -61,7 +61,7 @@ class OrdinalObjective(OrdinalObjectiveBase):
 
     training: LightGBMTraining
 
-    def _door(self) -> str:
+    def _entry_point(self) -> str:
         return "lgbm.OrdinalObjective"
 
     def _begin(self, spec: OrdinalSpec, record: ThresholdRecord | None, n_threads: int | None) -> LightGBMTraining:

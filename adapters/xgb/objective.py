@@ -71,7 +71,7 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
 
     training: XGBoostTraining
 
-    def _door(self) -> str:
+    def _entry_point(self) -> str:
         return "xgb.OrdinalObjective"
 
     def _begin(self, spec: OrdinalSpec, record: ThresholdRecord | None, n_threads: int | None) -> XGBoostTraining:

@@ -101,7 +101,7 @@ class SmallCallback:
 
 
 class SmallObjective(OrdinalObjectiveBase):
-    def _door(self):
+    def _entry_point(self):
         return "lgbm.OrdinalObjective"  # the defaults of an objective
 
     def _begin(self, spec, record, n_threads):

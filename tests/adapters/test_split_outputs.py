@@ -110,7 +110,7 @@ def test_two_classes_have_no_contrast():
 
 
 @pytest.mark.parametrize("value", [2, np.int64(2), "all"])
-def test_every_door_hands_it_on(value):
+def test_every_entry_point_passes_it_on(value):
     X, y = data(300)
     dtrain = xgboost.DMatrix(X, y)
     expected = train(X, y, split_outputs=value).get_dump()

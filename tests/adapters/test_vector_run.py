@@ -201,7 +201,7 @@ def test_dart_is_refused_and_auto_stays_proportional():
 
 
 @HOSTS
-def test_parameters_are_checked_at_the_door(host):
+def test_parameters_are_checked_at_the_entry_point(host):
     X, y = data(200)
     for options, named in [
         ({"proportional": True, "shift_l2": 1.0}, "shift_l2"),

@@ -38,7 +38,7 @@ EACH = pytest.mark.parametrize("make", [make_engine, make_classifier, make_regre
         (lambda *, iteration, evals: None, r"<lambda>\(\*, iteration, evals\)"),
     ],
 )
-def test_a_callback_that_cannot_be_called_is_refused_at_the_door(make, callback, got):
+def test_a_callback_that_cannot_be_called_is_refused(make, callback, got):
     model = make()
     allowed = r"callback must be a function of \(iteration, evals_result\), or None"
     with pytest.raises(TypeError, match=f"^{allowed}; got {got}$"):

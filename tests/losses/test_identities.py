@@ -104,7 +104,7 @@ class NoMirror(Steep):
         (get_link, NoMirror(), "NoMirror.mirror must be a str; got None"),
     ],
 )
-def test_what_a_class_lacks_is_named_at_the_door(look_up, thing, message):
+def test_what_a_class_lacks_is_named(look_up, thing, message):
     with pytest.raises(TypeError, match=message):
         look_up(thing)
 

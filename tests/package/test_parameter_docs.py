@@ -116,7 +116,7 @@ def test_the_public_names_are_found():
 
 
 @pytest.mark.parametrize("door", ["xgb.cv", "xgb.dask.train", "lgbm.cv"])
-def test_ordinal_parameters_among_the_options_have_the_defaults_of_the_door(door):
+def test_options_have_the_defaults_of_their_entry_point(door):
     host, _, name = door.partition(".")
     home, _, name = name.rpartition(".")
     module = importlib.import_module(f"{TOP}.adapters.{host}.{home}".rstrip("."))

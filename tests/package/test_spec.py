@@ -48,7 +48,7 @@ def test_the_table_tells_the_defaults_of_the_signatures(door):
 
 
 @pytest.mark.parametrize("door", BY_OPTIONS)
-def test_doors_without_a_signature_take_the_defaults_of_train(door):
+def test_entry_points_without_signature_default_as_train(door):
     entered, train = ENTRY_POINTS[door], ENTRY_POINTS[f"{door.partition('.')[0]}.train"]
     names = ("threshold_update", "proportional", "shift_method")
     assert [getattr(entered, name) for name in names] == [getattr(train, name) for name in names]
@@ -145,7 +145,7 @@ def test_what_is_refused_is_named(door, given, words):
         OrdinalSpec.of(door, **given)
 
 
-def test_a_door_names_the_updates_that_it_takes():
+def test_an_entry_point_names_the_updates_it_takes():
     words = "threshold_update must be one of 'joint', 'newton', 'fixed'; got 'schur'.*use 'joint'"
     with pytest.raises(ValueError, match=words):
         OrdinalSpec.of("HistGradientBoostingOrdinalClassifier", threshold_update="schur")

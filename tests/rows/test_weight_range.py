@@ -49,7 +49,7 @@ def rows(ordinal_data):
 
 @each_model
 @pytest.mark.parametrize("weight", [1e38, 1e37, 1e30, 1e300, 1e-6, 1e-20, 1e-38, 1e-50])
-def test_weights_out_of_range_are_refused_at_the_door(name, weight, rows):
+def test_weights_out_of_range_are_refused(name, weight, rows):
     X, y = rows
     make, params, of_evaluation = MODELS[name]
     weights = np.full(len(y), weight)
