@@ -231,7 +231,7 @@ def check_all_rounds(booster: lightgbm.Booster, record: ThresholdRecord, end: in
     rounds, known = booster.current_iteration(), record.n_iterations
     if (min(end, rounds) if end > 0 else rounds) > known:
         raise ValueError(
-            f"booster has {rounds} iterations, but thresholds of only {known}: the others were added without the "
+            f"booster has {rounds} iterations, but thresholds for only {known}: the others were added without the "
             f"objective's callback; use num_iteration={known}, and cut the booster with "
             f"olgbm.save_model(booster, filename, num_iteration={known})"
         )

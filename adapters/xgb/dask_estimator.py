@@ -263,7 +263,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         check_is_fitted(self)
         check_table(X, self.n_features_in_)
         if start:
-            raise TypeError(f"predictions of a Dask collection take X alone; got {', '.join(start)}")
+            raise TypeError(f"predictions of a Dask collection take only X; got {', '.join(start)}")
         labels = self.ordered_classes_[:0]
         nothing = {"predict": labels, "predict_raw": np.empty(0)}.get(name, np.empty((0, self.n_classes_)))
         in_memory = XGBOrdinalClassifier()

@@ -49,9 +49,9 @@ def test_rounds_that_were_added_by_hand_have_no_thresholds(kind):
     booster, data = trained(kind), xgboost.DMatrix(X, Y)
     expected = oxgb.predict_proba(booster, data)
     boost_once(booster)
-    with pytest.raises(ValueError, match="booster has 5 rounds, but thresholds of 4 alone"):
+    with pytest.raises(ValueError, match="booster has 5 rounds, but thresholds for only 4"):
         oxgb.predict_proba(booster, data)
-    with pytest.raises(ValueError, match="booster has 5 rounds, but thresholds of 4 alone"):
+    with pytest.raises(ValueError, match="booster has 5 rounds, but thresholds for only 4"):
         oxgb.train({"max_depth": 3, "nthread": 1}, data, 1, xgb_model=booster, **kind)
     # What the message offers.
     np.testing.assert_array_equal(oxgb.predict_proba(booster, data, (0, 4)), expected)
@@ -82,7 +82,7 @@ def test_lightgbm_iterations_added_by_hand_have_no_thresholds(proportional, tmp_
     )
     expected = olgbm.predict_proba(booster, X)
     booster.update(fobj=lambda predt, _: (predt - 1.0, np.ones_like(predt)))
-    path, says = tmp_path / "model.txt", "booster has 5 iterations, but thresholds of only 4: the others were added"
+    path, says = tmp_path / "model.txt", "booster has 5 iterations, but thresholds for only 4: the others were added"
     for ask in (
         lambda: olgbm.predict_proba(booster, X),
         lambda: olgbm.save_model(booster, path),
@@ -102,7 +102,7 @@ def test_a_file_with_rounds_that_were_added_by_hand_is_no_classifier(tmp_path):
     path, booster = tmp_path / "model.ubj", trained(KINDS["proportional"])
     boost_once(booster)
     booster.save_model(path)
-    with pytest.raises(ValueError, match="booster has 5 rounds, but thresholds of 4 alone"):
+    with pytest.raises(ValueError, match="booster has 5 rounds, but thresholds for only 4"):
         XGBOrdinalClassifier().load_model(path)
 
 

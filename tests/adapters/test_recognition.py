@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import threading
 from dataclasses import replace
 
@@ -192,19 +191,6 @@ def test_slices_of_rounds_without_a_split_are_told_apart(ordinal_data):
     for first, last in ((1, 8), (2, 5), (3, 8), (4, 7), (5, 8)):
         with pytest.raises(ValueError, match="a slice that does not start at 0"):
             oxgb.predict_proba(booster[first:last], dtrain)
-
-
-def test_files_without_checksums_still_load(sliced, tmp_path):
-    """Version 0.1 stored none."""
-    booster, dtrain = sliced
-    content = json.loads(booster.attr(oxgb.ATTRIBUTE))
-    assert len(content.pop("trees")) == 12
-    del content["last_only"]
-    booster.set_attr(**{oxgb.ATTRIBUTE: json.dumps(content)})
-    booster.save_model(tmp_path / "old.json")
-    old = xgboost.Booster(model_file=tmp_path / "old.json")
-    for t in (3, 12):
-        np.testing.assert_array_equal(oxgb.predict_proba(old[:t], dtrain), oxgb.predict_proba(booster, dtrain, (0, t)))
 
 
 @pytest.mark.parametrize(("name", "value"), [("trees", "abc"), ("trees", [1.5]), ("last_only", "yes")])

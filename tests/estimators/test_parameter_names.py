@@ -302,7 +302,7 @@ def test_predictions_start_from_the_scores_that_the_table_names(place, halves):
     model = small(CLASSIFIERS[place]).fit(X, y)
     name = table()["the same in predictions"][place].strip("`")
     if name == "none":
-        with pytest.raises(TypeError, match="take X alone"):
+        with pytest.raises(TypeError, match="take only X"):
             model.predict_raw(X, base_margin=X[:, 0])
     else:
         moved = model.predict_raw(X, **{name: np.full(300, 2.0)})

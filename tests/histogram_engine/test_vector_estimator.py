@@ -256,7 +256,7 @@ def test_max_shifts_belong_to_sparse_ones(data, options, message):
     ("options", "message"),
     [
         ({"threshold_update": "newton"}, "threshold_update='newton' has no effect where thresholds move with x"),
-        ({"threshold_update": "newton", "proportional": False}, "and split_gain says what splits are worth"),
+        ({"threshold_update": "newton", "proportional": False}, "and split_gain judges the splits"),
         (
             {"split_gain": "joint", "loss": "cumulative_link"},
             "split_gain='joint' has no effect where thresholds do not",
