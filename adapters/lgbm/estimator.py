@@ -28,11 +28,13 @@ from ordinal_objectives.adapters.lgbm.booster import (
     threshold_record,
 )
 from ordinal_objectives.adapters.lgbm.data import (
+    are_made_up,
     categorical_columns,
     category_places,
     check_columns,
     levels_of,
     with_levels,
+    written_names,
 )
 from ordinal_objectives.adapters.lgbm.parameters import DIALECT, FIT_HINTS, KNOWN, NATIVE, REFUSED, resolved
 from ordinal_objectives.adapters.lgbm.prediction import predict_scores
@@ -446,6 +448,14 @@ importance_type
         n_iter = self.booster_.current_iteration()
         check_all_rounds(self.booster_, record, n_iter)
         return record, n_iter, self.booster_.num_feature()
+
+    def _names_in_booster(self) -> list[str] | None:
+        names: list[str] = self.booster_.feature_name()
+        return None if are_made_up(names) else names
+
+    def _has_written_names(self, X: Any) -> bool:
+        names, known = column_names(X), getattr(self, "feature_names_in_", None)
+        return names is not None and known is not None and written_names(names) == known.tolist()
 
     @property
     @one_thread_after_fork()

@@ -425,6 +425,10 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         check_all_rounds(self.booster_, record, n_iter)
         return record, n_iter, self.booster_.num_features()
 
+    def _names_in_booster(self) -> list[str] | None:
+        names: list[str] | None = self.booster_.feature_names
+        return names
+
     # Rows as XGBoost's matrices
 
     @property

@@ -78,6 +78,8 @@ ORDINAL_PARAMETERS = frozenset(_OF_MODEL) | {
 }
 # The others are properties of the machine that loads a model.
 _NOT_IN_FILES = frozenset(_OF_MODEL) | {"shift_method", "device", "n_jobs", "progress", "verbose", "verbosity"}
+# What a fit leaves and a file may not hold.
+_OF_FIT = ("feature_names_in_", "_column_numbers", "evals_result_", "round_search_", "kappa_rule_")
 
 
 class RoundPlan(NamedTuple):
@@ -149,6 +151,10 @@ class HostClassifier(OrdinalClassifier):
     @abstractmethod
     def _read(self, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
         """Read the model: return the record, the number of iterations kept and of features."""
+
+    @abstractmethod
+    def _names_in_booster(self) -> list[str] | None:
+        """Return the names of columns that the training had, numbers as text; None where it had none."""
 
     @property
     def threshold_history_(self) -> NDArray[np.float64]:
@@ -250,15 +256,18 @@ class HostClassifier(OrdinalClassifier):
                 self._keep_labels(labels)
                 self._check_decision()
                 self.n_features_in_ = n_features
-                for name in ("feature_names_in_", "evals_result_", "round_search_", "kappa_rule_"):  # of an earlier fit
+                for name in _OF_FIT:  # of an earlier one
                     self.__dict__.pop(name, None)
                 if "kappa_rule" in described:
                     self.kappa_rule_ = KappaRule.from_json(described["kappa_rule"], record.n_classes)
                 elif self.decision_rule == KAPPA:
                     raise ValueError("decision_rule is 'kappa', and its rule is missing")
                 feature_names = files.names_from_json(described.get("feature_names"), n_features)
-                if feature_names is not None:
-                    self.feature_names_in_ = feature_names
+                written = None if feature_names is not None else self._names_in_booster()
+                if written and (described or all(map(str.isdecimal, written))):
+                    self._column_numbers = written
+                elif feature_names is not None or written:
+                    self.feature_names_in_ = np.array(written, dtype=object) if written else feature_names
                 self._linear = None if record.linear is None else LinearPart.from_json(record.linear, n_features)
                 self._keep(record, record.ordinal_loss(), n_iter)
         files.warn_of(left_out, stacklevel=2)

@@ -82,6 +82,12 @@ def column_names(X: Any) -> list[str] | None:
     return None if names is None or not all(isinstance(name, str) for name in names) else list(names)
 
 
+def names_as_text(X: Any) -> list[str] | None:
+    """Return the names of the columns, numbers as text; None of what names none."""
+    names = _names(X)
+    return None if names is None else [str(name) for name in names]
+
+
 def called(X: Any, place: int) -> str:
     """Return a column's name, or else its number, in the words of a message."""
     names = _names(X)
