@@ -502,6 +502,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
 
     def _stored(self) -> model_file.StoredModel:
         self._check_not_under_way("a random forest has no stages")
+        self._refuse_unknown()
         self.check_fitted_decision()
         check_choice(self.importance_type, model_file.IMPORTANCES, name="importance_type")
         return self._as_stored(

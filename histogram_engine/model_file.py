@@ -150,7 +150,8 @@ class EngineModel:
             Where there is none yet: of a random forest, whose thresholds are fitted at the end, and of
             ``decision_rule="kappa"``.
         TypeError
-            Of several outputs, if the loss is an object of your own, which a file does not hold: pickle the model.
+            Of several outputs, if the loss is an object of your own, which a file does not hold: pickle the model. If a
+            parameter has been set that there is not.
         """
         save(self._stored(), path)
 

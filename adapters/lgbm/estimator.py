@@ -36,7 +36,7 @@ from ordinal_objectives.adapters.lgbm.data import (
     with_levels,
     written_names,
 )
-from ordinal_objectives.adapters.lgbm.parameters import DIALECT, FIT_HINTS, KNOWN, NATIVE, REFUSED, resolved
+from ordinal_objectives.adapters.lgbm.parameters import DIALECT, FIT_HINTS, KNOWN, NATIVE, OF_MACHINE, REFUSED, resolved
 from ordinal_objectives.adapters.lgbm.prediction import predict_scores
 from ordinal_objectives.adapters.lgbm.train import checked_callbacks, train_spec
 from ordinal_objectives.estimators.arguments import GivenSets, check_rounds, either_library, explains_keywords
@@ -119,6 +119,7 @@ importance_type
     _refused: ClassVar = REFUSED
     _dialect: ClassVar = DIALECT
     _known: ClassVar = KNOWN
+    _not_in_files: ClassVar = OF_MACHINE | HostClassifier._not_in_files
     _start_name: ClassVar = "init_score"
     # None: those of a category type, of a model that was trained without the classifier.
     _category_places: list[int] | None = None

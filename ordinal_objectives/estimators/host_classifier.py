@@ -99,6 +99,8 @@ class HostClassifier(OrdinalClassifier):
 
     _native: ClassVar[Mapping[str, str]] = {}
     _own: ClassVar[frozenset[str]] = frozenset()
+    # Parameters that stay as they are when a file is loaded, by all their names.
+    _not_in_files: ClassVar[frozenset[str]] = _NOT_IN_FILES
     loss: str | OrdinalLoss
     link: str
     validation_fraction: float | None
@@ -183,7 +185,7 @@ class HostClassifier(OrdinalClassifier):
         NotFittedError
             Before ``fit``.
         TypeError
-            If class labels are neither strings nor numbers.
+            If class labels are neither strings nor numbers, or a parameter has been set that there is not.
         ValueError
             If ``decision_rule`` or ``cost_matrix`` have been set to what no prediction can use; in a callback of
             ``fit``, which saves the booster that it is given.
@@ -192,6 +194,7 @@ class HostClassifier(OrdinalClassifier):
         check_is_fitted(self)
         files.check_path(path)
         self.check_fitted_decision()
+        self._refuse_unknown()
         self._record = replace(self._record, classifier=self._description())
         self._carry(self._record)
         self._write(path)
@@ -199,7 +202,8 @@ class HostClassifier(OrdinalClassifier):
     def load_model(self, path: str | PathLike[str]) -> HostClassifier:
         """Load what :meth:`save_model` wrote; or a model trained without the classifier.
 
-        Sets the parameters of the training, so that a clone trains the same model on the same rows. Left as they are:
+        Sets the parameters of the training, and the others to their defaults, so that a clone trains the same model on
+        the same rows. Left as they are:
         ``n_jobs``, ``verbosity`` and ``device``, which belong to the machine; what JSON cannot hold, such as
         callbacks, of which a warning tells; and, where the model was trained without the classifier, all but
         ``loss``, ``link``, ``training_cost``, ``hessian``, ``threshold_update`` and ``proportional`` with its penalty.
@@ -246,9 +250,10 @@ class HostClassifier(OrdinalClassifier):
                     if set(params) & _NOT_IN_FILES:
                         names = ", ".join(sorted(set(params) & _NOT_IN_FILES))
                         raise ValueError(f"{names} must not be among the parameters")
+                    left_out = [str(name) for name in described["left_out"]]
+                    self._forget_params(kept={*params, *left_out, *self._not_in_files})
                     self.set_params(**{name: files.value_from_json(value) for name, value in params.items()})
                     self._refuse_unknown()
-                    left_out = [str(name) for name in described["left_out"]]
                 labels = OrderedLabels(np.arange(record.n_classes) if self.classes is None else self.classes)
                 n_classes = len(labels.classes_)
                 if n_classes != record.n_classes:
@@ -272,6 +277,13 @@ class HostClassifier(OrdinalClassifier):
                 self._keep(record, record.ordinal_loss(), n_iter)
         files.warn_of(left_out, stacklevel=2)
         return self
+
+    def _forget_params(self, kept: Collection[str]) -> None:
+        """Set parameters to their defaults, and drop those of the library below, but for some."""
+        self._host_params = {name: value for name, value in self._host_params.items() if name in kept}
+        for name in self._get_param_names():
+            if name not in kept:
+                setattr(self, name, self._default(name))
 
     def _rows_to_fit(
         self, training: tuple[Any, Any, Any, Any, Any], start: str, sets: GivenSets, random_state: Any
