@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -213,6 +214,8 @@ def _strange(X: Any, kinds: tuple[str, ...], allowed: str) -> list[str]:
 
 # Levels that a file holds as they are; others are known by their text.
 PLAIN = (str, bool, int, float)
+# Older files hold dates of pandas with it.
+_MIDNIGHT = " 00:00:00"
 # Types of floats by the names that NumPy, pandas, polars and Arrow give them.
 _FLOATS: dict[str, Any] = {
     **dict.fromkeys(("float16", "Float16", "halffloat"), np.float16),
@@ -266,7 +269,7 @@ def codes_in(
     """Return the code that each row's level has among the known ones, (n_samples,); -1 where it is missing or unknown.
 
     Levels are the same if their values are: 1, 1.0 and True, and a float and what float32 makes of it where either the
-    rows or the training had that type.
+    rows or the training had that type. So are a date and its midnight.
 
     Parameters
     ----------
@@ -290,7 +293,7 @@ def codes_in(
     levels = [found[i] for i in present]
     _check_kinds(called(X, place), levels, number)
     codes = np.full(len(found) + 1, -1, dtype=np.intp)
-    codes[present] = [number.get(level, -1) for level in levels]
+    codes[present] = [number.get(level, number.get(f"{level}{_MIDNIGHT}", -1)) for level in levels]
     if any(isinstance(level, float) for level in levels):
         rows_type, training_type = _float_type(X, place), _narrow_type(number)
         for i, level in zip(present, levels, strict=True):
@@ -447,6 +450,8 @@ def plain_level(value: Any) -> Any:
         return bool(value)
     if isinstance(value, numbers.Integral) or (isinstance(value, Decimal) and value == int(value)):
         return int(value)
+    if isinstance(value, datetime) and value.tzinfo is None and getattr(value, "nanosecond", 0) == 0:
+        return str(value).removesuffix(_MIDNIGHT)  # a date, which some tables hold as a time
     return float(value) if isinstance(value, (numbers.Real, Decimal)) else str(value)
 
 
