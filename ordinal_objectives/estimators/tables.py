@@ -240,7 +240,7 @@ def levels_in(X: Any, place: int) -> tuple[list[Any], NDArray[np.intp]]:
         -1 where the level is missing, and where a sparse matrix stores none.
     """
     column = _column(X, place)
-    dictionary = _as_dictionary(column)
+    dictionary = as_dictionary(column)
     if dictionary is not None:
         return _distinct(dictionary.dictionary.to_pylist(), dictionary.indices.cast("int64").fill_null(-1).to_numpy())
     if hasattr(column, "to_physical") and str(column.dtype).startswith(("Enum", "Categorical")):  # polars
@@ -416,7 +416,7 @@ def _column(X: Any, place: int) -> Any:
     return column
 
 
-def _as_dictionary(column: Any) -> Any:
+def as_dictionary(column: Any) -> Any:
     """Return a column of Arrow, or of pandas with Arrow's types, as one dictionary array; None if it is none."""
     arrow_type = getattr(getattr(column, "dtype", None), "pyarrow_dtype", getattr(column, "type", None))
     if not hasattr(arrow_type, "value_type") or not hasattr(arrow_type, "index_type"):
