@@ -34,7 +34,7 @@ def engine(**given):
     ],
 )
 def test_mixed_labels_are_refused(labels):
-    with pytest.raises(ValueError, match="y must hold values of one type; got .+ beside "):
+    with pytest.raises(ValueError, match=r"y must hold values of one type; got .+ beside "):
         engine().fit(X, labelled(labels))
     with pytest.raises(ValueError, match="y must hold values of one type"):
         engine().fit(X, [[label] for label in labelled(labels)])
