@@ -121,6 +121,7 @@ importance_type
     _known: ClassVar = KNOWN
     _not_in_files: ClassVar = OF_MACHINE | HostClassifier._not_in_files
     _start_name: ClassVar = "init_score"
+    _continued_by: ClassVar = "init_model"
     # None: those of a category type, of a model that was trained without the classifier.
     _category_places: list[int] | None = None
     _fit_hints: ClassVar = FIT_HINTS

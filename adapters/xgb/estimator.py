@@ -109,6 +109,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     """
 
     _start_name: ClassVar = "base_margin"
+    _continued_by: ClassVar = "xgb_model"
     _native: ClassVar = NATIVE
     _own: ClassVar = OWN
     _dialect: ClassVar = DIALECT

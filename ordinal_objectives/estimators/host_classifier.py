@@ -99,6 +99,8 @@ class HostClassifier(OrdinalClassifier):
 
     _native: ClassVar[Mapping[str, str]] = {}
     _own: ClassVar[frozenset[str]] = frozenset()
+    # The argument of ``fit`` with a model to go on with.
+    _continued_by: ClassVar[str]
     # Parameters that stay as they are when a file is loaded, by all their names.
     _not_in_files: ClassVar[frozenset[str]] = _NOT_IN_FILES
     loss: str | OrdinalLoss
@@ -222,7 +224,8 @@ class HostClassifier(OrdinalClassifier):
         Raises
         ------
         ValueError
-            If the file is damaged, or carries no thresholds. The model stays as it was.
+            If the file is damaged, carries no thresholds, or is a checkpoint that has no rule of
+            ``decision_rule="kappa"`` yet. The model stays as it was.
 
         Warns
         -----
@@ -240,6 +243,7 @@ class HostClassifier(OrdinalClassifier):
             self.shift_l2 = None if shifts is None else shifts.l2
             self.shift_penalty = DEFAULT_SHIFT_PENALTY if shifts is None else shifts.penalty
             self.max_shifts = None if shifts is None or shifts.most == 1 else shifts.most
+            self._check_rule(path, described)
             with files.as_damaged_file(path) if described else nullcontext():
                 if described:
                     self.classes = files.labels_from_json(described["classes"], described["dtype"])
@@ -265,8 +269,6 @@ class HostClassifier(OrdinalClassifier):
                     self.__dict__.pop(name, None)
                 if "kappa_rule" in described:
                     self.kappa_rule_ = KappaRule.from_json(described["kappa_rule"], record.n_classes)
-                elif self.decision_rule == KAPPA:
-                    raise ValueError("decision_rule is 'kappa', and its rule is missing")
                 feature_names = files.names_from_json(described.get("feature_names"), n_features)
                 written = None if feature_names is not None else self._names_in_booster()
                 if written and (described or all(map(str.isdecimal, written))):
@@ -277,6 +279,19 @@ class HostClassifier(OrdinalClassifier):
                 self._keep(record, record.ordinal_loss(), n_iter)
         files.warn_of(left_out, stacklevel=2)
         return self
+
+    def _check_rule(self, path: str | PathLike[str], described: Mapping[str, Any]) -> None:
+        """Raise ValueError if the loaded model would decide by a rule of kappa, and has none."""
+        rule = described.get("decision_rule", self.decision_rule)
+        if not isinstance(rule, str) or rule != KAPPA or "kappa_rule" in described:
+            return
+        lacks = f"{path} holds no rule of decision_rule='kappa', which is found when fit ends"
+        if described:
+            raise ValueError(
+                f"{lacks}: it is a checkpoint of a training that had not ended. Continue the training with "
+                f"fit({self._continued_by}=path)"
+            )
+        raise ValueError(f"{lacks}: its model was trained without the classifier. Set another decision_rule")
 
     def _forget_params(self, kept: Collection[str]) -> None:
         """Set parameters to their defaults, and drop those of the library below, but for some."""
