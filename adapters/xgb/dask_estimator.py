@@ -298,7 +298,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         if hasattr(X, "columns"):
             names = column_names(X)
             if names is None:
-                vars(self)["_column_numbers"] = names_as_text(X)
+                self._column_numbers = names_as_text(X) or []
             else:
                 self.feature_names_in_ = np.asarray(names, dtype=object)
 
