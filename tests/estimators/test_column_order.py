@@ -161,3 +161,12 @@ def test_wrappers_and_ensembles_keep_the_order(tmp_path):
     for model in (oo.OrdinalCalibratedClassifier(GaussianNB()).fit(rows, y), ensemble, loaded):
         with pytest.raises(ValueError, match=ORDER):
             model.predict_proba(reversed_columns(rows))
+
+
+def test_several_outputs_keep_the_order(tmp_path):
+    rows = table([0, 1, 2])
+    model = oo.HistGradientBoostingMultiOutputRegressor(max_iter=3).fit(rows, X[:, :2])
+    model.save_model(tmp_path / "model.npz")
+    for known in (model, oo.HistGradientBoostingMultiOutputRegressor().load_model(tmp_path / "model.npz")):
+        with pytest.raises(ValueError, match=ORDER):
+            known.predict(reversed_columns(rows))
