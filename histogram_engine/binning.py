@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn.utils.validation import validate_data
 
 from ordinal_objectives import _core
+from ordinal_objectives.estimators.arguments import validate_columns
 from ordinal_objectives.estimators.tables import CategoryColumns, check_table, places_of, read_numbers
 from ordinal_objectives.row_blocks import RowBlocks, blocks_of, header_of
 from ordinal_objectives.utils.validation import collected, refuse_masked
@@ -46,9 +46,9 @@ def check_features(
         features = X.encoded(categories)
     else:
         if categories.levels and not reset:  # which columns hold categories is known of these features only
-            validate_data(estimator, X, reset=False, skip_check_array=True)
+            validate_columns(estimator, X, reset=False, skip_check_array=True)
         features = read_numbers(categories.encode(X), estimator=estimator, ensure_min_samples=1 + reset)
-    validate_data(estimator, header_of(X), reset=reset, skip_check_array=True)
+    validate_columns(estimator, header_of(X), reset=reset, skip_check_array=True)
     return features
 
 

@@ -10,10 +10,10 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.decision import KappaRule
-from ordinal_objectives.estimators.arguments import explains_keywords
+from ordinal_objectives.estimators.arguments import explains_keywords, validate_columns
 from ordinal_objectives.estimators.held_out import RoundSearch, is_auto, rounds_unsearched, smallest_leaf
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.linear import LinearPart, with_start
@@ -435,7 +435,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
                 raise ValueError(f"warm_start continues a model of {name}={before!r}; got {name}={now!r}")
         fit_loop.check_more_trees(parameters.max_iter, self.n_iter_)
         try:
-            validate_data(self, header_of(X), reset=False, skip_check_array=True)
+            validate_columns(self, header_of(X), reset=False, skip_check_array=True)
         except ValueError as error:
             raise ValueError(f"warm_start continues a model of other features: {error}") from None
         check_same_categories(X, self.categorical_features, self._categories)
@@ -502,6 +502,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
 
     def _stored(self) -> model_file.StoredModel:
         self._check_not_under_way("a random forest has no stages")
+        self._refuse_unknown()
         self.check_fitted_decision()
         check_choice(self.importance_type, model_file.IMPORTANCES, name="importance_type")
         return self._as_stored(

@@ -93,6 +93,8 @@ class StoredModel:
     linear, kappa_rule : dict or None
         The linear part and the rule of kappa, in JSON's types.
     categories : CategoryColumns
+    column_numbers : array-like of str, or None
+        Names of features that are numbers, as text.
     """
 
     params: dict[str, Any]
@@ -108,6 +110,7 @@ class StoredModel:
     linear: dict[str, Any] | None = None
     kappa_rule: dict[str, Any] | None = None
     categories: CategoryColumns = field(default_factory=CategoryColumns)
+    column_numbers: Any = None
 
 
 class EngineModel:
@@ -147,7 +150,8 @@ class EngineModel:
             Where there is none yet: of a random forest, whose thresholds are fitted at the end, and of
             ``decision_rule="kappa"``.
         TypeError
-            Of several outputs, if the loss is an object of your own, which a file does not hold: pickle the model.
+            Of several outputs, if the loss is an object of your own, which a file does not hold: pickle the model. If a
+            parameter has been set that there is not.
         """
         save(self._stored(), path)
 
@@ -169,6 +173,8 @@ class EngineModel:
             model._categories = stored.categories
             if stored.feature_names is not None:
                 model.feature_names_in_ = stored.feature_names
+            if stored.column_numbers is not None:
+                vars(model)["_column_numbers"] = stored.column_numbers.tolist()
             model._recall(stored)
         self.__dict__ = model.__dict__
         files.warn_of(stored.left_out, stacklevel=2)
@@ -187,6 +193,7 @@ class EngineModel:
             params=params,
             n_features=self.n_features_in_,
             feature_names=getattr(self, "feature_names_in_", None),
+            column_numbers=getattr(self, "_column_numbers", None),
             seed=self._seed,
             max_bins=self._max_bins,
             grown=self._grown,
@@ -267,6 +274,7 @@ def save(model: StoredModel, path: str | os.PathLike[str]) -> None:
         "diagnostics": model.grown.diagnostics,
         "start": None if model.grown.start is None else model.grown.start.tolist(),
         **{name: getattr(model, name) for name in _IN_JSON},
+        **({} if model.column_numbers is None else {"column_numbers": list(model.column_numbers)}),
     }
     text = json.dumps(header, allow_nan=False).encode()
     with Path(path).open("wb") as file:
@@ -373,6 +381,7 @@ def _model(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> StoredMod
         linear=None if header["linear"] is None else dict(header["linear"]),
         kappa_rule=header["kappa_rule"],
         categories=categories,
+        column_numbers=files.names_from_json(header.get("column_numbers"), n_features),
     )
 
 

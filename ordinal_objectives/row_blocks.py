@@ -8,10 +8,12 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from ordinal_objectives.estimators.arguments import refuse_other_order
 from ordinal_objectives.estimators.tables import (
     CategoryColumns,
     column_kinds,
     column_names,
+    names_as_text,
     read_numbers,
     with_columns,
     without_rows,
@@ -153,6 +155,7 @@ class RowBlocks:
                     f"block {i} must have the columns of block 0, in their order; its column {j} is {names[j]!r}, that "
                     f"of block 0 is {first[j]!r}"
                 )
+            refuse_other_order(names_as_text(self.header), table, name=f"block {i}")
             yield block
 
 

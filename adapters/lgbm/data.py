@@ -14,6 +14,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ordinal_objectives.adapters.arguments import check_same_names, refused_by_host, refused_columns
+from ordinal_objectives.estimators.arguments import refuse_other_order
 from ordinal_objectives.estimators.tables import (
     PLAIN,
     called,
@@ -22,6 +23,7 @@ from ordinal_objectives.estimators.tables import (
     column_kinds,
     column_names,
     levels_in,
+    names_as_text,
     plain_level,
     refuse_text_and_dates,
     with_columns,
@@ -232,6 +234,7 @@ def _check_same_levels(X: Any, train_set: lightgbm.Dataset, name: str) -> None:
         raise ValueError(f"{name} must have the {there[1]} columns of the training set; got {here[1]}")
     if column_names(X) is not None:
         check_same_names(column_names(trained), column_names(X), name=name)
+    refuse_other_order(names_as_text(trained), X, name=name)
     places, in_fit = category_places(X), category_places(trained)
     is_frame = hasattr(trained, "iloc")
     if is_frame and hasattr(X, "iloc") and places != in_fit:

@@ -28,13 +28,15 @@ from ordinal_objectives.adapters.lgbm.booster import (
     threshold_record,
 )
 from ordinal_objectives.adapters.lgbm.data import (
+    are_made_up,
     categorical_columns,
     category_places,
     check_columns,
     levels_of,
     with_levels,
+    written_names,
 )
-from ordinal_objectives.adapters.lgbm.parameters import DIALECT, FIT_HINTS, KNOWN, NATIVE, REFUSED, resolved
+from ordinal_objectives.adapters.lgbm.parameters import DIALECT, FIT_HINTS, KNOWN, NATIVE, OF_MACHINE, REFUSED, resolved
 from ordinal_objectives.adapters.lgbm.prediction import predict_scores
 from ordinal_objectives.adapters.lgbm.train import checked_callbacks, train_spec
 from ordinal_objectives.estimators.arguments import GivenSets, check_rounds, either_library, explains_keywords
@@ -117,7 +119,9 @@ importance_type
     _refused: ClassVar = REFUSED
     _dialect: ClassVar = DIALECT
     _known: ClassVar = KNOWN
+    _not_in_files: ClassVar = OF_MACHINE | HostClassifier._not_in_files
     _start_name: ClassVar = "init_score"
+    _continued_by: ClassVar = "init_model"
     # None: those of a category type, of a model that was trained without the classifier.
     _category_places: list[int] | None = None
     _fit_hints: ClassVar = FIT_HINTS
@@ -446,6 +450,14 @@ importance_type
         n_iter = self.booster_.current_iteration()
         check_all_rounds(self.booster_, record, n_iter)
         return record, n_iter, self.booster_.num_feature()
+
+    def _names_in_booster(self) -> list[str] | None:
+        names: list[str] = self.booster_.feature_name()
+        return None if are_made_up(names) else names
+
+    def _has_written_names(self, X: Any) -> bool:
+        names, known = column_names(X), getattr(self, "feature_names_in_", None)
+        return names is not None and known is not None and written_names(names) == known.tolist()
 
     @property
     @one_thread_after_fork()

@@ -50,6 +50,7 @@ DIALECT = {
     **dict.fromkeys(_ALIASES["categorical_feature"], "categorical_feature= in fit"),
 }
 KNOWN = frozenset(alias for aliases in _ALIASES.values() for alias in aliases) - set(REFUSED) - set(DIALECT)
+OF_MACHINE = frozenset(alias for name in ("num_threads", "verbosity", "device_type") for alias in _ALIASES[name])
 # What fit of LightGBM's own classifier takes, or took, and ours does not.
 FIT_HINTS = {
     "verbose": "pass callbacks=[lightgbm.log_evaluation()] to fit",

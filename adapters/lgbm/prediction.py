@@ -26,6 +26,7 @@ from ordinal_objectives.adapters.lgbm.data import (
 )
 from ordinal_objectives.adapters.objective import predict_from_scores
 from ordinal_objectives.decision import decide
+from ordinal_objectives.estimators.arguments import refuse_other_order
 from ordinal_objectives.estimators.tables import column_names
 from ordinal_objectives.predictions import without_mean
 from ordinal_objectives.threads import effective_n_threads, one_thread_after_fork
@@ -77,6 +78,7 @@ def rows_for(booster: lightgbm.Booster, data: Any) -> Any:
     names, given = booster.feature_name(), column_names(data)
     if given is not None and not are_made_up(names):
         check_same_names(names, written_names(given))
+    refuse_other_order(names, data, name="data")
     return with_levels(data, None, booster.pandas_categorical, name="data") if category_places(data) else data
 
 

@@ -34,6 +34,7 @@ from ordinal_objectives.adapters.lgbm.parameters import checked_params, value_of
 from ordinal_objectives.adapters.lgbm.prediction import shifts_of
 from ordinal_objectives.adapters.lgbm.training import BeforeIterationCallback, LightGBMTraining
 from ordinal_objectives.adapters.training import Plan
+from ordinal_objectives.estimators.arguments import refuse_other_order
 from ordinal_objectives.estimators.tables import column_names
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.spec import OrdinalSpec
@@ -321,6 +322,8 @@ def _check_continues(booster: lightgbm.Booster, train_set: lightgbm.Dataset) -> 
     check_same_columns(
         "init_model", booster.num_feature(), n_columns, _written(booster.feature_name()), _written(names)
     )
+    if names is None:
+        refuse_other_order(booster.feature_name(), rows.data)
     here = train_set.pandas_categorical  # None until LightGBM has read the rows
     columns = getattr(train_set.data, "items", None)
     if here is None and hasattr(train_set.data, "iloc") and columns is not None:

@@ -33,7 +33,7 @@ from ordinal_objectives.adapters.xgb.input_checks import Levels, attributes, cod
 from ordinal_objectives.estimators.arguments import check_rounds, evaluation_pairs, explains_keywords, one_for_each
 from ordinal_objectives.estimators.held_out import rounds_unsearched
 from ordinal_objectives.estimators.labels import OrderedLabels
-from ordinal_objectives.estimators.tables import occurring, without_rows
+from ordinal_objectives.estimators.tables import column_names, names_as_text, occurring, without_rows
 from ordinal_objectives.threads import library_n_threads
 from ordinal_objectives.utils.shared_docs import documented
 
@@ -293,9 +293,14 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         self._keep_labels(OrderedLabels(self.classes).fit(self._distinct(y)))
         self._check_decision()
         self.n_features_in_ = X.shape[1]
-        self.__dict__.pop("feature_names_in_", None)
+        for name in ("feature_names_in_", "_column_numbers"):
+            self.__dict__.pop(name, None)
         if hasattr(X, "columns"):
-            self.feature_names_in_ = np.asarray(X.columns, dtype=object)
+            names = column_names(X)
+            if names is None:
+                self._column_numbers = names_as_text(X) or []
+            else:
+                self.feature_names_in_ = np.asarray(names, dtype=object)
 
     def _header(self, X: Any) -> Any:
         """Return the first part without its rows: what it declares, Dask may not know."""

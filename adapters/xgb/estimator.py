@@ -109,6 +109,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     """
 
     _start_name: ClassVar = "base_margin"
+    _continued_by: ClassVar = "xgb_model"
     _native: ClassVar = NATIVE
     _own: ClassVar = OWN
     _dialect: ClassVar = DIALECT
@@ -424,6 +425,10 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             n_iter = kept_rounds(self.booster_)
         check_all_rounds(self.booster_, record, n_iter)
         return record, n_iter, self.booster_.num_features()
+
+    def _names_in_booster(self) -> list[str] | None:
+        names: list[str] | None = self.booster_.feature_names
+        return names
 
     # Rows as XGBoost's matrices
 

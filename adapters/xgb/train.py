@@ -26,6 +26,7 @@ from ordinal_objectives.adapters.xgb.input_checks import (
     check_dtrain,
     check_evals,
     check_levels,
+    refused_training,
 )
 from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
 from ordinal_objectives.adapters.xgb.training import XGBoostTraining
@@ -159,7 +160,8 @@ def train_spec(
     with kept_helpers(_n_threads_of(params), dtrain.num_row()), round_bar(progress, num_boost_round, what) as show:
         if show is not None:
             options["callbacks"].append(ShownRounds(options["obj"].training, show))
-        return xgboost.train(dtrain=dtrain, num_boost_round=num_boost_round, **options)
+        with refused_training(params, dtrain, options.get("xgb_model")):
+            return xgboost.train(dtrain=dtrain, num_boost_round=num_boost_round, **options)
 
 
 def arguments_of(
@@ -278,7 +280,8 @@ def cv(
     own = ordinal_options(options, dtrain.get_label())
     options |= {"custom_metric": custom_metric, "callbacks": callbacks}
     options |= arguments_of(spec_and_record("xgb.cv", **own), params, options, dtrain)
-    return xgboost.cv(dtrain=dtrain, num_boost_round=num_boost_round, nfold=nfold, **options)
+    with refused_training(params, dtrain):
+        return xgboost.cv(dtrain=dtrain, num_boost_round=num_boost_round, nfold=nfold, **options)
 
 
 class CustomMetric:

@@ -92,16 +92,20 @@ CURVES: dict[str, type[Curve]] = {"sigmoid": Sigmoids, "isotonic": Isotonic}
 
 @dataclass(frozen=True)
 class Recalibration:
-    """A fitted curve, and the weight of the rows that it was fitted to."""
+    """A fitted curve, and how many rows of equal weight it was fitted to."""
 
     curve: Curve
     total: float
 
     @classmethod
     def fit(cls, method: str, proba: Array, codes: NDArray[np.int32], weight: Array | None) -> Recalibration:
-        """Fit the curve of a method to probabilities, lowest class first, of rows of known classes."""
+        """Fit the curve of a method to probabilities, lowest class first, of rows of known classes.
+
+        Weights say how much rows count beside each other, on any scale: they are made to sum to the number of equally
+        weighted rows that would vary as much.
+        """
         happened = codes[:, np.newaxis] <= np.arange(proba.shape[1] - 1)
-        weight = np.ones(len(codes)) if weight is None else weight
+        weight = np.ones(len(codes)) if weight is None else weight * (weight.sum() / (weight @ weight))
         return cls(CURVES[method].fit(cumulative(proba), happened, weight), float(weight.sum()))
 
     def __call__(self, proba: Array) -> Array:
@@ -201,7 +205,8 @@ class OrdinalCalibratedClassifier(AroundOneClassifier):
         X : array-like, sparse matrix or data frame, shape (n_samples, n_features)
             What the estimator reads.
         <<y, sample_weight>>
-            Both the estimator, which must take them, and the curve are fitted with them.
+            Both the estimator, which must take them, and the curve are fitted with them; the curve does not depend on
+            their scale.
 
         Returns
         -------

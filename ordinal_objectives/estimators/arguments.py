@@ -5,13 +5,15 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import validate_data
 
-from ordinal_objectives.utils.validation import check_start_score
+from ordinal_objectives.estimators.tables import column_names, names_as_text
+from ordinal_objectives.utils.validation import check_start_score, first_few
 
 _GIVE_ROWS = "validation_fraction, or eval_set or X_val and y_val to fit"
 
@@ -224,3 +226,36 @@ def _hint(kind: Any, known: list[str], name: str) -> str:
         return f": it belongs to the constructor, {kind.__name__}({own_name}=...) {condition}".rstrip()
     near = difflib.get_close_matches(name, [*known, *own], n=3, cutoff=0.7)
     return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
+def refuse_other_order(known: Sequence[str] | None, X: Any, *, name: str = "X") -> None:
+    """Raise ValueError if rows have the columns of the training in another order, also where their names are numbers.
+
+    Parameters
+    ----------
+    known : sequence of str or None
+        The text of the training's names; None where there were none.
+    X : object
+        The rows; without names they pass.
+    name : str
+        The argument's name in messages.
+    """
+    names = names_as_text(X)
+    if known is None or names is None or names == list(known) or sorted(names) != sorted(known):
+        return
+    raise ValueError(
+        f"{name} must have its columns in the order of the training, {first_few(list(known))}; got {first_few(names)}"
+    )
+
+
+def validate_columns(estimator: Any, X: Any, *, reset: bool, **options: Any) -> Any:
+    """Return what scikit-learn's ``validate_data`` does, which knows no names but text; numbers keep their order."""
+    checked = validate_data(estimator, X, reset=reset, **options)
+    if not reset:
+        refuse_other_order(getattr(estimator, "_column_numbers", getattr(estimator, "feature_names_in_", None)), X)
+        return checked
+    vars(estimator).pop("_column_numbers", None)  # of an earlier fit
+    names = None if column_names(X) else names_as_text(X)
+    if names is not None:
+        vars(estimator)["_column_numbers"] = names
+    return checked

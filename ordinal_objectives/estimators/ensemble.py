@@ -403,7 +403,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
             params, known = _from_json(contents["params"]), set(super().get_params(deep=False)) - _NOT_PARAMETERS
             if not set(params) <= known:
                 raise ValueError(f"an ensemble has no parameters {sorted(set(params) - known)}")
-            for name in ("feature_names_in_", "evals_result_"):  # of an earlier fit
+            for name in ("feature_names_in_", "_column_numbers", "evals_result_"):  # of an earlier fit
                 self.__dict__.pop(name, None)
             self.__dict__.update(params)
             self.classes = files.labels_from_json(contents["classes"], contents["dtype"])

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import GroupKFold, GroupShuffleSplit, KFold, StratifiedKFold, train_test_split
 from sklearn.utils import _safe_indexing
 
-from ordinal_objectives.estimators.labels import is_missing
+from ordinal_objectives.estimators.labels import is_missing, refuse_mixed
 from ordinal_objectives.utils.seeds import drawn_seed
 from ordinal_objectives.utils.validation import check_number
 
@@ -140,6 +140,7 @@ def check_groups(groups: ArrayLike | None, n_samples: int) -> NDArray[np.intp] |
     if groups is None:
         return None
     names = np.asarray(groups)
+    refuse_mixed(groups, names, name="groups")
     if names.shape != (n_samples,):
         raise ValueError(f"groups must have shape ({n_samples},), one group a row; got {names.shape}")
     missing = np.fromiter(map(is_missing, names), bool, n_samples) if names.dtype == object else names != names

@@ -78,6 +78,8 @@ ORDINAL_PARAMETERS = frozenset(_OF_MODEL) | {
 }
 # The others are properties of the machine that loads a model.
 _NOT_IN_FILES = frozenset(_OF_MODEL) | {"shift_method", "device", "n_jobs", "progress", "verbose", "verbosity"}
+# What a fit leaves and a file may not hold.
+_OF_FIT = ("feature_names_in_", "_column_numbers", "evals_result_", "round_search_", "kappa_rule_")
 
 
 class RoundPlan(NamedTuple):
@@ -97,6 +99,10 @@ class HostClassifier(OrdinalClassifier):
 
     _native: ClassVar[Mapping[str, str]] = {}
     _own: ClassVar[frozenset[str]] = frozenset()
+    # The argument of ``fit`` with a model to go on with.
+    _continued_by: ClassVar[str]
+    # Parameters that stay as they are when a file is loaded, by all their names.
+    _not_in_files: ClassVar[frozenset[str]] = _NOT_IN_FILES
     loss: str | OrdinalLoss
     link: str
     validation_fraction: float | None
@@ -150,6 +156,10 @@ class HostClassifier(OrdinalClassifier):
     def _read(self, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
         """Read the model: return the record, the number of iterations kept and of features."""
 
+    @abstractmethod
+    def _names_in_booster(self) -> list[str] | None:
+        """Return the names of columns that the training had, numbers as text; None where it had none."""
+
     @property
     def threshold_history_(self) -> NDArray[np.float64]:
         """Thresholds that belong to the score after 0, 1, ... iterations, (n_iterations + 1, n_classes - 1)."""
@@ -177,7 +187,7 @@ class HostClassifier(OrdinalClassifier):
         NotFittedError
             Before ``fit``.
         TypeError
-            If class labels are neither strings nor numbers.
+            If class labels are neither strings nor numbers, or a parameter has been set that there is not.
         ValueError
             If ``decision_rule`` or ``cost_matrix`` have been set to what no prediction can use; in a callback of
             ``fit``, which saves the booster that it is given.
@@ -186,6 +196,7 @@ class HostClassifier(OrdinalClassifier):
         check_is_fitted(self)
         files.check_path(path)
         self.check_fitted_decision()
+        self._refuse_unknown()
         self._record = replace(self._record, classifier=self._description())
         self._carry(self._record)
         self._write(path)
@@ -193,7 +204,8 @@ class HostClassifier(OrdinalClassifier):
     def load_model(self, path: str | PathLike[str]) -> HostClassifier:
         """Load what :meth:`save_model` wrote; or a model trained without the classifier.
 
-        Sets the parameters of the training, so that a clone trains the same model on the same rows. Left as they are:
+        Sets the parameters of the training, and the others to their defaults, so that a clone trains the same model on
+        the same rows. Left as they are:
         ``n_jobs``, ``verbosity`` and ``device``, which belong to the machine; what JSON cannot hold, such as
         callbacks, of which a warning tells; and, where the model was trained without the classifier, all but
         ``loss``, ``link``, ``training_cost``, ``hessian``, ``threshold_update`` and ``proportional`` with its penalty.
@@ -212,7 +224,8 @@ class HostClassifier(OrdinalClassifier):
         Raises
         ------
         ValueError
-            If the file is damaged, or carries no thresholds. The model stays as it was.
+            If the file is damaged, carries no thresholds, or is a checkpoint that has no rule of
+            ``decision_rule="kappa"`` yet. The model stays as it was.
 
         Warns
         -----
@@ -230,6 +243,7 @@ class HostClassifier(OrdinalClassifier):
             self.shift_l2 = None if shifts is None else shifts.l2
             self.shift_penalty = DEFAULT_SHIFT_PENALTY if shifts is None else shifts.penalty
             self.max_shifts = None if shifts is None or shifts.most == 1 else shifts.most
+            self._check_rule(path, described)
             with files.as_damaged_file(path) if described else nullcontext():
                 if described:
                     self.classes = files.labels_from_json(described["classes"], described["dtype"])
@@ -240,9 +254,10 @@ class HostClassifier(OrdinalClassifier):
                     if set(params) & _NOT_IN_FILES:
                         names = ", ".join(sorted(set(params) & _NOT_IN_FILES))
                         raise ValueError(f"{names} must not be among the parameters")
+                    left_out = [str(name) for name in described["left_out"]]
+                    self._forget_params(kept={*params, *left_out, *self._not_in_files})
                     self.set_params(**{name: files.value_from_json(value) for name, value in params.items()})
                     self._refuse_unknown()
-                    left_out = [str(name) for name in described["left_out"]]
                 labels = OrderedLabels(np.arange(record.n_classes) if self.classes is None else self.classes)
                 n_classes = len(labels.classes_)
                 if n_classes != record.n_classes:
@@ -250,19 +265,40 @@ class HostClassifier(OrdinalClassifier):
                 self._keep_labels(labels)
                 self._check_decision()
                 self.n_features_in_ = n_features
-                for name in ("feature_names_in_", "evals_result_", "round_search_", "kappa_rule_"):  # of an earlier fit
+                for name in _OF_FIT:  # of an earlier one
                     self.__dict__.pop(name, None)
                 if "kappa_rule" in described:
                     self.kappa_rule_ = KappaRule.from_json(described["kappa_rule"], record.n_classes)
-                elif self.decision_rule == KAPPA:
-                    raise ValueError("decision_rule is 'kappa', and its rule is missing")
                 feature_names = files.names_from_json(described.get("feature_names"), n_features)
-                if feature_names is not None:
-                    self.feature_names_in_ = feature_names
+                written = None if feature_names is not None else self._names_in_booster()
+                if written and (described or all(map(str.isdecimal, written))):
+                    self._column_numbers = written
+                elif feature_names is not None or written:
+                    self.feature_names_in_ = np.array(written, dtype=object) if written else feature_names
                 self._linear = None if record.linear is None else LinearPart.from_json(record.linear, n_features)
                 self._keep(record, record.ordinal_loss(), n_iter)
         files.warn_of(left_out, stacklevel=2)
         return self
+
+    def _check_rule(self, path: str | PathLike[str], described: Mapping[str, Any]) -> None:
+        """Raise ValueError if the loaded model would decide by a rule of kappa, and has none."""
+        rule = described.get("decision_rule", self.decision_rule)
+        if not isinstance(rule, str) or rule != KAPPA or "kappa_rule" in described:
+            return
+        lacks = f"{path} holds no rule of decision_rule='kappa', which is found when fit ends"
+        if described:
+            raise ValueError(
+                f"{lacks}: it is a checkpoint of a training that had not ended. Continue the training with "
+                f"fit({self._continued_by}=path)"
+            )
+        raise ValueError(f"{lacks}: its model was trained without the classifier. Set another decision_rule")
+
+    def _forget_params(self, kept: Collection[str]) -> None:
+        """Set parameters to their defaults, and drop those of the library below, but for some."""
+        self._host_params = {name: value for name, value in self._host_params.items() if name in kept}
+        for name in self._get_param_names():
+            if name not in kept:
+                setattr(self, name, self._default(name))
 
     def _rows_to_fit(
         self, training: tuple[Any, Any, Any, Any, Any], start: str, sets: GivenSets, random_state: Any

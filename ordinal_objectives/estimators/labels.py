@@ -210,6 +210,10 @@ class OrderedLabels:
         if {str(value) for value in values} <= {str(label) for label in classes}:
             types = _type_names(values), _type_names(classes)
             return f". They are of type {types[0]}, and the classes of type {types[1]}: give both one type"
+        if all(isinstance(number, numbers.Real) for number in (*values, *classes)):
+            for kind in (np.float32, np.float16):
+                if set(_rounded(values, kind)) <= set(_rounded(classes, kind)):
+                    return f". Rounded to {kind.__name__} they are among the classes: give both one type"
         if all(isinstance(value, int) and 0 <= value < len(classes) for value in values):
             return (
                 f". These look like codes. A tool that encodes labels before fit (cross_val_predict of probabilities, "
@@ -261,6 +265,11 @@ def _assumed_order(values: NDArray[Any]) -> NDArray[Any]:
             stacklevel=4,
         )
     return classes
+
+
+def _rounded(values: Iterable[Any], kind: Any) -> list[float]:
+    with np.errstate(over="ignore"):
+        return [float(kind(value)) for value in values]
 
 
 def _type_names(values: Iterable[Any]) -> str:
@@ -317,6 +326,7 @@ def as_labels(name: str, y: ArrayLike, *, warn: bool = False) -> NDArray[Any]:
     if given.ndim == 0:
         hint = "; pass a list, in the order of the classes" if isinstance(y, set | frozenset | Iterator) else ""
         raise ValueError(f"{name} must be one-dimensional; got {y!r}{hint}")
+    refuse_mixed(y, given, name=name)
     if given.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: {name} must hold labels with an order")
     values: NDArray[Any] = column_or_1d(y, warn=warn)
@@ -341,6 +351,21 @@ def as_labels(name: str, y: ArrayLike, *, warn: bool = False) -> NDArray[Any]:
     if values.dtype.kind not in "biufUSOT":
         raise ValueError(f"Unknown label type: {values.dtype}; {name} must hold numbers, strings or a categorical")
     return values
+
+
+def refuse_mixed(values: Any, array: NDArray[Any], *, name: str) -> None:
+    """Raise ValueError if a list holds text beside other values, of which NumPy makes text in its array."""
+    if array.dtype.kind not in "US" or not isinstance(values, (list, tuple)):
+        return
+    entries = [entry for value in values for entry in (value if isinstance(value, (list, tuple)) else [value])]
+    first: dict[str, Any] = {}
+    for entry in entries:
+        first.setdefault("text" if isinstance(entry, str) else "bytes" if isinstance(entry, bytes) else "other", entry)
+    if len(first) > 1:
+        raise ValueError(
+            f"Unknown label type: mixed. {name} must hold values of one type; got "
+            f"{' beside '.join(map(repr, first.values()))}"
+        )
 
 
 def is_missing(value: Any) -> bool:

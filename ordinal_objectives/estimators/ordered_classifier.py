@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.decision import RULES, check_rule, decide
-from ordinal_objectives.estimators.arguments import evaluation_sets
+from ordinal_objectives.estimators.arguments import evaluation_sets, validate_columns
 from ordinal_objectives.estimators.held_out import Rows, check_groups, n_rows
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.tables import as_table, refuse_text_and_dates
@@ -60,14 +60,19 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not hasattr(X, "columns"):
             types = [np.float64, np.float32]
             options = {"accept_sparse": "csr", "ensure_all_finite": False, "dtype": types, "ensure_min_samples": least}
-            return validate_data(self, X, reset=reset, **options)
-        validate_data(self, X, reset=reset, skip_check_array=True)
+            return validate_columns(self, X, reset=reset, **options)
+        if reset or not self._has_written_names(X):
+            validate_columns(self, X, reset=reset, skip_check_array=True)
         if X.shape[0] < least or X.shape[1] == 0:
             raise ValueError(
                 f"X must have at least {least} row(s) and one column; got {X.shape[0]} sample(s) and "
                 f"{X.shape[1]} feature(s)"
             )
         return X
+
+    def _has_written_names(self, X: Any) -> bool:
+        """Return whether a table's names are the model's, which its file holds in another spelling."""
+        return False
 
     def _check_training(self, X: Any, y: Any, sample_weight: Any, groups: Any = None) -> Rows:
         """Return the rows to train on, with class codes, and set the classes."""

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -80,6 +81,12 @@ def column_names(X: Any) -> list[str] | None:
     """Return the names of the columns of a frame or an Arrow table; None unless all are strings, as scikit-learn."""
     names = _names(X)
     return None if names is None or not all(isinstance(name, str) for name in names) else list(names)
+
+
+def names_as_text(X: Any) -> list[str] | None:
+    """Return the names of the columns, numbers as text; None of what names none."""
+    names = _names(X)
+    return None if names is None else [str(name) for name in names]
 
 
 def called(X: Any, place: int) -> str:
@@ -207,6 +214,8 @@ def _strange(X: Any, kinds: tuple[str, ...], allowed: str) -> list[str]:
 
 # Levels that a file holds as they are; others are known by their text.
 PLAIN = (str, bool, int, float)
+# Older files hold dates of pandas with it.
+_MIDNIGHT = " 00:00:00"
 # Types of floats by the names that NumPy, pandas, polars and Arrow give them.
 _FLOATS: dict[str, Any] = {
     **dict.fromkeys(("float16", "Float16", "halffloat"), np.float16),
@@ -231,7 +240,7 @@ def levels_in(X: Any, place: int) -> tuple[list[Any], NDArray[np.intp]]:
         -1 where the level is missing, and where a sparse matrix stores none.
     """
     column = _column(X, place)
-    dictionary = _as_dictionary(column)
+    dictionary = as_dictionary(column)
     if dictionary is not None:
         return _distinct(dictionary.dictionary.to_pylist(), dictionary.indices.cast("int64").fill_null(-1).to_numpy())
     if hasattr(column, "to_physical") and str(column.dtype).startswith(("Enum", "Categorical")):  # polars
@@ -260,7 +269,7 @@ def codes_in(
     """Return the code that each row's level has among the known ones, (n_samples,); -1 where it is missing or unknown.
 
     Levels are the same if their values are: 1, 1.0 and True, and a float and what float32 makes of it where either the
-    rows or the training had that type.
+    rows or the training had that type. So are a date and its midnight.
 
     Parameters
     ----------
@@ -284,7 +293,7 @@ def codes_in(
     levels = [found[i] for i in present]
     _check_kinds(called(X, place), levels, number)
     codes = np.full(len(found) + 1, -1, dtype=np.intp)
-    codes[present] = [number.get(level, -1) for level in levels]
+    codes[present] = [number.get(level, number.get(f"{level}{_MIDNIGHT}", -1)) for level in levels]
     if any(isinstance(level, float) for level in levels):
         rows_type, training_type = _float_type(X, place), _narrow_type(number)
         for i, level in zip(present, levels, strict=True):
@@ -407,7 +416,7 @@ def _column(X: Any, place: int) -> Any:
     return column
 
 
-def _as_dictionary(column: Any) -> Any:
+def as_dictionary(column: Any) -> Any:
     """Return a column of Arrow, or of pandas with Arrow's types, as one dictionary array; None if it is none."""
     arrow_type = getattr(getattr(column, "dtype", None), "pyarrow_dtype", getattr(column, "type", None))
     if not hasattr(arrow_type, "value_type") or not hasattr(arrow_type, "index_type"):
@@ -441,6 +450,8 @@ def plain_level(value: Any) -> Any:
         return bool(value)
     if isinstance(value, numbers.Integral) or (isinstance(value, Decimal) and value == int(value)):
         return int(value)
+    if isinstance(value, datetime) and value.tzinfo is None and getattr(value, "nanosecond", 0) == 0:
+        return str(value).removesuffix(_MIDNIGHT)  # a date, which some tables hold as a time
     return float(value) if isinstance(value, (numbers.Real, Decimal)) else str(value)
 
 

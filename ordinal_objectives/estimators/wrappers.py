@@ -16,9 +16,9 @@ from scipy.sparse import issparse
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ordinal_objectives.estimators.arguments import start_scores
+from ordinal_objectives.estimators.arguments import start_scores, validate_columns
 from ordinal_objectives.estimators.held_out import n_rows
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
@@ -265,12 +265,12 @@ class ClassifierOfClassifiers(OrderedClassifier):
         is_number = getattr(getattr(X, "dtype", None), "kind", "O") in tuple("biufc")
         is_flat = isinstance(X, (list, tuple)) or (len(shape) == 1 and not is_number)
         if hasattr(X, "columns"):
-            validate_data(self, X, reset=reset, skip_check_array=True)
+            validate_columns(self, X, reset=reset, skip_check_array=True)
         elif not is_flat:
             options = {"accept_sparse": "csr", "dtype": None, "ensure_all_finite": False, "allow_nd": True}
-            return validate_data(self, X, reset=reset, ensure_min_samples=least, **options)
+            return validate_columns(self, X, reset=reset, ensure_min_samples=least, **options)
         elif reset:
-            for name in ("n_features_in_", "feature_names_in_"):  # of an earlier fit
+            for name in ("n_features_in_", "feature_names_in_", "_column_numbers"):  # of an earlier fit
                 self.__dict__.pop(name, None)
         if n_rows(X) < least:
             raise ValueError(f"X must have at least {least} row(s); got {n_rows(X)} sample(s)")

@@ -359,8 +359,15 @@ def _xgboost_scorer(booster: xgboost.Booster, n_iter: int, add: Callable[[int, i
             values = np.array(tree["split_conditions"], dtype=np.float64)[leaves, np.newaxis]
         trees.append(_xgboost_tree(tree, add(number, output, values) * weight))
     base = np.array(json.loads(learner["learner_model_param"]["base_score"]), dtype=np.float64).ravel()
-    columns = enumerate(model["cats"]["enc"])
-    levels = {place: _levels(one, place, learner["feature_names"]) for place, one in columns if one["values"]}
+    from ordinal_objectives.adapters.xgb.input_checks import levels_of
+
+    # What the classifier keeps of levels is whole; XGBoost's own are text where they were floats or booleans.
+    ours = levels_of(booster) if booster.attr("ordinal_levels") is not None else {}
+    levels = {
+        place: list(ours.get(place) or ()) or _levels(one, place, learner["feature_names"])
+        for place, one in enumerate(model["cats"]["enc"])
+        if one["values"]
+    }
     return Scorer(trees, base, reads_float32=True, levels=levels)
 
 

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.estimators.held_out import take_rows
 from ordinal_objectives.estimators.labels import is_missing
-from ordinal_objectives.estimators.tables import column_kinds
+from ordinal_objectives.estimators.tables import as_dictionary, column_kinds
 from ordinal_objectives.estimators.wrappers import row_keywords
 from ordinal_objectives.utils.seeds import drawn_seed
 from ordinal_objectives.utils.validation import check_sample_weight, collected
@@ -223,7 +223,9 @@ def numbers(X: Any, column: int, feature: int | str) -> NDArray[np.float64]:
 def categories(X: Any, column: int, feature: int | str, most: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """Return the categories that occur in a column, in their own order or sorted, and a row that has each."""
     values = _column(X, column)
+    dictionary = as_dictionary(values)
     order = getattr(getattr(values, "dtype", None), "categories", None)
+    order = order if dictionary is None else dictionary.dictionary.to_pylist()
     first = _first_rows(values)
     known = sorted(first) if order is None else [label for label in order if label in first]
     if not 0 < len(known) <= most:

@@ -298,3 +298,15 @@ def test_levels_are_those_of_the_training_wherever_rows_come_in(client):
     ):
         with pytest.raises(ValueError, match=r"in column 'town', Köln, Bonn, Celle; got Aachen$"):
             use()
+
+
+def test_numbered_columns_keep_their_order(client, data, tmp_path):
+    rows, (y_,) = pd.DataFrame(data[0]), parted(data[1], rows=400)
+    X_ = dd.from_pandas(rows, npartitions=2)
+    model = DaskXGBOrdinalClassifier(**OPTIONS | {"proportional": False}).fit(X_, y_)
+    assert not hasattr(model, "feature_names_in_")
+    model.save_model(tmp_path / "model.json")
+    backwards = rows[[2, 1, 0]]
+    for known in (model, XGBOrdinalClassifier().load_model(tmp_path / "model.json")):
+        with pytest.raises(ValueError, match="order of the training, 0, 1, 2; got 2, 1, 0"):
+            known.predict_proba(backwards)

@@ -379,3 +379,32 @@ def test_intervals_of_copies_by_a_loop(ordinal_data):
     middle, quantile = 2 * found.effects - mean, 2.0150484  # of Student's t with five degrees of freedom
     np.testing.assert_allclose(found.lower, middle - quantile * spread / kept, atol=1e-7)
     np.testing.assert_allclose(found.upper, middle + quantile * spread / kept, atol=1e-7)
+
+
+LEVELS = ["z", "w", "x", "y"]
+WORDS = np.random.default_rng(0).choice(LEVELS, 200)
+DICTIONARY = pyarrow.DictionaryArray.from_arrays([LEVELS.index(word) for word in WORDS], LEVELS)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Series(pd.Categorical(WORDS, LEVELS)),
+        pd.Series(DICTIONARY, dtype=pd.ArrowDtype(DICTIONARY.type)),
+        polars.Series(WORDS.tolist(), dtype=polars.Enum(LEVELS)),
+        DICTIONARY,
+        pyarrow.chunked_array([DICTIONARY[:50], DICTIONARY[50:]]),
+    ],
+    ids=["pandas", "pandas over Arrow", "polars", "Arrow", "Arrow chunks"],
+)
+def test_levels_have_the_order_of_their_column_in_every_table(column):
+    """So the reference, the first of them, is the same level."""
+    noise = np.random.default_rng(1).normal(size=200)
+    y = np.digitize(np.array([LEVELS.index(word) for word in WORDS]) + noise, [1.0, 2.0])
+    tables = {pd.Series: pd.DataFrame, polars.Series: polars.DataFrame}
+    rows = tables.get(type(column), pyarrow.table)({"g": column, "x": noise})
+    model = HistGradientBoostingOrdinalClassifier(max_iter=5, random_state=0).fit(rows, y)
+    effect = average_marginal_effects(model, rows, "g")
+    assert effect.reference == "z"
+    assert feature_effect(model, rows, "g").values.tolist() == LEVELS
+    assert (effect.effects[:, 0] < 0.0).all()

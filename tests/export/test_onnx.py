@@ -388,6 +388,26 @@ def test_names_of_columns(frame):
             to_onnx(fitted, renamed)
 
 
+@pytest.mark.parametrize("linear", [False, True])
+@pytest.mark.parametrize(
+    "levels", [[0.1, 3.1, 0.5, -1.25], [True, False, True, False], ["ä", "ö", "a", "b"]], ids=["floats", "bool", "text"]
+)
+@pytest.mark.parametrize("kind", [XGBOrdinalClassifier, LGBMOrdinalClassifier, HistGradientBoostingOrdinalClassifier])
+def test_levels_of_every_type(frame, kind, levels, linear):
+    X, y = frame
+    X = X.assign(grade=pd.Categorical(np.array(levels)[X["grade"].cat.codes]))
+    model = kind(linear=linear, classes=NAMES).fit(X, y)
+    assert_same(model, X, "float32")
+
+
+def test_numbered_columns_keep_their_order(array):
+    X, y = array
+    X = pd.DataFrame(X)
+    model = HistGradientBoostingOrdinalClassifier(max_iter=3, classes=NAMES).fit(X, y)
+    with pytest.raises(ValueError, match="X_example must have its columns in the order of the training, 0, 1, 2"):
+        to_onnx(model, X[[1, 0, 2]])
+
+
 def test_levels_that_float32_does_not_tell_apart(frame):
     X, y = frame
     X = X.assign(grade=X["grade"].cat.rename_categories([0.1, 0.1 + 1e-12, 0.5, 0.7]))
@@ -444,5 +464,7 @@ def test_what_cannot_be_written_is_refused(frame, array):
     with pytest.raises(ValueError, match=r"must have the 2 column\(s\) of a category type"):
         to_onnx(model, X.assign(grade=X["grade"].astype(int)))
     towns = X.assign(town=X["town"].cat.rename_categories({"u": "Zürich"}))
+    bare = XGBOrdinalClassifier(**small).fit(towns, y)
+    bare.booster_.set_attr(ordinal_levels=None)  # as of a training without the classifier
     with pytest.raises(ValueError, match="column 'town' must have categories in ASCII"):
-        to_onnx(XGBOrdinalClassifier(**small).fit(towns, y), towns)
+        to_onnx(bare, towns)

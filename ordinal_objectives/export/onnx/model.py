@@ -10,6 +10,7 @@ from onnx import helper
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives.estimators.arguments import refuse_other_order
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.estimators.tables import column_names
@@ -121,6 +122,7 @@ def _check_columns(model: Any, X_example: Any, inputs: list[str], taken: list[st
     if known is not None and names is not None and names != list(known):
         wrong = [f"{name!r} for {one!r}" for name, one in zip(names, known, strict=True) if name != one]
         raise ValueError(f"X_example must have the columns of the training, in their order; got {first_few(wrong)}")
+    refuse_other_order(vars(model).get("_column_numbers"), X_example, name="X_example")
     strange = [repr(name) for name in inputs if name in ("", *taken)]
     if strange:
         raise ValueError(

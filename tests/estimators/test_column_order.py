@@ -1,0 +1,172 @@
+"""Columns in another order than the training's are refused, whatever names them and whoever trained the model."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.naive_bayes import GaussianNB
+
+import ordinal_objectives as oo
+
+lightgbm = pytest.importorskip("lightgbm")
+xgboost = pytest.importorskip("xgboost")
+
+from ordinal_objectives.adapters import lgbm as olgbm  # noqa: E402
+from ordinal_objectives.adapters import xgb as oxgb  # noqa: E402
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(240, 3))
+y = np.digitize(X[:, 0] + 0.5 * rng.normal(size=240), [-1, 0, 1])
+QUIET = {"verbosity": -1}
+CLASSIFIERS = {
+    "xgboost": lambda **given: oo.XGBOrdinalClassifier(n_estimators=4, **given),
+    "lightgbm": lambda **given: oo.LGBMOrdinalClassifier(n_estimators=4, **given),
+    "engine": lambda **given: oo.HistGradientBoostingOrdinalClassifier(max_iter=4, **given),
+}
+ORDER = "same order|order of the training|feature_names mismatch"
+
+
+def table(names):
+    return pd.DataFrame(X, columns=names)
+
+
+def reversed_columns(rows):
+    return rows[list(rows.columns)[::-1]]
+
+
+def trained_bare(library, rows, path, proportional):
+    if library == "xgboost":
+        data = xgboost.DMatrix(rows, y)
+        oxgb.train({}, data, 4, n_classes=4, proportional=proportional).save_model(path)
+        return oo.XGBOrdinalClassifier()
+    data = lightgbm.Dataset(rows, y, free_raw_data=False)
+    olgbm.save_model(olgbm.train(QUIET, data, 4, n_classes=4, proportional=proportional), path)
+    return oo.LGBMOrdinalClassifier()
+
+
+@pytest.mark.parametrize("proportional", [True, False])
+@pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
+def test_a_bare_booster_brings_its_names(library, proportional, tmp_path):
+    path, rows = str(tmp_path / "model.json"), table(["a", "b", "c"])
+    model = trained_bare(library, rows, path, proportional).load_model(path)
+    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict_proba(rows)
+    with pytest.raises(ValueError, match=ORDER):
+        model.predict_proba(reversed_columns(rows))
+
+
+@pytest.mark.parametrize("proportional", [True, False])
+@pytest.mark.parametrize("names", [[0, 1, 2], [10, 11, 12]])
+@pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
+def test_a_bare_booster_of_numbered_columns(library, names, proportional, tmp_path):
+    path, rows = str(tmp_path / "model.json"), table(names)
+    model = trained_bare(library, rows, path, proportional).load_model(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # neither has scikit-learn names of numbered columns
+        np.testing.assert_array_equal(model.predict_proba(rows), model.predict_proba(X))
+    with pytest.raises(ValueError, match=ORDER):
+        model.predict_proba(reversed_columns(rows))
+
+
+def test_a_bare_booster_without_names(tmp_path):
+    for library in ("xgboost", "lightgbm"):
+        path = str(tmp_path / f"{library}.json")
+        model = trained_bare(library, X, path, True).load_model(path)
+        assert not hasattr(model, "feature_names_in_")
+        model.predict_proba(reversed_columns(table([0, 1, 2])))
+
+
+def test_names_that_lightgbm_spells_otherwise(tmp_path):
+    path, rows = str(tmp_path / "model.txt"), table(["a a", "b", "c"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # LightGBM tells of the spaces
+        model = trained_bare("lightgbm", rows, path, True).load_model(path)
+    assert model.feature_names_in_.tolist() == ["a_a", "b", "c"]
+    np.testing.assert_array_equal(
+        model.predict_proba(rows), model.predict_proba(rows.set_axis(["a_a", "b", "c"], axis=1))
+    )
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict_proba(reversed_columns(rows))
+
+
+@pytest.mark.parametrize("names", [[0, 1, 2], [10, 11, 12]])
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+def test_numbered_columns_keep_their_order(kind, names, tmp_path):
+    rows = table(names)
+    model = CLASSIFIERS[kind](proportional=False).fit(rows, y)
+    assert not hasattr(model, "feature_names_in_")
+    model.save_model(tmp_path / "model.json")
+    loaded = CLASSIFIERS[kind]().load_model(tmp_path / "model.json")
+    for known in (model, loaded, pickle.loads(pickle.dumps(model))):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            np.testing.assert_array_equal(known.predict_proba(rows), known.predict_proba(X))
+            known.predict_proba(table([7, 8, 9]))  # other numbers say nothing, as in scikit-learn
+        with pytest.raises(ValueError, match=ORDER):
+            known.predict_proba(reversed_columns(rows))
+        as_text = reversed_columns(rows.rename(columns=str))
+        with pytest.raises(ValueError, match=ORDER), pytest.warns(UserWarning, match="has feature names"):
+            known.predict_proba(as_text)
+    with pytest.raises(ValueError, match=ORDER):
+        CLASSIFIERS[kind]().fit(rows, y, eval_set=[(reversed_columns(rows), y)])
+    model.fit(X, y)  # of an array, no order is known
+    model.predict_proba(reversed_columns(rows))
+
+
+def test_numbers_of_a_model_with_text():
+    model = CLASSIFIERS["engine"]().fit(table(["0", "1", "2"]), y)
+    with pytest.raises(ValueError, match=ORDER), pytest.warns(UserWarning, match="valid feature names"):
+        model.predict_proba(reversed_columns(table([0, 1, 2])))
+
+
+def test_continued_models_keep_the_order():
+    rows = table([0, 1, 2])
+    for kind, argument in (("xgboost", "xgb_model"), ("lightgbm", "init_model")):
+        model = CLASSIFIERS[kind]().fit(rows, y)
+        for earlier in (model, model.booster_):
+            with pytest.raises(ValueError, match=r"order of the training|was trained on the columns"):
+                CLASSIFIERS[kind]().fit(reversed_columns(rows), y, **{argument: earlier})
+    model = CLASSIFIERS["engine"](warm_start=True).fit(rows, y).set_params(max_iter=6)
+    with pytest.raises(ValueError, match=ORDER):
+        model.fit(reversed_columns(rows), y)
+
+
+def test_lightgbm_functions_keep_the_order():
+    rows = table([0, 1, 2])
+    data = lightgbm.Dataset(rows, y, free_raw_data=False)
+    booster = olgbm.train(QUIET, data, 4, n_classes=4)
+    with pytest.raises(ValueError, match=r"data must have its columns in the order of the training, 0, 1, 2; got 2"):
+        olgbm.predict_proba(booster, reversed_columns(rows))
+    held = lightgbm.Dataset(reversed_columns(rows), y, reference=data)
+    with pytest.raises(ValueError, match=ORDER):
+        olgbm.train(QUIET, data, 4, n_classes=4, valid_sets=[held])
+
+
+def test_blocks_keep_the_order():
+    rows = table([0, 1, 2])
+    blocks = [rows[:120], reversed_columns(rows[120:])]
+    with pytest.raises(ValueError, match="block 1 must have its columns in the order"):
+        CLASSIFIERS["engine"]().fit(oo.RowBlocks(blocks), y)
+
+
+def test_wrappers_and_ensembles_keep_the_order(tmp_path):
+    rows = table([0, 1, 2])
+    ensemble = oo.OrdinalEnsembleClassifier([("engine", CLASSIFIERS["engine"]())]).fit(rows, y)
+    ensemble.save_model(tmp_path / "model.zip")
+    loaded = oo.OrdinalEnsembleClassifier([("engine", CLASSIFIERS["engine"]())]).load_model(tmp_path / "model.zip")
+    for model in (oo.OrdinalCalibratedClassifier(GaussianNB()).fit(rows, y), ensemble, loaded):
+        with pytest.raises(ValueError, match=ORDER):
+            model.predict_proba(reversed_columns(rows))
+
+
+def test_several_outputs_keep_the_order(tmp_path):
+    rows = table([0, 1, 2])
+    model = oo.HistGradientBoostingMultiOutputRegressor(max_iter=3).fit(rows, X[:, :2])
+    model.save_model(tmp_path / "model.npz")
+    for known in (model, oo.HistGradientBoostingMultiOutputRegressor().load_model(tmp_path / "model.npz")):
+        with pytest.raises(ValueError, match=ORDER):
+            known.predict(reversed_columns(rows))
