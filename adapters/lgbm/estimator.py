@@ -36,7 +36,7 @@ from ordinal_objectives.adapters.lgbm.data import (
 )
 from ordinal_objectives.adapters.lgbm.parameters import DIALECT, FIT_HINTS, KNOWN, NATIVE, REFUSED, resolved
 from ordinal_objectives.adapters.lgbm.prediction import predict_scores
-from ordinal_objectives.adapters.lgbm.train import checked_callbacks, train_spec
+from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, checked_callbacks, train_spec
 from ordinal_objectives.estimators.arguments import GivenSets, check_rounds, either_library, explains_keywords
 from ordinal_objectives.estimators.held_out import Rows, Trial, smallest_leaf
 from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS, HostClassifier
@@ -288,7 +288,8 @@ importance_type
             plan = self._plan(given["n_estimators"], rows, search, continued=earlier, **options)
             train_set, *valid_sets = _datasets([rows, *held_out], categorical_feature, self._linear)
             self.evals_result_: dict[str, Any] = {}
-            watching = [lightgbm.record_evaluation(self.evals_result_)] if valid_sets else []
+            trees = TreesOfRounds()
+            watching = [lightgbm.record_evaluation(self.evals_result_), trees] if valid_sets else [trees]
             spec, params = self._spec("LGBMOrdinalClassifier"), self._params_for(len(rows))
             with self._under_way():
                 self.booster_ = train_spec(
@@ -300,7 +301,8 @@ importance_type
                     set_names=["X", *(f"X of evaluation set {i}" for i in range(len(valid_sets)))],
                 )  # fmt: skip
             record, n_iter = carried_record(self.booster_).copied(), iterations_of(self.booster_)
-            self._finish(record, n_iter, plan, rows, held_out, given["random_state"])
+            n_rounds = trees.rounds_of(n_iter, stopped=self.booster_.best_iteration > 0)
+            self._finish(record, n_iter, plan, rows, held_out, given["random_state"], n_rounds)
         least = smallest_leaf(given["min_child_samples"], len(rows))
         self._warn_if_constant(len(rows), "min_child_samples", 20 if least is None else least)  # LightGBM's default
         return self
@@ -331,18 +333,18 @@ importance_type
 
     def _trial(self, fit: Rows, held: Rows, most: int, patience: int | None, **options: Any) -> Trial:
         train_set, held_set = _datasets([fit, held], options["categorical_feature"])
-        result: dict[str, dict[str, list[float]]] = {}
+        result, trees = dict[str, dict[str, list[float]]](), TreesOfRounds()
         stops = [] if patience is None else [lightgbm.early_stopping(patience, verbose=False)]
         spec, params = self._spec("LGBMOrdinalClassifier"), self._params_for(len(fit)) | {"verbosity": -1}
         booster = train_spec(
             (spec, None), params, train_set, most,
             valid_sets=[held_set], valid_names=["held_out"],
-            callbacks=[lightgbm.record_evaluation(result), *stops],
+            callbacks=[lightgbm.record_evaluation(result), trees, *stops],
             progress=self.progress, what="search", set_names=["X", "X"],
         )  # fmt: skip
 
         def proba(n_rounds: int) -> NDArray[np.float64]:
-            record, n = carried_record(booster), min(n_rounds, booster.current_iteration())
+            record, n = carried_record(booster), min(trees.after(n_rounds), booster.current_iteration())
             scores = predict_scores(booster, record, held.X, 0, n)
             scores = scores if held.start is None else predictions.plus(held.start, scores)
             return predictions.proba(record.ordinal_loss(), scores, record.at(n))

@@ -286,6 +286,26 @@ def checked_callbacks(callbacks: object) -> list[_Callback]:
     return listed_callbacks(callbacks, suits, "functions that LightGBM calls after a round")
 
 
+class TreesOfRounds:
+    """A callback that counts the trees after each round: one without a split adds none."""
+
+    def __init__(self) -> None:
+        self._counts: list[int] = []
+
+    def __call__(self, env: CallbackEnv) -> None:
+        """Count the trees of the round."""
+        self._counts.append(env.model.current_iteration())
+
+    def after(self, n_rounds: int) -> int:
+        """Return how many trees there are after so many rounds, at least one, or after all where there are fewer."""
+        return self._counts[min(n_rounds, len(self._counts)) - 1]
+
+    def rounds_of(self, n_trees: int, *, stopped: bool) -> int:
+        """Return how many rounds were trained; after an early stop, up to the one with the last tree that is kept."""
+        rounds = len(self._counts)
+        return next((i + 1 for i, count in enumerate(self._counts) if count >= n_trees), rounds) if stopped else rounds
+
+
 def _shown_rounds(training: LightGBMTraining, show: Show) -> _Callback:
     """Return a callback that shows each round, with the loss of the last set, or else of the training rows."""
 

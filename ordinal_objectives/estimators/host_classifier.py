@@ -250,7 +250,13 @@ class HostClassifier(OrdinalClassifier):
                 self._keep_labels(labels)
                 self._check_decision()
                 self.n_features_in_ = n_features
-                for name in ("feature_names_in_", "evals_result_", "round_search_", "kappa_rule_"):  # of an earlier fit
+                for name in (
+                    "feature_names_in_",
+                    "evals_result_",
+                    "round_search_",
+                    "kappa_rule_",
+                    "_n_rounds",
+                ):  # of a fit
                     self.__dict__.pop(name, None)
                 if "kappa_rule" in described:
                     self.kappa_rule_ = KappaRule.from_json(described["kappa_rule"], record.n_classes)
@@ -371,9 +377,11 @@ class HostClassifier(OrdinalClassifier):
         return float(np.average(values, weights=held.weight))
 
     def _finish(
-        self, record: ThresholdRecord, n_iter: int, plan: RoundPlan, rows: Rows, watched: list[Rows], random_state: Any
-    ) -> None:
-        """Store what the training gives, with the decision that needs it."""
+        self, record: ThresholdRecord, n_iter: int, plan: RoundPlan, rows: Rows, watched: list[Rows], random_state: Any,
+        n_rounds: int | None = None,
+    ) -> None:  # fmt: skip
+        """Store what the training gives, with the decision that needs it; ``n_rounds`` where they are not ``n_iter``."""
+        self._n_rounds = n_rounds
         self._keep(record, self._ordinal_loss(), n_iter)
         seed = split_seed(random_state) if self._takes_kappa() else 0
         self._learn_kappa(UnseenRows(rows, watched, plan.found, plan.trial_of, seed))

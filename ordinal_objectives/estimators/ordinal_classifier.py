@@ -88,6 +88,8 @@ class OrdinalClassifier(OrderedClassifier):
     _start_name: ClassVar[str | None] = None
     _rules: ClassVar[tuple[str, ...]] = (*RULES, KAPPA)
     n_iter_: int
+    # Where it differs from n_iter_: LightGBM adds no tree in a round without a split.
+    _n_rounds: int | None = None
     proportional_: bool
     thresholds_: NDArray[np.float64]
     diagnostics_: dict[str, int]
@@ -217,11 +219,11 @@ class OrdinalClassifier(OrderedClassifier):
         elif unseen.found is not None:
             proba, rows = unseen.found.trial.proba(unseen.found.search.n_iter), unseen.found.held
         else:
-            proba, rows = unseen.out_of_fold(self.n_iter_)
+            proba, rows = unseen.out_of_fold(self.trained_rounds())
         rule = KappaRule.fit(proba, self.kappa_weights, rows.weight)
         if not on_training:
             if not unseen.watched and unseen.judges_its_choice:
-                proba, rows = unseen.out_of_fold(self.n_iter_)
+                proba, rows = unseen.out_of_fold(self.trained_rounds())
             rule = rule.measure(proba, rows.codes, rows.weight)
         self.kappa_rule_ = rule
 
@@ -329,6 +331,11 @@ class OrdinalClassifier(OrderedClassifier):
         """Return the loss of the training, whatever has been set since."""
         check_is_fitted(self)
         return self._fitted_loss
+
+    def trained_rounds(self) -> int:
+        """Return how many rounds another training takes to come as far as this model: one may have added no tree."""
+        check_is_fitted(self)
+        return self.n_iter_ if self._n_rounds is None else self._n_rounds
 
     @property
     def training_loss_(self) -> NDArray[np.float64]:
