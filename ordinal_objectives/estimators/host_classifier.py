@@ -377,10 +377,16 @@ class HostClassifier(OrdinalClassifier):
         return float(np.average(values, weights=held.weight))
 
     def _finish(
-        self, record: ThresholdRecord, n_iter: int, plan: RoundPlan, rows: Rows, watched: list[Rows], random_state: Any,
+        self,
+        record: ThresholdRecord,
+        n_iter: int,
+        plan: RoundPlan,
+        rows: Rows,
+        watched: list[Rows],
+        random_state: Any,
         n_rounds: int | None = None,
-    ) -> None:  # fmt: skip
-        """Store what the training gives, with the decision that needs it; ``n_rounds`` where they are not ``n_iter``."""
+    ) -> None:
+        """Store what the training gives, with the decision that needs it; ``n_rounds`` where it is not ``n_iter``."""
         self._n_rounds = n_rounds
         self._keep(record, self._ordinal_loss(), n_iter)
         seed = split_seed(random_state) if self._takes_kappa() else 0
