@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -36,9 +37,21 @@ from ordinal_objectives.adapters.lgbm.data import (
 )
 from ordinal_objectives.adapters.lgbm.parameters import DIALECT, FIT_HINTS, KNOWN, NATIVE, REFUSED, resolved
 from ordinal_objectives.adapters.lgbm.prediction import predict_scores
-from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, checked_callbacks, train_spec
-from ordinal_objectives.estimators.arguments import GivenSets, check_rounds, either_library, explains_keywords
-from ordinal_objectives.estimators.held_out import Rows, Trial, smallest_leaf
+from ordinal_objectives.adapters.lgbm.train import (
+    TreesOfRounds,
+    checked_callbacks,
+    schedules,
+    smallest_rate,
+    train_spec,
+)
+from ordinal_objectives.estimators.arguments import (
+    GivenSets,
+    check_rounds,
+    either_library,
+    explains_keywords,
+    refuse_unknown,
+)
+from ordinal_objectives.estimators.held_out import Rows, Trial, is_auto, smallest_leaf
 from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS, HostClassifier
 from ordinal_objectives.estimators.linear import LinearPart, with_start
 from ordinal_objectives.estimators.tables import column_names
@@ -252,7 +265,8 @@ importance_type
         categorical_feature : list of str, list of int, or "auto"
             Categorical columns; "auto" takes the categorical columns of a pandas data frame.
         callbacks : list of callable or None
-            LightGBM callbacks, early stopping among them.
+            LightGBM callbacks, early stopping among them. Those of your own need ``only_reads = True``, and change no
+            parameter, where "auto" or kappa trains on some of the rows: these trainings know ``reset_parameter`` alone.
         init_model : LGBMOrdinalClassifier, lightgbm.Booster, path or None
             Model to go on with, which must carry its thresholds and have the same classes, loss and link. Not
             beside ``init_score``: LightGBM would put the model's scores in its place.
@@ -283,8 +297,14 @@ importance_type
             # LightGBM's early stopping has no public type.
             stops = bool(given["early_stopping_round"]) or any(hasattr(one, "stopping_rounds") for one in callbacks)
             rate = 0.1 if given["learning_rate"] is None else given["learning_rate"]  # LightGBM's default
+            some, unknown = schedules(callbacks)
             search = None if stops or booster is not None else (rate, given["random_state"])
-            options = {"says": self._native_params()["verbosity"] > 0, "categorical_feature": categorical_feature}
+            if search is not None and is_auto(given["n_estimators"]):
+                search = (smallest_rate(rate, some), given["random_state"])
+            if self._divides(given["n_estimators"], search, held_out, earlier):
+                refuse_unknown("callbacks", unknown)
+            options = {"says": self._native_params()["verbosity"] > 0, "callbacks": some}
+            options |= {"categorical_feature": categorical_feature}
             plan = self._plan(given["n_estimators"], rows, search, continued=earlier, **options)
             train_set, *valid_sets = _datasets([rows, *held_out], categorical_feature, self._linear)
             self.evals_result_: dict[str, Any] = {}
@@ -339,7 +359,7 @@ importance_type
         booster = train_spec(
             (spec, None), params, train_set, most,
             valid_sets=[held_set], valid_names=["held_out"],
-            callbacks=[lightgbm.record_evaluation(result), trees, *stops],
+            callbacks=[lightgbm.record_evaluation(result), trees, *stops, *copy.deepcopy(options["callbacks"])],
             progress=self.progress, what="search", set_names=["X", "X"],
         )  # fmt: skip
 

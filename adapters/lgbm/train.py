@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any
@@ -284,6 +285,37 @@ def checked_callbacks(callbacks: object) -> list[_Callback]:
         return callable(callback) and isinstance(getattr(callback, "__dict__", None), dict)
 
     return listed_callbacks(callbacks, suits, "functions that LightGBM calls after a round")
+
+
+# LightGBM's own callbacks have no public types.
+_CHANGES = type(lightgbm.reset_parameter())
+_LOOK_ON = tuple(
+    map(type, (lightgbm.early_stopping(1, verbose=False), lightgbm.log_evaluation(), lightgbm.record_evaluation({})))
+)
+
+
+def schedules(callbacks: list[_Callback]) -> tuple[list[Any], list[str]]:
+    """Return copies of the callbacks that change parameters, and the names of those that may change some."""
+    others = [one for one in callbacks if type(one) not in _LOOK_ON and getattr(one, "only_reads", False) is not True]
+    known = [one for one in others if type(one) is _CHANGES]
+    unknown = [one for one in others if type(one) is not _CHANGES]
+    return copy.deepcopy(known), [getattr(one, "__name__", type(one).__name__) for one in unknown]
+
+
+def smallest_rate(rate: float, callbacks: list[Any]) -> float:
+    """Return the smaller of a learning rate and those with which schedules begin; raise ValueError for a list of them.
+
+    A list must be as long as the training, whose number of rounds is still to be found.
+    """
+    listed = [name for one in callbacks for name, value in one.kwargs.items() if isinstance(value, list)]
+    if listed:
+        raise ValueError(
+            f"callbacks may not hold lightgbm.reset_parameter({listed[0]}=[...]) where n_estimators='auto' finds the "
+            f"number of rounds, since a list has a value for each: pass a function of the round, or a number"
+        )
+    rates = [value_of(one.kwargs, "learning_rate") for one in copy.deepcopy(callbacks)]
+    scheduled = [float(rate_of(0)) for rate_of in rates if rate_of is not None]
+    return min([rate, *(first for first in scheduled if first > 0)])
 
 
 class TreesOfRounds:

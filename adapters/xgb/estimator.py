@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from numbers import Real
 from os import PathLike
 from types import MappingProxyType
@@ -36,8 +37,14 @@ from ordinal_objectives.adapters.xgb.input_checks import (
     refused_rows,
 )
 from ordinal_objectives.adapters.xgb.prediction import check_leaves, leaf_scores, proba_of
-from ordinal_objectives.adapters.xgb.train import CustomMetric, asks_for_early_stop, train_spec
-from ordinal_objectives.estimators.arguments import GivenSets, check_rounds, explains_keywords
+from ordinal_objectives.adapters.xgb.train import (
+    CustomMetric,
+    asks_for_early_stop,
+    schedules,
+    smallest_rate,
+    train_spec,
+)
+from ordinal_objectives.estimators.arguments import GivenSets, check_rounds, explains_keywords, refuse_unknown
 from ordinal_objectives.estimators.held_out import Rows, Trial
 from ordinal_objectives.estimators.host_classifier import HostClassifier
 from ordinal_objectives.estimators.linear import with_start
@@ -284,8 +291,13 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             params = self._native_params()
             ends = asks_for_early_stop({"early_stopping_rounds": self.early_stopping_rounds}, callbacks)
             decided = ends or continued is not None or params.get("booster") == "dart"  # which cannot stop early
-            search = None if decided else (params.get("learning_rate", 0.3), self.random_state)  # XGBoost's
-            plan = self._plan(self.n_estimators, rows, search, continued=earlier, says=bool(verbose))
+            some, unknown = schedules(self.callbacks)
+            rate = smallest_rate(params.get("learning_rate", 0.3), some)  # XGBoost's
+            search = None if decided else (rate, self.random_state)
+            if self._divides(self.n_estimators, search, held_out, earlier):
+                refuse_unknown("callbacks", unknown)
+            options = {"says": bool(verbose), "callbacks": some}
+            plan = self._plan(self.n_estimators, rows, search, continued=earlier, **options)
             dtrain, *matrices = self._matrices([rows, *held_out], continued)
             evals = [(matrix, f"validation_{i}") for i, matrix in enumerate(matrices)]
             with self._under_way():
@@ -323,6 +335,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             evals_result=result,
             early_stopping_rounds=patience,
             verbose_eval=False,
+            callbacks=copy.deepcopy(options["callbacks"]),
             progress=self.progress,
             what="search",
         )

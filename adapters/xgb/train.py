@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
@@ -46,6 +47,29 @@ _REFUSED = {
 }
 # Callbacks that leave the booster's parameters as they are.
 _LOOK_ON = (xgboost.callback.EarlyStopping, xgboost.callback.EvaluationMonitor, xgboost.callback.TrainingCheckPoint)
+
+
+def only_looks_on(callback: Any) -> bool:
+    """Return whether a callback leaves the booster's parameters as they are."""
+    return type(callback) in _LOOK_ON or getattr(callback, "only_reads", False) is True
+
+
+def schedules(callbacks: Any) -> tuple[list[Any], list[str]]:
+    """Return copies of the callbacks that change parameters, and the names of those that may change some."""
+    others = [callback for callback in callbacks_in(callbacks) if not only_looks_on(callback)]
+    known = [callback for callback in others if type(callback) is xgboost.callback.LearningRateScheduler]
+    return copy.deepcopy(known), [type(callback).__name__ for callback in others if callback not in known]
+
+
+def smallest_rate(rate: float, callbacks: list[Any]) -> float:
+    """Return the smaller of a learning rate and those with which schedules begin."""
+    scheduled = [float(callback.learning_rates(0)) for callback in copy.deepcopy(callbacks)]
+    return min([rate, *(first for first in scheduled if first > 0)])
+
+
+def own_copies(callbacks: list[Any]) -> list[Any]:
+    """Return callbacks for one training: copies of those of XGBoost's that keep what they have seen."""
+    return [copy.deepcopy(one) if isinstance(one, _LOOK_ON) else one for one in callbacks]
 
 
 @documented
@@ -202,9 +226,7 @@ def arguments_of(
     plan = Plan(
         driven=True,
         stops_early=asks_for_early_stop(options, callbacks),
-        settings_stay=all(
-            type(callback) in _LOOK_ON or getattr(callback, "only_reads", False) is True for callback in callbacks
-        ),
+        settings_stay=all(map(only_looks_on, callbacks)),
         **carried or {},
     )
     params = {key: value for key, value in params.items() if key != "base_score" or value != 0}
@@ -299,7 +321,7 @@ class CustomMetric:
 
     def early_stopping(self, callbacks: Any, rounds: int | None) -> tuple[list[Any], int | None]:
         """Return callbacks and ``early_stopping_rounds`` for XGBoost: a callback where there are metrics."""
-        every = callbacks_in(callbacks)
+        every = own_copies(callbacks_in(callbacks))
         if self.metrics and rounds:
             every, rounds = [*every, xgboost.callback.EarlyStopping(rounds=rounds)], None
         self._stoppers = [entry for entry in every if isinstance(entry, xgboost.callback.EarlyStopping)]

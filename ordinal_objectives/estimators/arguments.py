@@ -133,6 +133,19 @@ def check_rounds(name: str, rounds: Any, n_sets: int, instead: str = _GIVE_ROWS)
         raise ValueError(f"{name}={rounds} needs rows to look at: give {instead}; got none")
 
 
+def refuse_unknown(name: str, callbacks: list[str]) -> None:
+    """Raise ValueError for callbacks that may change parameters, where some of the rows are trained on first.
+
+    Such a training must change them too, and what a callback of somebody else's does it cannot know.
+    """
+    if callbacks:
+        raise ValueError(
+            f"{name} may not hold {', '.join(callbacks)} where n_estimators='auto' or decision_rule='kappa' trains on "
+            f"some of the rows, by a schedule of the library's own alone: give a callback that changes no parameter "
+            f"an attribute only_reads = True; or pass n_estimators as a number, and kappa an evaluation set"
+        )
+
+
 # Arguments that XGBoost's and LightGBM's own classifiers take, and what is there instead.
 _ELSEWHERE = {
     **dict.fromkeys(

@@ -367,6 +367,13 @@ class HostClassifier(OrdinalClassifier):
             print(f"n_estimators='auto': {found.search}{'' if self._linear is None else ', with a linear part'}")
         return RoundPlan(found.search.n_iter, trials, found)
 
+    def _divides(
+        self, asked: Any, search: tuple[float, Any] | None, watched: list[Rows], continued: ThresholdRecord | None
+    ) -> bool:
+        """Return whether some of the rows are trained on: in a search for the rounds, or in folds of kappa."""
+        in_folds = self._takes_kappa() and self.kappa_rows != "training" and not watched and continued is None
+        return in_folds or (search is not None and is_auto(asked))
+
     def _loss_without_trees(self, fit: Rows, held: Rows) -> float:
         loss = self._ordinal_loss()
         if held.start is not None:  # the training fits its thresholds to these scores
