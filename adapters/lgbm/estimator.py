@@ -35,7 +35,15 @@ from ordinal_objectives.adapters.lgbm.data import (
     levels_of,
     with_levels,
 )
-from ordinal_objectives.adapters.lgbm.parameters import DIALECT, FIT_HINTS, KNOWN, NATIVE, REFUSED, resolved
+from ordinal_objectives.adapters.lgbm.parameters import (
+    DIALECT,
+    FIT_HINTS,
+    KNOWN,
+    NATIVE,
+    REFUSED,
+    ROUNDS_AND_STOPPING,
+    resolved,
+)
 from ordinal_objectives.adapters.lgbm.prediction import predict_scores
 from ordinal_objectives.adapters.lgbm.train import (
     TreesOfRounds,
@@ -51,6 +59,7 @@ from ordinal_objectives.estimators.arguments import (
     explains_keywords,
     refuse_unknown,
 )
+from ordinal_objectives.estimators.given_to_fit import GivenToFit, names_of_given
 from ordinal_objectives.estimators.held_out import Rows, Trial, is_auto, smallest_leaf
 from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS, HostClassifier
 from ordinal_objectives.estimators.linear import LinearPart, with_start
@@ -323,6 +332,14 @@ importance_type
             record, n_iter = carried_record(self.booster_).copied(), iterations_of(self.booster_)
             n_rounds = trees.rounds_of(n_iter, stopped=self.booster_.best_iteration > 0)
             self._finish(record, n_iter, plan, rows, held_out, given["random_state"], n_rounds)
+            names = names_of_given(init_score=init_score, init_model=init_model)
+            kept = {"categorical_feature": categorical_feature, "callbacks": some or None}
+            self._given = GivenToFit(
+                found_rounds=sets.given or groups is not None or len(callbacks) > len(some),
+                kept={name: of for name, of in kept.items() if of is not None and not is_auto(of)},
+                changed={"validation_fraction": None} if sets.given else {},
+                refused=(*names, *(f"the callback {name}, without only_reads = True" for name in unknown)),
+            )
         least = smallest_leaf(given["min_child_samples"], len(rows))
         self._warn_if_constant(len(rows), "min_child_samples", 20 if least is None else least)  # LightGBM's default
         return self
@@ -370,6 +387,17 @@ importance_type
             return predictions.proba(record.ordinal_loss(), scores, record.at(n))
 
         return Trial(next(iter(result["held_out"].values())), proba)
+
+    def _given_to_copies(self) -> GivenToFit:
+        if self._given is not None:
+            return self._given
+        by_type = self._category_places or []
+        others = [place for place in np.flatnonzero(self.is_categorical_).tolist() if place not in by_type]
+        return GivenToFit(kept={"categorical_feature": others} if others else {})  # of a file
+
+    def _fixed_rounds(self, n_rounds: int, given: GivenToFit) -> dict[str, Any]:
+        others = dict.fromkeys(name for name in ROUNDS_AND_STOPPING if name in self._host_params)
+        return others | {"n_estimators": n_rounds, "early_stopping_round": None}
 
     @one_thread_after_fork()
     def _splits(self) -> list[bool]:

@@ -50,6 +50,8 @@ DIALECT = {
     **dict.fromkeys(_ALIASES["categorical_feature"], "categorical_feature= in fit"),
 }
 KNOWN = frozenset(alias for aliases in _ALIASES.values() for alias in aliases) - set(REFUSED) - set(DIALECT)
+# All names of the number of rounds, and of what ends them early.
+ROUNDS_AND_STOPPING = {*_ALIASES["num_iterations"], *_ALIASES["early_stopping_round"]}
 # What fit of LightGBM's own classifier takes, or took, and ours does not.
 FIT_HINTS = {
     "verbose": "pass callbacks=[lightgbm.log_evaluation()] to fit",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from numbers import Real
 from os import PathLike
 from types import MappingProxyType
@@ -29,6 +30,7 @@ from ordinal_objectives.adapters.xgb.input_checks import (
     REFUSED,
     Levels,
     attributes,
+    callbacks_in,
     check_finite,
     coded,
     learned,
@@ -45,6 +47,7 @@ from ordinal_objectives.adapters.xgb.train import (
     train_spec,
 )
 from ordinal_objectives.estimators.arguments import GivenSets, check_rounds, explains_keywords, refuse_unknown
+from ordinal_objectives.estimators.given_to_fit import GivenToFit, names_of_given
 from ordinal_objectives.estimators.held_out import Rows, Trial
 from ordinal_objectives.estimators.host_classifier import HostClassifier
 from ordinal_objectives.estimators.linear import with_start
@@ -296,7 +299,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             search = None if decided else (rate, self.random_state)
             if self._divides(self.n_estimators, search, held_out, earlier):
                 refuse_unknown("callbacks", unknown)
-            options = {"says": bool(verbose), "callbacks": some}
+            options: dict[str, Any] = {"says": bool(verbose), "callbacks": some}
             plan = self._plan(self.n_estimators, rows, search, continued=earlier, **options)
             dtrain, *matrices = self._matrices([rows, *held_out], continued)
             evals = [(matrix, f"validation_{i}") for i, matrix in enumerate(matrices)]
@@ -319,6 +322,11 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             self.booster_.set_attr(**attributes(self._levels))
             record, n_iter = threshold_record(self.booster_), kept_rounds(self.booster_)
             self._finish(record, n_iter, plan, rows, held_out, self.random_state)
+            self._given = GivenToFit(
+                found_rounds=sets.given or groups is not None,
+                changed={"validation_fraction": None} if sets.given else {},
+                refused=names_of_given(base_margin=base_margin, xgb_model=xgb_model),
+            )
         self._warn_if_constant(dtrain.num_row(), "min_child_weight")
         return self
 
@@ -341,6 +349,21 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         )
         losses = next(iter(result["held_out"].values()))
         return Trial(losses, lambda n: proba_of(booster, carried_record(booster), matrix, (0, n)))
+
+    def _given_to_copies(self) -> GivenToFit:
+        given, every = super()._given_to_copies(), callbacks_in(self.callbacks)
+        if not every:
+            return given
+        some, unknown = schedules(every)
+        stops = [callback for callback in every if isinstance(callback, xgboost.callback.EarlyStopping)]
+        names = [f"the callback {name}, without only_reads = True" for name in unknown]
+        callbacks = {"callbacks": [*some, *copy.deepcopy(stops)]}
+        return replace(given, changed={**given.changed, **callbacks}, refused=(*given.refused, *names))
+
+    def _fixed_rounds(self, n_rounds: int, given: GivenToFit) -> dict[str, Any]:
+        stopping = xgboost.callback.EarlyStopping
+        others = [one for one in given.changed.get("callbacks", ()) if not isinstance(one, stopping)]
+        return {"n_estimators": n_rounds, "early_stopping_rounds": None, "callbacks": others or None}
 
     @one_thread_after_fork()
     def _splits(self) -> list[bool]:

@@ -38,6 +38,12 @@ class GivenSets(NamedTuple):
     y_val: Any
     sample_weight_val: Any
 
+    @property
+    def given(self) -> bool:
+        """Whether there is a set."""
+        no_pairs = self.pairs is None or (hasattr(self.pairs, "__len__") and len(self.pairs) == 0)
+        return self.X_val is not None or not no_pairs
+
 
 def evaluation_pairs(eval_set: Any) -> list[tuple[Any, Any]]:
     """Return ``eval_set`` as a list of (X, y) pairs.

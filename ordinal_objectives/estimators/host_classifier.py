@@ -158,6 +158,8 @@ class HostClassifier(OrdinalClassifier):
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
+        if state.get("_given") is not None:
+            state = state | {"_given": state["_given"].without_callbacks()}
         return state | {"booster_": BoosterInTransit(state["booster_"])} if "booster_" in state else state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -256,6 +258,7 @@ class HostClassifier(OrdinalClassifier):
                     "round_search_",
                     "kappa_rule_",
                     "_n_rounds",
+                    "_given",
                 ):  # of a fit
                     self.__dict__.pop(name, None)
                 if "kappa_rule" in described:
