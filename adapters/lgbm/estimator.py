@@ -57,9 +57,8 @@ from ordinal_objectives.estimators.arguments import (
     check_rounds,
     either_library,
     explains_keywords,
-    refuse_unknown,
 )
-from ordinal_objectives.estimators.given_to_fit import GivenToFit, names_of_given
+from ordinal_objectives.estimators.given_to_fit import GivenToFit, Schedules
 from ordinal_objectives.estimators.held_out import Rows, Trial, is_auto, smallest_leaf
 from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS, HostClassifier
 from ordinal_objectives.estimators.linear import LinearPart, with_start
@@ -290,9 +289,7 @@ importance_type
             If labels, weights or parameters are not what the docs allow; the message names the argument.
         """
         with self._all_or_nothing():
-            given = self._resolved_params()
-            for words in self._by_other_names()[1]:
-                warnings.warn(words, stacklevel=4)
+            given = self._warned_params()
             sets = GivenSets(
                 either_library(eval_set, eval_X, eval_y), eval_sample_weight, "eval_sample_weight",
                 eval_init_score, "eval_init_score", X_val, y_val, sample_weight_val,
@@ -302,27 +299,17 @@ importance_type
             booster, earlier = self._continued(init_model, init_score=init_score, eval_init_score=eval_init_score)
             rows, held_out = self._with_levels(rows, held_out, booster, init_model)
             callbacks = checked_callbacks(callbacks)
-            check_rounds("early_stopping_round", given["early_stopping_round"], len(held_out))
-            # LightGBM's early stopping has no public type.
-            stops = bool(given["early_stopping_round"]) or any(hasattr(one, "stopping_rounds") for one in callbacks)
-            rate = 0.1 if given["learning_rate"] is None else given["learning_rate"]  # LightGBM's default
-            some, unknown = schedules(callbacks)
-            search = None if stops or booster is not None else (rate, given["random_state"])
-            if search is not None and is_auto(given["n_estimators"]):
-                search = (smallest_rate(rate, some), given["random_state"])
-            if self._divides(given["n_estimators"], search, held_out, earlier):
-                refuse_unknown("callbacks", unknown)
-            options = {"says": self._native_params()["verbosity"] > 0, "callbacks": some}
-            options |= {"categorical_feature": categorical_feature}
+            search, scheduled = _search_of(given, callbacks, booster, len(held_out))
+            options: dict[str, Any] = {"categorical_feature": categorical_feature, "watched": held_out}
+            options |= {"callbacks": scheduled, "says": self._native_params()["verbosity"] > 0}
             plan = self._plan(given["n_estimators"], rows, search, continued=earlier, **options)
             train_set, *valid_sets = _datasets([rows, *held_out], categorical_feature, self._linear)
-            self.evals_result_: dict[str, Any] = {}
-            trees = TreesOfRounds()
+            self.evals_result_, trees = dict[str, Any](), TreesOfRounds()
             watching = [lightgbm.record_evaluation(self.evals_result_), trees] if valid_sets else [trees]
-            spec, params = self._spec("LGBMOrdinalClassifier"), self._params_for(len(rows))
+            spec, params = (self._spec("LGBMOrdinalClassifier"), None), self._params_for(len(rows))
             with self._under_way():
                 self.booster_ = train_spec(
-                    (spec, None), params, train_set, plan.n_rounds,
+                    spec, params, train_set, plan.n_rounds,
                     valid_sets=valid_sets or None, valid_names=_set_names(eval_names, len(valid_sets)),
                     feval=[_as_feval(metric) for metric in self._metrics(eval_metric)],
                     init_model=booster, callbacks=[*watching, *callbacks],
@@ -332,14 +319,10 @@ importance_type
             record, n_iter = carried_record(self.booster_).copied(), iterations_of(self.booster_)
             n_rounds = trees.rounds_of(n_iter, stopped=self.booster_.best_iteration > 0)
             self._finish(record, n_iter, plan, rows, held_out, given["random_state"], n_rounds)
-            names = names_of_given(init_score=init_score, init_model=init_model)
-            kept = {"categorical_feature": categorical_feature, "callbacks": some or None}
-            self._given = GivenToFit(
-                found_rounds=sets.given or groups is not None or len(callbacks) > len(some),
-                kept={name: of for name, of in kept.items() if of is not None and not is_auto(of)},
-                changed={"validation_fraction": None} if sets.given else {},
-                refused=(*names, *(f"the callback {name}, without only_reads = True" for name in unknown)),
-            )
+            finds = groups is not None or len(callbacks) > len(scheduled.known)
+            kept = {"categorical_feature": categorical_feature, "callbacks": scheduled.known}
+            belonging = {"init_score": init_score, "init_model": init_model}
+            self._given = GivenToFit.of(sets.given, finds, kept, scheduled.unknown, **belonging)
         least = smallest_leaf(given["min_child_samples"], len(rows))
         self._warn_if_constant(len(rows), "min_child_samples", 20 if least is None else least)  # LightGBM's default
         return self
@@ -351,6 +334,12 @@ importance_type
         names = [name for name in self._get_param_names() if name in KNOWN]
         own = {name: getattr(self, name) for name in names if getattr(self, name) != self._default(name)}
         return resolved(own, self._host_params)
+
+    def _warned_params(self) -> dict[str, Any]:
+        """Return the parameters by one name each, and warn the caller of ``fit`` of those that are not used."""
+        for words in self._by_other_names()[1]:
+            warnings.warn(words, stacklevel=5)
+        return self._resolved_params()
 
     def _resolved_params(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self._get_param_names()} | self._by_other_names()[0]
@@ -503,6 +492,21 @@ importance_type
         """Importance of each feature by ``importance_type``, (n_features,)."""
         check_is_fitted(self)
         return np.asarray(self.booster_.feature_importance(importance_type=self.importance_type))
+
+
+def _search_of(
+    given: dict[str, Any], callbacks: list[Any], booster: lightgbm.Booster | None, n_sets: int
+) -> tuple[tuple[float, Any] | None, Schedules]:
+    """Return what a search for the number of rounds needs, or None where it is decided; and the schedules."""
+    check_rounds("early_stopping_round", given["early_stopping_round"], n_sets)
+    scheduled = schedules(callbacks)
+    # LightGBM's early stopping has no public type.
+    stops = bool(given["early_stopping_round"]) or any(hasattr(one, "stopping_rounds") for one in callbacks)
+    if stops or booster is not None:
+        return None, scheduled
+    rate = 0.1 if given["learning_rate"] is None else given["learning_rate"]  # LightGBM's default
+    rate = smallest_rate(rate, scheduled.known) if is_auto(given["n_estimators"]) else rate
+    return (rate, given["random_state"]), scheduled
 
 
 def _places_in(record: ThresholdRecord) -> list[int] | None:

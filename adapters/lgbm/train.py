@@ -35,6 +35,7 @@ from ordinal_objectives.adapters.lgbm.parameters import checked_params, value_of
 from ordinal_objectives.adapters.lgbm.prediction import shifts_of
 from ordinal_objectives.adapters.lgbm.training import BeforeIterationCallback, LightGBMTraining
 from ordinal_objectives.adapters.training import Plan
+from ordinal_objectives.estimators.given_to_fit import Schedules
 from ordinal_objectives.estimators.tables import column_names
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.spec import OrdinalSpec
@@ -294,12 +295,12 @@ _LOOK_ON = tuple(
 )
 
 
-def schedules(callbacks: list[_Callback]) -> tuple[list[Any], list[str]]:
+def schedules(callbacks: list[_Callback]) -> Schedules:
     """Return copies of the callbacks that change parameters, and the names of those that may change some."""
     others = [one for one in callbacks if type(one) not in _LOOK_ON and getattr(one, "only_reads", False) is not True]
     known = [one for one in others if type(one) is _CHANGES]
     unknown = [one for one in others if type(one) is not _CHANGES]
-    return copy.deepcopy(known), [getattr(one, "__name__", type(one).__name__) for one in unknown]
+    return Schedules(copy.deepcopy(known), [getattr(one, "__name__", type(one).__name__) for one in unknown])
 
 
 def smallest_rate(rate: float, callbacks: list[Any]) -> float:

@@ -46,8 +46,8 @@ from ordinal_objectives.adapters.xgb.train import (
     smallest_rate,
     train_spec,
 )
-from ordinal_objectives.estimators.arguments import GivenSets, check_rounds, explains_keywords, refuse_unknown
-from ordinal_objectives.estimators.given_to_fit import GivenToFit, names_of_given
+from ordinal_objectives.estimators.arguments import GivenSets, check_rounds, explains_keywords
+from ordinal_objectives.estimators.given_to_fit import GivenToFit, Schedules, of_callbacks
 from ordinal_objectives.estimators.held_out import Rows, Trial
 from ordinal_objectives.estimators.host_classifier import HostClassifier
 from ordinal_objectives.estimators.linear import with_start
@@ -292,14 +292,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             callbacks, rounds = metric.early_stopping(self.callbacks, self.early_stopping_rounds)
             self.evals_result_: dict[str, Any] = {}
             params = self._native_params()
-            ends = asks_for_early_stop({"early_stopping_rounds": self.early_stopping_rounds}, callbacks)
-            decided = ends or continued is not None or params.get("booster") == "dart"  # which cannot stop early
-            some, unknown = schedules(self.callbacks)
-            rate = smallest_rate(params.get("learning_rate", 0.3), some)  # XGBoost's
-            search = None if decided else (rate, self.random_state)
-            if self._divides(self.n_estimators, search, held_out, earlier):
-                refuse_unknown("callbacks", unknown)
-            options: dict[str, Any] = {"says": bool(verbose), "callbacks": some}
+            search, scheduled = self._search_of(params, callbacks, continued)
+            options: dict[str, Any] = {"watched": held_out, "callbacks": scheduled, "says": bool(verbose)}
             plan = self._plan(self.n_estimators, rows, search, continued=earlier, **options)
             dtrain, *matrices = self._matrices([rows, *held_out], continued)
             evals = [(matrix, f"validation_{i}") for i, matrix in enumerate(matrices)]
@@ -322,13 +316,20 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             self.booster_.set_attr(**attributes(self._levels))
             record, n_iter = threshold_record(self.booster_), kept_rounds(self.booster_)
             self._finish(record, n_iter, plan, rows, held_out, self.random_state)
-            self._given = GivenToFit(
-                found_rounds=sets.given or groups is not None,
-                changed={"validation_fraction": None} if sets.given else {},
-                refused=names_of_given(base_margin=base_margin, xgb_model=xgb_model),
-            )
+            belonging = {"base_margin": base_margin, "xgb_model": xgb_model}
+            self._given = GivenToFit.of(sets.given, groups is not None, {}, [], **belonging)
         self._warn_if_constant(dtrain.num_row(), "min_child_weight")
         return self
+
+    def _search_of(
+        self, params: dict[str, Any], callbacks: list[Any], continued: xgboost.Booster | None
+    ) -> tuple[tuple[float, Any] | None, Schedules]:
+        """Return what a search for the number of rounds needs, or None where it is decided; and the schedules."""
+        ends = asks_for_early_stop({"early_stopping_rounds": self.early_stopping_rounds}, callbacks)
+        decided = ends or continued is not None or params.get("booster") == "dart"  # which cannot stop early
+        scheduled = schedules(self.callbacks)
+        rate = smallest_rate(params.get("learning_rate", 0.3), scheduled.known)  # XGBoost's
+        return None if decided else (rate, self.random_state), scheduled
 
     def _trial(self, fit: Rows, held: Rows, most: int, patience: int | None, **options: Any) -> Trial:
         dtrain = self._training_matrix(fit)
@@ -356,9 +357,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             return given
         some, unknown = schedules(every)
         stops = [callback for callback in every if isinstance(callback, xgboost.callback.EarlyStopping)]
-        names = [f"the callback {name}, without only_reads = True" for name in unknown]
         callbacks = {"callbacks": [*some, *copy.deepcopy(stops)]}
-        return replace(given, changed={**given.changed, **callbacks}, refused=(*given.refused, *names))
+        return replace(given, changed={**given.changed, **callbacks}, refused=(*given.refused, *of_callbacks(unknown)))
 
     def _fixed_rounds(self, n_rounds: int, given: GivenToFit) -> dict[str, Any]:
         stopping = xgboost.callback.EarlyStopping

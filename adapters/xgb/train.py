@@ -30,6 +30,7 @@ from ordinal_objectives.adapters.xgb.input_checks import (
 )
 from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
 from ordinal_objectives.adapters.xgb.training import XGBoostTraining
+from ordinal_objectives.estimators.given_to_fit import Schedules
 from ordinal_objectives.eval_metric import EvalMetric
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.spec import OrdinalSpec
@@ -54,11 +55,11 @@ def only_looks_on(callback: Any) -> bool:
     return type(callback) in _LOOK_ON or getattr(callback, "only_reads", False) is True
 
 
-def schedules(callbacks: Any) -> tuple[list[Any], list[str]]:
+def schedules(callbacks: Any) -> Schedules:
     """Return copies of the callbacks that change parameters, and the names of those that may change some."""
     others = [callback for callback in callbacks_in(callbacks) if not only_looks_on(callback)]
     known = [callback for callback in others if type(callback) is xgboost.callback.LearningRateScheduler]
-    return copy.deepcopy(known), [type(callback).__name__ for callback in others if callback not in known]
+    return Schedules(copy.deepcopy(known), [type(callback).__name__ for callback in others if callback not in known])
 
 
 def smallest_rate(rate: float, callbacks: list[Any]) -> float:

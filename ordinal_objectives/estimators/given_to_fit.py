@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
+
+from ordinal_objectives.estimators.held_out import is_auto
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,33 @@ class GivenToFit:
     changed: Mapping[str, Any] = field(default_factory=dict)
     refused: tuple[str, ...] = ()
 
+    @classmethod
+    def of(
+        cls, sets: bool, may_find_rounds: bool, kept: Mapping[str, Any], unknown: list[str], **belonging: Any
+    ) -> GivenToFit:
+        """Return what the ``fit`` of a host's classifier was given.
+
+        Parameters
+        ----------
+        sets : bool
+            Whether evaluation sets, which take the place of rows held out.
+        may_find_rounds : bool
+            Whether anything else that may find the number of rounds.
+        kept : mapping of str to object
+            Keywords of ``fit``; those that are None, "auto" or an empty list say nothing.
+        unknown : list of str
+            Names of callbacks that may change parameters.
+        **belonging
+            What belongs to the rows, or to a model that is continued.
+        """
+        refused = [name for name, value in belonging.items() if value is not None]
+        return cls(
+            sets or may_find_rounds,
+            {name: value for name, value in kept.items() if not (value is None or is_auto(value) or value == [])},
+            {"validation_fraction": None} if sets else {},
+            (*refused, *of_callbacks(unknown)),
+        )
+
     def check(self) -> None:
         """Raise ValueError if copies cannot be trained as the model was."""
         if self.refused:
@@ -44,6 +73,13 @@ class GivenToFit:
         return replace(self, kept=others, refused=(*self.refused, "callbacks, which no pickle keeps"))
 
 
-def names_of_given(**arguments: Any) -> tuple[str, ...]:
-    """Return the names of the arguments that are not None."""
-    return tuple(name for name, value in arguments.items() if value is not None)
+def of_callbacks(unknown: list[str]) -> list[str]:
+    """Return what an error says of callbacks that may change parameters, by their names."""
+    return [f"the callback {name}, without only_reads = True" for name in unknown]
+
+
+class Schedules(NamedTuple):
+    """Callbacks that change parameters: copies of the library's own, and the names of those that may change some."""
+
+    known: list[Any]
+    unknown: list[str]

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.decision import KappaRule
-from ordinal_objectives.estimators.arguments import GivenSets, one_for_each
+from ordinal_objectives.estimators.arguments import GivenSets, one_for_each, refuse_unknown
+from ordinal_objectives.estimators.given_to_fit import Schedules
 from ordinal_objectives.estimators.held_out import (
     FinishedSearch,
     RoundSearch,
@@ -307,6 +308,8 @@ class HostClassifier(OrdinalClassifier):
         search: tuple[float, Any] | None,
         *,
         continued: ThresholdRecord | None = None,
+        watched: list[Rows],
+        callbacks: Schedules,
         says: bool = False,
         **options: Any,
     ) -> RoundPlan:
@@ -323,11 +326,18 @@ class HostClassifier(OrdinalClassifier):
             stops early.
         continued : ThresholdRecord or None
             Of a model that is continued: its linear part is kept.
+        watched : list of Rows
+            Those that are evaluated.
+        callbacks : Schedules
+            Those of the training.
         says : bool
             Whether to print the result.
         **options
             For :meth:`_trial` and :meth:`_categories`.
         """
+        if self._divides(asked, search, watched, continued):
+            refuse_unknown("callbacks", callbacks.unknown)
+        options |= {"callbacks": callbacks.known}
         always = check_linear(self.linear, self.linear_l2)
         is_fixed = isinstance(self.threshold_update, str) and self.threshold_update == "fixed"
         if always and is_fixed:
