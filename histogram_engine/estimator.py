@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.estimators.arguments import explains_keywords, validate_columns
+from ordinal_objectives.estimators.given_to_fit import GivenToFit
 from ordinal_objectives.estimators.held_out import RoundSearch, is_auto, rounds_unsearched, smallest_leaf
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.linear import LinearPart, with_start
@@ -375,7 +376,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
             else:
                 self._seed = drawn_seed(self.random_state)
             sets = (eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val)
-            watched = self._check_evaluation(*sets)
+            watched = given = self._check_evaluation(*sets)
             plan = TrainingPlan(self, parameters, self._categories, self._seed)
             parameters, ends, unseen, self._linear, self.round_search_ = plan.decide(
                 rows, watched, earlier, None if earlier is None else self._linear, stopping
@@ -392,8 +393,26 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
                 grown = plan.train(parameters, earlier, rows, watched, ends, after, metrics, scored)
             self._remember(parameters.spec.loss, grown)
             self._learn_kappa(unseen)
+            self._given = GivenToFit(
+                found_rounds=bool(given) or groups is not None or callback is not None,
+                refused=self._refused_to_copies(given, groups, fitted),
+            )
         self._warn_if_constant(len(rows), "min_samples_leaf", parameters.min_samples_leaf, stacklevel=4)
         return self
+
+    def _refused_to_copies(self, given: list[Any], groups: Any, continued: Any) -> tuple[str, ...]:
+        """Return the names of what copies on other rows cannot be given."""
+        judged = self.judged_by == "validation" and self.divides_rows()
+        rows = {"evaluation sets that judge its trees": bool(given), "groups": groups is not None}
+        names = [name for name, there in rows.items() if judged and there]
+        return (*names, *(["a model to go on with, by warm_start"] if continued is not None else []))
+
+    def _fixed_rounds(self, n_rounds: int, given: GivenToFit) -> dict[str, Any]:
+        return {"max_iter": n_rounds, "early_stopping": False}
+
+    def divides_rows(self) -> bool:
+        """Return whether rows out of bag, or held out, judge the trees."""
+        return bool(self.boosting_type == "rf" or self.pruning or self.adaptive_step)
 
     def _parameters(self) -> BoostingParameters:
         """Return the parameters of a training, but for what depends on its rows; see :meth:`_with_rows`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -36,11 +37,32 @@ from ordinal_objectives.adapters.lgbm.data import (
     with_levels,
     written_names,
 )
-from ordinal_objectives.adapters.lgbm.parameters import DIALECT, FIT_HINTS, KNOWN, NATIVE, OF_MACHINE, REFUSED, resolved
+from ordinal_objectives.adapters.lgbm.parameters import (
+    DIALECT,
+    FIT_HINTS,
+    KNOWN,
+    NATIVE,
+    OF_MACHINE,
+    REFUSED,
+    ROUNDS_AND_STOPPING,
+    resolved,
+)
 from ordinal_objectives.adapters.lgbm.prediction import predict_scores
-from ordinal_objectives.adapters.lgbm.train import checked_callbacks, train_spec
-from ordinal_objectives.estimators.arguments import GivenSets, check_rounds, either_library, explains_keywords
-from ordinal_objectives.estimators.held_out import Rows, Trial, smallest_leaf
+from ordinal_objectives.adapters.lgbm.train import (
+    TreesOfRounds,
+    checked_callbacks,
+    schedules,
+    smallest_rate,
+    train_spec,
+)
+from ordinal_objectives.estimators.arguments import (
+    GivenSets,
+    check_rounds,
+    either_library,
+    explains_keywords,
+)
+from ordinal_objectives.estimators.given_to_fit import GivenToFit, Schedules
+from ordinal_objectives.estimators.held_out import Rows, Trial, is_auto, smallest_leaf
 from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS, HostClassifier
 from ordinal_objectives.estimators.linear import LinearPart, with_start
 from ordinal_objectives.estimators.tables import column_names
@@ -256,7 +278,8 @@ importance_type
         categorical_feature : list of str, list of int, or "auto"
             Categorical columns; "auto" takes the categorical columns of a pandas data frame.
         callbacks : list of callable or None
-            LightGBM callbacks, early stopping among them.
+            LightGBM callbacks, early stopping among them. Those of your own need ``only_reads = True``, and change no
+            parameter, where "auto" or kappa trains on some of the rows: these trainings know ``reset_parameter`` alone.
         init_model : LGBMOrdinalClassifier, lightgbm.Booster, path or None
             Model to go on with, which must carry its thresholds and have the same classes, loss and link. Not
             beside ``init_score``: LightGBM would put the model's scores in its place.
@@ -271,9 +294,7 @@ importance_type
             If labels, weights or parameters are not what the docs allow; the message names the argument.
         """
         with self._all_or_nothing():
-            given = self._resolved_params()
-            for words in self._by_other_names()[1]:
-                warnings.warn(words, stacklevel=4)
+            given = self._warned_params()
             sets = GivenSets(
                 either_library(eval_set, eval_X, eval_y), eval_sample_weight, "eval_sample_weight",
                 eval_init_score, "eval_init_score", X_val, y_val, sample_weight_val,
@@ -283,20 +304,17 @@ importance_type
             booster, earlier = self._continued(init_model, init_score=init_score, eval_init_score=eval_init_score)
             rows, held_out = self._with_levels(rows, held_out, booster, init_model)
             callbacks = checked_callbacks(callbacks)
-            check_rounds("early_stopping_round", given["early_stopping_round"], len(held_out))
-            # LightGBM's early stopping has no public type.
-            stops = bool(given["early_stopping_round"]) or any(hasattr(one, "stopping_rounds") for one in callbacks)
-            rate = 0.1 if given["learning_rate"] is None else given["learning_rate"]  # LightGBM's default
-            search = None if stops or booster is not None else (rate, given["random_state"])
-            options = {"says": self._native_params()["verbosity"] > 0, "categorical_feature": categorical_feature}
+            search, scheduled = _search_of(given, callbacks, booster, len(held_out))
+            options: dict[str, Any] = {"categorical_feature": categorical_feature, "watched": held_out}
+            options |= {"callbacks": scheduled, "says": self._native_params()["verbosity"] > 0}
             plan = self._plan(given["n_estimators"], rows, search, continued=earlier, **options)
             train_set, *valid_sets = _datasets([rows, *held_out], categorical_feature, self._linear)
-            self.evals_result_: dict[str, Any] = {}
-            watching = [lightgbm.record_evaluation(self.evals_result_)] if valid_sets else []
-            spec, params = self._spec("LGBMOrdinalClassifier"), self._params_for(len(rows))
+            self.evals_result_, trees = dict[str, Any](), TreesOfRounds()
+            watching = [lightgbm.record_evaluation(self.evals_result_), trees] if valid_sets else [trees]
+            spec, params = (self._spec("LGBMOrdinalClassifier"), None), self._params_for(len(rows))
             with self._under_way():
                 self.booster_ = train_spec(
-                    (spec, None), params, train_set, plan.n_rounds,
+                    spec, params, train_set, plan.n_rounds,
                     valid_sets=valid_sets or None, valid_names=_set_names(eval_names, len(valid_sets)),
                     feval=[_as_feval(metric) for metric in self._metrics(eval_metric)],
                     init_model=booster, callbacks=[*watching, *callbacks],
@@ -304,7 +322,12 @@ importance_type
                     set_names=["X", *(f"X of evaluation set {i}" for i in range(len(valid_sets)))],
                 )  # fmt: skip
             record, n_iter = carried_record(self.booster_).copied(), iterations_of(self.booster_)
-            self._finish(record, n_iter, plan, rows, held_out, given["random_state"])
+            n_rounds = trees.rounds_of(n_iter, stopped=self.booster_.best_iteration > 0)
+            self._finish(record, n_iter, plan, rows, held_out, given["random_state"], n_rounds)
+            finds = groups is not None or len(callbacks) > len(scheduled.known)
+            kept = {"categorical_feature": categorical_feature, "callbacks": scheduled.known}
+            belonging = {"init_score": init_score, "init_model": init_model}
+            self._given = GivenToFit.of(sets.given, finds, kept, scheduled.unknown, **belonging)
         least = smallest_leaf(given["min_child_samples"], len(rows))
         self._warn_if_constant(len(rows), "min_child_samples", 20 if least is None else least)  # LightGBM's default
         return self
@@ -316,6 +339,12 @@ importance_type
         names = [name for name in self._get_param_names() if name in KNOWN]
         own = {name: getattr(self, name) for name in names if getattr(self, name) != self._default(name)}
         return resolved(own, self._host_params)
+
+    def _warned_params(self) -> dict[str, Any]:
+        """Return the parameters by one name each, and warn the caller of ``fit`` of those that are not used."""
+        for words in self._by_other_names()[1]:
+            warnings.warn(words, stacklevel=5)
+        return self._resolved_params()
 
     def _resolved_params(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self._get_param_names()} | self._by_other_names()[0]
@@ -335,23 +364,34 @@ importance_type
 
     def _trial(self, fit: Rows, held: Rows, most: int, patience: int | None, **options: Any) -> Trial:
         train_set, held_set = _datasets([fit, held], options["categorical_feature"])
-        result: dict[str, dict[str, list[float]]] = {}
+        result, trees = dict[str, dict[str, list[float]]](), TreesOfRounds()
         stops = [] if patience is None else [lightgbm.early_stopping(patience, verbose=False)]
         spec, params = self._spec("LGBMOrdinalClassifier"), self._params_for(len(fit)) | {"verbosity": -1}
         booster = train_spec(
             (spec, None), params, train_set, most,
             valid_sets=[held_set], valid_names=["held_out"],
-            callbacks=[lightgbm.record_evaluation(result), *stops],
+            callbacks=[lightgbm.record_evaluation(result), trees, *stops, *copy.deepcopy(options["callbacks"])],
             progress=self.progress, what="search", set_names=["X", "X"],
         )  # fmt: skip
 
         def proba(n_rounds: int) -> NDArray[np.float64]:
-            record, n = carried_record(booster), min(n_rounds, booster.current_iteration())
+            record, n = carried_record(booster), min(trees.after(n_rounds), booster.current_iteration())
             scores = predict_scores(booster, record, held.X, 0, n)
             scores = scores if held.start is None else predictions.plus(held.start, scores)
             return predictions.proba(record.ordinal_loss(), scores, record.at(n))
 
         return Trial(next(iter(result["held_out"].values())), proba)
+
+    def _given_to_copies(self) -> GivenToFit:
+        if self._given is not None:
+            return self._given
+        by_type = self._category_places or []
+        others = [place for place in np.flatnonzero(self.is_categorical_).tolist() if place not in by_type]
+        return GivenToFit(kept={"categorical_feature": others} if others else {})  # of a file
+
+    def _fixed_rounds(self, n_rounds: int, given: GivenToFit) -> dict[str, Any]:
+        others = dict.fromkeys(name for name in ROUNDS_AND_STOPPING if name in self._host_params)
+        return others | {"n_estimators": n_rounds, "early_stopping_round": None}
 
     @one_thread_after_fork()
     def _splits(self) -> list[bool]:
@@ -465,6 +505,21 @@ importance_type
         """Importance of each feature by ``importance_type``, (n_features,)."""
         check_is_fitted(self)
         return np.asarray(self.booster_.feature_importance(importance_type=self.importance_type))
+
+
+def _search_of(
+    given: dict[str, Any], callbacks: list[Any], booster: lightgbm.Booster | None, n_sets: int
+) -> tuple[tuple[float, Any] | None, Schedules]:
+    """Return what a search for the number of rounds needs, or None where it is decided; and the schedules."""
+    check_rounds("early_stopping_round", given["early_stopping_round"], n_sets)
+    scheduled = schedules(callbacks)
+    # LightGBM's early stopping has no public type.
+    stops = bool(given["early_stopping_round"]) or any(hasattr(one, "stopping_rounds") for one in callbacks)
+    if stops or booster is not None:
+        return None, scheduled
+    rate = 0.1 if given["learning_rate"] is None else given["learning_rate"]  # LightGBM's default
+    rate = smallest_rate(rate, scheduled.known) if is_auto(given["n_estimators"]) else rate
+    return (rate, given["random_state"]), scheduled
 
 
 def _places_in(record: ThresholdRecord) -> list[int] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any
@@ -35,6 +36,7 @@ from ordinal_objectives.adapters.lgbm.prediction import shifts_of
 from ordinal_objectives.adapters.lgbm.training import BeforeIterationCallback, LightGBMTraining
 from ordinal_objectives.adapters.training import Plan
 from ordinal_objectives.estimators.arguments import refuse_other_order
+from ordinal_objectives.estimators.given_to_fit import Schedules
 from ordinal_objectives.estimators.tables import column_names
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.spec import OrdinalSpec
@@ -285,6 +287,57 @@ def checked_callbacks(callbacks: object) -> list[_Callback]:
         return callable(callback) and isinstance(getattr(callback, "__dict__", None), dict)
 
     return listed_callbacks(callbacks, suits, "functions that LightGBM calls after a round")
+
+
+# LightGBM's own callbacks have no public types.
+_CHANGES = type(lightgbm.reset_parameter())
+_LOOK_ON = tuple(
+    map(type, (lightgbm.early_stopping(1, verbose=False), lightgbm.log_evaluation(), lightgbm.record_evaluation({})))
+)
+
+
+def schedules(callbacks: list[_Callback]) -> Schedules:
+    """Return copies of the callbacks that change parameters, and the names of those that may change some."""
+    others = [one for one in callbacks if type(one) not in _LOOK_ON and getattr(one, "only_reads", False) is not True]
+    known = [one for one in others if type(one) is _CHANGES]
+    unknown = [one for one in others if type(one) is not _CHANGES]
+    return Schedules(copy.deepcopy(known), [getattr(one, "__name__", type(one).__name__) for one in unknown])
+
+
+def smallest_rate(rate: float, callbacks: list[Any]) -> float:
+    """Return the smaller of a learning rate and those with which schedules begin; raise ValueError for a list of them.
+
+    A list must be as long as the training, whose number of rounds is still to be found.
+    """
+    listed = [name for one in callbacks for name, value in one.kwargs.items() if isinstance(value, list)]
+    if listed:
+        raise ValueError(
+            f"callbacks may not hold lightgbm.reset_parameter({listed[0]}=[...]) where n_estimators='auto' finds the "
+            f"number of rounds, since a list has a value for each: pass a function of the round, or a number"
+        )
+    rates = [value_of(one.kwargs, "learning_rate") for one in copy.deepcopy(callbacks)]
+    scheduled = [float(rate_of(0)) for rate_of in rates if rate_of is not None]
+    return min([rate, *(first for first in scheduled if first > 0)])
+
+
+class TreesOfRounds:
+    """A callback that counts the trees after each round: one without a split adds none."""
+
+    def __init__(self) -> None:
+        self._counts: list[int] = []
+
+    def __call__(self, env: CallbackEnv) -> None:
+        """Count the trees of the round."""
+        self._counts.append(env.model.current_iteration())
+
+    def after(self, n_rounds: int) -> int:
+        """Return how many trees there are after so many rounds, at least one, or after all where there are fewer."""
+        return self._counts[min(n_rounds, len(self._counts)) - 1]
+
+    def rounds_of(self, n_trees: int, *, stopped: bool) -> int:
+        """Return how many rounds were trained; after an early stop, up to the one with the last tree that is kept."""
+        rounds = len(self._counts)
+        return next((i + 1 for i, count in enumerate(self._counts) if count >= n_trees), rounds) if stopped else rounds
 
 
 def _shown_rounds(training: LightGBMTraining, show: Show) -> _Callback:

@@ -26,7 +26,7 @@ except ImportError as error:
     raise not_installed(error, "xgboost", "dask") from None
 
 from ordinal_objectives.adapters.arguments import check_asked, given_options, spec_and_record
-from ordinal_objectives.adapters.xgb.train import arguments_of
+from ordinal_objectives.adapters.xgb.train import arguments_of, judged_first
 from ordinal_objectives.adapters.xgb.train import train as train_here
 from ordinal_objectives.estimators.tables import refuse_but_numbers, refuse_text_and_dates
 from ordinal_objectives.spec import OrdinalSpec
@@ -144,6 +144,7 @@ def train_spec(
     """Train the model of a specification; ``options`` are the other arguments of :func:`train`."""
     check_asked(params, num_boost_round, 0)
     options |= arguments_of(asked, params, options, dtrain, carried=carried)
+    options |= judged_first(options)
     client = client or distributed.get_client()
     check_client(client)
     check_parts(client, [(dtrain, "the training set"), *(options.get("evals") or [])])

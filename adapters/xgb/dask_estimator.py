@@ -29,7 +29,16 @@ from ordinal_objectives.adapters.xgb.dask import (
     train_spec,
 )
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
-from ordinal_objectives.adapters.xgb.input_checks import Levels, attributes, coded, learned, levels_of, named
+from ordinal_objectives.adapters.xgb.input_checks import (
+    Levels,
+    attributes,
+    callbacks_in,
+    coded,
+    learned,
+    levels_of,
+    named,
+)
+from ordinal_objectives.adapters.xgb.train import own_copies
 from ordinal_objectives.estimators.arguments import check_rounds, evaluation_pairs, explains_keywords, one_for_each
 from ordinal_objectives.estimators.held_out import rounds_unsearched
 from ordinal_objectives.estimators.labels import OrderedLabels
@@ -195,7 +204,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
                 rounds_unsearched("n_estimators", self.n_estimators),  # workers hold the rows: none is searched
                 xgb_model=continued,
                 evals=evals or ([(dtrain, "training")] if verbose else []),
-                callbacks=self.callbacks,
+                callbacks=own_copies(callbacks_in(self.callbacks)),
                 early_stopping_rounds=self.early_stopping_rounds,
                 verbose_eval=verbose,
                 coll_cfg=coll_cfg,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from dataclasses import replace
 from numbers import Real
 from os import PathLike
 from types import MappingProxyType
@@ -28,6 +30,7 @@ from ordinal_objectives.adapters.xgb.input_checks import (
     REFUSED,
     Levels,
     attributes,
+    callbacks_in,
     check_finite,
     coded,
     learned,
@@ -36,8 +39,15 @@ from ordinal_objectives.adapters.xgb.input_checks import (
     refused_rows,
 )
 from ordinal_objectives.adapters.xgb.prediction import check_leaves, leaf_scores, proba_of
-from ordinal_objectives.adapters.xgb.train import CustomMetric, asks_for_early_stop, train_spec
+from ordinal_objectives.adapters.xgb.train import (
+    CustomMetric,
+    asks_for_early_stop,
+    schedules,
+    smallest_rate,
+    train_spec,
+)
 from ordinal_objectives.estimators.arguments import GivenSets, check_rounds, explains_keywords
+from ordinal_objectives.estimators.given_to_fit import GivenToFit, Schedules, of_callbacks
 from ordinal_objectives.estimators.held_out import Rows, Trial
 from ordinal_objectives.estimators.host_classifier import HostClassifier
 from ordinal_objectives.estimators.linear import with_start
@@ -283,10 +293,9 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             callbacks, rounds = metric.early_stopping(self.callbacks, self.early_stopping_rounds)
             self.evals_result_: dict[str, Any] = {}
             params = self._native_params()
-            ends = asks_for_early_stop({"early_stopping_rounds": self.early_stopping_rounds}, callbacks)
-            decided = ends or continued is not None or params.get("booster") == "dart"  # which cannot stop early
-            search = None if decided else (params.get("learning_rate", 0.3), self.random_state)  # XGBoost's
-            plan = self._plan(self.n_estimators, rows, search, continued=earlier, says=bool(verbose))
+            search, scheduled = self._search_of(params, callbacks, continued)
+            options: dict[str, Any] = {"watched": held_out, "callbacks": scheduled, "says": bool(verbose)}
+            plan = self._plan(self.n_estimators, rows, search, continued=earlier, **options)
             dtrain, *matrices = self._matrices([rows, *held_out], continued)
             evals = [(matrix, f"validation_{i}") for i, matrix in enumerate(matrices)]
             with self._under_way():
@@ -308,8 +317,20 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             self.booster_.set_attr(**attributes(self._levels))
             record, n_iter = threshold_record(self.booster_), kept_rounds(self.booster_)
             self._finish(record, n_iter, plan, rows, held_out, self.random_state)
+            belonging = {"base_margin": base_margin, "xgb_model": xgb_model}
+            self._given = GivenToFit.of(sets.given, groups is not None, {}, [], **belonging)
         self._warn_if_constant(dtrain.num_row(), "min_child_weight")
         return self
+
+    def _search_of(
+        self, params: dict[str, Any], callbacks: list[Any], continued: xgboost.Booster | None
+    ) -> tuple[tuple[float, Any] | None, Schedules]:
+        """Return what a search for the number of rounds needs, or None where it is decided; and the schedules."""
+        ends = asks_for_early_stop({"early_stopping_rounds": self.early_stopping_rounds}, callbacks)
+        decided = ends or continued is not None or params.get("booster") == "dart"  # which cannot stop early
+        scheduled = schedules(self.callbacks)
+        rate = smallest_rate(params.get("learning_rate", 0.3), scheduled.known)  # XGBoost's
+        return None if decided else (rate, self.random_state), scheduled
 
     def _trial(self, fit: Rows, held: Rows, most: int, patience: int | None, **options: Any) -> Trial:
         dtrain = self._training_matrix(fit)
@@ -324,11 +345,26 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             evals_result=result,
             early_stopping_rounds=patience,
             verbose_eval=False,
+            callbacks=copy.deepcopy(options["callbacks"]),
             progress=self.progress,
             what="search",
         )
         losses = next(iter(result["held_out"].values()))
         return Trial(losses, lambda n: proba_of(booster, carried_record(booster), matrix, (0, n)))
+
+    def _given_to_copies(self) -> GivenToFit:
+        given, every = super()._given_to_copies(), callbacks_in(self.callbacks)
+        if not every:
+            return given
+        some, unknown = schedules(every)
+        stops = [callback for callback in every if isinstance(callback, xgboost.callback.EarlyStopping)]
+        callbacks = {"callbacks": [*some, *copy.deepcopy(stops)]}
+        return replace(given, changed={**given.changed, **callbacks}, refused=(*given.refused, *of_callbacks(unknown)))
+
+    def _fixed_rounds(self, n_rounds: int, given: GivenToFit) -> dict[str, Any]:
+        stopping = xgboost.callback.EarlyStopping
+        others = [one for one in given.changed.get("callbacks", ()) if not isinstance(one, stopping)]
+        return {"n_estimators": n_rounds, "early_stopping_rounds": None, "callbacks": others or None}
 
     @one_thread_after_fork()
     def _splits(self) -> list[bool]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
@@ -30,6 +31,7 @@ from ordinal_objectives.adapters.xgb.input_checks import (
 )
 from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
 from ordinal_objectives.adapters.xgb.training import XGBoostTraining
+from ordinal_objectives.estimators.given_to_fit import Schedules
 from ordinal_objectives.eval_metric import EvalMetric
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.spec import OrdinalSpec
@@ -47,6 +49,29 @@ _REFUSED = {
 }
 # Callbacks that leave the booster's parameters as they are.
 _LOOK_ON = (xgboost.callback.EarlyStopping, xgboost.callback.EvaluationMonitor, xgboost.callback.TrainingCheckPoint)
+
+
+def only_looks_on(callback: Any) -> bool:
+    """Return whether a callback leaves the booster's parameters as they are."""
+    return type(callback) in _LOOK_ON or getattr(callback, "only_reads", False) is True
+
+
+def schedules(callbacks: Any) -> Schedules:
+    """Return copies of the callbacks that change parameters, and the names of those that may change some."""
+    others = [callback for callback in callbacks_in(callbacks) if not only_looks_on(callback)]
+    known = [callback for callback in others if type(callback) is xgboost.callback.LearningRateScheduler]
+    return Schedules(copy.deepcopy(known), [type(callback).__name__ for callback in others if callback not in known])
+
+
+def smallest_rate(rate: float, callbacks: list[Any]) -> float:
+    """Return the smaller of a learning rate and those with which schedules begin."""
+    scheduled = [float(callback.learning_rates(0)) for callback in copy.deepcopy(callbacks)]
+    return min([rate, *(first for first in scheduled if first > 0)])
+
+
+def own_copies(callbacks: list[Any]) -> list[Any]:
+    """Return callbacks for one training: copies of those of XGBoost's that keep what they have seen."""
+    return [copy.deepcopy(one) if isinstance(one, _LOOK_ON) else one for one in callbacks]
 
 
 @documented
@@ -160,6 +185,7 @@ def train_spec(
     with kept_helpers(_n_threads_of(params), dtrain.num_row()), round_bar(progress, num_boost_round, what) as show:
         if show is not None:
             options["callbacks"].append(ShownRounds(options["obj"].training, show))
+        options |= judged_first(options)
         with refused_training(params, dtrain, options.get("xgb_model")):
             return xgboost.train(dtrain=dtrain, num_boost_round=num_boost_round, **options)
 
@@ -203,9 +229,7 @@ def arguments_of(
     plan = Plan(
         driven=True,
         stops_early=asks_for_early_stop(options, callbacks),
-        settings_stay=all(
-            type(callback) in _LOOK_ON or getattr(callback, "only_reads", False) is True for callback in callbacks
-        ),
+        settings_stay=all(map(only_looks_on, callbacks)),
         **carried or {},
     )
     params = {key: value for key, value in params.items() if key != "base_score" or value != 0}
@@ -301,7 +325,7 @@ class CustomMetric:
 
     def early_stopping(self, callbacks: Any, rounds: int | None) -> tuple[list[Any], int | None]:
         """Return callbacks and ``early_stopping_rounds`` for XGBoost: a callback where there are metrics."""
-        every = callbacks_in(callbacks)
+        every = own_copies(callbacks_in(callbacks))
         if self.metrics and rounds:
             every, rounds = [*every, xgboost.callback.EarlyStopping(rounds=rounds)], None
         self._stoppers = [entry for entry in every if isinstance(entry, xgboost.callback.EarlyStopping)]
@@ -352,3 +376,70 @@ class ShownRounds(xgboost.callback.TrainingCallback):  # type: ignore[misc]
         loss = self._training.latest.training_loss[-1] if last is None else last
         self._show(self._done, float(loss[0] if isinstance(loss, tuple) else loss))
         return False
+
+
+class _JudgesRound(xgboost.callback.TrainingCallback):  # type: ignore[misc]
+    """Lets early stopping judge a round before other callbacks see it: what they save knows the best round."""
+
+    def __init__(self, stopper: Any) -> None:
+        super().__init__()
+        self.stopper, self.ends = stopper, False
+
+    def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+        """Judge a round. The training goes on, so that the other callbacks see it too."""
+        self.ends = self.stopper.after_iteration(model, epoch, evals_log)
+        return False
+
+
+class _EndsTraining(xgboost.callback.TrainingCallback):  # type: ignore[misc]
+    """Ends a training where early stopping has judged so, at the place of early stopping among the callbacks."""
+
+    def __init__(self, judge: _JudgesRound) -> None:
+        super().__init__()
+        self._judge = judge
+
+    def before_training(self, model: Any) -> Any:
+        """Begin as early stopping does."""
+        return self._judge.stopper.before_training(model)
+
+    def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+        """Return whether the training ends."""
+        return self._judge.ends
+
+    def after_training(self, model: Any) -> Any:
+        """End as early stopping does."""
+        return self._judge.stopper.after_training(model)
+
+
+# Callbacks that save nothing.
+_SAVES_NOTHING = (
+    xgboost.callback.EarlyStopping,
+    xgboost.callback.EvaluationMonitor,
+    xgboost.callback.LearningRateScheduler,
+    ShownRounds,
+)
+
+
+def judged_first(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments of XGBoost's own ``train`` with early stopping before what may save the booster.
+
+    XGBoost's early stopping sets the best round of the booster, and comes last: what another callback saves would not
+    know that its last round is the best. ``options`` hold our callback first.
+    """
+    ours, *callbacks = options["callbacks"]
+    if all(type(callback) in _SAVES_NOTHING for callback in callbacks) or not asks_for_early_stop(options, callbacks):
+        return {}
+    others: dict[str, Any] = {}
+    if options.get("early_stopping_rounds"):
+        period, rounds = options.get("verbose_eval", True), options["early_stopping_rounds"]
+        others = {"early_stopping_rounds": None, "verbose_eval": False}
+        if period:  # XGBoost puts both behind all others
+            callbacks.append(xgboost.callback.EvaluationMonitor(period=int(period)))
+        callbacks.append(xgboost.callback.EarlyStopping(rounds=rounds, maximize=options.get("maximize")))
+    judges = {
+        id(callback): _JudgesRound(callback)
+        for callback in callbacks
+        if isinstance(callback, xgboost.callback.EarlyStopping)
+    }
+    placed = [_EndsTraining(judges[id(callback)]) if id(callback) in judges else callback for callback in callbacks]
+    return others | {"callbacks": [ours, *judges.values(), *placed]}

@@ -40,6 +40,12 @@ class GivenSets(NamedTuple):
     y_val: Any
     sample_weight_val: Any
 
+    @property
+    def given(self) -> bool:
+        """Whether there is a set."""
+        no_pairs = self.pairs is None or (hasattr(self.pairs, "__len__") and len(self.pairs) == 0)
+        return self.X_val is not None or not no_pairs
+
 
 def evaluation_pairs(eval_set: Any) -> list[tuple[Any, Any]]:
     """Return ``eval_set`` as a list of (X, y) pairs.
@@ -133,6 +139,19 @@ def check_rounds(name: str, rounds: Any, n_sets: int, instead: str = _GIVE_ROWS)
         raise ValueError(message)
     if rounds > 0 and n_sets == 0:
         raise ValueError(f"{name}={rounds} needs rows to look at: give {instead}; got none")
+
+
+def refuse_unknown(name: str, callbacks: list[str]) -> None:
+    """Raise ValueError for callbacks that may change parameters, where some of the rows are trained on first.
+
+    Such a training must change them too, and what a callback of somebody else's does it cannot know.
+    """
+    if callbacks:
+        raise ValueError(
+            f"{name} may not hold {', '.join(callbacks)} where n_estimators='auto' or decision_rule='kappa' trains on "
+            f"some of the rows, by a schedule of the library's own alone: give a callback that changes no parameter "
+            f"an attribute only_reads = True; or pass n_estimators as a number, and kappa an evaluation set"
+        )
 
 
 # Arguments that XGBoost's and LightGBM's own classifiers take, and what is there instead.

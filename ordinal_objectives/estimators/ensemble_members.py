@@ -170,6 +170,8 @@ def _stopping(member: Any) -> str | None:
 
 def _rounds(name: str, fitted: Any) -> int:
     """Return the number of rounds up to the best one of a member that has stopped early."""
+    if hasattr(fitted, "trained_rounds"):  # of this package
+        return int(fitted.trained_rounds())
     if isinstance(fitted, OrderedClassifier):
         return int(fitted.n_iter_)
     if hasattr(fitted, "best_iteration"):  # XGBoost counts it from 0

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.decision import KappaRule
-from ordinal_objectives.estimators.arguments import GivenSets, one_for_each
+from ordinal_objectives.estimators.arguments import GivenSets, one_for_each, refuse_unknown
+from ordinal_objectives.estimators.given_to_fit import Schedules
 from ordinal_objectives.estimators.held_out import (
     FinishedSearch,
     RoundSearch,
@@ -79,7 +80,15 @@ ORDINAL_PARAMETERS = frozenset(_OF_MODEL) | {
 # The others are properties of the machine that loads a model.
 _NOT_IN_FILES = frozenset(_OF_MODEL) | {"shift_method", "device", "n_jobs", "progress", "verbose", "verbosity"}
 # What a fit leaves and a file may not hold.
-_OF_FIT = ("feature_names_in_", "_column_numbers", "evals_result_", "round_search_", "kappa_rule_")
+_OF_FIT = (
+    "feature_names_in_",
+    "_column_numbers",
+    "evals_result_",
+    "round_search_",
+    "kappa_rule_",
+    "_n_rounds",
+    "_given",
+)
 
 
 class RoundPlan(NamedTuple):
@@ -168,6 +177,8 @@ class HostClassifier(OrdinalClassifier):
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
+        if state.get("_given") is not None:
+            state = state | {"_given": state["_given"].without_callbacks()}
         return state | {"booster_": BoosterInTransit(state["booster_"])} if "booster_" in state else state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -334,6 +345,8 @@ class HostClassifier(OrdinalClassifier):
         search: tuple[float, Any] | None,
         *,
         continued: ThresholdRecord | None = None,
+        watched: list[Rows],
+        callbacks: Schedules,
         says: bool = False,
         **options: Any,
     ) -> RoundPlan:
@@ -350,11 +363,18 @@ class HostClassifier(OrdinalClassifier):
             stops early.
         continued : ThresholdRecord or None
             Of a model that is continued: its linear part is kept.
+        watched : list of Rows
+            Those that are evaluated.
+        callbacks : Schedules
+            Those of the training.
         says : bool
             Whether to print the result.
         **options
             For :meth:`_trial` and :meth:`_categories`.
         """
+        if self._divides(asked, search, watched, continued):
+            refuse_unknown("callbacks", callbacks.unknown)
+        options |= {"callbacks": callbacks.known}
         always = check_linear(self.linear, self.linear_l2)
         is_fixed = isinstance(self.threshold_update, str) and self.threshold_update == "fixed"
         if always and is_fixed:
@@ -397,6 +417,13 @@ class HostClassifier(OrdinalClassifier):
             print(f"n_estimators='auto': {found.search}{'' if self._linear is None else ', with a linear part'}")
         return RoundPlan(found.search.n_iter, trials, found)
 
+    def _divides(
+        self, asked: Any, search: tuple[float, Any] | None, watched: list[Rows], continued: ThresholdRecord | None
+    ) -> bool:
+        """Return whether some of the rows are trained on: in a search for the rounds, or in folds of kappa."""
+        in_folds = self._takes_kappa() and self.kappa_rows != "training" and not watched and continued is None
+        return in_folds or (search is not None and is_auto(asked))
+
     def _loss_without_trees(self, fit: Rows, held: Rows) -> float:
         loss = self._ordinal_loss()
         if held.start is not None:  # the training fits its thresholds to these scores
@@ -407,9 +434,17 @@ class HostClassifier(OrdinalClassifier):
         return float(np.average(values, weights=held.weight))
 
     def _finish(
-        self, record: ThresholdRecord, n_iter: int, plan: RoundPlan, rows: Rows, watched: list[Rows], random_state: Any
+        self,
+        record: ThresholdRecord,
+        n_iter: int,
+        plan: RoundPlan,
+        rows: Rows,
+        watched: list[Rows],
+        random_state: Any,
+        n_rounds: int | None = None,
     ) -> None:
-        """Store what the training gives, with the decision that needs it."""
+        """Store what the training gives, with the decision that needs it; ``n_rounds`` where it is not ``n_iter``."""
+        self._n_rounds = n_rounds
         self._keep(record, self._ordinal_loss(), n_iter)
         seed = split_seed(random_state) if self._takes_kappa() else 0
         self._learn_kappa(UnseenRows(rows, watched, plan.found, plan.trial_of, seed))

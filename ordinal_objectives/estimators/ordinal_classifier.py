@@ -18,7 +18,8 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives import predictions
 from ordinal_objectives.decision import RULES, KappaRule, decide, kappa_weights
 from ordinal_objectives.estimators.arguments import start_scores
-from ordinal_objectives.estimators.held_out import UnseenRows
+from ordinal_objectives.estimators.given_to_fit import GivenToFit
+from ordinal_objectives.estimators.held_out import UnseenRows, is_auto
 from ordinal_objectives.estimators.linear import LinearPart
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.eval_metric import EvalMetric, eval_metrics, warn_of_costs
@@ -85,9 +86,14 @@ class OrdinalClassifier(OrderedClassifier):
     kappa_weights: ArrayLike | str
     kappa_rows: str
     kappa_rule_: KappaRule | None = None
+    linear: bool | str
     _start_name: ClassVar[str | None] = None
     _rules: ClassVar[tuple[str, ...]] = (*RULES, KAPPA)
     n_iter_: int
+    # Where it differs from n_iter_: LightGBM adds no tree in a round without a split.
+    _n_rounds: int | None = None
+    # None of a model from a file.
+    _given: GivenToFit | None = None
     proportional_: bool
     thresholds_: NDArray[np.float64]
     diagnostics_: dict[str, int]
@@ -217,11 +223,11 @@ class OrdinalClassifier(OrderedClassifier):
         elif unseen.found is not None:
             proba, rows = unseen.found.trial.proba(unseen.found.search.n_iter), unseen.found.held
         else:
-            proba, rows = unseen.out_of_fold(self.n_iter_)
+            proba, rows = unseen.out_of_fold(self.trained_rounds())
         rule = KappaRule.fit(proba, self.kappa_weights, rows.weight)
         if not on_training:
             if not unseen.watched and unseen.judges_its_choice:
-                proba, rows = unseen.out_of_fold(self.n_iter_)
+                proba, rows = unseen.out_of_fold(self.trained_rounds())
             rule = rule.measure(proba, rows.codes, rows.weight)
         self.kappa_rule_ = rule
 
@@ -331,6 +337,48 @@ class OrdinalClassifier(OrderedClassifier):
         """Return the loss of the training, whatever has been set since."""
         check_is_fitted(self)
         return self._fitted_loss
+
+    def trained_rounds(self) -> int:
+        """Return how many rounds another training takes to come as far as this model: one may have added no tree."""
+        check_is_fitted(self)
+        return self.n_iter_ if self._n_rounds is None else self._n_rounds
+
+    def for_copies(self, *, own_rounds: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return parameters, and keywords of ``fit``, by which copies on other rows are trained as this model was.
+
+        Parameters
+        ----------
+        own_rounds : bool
+            Whether copies train as many rounds as the model did. They do anyway where arguments of its ``fit`` may have
+            found the number.
+
+        Raises
+        ------
+        ValueError
+            If ``fit`` was given what copies cannot be.
+        """
+        check_is_fitted(self)
+        given = self._given_to_copies()
+        given.check()
+        params, fixed = dict(given.changed), own_rounds or given.found_rounds
+        if fixed:
+            params |= self._fixed_rounds(max(self.trained_rounds(), 1), given)
+        if fixed and is_auto(self.linear):
+            params["linear"] = self._linear is not None
+        if self._takes_kappa():
+            params["kappa_rows"] = "training"  # nobody asks copies for decisions, and folds take time
+        return params, dict(given.kept)
+
+    def _given_to_copies(self) -> GivenToFit:
+        return GivenToFit() if self._given is None else self._given
+
+    @abstractmethod
+    def _fixed_rounds(self, n_rounds: int, given: GivenToFit) -> dict[str, Any]:
+        """Return the parameters of a training of so many rounds, which nothing ends early."""
+
+    def divides_rows(self) -> bool:
+        """Return whether a training divides its rows, also where the number of rounds is fixed: some judge others."""
+        return False
 
     @property
     def training_loss_(self) -> NDArray[np.float64]:

@@ -135,11 +135,11 @@ def class_codes(what: str, copy: Any, codes: NDArray[np.int32], classes: NDArray
 
 
 def row_keywords(
-    what: str, copy: Any, weight: NDArray[np.float64] | None, groups: NDArray[np.generic] | None = None
+    what: str, copy: Any, weight: NDArray[np.float64] | None, groups: NDArray[np.generic] | None = None, **others: Any
 ) -> dict[str, Any]:
     """Return weights and groups of rows as the ``fit`` of a classifier takes them, or a pipeline that ends in one.
 
-    Groups are for classifiers that divide rows themselves; others do without.
+    Groups are for classifiers that divide rows themselves; others do without. ``others`` are other keywords of ``fit``.
 
     Raises
     ------
@@ -148,7 +148,7 @@ def row_keywords(
     """
     last = FinalClassifier.of(copy)
     routed = last.in_fit != "" and sklearn.get_config().get("enable_metadata_routing", False)
-    given: dict[str, NDArray[np.generic]] = {}
+    given: dict[str, Any] = {name if routed else f"{last.in_fit}{name}": value for name, value in others.items()}
     if weight is not None:
         parameters = inspect.signature(last.estimator.fit).parameters
         if "sample_weight" not in parameters and all(p.kind is not p.VAR_KEYWORD for p in parameters.values()):

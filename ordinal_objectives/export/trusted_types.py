@@ -16,6 +16,7 @@ _OF_PACKAGE = (
     "decisions.prediction_sets.OrdinalPredictionSets",
     "decisions.tuned.OrdinalTunedClassifier",
     "estimators.host_classifier.BoosterInTransit",
+    "estimators.given_to_fit.GivenToFit",
     "estimators.tables.CategoryColumns",
     "estimators.ensemble.OrdinalEnsembleClassifier",
     "estimators.labels.OrderedLabels",

@@ -417,7 +417,8 @@ def average_marginal_effects(
         If the estimator has no margins, or an argument is of a wrong type.
     ValueError
         If there is no such feature, it holds neither numbers nor categories, or fewer than two values, there is no such
-        reference level, step and reference do not suit the feature, or an argument is out of range.
+        reference level, step and reference do not suit the feature, an argument is out of range, or, with ``n_refits``,
+        ``fit`` was given what copies cannot be, such as a model to go on with.
 
     References
     ----------

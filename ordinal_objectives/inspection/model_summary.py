@@ -166,7 +166,8 @@ def summary(
         Labels of X, for ``n_refits``.
     n_refits : int, default=0
         Number of copies that are trained on rows drawn with replacement, to say how far the thresholds spread: 0, or at
-        least 2. Thresholds lie on the scale of the score, so that what spreads the score spreads them too.
+        least 2. They train as many rounds as the model. Thresholds lie on the scale of the score, so that what spreads
+        the score spreads them too.
     sample_weight : array-like of float, shape (n_samples,), or None, default=None
         Weights of the rows of X in the training of copies.
     random_state : int, RandomState instance or None, default=None
@@ -183,7 +184,8 @@ def summary(
     TypeError
         If the estimator is no classifier with margins, or ``n_refits`` no integer.
     ValueError
-        If ``n_refits`` is negative or 1, or not 0 without X and y, or X and y differ in rows.
+        If ``n_refits`` is negative or 1, or not 0 without X and y, or X and y differ in rows, or ``fit`` was given what
+        copies cannot be, such as a model to go on with.
 
     Examples
     --------
@@ -232,6 +234,8 @@ def _spread(
     if len(y) != n_samples:
         raise ValueError(f"X and y must have the same number of rows; got {n_samples} and {len(y)}")
     weight = None if sample_weight is None else row_weights(sample_weight, n_samples)
-    copies = trained_on_drawn_rows(estimator, X, lambda rows: take_rows(y, rows), n_refits, weight, random)
+    copies = trained_on_drawn_rows(
+        estimator, X, lambda rows: take_rows(y, rows), n_refits, weight, random, is_labelled=True
+    )
     spread: FloatArray = np.std([unwrapped(copy)[0].thresholds_ for copy, _ in copies], axis=0, ddof=1)
     return spread

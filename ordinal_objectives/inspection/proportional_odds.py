@@ -136,7 +136,8 @@ def proportional_odds_test(
         If the estimator is none of these, or an argument is of a wrong type.
     ValueError
         If there are fewer than three classes, a class has a single row, X and y differ in rows, an argument is out of
-        range, or the estimator refuses ``proportional=False``.
+        range, the estimator refuses ``proportional=False``, or its ``fit`` was given what copies cannot be, such as a
+        model to go on with.
 
     References
     ----------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -269,14 +270,33 @@ def untrained(estimator: Any) -> Any:
 
 
 def trained_again(
-    estimator: Any, X: Any, y: Any, weight: NDArray[np.float64] | None, random: np.random.RandomState, **params: Any
+    estimator: Any,
+    X: Any,
+    y: Any,
+    weight: NDArray[np.float64] | None,
+    random: np.random.RandomState,
+    *,
+    own_rounds: bool = False,
+    **params: Any,
 ) -> Any:
-    """Return a copy of an estimator, with a seed of its own and other parameters of its last step, fitted."""
-    copy, (_, path) = clone(estimator), last_step(estimator)
+    """Return a copy of an estimator, with a seed of its own and other parameters of its last step, fitted.
+
+    A copy of a fitted one is trained as that was; with ``own_rounds`` for as many rounds, however it found them.
+
+    Raises
+    ------
+    ValueError
+        If its ``fit`` was given what a copy cannot be.
+    """
+    copy, (last, path) = clone(estimator), last_step(estimator)
     seed = drawn_seed(random)
     seeds = {key: seed for key in copy.get_params() if ("__" + key).endswith("__random_state")}
+    keywords: dict[str, Any] = {}
+    if hasattr(last, "for_copies") and last.__sklearn_is_fitted__():
+        as_it_was, keywords = deepcopy(last.for_copies(own_rounds=own_rounds))
+        params = as_it_was | params
     copy.set_params(**seeds, **{path + key: value for key, value in params.items()})
-    return copy.fit(X, y, **row_keywords("estimator", copy, weight))
+    return copy.fit(X, y, **row_keywords("estimator", copy, weight, **keywords))
 
 
 def trained_on_drawn_rows(
@@ -286,17 +306,26 @@ def trained_on_drawn_rows(
     n_copies: int,
     weight: NDArray[np.float64] | None,
     random: np.random.RandomState,
+    *,
+    is_labelled: bool = False,
 ) -> Iterator[tuple[Any, NDArray[np.intp]]]:
     """Yield copies of a fitted estimator, trained on rows drawn with replacement, and these rows.
 
-    ``labels_of`` returns their labels.
+    ``labels_of`` returns their labels; ``is_labelled`` says that a row has the same label each time it is drawn. Then
+    no copy may divide rows, to find a number of rounds or to judge trees: those held out would be those trained on.
+    So copies train as many rounds as the model, and where rows judge anyway, a row that is drawn twice is one of
+    twice the weight.
     """
     found, (model, _) = untrained(estimator), unwrapped(estimator)
+    options = {"own_rounds": is_labelled, "classes": model.ordered_classes_}
     for _ in range(n_copies):
         rows = random.randint(X.shape[0], size=X.shape[0])
         weights = None if weight is None else weight[rows]
+        if is_labelled and getattr(model, "divides_rows", bool)():
+            rows, times = np.unique(rows, return_counts=True)
+            weights = times * (1.0 if weight is None else weight[rows])
         labels = labels_of(rows)
-        yield trained_again(found, take_rows(X, rows), labels, weights, random, classes=model.ordered_classes_), rows
+        yield trained_again(found, take_rows(X, rows), labels, weights, random, **options), rows
 
 
 def row_weights(sample_weight: ArrayLike | None, n_samples: int) -> NDArray[np.float64]:

@@ -1,0 +1,283 @@
+"""Copies that inspections train: as many rounds as the model, and all that its fit was given, or a refusal."""
+
+from __future__ import annotations
+
+import pickle
+
+import lightgbm
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+from makers import make_engine, make_lgb, make_xgb
+from ordinal_objectives import (
+    HistGradientBoostingOrdinalClassifier,
+    LGBMOrdinalClassifier,
+    XGBOrdinalClassifier,
+)
+from ordinal_objectives.inspection import average_marginal_effects, proportional_odds_test, rows, summary
+
+N = 240
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(N, 3))
+Y = np.digitize(X[:, 0] + 1.5 * RNG.normal(size=N), [-1, 0, 1])
+TRAIN, HELD = slice(0, 180), slice(180, N)
+MAKE = {"xgb": XGBOrdinalClassifier, "lgbm": LGBMOrdinalClassifier, "engine": HistGradientBoostingOrdinalClassifier}
+FIXED = {"xgb": make_xgb, "lgbm": make_lgb, "engine": make_engine}
+BOTH = pytest.mark.parametrize("inspect", ["effects", "summary"])
+KINDS = pytest.mark.parametrize("kind", MAKE)
+
+
+def make(kind, **options):
+    return MAKE[kind](n_jobs=1, random_state=0, **options)
+
+
+@pytest.fixture
+def trained(monkeypatch):
+    """Return the list of copies, with their rows and weights, that inspections train from now on."""
+    found, again = [], rows.trained_again
+
+    def remembered(estimator, X, y, weight, *given, **options):
+        found.append((again(estimator, X, y, weight, *given, **options), X, weight))
+        return found[-1][0]
+
+    monkeypatch.setattr(rows, "trained_again", remembered)
+    return found
+
+
+def inspected(inspect, model, X=X, y=Y, **options):
+    if inspect == "summary":
+        return summary(model, X, y, n_refits=2, random_state=0, **options).threshold_spread
+    return average_marginal_effects(model, X, 0, step=1.0, n_refits=2, random_state=0, **options).lower
+
+
+# Rows that are drawn twice
+
+
+@KINDS
+@pytest.mark.parametrize("linear", [False, True, "auto"])
+def test_copies_of_a_summary_train_the_rounds_of_the_model(kind, linear, trained):
+    model = make(kind, linear=linear).fit(X, Y)
+    spread = inspected("summary", model)
+    rounds = {"max_iter" if kind == "engine" else "n_estimators": model.n_iter_, "linear": model.linear_ is not None}
+    assert [copy.n_iter_ for copy, _, _ in trained] == [model.n_iter_] * 2
+    np.testing.assert_allclose(spread, inspected("summary", make(kind, **rounds).fit(X, Y)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("xgb", {"n_estimators": 100, "early_stopping_rounds": 3, "validation_fraction": 0.2}),
+        (
+            "xgb",
+            {"n_estimators": 100, "callbacks": [xgboost.callback.EarlyStopping(rounds=3)], "validation_fraction": 0.2},
+        ),
+        ("lgbm", {"n_estimators": 100, "early_stopping_round": 3, "validation_fraction": 0.2}),
+        ("lgbm", {"num_iterations": 100, "n_iter_no_change": 3, "validation_fraction": 0.2}),
+        ("engine", {"early_stopping": True}),
+        ("lgbm", {"n_estimators": 60, "min_split_gain": 6}),
+        ("xgb", {"decision_rule": "kappa"}),
+        ("engine", {"decision_rule": "kappa", "max_iter": 4}),
+    ],
+    ids=str,
+)
+def test_nothing_ends_copies_of_a_summary_early(kind, options, trained):
+    model = make(kind, **options).fit(X, Y)
+    inspected("summary", model)
+    assert [copy.trained_rounds() for copy, _, _ in trained] == [model.trained_rounds()] * 2
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"boosting_type": "rf", "max_iter": 20},
+        {"pruning": True},
+        {"adaptive_step": True, "max_iter": 8},
+        {"pruning": True, "judged_by": "validation", "max_iter": 8},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_that_judge_are_not_those_that_are_trained_on(options, weighted, trained):
+    weight = np.random.default_rng(1).uniform(1.0, 2.0, size=N) if weighted else None
+    model = make("engine", **options).fit(X, Y, sample_weight=weight)
+    inspected("summary", model, sample_weight=weight)
+    for copy, drawn, given in trained:
+        assert len(np.unique(drawn, axis=0)) == len(drawn) < N
+        assert given.sum() == pytest.approx(N * (1.5 if weighted else 1.0), rel=0.05 if weighted else 1e-12)
+        assert copy.n_iter_ <= model.n_iter_
+
+
+@KINDS
+def test_copies_of_effects_find_their_own_rounds(kind, trained):
+    """Their labels are drawn anew each time, so a row held out tells nothing of its twin."""
+    model = make(kind).fit(X, Y)
+    inspected("effects", model)
+    assert all(copy.round_search_ is not None for copy, _, _ in trained)
+
+
+# What fit was given
+
+CODES = RNG.integers(0, 8, size=N)
+WITH_CODES = np.column_stack([X[:, 0], CODES])
+OF_CODES = np.digitize(X[:, 0] + 3 * (CODES % 2) + RNG.logistic(size=N), [0, 1.5, 3])
+
+
+@BOTH
+@pytest.mark.parametrize("how", ["plain", "pipeline", "search", "file", "pickle"])
+def test_copies_read_codes_as_the_model_does(how, inspect, trained, tmp_path):
+    options = {"n_estimators": 6, "num_leaves": 4, "min_child_samples": 10}
+    model, given = make("lgbm", **options), {"categorical_feature": [1]}
+    if how == "pipeline":
+        model = make_pipeline(FunctionTransformer(), model)
+        given = {"lgbmordinalclassifier__categorical_feature": [1]}
+    if how == "search":
+        model = GridSearchCV(model, {"learning_rate": [0.2]}, cv=2)
+    model.fit(WITH_CODES, OF_CODES, **given)
+    if how == "file":
+        model.save_model(tmp_path / "model.txt")
+        model = LGBMOrdinalClassifier(n_jobs=1).load_model(tmp_path / "model.txt")
+    model = pickle.loads(pickle.dumps(model)) if how == "pickle" else model
+    found = inspected(inspect, model, WITH_CODES, OF_CODES)
+    for copy, _, _ in trained:
+        last = copy[-1] if how == "pipeline" else copy
+        assert last.is_categorical_.tolist() == [False, True]
+    frame = pd.DataFrame({"x": X[:, 0], "code": pd.Categorical(CODES)})
+    np.testing.assert_allclose(
+        found, inspected(inspect, make("lgbm", **options).fit(frame, OF_CODES), frame, OF_CODES), rtol=1e-6
+    )
+
+
+STOPPED = {
+    "xgb": lambda: make("xgb", n_estimators=200, early_stopping_rounds=4).fit(
+        X[TRAIN], Y[TRAIN], eval_set=[(X[HELD], Y[HELD])]
+    ),
+    "xgb and a share": lambda: make("xgb", n_estimators=200, early_stopping_rounds=4, validation_fraction=0.5).fit(
+        X[TRAIN], Y[TRAIN], X_val=X[HELD], y_val=Y[HELD]
+    ),
+    "xgb by groups": lambda: make("xgb", n_estimators=200, early_stopping_rounds=4, validation_fraction=0.5).fit(
+        X, Y, groups=np.arange(N) // 4
+    ),
+    "lgbm by a callback": lambda: make("lgbm", n_estimators=200).fit(
+        X[TRAIN], Y[TRAIN], eval_set=[(X[HELD], Y[HELD])], callbacks=[lightgbm.early_stopping(4, verbose=False)]
+    ),
+    "lgbm": lambda: make("lgbm", n_estimators=200, early_stopping_rounds=4).fit(
+        X[TRAIN], Y[TRAIN], eval_X=X[HELD], eval_y=Y[HELD]
+    ),
+    "engine": lambda: make("engine", max_iter=200).fit(X[TRAIN], Y[TRAIN], X_val=X[HELD], y_val=Y[HELD]),
+    "engine, groups": lambda: make("engine").fit(X, Y, groups=np.arange(N) // 4),
+}
+
+
+@BOTH
+@pytest.mark.parametrize("how", STOPPED)
+def test_rounds_that_rows_given_to_fit_have_found_are_kept(how, inspect, trained):
+    model = STOPPED[how]()
+    inspected(inspect, model)
+    assert [copy.n_iter_ for copy, _, _ in trained] == [model.n_iter_] * 2 != [200] * 2
+
+
+@BOTH
+def test_early_stopping_of_copies_begins_anew(inspect, trained):
+    stop = xgboost.callback.EarlyStopping(rounds=5)
+    options = {"n_estimators": 200, "validation_fraction": 0.2, "learning_rate": 0.1}
+    by_callback = inspected(inspect, make("xgb", callbacks=[stop], **options).fit(X, Y))
+    by_argument = inspected(inspect, make("xgb", early_stopping_rounds=5, **options).fit(X, Y))
+    np.testing.assert_allclose(by_callback, by_argument)
+    assert all(copy.n_iter_ > 5 for copy, _, _ in trained)
+
+
+@BOTH
+@pytest.mark.parametrize("kind", ["xgb", "lgbm"])
+def test_copies_follow_a_schedule(kind, inspect):
+    options = {"n_estimators": 8, "learning_rate": 0.05}
+    if kind == "xgb":
+        scheduled = make("xgb", **options, callbacks=[xgboost.callback.LearningRateScheduler(lambda i: 0.05)]).fit(X, Y)
+    else:
+        by_round = lightgbm.reset_parameter(learning_rate=[0.05] * 8)
+        scheduled = make("lgbm", **options | {"learning_rate": 0.5}).fit(X, Y, callbacks=[by_round])
+        with pytest.raises(ValueError, match="its fit was given callbacks, which no pickle keeps"):
+            inspected(inspect, pickle.loads(pickle.dumps(scheduled)))
+    np.testing.assert_allclose(inspected(inspect, scheduled), inspected(inspect, make(kind, **options).fit(X, Y)))
+
+
+@BOTH
+def test_copies_write_no_checkpoints(inspect, tmp_path):
+    save = xgboost.callback.TrainingCheckPoint(tmp_path, interval=2)
+    model = make("xgb", n_estimators=6, callbacks=[save]).fit(X, Y)
+    files = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    inspected(inspect, model)
+    assert files == {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} != {}
+
+
+class Own(xgboost.callback.TrainingCallback):
+    """Might do anything."""
+
+
+def continued(kind):
+    first = FIXED[kind](n_estimators=3).fit(X, Y)
+    return FIXED[kind](n_estimators=3).fit(X, Y, **{"xgb_model" if kind == "xgb" else "init_model": first})
+
+
+REFUSED = {
+    "xgb_model": lambda: continued("xgb"),
+    "init_model": lambda: continued("lgbm"),
+    "a model to go on with, by warm_start": lambda: (
+        make("engine", max_iter=3, warm_start=True).fit(X, Y).set_params(max_iter=5).fit(X, Y)
+    ),
+    "base_margin": lambda: make_xgb().fit(X, Y, base_margin=X[:, 0]),
+    "init_score": lambda: make_lgb().fit(X, Y, init_score=X[:, 0]),
+    "the callback Own, without only_reads = True": lambda: make_xgb(callbacks=[Own()]).fit(X, Y),
+    "the callback own, without only_reads = True": lambda: make_lgb().fit(X, Y, callbacks=[own]),
+    "evaluation sets that judge its trees": lambda: make_engine(pruning=True, judged_by="validation").fit(
+        X[TRAIN], Y[TRAIN], X_val=X[HELD], y_val=Y[HELD]
+    ),
+    "groups": lambda: make_engine(adaptive_step=True, judged_by="validation").fit(X, Y, groups=np.arange(N) // 4),
+}
+
+
+def own(env):
+    """Might do anything."""
+
+
+@BOTH
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_copies_cannot_be_given_is_named(name, inspect, trained):
+    words = f"estimator must be a model of which copies can be trained on other rows; its fit was given {name}, which"
+    with pytest.raises(ValueError, match=words):
+        inspected(inspect, REFUSED[name]())
+    assert not trained
+
+
+def test_effects_without_refits_need_no_copies():
+    assert average_marginal_effects(REFUSED["xgb_model"](), X, 0).lower is None
+    assert summary(REFUSED["xgb_model"](), X, Y).threshold_spread is None
+
+
+def test_another_fit_forgets_what_an_earlier_one_was_given(tmp_path):
+    model = make_xgb().fit(X, Y, base_margin=X[:, 0]).fit(X, Y)
+    inspected("summary", model)
+    other = make_lgb().fit(X, Y)
+    other.save_model(tmp_path / "model.txt")
+    model = make_lgb().fit(X, Y, init_score=X[:, 0]).load_model(tmp_path / "model.txt")
+    np.testing.assert_allclose(inspected("summary", model), inspected("summary", other))
+
+
+def test_copies_of_the_test_of_proportional_odds_are_trained_as_the_model():
+    data = pd.DataFrame(WITH_CODES, columns=["x", "code"])
+    whole = data.assign(code=pd.Categorical(CODES))
+    options = {"n_estimators": 12, "num_leaves": 4, "min_child_samples": 10}
+    by_fit = make("lgbm", **options).fit(data, OF_CODES, categorical_feature=["code"])
+    by_type = make("lgbm", **options).fit(whole, OF_CODES)
+    found, expected = (
+        proportional_odds_test(model, table, OF_CODES, random_state=0)
+        for model, table in ((by_fit, data), (by_type, whole))
+    )
+    np.testing.assert_allclose(found.p_values, expected.p_values, rtol=1e-6)
+    with pytest.raises(ValueError, match="its fit was given xgb_model"):
+        proportional_odds_test(REFUSED["xgb_model"](), X, Y)
+    proportional_odds_test(make_pipeline(StandardScaler(), make_xgb()), X, Y, random_state=0)  # not fitted
