@@ -459,14 +459,14 @@ class TrainingRun:
         self._note_loss(sums.loss)
 
     def _count(self, sums: RoundSums) -> None:
-        if sums.n_clipped or sums.n_floored:
-            self.diagnostics.add(n_clipped=sums.n_clipped, n_floored=sums.n_floored)
+        self.diagnostics.n_clipped += sums.n_clipped
+        self.diagnostics.n_floored += sums.n_floored
 
     def _note_loss(self, loss: float) -> None:
         """Write the loss sum of the newest record."""
         self.training_loss[-1] = loss / self.rows.total_weight
         if self._recorded_loss is not None and self.rows.is_higher(loss, self._recorded_loss):
-            self.diagnostics.add(n_raised=1)
+            self.diagnostics.n_raised += 1
         self._recorded_loss = loss
 
     def _collect(self) -> None:

@@ -94,12 +94,13 @@ def longest_step(
             continue
         if ordered:
             candidate, n_repaired = repair_order(candidate, check_input=False)
-            counts.add(n_repaired=n_repaired)
+            counts.n_repaired += n_repaired
         # A loss that is not a number fails the comparison, so it is never accepted.
         if loss_at(share, candidate) <= highest:
-            counts.add(n_halved=n_halvings)
+            counts.n_halved += n_halvings
             return candidate, share
-    counts.add(n_halved=max_halvings, n_rejected=int(max_halvings > 0))
+    counts.n_halved += max_halvings
+    counts.n_rejected += int(max_halvings > 0)
     return theta.copy(), 0.0
 
 

@@ -79,7 +79,7 @@ def newton_step(
             return step
     step, fell_back = solve_tridiagonal(v, off, -u, free_groups(is_active, is_tied))
     if diagnostics is not None:
-        diagnostics.add(n_fallback=int(fell_back))
+        diagnostics.n_fallback += int(fell_back)
     return move_outer_thresholds(step, u, is_active)
 
 

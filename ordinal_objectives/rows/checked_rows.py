@@ -115,7 +115,7 @@ class CheckedRows(LossBounds):
         self.loss = loss
         self.n_classes = check_n_classes(n_classes)
         self.y = check_codes(y, self.n_classes, part=part)
-        self.n_threads = n_threads
+        self.n_threads = effective_n_threads(n_threads)
         fits = loss.link.code == _core.link_codes[_core.lane_link] and n_classes <= _core.max_lane_classes
         self._lanes = lanes and fits and precision == "float32"
         self.loss_precision = IN_FLOAT32 if self._lanes else IN_FLOAT64
@@ -168,7 +168,7 @@ class CheckedRows(LossBounds):
         """Return the sum of the weights of each leaf's rows, float64 (n_leaves,)."""
         if self._weight is None and leaves.size:
             counts = np.zeros(n_leaves)
-            _core.leaf_counts(self.check_leaves(leaves, n_leaves), counts, effective_n_threads(self.n_threads))
+            _core.leaf_counts(self.check_leaves(leaves, n_leaves), counts, self.n_threads)
             return counts
         weights: NDArray[np.float64] = np.bincount(leaves, self._weight, minlength=n_leaves).astype(np.float64)
         return weights

@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives import _core
-from ordinal_objectives.losses import LeafSums, OrdinalLoss, RoundStatistics, RoundSums, check_order
+from ordinal_objectives.losses import HESSIANS, LeafSums, OrdinalLoss, RoundStatistics, RoundSums, check_order
 from ordinal_objectives.rows.checked_rows import CheckedRows
-from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.utils.validation import check_thresholds
 
 # The lanes clip a score to within 80 of every threshold. Up to this spread of thresholds that changes nothing, since
@@ -35,6 +34,7 @@ class _NativePass(CheckedRows):
 
     def __init__(self, loss: OrdinalLoss, *args: Any, **options: Any) -> None:
         self._codes = loss.check_native()
+        self._hessians = [hessian for hessian in HESSIANS if loss.supports(hessian)]
         super().__init__(loss, *args, **options)
         self._gradient: NDArray[Any] = np.empty(self.y.shape[0], self._computed)
         self._hessian: NDArray[Any] = np.empty(self.y.shape[0], self._computed)
@@ -119,11 +119,13 @@ class RowStatistics(_NativePass):
             If shapes disagree, a value is not finite, the thresholds are unordered where the loss needs
             order, or the loss and link have no such Hessian.
         """
-        self.loss.check_hessian(hessian)
+        if hessian not in self._hessians:
+            self.loss.check_hessian(hessian)
         if higher is not None:
             check_order(self.loss, hessian, 4)
         theta = check_thresholds(thresholds, self.n_classes, ordered=self.loss.ordered)
-        self.loss.check_gaps(theta, self.class_weights)
+        if self.loss.strictly_ordered:
+            self.loss.check_gaps(theta, self.class_weights)
         raw = self._check_scores(raw_prediction)
         if self._lanes and (np.ptp(theta) > _WIDEST or np.abs(theta).max() > _FARTHEST):
             self._latest = None
@@ -155,7 +157,7 @@ class RowStatistics(_NativePass):
             majorized,
             want_loss,
             self._limit,
-            effective_n_threads(self.n_threads),
+            self.n_threads,
             None if beside is None else beside[:, :2],
             places,
             derivatives,
@@ -218,7 +220,7 @@ class RowStatistics(_NativePass):
         if leaves.size:  # a worker may have no rows
             given = raw, self.y, theta, self._weight, self._gradient, self._hessian, leaves, sums
             _kernels.leaf_sums(
-                *given, *self._codes, majorized, self._limit, effective_n_threads(self.n_threads), self._costs
+                *given, *self._codes, majorized, self._limit, self.n_threads, self._costs
             )
         return LeafSums(sums[:, 0], sums[:, 1], sums[:, 2:])
 
@@ -362,7 +364,8 @@ class MarginStatistics(_NativePass):
         ValueError
             If shapes disagree, a score is not finite, or the loss and link have no such Hessian.
         """
-        self.loss.check_hessian(hessian)
+        if hessian not in self._hessians:
+            self.loss.check_hessian(hessian)
         theta = check_thresholds(thresholds, self.n_classes, ordered=False)
         raw = self._check_scores(scores)
         majorized = hessian == "majorized"
@@ -426,7 +429,7 @@ class MarginStatistics(_NativePass):
             want_loss,
             in_order,
             self._limit,
-            effective_n_threads(self.n_threads),
+            self.n_threads,
             self._costs,
         )
         return self._sums(sums, "the scores hold NaN, or overflow the link; they must be numbers")
@@ -449,7 +452,7 @@ def add_leaf_vectors(
     scores: NDArray[Any],
     leaves: NDArray[np.int32],
     steps: NDArray[np.floating],
-    n_threads: int | None,
+    n_threads: int,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """Return scores with a tree more, (n_samples, n_thresholds); leaves are known to be those of ``steps``.
@@ -460,10 +463,10 @@ def add_leaf_vectors(
         One threshold after the other in memory.
     leaves : ndarray of int32, shape (n_samples,)
     steps : ndarray, shape (n_leaves, n_thresholds)
-    n_threads : int or None
+    n_threads : int
     """
     before = scores.T
     total = np.empty_like(before) if out is None else out.T
     values: NDArray[Any] = np.ascontiguousarray(steps.T, dtype=before.dtype)
-    _kernels.add_leaf_vectors(before, leaves, values, total, effective_n_threads(n_threads))
+    _kernels.add_leaf_vectors(before, leaves, values, total, n_threads)
     return total.T
