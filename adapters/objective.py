@@ -154,7 +154,8 @@ class OrdinalObjectiveBase(ABC):
                     "params['num_class'] is not allowed beside an ordinal objective: the score must have shape "
                     f"(n_samples,); got {raw_prediction.shape}"
                 )
-            training.check_train()
+            if not training.plan.driven:
+                training.check_train()
         run, iteration = training.growing(raw_prediction, matrix)
         return run.gradient(raw_prediction, iteration)
 

@@ -444,10 +444,9 @@ class TrainingRun:
         if not self.update.follows:
             self.seen.note_record(sample_of(raw_prediction) if sample is None else sample)
         self.training_loss.append(float("nan"))  # until the sums are known
+        waits = self.placement.grows_on_recorded is not None and not self.update.follows
         # Once an iteration is recorded, a step looks at the scores before the record does: they are known to be sound.
-        under_way = len(self.history) > self.first_iteration and self.spec.learns
-        agreed = self.placement.grows_on_recorded is not None
-        if self.newest is None and agreed and under_way and not self.update.follows:
+        if waits and self.newest is None and len(self.history) > self.first_iteration and self.spec.learns:
             self.newest = self.rows.deferred(self._note_sums, score, self.thresholds, self.spec.hessian)
         else:
             self._note_loss((self.newest or self.evaluate_newest(score, self.learner.thresholds)).sums.loss)

@@ -41,7 +41,7 @@ from ordinal_objectives.adapters.xgb.outputs import (
 )
 from ordinal_objectives.adapters.xgb.placement import Collective, device_of
 from ordinal_objectives.adapters.xgb.prediction import shifts_before
-from ordinal_objectives.rows import Device, fail_together
+from ordinal_objectives.rows import Device, Workers, fail_together
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
@@ -65,6 +65,8 @@ class CallbackState(threading.local):
         Rounds done before the one under way.
     previous : ThresholdRecord or None
         Record of the model that is continued.
+    workers : Workers or None
+        Those of the training.
     last_only : bool
         Whether the booster holds the score of its last round only.
     before : callable or None
@@ -76,9 +78,11 @@ class CallbackState(threading.local):
     def __init__(self) -> None:
         self.start(None, None)
 
-    def start(self, model: Any, previous: ThresholdRecord | None, *, last_only: bool = False) -> None:
+    def start(
+        self, model: Any, previous: ThresholdRecord | None, workers: Workers | None = None, *, last_only: bool = False
+    ) -> None:
         """Register the model of a training that begins."""
-        self.previous, self.last_only = previous, last_only
+        self.previous, self.workers, self.last_only = previous, workers, last_only
         self.before: Callable[[xgboost.DMatrix], NDArray[np.float64]] | None = None
         self.afterwards: dict[str, Any] = {}
         self.model: Any = None
@@ -216,7 +220,7 @@ class XGBoostTraining(Training):
         self._here.forget()
         state, plan, boosters = self.callback_state, self.plan, boosters_of(model)
         reason = why_last_only(boosters[0])
-        state.start(model, self.continues, last_only=reason is not None)
+        state.start(model, self.continues, self.workers, last_only=reason is not None)
         for booster in boosters:
             check_configuration(booster, "newton" if self.in_outputs else self.spec.threshold_update)
         if reason is not None and plan.stops_early is not None:
@@ -356,7 +360,7 @@ class XGBoostTraining(Training):
         state = self.callback_state
         if state.booster_of(dtrain) is None:
             return False
-        if self.workers is not None:  # a worker has one training, and all workers must decide alike
+        if state.workers is not None:  # a worker has one training, and all workers must decide alike
             return True
         if state.round == 0:
             ended = self._starts_elsewhere(predt, dtrain)
@@ -434,8 +438,8 @@ class XGBoostTraining(Training):
         drops trees (dart). A callback may change the parameters that the tree was grown with, and workers must not
         ask one by one.
         """
-        changes = not self.plan.settings_stay and self.needs_tree
-        if changes or self.callback_state.last_only or self.workers is not None:
+        state, changes = self.callback_state, not self.plan.settings_stay and self.needs_tree
+        if changes or state.last_only or state.workers is not None:
             self.refresh()
 
     @property

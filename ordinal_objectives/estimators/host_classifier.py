@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import numbers
 from abc import abstractmethod
@@ -106,6 +107,7 @@ class HostClassifier(OrdinalClassifier):
     round_search_: RoundSearch | None = None
 
     @classmethod
+    @functools.cache
     def _default(cls, name: str) -> Any:
         """Return the value of a parameter that nobody set."""
         return inspect.signature(cls).parameters[name].default

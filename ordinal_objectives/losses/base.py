@@ -279,12 +279,13 @@ class OrdinalLoss(Named, ABC):
 
     def check_native(self) -> tuple[int, int]:
         """Return `codes`, or raise ValueError where there are none."""
-        if self.codes is None:
+        codes = self.codes
+        if codes is None:
             raise ValueError(
                 f"loss {self!r} has formulas of its own, which the native engine does not know; train it with XGBoost "
                 f"or LightGBM: ordinal_objectives.adapters.xgb, ordinal_objectives.adapters.lgbm"
             )
-        return self.codes
+        return codes
 
     def check_shifts(self) -> None:
         """Raise ValueError unless the loss exists for thresholds that move with x."""

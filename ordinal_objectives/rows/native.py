@@ -51,7 +51,8 @@ class _NativePass(CheckedRows):
     def _result(
         self, gradient: NDArray[Any], hessian: NDArray[Any], cross: NDArray[Any], sums: RoundSums
     ) -> RoundStatistics:
-        self._check_derivatives(gradient, hessian)
+        if gradient.dtype != self._dtype:
+            self._check_derivatives(gradient, hessian)
         return RoundStatistics(
             gradient.astype(self._dtype, copy=False),
             hessian.astype(self._dtype, copy=False),
@@ -214,7 +215,8 @@ class RowStatistics(_NativePass):
             return self._in_double.leaf_sums(leaves, n_leaves)
         if self._latest is None:
             raise ValueError("leaf_sums belongs to a score and thresholds: call the object with these first")
-        leaves = self.check_leaves(leaves, n_leaves)
+        leaves = np.ascontiguousarray(leaves, dtype=np.int32)
+        self.check_leaves(leaves, n_leaves)
         raw, theta, majorized = self._latest
         sums = np.zeros((n_leaves, self.n_classes + 1))
         if leaves.size:  # a worker may have no rows
@@ -319,7 +321,9 @@ class MarginStatistics(_NativePass):
             Where to put them, not `scores`; None makes a new array.
         """
         raw = self._check_scores(scores)
-        return add_leaf_vectors(raw.T, self.check_leaves(leaves, len(steps)), steps, self.n_threads, out)
+        leaves = np.ascontiguousarray(leaves, dtype=np.int32)
+        self.check_leaves(leaves, len(steps))
+        return add_leaf_vectors(raw.T, leaves, steps, self.n_threads, out)
 
     def __call__(
         self,
@@ -393,7 +397,8 @@ class MarginStatistics(_NativePass):
         """
         if self._latest is None:
             raise ValueError("leaf_sums belongs to scores and thresholds: call the object with these first")
-        leaves = self.check_leaves(leaves, n_leaves)
+        leaves = np.ascontiguousarray(leaves, dtype=np.int32)
+        self.check_leaves(leaves, n_leaves)
         sums = np.zeros((n_leaves, 2 * (self.n_classes - 1)))
         if leaves.size:  # a worker may have no rows
             self._pass(*self._latest, _Outputs(leaves=leaves, leaf_sums=sums), want_loss=False)
