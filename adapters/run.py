@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import RoundStatistics, RoundSums
 from ordinal_objectives.rows import CPU, Device, Workers, distributed_pass, fail_together
+from ordinal_objectives.rows.checked_rows import MOST_ROUNDING
 from ordinal_objectives.rows.device import on_cpu
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver import ThresholdLearner, ThresholdRecord
@@ -464,7 +465,8 @@ class TrainingRun:
     def _note_loss(self, loss: float) -> None:
         """Write the loss sum of the newest record."""
         self.training_loss[-1] = loss / self.rows.total_weight
-        if self._recorded_loss is not None and self.rows.is_higher(loss, self._recorded_loss):
+        before = self._recorded_loss
+        if before is not None and loss > self.rows.highest_loss(before, MOST_ROUNDING):
             self.diagnostics.n_raised += 1
         self._recorded_loss = loss
 

@@ -113,7 +113,7 @@ class CallbackState(threading.local):
 
     def _forget_readers(self) -> None:
         # What reads the trees of each training matrix.
-        self._readers: weakref.WeakKeyDictionary[xgboost.DMatrix, TreeReader] = weakref.WeakKeyDictionary()
+        self.readers: weakref.WeakKeyDictionary[xgboost.DMatrix, TreeReader] = weakref.WeakKeyDictionary()
 
     def find_previous(self, check: Callable[[ThresholdRecord], None]) -> None:
         """Find the record of the booster that is continued, if it has rounds; ``check(record)`` may refuse it.
@@ -149,12 +149,6 @@ class CallbackState(threading.local):
         if folds is None:
             return self.model
         return next((fold.bst for fold in folds if dmatrix is fold.dtrain or dmatrix is fold.dtest), None)
-
-    def reader_of(self, dtrain: xgboost.DMatrix, *, settings_stay: bool) -> TreeReader:
-        """Return what reads the newest tree of a training matrix; see :class:`.booster.TreeReader`."""
-        if dtrain not in self._readers:
-            self._readers[dtrain] = TreeReader(self.booster_of(dtrain), settings_stay=settings_stay)
-        return self._readers[dtrain]
 
     def note_asked(self, dtrain: xgboost.DMatrix) -> bool:
         """Note that a matrix asks for gradients; tell whether it, or any without folds, has done so in this round."""
@@ -431,17 +425,6 @@ class XGBoostTraining(Training):
         if not self._learn_newest():
             self.callback_state.end()  # an exception has ended its training before this tree
 
-    def finish_round(self) -> None:
-        """Note that a round has ended. Its thresholds wait for the next gradient, unless somebody asks for them.
-
-        The next gradient is asked for at the same score, which XGBoost then computes and copies once, except where it
-        drops trees (dart). A callback may change the parameters that the tree was grown with, and workers must not
-        ask one by one.
-        """
-        state, changes = self.callback_state, not self.plan.settings_stay and self.needs_tree
-        if changes or state.last_only or state.workers is not None:
-            self.refresh()
-
     @property
     def latest(self) -> TrainingRun:
         """The latest run of this thread, at its newest tree, or else of any."""
@@ -498,7 +481,10 @@ class XGBoostTraining(Training):
 
     def newest_tree(self, matrix: xgboost.DMatrix, before: Any, after: Any) -> GrownTree:
         """Return the tree of the last round, whose leaf values are right to the rounding of the scores."""
-        reader = self.callback_state.reader_of(matrix, settings_stay=self.plan.settings_stay)
+        state = self.callback_state
+        if matrix not in state.readers:
+            state.readers[matrix] = TreeReader(state.booster_of(matrix), settings_stay=self.plan.settings_stay)
+        reader = state.readers[matrix]
         by_steps = reader.from_steps(matrix, before, after) if isinstance(before, np.ndarray) else None
         return by_steps or reader.from_bytes()
 
@@ -556,8 +542,16 @@ class ThresholdCallback(xgboost.callback.TrainingCallback):  # type: ignore[misc
         return False
 
     def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-        """Pass the end of the round."""
-        self._training.finish_round()
+        """Pass the end of the round. Its thresholds wait for the next gradient, unless somebody asks for them.
+
+        The next gradient is asked for at the same score, which XGBoost then computes and copies once, except where it
+        drops trees (dart). A callback may change the parameters that the tree was grown with, and workers must not
+        ask one by one.
+        """
+        training, state = self._training, self._training.callback_state
+        changes = not training.plan.settings_stay and training.needs_tree
+        if changes or state.last_only or state.workers is not None:
+            training.refresh()
         return False
 
     def after_training(self, model: Any) -> Any:

@@ -47,13 +47,9 @@ class LossBounds:
     total_weight: float
 
     def highest_loss(self, loss: float, rounding: float = 1.0) -> float:
-        """Return the loss sum above which a step from `loss` is shortened, at a multiple of the usual rounding."""
+        """Return the largest loss sum that may still be `loss`, at a multiple of the usual rounding."""
         precision = rounding * self.loss_precision
         return loss + precision * max(abs(loss), _ROUNDING_OF_ONE / precision * self.total_weight)
-
-    def is_higher(self, loss: float, before: float) -> bool:
-        """Tell whether a loss sum is higher than that before by more than the largest rounding error."""
-        return loss > self.highest_loss(before, MOST_ROUNDING)
 
 
 class CheckedRows(LossBounds):

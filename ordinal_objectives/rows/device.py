@@ -45,11 +45,8 @@ class _Rows(Protocol):
     total_weight: float
     loss_precision: float
 
-    def highest_loss(self, loss: float) -> float:
-        """Return the loss sum above which a step from `loss` is shortened."""
-
-    def is_higher(self, loss: float, before: float) -> bool:
-        """Tell whether a loss sum is higher than that before by more than the largest rounding error."""
+    def highest_loss(self, loss: float, rounding: float = 1.0) -> float:
+        """Return the largest loss sum that may still be `loss`, at a multiple of the usual rounding."""
 
 
 class RowPass(_Rows, Protocol):
