@@ -219,7 +219,7 @@ class FollowedScores:
         if tree.leaves is not None:
             return NewestTree(tree, own, score, tree.leaves, every)
         leaves, merged = own.find_leaves(score, tree, matrix)
-        diagnostics.n_merged_leaves += int(np.count_nonzero(merged != every))
+        diagnostics.add(n_merged_leaves=int(np.count_nonzero(merged != every)))
         return NewestTree(tree, own, score, leaves, merged)
 
     def score_of(self, matrix: Any, score: NDArray[np.floating], added: list[Any]) -> NDArray[np.floating]:

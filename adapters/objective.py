@@ -28,7 +28,7 @@ class OrdinalObjectiveBase(ABC):
 
     Parameters
     ----------
-    <<n_classes, loss, link, hessian, threshold_update, thresholds, proportional, shift_l2, shift_penalty, max_shifts>>
+    <<n_classes, loss, link, hessian, threshold_update, thresholds, shift parameters>>
     <<shift_method, split_outputs, n_threads>>
 
     Attributes

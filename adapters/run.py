@@ -459,15 +459,15 @@ class TrainingRun:
         self._note_loss(sums.loss)
 
     def _count(self, sums: RoundSums) -> None:
-        self.diagnostics.n_clipped += sums.n_clipped
-        self.diagnostics.n_floored += sums.n_floored
+        if sums.n_clipped or sums.n_floored:
+            self.diagnostics.add(n_clipped=sums.n_clipped, n_floored=sums.n_floored)
 
     def _note_loss(self, loss: float) -> None:
         """Write the loss sum of the newest record."""
         self.training_loss[-1] = loss / self.rows.total_weight
         before = self._recorded_loss
         if before is not None and loss > self.rows.highest_loss(before, MOST_ROUNDING):
-            self.diagnostics.n_raised += 1
+            self.diagnostics.add(n_raised=1)
         self._recorded_loss = loss
 
     def _collect(self) -> None:

@@ -184,7 +184,8 @@ class ThresholdLearner:
         self.thresholds = self.thresholds + delta
         if self.ordered:
             self.thresholds, repaired = repair_order(self.thresholds, check_input=False)
-            self.diagnostics.n_repaired += repaired
+            if repaired:
+                self.diagnostics.add(n_repaired=repaired)
         return False
 
     def move(

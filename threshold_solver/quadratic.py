@@ -157,7 +157,7 @@ class JointQuadratic:
         model = self.at(leaves)
         counts = Diagnostics() if diagnostics is None else diagnostics
         if self.u.size == 0:
-            counts.n_flat_leaves += _n_flat(model, reg_lambda)
+            counts.add(n_flat_leaves=_n_flat(model, reg_lambda))
             return scalar.weights(model.G, model.H, reg_lambda), np.zeros((*leaves.shape[:-1], 0))
         if leaves.ndim == 2:
             return _joint_steps(model, reg_lambda, active, tied, counts)
@@ -250,8 +250,7 @@ def schur_step(
     leaf_weights = -(G + L @ threshold_step) * inverse_h
     decrease = float(0.5 * np.sum(G * G * inverse_h) - r @ free_step - 0.5 * free_step @ S @ free_step)
     if diagnostics is not None:
-        diagnostics.n_fallback += int(fell_back)
-        diagnostics.n_flat_leaves += _n_flat(sums, reg_lambda)
+        diagnostics.add(n_fallback=int(fell_back), n_flat_leaves=_n_flat(sums, reg_lambda))
     return JointStep(leaf_weights, move_outer_thresholds(threshold_step, u, is_active), decrease)
 
 
@@ -280,7 +279,7 @@ def _joint_steps(
         return np.array([step.leaf_weights for step in steps]), np.array([step.threshold_step for step in steps])
     free_steps = np.linalg.solve(S, -r[:, :, np.newaxis])[:, :, 0]
     free_steps[singular] -= (free_steps[singular] @ sizes / n)[:, np.newaxis]
-    diagnostics.n_flat_leaves += _n_flat(sums, reg_lambda)
+    diagnostics.add(n_flat_leaves=_n_flat(sums, reg_lambda))
     delta = free_steps @ E.T
     weights = -(sums.G + (sums.L @ delta[:, :, np.newaxis])[:, :, 0]) * inverse_h
     return weights, np.array([move_outer_thresholds(one, sums.u, active) for one in delta])

@@ -101,7 +101,7 @@ def train(
     <<n_classes, loss, link, hessian, threshold_update>>
         "schur", "joint" and shifts refuse lambda_l1, max_delta_step, path_smooth, monotone constraints and linear_tree;
         dart and rf are refused for all.
-    <<thresholds, proportional, shift_l2, shift_penalty, max_shifts, progress>>
+    <<thresholds, shift parameters, progress>>
 
     Returns
     -------
@@ -222,7 +222,7 @@ def cv(
         Thresholds are those of each fold and round.
     callbacks : sequence of callable or None
         Called each round with all folds, as :func:`lightgbm.cv` does.
-    <<n_classes, loss, link, hessian, threshold_update, thresholds, proportional, shift_l2, shift_penalty, max_shifts>>
+    <<n_classes, loss, link, hessian, threshold_update, thresholds, shift parameters>>
     **options
         What else :func:`lightgbm.cv` takes, such as ``nfold``, ``folds``, ``stratified`` (False unless given) and
         ``seed``.

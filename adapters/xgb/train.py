@@ -91,7 +91,7 @@ def train(
     <<num_boost_round, n_classes, loss, link, hessian, threshold_update>>
         "schur", "joint" and shifts refuse reg_alpha, max_delta_step, monotone constraints, num_parallel_tree above 1,
         dart and gblinear.
-    <<thresholds, proportional, shift_l2, shift_penalty, max_shifts, shift_method, split_outputs>>
+    <<thresholds, shift parameters, shift_method, split_outputs>>
     evals : sequence of (DMatrix, name) pairs or None
         Evaluated each round with the ordinal loss.
     xgb_model : Booster, path, bytearray or None
@@ -248,7 +248,7 @@ def cv(
     callbacks : sequence of xgboost.callback.TrainingCallback or None
         Called each round with all folds, as :func:`xgboost.cv` does.
     <<n_classes, loss, link, hessian, threshold_update, thresholds>>
-    <<proportional, shift_l2, shift_penalty, max_shifts, shift_method, split_outputs>>
+    <<shift parameters, shift_method, split_outputs>>
     **options
         What else :func:`xgboost.cv` takes, such as ``stratified``, ``folds``, ``seed`` and ``as_pandas``.
 

@@ -195,7 +195,7 @@ class Joint(Scalar):
                 state.set_newest(self._carry(self._all, state.score, state.thresholds))
             else:
                 self.cross_terms = few
-        state.diagnostics.n_all_cross_terms += int(self._few_may_do and self.cross_terms.exact)
+        state.diagnostics.add(n_all_cross_terms=int(self._few_may_do and self.cross_terms.exact))
 
     def sums(self, n_nodes: int, rows: NDArray[np.uint32] | None, of_nodes: FloatArray | None = None) -> JointQuadratic:
         """Add up gradient, Hessian and cross terms of all thresholds, and over the thresholds.
@@ -305,7 +305,7 @@ class HighOrder(Criterion):
         order = 2 + of_leaves.shape[1]
         curvature = sums.quadratic.H[leaves] + penalty
         step = high_order.step(newton, curvature, of_leaves[:, 0], of_leaves[:, -1], order=order)
-        self._state.diagnostics.n_low_order += int(step.fell_back.sum())
+        self._state.diagnostics.add(n_low_order=int(step.fell_back.sum()))
         return LeafStep(step.weights, delta)
 
     def with_leaves(self, sums: HighOrderSums, leaves: Leaves, step: LeafStep) -> LeafStep:

@@ -184,7 +184,7 @@ class Vector(Criterion):
         state, shifts, penalty = self._state, self._shifts, self._state.parameters.l2_regularization
         G, H = sums.G[leaves.ravel()], sums.H[leaves.ravel()]
         flat = H.sum(axis=1) + penalty <= 0.0
-        state.diagnostics.n_flat_leaves += int(np.count_nonzero(flat & G.any(axis=1)))
+        state.diagnostics.add(n_flat_leaves=int(np.count_nonzero(flat & G.any(axis=1))))
         steps = vector.steps(G, H, penalty, shifts.l2, shifts.penalty, state.learner.active, shifts.most)
         return LeafStep(steps.reshape(*leaves.shape, -1), np.zeros(0))
 

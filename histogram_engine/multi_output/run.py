@@ -424,7 +424,7 @@ class MultiOutputRun:
         G, H = self._columns.split(sums[tree.leaves])
         if self._columns.kind != "full":
             flat = ((G != 0.0) & (H + l2 <= 0.0)).any(axis=1)
-            self.diagnostics.n_flat_leaves += int(np.count_nonzero(flat))
+            self.diagnostics.add(n_flat_leaves=int(np.count_nonzero(flat)))
         return multi_output.steps(G, H, l2, outputs)
 
     def _evaluate(self, values: FloatArray) -> float:

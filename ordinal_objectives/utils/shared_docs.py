@@ -244,6 +244,8 @@ def _known(doc: str | None) -> dict[str, str]:
 
 
 _SHARED = _known(_ENTRIES)
+# Parameters that go together, by what a line ``<<...>>`` calls them.
+_GROUPS = {"shift parameters": ("proportional", "shift_l2", "shift_penalty", "max_shifts")}
 
 
 @overload
@@ -254,7 +256,7 @@ def documented(thing: Any = None, *, like: Any = None) -> Any:
     """Fill shared entries into the docstring of a class or function, and defaults into the headers of parameters.
 
     A line ``<<loss, link>>`` becomes the entries of these names: those of the bases of a class or of ``like``, or
-    else those of this module. Indented lines under it continue the last entry. A function whose docstring has
+    else those of this module. "shift parameters" is a name for several. Indented lines under it continue the last entry. A function whose docstring has
     no parameters gets those of its signature. Without docstrings, as under ``python -OO``, nothing happens.
 
     Parameters
@@ -289,7 +291,8 @@ def _fill(thing: Any, sources: list[Any]) -> Any:
         doc = "\n\n".join([text, f"Parameters\n----------\n<<{own}>>", *sections])
 
     def filled_in(names: re.Match[str]) -> str:
-        return "\n".join(dict.fromkeys(known[name.strip().lstrip("*")] for name in names[1].split(",")))
+        given = [name.strip().lstrip("*") for name in names[1].split(",")]
+        return "\n".join(dict.fromkeys(known[name] for group in given for name in _GROUPS.get(group, (group,))))
 
     doc = re.sub(r"^<<([^>]+)>>", filled_in, doc, flags=re.M)
     defaults = dict[str, str]()  # as code, strings in double quotes
