@@ -221,9 +221,7 @@ class RowStatistics(_NativePass):
         sums = np.zeros((n_leaves, self.n_classes + 1))
         if leaves.size:  # a worker may have no rows
             given = raw, self.y, theta, self._weight, self._gradient, self._hessian, leaves, sums
-            _kernels.leaf_sums(
-                *given, *self._codes, majorized, self._limit, self.n_threads, self._costs
-            )
+            _kernels.leaf_sums(*given, *self._codes, majorized, self._limit, self.n_threads, self._costs)
         return LeafSums(sums[:, 0], sums[:, 1], sums[:, 2:])
 
     def _check_scores(self, raw_prediction: ArrayLike) -> NDArray[Any]:
