@@ -28,7 +28,7 @@ class OrdinalObjectiveBase(ABC):
 
     Parameters
     ----------
-    <<n_classes, loss, link, hessian, threshold_update, thresholds, shift parameters>>
+    <<n_classes, loss, link, step parameters, thresholds, shift parameters>>
     <<shift_method, split_outputs, n_threads>>
 
     Attributes

@@ -92,7 +92,7 @@ class OrdinalSpec:
 
     Parameters
     ----------
-    <<loss, link, hessian, threshold_update, n_classes>>
+    <<loss, link, step parameters, n_classes>>
     thresholds : array-like of float, shape (n_classes - 1,), or None
         Where the thresholds start, lowest first, on the scale of the score. None computes them from the shares of the
         classes.

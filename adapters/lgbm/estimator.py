@@ -55,7 +55,7 @@ class LGBMOrdinalClassifier(HostClassifier):
 
     Parameters
     ----------
-    <<n_estimators, classes, loss, link, training_cost, hessian, threshold_update>>
+    <<n_estimators, classes, loss, link, training_cost, step parameters>>
         "schur", "joint" and shifts refuse lambda_l1, max_delta_step, path_smooth, monotone constraints and linear_tree;
         dart and rf are refused for all.
     <<shift parameters, linear, linear_l2>>

@@ -66,7 +66,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
     ----------
     <<n_estimators>>
         On a cluster "auto" is 100: rows stay with their workers.
-    <<classes, loss, link, training_cost, hessian, threshold_update, shift parameters>>
+    <<classes, loss, link, training_cost, step parameters, shift parameters>>
     <<shift_method, split_outputs>>
     <<linear, linear_l2>>
         ``linear`` must be False on a cluster.

@@ -54,7 +54,7 @@ class XGBOrdinalClassifier(HostClassifier):
 
     Parameters
     ----------
-    <<n_estimators, classes, loss, link, training_cost, hessian, threshold_update>>
+    <<n_estimators, classes, loss, link, training_cost, step parameters>>
         "schur", "joint" and shifts refuse reg_alpha, max_delta_step, monotone constraints, num_parallel_tree above 1,
         dart and gblinear.
     <<shift parameters, shift_method, split_outputs>>

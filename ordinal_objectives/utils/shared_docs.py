@@ -245,7 +245,10 @@ def _known(doc: str | None) -> dict[str, str]:
 
 _SHARED = _known(_ENTRIES)
 # Parameters that go together, by what a line ``<<...>>`` calls them.
-_GROUPS = {"shift parameters": ("proportional", "shift_l2", "shift_penalty", "max_shifts")}
+_GROUPS = {
+    "step parameters": ("hessian", "threshold_update"),
+    "shift parameters": ("proportional", "shift_l2", "shift_penalty", "max_shifts"),
+}
 
 
 @overload
@@ -256,9 +259,9 @@ def documented(thing: Any = None, *, like: Any = None) -> Any:
     """Fill shared entries into the docstring of a class or function, and defaults into the headers of parameters.
 
     A line ``<<loss, link>>`` becomes the entries of these names: those of the bases of a class or of ``like``, or
-    else those of this module. "shift parameters" is a name for several of them. Indented lines under it continue the
-    last entry. A function whose docstring has no parameters gets those of its signature. Without docstrings, as under
-    ``python -OO``, nothing happens.
+    else those of this module. "shift parameters" and "step parameters" are several of them. Indented lines under it
+    continue the last entry. A function whose docstring has no parameters gets those of its signature. Without
+    docstrings, as under ``python -OO``, nothing happens.
 
     Parameters
     ----------
