@@ -256,8 +256,10 @@ class OrdinalLoss(Named, ABC):
         ValueError
             Naming the class.
         """
+        if not self.strictly_ordered:
+            return
         crowded = 1 + np.flatnonzero((np.diff(thresholds) <= 0) & (class_weights[1:-1] > 0))
-        if self.strictly_ordered and crowded.size:
+        if crowded.size:
             raise ValueError(
                 f"thresholds must increase strictly around every class that has rows for loss {self.name!r}; "
                 f"got {thresholds.tolist()} with rows of class {crowded[0]}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,6 +32,8 @@ _kernels: Any = _core
 class _NativePass(CheckedRows):
     """Base of both passes: outputs that each call writes anew, and what the latest call was given."""
 
+    _no_numbers: ClassVar[str]  # what is said of scores that are none
+
     def __init__(self, loss: OrdinalLoss, *args: Any, **options: Any) -> None:
         self._codes = loss.check_native()
         self._hessians = [hessian for hessian in HESSIANS if loss.supports(hessian)]
@@ -40,12 +42,12 @@ class _NativePass(CheckedRows):
         self._hessian: NDArray[Any] = np.empty(self.y.shape[0], self._computed)
         self._latest: tuple[NDArray[Any], NDArray[np.float64], bool] | None = None
 
-    def _sums(self, sums: dict[str, Any], message: str) -> RoundSums:
+    def _sums(self, sums: dict[str, Any]) -> RoundSums:
         """Return the sums of a pass; a NaN score makes the sum of every threshold NaN, which costs no pass to check."""
         arrays = {name: np.asarray(x) for name, x in sums.items() if isinstance(x, list)}
         found = RoundSums(**(sums | arrays))
         if not np.isfinite(found.threshold_gradient).all():
-            raise ValueError(message)
+            raise ValueError(self._no_numbers)
         return found
 
     def _result(
@@ -74,6 +76,8 @@ class RowStatistics(_NativePass):
     loss, y, n_classes, sample_weight, precision, n_threads, part
         See :class:`.checked_rows.CheckedRows`.
     """
+
+    _no_numbers = "raw_prediction holds NaN, or overflows the link; scores must be numbers"
 
     def __call__(
         self,
@@ -125,8 +129,7 @@ class RowStatistics(_NativePass):
         if higher is not None:
             check_order(self.loss, hessian, 4)
         theta = check_thresholds(thresholds, self.n_classes, ordered=self.loss.ordered)
-        if self.loss.strictly_ordered:
-            self.loss.check_gaps(theta, self.class_weights)
+        self.loss.check_gaps(theta, self.class_weights)
         raw = self._check_scores(raw_prediction)
         if self._lanes and (np.ptp(theta) > _WIDEST or np.abs(theta).max() > _FARTHEST):
             self._latest = None
@@ -167,8 +170,7 @@ class RowStatistics(_NativePass):
         if higher is not None and derivatives is not higher:
             higher[:] = derivatives
         self._latest = (raw, theta, majorized)
-        of_all = self._sums(sums, "raw_prediction holds NaN, or overflows the link; scores must be numbers")
-        result = self._result(self._gradient, self._hessian, cross, of_all)
+        result = self._result(self._gradient, self._hessian, cross, self._sums(sums))
         return result if self._lanes else self._written(result, side_by_side, cross_of)
 
     @staticmethod
@@ -281,6 +283,8 @@ class MarginStatistics(_NativePass):
     >>> rows(scores, [-1.0, 1.0]).threshold_gradient.round(4)
     array([-0.5486,  0.3535])
     """
+
+    _no_numbers = "the scores hold NaN, or overflow the link; they must be numbers"
 
     def __init__(self, loss: OrdinalLoss, *args: Any, in_doubles: bool = False, **options: Any) -> None:
         loss.check_shifts()
@@ -435,7 +439,7 @@ class MarginStatistics(_NativePass):
             self.n_threads,
             self._costs,
         )
-        return self._sums(sums, "the scores hold NaN, or overflow the link; they must be numbers")
+        return self._sums(sums)
 
     def _check_scores(self, scores: ArrayLike) -> NDArray[Any]:
         """Return the scores threshold by threshold, (n_classes - 1, n_samples)."""
