@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from ordinal_objectives.estimators.tables import column_kinds
-from ordinal_objectives.spec import OrdinalSpec
+from ordinal_objectives.spec import OrdinalSpec, parameter_names
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.files import host_reason
 from ordinal_objectives.utils.validation import check_integer, first_few, n_classes_of
@@ -29,8 +28,7 @@ def ordinal_options(options: dict[str, Any], label: ArrayLike) -> dict[str, Any]
 
 def given_options(options: dict[str, Any]) -> dict[str, Any]:
     """Remove the ordinal parameters from the options of a ``train``, and return them."""
-    names = {"link"} | {field.name for field in fields(OrdinalSpec)} - {"entry_point"}
-    return {name: options.pop(name) for name in names & options.keys()}
+    return {name: options.pop(name) for name in parameter_names("train") if name in options}
 
 
 def spec_and_record(entry_point: str, **given: Any) -> tuple[OrdinalSpec, ThresholdRecord | None]:

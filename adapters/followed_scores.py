@@ -194,15 +194,10 @@ class FollowedScores:
 
     def __init__(self, host: Host, matrix: Any) -> None:
         self._host: Host = weakref.proxy(host)
-        self._training = weakref.ref(matrix)
+        self.matrix = weakref.ref(matrix)
         self._of: weakref.WeakKeyDictionary[Any, FollowedScore] = weakref.WeakKeyDictionary()
         self._follow: Callable[[Any, NDArray[np.floating], int], FollowedScore]
         self._tree: GrownTree | None = None
-
-    @property
-    def matrix(self) -> Any:
-        """The training matrix."""
-        return self._training()
 
     def start(
         self, own: FollowedScore, follow: Callable[[Any, NDArray[np.floating], int], FollowedScore]
@@ -212,12 +207,12 @@ class FollowedScores:
         ``follow(matrix, score, iteration)`` begins another matrix at the framework's score before the first tree.
         """
         self._first, self._follow = own.iteration, follow
-        self._of[self.matrix] = own
+        self._of[self.matrix()] = own
         return own.raw_prediction
 
     def newest(self, score: NDArray[np.floating], diagnostics: Diagnostics) -> NewestTree:
         """Return the newest tree with the training rows in it, at the framework's score with the tree."""
-        matrix = self.matrix
+        matrix = self.matrix()
         own = self._of[matrix]
         self._tree = tree = self._host.newest_tree(matrix, own.framework_score, score)
         every = np.arange(tree.leaf_values.shape[0])
@@ -246,7 +241,7 @@ class FollowedScores:
         own = self._of.get(matrix)
         if own is None:
             own = self._of[matrix] = self._follow(matrix, self._host.initial_score(matrix), self._first)
-        newest = self._of[self.matrix].iteration
+        newest = self._of[self.matrix()].iteration
         if own.iteration == newest:
             return own.raw_prediction
         if own.iteration != newest - 1 or self._tree is None:

@@ -28,7 +28,7 @@ class OrdinalObjectiveBase(ABC):
 
     Parameters
     ----------
-    <<n_classes, loss, link, hessian, threshold_update, thresholds, proportional, shift_l2, shift_penalty, max_shifts>>
+    <<n_classes, loss, link, step parameters, thresholds, shift parameters>>
     <<shift_method, split_outputs, n_threads>>
 
     Attributes
@@ -154,7 +154,8 @@ class OrdinalObjectiveBase(ABC):
                     "params['num_class'] is not allowed beside an ordinal objective: the score must have shape "
                     f"(n_samples,); got {raw_prediction.shape}"
                 )
-            training.check_train()
+            if not training.plan.driven:
+                training.check_train()
         run, iteration = training.growing(raw_prediction, matrix)
         return run.gradient(raw_prediction, iteration)
 

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import RoundStatistics, RoundSums
 from ordinal_objectives.rows import CPU, Device, Workers, distributed_pass, fail_together
+from ordinal_objectives.rows.checked_rows import MOST_ROUNDING
 from ordinal_objectives.rows.device import on_cpu
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver import ThresholdLearner, ThresholdRecord
@@ -444,10 +445,9 @@ class TrainingRun:
         if not self.update.follows:
             self.seen.note_record(sample_of(raw_prediction) if sample is None else sample)
         self.training_loss.append(float("nan"))  # until the sums are known
+        waits = self.placement.grows_on_recorded is not None and not self.update.follows
         # Once an iteration is recorded, a step looks at the scores before the record does: they are known to be sound.
-        under_way = len(self.history) > self.first_iteration and self.spec.learns
-        agreed = self.placement.grows_on_recorded is not None
-        if self.newest is None and agreed and under_way and not self.update.follows:
+        if waits and self.newest is None and len(self.history) > self.first_iteration and self.spec.learns:
             self.newest = self.rows.deferred(self._note_sums, score, self.thresholds, self.spec.hessian)
         else:
             self._note_loss((self.newest or self.evaluate_newest(score, self.learner.thresholds)).sums.loss)
@@ -465,7 +465,8 @@ class TrainingRun:
     def _note_loss(self, loss: float) -> None:
         """Write the loss sum of the newest record."""
         self.training_loss[-1] = loss / self.rows.total_weight
-        if self._recorded_loss is not None and self.rows.is_higher(loss, self._recorded_loss):
+        before = self._recorded_loss
+        if before is not None and loss > self.rows.highest_loss(before, MOST_ROUNDING):
             self.diagnostics.add(n_raised=1)
         self._recorded_loss = loss
 

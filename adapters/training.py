@@ -312,8 +312,6 @@ class Training(ABC):
 
     def check_train(self) -> None:
         """Raise ValueError if the update renews leaf values and the framework's own train drives the training."""
-        if self.plan.driven:
-            return
         if self.spec.threshold_update == "joint":
             raise ValueError(
                 f"threshold_update='joint' renews leaf values, which the framework's own train cannot follow; "

@@ -199,7 +199,7 @@ class VectorUpdate(Update):
             return np.tile(start, n_thresholds) if before is None else start + before
 
         score = np.asarray(raw_prediction)
-        margins = margins_at(self._scores.matrix, score)
+        margins = margins_at(self._scores.matrix(), score)
         is_far_somewhere = bool(is_far(margins))
         if run.placement.workers is not None:
             is_far_somewhere = bool(run.placement.workers.max(np.array([float(is_far_somewhere)]))[0])

@@ -15,13 +15,13 @@ from ordinal_objectives import _core
 from ordinal_objectives.histogram_engine.constraints import Constraints
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import OrdinalLoss, check_order
-from ordinal_objectives.spec import ENTRY_POINTS, OrdinalSpec
+from ordinal_objectives.spec import ENTRY_POINTS, OrdinalSpec, parameter_names
 from ordinal_objectives.utils.validation import check_choice, check_flag, check_integer, check_number
 
 ENTRY_POINT = "HistGradientBoostingOrdinalClassifier"
 THRESHOLD_UPDATES = ENTRY_POINTS[ENTRY_POINT].updates
-# Fields of the spec, beside loss and link.
-OF_MODEL = ("hessian", "threshold_update", "proportional", "shift_l2", "shift_penalty", "max_shifts")
+# Parameters of the ordinal model beside loss and link.
+OF_MODEL = tuple(name for name in parameter_names("engine") if name not in ("loss", "link"))
 _ALL = 2**31 - 1
 # Names of parameters in other libraries, by what they are called here.
 _OTHER_NAMES = {

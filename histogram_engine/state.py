@@ -274,7 +274,7 @@ class EngineState(Generic[Pass]):
 
     def count(self, now: RoundStatistics) -> RoundStatistics:
         """Count the rows that a pass clipped, and return its statistics."""
-        self.diagnostics.add(n_clipped=now.n_clipped, n_floored=now.n_floored)
+        self.diagnostics.add(n_clipped=now.sums.n_clipped, n_floored=now.sums.n_floored)
         return now
 
     def new_columns(self, n_columns: int, n_behind: int = 0) -> NDArray[np.float32]:

@@ -33,7 +33,7 @@ class Named:
     def is_built_in(self) -> bool:
         """Whether its type is exactly one of this package's."""
         known = self._built_in.get(self.name)
-        return type(self) in (known, type(known))
+        return type(self) is known or type(self) is type(known)
 
     @property
     def identity(self) -> str:

@@ -87,15 +87,16 @@ class OrdinalSpec:
     """An ordinal model, as the arguments of an entry point describe it.
 
     :meth:`of` checks these arguments; every spec that it returns is valid. The metadata of a field say who takes the
-    parameter ("takers") and whether model files hold it ("in_files"); see :func:`parameter_names`.
+    parameter ("takers") and whether the record in a model file holds it ("in_files"), so that a classifier in the file
+    need not; see :func:`parameter_names`.
 
     Parameters
     ----------
-    <<loss, link, hessian, threshold_update, n_classes>>
+    <<loss, link, step parameters, n_classes>>
     thresholds : array-like of float, shape (n_classes - 1,), or None
         Where the thresholds start, lowest first, on the scale of the score. None computes them from the shares of the
         classes.
-    <<proportional, shift_l2, shift_penalty, max_shifts, shift_method>>
+    <<shift parameters, shift_method>>
         None for the default of the entry point.
     <<split_outputs>>
     entry_point : EntryPoint or None
@@ -279,7 +280,7 @@ def parameter_names(taker: str | None = None, *, in_files: bool | None = None) -
         Those that the functions ``train`` and ``cv`` and the objectives take, the classifiers of XGBoost and LightGBM
         (XGBoost only: ``shift_method``, ``split_outputs``), or the native engine; None for all of them.
     in_files : bool or None, default=None
-        Only those that model files hold, or do not hold.
+        Only those that the record in a model file holds, or does not hold.
 
     Examples
     --------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -73,7 +74,7 @@ def library_n_threads(n_jobs: int | None = None) -> int | None:
     >>> library_n_threads(2), library_n_threads(None)
     (2, None)
     """
-    n_threads = None if _integer_or_none(n_jobs) is None else effective_n_threads(n_jobs)
+    n_threads = None if n_jobs is None else effective_n_threads(n_jobs)
     return 1 if _process["forked"] else n_threads
 
 
@@ -154,7 +155,12 @@ def effective_n_threads(n_threads: int | None = None) -> int:
     >>> effective_n_threads(2)
     2
     """
-    n_threads = _integer_or_none(n_threads)
+    if n_threads is not None:
+        if isinstance(n_threads, bool) or not hasattr(n_threads, "__index__"):
+            raise TypeError(f"n_threads (n_jobs) must be an integer or None; got {n_threads!r}")
+        n_threads = operator.index(n_threads)
+        if n_threads >= 2**31:
+            raise ValueError(f"n_threads (n_jobs) must be below 2**31; got {n_threads}")
     if n_threads is not None and n_threads > 0:
         wanted = n_threads
     else:
@@ -164,14 +170,3 @@ def effective_n_threads(n_threads: int | None = None) -> int:
             wanted = min(wanted, max(1, int(os.environ["OMP_NUM_THREADS"])))
     limit = _core.thread_limit()
     return int(min(wanted, limit) if limit else wanted)
-
-
-def _integer_or_none(n_threads: Any) -> int | None:
-    if n_threads is None:
-        return None
-    if isinstance(n_threads, bool) or not hasattr(n_threads, "__index__"):
-        raise TypeError(f"n_threads (n_jobs) must be an integer or None; got {n_threads!r}")
-    number = int(n_threads.__index__())
-    if number >= 2**31:
-        raise ValueError(f"n_threads (n_jobs) must be below 2**31; got {number}")
-    return number

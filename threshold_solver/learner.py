@@ -99,6 +99,8 @@ class ThresholdLearner:
         Thresholds with weight on both sides, and those that move with the one below.
     step_hessian : {"majorized", "exact"}
         Curvature of the conditional step: a majoriser wherever there is one, since its step never raises the loss.
+    newton_may_rise : bool
+        Whether a full conditional step can raise the loss, and must be tried.
     diagnostics : Diagnostics
 
     Examples
@@ -131,6 +133,7 @@ class ThresholdLearner:
         n_thresholds = len(start.thresholds)
         self.thresholds = start.thresholds if thresholds is None else as_array("thresholds", thresholds, n_thresholds)
         self.step_hessian = "majorized" if loss.supports("majorized") else "exact"
+        self.newton_may_rise = self.step_hessian == "exact" or loss.strictly_ordered
         self.diagnostics = Diagnostics(n_inactive=int((~start.active).sum()), n_tied=int(start.tied.sum()))
 
     def set_thresholds(self, thresholds: NDArray[np.float64]) -> None:
@@ -144,11 +147,6 @@ class ThresholdLearner:
             step()
             if np.abs(self.thresholds - before).max() <= _AT_REST * (1 + np.abs(before).max()):
                 return
-
-    @property
-    def newton_may_rise(self) -> bool:
-        """Whether a full conditional step can raise the loss, and must be tried."""
-        return self.step_hessian == "exact" or self.loss.strictly_ordered
 
     def newton(
         self,
@@ -173,20 +171,21 @@ class ThresholdLearner:
             Whether the last thresholds passed to `loss_at` are now the newest.
         """
         delta = newton_step(
-            now.threshold_gradient,
-            now.threshold_hessian,
-            now.threshold_hessian_off if self.loss.strictly_ordered else None,
+            now.sums.threshold_gradient,
+            now.sums.threshold_hessian,
+            now.sums.threshold_hessian_off if self.loss.strictly_ordered else None,
             self.active,
             self.tied,
             diagnostics=self.diagnostics,
             check_input=False,
         )
         if self.newton_may_rise:
-            return self.move(delta, lambda _, thresholds: loss_at(thresholds), highest(now.loss)) > 0.0
+            return self.move(delta, lambda _, thresholds: loss_at(thresholds), highest(now.sums.loss)) > 0.0
         self.thresholds = self.thresholds + delta
         if self.ordered:
             self.thresholds, repaired = repair_order(self.thresholds, check_input=False)
-            self.diagnostics.add(n_repaired=repaired)
+            if repaired:
+                self.diagnostics.add(n_repaired=repaired)
         return False
 
     def move(

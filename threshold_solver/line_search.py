@@ -87,19 +87,21 @@ def longest_step(
     if (ordered or strictly_ordered) and not is_ordered(theta, strictly_ordered, check_input=False):
         how = "strictly " if strictly_ordered else ""
         raise ValueError(f"thresholds must increase {how}before the step, got {theta.tolist()}")
+    n_repaired = 0
     for n_halvings in range(max_halvings + 1):
         share = 0.5**n_halvings
         candidate = theta + share * step
         if strictly_ordered and not is_ordered(candidate, strict=True, check_input=False):
             continue
         if ordered:
-            candidate, n_repaired = repair_order(candidate, check_input=False)
-            counts.add(n_repaired=n_repaired)
+            candidate, repaired = repair_order(candidate, check_input=False)
+            n_repaired += repaired
         # A loss that is not a number fails the comparison, so it is never accepted.
         if loss_at(share, candidate) <= highest:
-            counts.add(n_halved=n_halvings)
+            if n_halvings or n_repaired:
+                counts.add(n_halved=n_halvings, n_repaired=n_repaired)
             return candidate, share
-    counts.add(n_halved=max_halvings, n_rejected=int(max_halvings > 0))
+    counts.add(n_halved=max_halvings, n_rejected=int(max_halvings > 0), n_repaired=n_repaired)
     return theta.copy(), 0.0
 
 

@@ -78,8 +78,8 @@ def newton_step(
         if np.isfinite(step).all():
             return step
     step, fell_back = solve_tridiagonal(v, off, -u, free_groups(is_active, is_tied))
-    if diagnostics is not None:
-        diagnostics.add(n_fallback=int(fell_back))
+    if fell_back and diagnostics is not None:
+        diagnostics.add(n_fallback=1)
     return move_outer_thresholds(step, u, is_active)
 
 

@@ -79,10 +79,10 @@ class LGBMOrdinalClassifier(HostClassifier):
 
     Parameters
     ----------
-    <<n_estimators, classes, loss, link, training_cost, hessian, threshold_update>>
+    <<n_estimators, classes, loss, link, training_cost, step parameters>>
         "schur", "joint" and shifts refuse lambda_l1, max_delta_step, path_smooth, monotone constraints and linear_tree;
         dart and rf are refused for all.
-    <<proportional, shift_l2, shift_penalty, max_shifts, linear, linear_l2>>
+    <<shift parameters, linear, linear_l2>>
     <<decision_rule, cost_matrix, kappa_weights, kappa_rows, class_weight>>
     boosting_type, num_leaves, max_depth, learning_rate, subsample_for_bin, min_split_gain, min_child_weight, \
 min_child_samples, subsample, subsample_freq, colsample_bytree, reg_alpha, reg_lambda, random_state, n_jobs, \

@@ -38,7 +38,7 @@ class OrdinalObjective(OrdinalObjectiveBase):
 
     Parameters
     ----------
-    <<n_classes, loss, link, hessian, threshold_update, thresholds, proportional, shift_l2, shift_penalty, max_shifts>>
+    <<n_classes, loss, link, step parameters, thresholds, shift parameters>>
     shift_method : None
         LightGBM fits no shifts itself, so nothing else is taken.
     split_outputs : "score"

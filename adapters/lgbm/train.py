@@ -101,10 +101,10 @@ def train(
         just finished, float64 (n_samples, n_classes). Evaluated after the ordinal loss.
     init_model : Booster, path or None
         Model to continue, which must carry its thresholds unless ``thresholds`` holds them.
-    <<n_classes, loss, link, hessian, threshold_update>>
+    <<n_classes, loss, link, step parameters>>
         "schur", "joint" and shifts refuse lambda_l1, max_delta_step, path_smooth, monotone constraints and linear_tree;
         dart and rf are refused for all.
-    <<thresholds, proportional, shift_l2, shift_penalty, max_shifts, progress>>
+    <<thresholds, shift parameters, progress>>
 
     Returns
     -------
@@ -225,7 +225,7 @@ def cv(
         Thresholds are those of each fold and round.
     callbacks : sequence of callable or None
         Called each round with all folds, as :func:`lightgbm.cv` does.
-    <<n_classes, loss, link, hessian, threshold_update, thresholds, proportional, shift_l2, shift_penalty, max_shifts>>
+    <<n_classes, loss, link, step parameters, thresholds, shift parameters>>
     **options
         What else :func:`lightgbm.cv` takes, such as ``nfold``, ``folds``, ``stratified`` (False unless given) and
         ``seed``.

@@ -81,8 +81,8 @@ def train(
     custom_metric : callable or None
         ``custom_metric(proba, dmatrix) -> (name, value)``, called on each worker with its own rows. XGBoost takes the
         mean of the workers' values, unweighted.
-    <<n_classes, loss, link, hessian, threshold_update, thresholds>>
-    <<proportional, shift_l2, shift_penalty, max_shifts, shift_method>>
+    <<n_classes, loss, link, step parameters, thresholds>>
+    <<shift parameters, shift_method>>
         "host" is refused: XGBoost does not add up such leaves over workers.
     <<split_outputs>>
     **options

@@ -75,8 +75,8 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
     ----------
     <<n_estimators>>
         On a cluster "auto" is 100: rows stay with their workers.
-    <<classes, loss, link, training_cost, hessian, threshold_update, proportional, shift_l2, shift_penalty>>
-    <<max_shifts, shift_method, split_outputs>>
+    <<classes, loss, link, training_cost, step parameters, shift parameters>>
+    <<shift_method, split_outputs>>
     <<linear, linear_l2>>
         ``linear`` must be False on a cluster.
     <<decision_rule, cost_matrix>>

@@ -64,10 +64,10 @@ class XGBOrdinalClassifier(HostClassifier):
 
     Parameters
     ----------
-    <<n_estimators, classes, loss, link, training_cost, hessian, threshold_update>>
+    <<n_estimators, classes, loss, link, training_cost, step parameters>>
         "schur", "joint" and shifts refuse reg_alpha, max_delta_step, monotone constraints, num_parallel_tree above 1,
         dart and gblinear.
-    <<proportional, shift_l2, shift_penalty, max_shifts, shift_method, split_outputs>>
+    <<shift parameters, shift_method, split_outputs>>
     <<linear, linear_l2, decision_rule, cost_matrix, kappa_weights, kappa_rows, class_weight>>
     max_depth, max_leaves, max_bin, learning_rate, gamma, min_child_weight, subsample, colsample_bytree, \
 reg_alpha, reg_lambda, tree_method, n_jobs, random_state, verbosity, missing, enable_categorical, \

@@ -181,8 +181,6 @@ def check_evals(evals: Any, kind: type = xgboost.DMatrix) -> None:
 NATIVE = {"n_jobs": "nthread", "random_state": "seed"}
 # Those that xgboost.train does not take.
 OWN = ORDINAL_PARAMETERS | {
-    "shift_method",
-    "split_outputs",
     "callbacks",
     "early_stopping_rounds",
     "enable_categorical",

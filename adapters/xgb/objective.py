@@ -44,7 +44,7 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
 
     Parameters
     ----------
-    <<n_classes, loss, link, hessian, threshold_update, thresholds, proportional, shift_l2, shift_penalty, max_shifts>>
+    <<n_classes, loss, link, step parameters, thresholds, shift parameters>>
     <<shift_method>>
         None for "host", the only one that is possible here: :func:`train` renews leaves.
     <<split_outputs, n_threads>>

@@ -114,10 +114,10 @@ def train(
         are refused.
     dtrain : xgboost.DMatrix
         Labels are class codes 0..n_classes - 1.
-    <<num_boost_round, n_classes, loss, link, hessian, threshold_update>>
+    <<num_boost_round, n_classes, loss, link, step parameters>>
         "schur", "joint" and shifts refuse reg_alpha, max_delta_step, monotone constraints, num_parallel_tree above 1,
         dart and gblinear.
-    <<thresholds, proportional, shift_l2, shift_penalty, max_shifts, shift_method, split_outputs>>
+    <<thresholds, shift parameters, shift_method, split_outputs>>
     evals : sequence of (DMatrix, name) pairs or None
         Evaluated each round with the ordinal loss.
     xgb_model : Booster, path, bytearray or None
@@ -273,8 +273,8 @@ def cv(
         Thresholds are those of each fold and round.
     callbacks : sequence of xgboost.callback.TrainingCallback or None
         Called each round with all folds, as :func:`xgboost.cv` does.
-    <<n_classes, loss, link, hessian, threshold_update, thresholds>>
-    <<proportional, shift_l2, shift_penalty, max_shifts, shift_method, split_outputs>>
+    <<n_classes, loss, link, step parameters, thresholds>>
+    <<shift parameters, shift_method, split_outputs>>
     **options
         What else :func:`xgboost.cv` takes, such as ``stratified``, ``folds``, ``seed`` and ``as_pandas``.
 

@@ -41,7 +41,7 @@ from ordinal_objectives.adapters.xgb.outputs import (
 )
 from ordinal_objectives.adapters.xgb.placement import Collective, device_of
 from ordinal_objectives.adapters.xgb.prediction import shifts_before
-from ordinal_objectives.rows import Device, fail_together
+from ordinal_objectives.rows import Device, Workers, fail_together
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
@@ -65,6 +65,8 @@ class CallbackState(threading.local):
         Rounds done before the one under way.
     previous : ThresholdRecord or None
         Record of the model that is continued.
+    workers : Workers or None
+        Those of the training.
     last_only : bool
         Whether the booster holds the score of its last round only.
     before : callable or None
@@ -76,9 +78,11 @@ class CallbackState(threading.local):
     def __init__(self) -> None:
         self.start(None, None)
 
-    def start(self, model: Any, previous: ThresholdRecord | None, *, last_only: bool = False) -> None:
+    def start(
+        self, model: Any, previous: ThresholdRecord | None, workers: Workers | None = None, *, last_only: bool = False
+    ) -> None:
         """Register the model of a training that begins."""
-        self.previous, self.last_only = previous, last_only
+        self.previous, self.workers, self.last_only = previous, workers, last_only
         self.before: Callable[[xgboost.DMatrix], NDArray[np.float64]] | None = None
         self.afterwards: dict[str, Any] = {}
         self.model: Any = None
@@ -109,7 +113,7 @@ class CallbackState(threading.local):
 
     def _forget_readers(self) -> None:
         # What reads the trees of each training matrix.
-        self._readers: weakref.WeakKeyDictionary[xgboost.DMatrix, TreeReader] = weakref.WeakKeyDictionary()
+        self.readers: weakref.WeakKeyDictionary[xgboost.DMatrix, TreeReader] = weakref.WeakKeyDictionary()
 
     def find_previous(self, check: Callable[[ThresholdRecord], None]) -> None:
         """Find the record of the booster that is continued, if it has rounds; ``check(record)`` may refuse it.
@@ -145,12 +149,6 @@ class CallbackState(threading.local):
         if folds is None:
             return self.model
         return next((fold.bst for fold in folds if dmatrix is fold.dtrain or dmatrix is fold.dtest), None)
-
-    def reader_of(self, dtrain: xgboost.DMatrix, *, settings_stay: bool) -> TreeReader:
-        """Return what reads the newest tree of a training matrix; see :class:`.booster.TreeReader`."""
-        if dtrain not in self._readers:
-            self._readers[dtrain] = TreeReader(self.booster_of(dtrain), settings_stay=settings_stay)
-        return self._readers[dtrain]
 
     def note_asked(self, dtrain: xgboost.DMatrix) -> bool:
         """Note that a matrix asks for gradients; tell whether it, or any without folds, has done so in this round."""
@@ -216,7 +214,7 @@ class XGBoostTraining(Training):
         self._here.forget()
         state, plan, boosters = self.callback_state, self.plan, boosters_of(model)
         reason = why_last_only(boosters[0])
-        state.start(model, self.continues, last_only=reason is not None)
+        state.start(model, self.continues, self.workers, last_only=reason is not None)
         for booster in boosters:
             check_configuration(booster, "newton" if self.in_outputs else self.spec.threshold_update)
         if reason is not None and plan.stops_early is not None:
@@ -356,7 +354,7 @@ class XGBoostTraining(Training):
         state = self.callback_state
         if state.booster_of(dtrain) is None:
             return False
-        if self.workers is not None:  # a worker has one training, and all workers must decide alike
+        if state.workers is not None:  # a worker has one training, and all workers must decide alike
             return True
         if state.round == 0:
             ended = self._starts_elsewhere(predt, dtrain)
@@ -427,17 +425,6 @@ class XGBoostTraining(Training):
         if not self._learn_newest():
             self.callback_state.end()  # an exception has ended its training before this tree
 
-    def finish_round(self) -> None:
-        """Note that a round has ended. Its thresholds wait for the next gradient, unless somebody asks for them.
-
-        The next gradient is asked for at the same score, which XGBoost then computes and copies once, except where it
-        drops trees (dart). A callback may change the parameters that the tree was grown with, and workers must not
-        ask one by one.
-        """
-        changes = not self.plan.settings_stay and self.needs_tree
-        if changes or self.callback_state.last_only or self.workers is not None:
-            self.refresh()
-
     @property
     def latest(self) -> TrainingRun:
         """The latest run of this thread, at its newest tree, or else of any."""
@@ -494,7 +481,10 @@ class XGBoostTraining(Training):
 
     def newest_tree(self, matrix: xgboost.DMatrix, before: Any, after: Any) -> GrownTree:
         """Return the tree of the last round, whose leaf values are right to the rounding of the scores."""
-        reader = self.callback_state.reader_of(matrix, settings_stay=self.plan.settings_stay)
+        state = self.callback_state
+        if matrix not in state.readers:
+            state.readers[matrix] = TreeReader(state.booster_of(matrix), settings_stay=self.plan.settings_stay)
+        reader = state.readers[matrix]
         by_steps = reader.from_steps(matrix, before, after) if isinstance(before, np.ndarray) else None
         return by_steps or reader.from_bytes()
 
@@ -552,8 +542,16 @@ class ThresholdCallback(xgboost.callback.TrainingCallback):  # type: ignore[misc
         return False
 
     def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-        """Pass the end of the round."""
-        self._training.finish_round()
+        """Pass the end of the round. Its thresholds wait for the next gradient, unless somebody asks for them.
+
+        The next gradient is asked for at the same score, which XGBoost then computes and copies once, except where it
+        drops trees (dart). A callback may change the parameters that the tree was grown with, and workers must not
+        ask one by one.
+        """
+        training, state = self._training, self._training.callback_state
+        changes = not training.plan.settings_stay and training.needs_tree
+        if changes or state.last_only or state.workers is not None:
+            training.refresh()
         return False
 
     def after_training(self, model: Any) -> Any:

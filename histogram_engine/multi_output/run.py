@@ -18,7 +18,7 @@ from ordinal_objectives.histogram_engine.parameters import GrowthParameters, cho
 from ordinal_objectives.histogram_engine.run import NOISE_ROWS, Sampler
 from ordinal_objectives.histogram_engine.state import add_up
 from ordinal_objectives.leaves import multi_output
-from ordinal_objectives.rows.checked_rows import IN_FLOAT32, IN_FLOAT64, highest_loss
+from ordinal_objectives.rows.checked_rows import IN_FLOAT32, IN_FLOAT64
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import Diagnostics, longest_step
 from ordinal_objectives.trees import Tree
@@ -375,7 +375,7 @@ class MultiOutputRun:
             tree.value[leaves] = share * steps if share > 0.0 else 0.0
             return self._evaluate(tree.value)
 
-        highest = highest_loss(self._loss_sum, self._rounding, self._least)
+        highest = self._loss_sum + self._rounding * max(abs(self._loss_sum), self._least)
         nothing = _NO_THRESHOLDS, _NO_THRESHOLDS
         _, share = longest_step(*nothing, loss_at, highest, ordered=False, diagnostics=self.diagnostics)
         if share == 0.0:

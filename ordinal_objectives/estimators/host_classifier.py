@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import numbers
 from abc import abstractmethod
@@ -36,7 +37,7 @@ from ordinal_objectives.estimators.linear import search as search_rounds
 from ordinal_objectives.estimators.ordinal_classifier import KAPPA, OrdinalClassifier
 from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_PENALTY
 from ordinal_objectives.losses import OrdinalLoss
-from ordinal_objectives.spec import OrdinalSpec
+from ordinal_objectives.spec import OrdinalSpec, parameter_names
 from ordinal_objectives.threads import library_n_threads, one_thread_after_fork
 from ordinal_objectives.threshold_solver import ThresholdRecord, initial_thresholds
 from ordinal_objectives.utils import files
@@ -67,18 +68,16 @@ def _arrived(kind: Any, state: dict[str, Any]) -> Any:
     return booster
 
 
-# Of the ordinal model; a file keeps them elsewhere than among the parameters.
-_OF_MODEL = {
-    *("classes", "cost_matrix", "decision_rule", "hessian", "link", "loss", "threshold_update", "training_cost"),
-    *("max_shifts", "proportional", "shift_l2", "shift_penalty"),
+# What the classifiers' constructors take and the library's ``train`` does not.
+ORDINAL_PARAMETERS = frozenset(parameter_names("classifier")) | {
+    *("class_weight", "classes", "cost_matrix", "decision_rule", "importance_type", "kappa_rows", "kappa_weights"),
+    *("linear", "linear_l2", "n_estimators", "progress", "training_cost", "validation_fraction"),
 }
-# What both classifiers' constructors take and the library's ``train`` does not.
-ORDINAL_PARAMETERS = frozenset(_OF_MODEL) | {
-    *("class_weight", "importance_type", "kappa_rows", "kappa_weights", "linear", "linear_l2"),
-    *("n_estimators", "progress", "validation_fraction"),
+# Not among the parameters in a file: what it keeps elsewhere, and properties of the machine that loads a model.
+_NOT_IN_FILES = frozenset(parameter_names("classifier", in_files=True)) | {
+    *("classes", "cost_matrix", "decision_rule", "training_cost"),
+    *("device", "n_jobs", "progress", "verbose", "verbosity"),
 }
-# The others are properties of the machine that loads a model.
-_NOT_IN_FILES = frozenset(_OF_MODEL) | {"shift_method", "device", "n_jobs", "progress", "verbose", "verbosity"}
 # What a fit leaves and a file may not hold.
 _OF_FIT = (
     "feature_names_in_",
@@ -121,6 +120,7 @@ class HostClassifier(OrdinalClassifier):
     round_search_: RoundSearch | None = None
 
     @classmethod
+    @functools.cache
     def _default(cls, name: str) -> Any:
         """Return the value of a parameter that nobody set."""
         return inspect.signature(cls).parameters[name].default

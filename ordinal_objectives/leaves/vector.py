@@ -64,7 +64,7 @@ def steps(
     Raises
     ------
     ValueError
-        If a penalty is out of range.
+        If `reg_lambda` is out of range; the penalty of the shifts is that of :class:`.shifts.Shifts`, checked there.
 
     Examples
     --------
@@ -75,7 +75,6 @@ def steps(
     [[-0.3333, -0.3333]]
     """
     G, H = np.asarray(gradient, dtype=np.float64), np.asarray(hessian, dtype=np.float64)
-    check_penalty(shift_l2, shift_penalty)
     if not reg_lambda >= 0.0:
         raise ValueError(f"reg_lambda must be at least 0; got {reg_lambda!r}")
     shifted = np.ones(G.shape[1], bool) if active is None else np.asarray(active, dtype=bool)

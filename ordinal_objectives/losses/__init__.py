@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from ordinal_objectives.links import Link, get_link
+from ordinal_objectives.links import LINKS, Link, get_link
 from ordinal_objectives.losses.base import HESSIANS, LOSSES, OrdinalLoss
 from ordinal_objectives.losses.built_in import (
     ABSOLUTE,
@@ -86,9 +86,10 @@ def get_loss(
         return weighted
     if isinstance(loss, OrdinalLoss):
         own = _OWN.add(loss)
-        if get_link(link) not in (own.link, get_link("logit")):  # the default
+        other = get_link(link)
+        if other not in (own.link, LINKS["logit"]):  # the default
             raise ValueError(
-                f"link={get_link(link).identity!r} contradicts loss={own!r}, which brings its own link: leave link "
+                f"link={other.identity!r} contradicts loss={own!r}, which brings its own link: leave link "
                 f"out, or make the loss with it"
             )
         return own

@@ -256,8 +256,10 @@ class OrdinalLoss(Named, ABC):
         ValueError
             Naming the class.
         """
+        if not self.strictly_ordered:
+            return
         crowded = 1 + np.flatnonzero((np.diff(thresholds) <= 0) & (class_weights[1:-1] > 0))
-        if self.strictly_ordered and crowded.size:
+        if crowded.size:
             raise ValueError(
                 f"thresholds must increase strictly around every class that has rows for loss {self.name!r}; "
                 f"got {thresholds.tolist()} with rows of class {crowded[0]}"
@@ -279,12 +281,13 @@ class OrdinalLoss(Named, ABC):
 
     def check_native(self) -> tuple[int, int]:
         """Return `codes`, or raise ValueError where there are none."""
-        if self.codes is None:
+        codes = self.codes
+        if codes is None:
             raise ValueError(
                 f"loss {self!r} has formulas of its own, which the native engine does not know; train it with XGBoost "
                 f"or LightGBM: ordinal_objectives.adapters.xgb, ordinal_objectives.adapters.lgbm"
             )
-        return self.codes
+        return codes
 
     def check_shifts(self) -> None:
         """Raise ValueError unless the loss exists for thresholds that move with x."""

@@ -30,11 +30,6 @@ _ROUNDING_OF_ONE = 1e-15
 MOST_ROUNDING = 10.0
 
 
-def highest_loss(loss: float, precision: float, least: float) -> float:
-    """Return the largest loss sum that may still be `loss`, rounded: relative to it, but not to less than `least`."""
-    return loss + precision * max(abs(loss), least)
-
-
 class LossBounds:
     """Bounds of the rounding error of a sum of the rows' losses, which are not negative.
 
@@ -52,13 +47,9 @@ class LossBounds:
     total_weight: float
 
     def highest_loss(self, loss: float, rounding: float = 1.0) -> float:
-        """Return the loss sum above which a step from `loss` is shortened, at a multiple of the usual rounding."""
+        """Return the largest loss sum that may still be `loss`, at a multiple of the usual rounding."""
         precision = rounding * self.loss_precision
-        return highest_loss(loss, precision, _ROUNDING_OF_ONE / precision * self.total_weight)
-
-    def is_higher(self, loss: float, before: float) -> bool:
-        """Tell whether a loss sum is higher than that before by more than the largest rounding error."""
-        return loss > self.highest_loss(before, MOST_ROUNDING)
+        return loss + precision * max(abs(loss), _ROUNDING_OF_ONE / precision * self.total_weight)
 
 
 class CheckedRows(LossBounds):
@@ -115,7 +106,7 @@ class CheckedRows(LossBounds):
         self.loss = loss
         self.n_classes = check_n_classes(n_classes)
         self.y = check_codes(y, self.n_classes, part=part)
-        self.n_threads = n_threads
+        self.n_threads = effective_n_threads(n_threads)
         fits = loss.link.code == _core.link_codes[_core.lane_link] and n_classes <= _core.max_lane_classes
         self._lanes = lanes and fits and precision == "float32"
         self.loss_precision = IN_FLOAT32 if self._lanes else IN_FLOAT64
@@ -142,19 +133,7 @@ class CheckedRows(LossBounds):
         """Weights of the rows, (n_samples,), or None where all are 1."""
         return self._weight
 
-    def check_leaves(self, leaves: NDArray[np.int32], n_leaves: int) -> NDArray[np.int32]:
-        """Return the leaf of each row, int32 and contiguous.
-
-        Raises
-        ------
-        ValueError
-            If `leaves` has the wrong shape or holds numbers outside of 0..n_leaves - 1.
-        """
-        leaves = np.ascontiguousarray(leaves, dtype=np.int32)
-        self._refuse_leaves(leaves, n_leaves)
-        return leaves
-
-    def _refuse_leaves(self, leaves: Any, n_leaves: int) -> None:
+    def check_leaves(self, leaves: Any, n_leaves: int) -> None:
         """Raise ValueError unless an array of any device holds one of so many leaves for each row."""
         if leaves.shape != self.y.shape:
             raise ValueError(f"leaves must have shape {self.y.shape}, one leaf a row; got {leaves.shape}")
@@ -168,15 +147,16 @@ class CheckedRows(LossBounds):
         """Return the sum of the weights of each leaf's rows, float64 (n_leaves,)."""
         if self._weight is None and leaves.size:
             counts = np.zeros(n_leaves)
-            _core.leaf_counts(self.check_leaves(leaves, n_leaves), counts, effective_n_threads(self.n_threads))
+            leaves = np.ascontiguousarray(leaves, dtype=np.int32)
+            self.check_leaves(leaves, n_leaves)
+            _core.leaf_counts(leaves, counts, self.n_threads)
             return counts
         weights: NDArray[np.float64] = np.bincount(leaves, self._weight, minlength=n_leaves).astype(np.float64)
         return weights
 
     def _check_derivatives(self, gradient: NDArray[np.floating], hessian: NDArray[np.floating]) -> None:
-        """Raise ValueError if derivatives overflow the output's type."""
-        narrows = gradient.dtype != self._dtype and gradient.size > 0
-        if narrows and max(-gradient.min(), gradient.max(), hessian.max()) > LARGEST:
+        """Raise ValueError if derivatives overflow the output's type, which is narrower."""
+        if gradient.size and max(-gradient.min(), gradient.max(), hessian.max()) > LARGEST:
             raise ValueError(
                 "raw_prediction is too far from the thresholds for float32 derivatives of link "
                 f"{self.loss.link.identity!r} and these weights; the largest gradient is {np.abs(gradient).max():g}"

@@ -45,11 +45,8 @@ class _Rows(Protocol):
     total_weight: float
     loss_precision: float
 
-    def highest_loss(self, loss: float) -> float:
-        """Return the loss sum above which a step from `loss` is shortened."""
-
-    def is_higher(self, loss: float, before: float) -> bool:
-        """Tell whether a loss sum is higher than that before by more than the largest rounding error."""
+    def highest_loss(self, loss: float, rounding: float = 1.0) -> float:
+        """Return the largest loss sum that may still be `loss`, at a multiple of the usual rounding."""
 
 
 class RowPass(_Rows, Protocol):
@@ -222,7 +219,7 @@ class CPU:
     """
 
     def __init__(self, n_threads: int | None = None) -> None:
-        self.n_threads = n_threads
+        self.n_threads = effective_n_threads(n_threads)
 
     def row_pass(self, loss: OrdinalLoss, *args: Any, **options: Any) -> RowPass:
         """Return :class:`.native.RowStatistics`, or :class:`.reference.ReferenceRows`."""
@@ -279,7 +276,7 @@ class CPU:
         """Return the leaf of every row."""
         leaves = np.empty(after.shape[0], np.int32)
         after = np.ascontiguousarray(after, dtype=before.dtype)
-        error, largest = _core.match_leaves(before, after, values, order, leaves, effective_n_threads(self.n_threads))
+        error, largest = _core.match_leaves(before, after, values, order, leaves, self.n_threads)
         return LeafMatch(leaves, error, largest)
 
     def renumbered(self, leaves: NDArray[np.int32], numbers: NDArray[np.intp]) -> NDArray[np.int32]:
@@ -291,7 +288,7 @@ class CPU:
     ) -> NDArray[np.float64]:
         """Return a score with a tree more."""
         total: NDArray[np.float64] = np.empty_like(score) if out is None else out
-        _core.add_leaf_values(score, leaves, values, total, effective_n_threads(self.n_threads))
+        _core.add_leaf_values(score, leaves, values, total, self.n_threads)
         return total
 
     def add_leaf_vectors(

@@ -381,7 +381,7 @@ class _GPUPass(CheckedRows):
         """Return sums of columns over the rows of each leaf, float64 (n_leaves, n_columns)."""
         leaves = self._xp.asarray(leaves, dtype=np.int32)
         if leaves.shape != self.y.shape or n_leaves > MOST_LEAVES:
-            self._refuse_leaves(leaves, min(n_leaves, MOST_LEAVES))
+            self.check_leaves(leaves, min(n_leaves, MOST_LEAVES))
         if not len(self.y):
             return np.zeros((n_leaves, n_columns))
         n_cells = n_leaves * n_columns + 1
@@ -390,7 +390,7 @@ class _GPUPass(CheckedRows):
         kernels.start("leaf_sums", n_blocks, *given, *of_rows, leaves, n_leaves, what, n_columns, cells)
         sums = on_cpu(kernels.combined(cells, n_blocks, n_cells, side_by_side=False))
         if sums[-1]:
-            self._refuse_leaves(leaves, n_leaves)
+            self.check_leaves(leaves, n_leaves)
         return sums[:-1].reshape(n_leaves, n_columns)
 
 

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives import _core
-from ordinal_objectives.losses import LeafSums, OrdinalLoss, RoundStatistics, RoundSums, check_order
+from ordinal_objectives.losses import HESSIANS, LeafSums, OrdinalLoss, RoundStatistics, RoundSums, check_order
 from ordinal_objectives.rows.checked_rows import CheckedRows
-from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.utils.validation import check_thresholds
 
 # The lanes clip a score to within 80 of every threshold. Up to this spread of thresholds that changes nothing, since
@@ -33,25 +32,29 @@ _kernels: Any = _core
 class _NativePass(CheckedRows):
     """Base of both passes: outputs that each call writes anew, and what the latest call was given."""
 
+    _no_numbers: ClassVar[str]  # what is said of scores that are none
+
     def __init__(self, loss: OrdinalLoss, *args: Any, **options: Any) -> None:
         self._codes = loss.check_native()
+        self._hessians = [hessian for hessian in HESSIANS if loss.supports(hessian)]
         super().__init__(loss, *args, **options)
         self._gradient: NDArray[Any] = np.empty(self.y.shape[0], self._computed)
         self._hessian: NDArray[Any] = np.empty(self.y.shape[0], self._computed)
         self._latest: tuple[NDArray[Any], NDArray[np.float64], bool] | None = None
 
-    def _sums(self, sums: dict[str, Any], message: str) -> RoundSums:
+    def _sums(self, sums: dict[str, Any]) -> RoundSums:
         """Return the sums of a pass; a NaN score makes the sum of every threshold NaN, which costs no pass to check."""
         arrays = {name: np.asarray(x) for name, x in sums.items() if isinstance(x, list)}
         found = RoundSums(**(sums | arrays))
         if not np.isfinite(found.threshold_gradient).all():
-            raise ValueError(message)
+            raise ValueError(self._no_numbers)
         return found
 
     def _result(
         self, gradient: NDArray[Any], hessian: NDArray[Any], cross: NDArray[Any], sums: RoundSums
     ) -> RoundStatistics:
-        self._check_derivatives(gradient, hessian)
+        if gradient.dtype != self._dtype:
+            self._check_derivatives(gradient, hessian)
         return RoundStatistics(
             gradient.astype(self._dtype, copy=False),
             hessian.astype(self._dtype, copy=False),
@@ -73,6 +76,8 @@ class RowStatistics(_NativePass):
     loss, y, n_classes, sample_weight, precision, n_threads, part
         See :class:`.checked_rows.CheckedRows`.
     """
+
+    _no_numbers = "raw_prediction holds NaN, or overflows the link; scores must be numbers"
 
     def __call__(
         self,
@@ -119,7 +124,8 @@ class RowStatistics(_NativePass):
             If shapes disagree, a value is not finite, the thresholds are unordered where the loss needs
             order, or the loss and link have no such Hessian.
         """
-        self.loss.check_hessian(hessian)
+        if hessian not in self._hessians:
+            self.loss.check_hessian(hessian)
         if higher is not None:
             check_order(self.loss, hessian, 4)
         theta = check_thresholds(thresholds, self.n_classes, ordered=self.loss.ordered)
@@ -155,7 +161,7 @@ class RowStatistics(_NativePass):
             majorized,
             want_loss,
             self._limit,
-            effective_n_threads(self.n_threads),
+            self.n_threads,
             None if beside is None else beside[:, :2],
             places,
             derivatives,
@@ -164,8 +170,7 @@ class RowStatistics(_NativePass):
         if higher is not None and derivatives is not higher:
             higher[:] = derivatives
         self._latest = (raw, theta, majorized)
-        of_all = self._sums(sums, "raw_prediction holds NaN, or overflows the link; scores must be numbers")
-        result = self._result(self._gradient, self._hessian, cross, of_all)
+        result = self._result(self._gradient, self._hessian, cross, self._sums(sums))
         return result if self._lanes else self._written(result, side_by_side, cross_of)
 
     @staticmethod
@@ -212,14 +217,13 @@ class RowStatistics(_NativePass):
             return self._in_double.leaf_sums(leaves, n_leaves)
         if self._latest is None:
             raise ValueError("leaf_sums belongs to a score and thresholds: call the object with these first")
-        leaves = self.check_leaves(leaves, n_leaves)
+        leaves = np.ascontiguousarray(leaves, dtype=np.int32)
+        self.check_leaves(leaves, n_leaves)
         raw, theta, majorized = self._latest
         sums = np.zeros((n_leaves, self.n_classes + 1))
         if leaves.size:  # a worker may have no rows
             given = raw, self.y, theta, self._weight, self._gradient, self._hessian, leaves, sums
-            _kernels.leaf_sums(
-                *given, *self._codes, majorized, self._limit, effective_n_threads(self.n_threads), self._costs
-            )
+            _kernels.leaf_sums(*given, *self._codes, majorized, self._limit, self.n_threads, self._costs)
         return LeafSums(sums[:, 0], sums[:, 1], sums[:, 2:])
 
     def _check_scores(self, raw_prediction: ArrayLike) -> NDArray[Any]:
@@ -280,6 +284,8 @@ class MarginStatistics(_NativePass):
     array([-0.5486,  0.3535])
     """
 
+    _no_numbers = "the scores hold NaN, or overflow the link; they must be numbers"
+
     def __init__(self, loss: OrdinalLoss, *args: Any, in_doubles: bool = False, **options: Any) -> None:
         loss.check_shifts()
         super().__init__(loss, *args, lanes=not in_doubles, **options)
@@ -317,7 +323,9 @@ class MarginStatistics(_NativePass):
             Where to put them, not `scores`; None makes a new array.
         """
         raw = self._check_scores(scores)
-        return add_leaf_vectors(raw.T, self.check_leaves(leaves, len(steps)), steps, self.n_threads, out)
+        leaves = np.ascontiguousarray(leaves, dtype=np.int32)
+        self.check_leaves(leaves, len(steps))
+        return add_leaf_vectors(raw.T, leaves, steps, self.n_threads, out)
 
     def __call__(
         self,
@@ -362,7 +370,8 @@ class MarginStatistics(_NativePass):
         ValueError
             If shapes disagree, a score is not finite, or the loss and link have no such Hessian.
         """
-        self.loss.check_hessian(hessian)
+        if hessian not in self._hessians:
+            self.loss.check_hessian(hessian)
         theta = check_thresholds(thresholds, self.n_classes, ordered=False)
         raw = self._check_scores(scores)
         majorized = hessian == "majorized"
@@ -390,7 +399,8 @@ class MarginStatistics(_NativePass):
         """
         if self._latest is None:
             raise ValueError("leaf_sums belongs to scores and thresholds: call the object with these first")
-        leaves = self.check_leaves(leaves, n_leaves)
+        leaves = np.ascontiguousarray(leaves, dtype=np.int32)
+        self.check_leaves(leaves, n_leaves)
         sums = np.zeros((n_leaves, 2 * (self.n_classes - 1)))
         if leaves.size:  # a worker may have no rows
             self._pass(*self._latest, _Outputs(leaves=leaves, leaf_sums=sums), want_loss=False)
@@ -426,10 +436,10 @@ class MarginStatistics(_NativePass):
             want_loss,
             in_order,
             self._limit,
-            effective_n_threads(self.n_threads),
+            self.n_threads,
             self._costs,
         )
-        return self._sums(sums, "the scores hold NaN, or overflow the link; they must be numbers")
+        return self._sums(sums)
 
     def _check_scores(self, scores: ArrayLike) -> NDArray[Any]:
         """Return the scores threshold by threshold, (n_classes - 1, n_samples)."""
@@ -449,7 +459,7 @@ def add_leaf_vectors(
     scores: NDArray[Any],
     leaves: NDArray[np.int32],
     steps: NDArray[np.floating],
-    n_threads: int | None,
+    n_threads: int,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """Return scores with a tree more, (n_samples, n_thresholds); leaves are known to be those of ``steps``.
@@ -460,10 +470,10 @@ def add_leaf_vectors(
         One threshold after the other in memory.
     leaves : ndarray of int32, shape (n_samples,)
     steps : ndarray, shape (n_leaves, n_thresholds)
-    n_threads : int or None
+    n_threads : int
     """
     before = scores.T
     total = np.empty_like(before) if out is None else out.T
     values: NDArray[Any] = np.ascontiguousarray(steps.T, dtype=before.dtype)
-    _kernels.add_leaf_vectors(before, leaves, values, total, effective_n_threads(n_threads))
+    _kernels.add_leaf_vectors(before, leaves, values, total, n_threads)
     return total.T

@@ -43,7 +43,8 @@ class _Reference(CheckedRows):
         parts = statistics.gradient, statistics.hessian, sums.threshold_gradient, sums.threshold_hessian
         if not all(np.isfinite(part).all() for part in parts):
             raise ValueError(f"derivatives of {self.loss.owner} must be finite at finite scores")
-        self._check_derivatives(statistics.gradient, statistics.hessian)
+        if statistics.gradient.dtype != self._dtype:
+            self._check_derivatives(statistics.gradient, statistics.hessian)
         return replace(
             statistics,
             gradient=statistics.gradient.astype(self._dtype),
@@ -53,7 +54,8 @@ class _Reference(CheckedRows):
 
     def _by_leaf(self, leaves: NDArray[np.int32], n_leaves: int, *of_rows: NDArray[np.float64]) -> list[Any]:
         """Return the sums of arrays over the rows of each leaf."""
-        leaves = self.check_leaves(leaves, n_leaves)
+        leaves = np.ascontiguousarray(leaves, dtype=np.int32)
+        self.check_leaves(leaves, n_leaves)
         sums = [np.zeros((n_leaves, *array.shape[1:])) for array in of_rows]
         for total, array in zip(sums, of_rows, strict=True):
             np.add.at(total, leaves, array)

@@ -190,6 +190,10 @@ def losses_from_json(losses: Any, name: str) -> list[float]:
     return found
 
 
+# Types that a JSON file holds as they are.
+_PLAIN = {type(None), bool, int, str}
+
+
 def value_to_json(value: Any) -> Any:
     """Return the value of a parameter in JSON's types.
 
@@ -221,7 +225,7 @@ def parameters_to_json(params: Mapping[str, Any]) -> tuple[dict[str, Any], list[
     held, left_out = {}, []
     for name, value in params.items():
         try:
-            held[name] = value_to_json(value)
+            held[name] = value if type(value) in _PLAIN else value_to_json(value)
         except TypeError:
             left_out.append(name)
     return held, left_out

@@ -244,6 +244,11 @@ def _known(doc: str | None) -> dict[str, str]:
 
 
 _SHARED = _known(_ENTRIES)
+# Parameters that go together, by what a line ``<<...>>`` calls them.
+_GROUPS = {
+    "step parameters": ("hessian", "threshold_update"),
+    "shift parameters": ("proportional", "shift_l2", "shift_penalty", "max_shifts"),
+}
 
 
 @overload
@@ -254,8 +259,9 @@ def documented(thing: Any = None, *, like: Any = None) -> Any:
     """Fill shared entries into the docstring of a class or function, and defaults into the headers of parameters.
 
     A line ``<<loss, link>>`` becomes the entries of these names: those of the bases of a class or of ``like``, or
-    else those of this module. Indented lines under it continue the last entry. A function whose docstring has
-    no parameters gets those of its signature. Without docstrings, as under ``python -OO``, nothing happens.
+    else those of this module. "shift parameters" and "step parameters" are several of them. Indented lines under it
+    continue the last entry. A function whose docstring has no parameters gets those of its signature. Without
+    docstrings, as under ``python -OO``, nothing happens.
 
     Parameters
     ----------
@@ -289,7 +295,8 @@ def _fill(thing: Any, sources: list[Any]) -> Any:
         doc = "\n\n".join([text, f"Parameters\n----------\n<<{own}>>", *sections])
 
     def filled_in(names: re.Match[str]) -> str:
-        return "\n".join(dict.fromkeys(known[name.strip().lstrip("*")] for name in names[1].split(",")))
+        given = [name.strip().lstrip("*") for name in names[1].split(",")]
+        return "\n".join(dict.fromkeys(known[name] for group in given for name in _GROUPS.get(group, (group,))))
 
     doc = re.sub(r"^<<([^>]+)>>", filled_in, doc, flags=re.M)
     defaults = dict[str, str]()  # as code, strings in double quotes

@@ -49,11 +49,8 @@ class TwoBlocks:
     def _parts(self, of_rows):
         return [(one, of_rows[rows]) for one, rows in zip(self._passes, self._blocks, strict=True)]
 
-    def highest_loss(self, loss):
-        return loss + 1e-7 * loss
-
-    def is_higher(self, loss, before):
-        return loss > before + 1e-6 * before
+    def highest_loss(self, loss, rounding=1.0):
+        return loss + rounding * 1e-7 * loss
 
 
 def train_xgb(X, y, **options):

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ordinal_objectives.leaves import scalar, vector
+from ordinal_objectives.leaves.shifts import Shifts
 
 
 def sums(seed, n_thresholds, n_leaves=5):
@@ -96,7 +97,7 @@ def test_a_leaf_without_curvature_does_not_move(penalty):
 )
 def test_penalties_out_of_range_are_named(penalty, shift_l2, named):
     with pytest.raises(ValueError, match=named):
-        vector.steps(np.ones((1, 3)), np.ones((1, 3)), 1.0, shift_l2, penalty)
+        Shifts(shift_l2, penalty)
 
 
 @pytest.mark.slow
