@@ -236,7 +236,7 @@ def test_what_is_saved_knows_the_best_round_so_far(rows, how, capfd):
         "auto",
         dtrain,
         40,
-        **{"verbose_eval": False, "evals": [(dvalid, "valid")], "evals_result": found} | STOPS[how](save),
+        **{"verbose_eval": False, "evals": [(dvalid, "valid")], "evals_result": found, **STOPS[how](save)},
     )
     losses = found["valid"]["all_threshold"]
     assert 3 < len(losses) < 40

@@ -39,9 +39,12 @@ def test_folds_of_kappa_train_the_rounds_of_the_model(rows):
 def test_the_rows_of_the_search_are_those_of_its_best_round(rows, monkeypatch, linear):
     found = []
     learn = LGBMOrdinalClassifier._learn_kappa
-    monkeypatch.setattr(
-        LGBMOrdinalClassifier, "_learn_kappa", lambda self, unseen: (found.append(unseen), learn(self, unseen))[1]
-    )
+
+    def spy(self, unseen):
+        found.append(unseen)
+        return learn(self, unseen)
+
+    monkeypatch.setattr(LGBMOrdinalClassifier, "_learn_kappa", spy)
     X, y = rows
     lgbm(decision_rule="kappa", learning_rate=0.3, loss="cumulative_link", linear=linear).fit(X, y)
     assert isinstance(found[0], UnseenRows)
