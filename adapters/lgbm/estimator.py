@@ -278,8 +278,8 @@ importance_type
         categorical_feature : list of str, list of int, or "auto"
             Categorical columns; "auto" takes the categorical columns of a pandas data frame.
         callbacks : list of callable or None
-            LightGBM callbacks, early stopping among them. Those of your own need ``only_reads = True``, and change no
-            parameter, where "auto" or kappa trains on some of the rows: these trainings know ``reset_parameter`` alone.
+            LightGBM callbacks, early stopping among them. Where "auto" or kappa trains on some of the rows, only
+            ``reset_parameter`` is called there; a warning tells of those of your own without ``only_reads = True``.
         init_model : LGBMOrdinalClassifier, lightgbm.Booster, path or None
             Model to go on with, which must carry its thresholds and have the same classes, loss and link. Not
             beside ``init_score``: LightGBM would put the model's scores in its place.

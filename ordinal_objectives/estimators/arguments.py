@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -141,16 +142,18 @@ def check_rounds(name: str, rounds: Any, n_sets: int, instead: str = _GIVE_ROWS)
         raise ValueError(f"{name}={rounds} needs rows to look at: give {instead}; got none")
 
 
-def refuse_unknown(name: str, callbacks: list[str]) -> None:
-    """Raise ValueError for callbacks that may change parameters, where some of the rows are trained on first.
+def warn_of_unknown(name: str, callbacks: list[str]) -> None:
+    """Warn of callbacks that may change parameters, where some of the rows are trained on first.
 
     Such a training must change them too, and what a callback of somebody else's does it cannot know.
     """
     if callbacks:
-        raise ValueError(
-            f"{name} may not hold {', '.join(callbacks)} where n_estimators='auto' or decision_rule='kappa' trains on "
-            f"some of the rows, by a schedule of the library's own alone: give a callback that changes no parameter "
-            f"an attribute only_reads = True; or pass n_estimators as a number, and kappa an evaluation set"
+        warnings.warn(
+            f"{name} holds {', '.join(callbacks)}, which n_estimators='auto' and decision_rule='kappa' do not call "
+            f"where they train on some of the rows. If it changes parameters, pass n_estimators as a number, and kappa "
+            f"an evaluation set; if it does not, give it an attribute only_reads = True",
+            UserWarning,
+            stacklevel=2,
         )
 
 
