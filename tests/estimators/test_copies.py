@@ -83,7 +83,6 @@ def test_copies_of_a_summary_train_the_rounds_of_the_model(kind, linear, trained
         ("xgb", {"decision_rule": "kappa"}),
         ("engine", {"decision_rule": "kappa", "max_iter": 4}),
     ],
-    ids=str,
 )
 def test_nothing_ends_copies_of_a_summary_early(kind, options, trained):
     model = make(kind, **options).fit(X, Y)
