@@ -14,18 +14,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ordinal_objectives.adapters.arguments import check_same_names, refused_by_host, refused_columns
-from ordinal_objectives.estimators.tables import (
-    PLAIN,
-    called,
-    check_table,
-    codes_in,
-    column_kinds,
-    column_names,
-    levels_in,
-    plain_level,
-    refuse_text_and_dates,
-    with_columns,
-)
+from ordinal_objectives.estimators import tables
 from ordinal_objectives.utils.validation import first_few
 
 _UNWRITTEN = re.compile(r'[",:\[\]{}]|^$')
@@ -37,7 +26,7 @@ def check_columns(X: Any, name: str = "X") -> None:
     """Raise ValueError if a polars frame or an Arrow table has a column over which LightGBM ends the process."""
     if not hasattr(X, "columns") or hasattr(X, "iloc"):
         return
-    columns = ((column, str(dtype)) for column, dtype, _ in column_kinds(X))
+    columns = ((column, str(dtype)) for column, dtype, _ in tables.column_kinds(X))
     strange = [f"column {column!r} of type {dtype}" for column, dtype in columns if not _READ.fullmatch(dtype)]
     if strange:
         raise ValueError(
@@ -59,8 +48,8 @@ def check_rows(data: Any, name: str) -> None:
     """
     rows = np.asarray(data) if isinstance(data, list) and data and isinstance(data[0], (list, tuple)) else data
     for part in rows if isinstance(rows, list) else [rows]:
-        check_table(part, name=name)
-        refuse_text_and_dates(part, name=name)
+        tables.check_table(part, name=name)
+        tables.refuse_text_and_dates(part, name=name)
         check_columns(part, name)
 
 
@@ -146,7 +135,7 @@ def check_set(data: lightgbm.Dataset, name: str, train_set: lightgbm.Dataset) ->
 
 def _check_names(data: lightgbm.Dataset, name: str) -> None:
     """Raise ValueError for names of columns that LightGBM cannot write into its model."""
-    columns = data.feature_name if isinstance(data.feature_name, list) else column_kinds(data.data)
+    columns = data.feature_name if isinstance(data.feature_name, list) else tables.column_kinds(data.data)
     names = [str(column if isinstance(column, str) else column[0]) for column in columns]
     written = written_names(names)
     times = Counter(written)
@@ -187,7 +176,9 @@ def categorical_columns(columns: Any, X: Any) -> Any:
 
 def category_places(X: Any) -> list[int]:
     """Return the columns of a pandas frame that have a category type."""
-    return [i for i, (_, _, kind) in enumerate(column_kinds(X)) if kind == "category"] if hasattr(X, "iloc") else []
+    return (
+        [i for i, (_, _, kind) in enumerate(tables.column_kinds(X)) if kind == "category"] if hasattr(X, "iloc") else []
+    )
 
 
 def levels_of(X: Any) -> list[list[Any]]:
@@ -197,19 +188,19 @@ def levels_of(X: Any) -> list[list[Any]]:
     """
     columns = [(getattr(X.dtypes.iloc[place], "categories", None), place) for place in category_places(X)]
     return [
-        list(levels) if levels is not None and _can_be_held(levels) else levels_in(X, place)[0]
+        list(levels) if levels is not None and _can_be_held(levels) else tables.levels_in(X, place)[0]
         for levels, place in columns
     ]
 
 
 def _can_be_held(levels: Iterable[Any]) -> bool:
-    return all(isinstance(level, (*PLAIN, np.integer, np.floating)) for level in levels)
+    return all(isinstance(level, (*tables.PLAIN, np.integer, np.floating)) for level in levels)
 
 
 def _check_levels(X: Any, name: str) -> None:
     """Raise ValueError for categories of a pandas frame that LightGBM cannot write into its model."""
     strange = [
-        f"{called(X, place)} of type {X.dtypes.iloc[place]}"
+        f"{tables.called(X, place)} of type {X.dtypes.iloc[place]}"
         for place in category_places(X)
         if not _can_be_held(getattr(X.dtypes.iloc[place], "categories", ()))
     ]
@@ -230,12 +221,12 @@ def _check_same_levels(X: Any, train_set: lightgbm.Dataset, name: str) -> None:
     here, there = (getattr(rows, "shape", (0, 0)) for rows in (X, trained))
     if len(here) == len(there) == 2 and here[1] != there[1] and here[1] * there[1]:
         raise ValueError(f"{name} must have the {there[1]} columns of the training set; got {here[1]}")
-    if column_names(X) is not None:
-        check_same_names(column_names(trained), column_names(X), name=name)
+    if tables.column_names(X) is not None:
+        check_same_names(tables.column_names(trained), tables.column_names(X), name=name)
     places, in_fit = category_places(X), category_places(trained)
     is_frame = hasattr(trained, "iloc")
     if is_frame and hasattr(X, "iloc") and places != in_fit:
-        differ = [called(X, place) for place in sorted({*places} ^ {*in_fit})]
+        differ = [tables.called(X, place) for place in sorted({*places} ^ {*in_fit})]
         raise ValueError(
             f"{name} must have categories where the training set has them; got others in {first_few(differ)}"
         )
@@ -274,10 +265,11 @@ def with_levels(
     places = here if places is None else places
     if here and not levels and not from_fit:
         raise ValueError(
-            f"{name} has categories in {first_few([called(X, place) for place in here])}, and the model holds no "
-            f"levels: it was trained on codes, or on a binary file, which keeps none. Pass the codes of the training"
+            f"{name} has categories in {first_few([tables.called(X, place) for place in here])}, and the model "
+            f"holds no levels: it was trained on codes, or on a binary file, which keeps none. Pass the codes of the "
+            f"training"
         )
-    others = [f"{called(X, place)} of type {X.dtypes.iloc[place]}" for place in here if place not in places]
+    others = [f"{tables.called(X, place)} of type {X.dtypes.iloc[place]}" for place in here if place not in places]
     if others or (hasattr(X, "iloc") and len(places) != len(levels)):
         shown = first_few(others) or f"{len(places)} of a category type for {len(levels)}"
         raise ValueError(f"{name} must have categories in the columns of fit that had them; got {shown}")
@@ -288,8 +280,8 @@ def with_levels(
         if categories is not None and list(map(repr, categories)) == list(map(repr, of_model)):
             continue
         if issparse(X):
-            raise ValueError(f"{name} is a sparse matrix, and {called(X, place)} has levels; pass a table")
-        codes = codes_in(X, place, [plain_level(level) for level in of_model], name=name, refuse=refuse)
+            raise ValueError(f"{name} is a sparse matrix, and {tables.called(X, place)} has levels; pass a table")
+        codes = tables.codes_in(X, place, [tables.plain_level(level) for level in of_model], name=name, refuse=refuse)
         if not hasattr(X, "iloc"):
             columns[place] = np.where(codes < 0, np.nan, codes)
             continue
@@ -297,4 +289,4 @@ def with_levels(
 
         index = pd.Index(of_model, dtype=None if of_model else object)
         columns[place] = pd.Categorical.from_codes(codes, index, ordered=bool(getattr(dtype, "ordered", False)))
-    return with_columns(X, columns)
+    return tables.with_columns(X, columns)

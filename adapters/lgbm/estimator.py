@@ -16,24 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives import predictions
 from ordinal_objectives.adapters.arguments import check_set_names
-from ordinal_objectives.adapters.lgbm.booster import (
-    as_booster,
-    carried_record,
-    carry,
-    check_all_rounds,
-    iterations_of,
-    leaf_values_in,
-    load_model,
-    save_model,
-    threshold_record,
-)
-from ordinal_objectives.adapters.lgbm.data import (
-    categorical_columns,
-    category_places,
-    check_columns,
-    levels_of,
-    with_levels,
-)
+from ordinal_objectives.adapters.lgbm import booster as lgbm_booster
+from ordinal_objectives.adapters.lgbm import data as lgbm_data
 from ordinal_objectives.adapters.lgbm.parameters import DIALECT, FIT_HINTS, KNOWN, NATIVE, REFUSED, resolved
 from ordinal_objectives.adapters.lgbm.prediction import predict_scores
 from ordinal_objectives.adapters.lgbm.train import checked_callbacks, train_spec
@@ -299,7 +283,10 @@ importance_type
                     progress=self.progress, carried=self._carried(),
                     set_names=["X", *(f"X of evaluation set {i}" for i in range(len(valid_sets)))],
                 )  # fmt: skip
-            record, n_iter = carried_record(self.booster_).copied(), iterations_of(self.booster_)
+            record, n_iter = (
+                lgbm_booster.carried_record(self.booster_).copied(),
+                lgbm_booster.iterations_of(self.booster_),
+            )
             self._finish(record, n_iter, plan, rows, held_out, given["random_state"])
         least = smallest_leaf(given["min_child_samples"], len(rows))
         self._warn_if_constant(len(rows), "min_child_samples", 20 if least is None else least)  # LightGBM's default
@@ -342,7 +329,7 @@ importance_type
         )  # fmt: skip
 
         def proba(n_rounds: int) -> NDArray[np.float64]:
-            record, n = carried_record(booster), min(n_rounds, booster.current_iteration())
+            record, n = lgbm_booster.carried_record(booster), min(n_rounds, booster.current_iteration())
             scores = predict_scores(booster, record, held.X, 0, n)
             scores = scores if held.start is None else predictions.plus(held.start, scores)
             return predictions.proba(record.ordinal_loss(), scores, record.at(n))
@@ -353,7 +340,7 @@ importance_type
     def _splits(self) -> list[bool]:
         n_trees = self.booster_.current_iteration()
         # LightGBM keeps a tree without a split only as the first one.
-        first = leaf_values_in(self.booster_.model_to_string(num_iteration=1)) if n_trees else ()
+        first = lgbm_booster.leaf_values_in(self.booster_.model_to_string(num_iteration=1)) if n_trees else ()
         return [len(first) > 1, *[True] * (n_trees - 1)][:n_trees]
 
     @property
@@ -370,7 +357,7 @@ importance_type
         return np.array([bool(infos.get(name, {}).get("values")) for name in self.booster_.feature_name()], np.bool_)
 
     def _categories(self, X: Any, **options: Any) -> list[int]:
-        columns = categorical_columns(options["categorical_feature"], X)
+        columns = lgbm_data.categorical_columns(options["categorical_feature"], X)
         names = column_names(X) or []
         given = columns if isinstance(columns, list) else []  # "auto" is known by the columns' types
         return [names.index(column) if isinstance(column, str) else column for column in given]
@@ -388,15 +375,15 @@ importance_type
             check_is_fitted(model, msg="init_model must be fitted; got a %(name)s that is not")
             booster = model.booster_
         else:
-            booster = as_booster(model)
-        record = threshold_record(booster)
+            booster = lgbm_booster.as_booster(model)
+        record = lgbm_booster.threshold_record(booster)
         self._check_same_classes(record, model, "init_model")
         return booster, record
 
     def _check_features(self, X: Any, *, reset: bool) -> Any:
         # LightGBM knows SciPy's sparse matrices, not yet its sparse arrays.
         checked = super()._check_features(X, reset=reset)
-        check_columns(checked)
+        lgbm_data.check_columns(checked)
         return csr_matrix(checked) if isinstance(checked, csr_array) else checked
 
     def _with_levels(
@@ -404,24 +391,24 @@ importance_type
     ) -> tuple[Rows, list[Rows]]:
         """Set which columns hold categories, and return rows to train on and to evaluate with the training's levels."""
         if booster is None:
-            levels, self._category_places = levels_of(rows.X), category_places(rows.X)
+            levels, self._category_places = lgbm_data.levels_of(rows.X), lgbm_data.category_places(rows.X)
         else:
             levels = booster.pandas_categorical
             self._category_places = (
                 model._category_places
                 if isinstance(model, LGBMOrdinalClassifier)
-                else _places_in(carried_record(booster))
+                else _places_in(lgbm_booster.carried_record(booster))
             )
         places = self._category_places
-        first = replace(rows, X=with_levels(rows.X, places, levels, refuse=booster is not None))
+        first = replace(rows, X=lgbm_data.with_levels(rows.X, places, levels, refuse=booster is not None))
         evaluated = [
-            replace(held, X=with_levels(held.X, places, levels, name=f"X of evaluation set {i}"))
+            replace(held, X=lgbm_data.with_levels(held.X, places, levels, name=f"X of evaluation set {i}"))
             for i, held in enumerate(held_out)
         ]
         return first, evaluated
 
     def _prediction_data(self, X: Any) -> Any:
-        return with_levels(X, self._category_places, self.booster_.pandas_categorical)
+        return lgbm_data.with_levels(X, self._category_places, self.booster_.pandas_categorical)
 
     def _description(self) -> dict[str, Any]:
         places = self._category_places
@@ -434,17 +421,17 @@ importance_type
         return predict_scores(self.booster_, self._record, data, start, stop, name="X", **threads)
 
     def _carry(self, record: ThresholdRecord) -> None:
-        carry(self.booster_, record)
+        lgbm_booster.carry(self.booster_, record)
 
     def _write(self, path: str | PathLike[str]) -> None:
-        save_model(self.booster_, path, num_iteration=self.n_iter_)
+        lgbm_booster.save_model(self.booster_, path, num_iteration=self.n_iter_)
 
     def _read(self, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
-        self.booster_ = load_model(path)
-        record = carried_record(self.booster_).copied()
+        self.booster_ = lgbm_booster.load_model(path)
+        record = lgbm_booster.carried_record(self.booster_).copied()
         self._category_places = _places_in(record)
         n_iter = self.booster_.current_iteration()
-        check_all_rounds(self.booster_, record, n_iter)
+        lgbm_booster.check_all_rounds(self.booster_, record, n_iter)
         return record, n_iter, self.booster_.num_feature()
 
     @property
@@ -475,7 +462,7 @@ def _datasets(rows: list[Rows], categorical_feature: Any, linear: LinearPart | N
     """Return the training set and those to evaluate."""
     sets = list[lightgbm.Dataset]()
     for part in (with_start(linear, part) for part in rows):
-        columns = {"categorical_feature": categorical_columns(categorical_feature, part.X)}
+        columns = {"categorical_feature": lgbm_data.categorical_columns(categorical_feature, part.X)}
         options = {"reference": sets[0]} if sets else columns
         sets.append(lightgbm.Dataset(part.X, part.codes, weight=part.weight, init_score=part.start, **options))
     return sets

@@ -15,15 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives import _core
 from ordinal_objectives.adapters.arguments import check_same_names
+from ordinal_objectives.adapters.lgbm import data as lgbm_data
 from ordinal_objectives.adapters.lgbm.booster import carried_record, check_all_rounds, iterations_of, leaf_values_in
-from ordinal_objectives.adapters.lgbm.data import (
-    are_made_up,
-    category_places,
-    check_rows,
-    refused_rows,
-    with_levels,
-    written_names,
-)
 from ordinal_objectives.adapters.objective import predict_from_scores
 from ordinal_objectives.decision import decide
 from ordinal_objectives.estimators.tables import column_names
@@ -73,11 +66,15 @@ def rows_for(booster: lightgbm.Booster, data: Any) -> Any:
     LightGBM reads columns by their places, whatever their names.
     """
     data = collected(data, name="data")
-    check_rows(data, "data")
+    lgbm_data.check_rows(data, "data")
     names, given = booster.feature_name(), column_names(data)
-    if given is not None and not are_made_up(names):
-        check_same_names(names, written_names(given))
-    return with_levels(data, None, booster.pandas_categorical, name="data") if category_places(data) else data
+    if given is not None and not lgbm_data.are_made_up(names):
+        check_same_names(names, lgbm_data.written_names(given))
+    return (
+        lgbm_data.with_levels(data, None, booster.pandas_categorical, name="data")
+        if lgbm_data.category_places(data)
+        else data
+    )
 
 
 def predict_raw(
@@ -90,7 +87,7 @@ def predict_raw(
     A LightGBM booster keeps the iterations it predicts with as a state of its own, so a call from another thread
     with other iterations would change the answer under way.
     """
-    with refused_rows(data, name), _gates.setdefault(booster, _Gate()).passed((start, stop)):
+    with lgbm_data.refused_rows(data, name), _gates.setdefault(booster, _Gate()).passed((start, stop)):
         answer = booster.predict(data, raw_score=True, start_iteration=start, num_iteration=stop - start, **params)
     return np.asarray(answer)
 

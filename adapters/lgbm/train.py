@@ -20,14 +20,7 @@ from ordinal_objectives.adapters.arguments import (
     ordinal_options,
     spec_and_record,
 )
-from ordinal_objectives.adapters.lgbm.booster import (
-    as_booster,
-    best_iteration,
-    check_all_rounds,
-    check_record,
-    end_rounds,
-    threshold_record,
-)
+from ordinal_objectives.adapters.lgbm import booster as lgbm_booster
 from ordinal_objectives.adapters.lgbm.data import are_made_up, check_set, refused_sets, written_names
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
 from ordinal_objectives.adapters.lgbm.parameters import checked_params, value_of
@@ -177,15 +170,15 @@ def train_spec(
     for name, data in named:
         check_set(data, name, train_set)
     _check_valid_names(options.get("valid_names"), evaluated, train_set)
-    previous = None if init_model is None else as_booster(init_model)
+    previous = None if init_model is None else lgbm_booster.as_booster(init_model)
     if previous is not None:
         _check_continues(previous, train_set)
         if record is None and spec.thresholds is None:
-            record = threshold_record(previous)
+            record = lgbm_booster.threshold_record(previous)
             record.check_start(False, "init_model, beside which LightGBM takes no init_score")
-            check_all_rounds(previous, record, previous.current_iteration())
+            lgbm_booster.check_all_rounds(previous, record, previous.current_iteration())
         elif record is not None:
-            check_record(previous, record)
+            lgbm_booster.check_record(previous, record)
     n_threads = value_of(params, "num_threads")
     training = LightGBMTraining(spec, record, n_threads=n_threads, plan=Plan(driven=True, **options.pop("carried", {})))
     if record is not None and record.shifts is not None and previous is not None:
@@ -198,8 +191,8 @@ def train_spec(
             booster = lightgbm.train(
                 train_set=train_set, num_boost_round=num_boost_round, init_model=previous, **arguments, **options
             )
-    booster.best_iteration = best_iteration(booster)
-    end_rounds(booster)
+    booster.best_iteration = lgbm_booster.best_iteration(booster)
+    lgbm_booster.end_rounds(booster)
     return booster
 
 

@@ -18,16 +18,8 @@ try:
 except ImportError as error:
     raise not_installed(error, "xgboost", "dask") from None
 
+from ordinal_objectives.adapters.xgb import dask
 from ordinal_objectives.adapters.xgb.booster import kept_rounds, threshold_record
-from ordinal_objectives.adapters.xgb.dask import (
-    check_client,
-    check_numbers_of_rows,
-    check_partitions,
-    check_table,
-    flat_labels,
-    numbers_of_rows,
-    train_spec,
-)
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
 from ordinal_objectives.adapters.xgb.input_checks import Levels, attributes, coded, learned, levels_of, named
 from ordinal_objectives.estimators.arguments import check_rounds, evaluation_pairs, explains_keywords, one_for_each
@@ -166,17 +158,17 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         ValueError
             If labels, weights or parameters are not what the docs allow; the message names the argument.
         """
-        check_client(self.client)
-        check_table(X)
-        y = flat_labels(y, "y")
+        dask.check_client(self.client)
+        dask.check_table(X)
+        y = dask.flat_labels(y, "y")
         self._refuse_what_needs_all_rows()
         with self._all_or_nothing():
             self._fit_labels(X, y)
             continued, earlier = self._continued(xgb_model)
             if earlier is not None:
                 earlier.check_start(False, "xgb_model")
-            check_numbers_of_rows("sample_weight", sample_weight)
-            check_numbers_of_rows("base_margin", base_margin)
+            dask.check_numbers_of_rows("sample_weight", sample_weight)
+            dask.check_numbers_of_rows("base_margin", base_margin)
             sets = self._evaluation_sets(eval_set, sample_weight_eval_set, base_margin_eval_set)
             check_rounds("early_stopping_rounds", self.early_stopping_rounds, len(sets), instead="eval_set to fit")
             codes = self._codes(y)
@@ -187,7 +179,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             for i, part in enumerate(sets):
                 part = _DaskRows(self._with_levels(part.X, continued), self._codes(part.y), part.weight, part.margin)
                 evals.append((self._dask_matrix(part, f"validation_{i}", dtrain), f"validation_{i}"))
-            trained = train_spec(
+            trained = dask.train_spec(
                 (self._spec("XGBOrdinalClassifier"), None),
                 self.client,
                 self._native_params(),
@@ -228,10 +220,10 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         margins = one_for_each(base_margin, pairs, "base_margin_eval_set")
         sets, name = list[_DaskRows](), "y of an evaluation set"
         for (X, y), weight, margin in zip(pairs, weights, margins, strict=True):
-            check_table(X, self.n_features_in_, name="X of an evaluation set")
-            check_numbers_of_rows("sample_weight_eval_set", weight)
-            check_numbers_of_rows("base_margin_eval_set", margin)
-            labels = flat_labels(y, name)
+            dask.check_table(X, self.n_features_in_, name="X of an evaluation set")
+            dask.check_numbers_of_rows("sample_weight_eval_set", weight)
+            dask.check_numbers_of_rows("base_margin_eval_set", margin)
+            labels = dask.flat_labels(y, name)
             self._labels.encode(self._distinct(labels, name), name=name)
             sets.append(_DaskRows(X, labels, weight, margin))
         return sets
@@ -261,7 +253,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         if not dask.is_dask_collection(X):
             return getattr(super(), name)(X, **start)
         check_is_fitted(self)
-        check_table(X, self.n_features_in_)
+        dask.check_table(X, self.n_features_in_)
         if start:
             raise TypeError(f"predictions of a Dask collection take X alone; got {', '.join(start)}")
         labels = self.ordered_classes_[:0]
@@ -375,7 +367,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             if len(weight) != len(block):
                 return weight
             try:
-                return of_class[block] * numbers_of_rows(weight, name="sample_weight")
+                return of_class[block] * dask.numbers_of_rows(weight, name="sample_weight")
             except (TypeError, ValueError):
                 return weight
 
@@ -390,7 +382,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
 
     def _dask_matrix(self, rows: _DaskRows, name: str = "the training set", like: Any = None) -> Any:
         X, codes, weight, margin = rows
-        check_partitions(X, name, label=codes, weight=weight, base_margin=margin)
+        dask.check_partitions(X, name, label=codes, weight=weight, base_margin=margin)
         options = {
             "weight": weight,
             "base_margin": margin,

@@ -12,29 +12,8 @@ import xgboost
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.adapters.xgb.booster import (
-    carried_record,
-    check_all_rounds,
-    kept_rounds,
-    nodes_of_trees,
-    store_record,
-    threshold_record,
-)
-from ordinal_objectives.adapters.xgb.input_checks import (
-    DIALECT,
-    KNOWN,
-    NATIVE,
-    OWN,
-    REFUSED,
-    Levels,
-    attributes,
-    check_finite,
-    coded,
-    learned,
-    levels_of,
-    named,
-    refused_rows,
-)
+from ordinal_objectives.adapters.xgb import booster as xgb_booster
+from ordinal_objectives.adapters.xgb import input_checks
 from ordinal_objectives.adapters.xgb.prediction import check_leaves, leaf_scores, proba_of
 from ordinal_objectives.adapters.xgb.train import CustomMetric, asks_for_early_stop, train_spec
 from ordinal_objectives.estimators.arguments import GivenSets, check_rounds, explains_keywords
@@ -109,15 +88,15 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     """
 
     _start_name: ClassVar = "base_margin"
-    _native: ClassVar = NATIVE
-    _own: ClassVar = OWN
-    _dialect: ClassVar = DIALECT
-    _refused: ClassVar = REFUSED
-    _known: ClassVar = KNOWN
+    _native: ClassVar = input_checks.NATIVE
+    _own: ClassVar = input_checks.OWN
+    _dialect: ClassVar = input_checks.DIALECT
+    _refused: ClassVar = input_checks.REFUSED
+    _known: ClassVar = input_checks.KNOWN
     _host_checks_names: ClassVar = True
     # XGBoost takes a level that it does not know for another one, and one outside ASCII too, if the order differs: it
     # is given codes of these.
-    _levels: Levels = MappingProxyType({})
+    _levels: input_checks.Levels = MappingProxyType({})
 
     def __init__(
         self,
@@ -304,8 +283,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
                     progress=self.progress,
                     carried=self._carried(),
                 )
-            self.booster_.set_attr(**attributes(self._levels))
-            record, n_iter = threshold_record(self.booster_), kept_rounds(self.booster_)
+            self.booster_.set_attr(**input_checks.attributes(self._levels))
+            record, n_iter = xgb_booster.threshold_record(self.booster_), xgb_booster.kept_rounds(self.booster_)
             self._finish(record, n_iter, plan, rows, held_out, self.random_state)
         self._warn_if_constant(dtrain.num_row(), "min_child_weight")
         return self
@@ -327,11 +306,11 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             what="search",
         )
         losses = next(iter(result["held_out"].values()))
-        return Trial(losses, lambda n: proba_of(booster, carried_record(booster), matrix, (0, n)))
+        return Trial(losses, lambda n: proba_of(booster, xgb_booster.carried_record(booster), matrix, (0, n)))
 
     @one_thread_after_fork()
     def _splits(self) -> list[bool]:
-        return [n_nodes > 1 for n_nodes in nodes_of_trees(self.booster_)]
+        return [n_nodes > 1 for n_nodes in xgb_booster.nodes_of_trees(self.booster_)]
 
     @property
     def is_categorical_(self) -> NDArray[np.bool_]:
@@ -352,19 +331,19 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             booster = model.booster_
         else:
             booster = model if isinstance(model, xgboost.Booster) else xgboost.Booster(model_file=model)
-        record = threshold_record(booster)
+        record = xgb_booster.threshold_record(booster)
         self._check_same_classes(record, model, "xgb_model")
         return booster, record
 
     def _carried(self) -> dict[str, Any]:
-        return super()._carried() | {"attributes": attributes(self._levels)}
+        return super()._carried() | {"attributes": input_checks.attributes(self._levels)}
 
-    def _levels_to_fit(self, X: Any, continued: xgboost.Booster | None) -> Levels:
+    def _levels_to_fit(self, X: Any, continued: xgboost.Booster | None) -> input_checks.Levels:
         """Return the levels of the training: the continued model's, or else those of the rows."""
         if continued is not None:
-            return levels_of(continued)
+            return input_checks.levels_of(continued)
         rows = X if self.validation_fraction is None else self._check_features(X, reset=False)
-        return learned(rows, self.feature_types, self._missing)
+        return input_checks.learned(rows, self.feature_types, self._missing)
 
     def _native_params(self) -> dict[str, Any]:
         # XGBoost warns of parameters that it does not know or use; 1 shows warnings only.
@@ -378,16 +357,16 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     def _prediction_data(self, X: Any) -> Any:
         # XGBoost reads an array where it lies; making a matrix of one row costs more than its prediction.
         if isinstance(X, np.ndarray) and self._record.last_only is False:
-            check_finite(X, self._missing)
-            return coded(X, self._levels, self._missing)
+            input_checks.check_finite(X, self._missing)
+            return input_checks.coded(X, self._levels, self._missing)
         return self._matrix(X, like=self.booster_)
 
     @one_thread_after_fork()
     def _score(self, data: Any, start: int, stop: int) -> NDArray[np.float64]:
         if start or stop != self.booster_.num_boosted_rounds():
-            check_all_rounds(self.booster_, self._record, stop)
+            xgb_booster.check_all_rounds(self.booster_, self._record, stop)
         outputs = self._record.outputs
-        with refused_rows(data, self._missing):
+        with input_checks.refused_rows(data, self._missing):
             if not self.proportional_ and outputs is None:
                 n_threads = effective_n_threads(self.n_jobs)
                 return leaf_scores(self.booster_, self._record, data, start, stop, self._missing, n_threads)
@@ -400,7 +379,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
 
     @one_thread_after_fork()
     def _carry(self, record: ThresholdRecord) -> None:
-        store_record(self.booster_, record)
+        xgb_booster.store_record(self.booster_, record)
 
     @one_thread_after_fork()
     def _write(self, path: str | PathLike[str]) -> None:
@@ -414,15 +393,15 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         check_kind(path, "XGBoost")
         with as_damaged_file(path):
             self.booster_ = xgboost.Booster({} if threads is None else {"nthread": threads}, model_file=path)
-        record = threshold_record(self.booster_)
+        record = xgb_booster.threshold_record(self.booster_)
         self.shift_method = "renewal" if record.outputs is None else "host"
         if record.outputs is None:
             self.split_outputs = "score"
         with as_damaged_file(path):
-            self._levels = levels_of(self.booster_)
+            self._levels = input_checks.levels_of(self.booster_)
             check_leaves(self.booster_, record)
-            n_iter = kept_rounds(self.booster_)
-        check_all_rounds(self.booster_, record, n_iter)
+            n_iter = xgb_booster.kept_rounds(self.booster_)
+        xgb_booster.check_all_rounds(self.booster_, record, n_iter)
         return record, n_iter, self.booster_.num_features()
 
     # Rows as XGBoost's matrices
@@ -444,7 +423,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
 
     def _training_matrix(self, rows: Rows, continued: xgboost.Booster | None = None) -> xgboost.DMatrix:
         types = self.feature_types if continued is None or not self._levels else continued.feature_types
-        X = named(rows.X, self._levels, continued, self._missing)
+        X = input_checks.named(rows.X, self._levels, continued, self._missing)
         return self._dmatrix(X, rows, types, feature_weights=self.feature_weights)
 
     def _matrix(
@@ -452,7 +431,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     ) -> xgboost.DMatrix:
         """Return a matrix of rows to evaluate, or of features to predict, as codes of the training's levels."""
         types = like.feature_types if self._levels else self.feature_types
-        return self._dmatrix(coded(X, self._levels, self._missing, name=name), rows, types, name)
+        return self._dmatrix(input_checks.coded(X, self._levels, self._missing, name=name), rows, types, name)
 
     def _dmatrix(
         self, X: Any, rows: Rows | None, feature_types: Any, name: str = "X", **options: Any
@@ -462,7 +441,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             if start is not None and self.shift_method == "host":  # the score is the first of the outputs
                 start = np.pad(start[:, np.newaxis], ((0, 0), (0, self.n_classes_ - 2)))
             options |= {"label": rows.codes, "weight": rows.weight, "base_margin": start}
-        with refused_rows(X, self._missing, name):
+        with input_checks.refused_rows(X, self._missing, name):
             return xgboost.DMatrix(
                 X,
                 missing=self._missing,

@@ -15,16 +15,8 @@ from scipy.sparse import issparse
 
 from ordinal_objectives.adapters.arguments import check_same_columns, check_sets, listed_callbacks, refused_by_host
 from ordinal_objectives.adapters.xgb.booster import categories_of
+from ordinal_objectives.estimators import tables
 from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS
-from ordinal_objectives.estimators.tables import (
-    PLAIN,
-    called,
-    codes_in,
-    column_kinds,
-    levels_in,
-    occurring,
-    with_columns,
-)
 from ordinal_objectives.utils.validation import check_integer, first_few
 
 
@@ -222,11 +214,11 @@ _ATTRIBUTE = "ordinal_levels"
 
 def learned(X: Any, feature_types: Any, missing: float) -> Levels:
     """Return the levels of the rows of a training: those of a category type, and numbers that are said to be codes."""
-    named = [place for place, (_, _, kind) in enumerate(column_kinds(X)) if kind == "category"]
-    levels = {place: {level: code for code, level in enumerate(levels_in(X, place)[0])} for place in named}
+    named = [place for place, (_, _, kind) in enumerate(tables.column_kinds(X)) if kind == "category"]
+    levels = {place: {level: code for code, level in enumerate(tables.levels_in(X, place)[0])} for place in named}
     codes = [i for i, kind in enumerate(feature_types or ()) if kind == "c" and i < X.shape[1] and i not in levels]
     for place in codes:
-        levels[place] = {value: value for value in sorted(occurring(X, place)) if value != missing}
+        levels[place] = {value: value for value in sorted(tables.occurring(X, place)) if value != missing}
     return levels
 
 
@@ -249,7 +241,7 @@ def levels_of(booster: xgboost.Booster) -> Levels:
         found = dict[int, Any]()
         for place, pairs in json.loads(text):
             known = None if pairs is None else dict(pairs)
-            plain = all(isinstance(one, PLAIN) for pair in (known or {}).items() for one in pair)
+            plain = all(isinstance(one, tables.PLAIN) for pair in (known or {}).items() for one in pair)
             if not plain or len(known or ()) != len(pairs or ()):
                 raise ValueError("levels must be text or numbers, and differ")
             found[check_integer("levels", place, 0, booster.num_features() - 1)] = known
@@ -271,17 +263,17 @@ def coded(X: Any, levels: Levels, missing: float = np.nan, *, name: str = "X") -
         numbers; the message names column and level. If ``missing`` is the code of a level, which XGBoost would take
         for missing.
     """
-    kinds = dict(enumerate(column_kinds(X)))
+    kinds = dict(enumerate(tables.column_kinds(X)))
     differ = [
-        f"{called(X, place)} of type {dtype}, which had numbers in fit"
+        f"{tables.called(X, place)} of type {dtype}, which had numbers in fit"
         for place, (_, dtype, kind) in kinds.items()
         if kind == "category" and place not in levels
     ]
     for place, known in levels.items():
         _, dtype, kind = kinds.get(place, (None, None, "category"))
         has_text = any(isinstance(level, str) for level in known or ())
-        if kind == "number" and has_text and occurring(X, place):
-            differ.append(f"{called(X, place)} of type {dtype}, which had categories in fit")
+        if kind == "number" and has_text and tables.occurring(X, place):
+            differ.append(f"{tables.called(X, place)} of type {dtype}, which had categories in fit")
     if differ:
         raise ValueError(f"{name} must have categories in the columns of fit that had them; got {first_few(differ)}")
     columns = {}
@@ -290,17 +282,19 @@ def coded(X: Any, levels: Levels, missing: float = np.nan, *, name: str = "X") -
         as_they_are = _are_codes(here) and kinds.get(place, (None, None, "number"))[2] == "number"
         if as_they_are and missing == missing:
             here = {**here, missing: 0}
-        codes = codes_in(X, place, here, name=name, refuse=True)
+        codes = tables.codes_in(X, place, here, name=name, refuse=True)
         if not as_they_are:
             if missing in here.values():
                 raise ValueError(
                     f"missing must not be a code, 0 to {len(here) - 1}, by which XGBoost reads the levels of "
-                    f"{called(X, place)}; got {missing}. Make missing values NaN"
+                    f"{tables.called(X, place)}; got {missing}. Make missing values NaN"
                 )
             columns[place] = np.where(codes < 0, np.nan, codes)
     if columns and issparse(X):
-        raise ValueError(f"{name} is a sparse matrix, and {called(X, next(iter(columns)))} has levels; pass a table")
-    return with_columns(X, columns)
+        raise ValueError(
+            f"{name} is a sparse matrix, and {tables.called(X, next(iter(columns)))} has levels; pass a table"
+        )
+    return tables.with_columns(X, columns)
 
 
 def named(X: Any, levels: Levels, continued: xgboost.Booster | None, missing: float) -> Any:
@@ -313,16 +307,16 @@ def named(X: Any, levels: Levels, continued: xgboost.Booster | None, missing: fl
     """
     rows = coded(X, levels, missing)
     stored = {} if continued is None else _stored(continued)
-    of_type = [place for place, (_, _, kind) in enumerate(column_kinds(X)) if kind == "category"]
+    of_type = [place for place, (_, _, kind) in enumerate(tables.column_kinds(X)) if kind == "category"]
     by_name = {place: levels[place] or {} for place in (of_type if continued is None else stored) if levels[place]}
     if by_name and not hasattr(X, "columns"):
         raise ValueError(
-            f"X must be a table with categories in {called(X, next(iter(by_name)))}, as the training of xgb_model; got "
-            f"{type(X).__name__}"
+            f"X must be a table with categories in {tables.called(X, next(iter(by_name)))}, as the training of "
+            f"xgb_model; got {type(X).__name__}"
         )
     columns = {}
     for place, known in by_name.items():
-        codes, names = codes_in(X, place, known), _names(known)
+        codes, names = tables.codes_in(X, place, known), _names(known)
         if hasattr(X, "iloc"):
             if continued is not None and stored[place] != names:
                 names = [str(level) for level in known]
@@ -339,10 +333,10 @@ def named(X: Any, levels: Levels, continued: xgboost.Booster | None, missing: fl
             same = continued is None or stored[place] == names
         if not same:
             raise ValueError(
-                f"{called(X, place)} must come in the kind of table that xgb_model was trained on, pandas or another: "
-                f"XGBoost keeps the levels {first_few(list(known), repr)} otherwise there"
+                f"{tables.called(X, place)} must come in the kind of table that xgb_model was trained on, pandas or "
+                f"another: XGBoost keeps the levels {first_few(list(known), repr)} otherwise there"
             )
-    return with_columns(rows, columns)
+    return tables.with_columns(rows, columns)
 
 
 def as_stored(names: list[Any]) -> list[Any]:
@@ -387,11 +381,11 @@ def _are_codes(known: Mapping[Any, int]) -> bool:
 
 def _own_codes(X: Any, place: int) -> Mapping[Any, int]:
     """Return the levels of rows as codes of a model whose levels nobody knows."""
-    found = occurring(X, place)
+    found = tables.occurring(X, place)
     wrong = [level for level in found if isinstance(level, str) or level < 0 or level != int(level)]
     if wrong:
         raise ValueError(
-            f"{called(X, place)} must hold codes, the numbers 0, 1, ... that the model was trained on; got "
+            f"{tables.called(X, place)} must hold codes, the numbers 0, 1, ... that the model was trained on; got "
             f"{first_few(wrong, repr)}"
         )
     return {level: int(level) for level in found}

@@ -23,18 +23,10 @@ from ordinal_objectives.histogram_engine.binning import check_same_categories
 from ordinal_objectives.histogram_engine.multi_output import losses, run
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.trees import TreeEnsemble
+from ordinal_objectives.utils import validation
 from ordinal_objectives.utils.public_names import DOC_LINK
 from ordinal_objectives.utils.seeds import drawn_seed
 from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import (
-    check_choice,
-    check_flag,
-    check_integer,
-    check_sample_weight,
-    check_total_weight,
-    check_two_classes,
-    refuse_masked,
-)
 
 Model = TypeVar("Model", bound="MultiOutputModel")
 FloatArray = NDArray[np.float64]
@@ -224,7 +216,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
     ) -> None:
         parameters, stopping = self._parameters(), fit_loop.EarlyStopping.of(self)
         fit_loop.check_callback(callback)
-        check_choice(self.importance_type, model_file.IMPORTANCES, name="importance_type")
+        validation.check_choice(self.importance_type, model_file.IMPORTANCES, name="importance_type")
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         earlier = None
@@ -235,7 +227,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
         if earlier is None:
             is_named = isinstance(self.loss, str)
             if is_named:
-                check_choice(self.loss, _LOSSES, name="loss", hint="; an object is taken as well")
+                validation.check_choice(self.loss, _LOSSES, name="loss", hint="; an object is taken as well")
             self._learn_targets(y)
             self._fitted_loss, self._loss_of_fit = self._named_loss() if is_named else self.loss, self.loss
             self._seed = drawn_seed(self.random_state)
@@ -269,8 +261,8 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
         codes, targets = self._encode(y, name)
         if X.shape[0] != len(targets):
             raise ValueError(f"X and {name} must have the same number of rows; got {X.shape[0]} and {len(targets)}")
-        checked = check_sample_weight(weight, len(targets), name=weight_name)
-        weight = check_total_weight(checked, name=weight_name)
+        checked = validation.check_sample_weight(weight, len(targets), name=weight_name)
+        weight = validation.check_total_weight(checked, name=weight_name)
         return run.TargetRows(X, codes, weight, groups=check_groups(groups, len(codes)), targets=targets)
 
     def _check_continued(self, X: Any, parameters: run.MultiOutputParameters) -> None:
@@ -348,7 +340,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
         assert stored.targets is not None
         assert stored.grown.start is not None
         self._parameters()
-        check_choice(self.loss, _LOSSES, name="loss")
+        validation.check_choice(self.loss, _LOSSES, name="loss")
         self._recall_targets(stored.classes, stored.targets, len(stored.grown.start))
         self._fitted_loss, self._loss_of_fit = self._named_loss(), self.loss
         self._remember(stored.grown)
@@ -426,7 +418,7 @@ class HistGradientBoostingMultiOutputRegressor(RegressorMixin, MultiOutputModel)
         return np.zeros(0), {"shape": list(self._target_shape)}
 
     def _recall_targets(self, classes: NDArray[Any], targets: dict[str, Any], n_outputs: int) -> None:
-        self._target_shape = tuple(check_integer("shape", size, 1) for size in targets["shape"])
+        self._target_shape = tuple(validation.check_integer("shape", size, 1) for size in targets["shape"])
         if self._target_shape not in ((n_outputs,), ()) or (n_outputs > 1 and self._target_shape == ()):
             raise ValueError(f"targets of the shape {self._target_shape} do not have {n_outputs} outputs")
 
@@ -489,7 +481,7 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
     _has_labels: bool
 
     def _learn_targets(self, y: Any) -> None:
-        refuse_masked(y, name="y")
+        validation.refuse_masked(y, name="y")
         check_array(y, accept_sparse=True, ensure_2d=False, dtype=None, input_name="y")  # finite
         self._has_labels = type_of_target(y, input_name="y") == "multilabel-indicator"
         if self._has_labels:
@@ -497,7 +489,7 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
         else:
             check_classification_targets(y)
             self.classes_, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
-            check_two_classes(np.bincount(codes).astype(float))
+            validation.check_two_classes(np.bincount(codes).astype(float))
 
     def _named_loss(self) -> losses.MultiOutputLoss:
         if self.loss == "squared_error":
@@ -513,7 +505,7 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
         return self.classes_, {"labels": self._has_labels}
 
     def _recall_targets(self, classes: NDArray[Any], targets: dict[str, Any], n_outputs: int) -> None:
-        self.classes_, self._has_labels = classes, check_flag("labels", targets["labels"])
+        self.classes_, self._has_labels = classes, validation.check_flag("labels", targets["labels"])
         if self._has_labels and classes.tolist() != list(range(len(classes))):
             raise ValueError(f"labels are numbered from 0; got {classes.tolist()}")
         binary = isinstance(self._named_loss(), losses.BinaryCrossEntropy) and not self._has_labels
@@ -582,7 +574,7 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
 
 def _numbers(y: Any, name: str) -> FloatArray:
     """Return targets as finite float64, (n_samples,) or (n_samples, n_targets)."""
-    refuse_masked(y, name=name)
+    validation.refuse_masked(y, name=name)
     refuse_but_numbers(
         y, name=name, hint="A regressor's targets are numbers; HistGradientBoostingMultiOutputClassifier takes labels"
     )

@@ -15,12 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.histogram_engine.estimator import HistGradientBoostingOrdinalClassifier
+from ordinal_objectives.histogram_engine.multi_output import losses
 from ordinal_objectives.histogram_engine.multi_output.estimator import MultiOutputModel
-from ordinal_objectives.histogram_engine.multi_output.losses import (
-    BinaryCrossEntropy,
-    SoftmaxCrossEntropy,
-    SquaredError,
-)
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.trees import Tree, has_set
@@ -41,7 +37,7 @@ _LIGHTGBM_OBJECTIVES = ("multiclass", "binary")
 # What LightGBM's JSON has for infinity.
 _INFINITE = 1e300
 # The operator that turns raw predictions of several outputs into probabilities.
-_OPERATORS = {SquaredError: "", BinaryCrossEntropy: "Sigmoid", SoftmaxCrossEntropy: "Softmax"}
+_OPERATORS = {losses.SquaredError: "", losses.BinaryCrossEntropy: "Sigmoid", losses.SoftmaxCrossEntropy: "Softmax"}
 
 
 @dataclass(frozen=True)
