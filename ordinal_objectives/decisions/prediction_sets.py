@@ -97,8 +97,7 @@ class CalibratedMember:
 
 
 def _at_least(known: NDArray[np.float64], scores: NDArray[np.float64]) -> NDArray[np.intp]:
-    counts: NDArray[np.intp] = len(known) - np.searchsorted(known, scores, side="left")
-    return counts
+    return len(known) - np.searchsorted(known, scores, side="left")
 
 
 def floor(value: float) -> int:

@@ -87,8 +87,7 @@ class CutPoints:
 
 def mean_class(proba: Array) -> Array:
     """Return the mean of the class codes, (n_samples,)."""
-    means: Array = proba @ np.arange(proba.shape[1])
-    return means
+    return proba @ np.arange(proba.shape[1])
 
 
 def _codes(means: Array, cuts: Array) -> Codes:
@@ -104,8 +103,7 @@ def _off_values(cuts: Array, values: Array) -> Array:
     low, high = np.append(-np.inf, values)[place], np.append(values, np.inf)[place]
     room = np.minimum(_ROOM, (high - low) / 2.0)
     on_value = np.minimum(high - cuts, cuts - low) < _ROUNDING
-    off: Array = np.maximum.accumulate(np.where(on_value, np.clip(cuts, low + room, high - room), cuts))
-    return off
+    return np.maximum.accumulate(np.where(on_value, np.clip(cuts, low + room, high - room), cuts))
 
 
 def _climb(means: Array, cuts: Array, candidates: Array, score: Score) -> tuple[Array, float]:

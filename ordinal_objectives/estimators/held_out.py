@@ -165,8 +165,7 @@ def _whole_groups(groups: NDArray[np.generic], y: NDArray[np.int32], fraction: f
     def distance(held: NDArray[np.intp]) -> float:
         return float(np.abs(np.bincount(y[held], minlength=len(wanted)) - wanted).sum())
 
-    best: NDArray[np.intp] = min((held for _, held in draws), key=distance)
-    return best
+    return min((held for _, held in draws), key=distance)
 
 
 def n_rows(X: Any) -> int:

@@ -234,8 +234,7 @@ def _sparse(g: FloatArray, h: FloatArray, of_mean: Any, shift_l2: float, max_shi
         return np.column_stack([np.where(own, x, 0.0), np.where(own, 0.0, x).sum(axis=1)])
 
     u = _ridge(grouped(g), grouped(h), of_mean, shift_l2, g.shape[1], grouped(np.ones_like(g)))
-    of_thresholds: FloatArray = np.where(own, u[:, :-1], u[:, -1:])
-    return of_thresholds
+    return np.where(own, u[:, :-1], u[:, -1:])
 
 
 def _smooth(g: FloatArray, h: FloatArray, of_mean: Any, shift_l2: float) -> FloatArray:

@@ -131,8 +131,7 @@ def _error_within_classes(
     class_weight = np.bincount(of_class, weights=weight)
     error = np.bincount(of_class, weights=weight * np.abs(true - predicted))
     observed = class_weight > 0.0
-    means: NDArray[np.float64] = error[observed] / class_weight[observed]
-    return means
+    return error[observed] / class_weight[observed]
 
 
 @METRICS.entry("zero_one", judges="decisions", stands_for=("error", "merror", "multi_error", "binary_error"))

@@ -164,8 +164,7 @@ class CheckedRows(LossBounds):
             counts = np.zeros(n_leaves)
             _core.leaf_counts(self.check_leaves(leaves, n_leaves), counts, effective_n_threads(self.n_threads))
             return counts
-        weights: NDArray[np.float64] = np.bincount(leaves, self._weight, minlength=n_leaves).astype(np.float64)
-        return weights
+        return np.bincount(leaves, self._weight, minlength=n_leaves).astype(np.float64)
 
     def _check_derivatives(self, gradient: NDArray[np.floating], hessian: NDArray[np.floating]) -> None:
         """Raise ValueError if derivatives overflow the output's type."""

@@ -223,8 +223,7 @@ class GPU:
 
     def add_leaf_values(self, score: Array, leaves: Array, values: NDArray[np.float64], out: Array = None) -> Array:
         """Return a score with a tree more."""
-        total: Any = self._moved(score, leaves, values, out)
-        return total
+        return self._moved(score, leaves, values, out)
 
     def add_leaf_vectors(self, scores: Array, leaves: Array, vectors: NDArray[np.float32], out: Array = None) -> Array:
         """Return scores with a tree more."""
