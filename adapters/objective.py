@@ -168,7 +168,7 @@ class OrdinalObjectiveBase(ABC):
         """Counters of the latest training; see :class:`ordinal_objectives.threshold_solver.Diagnostics`."""
         return self.training.latest.diagnostics.as_dict()
 
-    def mean_loss(self, raw_prediction: ArrayLike, matrix: Any) -> float:
+    def mean_loss(self, raw_prediction: ArrayLike, matrix: object) -> float:
         """Return the weighted mean loss of a matrix at given scores, with the newest thresholds of its run.
 
         Parameters
@@ -195,7 +195,7 @@ class OrdinalObjectiveBase(ABC):
             For ``custom_metric=`` or ``feval=``. Thresholds are fresh if the callback is passed as well.
         """
 
-        def metric(preds: NDArray[np.floating], matrix: Any) -> Any:
+        def metric(preds: NDArray[np.floating], matrix: object) -> Any:
             self.training.check_matrix(matrix)
             score = score_of_rows(preds)
             return function(self.training.evaluating(score, matrix).proba_of(matrix, score), matrix)

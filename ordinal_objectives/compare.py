@@ -357,7 +357,7 @@ def _ticks(show: Show | None, before: int) -> Callable[[int], None]:
     return (lambda done: None) if show is None else lambda done: show(before + done, float("nan"))
 
 
-def _chosen(name: str, given: Any, allowed: Collection[str]) -> list[str]:
+def _chosen(name: str, given: object, allowed: Collection[str]) -> list[str]:
     """Return one or several words, each once; raise ValueError for a word that is not allowed, or for none."""
     words = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else [given]
     if not words:
@@ -367,7 +367,7 @@ def _chosen(name: str, given: Any, allowed: Collection[str]) -> list[str]:
     return list(dict.fromkeys(words))
 
 
-def _folds(cv: Any, codes: NDArray[np.int32], seed: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+def _folds(cv: object, codes: NDArray[np.int32], seed: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """Return the numbers of the rows to train on and held out, fold by fold."""
     every = np.arange(len(codes))
     if cv is None:
@@ -411,7 +411,7 @@ def _train_and_measure(
     return _Fit(mode, fold, "trained", note, rounds, model.threshold_history_, dict(model.diagnostics_))
 
 
-def _first_line(error: Any) -> str:
+def _first_line(error: object) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
@@ -445,7 +445,7 @@ def _train(trainer: str, model: Any, X: Any, y: NDArray[Any], tick: Callable[[in
     """Fit a classifier; return the seconds after 0, 1, ... rounds, the last of them with all that follows the trees."""
     start, seconds = time.perf_counter(), [0.0]
 
-    def note(*_: Any) -> None:
+    def note(*_: object) -> None:
         seconds.append(time.perf_counter() - start)
         tick(len(seconds) - 1)
 
@@ -455,7 +455,7 @@ def _train(trainer: str, model: Any, X: Any, y: NDArray[Any], tick: Callable[[in
         class Note(TrainingCallback):  # type: ignore[misc]
             only_reads = True
 
-            def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+            def after_iteration(self, model: object, epoch: int, evals_log: object) -> bool:
                 note()
                 return False
 

@@ -199,7 +199,7 @@ def _fit(name: str, model: Any, split: Split, tick: Callable[[], object]) -> Res
         import xgboost
 
         class Tick(xgboost.callback.TrainingCallback):  # type: ignore[misc]
-            def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+            def after_iteration(self, model: object, epoch: int, evals_log: object) -> bool:
                 tick()
                 return False
 

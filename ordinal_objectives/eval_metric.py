@@ -62,7 +62,7 @@ class EvalMetric:
     [('mae', 0.5, False)]
     """
 
-    def __init__(self, metric: Any, n_classes: int, decide: Decide) -> None:
+    def __init__(self, metric: object, n_classes: int, decide: Decide) -> None:
         known = METRICS.get(metric) if isinstance(metric, str) else METRICS.of(metric)
         function = metric if known is None else known.function
         names = sorted(name for name, one in METRICS.items() if one.by_rounds)
@@ -103,7 +103,7 @@ class EvalMetric:
         result = call_read_only(f"eval_metric {self.__name__!r}", function, *given)
         return [self._named(one) for one in (result if isinstance(result, list) else [result])]
 
-    def _named(self, result: Any) -> Result:
+    def _named(self, result: object) -> Result:
         try:
             name, value, higher = result if isinstance(result, tuple) else (self.__name__, result, self._higher)
             return str(name), float(value), bool(higher)

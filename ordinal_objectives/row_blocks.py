@@ -86,7 +86,7 @@ class RowBlocks:
     def __repr__(self) -> str:
         return f"RowBlocks(shape={self.shape}, dtype={self.dtype})"
 
-    def __array__(self, *args: Any, **options: Any) -> NoReturn:
+    def __array__(self, *args: object, **options: object) -> NoReturn:
         raise TypeError(
             "RowBlocks are not read into memory as a whole; fit and the predictions of "
             "HistGradientBoostingOrdinalClassifier take them, and nothing else does"
@@ -169,6 +169,6 @@ def blocks_of(X: Features | RowBlocks) -> Iterable[tuple[int, Features]]:
     return X if isinstance(X, RowBlocks) else [(0, X)]
 
 
-def header_of(X: Any) -> Any:
+def header_of(X: object) -> Any:
     """Return what scikit-learn reads names and number of features from: the header of RowBlocks, or the table."""
     return X.header if isinstance(X, RowBlocks) else X

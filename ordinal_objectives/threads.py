@@ -166,7 +166,7 @@ def effective_n_threads(n_threads: int | None = None) -> int:
     return int(min(wanted, limit) if limit else wanted)
 
 
-def _integer_or_none(n_threads: Any) -> int | None:
+def _integer_or_none(n_threads: object) -> int | None:
     if n_threads is None:
         return None
     if isinstance(n_threads, bool) or not hasattr(n_threads, "__index__"):

@@ -22,7 +22,7 @@ _UNWRITTEN = re.compile(r'[",:\[\]{}]|^$')
 _READ = re.compile(r"u?int(8|16|32|64)|float|double|bool|U?Int(8|16|32|64)|Float(32|64)|Boolean")
 
 
-def check_columns(X: Any, name: str = "X") -> None:
+def check_columns(X: object, name: str = "X") -> None:
     """Raise ValueError if a polars frame or an Arrow table has a column over which LightGBM ends the process."""
     if not hasattr(X, "columns") or hasattr(X, "iloc"):
         return
@@ -35,7 +35,7 @@ def check_columns(X: Any, name: str = "X") -> None:
         )
 
 
-def check_rows(data: Any, name: str) -> None:
+def check_rows(data: object, name: str) -> None:
     """Raise ValueError if rows hold text, dates, durations or types that LightGBM does not read, or a name twice.
 
     Parameters
@@ -53,7 +53,7 @@ def check_rows(data: Any, name: str) -> None:
         check_columns(part, name)
 
 
-def refused_rows(X: Any, name: str) -> AbstractContextManager[None]:
+def refused_rows(X: object, name: str) -> AbstractContextManager[None]:
     """Return what turns any error of LightGBM over rows to predict into a ValueError that names them and columns."""
     return refused_by_host("LightGBM", name, X, _take)
 
@@ -81,7 +81,7 @@ def refused_sets(sets: list[tuple[str, Any]], has_begun: Callable[[], Any]) -> I
         raise
 
 
-def _take(column: Any) -> None:
+def _take(column: object) -> None:
     lightgbm.Dataset(column, params={"verbosity": -1}).construct()
 
 
@@ -147,7 +147,7 @@ def _check_names(data: lightgbm.Dataset, name: str) -> None:
         )
 
 
-def _is_auto(columns: Any) -> bool:
+def _is_auto(columns: object) -> bool:
     return isinstance(columns, str) and columns == "auto"
 
 
@@ -174,7 +174,7 @@ def categorical_columns(columns: Any, X: Any) -> Any:
     return [int(column) if isinstance(column, np.integer) else column for column in given]
 
 
-def category_places(X: Any) -> list[int]:
+def category_places(X: object) -> list[int]:
     """Return the columns of a pandas frame that have a category type."""
     return (
         [i for i, (_, _, kind) in enumerate(tables.column_kinds(X)) if kind == "category"] if hasattr(X, "iloc") else []
@@ -211,7 +211,7 @@ def _check_levels(X: Any, name: str) -> None:
         )
 
 
-def _check_same_levels(X: Any, train_set: lightgbm.Dataset, name: str) -> None:
+def _check_same_levels(X: object, train_set: lightgbm.Dataset, name: str) -> None:
     """Raise ValueError if rows to evaluate have columns or categories that the training set has not.
 
     LightGBM takes 0 for columns that lack, codes of their own for categories where the training set is no frame, and

@@ -140,13 +140,13 @@ importance_type
         colsample_bytree: float = 1.0,
         reg_alpha: float = 0.0,
         reg_lambda: float = 0.0,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
         importance_type: str = "split",
         early_stopping_round: int | None = None,
         validation_fraction: float | None = None,
         progress: bool = False,
-        **host_params: Any,
+        **host_params: object,
     ) -> None:
         self.n_estimators = n_estimators
         self.classes = classes
@@ -316,7 +316,7 @@ importance_type
             params["bagging_freq"] = 0  # LightGBM draws rows in only one way
         return params
 
-    def _trial(self, fit: Rows, held: Rows, most: int, patience: int | None, **options: Any) -> Trial:
+    def _trial(self, fit: Rows, held: Rows, most: int, patience: int | None, **options: object) -> Trial:
         train_set, held_set = _datasets([fit, held], options["categorical_feature"])
         result: dict[str, dict[str, list[float]]] = {}
         stops = [] if patience is None else [lightgbm.early_stopping(patience, verbose=False)]
@@ -356,13 +356,13 @@ importance_type
         infos = self.booster_.dump_model(num_iteration=1)["feature_infos"]  # of a category it lists the codes
         return np.array([bool(infos.get(name, {}).get("values")) for name in self.booster_.feature_name()], np.bool_)
 
-    def _categories(self, X: Any, **options: Any) -> list[int]:
+    def _categories(self, X: object, **options: object) -> list[int]:
         columns = lgbm_data.categorical_columns(options["categorical_feature"], X)
         names = column_names(X) or []
         given = columns if isinstance(columns, list) else []  # "auto" is known by the columns' types
         return [names.index(column) if isinstance(column, str) else column for column in given]
 
-    def _continued(self, model: Any, **starts: Any) -> tuple[lightgbm.Booster | None, ThresholdRecord | None]:
+    def _continued(self, model: object, **starts: object) -> tuple[lightgbm.Booster | None, ThresholdRecord | None]:
         """Return the booster of the model that ``fit`` goes on with, and its record."""
         if model is None:
             return None, None
@@ -380,14 +380,14 @@ importance_type
         self._check_same_classes(record, model, "init_model")
         return booster, record
 
-    def _check_features(self, X: Any, *, reset: bool) -> Any:
+    def _check_features(self, X: object, *, reset: bool) -> Any:
         # LightGBM knows SciPy's sparse matrices, not yet its sparse arrays.
         checked = super()._check_features(X, reset=reset)
         lgbm_data.check_columns(checked)
         return csr_matrix(checked) if isinstance(checked, csr_array) else checked
 
     def _with_levels(
-        self, rows: Rows, held_out: list[Rows], booster: lightgbm.Booster | None, model: Any
+        self, rows: Rows, held_out: list[Rows], booster: lightgbm.Booster | None, model: object
     ) -> tuple[Rows, list[Rows]]:
         """Set which columns hold categories, and return rows to train on and to evaluate with the training's levels."""
         if booster is None:
@@ -407,7 +407,7 @@ importance_type
         ]
         return first, evaluated
 
-    def _prediction_data(self, X: Any) -> Any:
+    def _prediction_data(self, X: object) -> Any:
         return lgbm_data.with_levels(X, self._category_places, self.booster_.pandas_categorical)
 
     def _description(self) -> dict[str, Any]:
@@ -415,7 +415,7 @@ importance_type
         return super()._description() | ({"category_columns": places} if places else {})
 
     @one_thread_after_fork()
-    def _score(self, data: Any, start: int, stop: int) -> NDArray[np.float64]:
+    def _score(self, data: object, start: int, stop: int) -> NDArray[np.float64]:
         n_threads = library_n_threads(self._by_other_names()[0].get("n_jobs", self.n_jobs))
         threads = {} if n_threads is None else {"num_threads": n_threads}
         return predict_scores(self.booster_, self._record, data, start, stop, name="X", **threads)
@@ -458,7 +458,9 @@ def _as_feval(metric: EvalMetric) -> Callable[..., list[Result]]:
     return evaluate
 
 
-def _datasets(rows: list[Rows], categorical_feature: Any, linear: LinearPart | None = None) -> list[lightgbm.Dataset]:
+def _datasets(
+    rows: list[Rows], categorical_feature: object, linear: LinearPart | None = None
+) -> list[lightgbm.Dataset]:
     """Return the training set and those to evaluate."""
     sets = list[lightgbm.Dataset]()
     for part in (with_start(linear, part) for part in rows):

@@ -88,7 +88,7 @@ class OrdinalObjective(OrdinalObjectiveBase):
         return self.loss.name, self.training.mean_loss(preds, data), False
 
     @one_thread_after_fork()
-    def attach(self, booster: lightgbm.Booster, data: Any = None) -> None:
+    def attach(self, booster: lightgbm.Booster, data: object = None) -> None:
         """Give its thresholds to a booster that was trained without the callback.
 
         Parameters
@@ -113,7 +113,7 @@ class OrdinalObjective(OrdinalObjectiveBase):
     @one_thread_after_fork()
     @documented(like=predict_proba)
     def predict_proba(
-        self, booster: lightgbm.Booster, data: Any, num_iteration: int | None = None
+        self, booster: lightgbm.Booster, data: object, num_iteration: int | None = None
     ) -> NDArray[np.float64]:
         """Class probabilities, float64 (n_samples, n_classes)."""
         return proba_of(booster, self._record(booster), data, num_iteration)
@@ -135,7 +135,7 @@ class OrdinalObjective(OrdinalObjectiveBase):
         return decide(proba_of(booster, record, data, num_iteration), decision_rule, cost_matrix)
 
 
-def _finished_record(training: LightGBMTraining, booster: lightgbm.Booster, data: Any) -> ThresholdRecord:
+def _finished_record(training: LightGBMTraining, booster: lightgbm.Booster, data: object) -> ThresholdRecord:
     """Return the record of an objective's latest training; raise ValueError unless the booster is what it returned."""
     check_parameters(booster, training.spec.threshold_update)
     run = training.latest
@@ -158,7 +158,7 @@ def _finished_record(training: LightGBMTraining, booster: lightgbm.Booster, data
     return run.record().stretched(rounds, max(0, seen - run.seen.grown_at))
 
 
-def _iterations_seen(run: TrainingRun, booster: lightgbm.Booster, data: Any, rounds: int) -> int:
+def _iterations_seen(run: TrainingRun, booster: lightgbm.Booster, data: object, rounds: int) -> int:
     """Return the iterations in the score that the objective saw last; refuse one that is not the booster's."""
     # All but the last, or all if the last round found no split.
     off = {}

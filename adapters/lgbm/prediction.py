@@ -60,7 +60,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_gates.clear)
 
 
-def rows_for(booster: lightgbm.Booster, data: Any) -> Any:
+def rows_for(booster: lightgbm.Booster, data: object) -> Any:
     """Return rows to predict as a booster reads them, by the levels that it was trained on.
 
     LightGBM reads columns by their places, whatever their names.
@@ -78,7 +78,7 @@ def rows_for(booster: lightgbm.Booster, data: Any) -> Any:
 
 
 def predict_raw(
-    booster: lightgbm.Booster, data: Any, start: int, stop: int, *, name: str = "data", **params: Any
+    booster: lightgbm.Booster, data: object, start: int, stop: int, *, name: str = "data", **params: object
 ) -> NDArray[Any]:
     """Return what iterations ``start`` to ``stop - 1`` add to the score, (n_samples,); errors call the rows ``name``.
 
@@ -95,12 +95,12 @@ def predict_raw(
 def predict_scores(
     booster: lightgbm.Booster,
     record: ThresholdRecord,
-    data: Any,
+    data: object,
     start: int,
     stop: int,
     *,
     name: str = "data",
-    **params: Any,
+    **params: object,
 ) -> NDArray[np.float64]:
     """Return what iterations ``start`` to ``stop - 1`` add to the score, (n_samples,); errors call the rows ``name``.
 
@@ -138,7 +138,7 @@ def _vectors_of(booster: lightgbm.Booster, record: ThresholdRecord, tree: int) -
     return np.repeat(values[:, np.newaxis], record.n_classes - 1, axis=1)
 
 
-def shifts_of(booster: lightgbm.Booster, record: ThresholdRecord, data: Any) -> NDArray[np.float64]:
+def shifts_of(booster: lightgbm.Booster, record: ThresholdRecord, data: object) -> NDArray[np.float64]:
     """Return the shifts of some rows by all iterations of a booster, (n_samples, n_classes - 1).
 
     Raises
@@ -155,7 +155,7 @@ def shifts_of(booster: lightgbm.Booster, record: ThresholdRecord, data: Any) -> 
 
 
 def proba_of(
-    booster: lightgbm.Booster, record: ThresholdRecord, data: Any, num_iteration: int | None
+    booster: lightgbm.Booster, record: ThresholdRecord, data: object, num_iteration: int | None
 ) -> NDArray[np.float64]:
     """Return class probabilities of a booster whose record is known; see :func:`predict_proba`."""
     end = iterations_of(booster, num_iteration)
@@ -167,7 +167,7 @@ def proba_of(
 
 @documented
 @one_thread_after_fork()
-def predict_proba(booster: lightgbm.Booster, data: Any, num_iteration: int | None = None) -> NDArray[np.float64]:
+def predict_proba(booster: lightgbm.Booster, data: object, num_iteration: int | None = None) -> NDArray[np.float64]:
     """Return class probabilities of a booster that carries its thresholds.
 
     Parameters

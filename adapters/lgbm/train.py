@@ -205,7 +205,7 @@ def cv(
     *,
     feval: _Metrics = None,
     callbacks: Sequence[_Callback] | None = None,
-    **options: Any,
+    **options: object,
 ) -> dict[str, Any]:
     """Cross-validate an ordinal model: :func:`lightgbm.cv` with objective, callback and metric in place.
 

@@ -216,7 +216,7 @@ class LightGBMTraining(Training):
         score = matrix.get_init_score()
         return np.zeros(matrix.num_data()) if score is None else np.asarray(score, dtype=np.float64)
 
-    def newest_tree(self, matrix: lightgbm.Dataset, before: Any, after: Any) -> GrownTree:
+    def newest_tree(self, matrix: lightgbm.Dataset, before: object, after: object) -> GrownTree:
         """Return the tree of the last iteration."""
         booster = self._booster_of(matrix)
         assert booster is not None

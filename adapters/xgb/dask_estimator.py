@@ -213,7 +213,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         if self.linear is not False:
             raise ValueError(f"linear must be False on a cluster, where no worker has all rows; got {self.linear!r}")
 
-    def _evaluation_sets(self, eval_set: Any, sample_weight: Any, base_margin: Any) -> list[_DaskRows]:
+    def _evaluation_sets(self, eval_set: object, sample_weight: object, base_margin: object) -> list[_DaskRows]:
         """Return every evaluation set, checked, its labels in one dimension and among the classes."""
         pairs = evaluation_pairs(eval_set)
         weights = one_for_each(sample_weight, pairs, "sample_weight_eval_set")
@@ -234,17 +234,17 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         return self._blockwise("predict", X, start)
 
     @documented
-    def predict_raw(self, X: Any, **start: Any) -> Any:
+    def predict_raw(self, X: object, **start: object) -> Any:
         """Return the score f(x), (n_samples,); of a Dask collection a Dask array."""
         return self._blockwise("predict_raw", X, start)
 
     @documented
-    def predict_proba(self, X: Any, **start: Any) -> Any:
+    def predict_proba(self, X: object, **start: object) -> Any:
         """Return the class probabilities, columns as ``classes_``; of a Dask collection a Dask array."""
         return self._blockwise("predict_proba", X, start)
 
     @documented
-    def predict_proba_ordered(self, X: Any, **start: Any) -> Any:
+    def predict_proba_ordered(self, X: object, **start: object) -> Any:
         """Return the class probabilities from the lowest class on; of a Dask collection a Dask array."""
         return self._blockwise("predict_proba_ordered", X, start)
 
@@ -271,7 +271,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             return X.map_blocks(of, drop_axis=1, meta=nothing)
         return X.map_blocks(of, chunks=(X.chunks[0], (self.n_classes_,)), meta=nothing)
 
-    def _check_features(self, X: Any, *, reset: bool) -> Any:
+    def _check_features(self, X: object, *, reset: bool) -> Any:
         if dask.is_dask_collection(X):
             raise TypeError(
                 "X is a Dask collection, which predict, predict_raw, predict_proba and predict_proba_ordered take; "
@@ -289,7 +289,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         if hasattr(X, "columns"):
             self.feature_names_in_ = np.asarray(X.columns, dtype=object)
 
-    def _header(self, X: Any) -> Any:
+    def _header(self, X: object) -> Any:
         """Return the first part without its rows: what it declares, Dask may not know."""
         return self.client.compute(delayed(without_rows)(_parts(X)[0])).result()
 
@@ -324,7 +324,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
     def _distinct(self, y: Any, name: str = "y") -> Any:
         """Return the labels that the workers have, each once."""
 
-        def unmasked(block: Any) -> Any:
+        def unmasked(block: object) -> Any:
             if np.ma.is_masked(block):
                 raise ValueError(f"{name} contains missing labels (masked); every row needs a label")
             return block
@@ -380,7 +380,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             )
         return da.map_blocks(times, array, given, meta=of_class[:0])
 
-    def _dask_matrix(self, rows: _DaskRows, name: str = "the training set", like: Any = None) -> Any:
+    def _dask_matrix(self, rows: _DaskRows, name: str = "the training set", like: object = None) -> Any:
         X, codes, weight, margin = rows
         dask.check_partitions(X, name, label=codes, weight=weight, base_margin=margin)
         options = {
@@ -401,7 +401,7 @@ def _parts(X: Any) -> list[Any]:
     return list(np.ravel(np.asarray(parts.to_delayed(), dtype=object)))
 
 
-def _fault(part: Any, levels: Levels, missing: float) -> str:
+def _fault(part: object, levels: Levels, missing: float) -> str:
     """Return which level of some rows the training did not have, if any."""
     try:
         coded(part, levels, missing)

@@ -133,7 +133,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         reg_lambda: float | None = None,
         tree_method: str | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
         verbosity: int | None = None,
         missing: float | None = np.nan,
         enable_categorical: bool = True,
@@ -142,10 +142,10 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         importance_type: str = "gain",
         early_stopping_rounds: int | None = None,
         validation_fraction: float | None = None,
-        eval_metric: Any = None,
+        eval_metric: object = None,
         callbacks: list[Any] | None = None,
         progress: bool = False,
-        **host_params: Any,
+        **host_params: object,
     ) -> None:
         self.n_estimators = n_estimators
         self.classes = classes
@@ -289,7 +289,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         self._warn_if_constant(dtrain.num_row(), "min_child_weight")
         return self
 
-    def _trial(self, fit: Rows, held: Rows, most: int, patience: int | None, **options: Any) -> Trial:
+    def _trial(self, fit: Rows, held: Rows, most: int, patience: int | None, **options: object) -> Trial:
         dtrain = self._training_matrix(fit)
         result: dict[str, dict[str, list[float]]] = {}
         matrix = self._matrix(held.X, held, like=dtrain)
@@ -319,10 +319,10 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         types = self.booster_.feature_types or [""] * self.n_features_in_
         return np.array([kind == "c" for kind in types], dtype=np.bool_)
 
-    def _categories(self, X: Any, **options: Any) -> list[int]:
+    def _categories(self, X: object, **options: object) -> list[int]:
         return [place for place, kind in enumerate(self.feature_types or ()) if kind == "c"]
 
-    def _continued(self, model: Any) -> tuple[xgboost.Booster | None, ThresholdRecord | None]:
+    def _continued(self, model: object) -> tuple[xgboost.Booster | None, ThresholdRecord | None]:
         """Return the booster of the model that ``fit`` goes on with, and its record."""
         if model is None:
             return None, None
@@ -338,7 +338,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     def _carried(self) -> dict[str, Any]:
         return super()._carried() | {"attributes": input_checks.attributes(self._levels)}
 
-    def _levels_to_fit(self, X: Any, continued: xgboost.Booster | None) -> input_checks.Levels:
+    def _levels_to_fit(self, X: object, continued: xgboost.Booster | None) -> input_checks.Levels:
         """Return the levels of the training: the continued model's, or else those of the rows."""
         if continued is not None:
             return input_checks.levels_of(continued)
@@ -354,7 +354,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
                     del params[of_trees]
         return params
 
-    def _prediction_data(self, X: Any) -> Any:
+    def _prediction_data(self, X: object) -> Any:
         # XGBoost reads an array where it lies; making a matrix of one row costs more than its prediction.
         if isinstance(X, np.ndarray) and self._record.last_only is False:
             input_checks.check_finite(X, self._missing)
@@ -362,7 +362,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         return self._matrix(X, like=self.booster_)
 
     @one_thread_after_fork()
-    def _score(self, data: Any, start: int, stop: int) -> NDArray[np.float64]:
+    def _score(self, data: object, start: int, stop: int) -> NDArray[np.float64]:
         if start or stop != self.booster_.num_boosted_rounds():
             xgb_booster.check_all_rounds(self.booster_, self._record, stop)
         outputs = self._record.outputs
@@ -427,14 +427,14 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         return self._dmatrix(X, rows, types, feature_weights=self.feature_weights)
 
     def _matrix(
-        self, X: Any, rows: Rows | None = None, *, like: xgboost.DMatrix | xgboost.Booster, name: str = "X"
+        self, X: object, rows: Rows | None = None, *, like: xgboost.DMatrix | xgboost.Booster, name: str = "X"
     ) -> xgboost.DMatrix:
         """Return a matrix of rows to evaluate, or of features to predict, as codes of the training's levels."""
         types = like.feature_types if self._levels else self.feature_types
         return self._dmatrix(input_checks.coded(X, self._levels, self._missing, name=name), rows, types, name)
 
     def _dmatrix(
-        self, X: Any, rows: Rows | None, feature_types: Any, name: str = "X", **options: Any
+        self, X: object, rows: Rows | None, feature_types: Any, name: str = "X", **options: object
     ) -> xgboost.DMatrix:
         if rows is not None:
             start = rows.start
@@ -520,7 +520,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
 
     @documented
     @one_thread_after_fork()
-    def apply(self, X: Any) -> NDArray[np.int32]:
+    def apply(self, X: object) -> NDArray[np.int32]:
         """Return the leaf that each row ends in, int32 ``(n_samples, n_iter_)``.
 
         Trees of one round that grew in parallel have a column each.

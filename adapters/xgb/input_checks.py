@@ -20,7 +20,7 @@ from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS
 from ordinal_objectives.utils.validation import check_integer, first_few
 
 
-def refused_rows(X: Any, missing: float = np.nan, name: str = "X") -> AbstractContextManager[None]:
+def refused_rows(X: object, missing: float = np.nan, name: str = "X") -> AbstractContextManager[None]:
     """Return what turns any error of XGBoost over rows into a ValueError that names them and their columns."""
 
     def take(column: Any) -> None:
@@ -35,7 +35,7 @@ def check_finite(X: NDArray[np.floating], missing: float) -> None:
         raise ValueError("XGBoost refuses X: Input data contains `inf` or a value too large for float32")
 
 
-def check_matrix(booster: xgboost.Booster, data: Any) -> None:
+def check_matrix(booster: xgboost.Booster, data: object) -> None:
     """Raise TypeError unless this is an XGBoost matrix, and ValueError if it has columns that the booster lacks."""
     if not isinstance(data, xgboost.DMatrix):
         raise TypeError(f"data must be an xgboost.DMatrix; got {type(data).__name__}: pass xgboost.DMatrix(data)")
@@ -85,7 +85,7 @@ def _codes(data: xgboost.DMatrix, place: int) -> set[float]:
     return set(np.unique(data.get_data()[:, [place]].data))
 
 
-def check_continues(booster: Any, dtrain: Any) -> None:
+def check_continues(booster: object, dtrain: object) -> None:
     """Raise ValueError if the rows to train on have other columns than the model that is continued, if one is.
 
     A file is left to XGBoost, and so are the names of columns on a cluster, which its workers know.
@@ -98,22 +98,22 @@ def check_continues(booster: Any, dtrain: Any) -> None:
             check_levels(booster, dtrain, "dtrain")
 
 
-def callbacks_in(callbacks: Any) -> list[Any]:
+def callbacks_in(callbacks: object) -> list[Any]:
     """Return XGBoost's callbacks as a list; raise TypeError for anything else."""
     kind = xgboost.callback.TrainingCallback
     return listed_callbacks(callbacks, lambda entry: isinstance(entry, kind), "xgboost.callback.TrainingCallback")
 
 
-def check_dtrain(dtrain: Any) -> None:
+def check_dtrain(dtrain: object) -> None:
     """Raise TypeError unless this is an XGBoost matrix."""
     if not isinstance(dtrain, xgboost.DMatrix):
         raise TypeError(f"dtrain must be an xgboost.DMatrix; got {type(dtrain).__name__}: pass xgboost.DMatrix(X, y)")
 
 
-def check_evals(evals: Any, kind: type = xgboost.DMatrix) -> None:
+def check_evals(evals: object, kind: type = xgboost.DMatrix) -> None:
     """Raise TypeError unless these are None or pairs of a matrix and a name."""
 
-    def is_pair(entry: Any) -> bool:
+    def is_pair(entry: object) -> bool:
         if not isinstance(entry, (list, tuple)) or len(entry) != 2:
             return False
         return isinstance(entry[0], kind) and isinstance(entry[1], str)
@@ -253,7 +253,7 @@ def levels_of(booster: xgboost.Booster) -> Levels:
     }
 
 
-def coded(X: Any, levels: Levels, missing: float = np.nan, *, name: str = "X") -> Any:
+def coded(X: object, levels: Levels, missing: float = np.nan, *, name: str = "X") -> Any:
     """Return rows with the model's codes in place of their levels.
 
     Raises
@@ -297,7 +297,7 @@ def coded(X: Any, levels: Levels, missing: float = np.nan, *, name: str = "X") -
     return tables.with_columns(X, columns)
 
 
-def named(X: Any, levels: Levels, continued: xgboost.Booster | None, missing: float) -> Any:
+def named(X: object, levels: Levels, continued: xgboost.Booster | None, missing: float) -> Any:
     """Return rows to train on, with levels in their columns as XGBoost can hold them, in the order of their codes.
 
     Raises
@@ -368,7 +368,7 @@ def _names(known: Mapping[Any, int]) -> list[Any]:
     return [str(level) for level in known]
 
 
-def _categorical(codes: Any, names: list[Any]) -> Any:
+def _categorical(codes: object, names: list[Any]) -> Any:
     import pandas as pd
 
     return pd.Categorical.from_codes(codes, pd.Index(names, dtype=None if names else object))
@@ -379,7 +379,7 @@ def _are_codes(known: Mapping[Any, int]) -> bool:
     return all(level == code and not isinstance(level, bool) for level, code in known.items())
 
 
-def _own_codes(X: Any, place: int) -> Mapping[Any, int]:
+def _own_codes(X: object, place: int) -> Mapping[Any, int]:
     """Return the levels of rows as codes of a model whose levels nobody knows."""
     found = tables.occurring(X, place)
     wrong = [level for level in found if isinstance(level, str) or level < 0 or level != int(level)]

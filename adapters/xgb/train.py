@@ -223,7 +223,7 @@ def cv(
     *,
     custom_metric: Callable[..., Any] | None = None,
     callbacks: Sequence[xgboost.callback.TrainingCallback] | None = None,
-    **options: Any,
+    **options: object,
 ) -> Any:
     """Cross-validate an ordinal model: :func:`xgboost.cv` with objective, callback and metric in place.
 
@@ -285,7 +285,7 @@ class CustomMetric:
         self.metrics = metrics
         self._stoppers: list[Any] = []
 
-    def early_stopping(self, callbacks: Any, rounds: int | None) -> tuple[list[Any], int | None]:
+    def early_stopping(self, callbacks: object, rounds: int | None) -> tuple[list[Any], int | None]:
         """Return callbacks and ``early_stopping_rounds`` for XGBoost: a callback where there are metrics."""
         every = input_checks.callbacks_in(callbacks)
         if self.metrics and rounds:

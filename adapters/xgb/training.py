@@ -28,7 +28,7 @@ from ordinal_objectives.threshold_solver.record import ThresholdRecord
 _COARSE = 0.01
 
 
-def boosters_of(model: Any) -> list[xgboost.Booster]:
+def boosters_of(model: object) -> list[xgboost.Booster]:
     """Return a booster, or those of the folds of xgboost.cv; none of None."""
     return [fold.bst for fold in getattr(model, "cvfolds", [])] or [model] * (model is not None)
 
@@ -55,7 +55,7 @@ class CallbackState(threading.local):
     def __init__(self) -> None:
         self.start(None, None)
 
-    def start(self, model: Any, previous: ThresholdRecord | None, *, last_only: bool = False) -> None:
+    def start(self, model: object, previous: ThresholdRecord | None, *, last_only: bool = False) -> None:
         """Register the model of a training that begins."""
         self.previous, self.last_only = previous, last_only
         self.before: Callable[[xgboost.DMatrix], NDArray[np.float64]] | None = None
@@ -64,7 +64,7 @@ class CallbackState(threading.local):
         self.start_round(model, 0)
         self._forget_readers()
 
-    def start_round(self, model: Any, epoch: int) -> None:
+    def start_round(self, model: object, epoch: int) -> None:
         """Register a round that begins.
 
         Raises
@@ -192,7 +192,7 @@ class XGBoostTraining(Training):
             self.shifts, reg_lambda=float(tree["reg_lambda"]), halves=not self.callback_state.last_only
         )
 
-    def start(self, model: Any) -> None:
+    def start(self, model: object) -> None:
         """Begin a training of this model: refuse parameters that would spoil it; find the record that it continues."""
         self._here.forget()
         state, plan, boosters = self.callback_state, self.plan, boosters_of(model)
@@ -225,7 +225,7 @@ class XGBoostTraining(Training):
         for booster in boosters:
             xgb_booster.begin_growing(booster, self.completed)
 
-    def finish(self, model: Any) -> None:
+    def finish(self, model: object) -> None:
         """End the training of a model: learn the thresholds of the last round, and complete the boosters.
 
         A callback may have returned another booster than the trained one, such as early stopping's best rounds.
@@ -524,22 +524,22 @@ class ThresholdCallback(xgboost.callback.TrainingCallback):  # type: ignore[misc
         super().__init__()
         self._training = training
 
-    def before_training(self, model: Any) -> Any:
+    def before_training(self, model: object) -> Any:
         """Pass the model."""
         self._training.start(model)
         return model
 
-    def before_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+    def before_iteration(self, model: object, epoch: int, evals_log: object) -> bool:
         """Pass the number of the round."""
         self._training.callback_state.start_round(model, epoch)
         return False
 
-    def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+    def after_iteration(self, model: object, epoch: int, evals_log: object) -> bool:
         """Pass the end of the round."""
         self._training.finish_round()
         return False
 
-    def after_training(self, model: Any) -> Any:
+    def after_training(self, model: object) -> Any:
         """Learn the thresholds of the last round, and store those of all in the booster."""
         # A model that early stopping cut short keeps the whole record; predictions use its own iteration.
         self._training.finish(model)

@@ -151,7 +151,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
         self.n_jobs = n_jobs
 
     @abstractmethod
-    def _learn_targets(self, y: Any) -> None:
+    def _learn_targets(self, y: ArrayLike) -> None:
         """Store what the targets of a training tell, such as the classes."""
 
     @abstractmethod
@@ -159,7 +159,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
         """Return the loss of the targets that ``loss`` names."""
 
     @abstractmethod
-    def _encode(self, y: Any, name: str) -> tuple[NDArray[np.int32], NDArray[Any]]:
+    def _encode(self, y: ArrayLike, name: str) -> tuple[NDArray[np.int32], NDArray[Any]]:
         """Return class codes by which rows are held out, and what the loss takes."""
 
     @abstractmethod
@@ -265,7 +265,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
         weight = validation.check_total_weight(checked, name=weight_name)
         return run.TargetRows(X, codes, weight, groups=check_groups(groups, len(codes)), targets=targets)
 
-    def _check_continued(self, X: Any, parameters: run.MultiOutputParameters) -> None:
+    def _check_continued(self, X: object, parameters: run.MultiOutputParameters) -> None:
         """Raise ValueError, naming what differs, unless a fit can continue the fitted model."""
         self._check_features(X, reset=False)
         check_same_categories(X, self.categorical_features, self._categories)
@@ -312,7 +312,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
         """Return predictions of a raw prediction."""
 
     @documented
-    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+    def staged_predict(self, X: object) -> Iterator[NDArray[Any]]:
         """Yield what :meth:`predict` returns after 1, 2, ... iterations."""
         for raw in self._staged_raw(X):
             yield self._decide(raw.copy())
@@ -399,13 +399,13 @@ class HistGradientBoostingMultiOutputRegressor(RegressorMixin, MultiOutputModel)
     (300, 2)
     """
 
-    def _learn_targets(self, y: Any) -> None:
+    def _learn_targets(self, y: ArrayLike) -> None:
         self._target_shape = _numbers(y, "y").shape[1:]
 
     def _named_loss(self) -> losses.MultiOutputLoss:
         return losses.SquaredError()
 
-    def _encode(self, y: Any, name: str) -> tuple[NDArray[np.int32], NDArray[Any]]:
+    def _encode(self, y: ArrayLike, name: str) -> tuple[NDArray[np.int32], NDArray[Any]]:
         targets = _numbers(y, name)
         if targets.shape[1:] != self._target_shape:
             raise ValueError(f"{name} must have the shape (n_samples, *{self._target_shape}); got {targets.shape}")
@@ -480,7 +480,7 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
     classes_: NDArray[Any]
     _has_labels: bool
 
-    def _learn_targets(self, y: Any) -> None:
+    def _learn_targets(self, y: ArrayLike) -> None:
         validation.refuse_masked(y, name="y")
         check_array(y, accept_sparse=True, ensure_2d=False, dtype=None, input_name="y")  # finite
         self._has_labels = type_of_target(y, input_name="y") == "multilabel-indicator"
@@ -513,7 +513,7 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
         if n_outputs != expected or len(classes) < 2 - self._has_labels:
             raise ValueError(f"{len(classes)} classes or labels do not have {n_outputs} outputs")
 
-    def _encode(self, y: Any, name: str) -> tuple[NDArray[np.int32], NDArray[Any]]:
+    def _encode(self, y: ArrayLike, name: str) -> tuple[NDArray[np.int32], NDArray[Any]]:
         n = len(self.classes_)
         if self._has_labels:
             labels = check_array(y, accept_sparse=True, input_name=name)
@@ -547,13 +547,13 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
 
     @available_if(_has_proba)  # type: ignore[untyped-decorator]
     @documented
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: object) -> FloatArray:
         """Return probabilities, float64 (n_samples, n_classes) in the order of ``classes_``, or those of each label."""
         return self._proba(self.predict_raw(X))
 
     @available_if(_has_proba)  # type: ignore[untyped-decorator]
     @documented
-    def staged_predict_proba(self, X: Any) -> Iterator[FloatArray]:
+    def staged_predict_proba(self, X: object) -> Iterator[FloatArray]:
         """Yield what :meth:`predict_proba` returns after 1, 2, ... iterations."""
         yield from map(self._proba, self._staged_raw(X))
 
@@ -572,7 +572,7 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
         return tags
 
 
-def _numbers(y: Any, name: str) -> FloatArray:
+def _numbers(y: ArrayLike, name: str) -> FloatArray:
     """Return targets as finite float64, (n_samples,) or (n_samples, n_targets)."""
     validation.refuse_masked(y, name=name)
     refuse_but_numbers(

@@ -290,7 +290,7 @@ class OrdinalTunedClassifier(AroundOneClassifier):
     def _decide(self, proba: NDArray[np.float64]) -> NDArray[np.generic]:
         return self.decision_.decide(proba)
 
-    def _proba(self, X: Any) -> NDArray[np.float64]:
+    def _proba(self, X: object) -> NDArray[np.float64]:
         return self._member.proba(X, self.n_classes_)
 
 

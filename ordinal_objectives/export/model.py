@@ -164,7 +164,7 @@ class ScoringModel:
         return ThresholdRecord.of(model.trained_loss(), model.hessian, model.threshold_update, thresholds, unknown, {})
 
 
-def scoring_model(model: Any, iterations: int | None = None, by_value: Sequence[int] = ()) -> ScoringModel:
+def scoring_model(model: object, iterations: int | None = None, by_value: Sequence[int] = ()) -> ScoringModel:
     """Return what a fitted classifier of this package computes.
 
     Parameters
@@ -274,7 +274,7 @@ def _engine_tree(tree: Tree, sizes: dict[int, int]) -> ScoringTree:
     )
 
 
-def member_scorer(estimator: Any, by_value: Sequence[int]) -> Scorer | None:
+def member_scorer(estimator: object, by_value: Sequence[int]) -> Scorer | None:
     """Return the scorer of XGBoost's or LightGBM's own classifier, or None for any other estimator.
 
     It has log-odds of the second of two classes, or else an output for each class, the inputs of a softmax.

@@ -90,7 +90,7 @@ class OrdinalLoss(Named, ABC):
         self.link = get_link(link)
         validation.check_number("curvature_floor of a link", self.link.curvature_floor, at_least=0.0)
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options: object) -> None:
         """Remove what a class that overrides formulas must define again: shifts, majorisers, higher derivatives.
 
         Raises

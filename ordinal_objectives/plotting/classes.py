@@ -366,7 +366,7 @@ class CumulativeReliabilityDisplay:
         return self
 
 
-def _classes_in_order(estimator: Any, y: ArrayLike, labels: ArrayLike | None) -> OrderedLabels:
+def _classes_in_order(estimator: object, y: ArrayLike, labels: ArrayLike | None) -> OrderedLabels:
     """Return the classes of any fitted classifier, lowest first.
 
     They are ``labels``, or else the classifier's ``ordered_classes_``, the categories of an ordered y, or numbers in

@@ -69,8 +69,8 @@ class FeatureEffectDisplay:
     @documented
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
+        estimator: object,
+        X: object,
         feature: int | str,
         *,
         kind: str = "partial",
@@ -173,8 +173,8 @@ class ClassProbabilitiesDisplay:
     @documented
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
+        estimator: object,
+        X: object,
         feature: int | str | None = None,
         *,
         grid_resolution: int = 50,

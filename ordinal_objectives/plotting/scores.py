@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -88,7 +88,7 @@ class ScoreDistributionDisplay:
     @classmethod
     @documented
     def from_estimator(
-        cls, estimator: Any, X: Any, y: ArrayLike, *, ax: Axes | None = None
+        cls, estimator: object, X: object, y: ArrayLike, *, ax: Axes | None = None
     ) -> ScoreDistributionDisplay:
         """Plot the scores that a fitted ordinal classifier gives to (X, y).
 
@@ -200,7 +200,7 @@ class TrainingDisplay:
 
     @classmethod
     @documented
-    def from_estimator(cls, estimator: Any, *, axes: Pair | None = None) -> TrainingDisplay:
+    def from_estimator(cls, estimator: object, *, axes: Pair | None = None) -> TrainingDisplay:
         """Plot the training of a fitted ordinal classifier.
 
         Parameters

@@ -100,7 +100,7 @@ class Kernels:
         self._module = arrays.RawModule(code=source(), options=options_of(link, real, score))
         self._functions: dict[str, Any] = {}
 
-    def start(self, name: str, n_blocks: int, *args: Any) -> None:
+    def start(self, name: str, n_blocks: int, *args: object) -> None:
         """Start a kernel; integers among the arguments are its ``int``, floats its ``double``."""
         typed = tuple(
             np.int32(value) if isinstance(value, int) else np.float64(value) if isinstance(value, float) else value

@@ -250,7 +250,7 @@ _SHARED = _known(_ENTRIES)
 def documented(thing: Thing) -> Thing: ...
 @overload
 def documented(*, like: Callable[..., Any]) -> Callable[[Thing], Thing]: ...
-def documented(thing: Any = None, *, like: Any = None) -> Any:
+def documented(thing: object = None, *, like: object = None) -> Any:
     """Fill shared entries into the docstring of a class or function, and defaults into the headers of parameters.
 
     A line ``<<loss, link>>`` becomes the entries of these names: those of the bases of a class or of ``like``, or
