@@ -180,7 +180,7 @@ class OrdinalObjectiveBase(ABC):
         """
         return self.training.mean_loss(score_of_rows(raw_prediction), matrix)
 
-    def proba_metric(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def proba_metric(self, function: Callable[..., object]) -> Callable[..., object]:
         """Return a metric for the framework that hands class probabilities to ``function``.
 
         Parameters

@@ -445,7 +445,7 @@ class PredictedRows(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __post_init__(self) -> None:
         self.classes_, self.ordered_classes_ = self.labels.classes_, self.labels.ordered_classes_
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> NDArray[np.generic]:
         """Return labels of the rows that are watched."""
         self._check(X)
         return self.labels.decode(self.decide(self.proba))

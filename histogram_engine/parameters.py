@@ -180,7 +180,7 @@ class GrowthParameters:
             **options,
         )
 
-    def category_options(self, categories: Mapping[int, int]) -> dict[str, Any]:
+    def category_options(self, categories: Mapping[int, int]) -> dict[str, object]:
         """Return the arguments of a core engine about columns of categories; none if there are no such columns."""
         if not categories:
             return {}

@@ -95,7 +95,7 @@ class EvalMetric:
         """
         response = proba if self._decide is None else self._decide(proba, weight)
         function: Any = self._function
-        given: tuple[Any, ...] = (y, response)
+        given: tuple[object, ...] = (y, response)
         if self._takes_third:
             given = (y, response, weight)
         elif self._weight_name and weight is not None:
@@ -134,7 +134,7 @@ def warn_of_costs(names: Iterable[str], stacklevel: int = 5) -> None:
         )
 
 
-def takes_weight(function: Callable[..., Any]) -> tuple[bool, bool]:
+def takes_weight(function: Callable[..., object]) -> tuple[bool, bool]:
     """Tell whether a function takes ``sample_weight``, and whether it takes weights as a third parameter instead."""
     try:
         parameters = list(inspect.signature(function).parameters.values())

@@ -68,7 +68,7 @@ class RowBlocks:
     header: Any = None  # until the first block is read
     _categories: CategoryColumns | None = None  # until they are known
 
-    def __init__(self, blocks: Iterable[Any]) -> None:
+    def __init__(self, blocks: Iterable[object]) -> None:
         if isinstance(blocks, Iterator) or not isinstance(blocks, Iterable):
             raise TypeError(
                 f"blocks must be an iterable that can be gone through more than once, such as a list; got "
@@ -111,7 +111,7 @@ class RowBlocks:
             found[start:stop] = block[rows[start:stop] - first]
         return found
 
-    def tables(self) -> Iterator[Any]:
+    def tables(self) -> Iterator[object]:
         """Read the blocks as they were given, one at a time."""
         return map(collected, self._blocks)
 

@@ -59,7 +59,7 @@ def refused_rows(X: object, name: str) -> AbstractContextManager[None]:
 
 
 @contextmanager
-def refused_sets(sets: list[tuple[str, Any]], has_begun: Callable[[], Any]) -> Iterator[None]:
+def refused_sets(sets: list[tuple[str, object]], has_begun: Callable[[], object]) -> Iterator[None]:
     """Turn LightGBM's error over a column into a ValueError that names it; errors of other reasons stay as they are.
 
     Parameters
@@ -85,7 +85,7 @@ def _take(column: object) -> None:
     lightgbm.Dataset(column, params={"verbosity": -1}).construct()
 
 
-def written_names(names: Iterable[Any]) -> list[str]:
+def written_names(names: Iterable[object]) -> list[str]:
     """Return names of columns as LightGBM writes them into its model."""
     return [re.sub(r"\s", "_", str(name)) for name in names]
 
@@ -181,7 +181,7 @@ def category_places(X: object) -> list[int]:
     )
 
 
-def levels_of(X: Any) -> list[list[Any]]:
+def levels_of(X: Any) -> list[list[object]]:
     """Return the levels of each column of categories, as LightGBM keeps them in ``pandas_categorical``.
 
     Levels that its files do not hold, such as intervals, dates and tuples, are known by their text.
@@ -193,7 +193,7 @@ def levels_of(X: Any) -> list[list[Any]]:
     ]
 
 
-def _can_be_held(levels: Iterable[Any]) -> bool:
+def _can_be_held(levels: Iterable[object]) -> bool:
     return all(isinstance(level, (*tables.PLAIN, np.integer, np.floating)) for level in levels)
 
 
@@ -236,7 +236,12 @@ def _check_same_levels(X: object, train_set: lightgbm.Dataset, name: str) -> Non
 
 
 def with_levels(
-    X: Any, places: Sequence[int] | None, levels: Sequence[list[Any]] | None, *, name: str = "X", refuse: bool = False
+    X: Any,
+    places: Sequence[int] | None,
+    levels: Sequence[list[object]] | None,
+    *,
+    name: str = "X",
+    refuse: bool = False,
 ) -> Any:
     """Return rows whose categories are listed as in the training; an unknown level is missing.
 

@@ -243,7 +243,7 @@ class FixedThresholds:
 
     def __call__(
         self, y_true: ArrayLike, y_pred: NDArray[np.float64], weight: ArrayLike | None = None
-    ) -> tuple[NDArray[Any], NDArray[Any]]:
+    ) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
         """Return gradient and Hessian, float32 (n_samples,) each, as LightGBM asks for them."""
         n_classes = len(self.thresholds) + 1
         rows = CPU(self.n_threads).row_pass(self.loss, y_true, n_classes, weight, part=True)

@@ -144,7 +144,7 @@ def train(
 
 def train_spec(
     asked: tuple[OrdinalSpec, ThresholdRecord | None],
-    params: Mapping[str, Any],
+    params: Mapping[str, object],
     train_set: lightgbm.Dataset,
     num_boost_round: int,
     *,
@@ -199,7 +199,7 @@ def train_spec(
 @documented(like=train)
 @one_thread_after_fork()
 def cv(
-    params: Mapping[str, Any],
+    params: Mapping[str, object],
     train_set: lightgbm.Dataset,
     num_boost_round: int = 100,
     *,
@@ -255,8 +255,8 @@ def cv(
 
 
 def _arguments(
-    training: LightGBMTraining, params: dict[str, Any], feval: _Metrics, callbacks: object, show: Show | None
-) -> dict[str, Any]:
+    training: LightGBMTraining, params: dict[str, object], feval: _Metrics, callbacks: object, show: Show | None
+) -> dict[str, object]:
     """Return what LightGBM is given for a training: objective, callbacks and metrics of class probabilities."""
     metrics = [] if feval is None else feval if isinstance(feval, list) else [feval]
     if not all(map(callable, metrics)):

@@ -38,7 +38,7 @@ _LOOK_ON = (xgboost.callback.EarlyStopping, xgboost.callback.EvaluationMonitor, 
 @documented
 @one_thread_after_fork()
 def train(
-    params: Mapping[str, Any],
+    params: Mapping[str, object],
     dtrain: xgboost.DMatrix,
     num_boost_round: int = 10,
     *,
@@ -57,7 +57,7 @@ def train(
     evals: Sequence[tuple[xgboost.DMatrix, str]] | None = None,
     xgb_model: xgboost.Booster | str | PathLike[str] | bytearray | None = None,
     callbacks: Sequence[xgboost.callback.TrainingCallback] | None = None,
-    custom_metric: Callable[[NDArray[np.float64], xgboost.DMatrix], Any] | None = None,
+    custom_metric: Callable[[NDArray[np.float64], xgboost.DMatrix], object] | None = None,
     progress: bool = False,
     **options: Any,
 ) -> xgboost.Booster:
@@ -127,13 +127,13 @@ def train(
 
 def train_spec(
     asked: tuple[OrdinalSpec, ThresholdRecord | None],
-    params: Mapping[str, Any],
+    params: Mapping[str, object],
     dtrain: xgboost.DMatrix,
     num_boost_round: int,
     *,
     progress: bool = False,
     what: str = "rounds",
-    carried: Mapping[str, Any] | None = None,
+    carried: Mapping[str, object] | None = None,
     **options: Any,
 ) -> xgboost.Booster:
     """Train the model of a specification; ``options`` are the other arguments of :func:`train`."""
@@ -216,12 +216,12 @@ def _n_threads_of(params: Mapping[str, Any]) -> int | None:
 @documented(like=train)
 @one_thread_after_fork()
 def cv(
-    params: Mapping[str, Any],
+    params: Mapping[str, object],
     dtrain: xgboost.DMatrix,
     num_boost_round: int = 10,
     nfold: int = 3,
     *,
-    custom_metric: Callable[..., Any] | None = None,
+    custom_metric: Callable[..., object] | None = None,
     callbacks: Sequence[xgboost.callback.TrainingCallback] | None = None,
     **options: object,
 ) -> Any:
@@ -285,7 +285,7 @@ class CustomMetric:
         self.metrics = metrics
         self._stoppers: list[Any] = []
 
-    def early_stopping(self, callbacks: object, rounds: int | None) -> tuple[list[Any], int | None]:
+    def early_stopping(self, callbacks: object, rounds: int | None) -> tuple[list[object], int | None]:
         """Return callbacks and ``early_stopping_rounds`` for XGBoost: a callback where there are metrics."""
         every = input_checks.callbacks_in(callbacks)
         if self.metrics and rounds:
@@ -315,7 +315,7 @@ class CustomMetric:
 
 
 def asks_for_early_stop(
-    options: Mapping[str, Any], callbacks: Sequence[xgboost.callback.TrainingCallback]
+    options: Mapping[str, object], callbacks: Sequence[xgboost.callback.TrainingCallback]
 ) -> str | None:
     """Return the argument of train() that asks for an early stop, if one does."""
     if options.get("early_stopping_rounds"):

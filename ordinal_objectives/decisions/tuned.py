@@ -269,7 +269,7 @@ class OrdinalTunedClassifier(AroundOneClassifier):
     def _score(self, known: Metric | None, rows: Rows) -> Score:
         """Return what is to be large of predictions."""
         function = self.metric if known is None else known.function
-        given: dict[str, Any] = {} if known is None else {"labels": range(self.n_classes_)}
+        given: dict[str, object] = {} if known is None else {"labels": range(self.n_classes_)}
         if rows.weight is not None and "sample_weight" in inspect.signature(function).parameters:
             given["sample_weight"] = read_only(rows.weight)
         called = partial(function, **given)

@@ -39,7 +39,7 @@ class GivenSets(NamedTuple):
     sample_weight_val: Any
 
 
-def evaluation_pairs(eval_set: object) -> list[tuple[Any, Any]]:
+def evaluation_pairs(eval_set: object) -> list[tuple[object, object]]:
     """Return ``eval_set`` as a list of (X, y) pairs.
 
     Raises

@@ -141,7 +141,7 @@ class TrainingRows:
 
     def _evaluation(
         self, name: str, copy: object, present: NDArray[np.generic], rest: NDArray[np.intp]
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """Return the rows that a copy stops early by, as its ``fit`` takes them: those that it is not trained on."""
         stopping = _stopping(copy)
         if stopping is None:
@@ -153,7 +153,7 @@ class TrainingRows:
                 f"a validation_fraction of its own where it takes one"
             )
         X, labels = take_rows(self.rows.X, rest), np.searchsorted(present, self.rows.codes[rest])
-        keywords: dict[str, Any] = {"eval_set": [(X, labels)]}
+        keywords: dict[str, object] = {"eval_set": [(X, labels)]}
         if has_fit_parameter(copy, "eval_X"):  # LightGBM has given eval_set up
             keywords = {"eval_X": X, "eval_y": labels}
         weights_name = next((name for name in _EVALUATION_WEIGHTS if has_fit_parameter(copy, name)), None)

@@ -208,7 +208,7 @@ class LinearPart:
     def _columns(self, X: object) -> Any:
         return X if self.read is None else self.read(X)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the part in JSON's types; numbers round-trip exactly."""
         return {
             "n_features": self.n_features,

@@ -40,7 +40,7 @@ def check_classifier(what: str, estimator: object, *others: str) -> None:
         )
 
 
-def inside(estimator: object) -> list[tuple[str, Any]]:
+def inside(estimator: object) -> list[tuple[str, object]]:
     """Return the estimators whose probabilities an estimator's are made of, each with the prefix of its parameters.
 
     That is the last step of a pipeline, what a search, a calibration or another wrapper is given, and the members of an
@@ -60,7 +60,7 @@ def inside(estimator: object) -> list[tuple[str, Any]]:
     return [(f"{name}__", member) for name, member in pairs]
 
 
-def all_inside(estimator: object, prefix: str = "") -> Iterator[tuple[str, Any]]:
+def all_inside(estimator: object, prefix: str = "") -> Iterator[tuple[str, object]]:
     """Yield an estimator and all that is :func:`inside` it, at any depth."""
     yield prefix, estimator
     for name, inner in inside(estimator):
@@ -186,7 +186,7 @@ def weighs_costs(estimator: object) -> bool:
     ) or any(weighs_costs(inner) for _, inner in inside(estimator))
 
 
-def _settings(estimator: object, names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+def _settings(estimator: object, names: tuple[str, ...]) -> Iterator[tuple[str, object]]:
     """Yield name and value of some parameters, of all that an estimator trains; searches set some."""
     if not hasattr(estimator, "get_params"):
         return
@@ -196,7 +196,7 @@ def _settings(estimator: object, names: tuple[str, ...]) -> Iterator[tuple[str, 
     yield from _searched(estimator, names)
 
 
-def _searched(estimator: Any, names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+def _searched(estimator: Any, names: tuple[str, ...]) -> Iterator[tuple[str, object]]:
     """Yield name and value of some parameters that searches, at any depth, may set."""
     for name, grids in estimator.get_params().items():
         if name.rpartition("__")[2] not in ("param_grid", "param_distributions"):
@@ -232,7 +232,7 @@ class FittedMember:
 
     # The booster of XGBoost's or LightGBM's own classifier asks for its threads while it is copied.
     @one_thread_after_fork()
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self).unpickled, (pickle.dumps(self.estimator), self.columns)
 
     @classmethod

@@ -249,7 +249,7 @@ def multi_output_scorer(model: MultiOutputModel) -> tuple[Scorer, str]:
     return _engine_scorer(ensemble.trees, start, model.category_levels()), _OPERATORS[type(loss)]
 
 
-def _engine_scorer(trees: list[Tree], offset: FloatArray, levels: dict[int, list[Any]]) -> Scorer:
+def _engine_scorer(trees: list[Tree], offset: FloatArray, levels: dict[int, list[object]]) -> Scorer:
     sizes = {place: len(column) for place, column in levels.items()}
     return Scorer([_engine_tree(tree, sizes) for tree in trees], offset, levels=levels, codes_everywhere=True)
 
@@ -385,7 +385,7 @@ def _xgboost_tree(tree: Content, leaf_values: FloatArray) -> ScoringTree:
     )
 
 
-def _levels(column: Content, place: int, names: list[str]) -> list[Any]:
+def _levels(column: Content, place: int, names: list[str]) -> list[object]:
     """Return the levels of a column of categories."""
     if "type" in column:
         return list(column["values"])

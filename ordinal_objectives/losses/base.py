@@ -132,10 +132,10 @@ class OrdinalLoss(Named, ABC):
         loss, link = self.code, self.link.code
         return None if loss is None or link is None else (loss, link)
 
-    def _parameters(self) -> dict[str, Any]:
+    def _parameters(self) -> dict[str, object]:
         return {key: value for key, value in super()._parameters().items() if key != "link"}
 
-    def as_parameters(self) -> dict[str, Any]:
+    def as_parameters(self) -> dict[str, object]:
         """Return ``loss``, ``link`` and ``training_cost``, from which :func:`.get_loss` makes it again."""
         return {"loss": self.identity, "link": self.link.identity, "training_cost": "absolute"}
 

@@ -248,7 +248,7 @@ class CostWeighted(ThresholdSum):
         except ValueError as error:
             raise ValueError(f"loss must hold costs of errors that can be read; got {identity!r}: {error}") from None
 
-    def _parameters(self) -> dict[str, Any]:
+    def _parameters(self) -> dict[str, object]:
         return super()._parameters() | ({} if self._costs == QUADRATIC else {"training_cost": self._costs})
 
     def threshold_costs(self, n_classes: int) -> FloatArray:
@@ -281,7 +281,7 @@ class CostWeighted(ThresholdSum):
                 f"weighted by these costs already, and other rules would count them twice; got {got}"
             )
 
-    def as_parameters(self) -> dict[str, Any]:
+    def as_parameters(self) -> dict[str, object]:
         """Return ``loss``, ``link`` and ``training_cost``, from which :func:`.get_loss` makes it again."""
         if not self.is_built_in or self._costs == ABSOLUTE:
             return super().as_parameters()

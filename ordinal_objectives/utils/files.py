@@ -70,7 +70,7 @@ def host_reason(error: Exception) -> str:
     return _CHECK.sub("", text)
 
 
-def labels_to_json(classes: NDArray[Any]) -> tuple[list[Any], str]:
+def labels_to_json(classes: NDArray[np.generic]) -> tuple[list[object], str]:
     """Return class labels in JSON's types, and the name of their NumPy type.
 
     Raises
@@ -86,7 +86,7 @@ def labels_to_json(classes: NDArray[Any]) -> tuple[list[Any], str]:
     return labels, kind if kind == "T" else classes.dtype.str if kind in "biufU" else "O"
 
 
-def labels_from_json(labels: object, dtype: object) -> NDArray[Any]:
+def labels_from_json(labels: object, dtype: object) -> NDArray[np.generic]:
     """Return what :func:`labels_to_json` was given, (n_classes,).
 
     The file is not trusted: text gets the width of its longest label, whatever ``dtype`` says, and numbers
@@ -216,7 +216,7 @@ def value_to_json(value: object) -> Any:
     raise TypeError(f"a model file holds no {type(value).__name__}")
 
 
-def parameters_to_json(params: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def parameters_to_json(params: Mapping[str, object]) -> tuple[dict[str, object], list[str]]:
     """Return parameters in JSON's types, and the names of those that it cannot hold."""
     held, left_out = {}, []
     for name, value in params.items():

@@ -249,7 +249,7 @@ _SHARED = _known(_ENTRIES)
 @overload
 def documented(thing: Thing) -> Thing: ...
 @overload
-def documented(*, like: Callable[..., Any]) -> Callable[[Thing], Thing]: ...
+def documented(*, like: Callable[..., object]) -> Callable[[Thing], Thing]: ...
 def documented(thing: object = None, *, like: object = None) -> Any:
     """Fill shared entries into the docstring of a class or function, and defaults into the headers of parameters.
 
@@ -276,7 +276,7 @@ def documented(thing: object = None, *, like: object = None) -> Any:
 _PACKAGE = __name__.partition(".")[0]
 
 
-def _fill(thing: Any, sources: list[Any]) -> Any:
+def _fill(thing: Any, sources: list[object]) -> Any:
     if thing.__doc__ is None:
         return thing
     known = dict(_SHARED)

@@ -267,7 +267,7 @@ def check_thresholds(
     return theta
 
 
-def _some(values: NDArray[Any]) -> str:
+def _some(values: NDArray[np.generic]) -> str:
     """Return a few distinct values as text."""
     return first_few(np.unique(values).tolist())
 
@@ -313,7 +313,7 @@ def _is_of(X: object, *packages: str) -> bool:
     return any(base.__module__.partition(".")[0] in packages for base in type(X).__mro__)
 
 
-def first_few(values: Sequence[Any], show: Callable[[Any], str] = str) -> str:
+def first_few(values: Sequence[object], show: Callable[[Any], str] = str) -> str:
     """Return the first five values for a message, and dots if there are more."""
     return ", ".join(map(show, values[:5])) + (", ..." if len(values) > 5 else "")
 

@@ -95,7 +95,7 @@ def add_answers(
     graph.op("Gather", graph.constant(as_tensor(model.classes_)), codes, axis=0, output=outputs[0])
 
 
-def as_tensor(labels: NDArray[Any]) -> NDArray[Any]:
+def as_tensor(labels: NDArray[np.generic]) -> NDArray[np.generic]:
     """Return labels in a type that ONNX has, equal to what they were.
 
     Raises

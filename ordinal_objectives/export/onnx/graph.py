@@ -76,7 +76,7 @@ class Graph:
             if found not in self._taken:
                 return found
 
-    def constant(self, values: NDArray[Any]) -> str:
+    def constant(self, values: NDArray[np.generic]) -> str:
         """Return the name of a constant tensor of any type."""
         content = repr(values.tolist()).encode() if values.dtype == object else values.tobytes()
         key = (values.dtype.str, values.shape, content)
@@ -207,7 +207,7 @@ class Features:
         """Columns that have a category type."""
         return [place for place, column in enumerate(self.columns) if column.is_category]
 
-    def matrix(self, levels: Mapping[int, list[Any]]) -> str:
+    def matrix(self, levels: Mapping[int, list[object]]) -> str:
         """Return all columns as numbers, (n_samples, n_features), with codes of levels and NaN for unknown ones."""
         parts = []
         for by_value, group in groupby(range(len(self.columns)), lambda place: place in levels):

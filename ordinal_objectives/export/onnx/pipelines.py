@@ -103,7 +103,7 @@ def to_onnx_by_skl2onnx(estimator: object, inputs: list[onnx.ValueInfoProto]) ->
         types.append((one.name, _TYPES[tensor.elem_type]([None, tensor.shape.dim[1].dim_value])))
     last = last_step(estimator)
     # A product with the rounded 1 / scale is not the quotient, and trees cut where training rows are.
-    options: dict[Any, Any] = {StandardScaler: {"div": "div"}}
+    options: dict[object, object] = {StandardScaler: {"div": "div"}}
     if not is_regressor(last):
         options[id(last)] = {"zipmap": False}
     estimator = _with_empty_text_as_missing(estimator, last)
@@ -138,7 +138,7 @@ def _with_empty_text_as_missing(estimator: object, last: object) -> Any:
     ValueError
         If a step cannot be written so that missing values are what they are in the pipeline.
     """
-    copies: dict[int, Any] = {id(last): last}
+    copies: dict[int, object] = {id(last): last}
     estimator = copy.deepcopy(estimator, copies)
     steps = list(copies.values())
     imputers = [one for one in steps if isinstance(one, SimpleImputer) and hasattr(one, "statistics_")]
@@ -201,7 +201,7 @@ def _prepare_ordinal_encoder(encoder: OrdinalEncoder) -> None:
     encoder.categories_ = [levels[:-1] if _is_nan(levels[-1]) else levels for levels in encoder.categories_]
 
 
-def _with_empty_text(encoder: object, levels: NDArray[Any]) -> NDArray[Any]:
+def _with_empty_text(encoder: object, levels: NDArray[np.generic]) -> NDArray[np.generic]:
     """Return the levels of one column, the missing one written as ""."""
     if levels.dtype.kind == "f" and np.isnan(levels).any():
         raise ValueError(
