@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import copy
-from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @documented
-class OrdinalObjectiveBase(ABC):
+class OrdinalObjectiveBase:
     """Ordinal objective; each framework adds its training, its callback and its kind of metric.
 
     Parameters
@@ -40,6 +39,11 @@ class OrdinalObjectiveBase(ABC):
     """
 
     training: Training
+    callback: Any
+    # Its row in the table of :mod:`ordinal_objectives.spec`, and the framework's training and callback.
+    _entry_point: ClassVar[str]
+    _training_type: ClassVar[type[Training]]
+    _callback_type: ClassVar[type[Any]]
 
     def __init__(
         self,
@@ -59,7 +63,7 @@ class OrdinalObjectiveBase(ABC):
         n_threads: int | None = None,
     ) -> None:
         spec, record = spec_and_record(
-            self._door(),
+            self._entry_point,
             n_classes=n_classes,
             loss=loss,
             link=link,
@@ -73,7 +77,7 @@ class OrdinalObjectiveBase(ABC):
             shift_method=shift_method,
             split_outputs=split_outputs,
         )
-        self._connect(self._begin(spec, record, n_threads))
+        self._connect(self._training_type(spec, record, n_threads=n_threads))
 
     @classmethod
     def of(cls, training: Training) -> Self:
@@ -88,17 +92,8 @@ class OrdinalObjectiveBase(ABC):
         objective._connect(training)
         return objective
 
-    @abstractmethod
-    def _door(self) -> str:
-        """Return the name of this entry point in the table of :mod:`ordinal_objectives.spec`."""
-
-    @abstractmethod
-    def _begin(self, spec: OrdinalSpec, record: ThresholdRecord | None, n_threads: int | None) -> Training:
-        """Return a training of the framework."""
-
-    @abstractmethod
     def _connect(self, training: Any) -> None:
-        """Set ``training`` and ``callback``."""
+        self.training, self.callback = training, self._callback_type(training)
 
     @property
     def spec(self) -> OrdinalSpec:

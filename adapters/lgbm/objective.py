@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import lightgbm
 import numpy as np
@@ -16,7 +16,6 @@ from ordinal_objectives.adapters.run import SAME_SCORE, TrainingRun
 from ordinal_objectives.decision import decide
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.rows import CPU
-from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver import initial_thresholds
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -60,15 +59,10 @@ class OrdinalObjective(OrdinalObjectiveBase):
     """
 
     training: LightGBMTraining
-
-    def _door(self) -> str:
-        return "lgbm.OrdinalObjective"
-
-    def _begin(self, spec: OrdinalSpec, record: ThresholdRecord | None, n_threads: int | None) -> LightGBMTraining:
-        return LightGBMTraining(spec, record, n_threads=n_threads)
-
-    def _connect(self, training: LightGBMTraining) -> None:
-        self.training, self.callback = training, ThresholdCallback(training)
+    callback: ThresholdCallback
+    _entry_point: ClassVar = "lgbm.OrdinalObjective"
+    _training_type: ClassVar = LightGBMTraining
+    _callback_type: ClassVar = ThresholdCallback
 
     def __deepcopy__(self, memo: dict[int, object]) -> OrdinalObjective:
         return self

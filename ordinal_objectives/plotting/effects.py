@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.inspection import (
-    FeatureEffect,
-    LocalEffects,
-    accumulated_local_effects,
-    feature_effect,
-    partial_probabilities,
-)
+from ordinal_objectives import inspection
 from ordinal_objectives.inspection.rows import name_of, unwrapped
 from ordinal_objectives.plotting import style
 from ordinal_objectives.utils.shared_docs import documented
@@ -61,7 +55,9 @@ class FeatureEffectDisplay:
     [1, 3]
     """
 
-    def __init__(self, effect: FeatureEffect | LocalEffects, feature_name: str, class_names: Names = None) -> None:
+    def __init__(
+        self, effect: inspection.FeatureEffect | inspection.LocalEffects, feature_name: str, class_names: Names = None
+    ) -> None:
         self.effect, self.feature_name = effect, feature_name
         self.threshold_names = style.threshold_names(style.class_names_of(class_names, effect.shifts.shape[1] + 1))
 
@@ -95,7 +91,7 @@ class FeatureEffectDisplay:
         <<axes>>
         """
         check_choice(kind, ("partial", "local"), name="kind")
-        effect_of = accumulated_local_effects if kind == "local" else feature_effect
+        effect_of = inspection.accumulated_local_effects if kind == "local" else inspection.feature_effect
         effect = effect_of(estimator, X, feature, grid_resolution=grid_resolution)
         return cls(effect, name_of(estimator, X, feature), unwrapped(estimator)[0].ordered_classes_).plot(axes)
 
@@ -128,7 +124,7 @@ class FeatureEffectDisplay:
             ax.set_title(title, fontsize="medium")
             ax.set_xlabel(self.feature_name, parse_math=False)
             ax.grid(alpha=0.25)
-        what = "accumulated local effect" if isinstance(self.effect, LocalEffects) else "partial dependence"
+        what = "accumulated local effect" if isinstance(self.effect, inspection.LocalEffects) else "partial dependence"
         left.set_ylabel(f"{what}, scale of the thresholds")
         style.colour_bar(right, colors, self.threshold_names, "threshold between classes")
         self.axes_, self.figure_ = np.array([left, right]), left.figure
@@ -198,7 +194,7 @@ class ClassProbabilitiesDisplay:
         model, prepared = unwrapped(estimator)
         names = model.ordered_classes_
         if feature is not None:
-            values, proba = partial_probabilities(estimator, X, feature, grid_resolution=grid_resolution)
+            values, proba = inspection.partial_probabilities(estimator, X, feature, grid_resolution=grid_resolution)
             return cls(values, proba, name_of(estimator, X, feature), names).plot(ax=ax)
         rows = prepared(X)
         scores, row_proba = model.predict_raw(rows), model.predict_proba_ordered(rows)
