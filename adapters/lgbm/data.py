@@ -176,9 +176,8 @@ def categorical_columns(columns: Any, X: Any) -> Any:
 
 def category_places(X: object) -> list[int]:
     """Return the columns of a pandas frame that have a category type."""
-    return (
-        [i for i, (_, _, kind) in enumerate(tables.column_kinds(X)) if kind == "category"] if hasattr(X, "iloc") else []
-    )
+    kinds = tables.column_kinds(X) if hasattr(X, "iloc") else []
+    return [i for i, (_, _, kind) in enumerate(kinds) if kind == "category"]
 
 
 def levels_of(X: Any) -> list[list[object]]:

@@ -283,10 +283,8 @@ importance_type
                     progress=self.progress, carried=self._carried(),
                     set_names=["X", *(f"X of evaluation set {i}" for i in range(len(valid_sets)))],
                 )  # fmt: skip
-            record, n_iter = (
-                lgbm_booster.carried_record(self.booster_).copied(),
-                lgbm_booster.iterations_of(self.booster_),
-            )
+            record = lgbm_booster.carried_record(self.booster_).copied()
+            n_iter = lgbm_booster.iterations_of(self.booster_)
             self._finish(record, n_iter, plan, rows, held_out, given["random_state"])
         least = smallest_leaf(given["min_child_samples"], len(rows))
         self._warn_if_constant(len(rows), "min_child_samples", 20 if least is None else least)  # LightGBM's default

@@ -70,11 +70,9 @@ def rows_for(booster: lightgbm.Booster, data: object) -> Any:
     names, given = booster.feature_name(), column_names(data)
     if given is not None and not lgbm_data.are_made_up(names):
         check_same_names(names, lgbm_data.written_names(given))
-    return (
-        lgbm_data.with_levels(data, None, booster.pandas_categorical, name="data")
-        if lgbm_data.category_places(data)
-        else data
-    )
+    if not lgbm_data.category_places(data):
+        return data
+    return lgbm_data.with_levels(data, None, booster.pandas_categorical, name="data")
 
 
 def predict_raw(

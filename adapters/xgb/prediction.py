@@ -151,11 +151,8 @@ def _add_by_leaves(
     for first in range(start, stop, step):
         last = min(first + step, stop)
         # XGBoost finds leaves only from the first tree on.
-        part = (
-            booster
-            if (first, last) == (0, known.n_rounds)
-            else xgb_booster.rounds_of(booster, first, last, known.categories)
-        )
+        is_whole = (first, last) == (0, known.n_rounds)
+        part = booster if is_whole else xgb_booster.rounds_of(booster, first, last, known.categories)
         nodes = part.predict(data, pred_leaf=True).reshape(len(scores), -1)
         tables = known.of_node[first:last]
         offsets = np.cumsum([0, *map(len, tables)], dtype=np.int64)
@@ -182,9 +179,8 @@ def _known_trees(booster: xgboost.Booster, record: ThresholdRecord) -> _KnownTre
         if not any(tree["categories_nodes"].size for tree in theirs):
             ours = [_as_tree(*both) for both in zip(theirs, of_node, strict=True)]
             ensemble = TreeEnsemble(ours, booster.num_features())
-        known = _known[booster] = _KnownTrees(
-            rounds, record.trees, xgb_booster.categories_of(booster), ensemble, of_node
-        )
+        categories = xgb_booster.categories_of(booster)
+        known = _known[booster] = _KnownTrees(rounds, record.trees, categories, ensemble, of_node)
     return known
 
 
