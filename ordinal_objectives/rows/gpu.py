@@ -28,13 +28,7 @@ THREADS, BLOCK_ROWS = 256, 1024
 # Leaves are numbered in 22 bits of a key, the highest of which stands for no row.
 MOST_LEAVES = (1 << 22) - 1
 _PARTS = ("machine", "links", "threshold_pass", "leaves")
-_STRUCTS: dict[type[Link], str] = {
-    Logit: "Logit",
-    Probit: "Probit",
-    Cloglog: "Cloglog",
-    Loglog: "Loglog",
-    Cauchit: "Cauchit",
-}
+_STRUCTS: dict[type[Link], str] = {link: link.__name__ for link in (Logit, Probit, Cloglog, Loglog, Cauchit)}
 # float32 margins of one score are exact enough up to this spread of the thresholds; derivatives are taken up to the
 # other distance. Both as in the native lanes.
 _WIDEST, _REACH = 40.0, 80.0
