@@ -15,7 +15,7 @@ from ordinal_objectives.utils.files import host_reason
 from ordinal_objectives.utils.validation import check_integer, first_few, n_classes_of
 
 
-def ordinal_options(options: dict[str, Any], label: ArrayLike) -> dict[str, Any]:
+def ordinal_options(options: dict[str, object], label: ArrayLike) -> dict[str, object]:
     """Remove the ordinal parameters from the options of ``cv``, and return them.
 
     The classes are those of all labels, since a fold may lack some.
@@ -26,19 +26,19 @@ def ordinal_options(options: dict[str, Any], label: ArrayLike) -> dict[str, Any]
     return own
 
 
-def given_options(options: dict[str, Any]) -> dict[str, Any]:
+def given_options(options: dict[str, object]) -> dict[str, object]:
     """Remove the ordinal parameters from the options of a ``train``, and return them."""
     return {name: options.pop(name) for name in parameter_names("train") if name in options}
 
 
-def spec_and_record(entry_point: str, **given: Any) -> tuple[OrdinalSpec, ThresholdRecord | None]:
+def spec_and_record(entry_point: str, **given: object) -> tuple[OrdinalSpec, ThresholdRecord | None]:
     """Return the specification of an entry point's arguments, and the record passed as thresholds, if one was."""
     thresholds = given.pop("thresholds", None)
     record = thresholds if isinstance(thresholds, ThresholdRecord) else None
     return OrdinalSpec.of(entry_point, thresholds=None if record else thresholds, **given), record
 
 
-def refuse_parameters(params: Mapping[str, Any], refused: Mapping[str, str]) -> None:
+def refuse_parameters(params: Mapping[str, object], refused: Mapping[str, str]) -> None:
     """Raise ValueError for the first parameter in ``params`` that is not allowed with an ordinal objective.
 
     ``refused`` maps a name to the reason.
@@ -51,7 +51,7 @@ def refuse_parameters(params: Mapping[str, Any], refused: Mapping[str, str]) -> 
 
 
 @contextmanager
-def refused_by_host(library: str, name: str, X: Any, take: Callable[[Any], Any]) -> Iterator[None]:
+def refused_by_host(library: str, name: str, X: object, take: Callable[[Any], object]) -> Iterator[None]:
     """Turn any error of a library over rows into a ValueError that names the argument, and the columns to blame.
 
     Parameters
@@ -71,7 +71,7 @@ def refused_by_host(library: str, name: str, X: Any, take: Callable[[Any], Any])
         raise ValueError(f"{library} refuses {name}: {refused_columns(X, take) or _reason(error)}") from error
 
 
-def refused_columns(X: Any, take: Callable[[Any], Any]) -> str:
+def refused_columns(X: object, take: Callable[[Any], object]) -> str:
     """Return name and type of the columns of which a library makes no data, with its reason; "" if there are none."""
     columns, reasons = list[str](), list[str]()
     if getattr(X, "shape", (0,))[0] == 0:  # of which no column is to blame
@@ -145,14 +145,14 @@ def check_same_names(names: Sequence[str] | None, given: Sequence[str] | None, *
     raise ValueError(f"{name} must have the model's {len(names)} feature names, in their order; got {got}")
 
 
-def check_asked(params: Any, num_boost_round: Any, least: int) -> None:
+def check_asked(params: object, num_boost_round: object, least: int) -> None:
     """Raise TypeError or ValueError unless these are parameters by name, and a number of rounds."""
     if not isinstance(params, Mapping):
         raise TypeError(f"params must be a dict of names and values; got {type(params).__name__}")
     check_integer("num_boost_round", num_boost_round, least)
 
 
-def check_sets(name: str, sets: Any, is_entry: Callable[[Any], bool], what: str) -> None:
+def check_sets(name: str, sets: object, is_entry: Callable[[Any], bool], what: str) -> None:
     """Raise TypeError unless sets to evaluate are None or a list of what a framework takes."""
     entries = sets if isinstance(sets, (list, tuple)) else [sets]
     wrong = [type(entry).__name__ for entry in entries if not is_entry(entry)]
@@ -160,13 +160,13 @@ def check_sets(name: str, sets: Any, is_entry: Callable[[Any], bool], what: str)
         raise TypeError(f"{name} must be a list of {what}, or None; got {first_few(wrong) or type(sets).__name__}")
 
 
-def joined(metrics: Sequence[Callable[..., Any]]) -> Callable[..., list[Any]]:
+def joined(metrics: Sequence[Callable[..., object]]) -> Callable[..., list[object]]:
     """Return metrics of a framework, the ordinal loss first, as one that returns all of their results.
 
     It raises ValueError if two of them have one name.
     """
 
-    def metric(scores: Any, matrix: Any) -> list[Any]:
+    def metric(scores: object, matrix: object) -> list[object]:
         answers = [function(scores, matrix) for function in metrics]
         results = [result for answer in answers for result in (answer if isinstance(answer, list) else [answer])]
         names = [result[0] for result in results if isinstance(result, tuple)]

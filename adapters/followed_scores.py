@@ -82,7 +82,7 @@ class FollowedScore:
         self._spare: Any = None  # memory for the score with a tree more: new pages cost more than the sum
 
     def find_leaves(
-        self, score: NDArray[np.floating], tree: GrownTree, matrix: Any
+        self, score: NDArray[np.floating], tree: GrownTree, matrix: object
     ) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
         """Return the leaf of every row in the newest tree, and which leaves were merged.
 
@@ -143,7 +143,7 @@ class FollowedScore:
 class Host(Protocol):
     """Access to the trees and matrices of a framework: a :class:`.training.Training`."""
 
-    def newest_tree(self, matrix: Any, before: Any, after: Any) -> GrownTree:
+    def newest_tree(self, matrix: object, before: object, after: object) -> GrownTree:
         """Return the tree that the framework added last for a training matrix.
 
         ``before`` and ``after`` are the framework's scores without it and with it, for a framework that passes scores
@@ -151,11 +151,11 @@ class Host(Protocol):
         """
         ...
 
-    def initial_score(self, matrix: Any) -> NDArray[np.floating]:
+    def initial_score(self, matrix: object) -> NDArray[np.floating]:
         """Return the score of an evaluated matrix before the first tree, (n_samples,)."""
         ...
 
-    def initial_shifts(self, matrix: Any) -> NDArray[np.float64] | None:
+    def initial_shifts(self, matrix: object) -> NDArray[np.float64] | None:
         """Return the shifts of a matrix by the model that is continued, (n_samples, n_classes - 1), or None."""
         ...
 
@@ -192,7 +192,7 @@ class FollowedScores:
         The training matrix. Neither is kept alive: the host keeps the run.
     """
 
-    def __init__(self, host: Host, matrix: Any) -> None:
+    def __init__(self, host: Host, matrix: object) -> None:
         self._host: Host = weakref.proxy(host)
         self.matrix = weakref.ref(matrix)
         self._of: weakref.WeakKeyDictionary[Any, FollowedScore] = weakref.WeakKeyDictionary()
@@ -222,7 +222,7 @@ class FollowedScores:
         diagnostics.add(n_merged_leaves=int(np.count_nonzero(merged != every)))
         return NewestTree(tree, own, score, leaves, merged)
 
-    def score_of(self, matrix: Any, score: NDArray[np.floating], added: list[Any]) -> NDArray[np.floating]:
+    def score_of(self, matrix: object, score: NDArray[np.floating], added: list[Any]) -> NDArray[np.floating]:
         """Return the model's own score of any matrix.
 
         Parameters

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import copy
-from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @documented
-class OrdinalObjectiveBase(ABC):
+class OrdinalObjectiveBase:
     """Ordinal objective; each framework adds its training, its callback and its kind of metric.
 
     Parameters
@@ -40,6 +39,11 @@ class OrdinalObjectiveBase(ABC):
     """
 
     training: Training
+    callback: Any
+    # Its row in the table of :mod:`ordinal_objectives.spec`, and the framework's training and callback.
+    _entry_point: ClassVar[str]
+    _training_type: ClassVar[type[Training]]
+    _callback_type: ClassVar[type[Any]]
 
     def __init__(
         self,
@@ -59,7 +63,7 @@ class OrdinalObjectiveBase(ABC):
         n_threads: int | None = None,
     ) -> None:
         spec, record = spec_and_record(
-            self._entry_point(),
+            self._entry_point,
             n_classes=n_classes,
             loss=loss,
             link=link,
@@ -73,7 +77,7 @@ class OrdinalObjectiveBase(ABC):
             shift_method=shift_method,
             split_outputs=split_outputs,
         )
-        self._connect(self._begin(spec, record, n_threads))
+        self._connect(self._training_type(spec, record, n_threads=n_threads))
 
     @classmethod
     def of(cls, training: Training) -> Self:
@@ -88,17 +92,8 @@ class OrdinalObjectiveBase(ABC):
         objective._connect(training)
         return objective
 
-    @abstractmethod
-    def _entry_point(self) -> str:
-        """Return the name of this entry point in the table of :mod:`ordinal_objectives.spec`."""
-
-    @abstractmethod
-    def _begin(self, spec: OrdinalSpec, record: ThresholdRecord | None, n_threads: int | None) -> Training:
-        """Return a training of the framework."""
-
-    @abstractmethod
     def _connect(self, training: Any) -> None:
-        """Set ``training`` and ``callback``."""
+        self.training, self.callback = training, self._callback_type(training)
 
     @property
     def spec(self) -> OrdinalSpec:
@@ -169,7 +164,7 @@ class OrdinalObjectiveBase(ABC):
         """Counters of the latest training; see :class:`ordinal_objectives.threshold_solver.Diagnostics`."""
         return self.training.latest.diagnostics.as_dict()
 
-    def mean_loss(self, raw_prediction: ArrayLike, matrix: Any) -> float:
+    def mean_loss(self, raw_prediction: ArrayLike, matrix: object) -> float:
         """Return the weighted mean loss of a matrix at given scores, with the newest thresholds of its run.
 
         Parameters
@@ -181,7 +176,7 @@ class OrdinalObjectiveBase(ABC):
         """
         return self.training.mean_loss(score_of_rows(raw_prediction), matrix)
 
-    def proba_metric(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def proba_metric(self, function: Callable[..., object]) -> Callable[..., object]:
         """Return a metric for the framework that hands class probabilities to ``function``.
 
         Parameters
@@ -196,7 +191,7 @@ class OrdinalObjectiveBase(ABC):
             For ``custom_metric=`` or ``feval=``. Thresholds are fresh if the callback is passed as well.
         """
 
-        def metric(preds: NDArray[np.floating], matrix: Any) -> Any:
+        def metric(preds: NDArray[np.floating], matrix: object) -> Any:
             self.training.check_matrix(matrix)
             score = score_of_rows(preds)
             return function(self.training.evaluating(score, matrix).proba_of(matrix, score), matrix)

@@ -69,7 +69,7 @@ class _OfThread(threading.local):
         # Whether another run than the latest has grown a tree since.
         self.in_turns = False
 
-    def add(self, matrix: Any, run: TrainingRun) -> None:
+    def add(self, matrix: object, run: TrainingRun) -> None:
         """Register a new run."""
         self.runs[matrix] = self.latest = run
         self.in_turns = False
@@ -135,29 +135,29 @@ class Training(ABC):
         return partial(type(self), self.spec, self.continues, n_threads=self.asked_threads, plan=self.plan), ()
 
     @abstractmethod
-    def growing(self, score: NDArray[np.floating], matrix: Any) -> tuple[TrainingRun, int]:
+    def growing(self, score: NDArray[np.floating], matrix: object) -> tuple[TrainingRun, int]:
         """Return the run whose next tree is grown on a score of the matrix, and the iteration of that score.
 
         The run is begun if the score is the first of a training.
         """
 
     @abstractmethod
-    def evaluating(self, score: NDArray[np.floating], matrix: Any) -> TrainingRun:
+    def evaluating(self, score: NDArray[np.floating], matrix: object) -> TrainingRun:
         """Return the run whose booster evaluates a matrix, advanced to that booster's iteration where it is known."""
 
     @abstractmethod
-    def label_and_weight(self, matrix: Any) -> tuple[Any, Any]:
+    def label_and_weight(self, matrix: object) -> tuple[Any, Any]:
         """Return the labels of a matrix and its weights; None for weights that are all 1."""
 
     @abstractmethod
-    def initial_score(self, matrix: Any) -> NDArray[np.floating]:
+    def initial_score(self, matrix: object) -> NDArray[np.floating]:
         """Return the score of an evaluated matrix before the first tree, (n_samples,)."""
 
     @abstractmethod
-    def newest_tree(self, matrix: Any, before: Any, after: Any) -> GrownTree:
+    def newest_tree(self, matrix: object, before: object, after: object) -> GrownTree:
         """Return the tree that the framework added last for a training matrix, given its scores without and with it."""
 
-    def initial_shifts(self, matrix: Any) -> NDArray[np.float64] | None:
+    def initial_shifts(self, matrix: object) -> NDArray[np.float64] | None:
         """Return the shifts of a matrix by the model that is continued, (n_samples, n_classes - 1), or None."""
         return None
 
@@ -200,12 +200,12 @@ class Training(ABC):
         if spec.n_classes not in (None, record.n_classes):
             raise ValueError(f"n_classes must be {record.n_classes}, that of the model continued; got {spec.n_classes}")
 
-    def check_matrix(self, matrix: Any) -> None:
+    def check_matrix(self, matrix: object) -> None:
         """Raise TypeError for what other parts of the framework pass in the place of a matrix."""
         if not isinstance(matrix, self._matrix_type):
             raise TypeError(f"{self._elsewhere}; got {type(matrix).__name__} in the place of the data")
 
-    def mean_loss(self, score: NDArray[np.floating], matrix: Any) -> float:
+    def mean_loss(self, score: NDArray[np.floating], matrix: object) -> float:
         """Return the weighted mean loss of a matrix at given scores, with the newest thresholds of its run."""
         self.check_matrix(matrix)
         run = self.evaluating(score, matrix)
@@ -213,7 +213,7 @@ class Training(ABC):
             return run.newest_loss()
         return run.mean_loss_of(matrix, score, *self.label_and_weight(matrix))
 
-    def of(self, matrix: Any) -> TrainingRun | None:
+    def of(self, matrix: object) -> TrainingRun | None:
         """Return the run of a training matrix, or None."""
         return self._here.runs.get(matrix)
 
@@ -254,7 +254,7 @@ class Training(ABC):
         return self.latest
 
     def begin(
-        self, matrix: Any, previous: ThresholdRecord | None, *, grows_on_recorded: bool | None = None
+        self, matrix: object, previous: ThresholdRecord | None, *, grows_on_recorded: bool | None = None
     ) -> TrainingRun:
         """Begin a run on a training matrix, at the end of the one that ``previous`` records.
 
@@ -272,7 +272,7 @@ class Training(ABC):
         self._latest_anywhere = run
         return run
 
-    def update_of(self, matrix: Any) -> Update:
+    def update_of(self, matrix: object) -> Update:
         """Return how the rounds of a run on a training matrix move leaves and thresholds."""
         if self.shifts is not None:
             return VectorUpdate(self, matrix, self.shifts)
@@ -298,11 +298,11 @@ class Training(ABC):
         """The workers of the training, each with its own rows; None if all rows are on this machine."""
         return None
 
-    def device(self, matrix: Any) -> Device:
+    def device(self, matrix: object) -> Device:
         """Return where gradients of a training matrix are computed, and by how many threads."""
         return CPU(self.n_threads(matrix))
 
-    def n_threads(self, matrix: Any) -> int | None:
+    def n_threads(self, matrix: object) -> int | None:
         """Return how many threads compute over a training matrix, as :func:`.threads.effective_n_threads` takes it."""
         return self.asked_threads
 

@@ -32,7 +32,7 @@ def learn_categories(X: Any, asked: Any, max_bins: int) -> CategoryColumns:
 
 
 def check_features(
-    estimator: Any, X: Any, categories: CategoryColumns, *, reset: bool, blocks: bool
+    estimator: object, X: object, categories: CategoryColumns, *, reset: bool, blocks: bool
 ) -> NDArray[np.floating] | RowBlocks:
     """Return a table as float32 or float64, (n_samples, n_features); `reset` is for those of ``fit``.
 
@@ -52,14 +52,14 @@ def check_features(
     return features
 
 
-def check_same_categories(X: Any, asked: Any, categories: CategoryColumns) -> None:
+def check_same_categories(X: object, asked: object, categories: CategoryColumns) -> None:
     """Raise ValueError unless the columns that ``categorical_features`` asks for are those of the model."""
     now, before = places_of(header_of(X), asked), sorted(categories.levels)
     if now != before:
         raise ValueError(f"warm_start continues a model of categories in the columns {before}; got {now}")
 
 
-def as_table(X: Any) -> Any:
+def as_table(X: object) -> Any:
     """Return rows and columns, of an array, a frame or an Arrow table."""
     X = collected(X)
     refuse_masked(X, name="X")

@@ -71,7 +71,7 @@ class Constraints:
         return cls(signs, _groups(interaction_cst, n_features, numbers))
 
 
-def _signs(given: Any, n_features: int, numbers: dict[str, int]) -> NDArray[np.int8] | None:
+def _signs(given: object, n_features: int, numbers: dict[str, int]) -> NDArray[np.int8] | None:
     allowed = "monotonic_cst must hold -1, 0 or 1 for each feature, or be a dict of these by name"
     if given is None:
         return None
@@ -90,7 +90,7 @@ def _signs(given: Any, n_features: int, numbers: dict[str, int]) -> NDArray[np.i
     return signs.astype(np.int8) if signs.any() else None
 
 
-def _sign(sign: Any, allowed: str) -> int:
+def _sign(sign: object, allowed: str) -> int:
     if isinstance(sign, (bool, np.bool_)) or not isinstance(sign, (int, float, np.number)) or sign not in (-1, 0, 1):
         raise ValueError(f"{allowed}; got {sign!r}")
     return int(sign)
@@ -117,7 +117,7 @@ def _groups(given: Any, n_features: int, numbers: dict[str, int]) -> list[list[i
     return [*groups, others] if others else groups
 
 
-def _number_of(feature: Any, n_features: int, numbers: dict[str, int], name: str) -> int:
+def _number_of(feature: object, n_features: int, numbers: dict[str, int], name: str) -> int:
     """Return the number of a feature that is given by number or by name."""
     if isinstance(feature, str):
         if feature not in numbers:

@@ -214,18 +214,18 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         min_samples_leaf: int | str = "auto",
         l2_regularization: float = 1.0,
         max_bins: int = 255,
-        categorical_features: Any = "from_dtype",
+        categorical_features: object = "from_dtype",
         min_samples_category: int = 10,
         rebin_every: int | None = None,
         early_stopping: str | bool = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
         tol: float = 1e-7,
-        scoring: Any = "loss",
-        eval_metric: Any = None,
+        scoring: object = "loss",
+        eval_metric: object = None,
         warm_start: bool = False,
         class_weight: Any = None,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
         loss: str | OrdinalLoss = "all_threshold",
         link: str = "logit",
         training_cost: str | ArrayLike = "absolute",
@@ -241,8 +241,8 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         top_rate: float = 0.2,
         other_rate: float = 0.1,
         max_features: float = 1.0,
-        monotonic_cst: Any = None,
-        interaction_cst: Any = None,
+        monotonic_cst: object = None,
+        interaction_cst: object = None,
         pruning: bool = False,
         adaptive_step: bool = False,
         judged_by: str = "out_of_bag",
@@ -263,7 +263,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         n_jobs: int | None = None,
         progress: bool = False,
         verbose: int = 0,
-        **other_params: Any,
+        **other_params: object,
     ) -> None:
         self.learning_rate = learning_rate
         self.max_iter = max_iter
@@ -433,7 +433,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
             parameters = parameters.changed(min_samples_leaf=smallest_leaf("auto", n_rows))
         return parameters
 
-    def _check_continued(self, X: Any, parameters: BoostingParameters) -> None:
+    def _check_continued(self, X: object, parameters: BoostingParameters) -> None:
         """Raise ValueError, naming what differs, unless a fit can continue the fitted model.
 
         Parameters and features must be those of the classifier, and loss and bins those of its fit. Rows, weights and
@@ -481,7 +481,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
     def _splits(self) -> list[bool]:
         return [len(tree.left) > 1 for tree in self._ensemble.trees]
 
-    def _prediction_data(self, X: Any) -> Any:
+    def _prediction_data(self, X: object) -> Any:
         return X
 
     def _score(self, data: Any, start: int, stop: int) -> NDArray[np.float64]:

@@ -45,7 +45,7 @@ Scorer = Callable[..., float]
 Scored = Callable[[LabelledRows, FloatArray, FloatArray], float]
 
 
-def check_callback(callback: Any) -> None:
+def check_callback(callback: object) -> None:
     """Raise TypeError unless a callback is None, or can be called with an iteration and what has been evaluated."""
     allowed = "callback must be a function of (iteration, evals_result), or None"
     if callback is None:
@@ -196,7 +196,7 @@ class EarlyStopping:
         return cls(estimator.n_iter_no_change, estimator.tol)
 
     @staticmethod
-    def applies(early_stopping: Any, n_rows: int, watched: Sequence[Rows]) -> bool:
+    def applies(early_stopping: object, n_rows: int, watched: Sequence[Rows]) -> bool:
         """Tell whether a training stops early: "auto" leaves it to the number of rows, or to rows that are watched."""
         if isinstance(early_stopping, str):
             return n_rows > MANY_ROWS or bool(watched)
@@ -445,17 +445,17 @@ class PredictedRows(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __post_init__(self) -> None:
         self.classes_, self.ordered_classes_ = self.labels.classes_, self.labels.ordered_classes_
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> NDArray[np.generic]:
         """Return labels of the rows that are watched."""
         self._check(X)
         return self.labels.decode(self.decide(self.proba))
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: object) -> NDArray[np.float64]:
         """Return probabilities of the rows that are watched, columns sorted by label."""
         self._check(X)
         return self.labels.sort_columns(self.proba)
 
-    def predict_raw(self, X: Any) -> NDArray[np.float64]:
+    def predict_raw(self, X: object) -> NDArray[np.float64]:
         """Return the score of the rows that are watched."""
         self._check(X)
         return predictions.score(self.score_of_rows)
@@ -465,7 +465,7 @@ class PredictedRows(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"scoring must predict all {len(self.proba)} rows that are watched; got {X.shape[0]}")
 
 
-def check_scoring(scoring: Any) -> Scorer | None:
+def check_scoring(scoring: object) -> Scorer | None:
     """Return the scorer that ``scoring`` names, or None for the loss.
 
     Raises

@@ -132,7 +132,7 @@ class EngineModel:
     def _continues(self) -> bool:
         return check_flag("warm_start", self.warm_start) and hasattr(self, "_grown")
 
-    def _check_features(self, X: Any, *, reset: bool) -> Any:
+    def _check_features(self, X: object, *, reset: bool) -> Any:
         X = X if isinstance(X, RowBlocks) else as_table(X)
         if reset and not self._continues():
             self._categories = learn_categories(X, self.categorical_features, self.max_bins)
@@ -211,7 +211,7 @@ class EngineModel:
         return self._ensemble
 
     @documented
-    def apply(self, X: Any) -> NDArray[np.int32]:
+    def apply(self, X: object) -> NDArray[np.int32]:
         """Return the node that each row ends in, int32 ``(n_samples, n_iter_)``."""
         trees = self.grown_trees()
         return trees.apply(self._check_features(X, reset=False), effective_n_threads(self.n_jobs))

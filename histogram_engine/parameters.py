@@ -114,7 +114,7 @@ REFUSED = {name: reason for reason, names in _WITHOUT.items() for name in names.
 def integer(default: int | None, least: int, most: int | None = None, *, or_none: bool = False) -> Any:
     """Return a field for integers, or None where that is allowed."""
 
-    def check(name: str, value: Any) -> int | None:
+    def check(name: str, value: object) -> int | None:
         return None if value is None and or_none else check_integer(name, value, least, most, or_none=or_none)
 
     return field(default=default, metadata={"check": check})
@@ -128,7 +128,7 @@ def number(default: float, **bounds: float) -> Any:
 def choice(default: str, *others: str) -> Any:
     """Return a field for some words."""
 
-    def check(name: str, value: Any) -> Any:
+    def check(name: str, value: object) -> Any:
         check_choice(value, (default, *others), name=name)
         return value
 
@@ -180,7 +180,7 @@ class GrowthParameters:
             **options,
         )
 
-    def category_options(self, categories: Mapping[int, int]) -> dict[str, Any]:
+    def category_options(self, categories: Mapping[int, int]) -> dict[str, object]:
         """Return the arguments of a core engine about columns of categories; none if there are no such columns."""
         if not categories:
             return {}
@@ -277,7 +277,7 @@ class BoostingParameters(GrowthParameters):
         if not out_of_bag and not self.judges:
             raise ValueError("judged_by='validation' belongs to pruning=True or adaptive_step=True; both are False")
 
-    def changed(self, **values: Any) -> BoostingParameters:
+    def changed(self, **values: object) -> BoostingParameters:
         """Return these parameters with other values, which have been checked."""
         other = copy.copy(self)
         vars(other).update(values)

@@ -7,17 +7,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ordinal_objectives import predictions
+from ordinal_objectives.estimators import held_out
 from ordinal_objectives.estimators import linear as linear_scores
-from ordinal_objectives.estimators.held_out import (
-    FinishedSearch,
-    RoundSearch,
-    Rows,
-    Trial,
-    UnseenRows,
-    hold_out,
-    is_auto,
-    smallest_leaf,
-)
 from ordinal_objectives.estimators.linear import LinearPart
 from ordinal_objectives.estimators.tables import CategoryColumns
 from ordinal_objectives.eval_metric import EvalMetric
@@ -36,9 +27,9 @@ class Decided(NamedTuple):
 
     parameters: BoostingParameters
     stopping: fit_loop.EarlyStopping | None
-    unseen: UnseenRows
+    unseen: held_out.UnseenRows
     linear: LinearPart | None
-    search: RoundSearch | None
+    search: held_out.RoundSearch | None
 
 
 @dataclass(frozen=True)
@@ -61,8 +52,8 @@ class TrainingPlan:
 
     def decide(
         self,
-        rows: Rows,
-        watched: list[Rows],
+        rows: held_out.Rows,
+        watched: list[held_out.Rows],
         earlier: fit_loop.GrownModel | None,
         linear: LinearPart | None,
         stopping: fit_loop.EarlyStopping,
@@ -87,7 +78,7 @@ class TrainingPlan:
         if earlier is None and linear is None and always:
             linear = self.fit_linear(rows)
         trials = self.trial if linear is None else linear_scores.with_linear(self.fit_linear, self.trial)
-        unseen = UnseenRows(rows, list(watched), found, trials if earlier is None else None, self.seed)
+        unseen = held_out.UnseenRows(rows, list(watched), found, trials if earlier is None else None, self.seed)
         return Decided(parameters, ends, unseen, linear, None if found is None else found.search)
 
     def _check_forest(self) -> None:
@@ -100,13 +91,13 @@ class TrainingPlan:
                     f"got {given[name]!r}"
                 )
 
-    def _searches(self, rows: Rows, watched: list[Rows], earlier: fit_loop.GrownModel | None) -> bool:
+    def _searches(self, rows: held_out.Rows, watched: list[held_out.Rows], earlier: fit_loop.GrownModel | None) -> bool:
         """Tell whether rows held out decide the number of trees; blocks are not divided."""
         decided = watched or earlier is not None or self.parameters.judged_by == "validation"
-        is_asked = is_auto(self.model.max_iter) and is_auto(self.model.early_stopping)
+        is_asked = held_out.is_auto(self.model.max_iter) and held_out.is_auto(self.model.early_stopping)
         return is_asked and not decided and not isinstance(rows.X, RowBlocks)
 
-    def _search(self, rows: Rows) -> tuple[FinishedSearch | None, LinearPart | None]:
+    def _search(self, rows: held_out.Rows) -> tuple[held_out.FinishedSearch | None, LinearPart | None]:
         model = self.model
         if fit_loop.check_scoring(model.scoring) is not None:
             raise ValueError(
@@ -115,7 +106,9 @@ class TrainingPlan:
             )
         return linear_scores.search(model.linear, self.fit_linear, self.trial, rows, model.learning_rate, self.seed)
 
-    def _divided(self, rows: Rows, stopping: fit_loop.EarlyStopping) -> tuple[Rows, list[Rows]]:
+    def _divided(
+        self, rows: held_out.Rows, stopping: fit_loop.EarlyStopping
+    ) -> tuple[held_out.Rows, list[held_out.Rows]]:
         """Return rows to train on and rows held out, where they judge or stop the training."""
         judged = self.parameters.judged_by == "validation"
         if not judged and not stopping.applies(self.model.early_stopping, len(rows), []):
@@ -126,15 +119,15 @@ class TrainingPlan:
                 f"{name} holds rows out of arrays only; for RowBlocks pass X_val and y_val, or {name}={without!r}; "
                 f"got {getattr(self.model, name)!r}"
             )
-        fit, held = hold_out(rows, self.model.validation_fraction, self.seed)
+        fit, held = held_out.hold_out(rows, self.model.validation_fraction, self.seed)
         return fit, [held]
 
-    def labelled(self, rows: Rows) -> LabelledRows:
+    def labelled(self, rows: held_out.Rows) -> LabelledRows:
         """Return checked rows as a run takes them."""
         model = self.model
         return LabelledRows(rows.X, rows.codes, model.n_classes_, rows.weight, rows.start, self.categories.sizes)
 
-    def fit_linear(self, rows: Rows) -> LinearPart:
+    def fit_linear(self, rows: held_out.Rows) -> LinearPart:
         """Return the linear part of some rows."""
         model, spec = self.model, self.parameters.spec
         return LinearPart.fit(
@@ -147,11 +140,11 @@ class TrainingPlan:
             n_threads=model.n_jobs,
         )
 
-    def trial(self, fit: Rows, held: Rows, most: int, patience: int | None) -> Trial:
+    def trial(self, fit: held_out.Rows, held: held_out.Rows, most: int, patience: int | None) -> held_out.Trial:
         """Train on some rows, and measure others after 0, 1, ... trees."""
         model, parameters = self.model, self.parameters
-        if is_auto(model.min_samples_leaf):
-            parameters = parameters.changed(min_samples_leaf=smallest_leaf("auto", len(fit)))
+        if held_out.is_auto(model.min_samples_leaf):
+            parameters = parameters.changed(min_samples_leaf=held_out.smallest_leaf("auto", len(fit)))
         others = self.labelled(held)
 
         def grow(n_trees: int, stopping: fit_loop.EarlyStopping | None) -> fit_loop.GrownModel:
@@ -168,14 +161,14 @@ class TrainingPlan:
             grown.ensemble.add_to(scores, others.X, 0, n, effective_n_threads(model.n_jobs))
             return predictions.proba(parameters.spec.loss, others.started(scores), grown.thresholds[n])
 
-        return Trial(trained.evals["validation"], proba)
+        return held_out.Trial(trained.evals["validation"], proba)
 
     def train(
         self,
         parameters: BoostingParameters,
         earlier: fit_loop.GrownModel | None,
-        rows: Rows,
-        watched: list[Rows],
+        rows: held_out.Rows,
+        watched: list[held_out.Rows],
         stopping: fit_loop.EarlyStopping | None,
         callback: fit_loop.AfterTree | None,
         metrics: Sequence[EvalMetric] = (),

@@ -273,7 +273,7 @@ class EngineRun:
         curvature = some[:, n:].sum()
         return float((some[:, :n].sum(axis=1) ** 2).sum() / curvature) if curvature > 0.0 else 0.0
 
-    def _solve(self, tree: Tree, sums: Any, leaves: Leaves) -> LeafStep:
+    def _solve(self, tree: Tree, sums: object, leaves: Leaves) -> LeafStep:
         """Return the criterion's step of a newly grown tree, kept monotone where that is asked for.
 
         Pruning asks for several sets of leaves, (n_sets, n_leaves): what is clipped differs from set to set.

@@ -110,7 +110,7 @@ class UpdateComparison:
     [['native', 'joint', 'trained'], ['native', 'vector', 'trained']]
     """
 
-    def __init__(self, classes: NDArray[Any], settings: _Settings, fits: list[_Fit], interrupted: bool) -> None:
+    def __init__(self, classes: NDArray[np.generic], settings: _Settings, fits: list[_Fit], interrupted: bool) -> None:
         self.classes, self.interrupted = classes, interrupted
         self._settings, self._fits = settings, fits
 
@@ -137,12 +137,12 @@ class UpdateComparison:
         counters of the whole training (``diagnostics_``); "status" and "note". A mode without a model has one row,
         whose note is the reason.
         """
-        parts: list[dict[str, Any]] = []  # of a fit: arrays over its rounds, or one value for all
+        parts: list[dict[str, object]] = []  # of a fit: arrays over its rounds, or one value for all
         for fit in self._fits:
             paths = zip(threshold_columns(self.classes), fit.thresholds.T, strict=False)  # none without a model
             parts.append(vars(fit.mode) | {"fold": fit.fold} | fit.rounds | dict(paths) | fit.counters)
         names = dict.fromkeys(name for part in parts for name in part)
-        columns: dict[str, list[Any]] = {name: [] for name in (*names, "status", "note")}
+        columns: dict[str, list[object]] = {name: [] for name in (*names, "status", "note")}
         for fit, part in zip(self._fits, parts, strict=True):
             part |= {"status": fit.status, "note": fit.note}
             for name, column in columns.items():
@@ -163,7 +163,7 @@ class UpdateComparison:
         for mode in dict.fromkeys(fit.mode for fit in self._fits):
             fits = [fit for fit in self._fits if fit.mode == mode]
             trained = [fit for fit in fits if fit.rounds]
-            line: dict[str, Any] = vars(mode) | {"folds": len(trained)}
+            line: dict[str, object] = vars(mode) | {"folds": len(trained)}
             if trained:
                 path = {name: _mean_path(trained, name) for name in _MEASURED[1:]}
                 lowest = int(np.argmin(path["held_out_loss"]))
@@ -357,7 +357,7 @@ def _ticks(show: Show | None, before: int) -> Callable[[int], None]:
     return (lambda done: None) if show is None else lambda done: show(before + done, float("nan"))
 
 
-def _chosen(name: str, given: Any, allowed: Collection[str]) -> list[str]:
+def _chosen(name: str, given: object, allowed: Collection[str]) -> list[str]:
     """Return one or several words, each once; raise ValueError for a word that is not allowed, or for none."""
     words = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else [given]
     if not words:
@@ -367,7 +367,7 @@ def _chosen(name: str, given: Any, allowed: Collection[str]) -> list[str]:
     return list(dict.fromkeys(words))
 
 
-def _folds(cv: Any, codes: NDArray[np.int32], seed: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+def _folds(cv: object, codes: NDArray[np.int32], seed: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """Return the numbers of the rows to train on and held out, fold by fold."""
     every = np.arange(len(codes))
     if cv is None:
@@ -388,7 +388,7 @@ def _train_and_measure(
     fold: int,
     settings: _Settings,
     labels: OrderedLabels,
-    parts: list[tuple[Any, NDArray[np.int32]]],
+    parts: list[tuple[object, NDArray[np.int32]]],
     tick: Callable[[int], None],
 ) -> _Fit:
     """Train a mode on the first part of the rows and measure the second; or return why there is no model."""
@@ -411,7 +411,7 @@ def _train_and_measure(
     return _Fit(mode, fold, "trained", note, rounds, model.threshold_history_, dict(model.diagnostics_))
 
 
-def _first_line(error: Any) -> str:
+def _first_line(error: object) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
@@ -441,11 +441,13 @@ def _estimator(mode: _Mode, settings: _Settings, classes: NDArray[Any]) -> Any:
     return HistGradientBoostingOrdinalClassifier(max_iter=rounds, max_bins=bins, l2_regularization=l2, **common)
 
 
-def _train(trainer: str, model: Any, X: Any, y: NDArray[Any], tick: Callable[[int], None]) -> NDArray[np.float64]:
+def _train(
+    trainer: str, model: Any, X: Any, y: NDArray[np.generic], tick: Callable[[int], None]
+) -> NDArray[np.float64]:
     """Fit a classifier; return the seconds after 0, 1, ... rounds, the last of them with all that follows the trees."""
     start, seconds = time.perf_counter(), [0.0]
 
-    def note(*_: Any) -> None:
+    def note(*_: object) -> None:
         seconds.append(time.perf_counter() - start)
         tick(len(seconds) - 1)
 
@@ -455,7 +457,7 @@ def _train(trainer: str, model: Any, X: Any, y: NDArray[Any], tick: Callable[[in
         class Note(TrainingCallback):  # type: ignore[misc]
             only_reads = True
 
-            def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+            def after_iteration(self, model: object, epoch: int, evals_log: object) -> bool:
                 note()
                 return False
 

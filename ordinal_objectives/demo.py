@@ -193,13 +193,13 @@ def _models(split: Split, backend: str, rounds: int) -> dict[str, Any]:
 def _fit(name: str, model: Any, split: Split, tick: Callable[[], object]) -> Result:
     """Train a model, with a tick after each round, and let it predict the test rows."""
     (X, X_held, X_test), (y, y_held, _) = split.X, split.y
-    held_out: dict[str, Any] = {"eval_set": [(X_held, y_held)]}
+    held_out: dict[str, object] = {"eval_set": [(X_held, y_held)]}
     start = time.perf_counter()
     if name.startswith("XGBoost"):
         import xgboost
 
         class Tick(xgboost.callback.TrainingCallback):  # type: ignore[misc]
-            def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+            def after_iteration(self, model: object, epoch: int, evals_log: object) -> bool:
                 tick()
                 return False
 
@@ -238,7 +238,7 @@ def _progress(name: str, rounds: int) -> Iterator[Callable[[], object]]:
         yield lambda: bar.update(1)
 
 
-def table(results: list[Result], y: NDArray[Any]) -> str:
+def table(results: list[Result], y: NDArray[np.generic]) -> str:
     """Return the comparison as text."""
     codes = range(results[0].proba.shape[1])
     lines = [f"{'':<30}{'MAE':>8}{'zero-one':>10}{'QWK':>8}{'RPS':>8}{'seconds':>10}{'rounds':>8}"]
@@ -260,7 +260,7 @@ RPS       ranked probability score, the error of the probabilities P(y <= k): lo
 seconds   of training; rounds: trees, of multiclass for each class, that early stopping kept"""
 
 
-def reading(results: list[Result], y: NDArray[Any]) -> str:
+def reading(results: list[Result], y: NDArray[np.generic]) -> str:
     """Return how to read the table, as text."""
     lines = []
     for ordinal in (r for r in results if r.name.endswith("ordinal")):

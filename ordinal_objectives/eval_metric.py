@@ -62,7 +62,7 @@ class EvalMetric:
     [('mae', 0.5, False)]
     """
 
-    def __init__(self, metric: Any, n_classes: int, decide: Decide) -> None:
+    def __init__(self, metric: object, n_classes: int, decide: Decide) -> None:
         known = METRICS.get(metric) if isinstance(metric, str) else METRICS.of(metric)
         function = metric if known is None else known.function
         names = sorted(name for name, one in METRICS.items() if one.by_rounds)
@@ -95,7 +95,7 @@ class EvalMetric:
         """
         response = proba if self._decide is None else self._decide(proba, weight)
         function: Any = self._function
-        given: tuple[Any, ...] = (y, response)
+        given: tuple[object, ...] = (y, response)
         if self._takes_third:
             given = (y, response, weight)
         elif self._weight_name and weight is not None:
@@ -103,7 +103,7 @@ class EvalMetric:
         result = call_read_only(f"eval_metric {self.__name__!r}", function, *given)
         return [self._named(one) for one in (result if isinstance(result, list) else [result])]
 
-    def _named(self, result: Any) -> Result:
+    def _named(self, result: object) -> Result:
         try:
             name, value, higher = result if isinstance(result, tuple) else (self.__name__, result, self._higher)
             return str(name), float(value), bool(higher)
@@ -134,7 +134,7 @@ def warn_of_costs(names: Iterable[str], stacklevel: int = 5) -> None:
         )
 
 
-def takes_weight(function: Callable[..., Any]) -> tuple[bool, bool]:
+def takes_weight(function: Callable[..., object]) -> tuple[bool, bool]:
     """Tell whether a function takes ``sample_weight``, and whether it takes weights as a third parameter instead."""
     try:
         parameters = list(inspect.signature(function).parameters.values())

@@ -14,14 +14,12 @@ def plus(before: FloatArray, scores: FloatArray) -> FloatArray:
     """Return the sum of scores, of which either may be one for a row or one for each threshold."""
     if before.ndim < scores.ndim:
         before = before[:, np.newaxis]
-    total: FloatArray = before + scores
-    return total
+    return before + scores
 
 
 def score(scores: FloatArray) -> FloatArray:
     """Return the score f of each row, (n_samples,): the mean of f + v_k, whose shifts v sum to zero."""
-    mean: FloatArray = scores if scores.ndim == 1 else scores.mean(axis=1)
-    return mean
+    return scores if scores.ndim == 1 else scores.mean(axis=1)
 
 
 def without_mean(scores: FloatArray) -> FloatArray:

@@ -60,7 +60,7 @@ class Named:
         """Objects with the same key are equal."""
         return (self.identity,)
 
-    def _parameters(self) -> dict[str, Any]:
+    def _parameters(self) -> dict[str, object]:
         """Return the public attributes by which objects of one type differ."""
         return {key: value for key, value in sorted(vars(self).items()) if not key.startswith("_")}
 
@@ -90,7 +90,7 @@ class Registry(Generic[Thing]):
         Those of this package, by name.
     """
 
-    def __init__(self, kind: str, built_in: Mapping[str, Any]) -> None:
+    def __init__(self, kind: str, built_in: Mapping[str, object]) -> None:
         self._kind, self._built_in = kind, built_in
         self._own: dict[tuple[str, ...], Thing] = {}
 

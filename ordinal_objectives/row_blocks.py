@@ -70,7 +70,7 @@ class RowBlocks:
     header: Any = None  # until the first block is read
     _categories: CategoryColumns | None = None  # until they are known
 
-    def __init__(self, blocks: Iterable[Any]) -> None:
+    def __init__(self, blocks: Iterable[object]) -> None:
         if isinstance(blocks, Iterator) or not isinstance(blocks, Iterable):
             raise TypeError(
                 f"blocks must be an iterable that can be gone through more than once, such as a list; got "
@@ -88,7 +88,7 @@ class RowBlocks:
     def __repr__(self) -> str:
         return f"RowBlocks(shape={self.shape}, dtype={self.dtype})"
 
-    def __array__(self, *args: Any, **options: Any) -> NoReturn:
+    def __array__(self, *args: object, **options: object) -> NoReturn:
         raise TypeError(
             "RowBlocks are not read into memory as a whole; fit and the predictions of "
             "HistGradientBoostingOrdinalClassifier take them, and nothing else does"
@@ -113,7 +113,7 @@ class RowBlocks:
             found[start:stop] = block[rows[start:stop] - first]
         return found
 
-    def tables(self) -> Iterator[Any]:
+    def tables(self) -> Iterator[object]:
         """Read the blocks as they were given, one at a time."""
         return map(collected, self._blocks)
 
@@ -172,6 +172,6 @@ def blocks_of(X: Features | RowBlocks) -> Iterable[tuple[int, Features]]:
     return X if isinstance(X, RowBlocks) else [(0, X)]
 
 
-def header_of(X: Any) -> Any:
+def header_of(X: object) -> Any:
     """Return what scikit-learn reads names and number of features from: the header of RowBlocks, or the table."""
     return X.header if isinstance(X, RowBlocks) else X

@@ -144,7 +144,7 @@ class OrdinalScorer:
             value = metric(encode(y_true, name="y_true"), codes, sample_weight=sample_weight)
         return value if self.greater_is_better else -value
 
-    def _response(self, estimator: Any, X: Any) -> Any:
+    def _response(self, estimator: object, X: object) -> Any:
         """Return the response of the estimator, or of the one that it ends in, for some rows."""
         if hasattr(estimator, self.response_method) or self.response_method != "predict_raw":
             return getattr(estimator, self.response_method)(X)
@@ -157,7 +157,7 @@ class OrdinalScorer:
             f"classifiers of ordinal_objectives have, nor ends in an estimator that has"
         )
 
-    def _order(self, estimator: Any, y_true: Any) -> OrderedLabels | None:
+    def _order(self, estimator: object, y_true: ArrayLike) -> OrderedLabels | None:
         """Return the order of the classes, or None for an estimator without classes.
 
         Where it was found in the labels of the training, which may have lacked some, those of ``y_true`` are sorted in.
@@ -208,7 +208,7 @@ class OrdinalScorer:
         return request
 
 
-def class_order(estimator: Any, classes: NDArray[Any]) -> NDArray[Any] | None:
+def class_order(estimator: object, classes: NDArray[Any]) -> NDArray[Any] | None:
     """Return all `classes` from lowest to highest as a fitted estimator, or one inside it, knows them.
 
     Parameters
@@ -228,7 +228,7 @@ def class_order(estimator: Any, classes: NDArray[Any]) -> NDArray[Any] | None:
     return None if ordered is None else np.asarray(ordered.ordered_classes_)
 
 
-def _with_order(estimator: Any, classes: NDArray[Any]) -> Any:
+def _with_order(estimator: object, classes: NDArray[Any]) -> Any:
     """Return the fitted estimator, itself or one inside it, that knows the order of all ``classes``, or None."""
     known = getattr(estimator, "ordered_classes_", None)
     if known is not None and set(classes.tolist()) <= set(np.asarray(known).tolist()):
@@ -237,7 +237,7 @@ def _with_order(estimator: Any, classes: NDArray[Any]) -> Any:
     return next((one for one in found if one is not None), None)
 
 
-def _with_those_of(y_true: Any, order: NDArray[Any]) -> NDArray[Any]:
+def _with_those_of(y_true: ArrayLike, order: NDArray[Any]) -> NDArray[Any]:
     """Return the sorted classes of a training with the labels that only ``y_true`` has; as they are if not sorted."""
     known = order.tolist()
     given = distinct_labels("y_true", y_true).distinct.tolist()
@@ -248,7 +248,7 @@ def _with_those_of(y_true: Any, order: NDArray[Any]) -> NDArray[Any]:
     return np.array(sorted([*known, *new]), dtype=object if order.dtype.kind == "O" else None)
 
 
-def _inside(estimator: Any) -> Iterator[Any]:
+def _inside(estimator: object) -> Iterator[Any]:
     """Yield fitted estimators that a search, a pipeline, a calibration, a selection or an ensemble predicts with."""
     for name in ("best_estimator_", "estimator_"):
         if hasattr(estimator, name):

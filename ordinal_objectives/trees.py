@@ -155,8 +155,7 @@ class Tree:
 
 def has_set(sets: NDArray[np.uint64] | None, n_nodes: int) -> NDArray[np.bool_]:
     """Tell at which nodes categories go left, (n_nodes,)."""
-    found: NDArray[np.bool_] = np.zeros(n_nodes, np.bool_) if sets is None else (sets != 0).any(axis=1)
-    return found
+    return np.zeros(n_nodes, np.bool_) if sets is None else (sets != 0).any(axis=1)
 
 
 def reached(left: NDArray[np.int32]) -> NDArray[np.bool_]:

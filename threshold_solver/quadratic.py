@@ -18,14 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ordinal_objectives.leaves import scalar
+from ordinal_objectives.threshold_solver import newton
 from ordinal_objectives.threshold_solver.diagnostics import Diagnostics
-from ordinal_objectives.threshold_solver.newton import (
-    as_array,
-    as_mask,
-    divide,
-    free_groups,
-    move_outer_thresholds,
-)
 
 # Sums of float32 rows determine the common shift of score and thresholds no better; the native criterion has the same
 # number.
@@ -120,14 +114,14 @@ class JointQuadratic:
         ValueError
             If an array has the wrong shape or is not finite.
         """
-        G = as_array("leaf_gradient", leaf_gradient, None)
-        u = as_array("threshold_gradient", threshold_gradient, None)
-        H = as_array("leaf_hessian", leaf_hessian, G.size)
-        L = as_array("leaf_cross", leaf_cross, G.size, u.size)
+        G = newton.as_array("leaf_gradient", leaf_gradient, None)
+        u = newton.as_array("threshold_gradient", threshold_gradient, None)
+        H = newton.as_array("leaf_hessian", leaf_hessian, G.size)
+        L = newton.as_array("leaf_cross", leaf_cross, G.size, u.size)
         off = None
         if threshold_hessian_off is not None and u.size > 1:
-            off = as_array("threshold_hessian_off", threshold_hessian_off, u.size - 1)
-        return cls(G, H, L, u, tridiagonal(as_array("threshold_hessian", threshold_hessian, u.size), off))
+            off = newton.as_array("threshold_hessian_off", threshold_hessian_off, u.size - 1)
+        return cls(G, H, L, u, tridiagonal(newton.as_array("threshold_hessian", threshold_hessian, u.size), off))
 
     def at(self, nodes: NDArray[np.intp]) -> JointQuadratic:
         """Return the model over some nodes as leaves."""
@@ -238,8 +232,8 @@ def schur_step(
     """
     if not 0.0 <= reg_lambda < np.inf:
         raise ValueError(f"reg_lambda must be finite and at least 0, got {reg_lambda}")
-    is_active = as_mask("active", active, sums.u.size, default=True)
-    is_tied = as_mask("tied", tied, sums.u.size, default=False)
+    is_active = newton.as_mask("active", active, sums.u.size, default=True)
+    is_tied = newton.as_mask("tied", tied, sums.u.size, default=False)
     G, H, L, u = sums.G, sums.H, sums.L, sums.u
     E = free_directions(is_active, is_tied)
     V, cross, inverse_h = E.T @ sums.V @ E, L @ E, scalar.inverse_curvature(H, reg_lambda)
@@ -251,7 +245,7 @@ def schur_step(
     decrease = float(0.5 * np.sum(G * G * inverse_h) - r @ free_step - 0.5 * free_step @ S @ free_step)
     if diagnostics is not None:
         diagnostics.add(n_fallback=int(fell_back), n_flat_leaves=_n_flat(sums, reg_lambda))
-    return JointStep(leaf_weights, move_outer_thresholds(threshold_step, u, is_active), decrease)
+    return JointStep(leaf_weights, newton.move_outer_thresholds(threshold_step, u, is_active), decrease)
 
 
 def _joint_steps(
@@ -282,7 +276,7 @@ def _joint_steps(
     diagnostics.add(n_flat_leaves=_n_flat(sums, reg_lambda))
     delta = free_steps @ E.T
     weights = -(sums.G + (sums.L @ delta[:, :, np.newaxis])[:, :, 0]) * inverse_h
-    return weights, np.array([move_outer_thresholds(one, sums.u, active) for one in delta])
+    return weights, np.array([newton.move_outer_thresholds(one, sums.u, active) for one in delta])
 
 
 def _n_flat(sums: JointQuadratic, reg_lambda: float) -> int:
@@ -316,7 +310,7 @@ def tridiagonal(diagonal: NDArray[np.float64], off_diagonal: NDArray[np.float64]
 
 def free_directions(active: NDArray[np.bool_], tied: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Return the 0/1 matrix E (n_thresholds, m) with step = E times a step of m free numbers."""
-    group = free_groups(active, tied)
+    group = newton.free_groups(active, tied)
     return np.equal.outer(group, np.arange(group.max(initial=-1) + 1)).astype(np.float64)
 
 
@@ -337,4 +331,4 @@ def solve_positive_definite(
             return solution, False
     except LinAlgError:
         pass
-    return divide(right, np.abs(matrix).sum(axis=1)), True
+    return newton.divide(right, np.abs(matrix).sum(axis=1)), True

@@ -50,8 +50,7 @@ class VectorOutputs:
 
     def offset(self, iteration: int) -> NDArray[np.float64]:
         """Return the mean of C z over the training rows, (n_classes - 1,)."""
-        mean: NDArray[np.float64] = self.contrasts @ self.means[iteration]
-        return mean
+        return self.contrasts @ self.means[iteration]
 
     def scores(self, outputs: NDArray[Any], start: int, stop: int) -> NDArray[np.float64]:
         """Return what iterations ``start`` to ``stop - 1`` add to f + v_k, (n_samples, n_classes - 1).
@@ -63,8 +62,7 @@ class VectorOutputs:
         start, stop : int
         """
         rows = np.asarray(outputs, dtype=np.float64).reshape(len(outputs), len(self.mixing))
-        scores: NDArray[np.float64] = rows @ self.mixing.T - (self.offset(stop) - self.offset(start))
-        return scores
+        return rows @ self.mixing.T - (self.offset(stop) - self.offset(start))
 
     def kept(self, n_iterations: int) -> VectorOutputs:
         """Return those of the first iterations."""

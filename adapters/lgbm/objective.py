@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import lightgbm
 import numpy as np
@@ -16,7 +16,6 @@ from ordinal_objectives.adapters.run import SAME_SCORE, TrainingRun
 from ordinal_objectives.decision import decide
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.rows import CPU
-from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver import initial_thresholds
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -60,15 +59,10 @@ class OrdinalObjective(OrdinalObjectiveBase):
     """
 
     training: LightGBMTraining
-
-    def _entry_point(self) -> str:
-        return "lgbm.OrdinalObjective"
-
-    def _begin(self, spec: OrdinalSpec, record: ThresholdRecord | None, n_threads: int | None) -> LightGBMTraining:
-        return LightGBMTraining(spec, record, n_threads=n_threads)
-
-    def _connect(self, training: LightGBMTraining) -> None:
-        self.training, self.callback = training, ThresholdCallback(training)
+    callback: ThresholdCallback
+    _entry_point: ClassVar = "lgbm.OrdinalObjective"
+    _training_type: ClassVar = LightGBMTraining
+    _callback_type: ClassVar = ThresholdCallback
 
     def __deepcopy__(self, memo: dict[int, object]) -> OrdinalObjective:
         return self
@@ -88,7 +82,7 @@ class OrdinalObjective(OrdinalObjectiveBase):
         return self.loss.name, self.training.mean_loss(preds, data), False
 
     @one_thread_after_fork()
-    def attach(self, booster: lightgbm.Booster, data: Any = None) -> None:
+    def attach(self, booster: lightgbm.Booster, data: object = None) -> None:
         """Give its thresholds to a booster that was trained without the callback.
 
         Parameters
@@ -113,7 +107,7 @@ class OrdinalObjective(OrdinalObjectiveBase):
     @one_thread_after_fork()
     @documented(like=predict_proba)
     def predict_proba(
-        self, booster: lightgbm.Booster, data: Any, num_iteration: int | None = None
+        self, booster: lightgbm.Booster, data: object, num_iteration: int | None = None
     ) -> NDArray[np.float64]:
         """Class probabilities, float64 (n_samples, n_classes)."""
         return proba_of(booster, self._record(booster), data, num_iteration)
@@ -135,7 +129,7 @@ class OrdinalObjective(OrdinalObjectiveBase):
         return decide(proba_of(booster, record, data, num_iteration), decision_rule, cost_matrix)
 
 
-def _finished_record(training: LightGBMTraining, booster: lightgbm.Booster, data: Any) -> ThresholdRecord:
+def _finished_record(training: LightGBMTraining, booster: lightgbm.Booster, data: object) -> ThresholdRecord:
     """Return the record of an objective's latest training; raise ValueError unless the booster is what it returned."""
     check_parameters(booster, training.spec.threshold_update)
     run = training.latest
@@ -158,7 +152,7 @@ def _finished_record(training: LightGBMTraining, booster: lightgbm.Booster, data
     return run.record().stretched(rounds, max(0, seen - run.seen.grown_at))
 
 
-def _iterations_seen(run: TrainingRun, booster: lightgbm.Booster, data: Any, rounds: int) -> int:
+def _iterations_seen(run: TrainingRun, booster: lightgbm.Booster, data: object, rounds: int) -> int:
     """Return the iterations in the score that the objective saw last; refuse one that is not the booster's."""
     # All but the last, or all if the last round found no split.
     off = {}
@@ -243,7 +237,7 @@ class FixedThresholds:
 
     def __call__(
         self, y_true: ArrayLike, y_pred: NDArray[np.float64], weight: ArrayLike | None = None
-    ) -> tuple[NDArray[Any], NDArray[Any]]:
+    ) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
         """Return gradient and Hessian, float32 (n_samples,) each, as LightGBM asks for them."""
         n_classes = len(self.thresholds) + 1
         rows = CPU(self.n_threads).row_pass(self.loss, y_true, n_classes, weight, part=True)

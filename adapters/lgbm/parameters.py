@@ -128,7 +128,7 @@ def checked_params(params: Mapping[str, Any]) -> dict[str, Any]:
     return params
 
 
-def refuse_boosting(name: str, value: Any) -> None:
+def refuse_boosting(name: str, value: object) -> None:
     """Raise ValueError for a kind of boosting, given by parameter ``name``, that ordinal objectives do not allow."""
     reason = _REFUSED_BOOSTING.get(str(value).lower())
     if reason is not None:
@@ -144,7 +144,7 @@ def check_metrics(params: Mapping[str, Any]) -> dict[str, Any]:
         For a built-in metric, which would be one of the score without its thresholds.
     """
 
-    def is_metric(value: Any) -> bool:
+    def is_metric(value: object) -> bool:
         names = value.split(",") if isinstance(value, str) else value
         names = names if isinstance(names, (list, tuple, set, frozenset)) else [names]
         return any(str(name).strip().lower() not in _NO_METRIC for name in names)

@@ -11,24 +11,8 @@ import lightgbm
 from lightgbm.callback import CallbackEnv
 from numpy.typing import ArrayLike
 
-from ordinal_objectives.adapters.arguments import (
-    check_asked,
-    check_same_columns,
-    check_set_names,
-    check_sets,
-    joined,
-    listed_callbacks,
-    ordinal_options,
-    spec_and_record,
-)
-from ordinal_objectives.adapters.lgbm.booster import (
-    as_booster,
-    best_iteration,
-    check_all_rounds,
-    check_record,
-    end_rounds,
-    threshold_record,
-)
+from ordinal_objectives.adapters import arguments
+from ordinal_objectives.adapters.lgbm import booster as lgbm_booster
 from ordinal_objectives.adapters.lgbm.data import are_made_up, check_set, refused_sets, written_names
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
 from ordinal_objectives.adapters.lgbm.parameters import checked_params, value_of
@@ -127,7 +111,7 @@ def train(
     >>> olgbm.predict_proba(booster, X).shape
     (300, 4)
     """
-    spec, record = spec_and_record(
+    spec, record = arguments.spec_and_record(
         "lgbm.train",
         n_classes=n_classes,
         loss=loss,
@@ -154,7 +138,7 @@ def train(
 
 def train_spec(
     asked: tuple[OrdinalSpec, ThresholdRecord | None],
-    params: Mapping[str, Any],
+    params: Mapping[str, object],
     train_set: lightgbm.Dataset,
     num_boost_round: int,
     *,
@@ -169,26 +153,26 @@ def train_spec(
     ``carried`` among them is what a classifier adds to the record: ``linear`` and ``classifier`` of
     :class:`.training.Plan`, and ``set_names`` what errors call the rows to train on and to evaluate.
     """
-    check_asked(params, num_boost_round, 1)
+    arguments.check_asked(params, num_boost_round, 1)
     params = checked_params(params)
     spec, record = asked
     valid_sets, set_names = options.get("valid_sets"), options.pop("set_names", ("train_set", "valid_sets"))
     evaluated = [valid_sets] if isinstance(valid_sets, lightgbm.Dataset) else valid_sets or []
-    check_sets("valid_sets", evaluated, lambda data: isinstance(data, lightgbm.Dataset), "lightgbm.Dataset")
+    arguments.check_sets("valid_sets", evaluated, lambda data: isinstance(data, lightgbm.Dataset), "lightgbm.Dataset")
     sets = [train_set, *(data for data in evaluated if data is not train_set)]
     named = [(set_names[min(i, len(set_names) - 1)], data) for i, data in enumerate(sets)]
     for name, data in named:
         check_set(data, name, train_set)
     _check_valid_names(options.get("valid_names"), evaluated, train_set)
-    previous = None if init_model is None else as_booster(init_model)
+    previous = None if init_model is None else lgbm_booster.as_booster(init_model)
     if previous is not None:
         _check_continues(previous, train_set)
         if record is None and spec.thresholds is None:
-            record = threshold_record(previous)
+            record = lgbm_booster.threshold_record(previous)
             record.check_start(False, "init_model, beside which LightGBM takes no init_score")
-            check_all_rounds(previous, record, previous.current_iteration())
+            lgbm_booster.check_all_rounds(previous, record, previous.current_iteration())
         elif record is not None:
-            check_record(previous, record)
+            lgbm_booster.check_record(previous, record)
     n_threads = value_of(params, "num_threads")
     training = LightGBMTraining(spec, record, n_threads=n_threads, plan=Plan(driven=True, **options.pop("carried", {})))
     if record is not None and record.shifts is not None and previous is not None:
@@ -196,26 +180,26 @@ def train_spec(
             training.set_initial_shifts(data, shifts_of(previous, record, data.data))
     n_labels = 0 if train_set.label is None else len(train_set.label)  # a subset that is not made yet has none
     with kept_helpers(n_threads, n_labels), round_bar(progress, num_boost_round, what) as show:
-        arguments = _arguments(training, params, feval, options.pop("callbacks", None), show)
+        native = _arguments(training, params, feval, options.pop("callbacks", None), show)
         with refused_sets([(name, data.data) for name, data in named], training.boosters):
             booster = lightgbm.train(
-                train_set=train_set, num_boost_round=num_boost_round, init_model=previous, **arguments, **options
+                train_set=train_set, num_boost_round=num_boost_round, init_model=previous, **native, **options
             )
-    booster.best_iteration = best_iteration(booster)
-    end_rounds(booster)
+    booster.best_iteration = lgbm_booster.best_iteration(booster)
+    lgbm_booster.end_rounds(booster)
     return booster
 
 
 @documented(like=train)
 @one_thread_after_fork()
 def cv(
-    params: Mapping[str, Any],
+    params: Mapping[str, object],
     train_set: lightgbm.Dataset,
     num_boost_round: int = 100,
     *,
     feval: _Metrics = None,
     callbacks: Sequence[_Callback] | None = None,
-    **options: Any,
+    **options: object,
 ) -> dict[str, Any]:
     """Cross-validate an ordinal model: :func:`lightgbm.cv` with objective, callback and metric in place.
 
@@ -252,11 +236,11 @@ def cv(
     >>> len(history["valid all_threshold-mean"])
     5
     """
-    check_asked(params, num_boost_round, 1)
+    arguments.check_asked(params, num_boost_round, 1)
     params = checked_params(params)
     check_set(train_set, "train_set", train_set)
-    own = ordinal_options(options, train_set.get_label())
-    spec, record = spec_and_record("lgbm.cv", **own)
+    own = arguments.ordinal_options(options, train_set.get_label())
+    spec, record = arguments.spec_and_record("lgbm.cv", **own)
     training = LightGBMTraining(spec, record, n_threads=value_of(params, "num_threads"), plan=Plan(driven=True))
     options = {"stratified": False, **options, **_arguments(training, params, feval, callbacks, None)}
     with refused_sets([("train_set", train_set.data)], training.boosters):
@@ -265,8 +249,8 @@ def cv(
 
 
 def _arguments(
-    training: LightGBMTraining, params: dict[str, Any], feval: _Metrics, callbacks: object, show: Show | None
-) -> dict[str, Any]:
+    training: LightGBMTraining, params: dict[str, object], feval: _Metrics, callbacks: object, show: Show | None
+) -> dict[str, object]:
     """Return what LightGBM is given for a training: objective, callbacks and metrics of class probabilities."""
     metrics = [] if feval is None else feval if isinstance(feval, list) else [feval]
     if not all(map(callable, metrics)):
@@ -275,7 +259,7 @@ def _arguments(
     callbacks = [BeforeIterationCallback(training), objective.callback, *checked_callbacks(callbacks)]
     return {
         "params": {**params, "objective": objective, "metric": "None"},
-        "feval": joined([objective.metric, *map(objective.proba_metric, metrics)]),
+        "feval": arguments.joined([objective.metric, *map(objective.proba_metric, metrics)]),
         "callbacks": callbacks if show is None else [*callbacks, _shown_rounds(training, show)],
     }
 
@@ -286,7 +270,7 @@ def checked_callbacks(callbacks: object) -> list[_Callback]:
     def suits(callback: object) -> bool:
         return callable(callback) and isinstance(getattr(callback, "__dict__", None), dict)
 
-    return listed_callbacks(callbacks, suits, "functions that LightGBM calls after a round")
+    return arguments.listed_callbacks(callbacks, suits, "functions that LightGBM calls after a round")
 
 
 # LightGBM's own callbacks have no public types.
@@ -357,7 +341,7 @@ def _check_valid_names(
     """Raise ValueError if two sets to evaluate have one name, by ``valid_names`` or by LightGBM's defaults."""
     given = [names] if isinstance(names, str) else list(names or [])
     defaults = ["training" if data is train_set else f"valid_{i}" for i, data in enumerate(valid_sets)]
-    check_set_names(given[: len(defaults)] + defaults[len(given) :], "valid_names")
+    arguments.check_set_names(given[: len(defaults)] + defaults[len(given) :], "valid_names")
 
 
 def _check_continues(booster: lightgbm.Booster, train_set: lightgbm.Dataset) -> None:
@@ -372,7 +356,7 @@ def _check_continues(booster: lightgbm.Booster, train_set: lightgbm.Dataset) -> 
     shape: tuple[int, ...] = getattr(rows.data, "shape", ())
     names = rows.feature_name if isinstance(rows.feature_name, list) else column_names(rows.data)
     n_columns = shape[1] if len(shape) == 2 else None
-    check_same_columns(
+    arguments.check_same_columns(
         "init_model", booster.num_feature(), n_columns, _written(booster.feature_name()), _written(names)
     )
     if names is None:

@@ -13,15 +13,7 @@ from lightgbm.callback import CallbackEnv
 from numpy.typing import NDArray
 
 from ordinal_objectives.adapters.followed_scores import GrownTree
-from ordinal_objectives.adapters.lgbm.booster import (
-    SHIFTS,
-    check_parameters,
-    check_record,
-    let_train_without_features,
-    newest_tree,
-    store_round,
-    why_not_renewed,
-)
+from ordinal_objectives.adapters.lgbm import booster as lgbm_booster
 from ordinal_objectives.adapters.lgbm.parameters import check_evaluated, check_metrics, value_of
 from ordinal_objectives.adapters.run import TrainingRun
 from ordinal_objectives.adapters.training import Plan, Training
@@ -87,11 +79,11 @@ class LightGBMTraining(Training):
             return False
         boosters = getattr(model, "boosters", None) or [model]
         for booster in boosters:
-            check_parameters(booster, self.spec.threshold_update)
+            lgbm_booster.check_parameters(booster, self.spec.threshold_update)
             if self.continues is not None:
-                check_record(booster, self.continues, n_new)
+                lgbm_booster.check_record(booster, self.continues, n_new)
         if not self.items() or self.plan.driven:
-            self.choose_shifts(why_not_renewed(boosters[0]))
+            self.choose_shifts(lgbm_booster.why_not_renewed(boosters[0]))
         self._state.set_model(model, boosters)
         return True
 
@@ -224,12 +216,12 @@ class LightGBMTraining(Training):
         score = matrix.get_init_score()
         return np.zeros(matrix.num_data()) if score is None else np.asarray(score, dtype=np.float64)
 
-    def newest_tree(self, matrix: lightgbm.Dataset, before: Any, after: Any) -> GrownTree:
+    def newest_tree(self, matrix: lightgbm.Dataset, before: object, after: object) -> GrownTree:
         """Return the tree of the last iteration."""
         booster = self._booster_of(matrix)
         assert booster is not None
         update = f"threshold_update={self.spec.threshold_update!r}"
-        return newest_tree(booster, update if self.shifts is None else SHIFTS)
+        return lgbm_booster.newest_tree(booster, update if self.shifts is None else lgbm_booster.SHIFTS)
 
     def initial_shifts(self, matrix: lightgbm.Dataset) -> NDArray[np.float64] | None:
         """Return the shifts of a data set by the model that is continued, (n_samples, n_classes - 1), or None."""
@@ -331,7 +323,7 @@ class ThresholdCallback:
             if not env.evaluation_result_list:
                 check_evaluated(env.params, any(booster.valid_sets for booster in boosters))
         for booster in boosters:
-            store_round(booster, self._training.record_of(booster), env.iteration + 1)
+            lgbm_booster.store_round(booster, self._training.record_of(booster), env.iteration + 1)
         if first and env.evaluation_result_list:
             self._renew_first_metrics(env)
 
@@ -374,4 +366,4 @@ class BeforeIterationCallback:
         """Pass the booster to the training."""
         if self._training.set_model(env.model, 0):
             for booster in self._training.boosters():
-                let_train_without_features(booster)
+                lgbm_booster.let_train_without_features(booster)

@@ -345,11 +345,11 @@ class GrowingBooster(xgboost.Booster):  # type: ignore[misc]
     the end: so what leaves the training is completed in a copy, when somebody asks for it.
     """
 
-    def save_model(self, *given: Any, **options: Any) -> None:
+    def save_model(self, *given: object, **options: object) -> None:
         """Save the model of the newest round."""
         completed(self).save_model(*given, **options)
 
-    def save_raw(self, *given: Any, **options: Any) -> bytearray:
+    def save_raw(self, *given: object, **options: object) -> bytearray:
         """Return the bytes of the model of the newest round."""
         raw: bytearray = completed(self).save_raw(*given, **options)
         return raw
@@ -361,7 +361,7 @@ class GrowingBooster(xgboost.Booster):  # type: ignore[misc]
         state: dict[str, Any] = completed(self).__getstate__()
         return state
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: object) -> Any:
         return completed(self).__reduce_ex__(1)  # later protocols ask for the class of the object itself
 
 
@@ -415,7 +415,7 @@ def _remember(booster: xgboost.Booster, text: str, record: ThresholdRecord) -> T
     return record
 
 
-def check_booster(booster: Any) -> None:
+def check_booster(booster: object) -> None:
     """Raise TypeError unless this is an XGBoost booster."""
     if not isinstance(booster, xgboost.Booster):
         inside = "; pass its booster_, or call its own methods" if hasattr(booster, "booster_") else ""

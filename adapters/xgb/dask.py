@@ -165,7 +165,7 @@ class _WorkerRows(NamedTuple):
     categories: Mapping[Any, list[Any]] | None = None
 
 
-def check_client(client: Any) -> None:
+def check_client(client: object) -> None:
     """Raise TypeError unless this is a synchronous client."""
     if not isinstance(client, distributed.Client):
         raise TypeError(f"client must be a distributed.Client or None; got {type(client).__name__}")
@@ -173,13 +173,13 @@ def check_client(client: Any) -> None:
         raise TypeError("client must not be asynchronous: the training waits for its results; got one that is")
 
 
-def check_collection(name: str, value: Any) -> None:
+def check_collection(name: str, value: object) -> None:
     """Raise TypeError unless this is a Dask collection."""
     if not dask.is_dask_collection(value):
         raise TypeError(f"{name} must be a Dask array or data frame; got {type(value).__name__}")
 
 
-def check_table(X: Any, n_features: int | None = None, *, name: str = "X") -> None:
+def check_table(X: object, n_features: int | None = None, *, name: str = "X") -> None:
     """Raise TypeError or ValueError unless this is a Dask collection of rows and columns that XGBoost takes.
 
     Parameters
@@ -333,7 +333,7 @@ def _fault_of_rows(part: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _fault_of_features(data: Any, missing: float) -> str | None:
+def _fault_of_features(data: object, missing: float) -> str | None:
     """Return what XGBoost refuses, or would misread, in the features of a part."""
     try:
         refuse_masked(data, name="X of {name}")
@@ -369,7 +369,7 @@ def _categories(data: Any) -> dict[Any, list[Any]]:
     return {name: dtype.categories.tolist() for name, dtype in dtypes if hasattr(dtype, "categories")}
 
 
-def _is_pandas(data: Any) -> bool:
+def _is_pandas(data: object) -> bool:
     return type(data).__module__.partition(".")[0] == "pandas"
 
 

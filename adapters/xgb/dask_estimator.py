@@ -18,16 +18,8 @@ try:
 except ImportError as error:
     raise not_installed(error, "xgboost", "dask") from None
 
+from ordinal_objectives.adapters.xgb import dask
 from ordinal_objectives.adapters.xgb.booster import kept_rounds, threshold_record
-from ordinal_objectives.adapters.xgb.dask import (
-    check_client,
-    check_numbers_of_rows,
-    check_partitions,
-    check_table,
-    flat_labels,
-    numbers_of_rows,
-    train_spec,
-)
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
 from ordinal_objectives.adapters.xgb.input_checks import (
     Levels,
@@ -175,17 +167,17 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         ValueError
             If labels, weights or parameters are not what the docs allow; the message names the argument.
         """
-        check_client(self.client)
-        check_table(X)
-        y = flat_labels(y, "y")
+        dask.check_client(self.client)
+        dask.check_table(X)
+        y = dask.flat_labels(y, "y")
         self._refuse_what_needs_all_rows()
         with self._all_or_nothing():
             self._fit_labels(X, y)
             continued, earlier = self._continued(xgb_model)
             if earlier is not None:
                 earlier.check_start(False, "xgb_model")
-            check_numbers_of_rows("sample_weight", sample_weight)
-            check_numbers_of_rows("base_margin", base_margin)
+            dask.check_numbers_of_rows("sample_weight", sample_weight)
+            dask.check_numbers_of_rows("base_margin", base_margin)
             sets = self._evaluation_sets(eval_set, sample_weight_eval_set, base_margin_eval_set)
             check_rounds("early_stopping_rounds", self.early_stopping_rounds, len(sets), instead="eval_set to fit")
             codes = self._codes(y)
@@ -196,7 +188,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             for i, part in enumerate(sets):
                 part = _DaskRows(self._with_levels(part.X, continued), self._codes(part.y), part.weight, part.margin)
                 evals.append((self._dask_matrix(part, f"validation_{i}", dtrain), f"validation_{i}"))
-            trained = train_spec(
+            trained = dask.train_spec(
                 (self._spec("XGBOrdinalClassifier"), None),
                 self.client,
                 self._native_params(),
@@ -230,17 +222,17 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         if self.linear is not False:
             raise ValueError(f"linear must be False on a cluster, where no worker has all rows; got {self.linear!r}")
 
-    def _evaluation_sets(self, eval_set: Any, sample_weight: Any, base_margin: Any) -> list[_DaskRows]:
+    def _evaluation_sets(self, eval_set: object, sample_weight: object, base_margin: object) -> list[_DaskRows]:
         """Return every evaluation set, checked, its labels in one dimension and among the classes."""
         pairs = evaluation_pairs(eval_set)
         weights = one_for_each(sample_weight, pairs, "sample_weight_eval_set")
         margins = one_for_each(base_margin, pairs, "base_margin_eval_set")
         sets, name = list[_DaskRows](), "y of an evaluation set"
         for (X, y), weight, margin in zip(pairs, weights, margins, strict=True):
-            check_table(X, self.n_features_in_, name="X of an evaluation set")
-            check_numbers_of_rows("sample_weight_eval_set", weight)
-            check_numbers_of_rows("base_margin_eval_set", margin)
-            labels = flat_labels(y, name)
+            dask.check_table(X, self.n_features_in_, name="X of an evaluation set")
+            dask.check_numbers_of_rows("sample_weight_eval_set", weight)
+            dask.check_numbers_of_rows("base_margin_eval_set", margin)
+            labels = dask.flat_labels(y, name)
             self._labels.encode(self._distinct(labels, name), name=name)
             sets.append(_DaskRows(X, labels, weight, margin))
         return sets
@@ -251,17 +243,17 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         return self._blockwise("predict", X, start)
 
     @documented
-    def predict_raw(self, X: Any, **start: Any) -> Any:
+    def predict_raw(self, X: object, **start: object) -> Any:
         """Return the score f(x), (n_samples,); of a Dask collection a Dask array."""
         return self._blockwise("predict_raw", X, start)
 
     @documented
-    def predict_proba(self, X: Any, **start: Any) -> Any:
+    def predict_proba(self, X: object, **start: object) -> Any:
         """Return the class probabilities, columns as ``classes_``; of a Dask collection a Dask array."""
         return self._blockwise("predict_proba", X, start)
 
     @documented
-    def predict_proba_ordered(self, X: Any, **start: Any) -> Any:
+    def predict_proba_ordered(self, X: object, **start: object) -> Any:
         """Return the class probabilities from the lowest class on; of a Dask collection a Dask array."""
         return self._blockwise("predict_proba_ordered", X, start)
 
@@ -270,7 +262,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         if not dask.is_dask_collection(X):
             return getattr(super(), name)(X, **start)
         check_is_fitted(self)
-        check_table(X, self.n_features_in_)
+        dask.check_table(X, self.n_features_in_)
         if start:
             raise TypeError(f"predictions of a Dask collection take only X; got {', '.join(start)}")
         labels = self.ordered_classes_[:0]
@@ -288,7 +280,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             return X.map_blocks(of, drop_axis=1, meta=nothing)
         return X.map_blocks(of, chunks=(X.chunks[0], (self.n_classes_,)), meta=nothing)
 
-    def _check_features(self, X: Any, *, reset: bool) -> Any:
+    def _check_features(self, X: object, *, reset: bool) -> Any:
         if dask.is_dask_collection(X):
             raise TypeError(
                 "X is a Dask collection, which predict, predict_raw, predict_proba and predict_proba_ordered take; "
@@ -311,7 +303,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             else:
                 self.feature_names_in_ = np.asarray(names, dtype=object)
 
-    def _header(self, X: Any) -> Any:
+    def _header(self, X: object) -> Any:
         """Return the first part without its rows: what it declares, Dask may not know."""
         return self.client.compute(delayed(without_rows)(_parts(X)[0])).result()
 
@@ -346,7 +338,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
     def _distinct(self, y: Any, name: str = "y") -> Any:
         """Return the labels that the workers have, each once."""
 
-        def unmasked(block: Any) -> Any:
+        def unmasked(block: object) -> Any:
             if np.ma.is_masked(block):
                 raise ValueError(f"{name} contains missing labels (masked); every row needs a label")
             return block
@@ -389,7 +381,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             if len(weight) != len(block):
                 return weight
             try:
-                return of_class[block] * numbers_of_rows(weight, name="sample_weight")
+                return of_class[block] * dask.numbers_of_rows(weight, name="sample_weight")
             except (TypeError, ValueError):
                 return weight
 
@@ -402,9 +394,9 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             )
         return da.map_blocks(times, array, given, meta=of_class[:0])
 
-    def _dask_matrix(self, rows: _DaskRows, name: str = "the training set", like: Any = None) -> Any:
+    def _dask_matrix(self, rows: _DaskRows, name: str = "the training set", like: object = None) -> Any:
         X, codes, weight, margin = rows
-        check_partitions(X, name, label=codes, weight=weight, base_margin=margin)
+        dask.check_partitions(X, name, label=codes, weight=weight, base_margin=margin)
         options = {
             "weight": weight,
             "base_margin": margin,
@@ -423,7 +415,7 @@ def _parts(X: Any) -> list[Any]:
     return list(np.ravel(np.asarray(parts.to_delayed(), dtype=object)))
 
 
-def _fault(part: Any, levels: Levels, missing: float) -> str:
+def _fault(part: object, levels: Levels, missing: float) -> str:
     """Return which level of some rows the training did not have, if any."""
     try:
         coded(part, levels, missing)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import xgboost
 from numpy.typing import ArrayLike, NDArray
+from xgboost.objective import TreeObjective
 
 from ordinal_objectives.adapters.objective import OrdinalObjectiveBase
 from ordinal_objectives.adapters.run import SAME_SCORE
@@ -15,17 +16,9 @@ from ordinal_objectives.adapters.xgb.booster import completed, store_record, sto
 from ordinal_objectives.adapters.xgb.prediction import predict, predict_proba, proba_of
 from ordinal_objectives.adapters.xgb.training import ThresholdCallback, XGBoostTraining
 from ordinal_objectives.decision import decide
-from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.shared_docs import documented
-
-try:
-    from xgboost.objective import TreeObjective
-except ImportError:  # before 3.2
-
-    class TreeObjective:  # type: ignore[no-redef]
-        """Stands in for XGBoost's."""
 
 
 @documented
@@ -70,20 +63,15 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
     """
 
     training: XGBoostTraining
-
-    def _entry_point(self) -> str:
-        return "xgb.OrdinalObjective"
-
-    def _begin(self, spec: OrdinalSpec, record: ThresholdRecord | None, n_threads: int | None) -> XGBoostTraining:
-        return XGBoostTraining(spec, record, n_threads=n_threads)
-
-    def _connect(self, training: XGBoostTraining) -> None:
-        self.training, self.callback = training, ThresholdCallback(training)
+    callback: ThresholdCallback
+    _entry_point: ClassVar = "xgb.OrdinalObjective"
+    _training_type: ClassVar = XGBoostTraining
+    _callback_type: ClassVar = ThresholdCallback
 
     def __call__(self, *given: Any) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
         """Return gradient and Hessian, float32 (n_samples,) each, or a column for each output.
 
-        XGBoost hands over ``(iteration, predt, dtrain)``, and versions before 3.2 ``(predt, dtrain)``.
+        XGBoost hands over ``(iteration, predt, dtrain)``.
         """
         return super().__call__(*given[-2:])
 

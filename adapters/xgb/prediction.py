@@ -13,16 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ordinal_objectives import _core
 from ordinal_objectives.adapters.arguments import check_same_names
 from ordinal_objectives.adapters.objective import predict_from_scores
-from ordinal_objectives.adapters.xgb.booster import (
-    carried_record,
-    categories_of,
-    check_all_rounds,
-    completed,
-    last_round,
-    leaf_nodes,
-    rounds_of,
-    trees,
-)
+from ordinal_objectives.adapters.xgb import booster as xgb_booster
 from ordinal_objectives.adapters.xgb.input_checks import check_levels, check_matrix, refused_rows
 from ordinal_objectives.adapters.xgb.outputs import CONTRIBUTIONS, refuse_before
 from ordinal_objectives.decision import decide
@@ -122,7 +113,7 @@ def shifts_before(
         return None
     # The model grows on from here: its trees of today are kept.
     rounds = model.num_boosted_rounds()
-    before = rounds_of(model, 0, rounds)
+    before = xgb_booster.rounds_of(model, 0, rounds)
 
     def shifts(data: xgboost.DMatrix) -> NDArray[np.float64]:
         return without_mean(leaf_scores(before, record, data, 0, rounds))
@@ -160,7 +151,8 @@ def _add_by_leaves(
     for first in range(start, stop, step):
         last = min(first + step, stop)
         # XGBoost finds leaves only from the first tree on.
-        part = booster if (first, last) == (0, known.n_rounds) else rounds_of(booster, first, last, known.categories)
+        is_whole = (first, last) == (0, known.n_rounds)
+        part = booster if is_whole else xgb_booster.rounds_of(booster, first, last, known.categories)
         nodes = part.predict(data, pred_leaf=True).reshape(len(scores), -1)
         tables = known.of_node[first:last]
         offsets = np.cumsum([0, *map(len, tables)], dtype=np.int64)
@@ -179,21 +171,22 @@ def _known_trees(booster: xgboost.Booster, record: ThresholdRecord) -> _KnownTre
     known = _known.get(booster)
     rounds = booster.num_boosted_rounds()
     if known is None or (known.n_rounds, known.checksums) != (rounds, record.trees):
-        theirs = trees(booster.save_raw("ubj"))[: record.n_iterations]
+        theirs = xgb_booster.trees(booster.save_raw("ubj"))[: record.n_iterations]
         pairs = list(zip(theirs, record.leaf_vectors[: len(theirs)], strict=True))
-        record.check_leaves(len(leaf_nodes(tree["left_children"])) for tree in theirs)
+        record.check_leaves(len(xgb_booster.leaf_nodes(tree["left_children"])) for tree in theirs)
         of_node = [_by_node(tree, vectors, record.n_classes - 1) for tree, vectors in pairs]
         ensemble = None
         if not any(tree["categories_nodes"].size for tree in theirs):
             ours = [_as_tree(*both) for both in zip(theirs, of_node, strict=True)]
             ensemble = TreeEnsemble(ours, booster.num_features())
-        known = _known[booster] = _KnownTrees(rounds, record.trees, categories_of(booster), ensemble, of_node)
+        categories = xgb_booster.categories_of(booster)
+        known = _known[booster] = _KnownTrees(rounds, record.trees, categories, ensemble, of_node)
     return known
 
 
 def _by_node(tree: dict[str, Any], vectors: NDArray[np.float32], n_thresholds: int) -> NDArray[np.float64]:
     """Return what each node of a tree adds; a tree without vectors adds its leaf values to all thresholds alike."""
-    leaves = leaf_nodes(tree["left_children"])
+    leaves = xgb_booster.leaf_nodes(tree["left_children"])
     table = np.zeros((len(tree["left_children"]), n_thresholds))
     if len(vectors):
         table[leaves] = vectors
@@ -236,8 +229,8 @@ def proba_of(
     check_matrix(booster, data)
     check_levels(booster, data, "data")
     record.check_start(data.get_base_margin().size > 0, "data has no base_margin")
-    end = last_round(booster, iteration_range)
-    check_all_rounds(booster, record, end)
+    end = xgb_booster.last_round(booster, iteration_range)
+    xgb_booster.check_all_rounds(booster, record, end)
     if record.outputs is None and record.shifts is not None:
         check_same_names(booster.feature_names, data.feature_names)
         with refused_rows(data, name="data"):
@@ -289,8 +282,8 @@ def predict_proba(
     >>> oxgb.predict_proba(booster, data).shape
     (300, 3)
     """
-    booster = completed(booster)
-    return proba_of(booster, carried_record(booster), data, iteration_range)
+    booster = xgb_booster.completed(booster)
+    return proba_of(booster, xgb_booster.carried_record(booster), data, iteration_range)
 
 
 @documented(like=predict_proba)
@@ -326,8 +319,8 @@ def predict(
     >>> oxgb.predict(booster, data)[:4], y[:4]
     (array([1, 1, 1, 2]), array([1, 1, 0, 2]))
     """
-    booster = completed(booster)
-    carried_record(booster).ordinal_loss().check_decision(decision_rule, cost_matrix)
+    booster = xgb_booster.completed(booster)
+    xgb_booster.carried_record(booster).ordinal_loss().check_decision(decision_rule, cost_matrix)
     return decide(predict_proba(booster, data, iteration_range), decision_rule, cost_matrix)
 
 
@@ -374,15 +367,15 @@ def margin_contributions(
     >>> oxgb.margin_contributions(booster, dtrain).shape
     (300, 3, 4)
     """
-    booster = completed(booster)
-    record = carried_record(booster)
+    booster = xgb_booster.completed(booster)
+    record = xgb_booster.carried_record(booster)
     check_matrix(booster, data)
     n_features = booster.num_features()
     if data.num_col() != n_features:  # XGBoost's room for them is another one
         raise ValueError(f"data must have the model's {n_features} columns; got {data.num_col()}")
     record.check_start(data.get_base_margin().size > 0, "data has no base_margin")
-    end = last_round(booster, iteration_range)
-    check_all_rounds(booster, record, end)
+    end = xgb_booster.last_round(booster, iteration_range)
+    xgb_booster.check_all_rounds(booster, record, end)
     if record.outputs is None and record.shifts is not None:
         raise ValueError(
             "the shifts of this booster are kept beside XGBoost, which has no contributions for them; train with "

@@ -77,7 +77,7 @@ class Criterion(ABC):
             raise ValueError(f"{cls.__name__} takes {_listed(takes)}; the parameters have {_listed(has)}")
 
     @classmethod
-    def _refused(cls, parameters: BoostingParameters) -> dict[str, tuple[tuple[Any, ...], Any]]:
+    def _refused(cls, parameters: BoostingParameters) -> dict[str, tuple[tuple[object, ...], object]]:
         """Return the parameters whose values it does not take, with the values that it takes and the one given."""
         asked = {
             "proportional": ((cls.proportional,), parameters.shifts is None),
@@ -91,7 +91,7 @@ class Criterion(ABC):
         """Fill the columns that the rows carry at a score and thresholds; return the statistics of that pass."""
 
     @abstractmethod
-    def grow(self, growth: _core.Growth, in_bag: NDArray[np.uint32] | None) -> dict[str, Any]:
+    def grow(self, growth: _core.Growth, in_bag: NDArray[np.uint32] | None) -> dict[str, object]:
         """Grow a tree on some rows, None for all, whose columns were filled last, and return its nodes.
 
         Parameters

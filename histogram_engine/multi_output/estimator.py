@@ -23,18 +23,10 @@ from ordinal_objectives.histogram_engine.binning import check_same_categories
 from ordinal_objectives.histogram_engine.multi_output import losses, run
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.trees import TreeEnsemble
+from ordinal_objectives.utils import validation
 from ordinal_objectives.utils.public_names import DOC_LINK
 from ordinal_objectives.utils.seeds import drawn_seed
 from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import (
-    check_choice,
-    check_flag,
-    check_integer,
-    check_sample_weight,
-    check_total_weight,
-    check_two_classes,
-    refuse_masked,
-)
 
 Model = TypeVar("Model", bound="MultiOutputModel")
 FloatArray = NDArray[np.float64]
@@ -159,7 +151,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
         self.n_jobs = n_jobs
 
     @abstractmethod
-    def _learn_targets(self, y: Any) -> None:
+    def _learn_targets(self, y: ArrayLike) -> None:
         """Store what the targets of a training tell, such as the classes."""
 
     @abstractmethod
@@ -167,7 +159,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
         """Return the loss of the targets that ``loss`` names."""
 
     @abstractmethod
-    def _encode(self, y: Any, name: str) -> tuple[NDArray[np.int32], NDArray[Any]]:
+    def _encode(self, y: ArrayLike, name: str) -> tuple[NDArray[np.int32], NDArray[np.generic]]:
         """Return class codes by which rows are held out, and what the loss takes."""
 
     @abstractmethod
@@ -175,11 +167,11 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
         """Return how many columns the predictions of the loss may have."""
 
     @abstractmethod
-    def _describe_targets(self) -> tuple[NDArray[Any], dict[str, Any]]:
+    def _describe_targets(self) -> tuple[NDArray[np.generic], dict[str, object]]:
         """Return the classes, and what else a file must hold of the targets, in JSON's types."""
 
     @abstractmethod
-    def _recall_targets(self, classes: NDArray[Any], targets: dict[str, Any], n_outputs: int) -> None:
+    def _recall_targets(self, classes: NDArray[np.generic], targets: dict[str, object], n_outputs: int) -> None:
         """Set what :meth:`_describe_targets` returned; raise ValueError if it is damaged."""
 
     @documented
@@ -224,7 +216,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
     ) -> None:
         parameters, stopping = self._parameters(), fit_loop.EarlyStopping.of(self)
         fit_loop.check_callback(callback)
-        check_choice(self.importance_type, model_file.IMPORTANCES, name="importance_type")
+        validation.check_choice(self.importance_type, model_file.IMPORTANCES, name="importance_type")
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         earlier = None
@@ -235,7 +227,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
         if earlier is None:
             is_named = isinstance(self.loss, str)
             if is_named:
-                check_choice(self.loss, _LOSSES, name="loss", hint="; an object is taken as well")
+                validation.check_choice(self.loss, _LOSSES, name="loss", hint="; an object is taken as well")
             self._learn_targets(y)
             self._fitted_loss, self._loss_of_fit = self._named_loss() if is_named else self.loss, self.loss
             self._seed = drawn_seed(self.random_state)
@@ -269,11 +261,11 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
         codes, targets = self._encode(y, name)
         if X.shape[0] != len(targets):
             raise ValueError(f"X and {name} must have the same number of rows; got {X.shape[0]} and {len(targets)}")
-        checked = check_sample_weight(weight, len(targets), name=weight_name)
-        weight = check_total_weight(checked, name=weight_name)
+        checked = validation.check_sample_weight(weight, len(targets), name=weight_name)
+        weight = validation.check_total_weight(checked, name=weight_name)
         return run.TargetRows(X, codes, weight, groups=check_groups(groups, len(codes)), targets=targets)
 
-    def _check_continued(self, X: Any, parameters: run.MultiOutputParameters) -> None:
+    def _check_continued(self, X: object, parameters: run.MultiOutputParameters) -> None:
         """Raise ValueError, naming what differs, unless a fit can continue the fitted model."""
         self._check_features(X, reset=False)
         check_same_categories(X, self.categorical_features, self._categories)
@@ -316,16 +308,16 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
             yield raw
 
     @abstractmethod
-    def _decide(self, raw: FloatArray) -> NDArray[Any]:
+    def _decide(self, raw: FloatArray) -> NDArray[np.generic]:
         """Return predictions of a raw prediction."""
 
     @documented
-    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+    def staged_predict(self, X: object) -> Iterator[NDArray[Any]]:
         """Yield what :meth:`predict` returns after 1, 2, ... iterations."""
         for raw in self._staged_raw(X):
             yield self._decide(raw.copy())
 
-    def _before_trees(self, X: Any) -> tuple[Any, FloatArray]:
+    def _before_trees(self, X: Any) -> tuple[object, FloatArray]:
         """Return checked features, and their raw prediction without trees."""
         check_is_fitted(self)
         X = self._check_features(X, reset=False)
@@ -348,7 +340,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
         assert stored.targets is not None
         assert stored.grown.start is not None
         self._parameters()
-        check_choice(self.loss, _LOSSES, name="loss")
+        validation.check_choice(self.loss, _LOSSES, name="loss")
         self._recall_targets(stored.classes, stored.targets, len(stored.grown.start))
         self._fitted_loss, self._loss_of_fit = self._named_loss(), self.loss
         self._remember(stored.grown)
@@ -407,13 +399,13 @@ class HistGradientBoostingMultiOutputRegressor(RegressorMixin, MultiOutputModel)
     (300, 2)
     """
 
-    def _learn_targets(self, y: Any) -> None:
+    def _learn_targets(self, y: ArrayLike) -> None:
         self._target_shape = _numbers(y, "y").shape[1:]
 
     def _named_loss(self) -> losses.MultiOutputLoss:
         return losses.SquaredError()
 
-    def _encode(self, y: Any, name: str) -> tuple[NDArray[np.int32], NDArray[Any]]:
+    def _encode(self, y: ArrayLike, name: str) -> tuple[NDArray[np.int32], NDArray[np.generic]]:
         targets = _numbers(y, name)
         if targets.shape[1:] != self._target_shape:
             raise ValueError(f"{name} must have the shape (n_samples, *{self._target_shape}); got {targets.shape}")
@@ -422,11 +414,11 @@ class HistGradientBoostingMultiOutputRegressor(RegressorMixin, MultiOutputModel)
     def _n_columns(self) -> tuple[int, ...]:
         return (int(np.prod(self._target_shape)),)
 
-    def _describe_targets(self) -> tuple[NDArray[Any], dict[str, Any]]:
+    def _describe_targets(self) -> tuple[NDArray[np.generic], dict[str, object]]:
         return np.zeros(0), {"shape": list(self._target_shape)}
 
     def _recall_targets(self, classes: NDArray[Any], targets: dict[str, Any], n_outputs: int) -> None:
-        self._target_shape = tuple(check_integer("shape", size, 1) for size in targets["shape"])
+        self._target_shape = tuple(validation.check_integer("shape", size, 1) for size in targets["shape"])
         if self._target_shape not in ((n_outputs,), ()) or (n_outputs > 1 and self._target_shape == ()):
             raise ValueError(f"targets of the shape {self._target_shape} do not have {n_outputs} outputs")
 
@@ -488,8 +480,8 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
     classes_: NDArray[Any]
     _has_labels: bool
 
-    def _learn_targets(self, y: Any) -> None:
-        refuse_masked(y, name="y")
+    def _learn_targets(self, y: ArrayLike) -> None:
+        validation.refuse_masked(y, name="y")
         check_array(y, accept_sparse=True, ensure_2d=False, dtype=None, input_name="y")  # finite
         self._has_labels = type_of_target(y, input_name="y") == "multilabel-indicator"
         if self._has_labels:
@@ -497,7 +489,7 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
         else:
             check_classification_targets(y)
             self.classes_, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
-            check_two_classes(np.bincount(codes).astype(float))
+            validation.check_two_classes(np.bincount(codes).astype(float))
 
     def _named_loss(self) -> losses.MultiOutputLoss:
         if self.loss == "squared_error":
@@ -509,11 +501,11 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
         n = len(self.classes_)
         return (n,) if self._has_labels or n > 2 else (n, 1)
 
-    def _describe_targets(self) -> tuple[NDArray[Any], dict[str, Any]]:
+    def _describe_targets(self) -> tuple[NDArray[np.generic], dict[str, object]]:
         return self.classes_, {"labels": self._has_labels}
 
-    def _recall_targets(self, classes: NDArray[Any], targets: dict[str, Any], n_outputs: int) -> None:
-        self.classes_, self._has_labels = classes, check_flag("labels", targets["labels"])
+    def _recall_targets(self, classes: NDArray[np.generic], targets: dict[str, object], n_outputs: int) -> None:
+        self.classes_, self._has_labels = classes, validation.check_flag("labels", targets["labels"])
         if self._has_labels and classes.tolist() != list(range(len(classes))):
             raise ValueError(f"labels are numbered from 0; got {classes.tolist()}")
         binary = isinstance(self._named_loss(), losses.BinaryCrossEntropy) and not self._has_labels
@@ -521,7 +513,7 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
         if n_outputs != expected or len(classes) < 2 - self._has_labels:
             raise ValueError(f"{len(classes)} classes or labels do not have {n_outputs} outputs")
 
-    def _encode(self, y: Any, name: str) -> tuple[NDArray[np.int32], NDArray[Any]]:
+    def _encode(self, y: ArrayLike, name: str) -> tuple[NDArray[np.int32], NDArray[np.generic]]:
         n = len(self.classes_)
         if self._has_labels:
             labels = check_array(y, accept_sparse=True, input_name=name)
@@ -555,13 +547,13 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
 
     @available_if(_has_proba)  # type: ignore[untyped-decorator]
     @documented
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: object) -> FloatArray:
         """Return probabilities, float64 (n_samples, n_classes) in the order of ``classes_``, or those of each label."""
         return self._proba(self.predict_raw(X))
 
     @available_if(_has_proba)  # type: ignore[untyped-decorator]
     @documented
-    def staged_predict_proba(self, X: Any) -> Iterator[FloatArray]:
+    def staged_predict_proba(self, X: object) -> Iterator[FloatArray]:
         """Yield what :meth:`predict_proba` returns after 1, 2, ... iterations."""
         yield from map(self._proba, self._staged_raw(X))
 
@@ -570,7 +562,7 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
         p = p.copy() if p is raw else p
         return p if self._has_labels or p.shape[1] > 1 else np.column_stack([1.0 - p, p])
 
-    def _decide(self, raw: FloatArray) -> NDArray[Any]:
+    def _decide(self, raw: FloatArray) -> NDArray[np.generic]:
         p = self._proba(raw)
         return (p > 0.5).astype(int) if self._has_labels else self.classes_[np.argmax(p, axis=1)]
 
@@ -580,9 +572,9 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
         return tags
 
 
-def _numbers(y: Any, name: str) -> FloatArray:
+def _numbers(y: ArrayLike, name: str) -> FloatArray:
     """Return targets as finite float64, (n_samples,) or (n_samples, n_targets)."""
-    refuse_masked(y, name=name)
+    validation.refuse_masked(y, name=name)
     refuse_but_numbers(
         y, name=name, hint="A regressor's targets are numbers; HistGradientBoostingMultiOutputClassifier takes labels"
     )

@@ -92,8 +92,7 @@ class SquaredError:
 
     def start(self, y: NDArray[Any], weight: FloatArray | None) -> FloatArray:
         """Return the mean of each target."""
-        mean: FloatArray = np.average(y, axis=0, weights=weight)
-        return mean
+        return np.average(y, axis=0, weights=weight)
 
     def derivatives(
         self, y: NDArray[Any], raw_prediction: FloatArray, hessian: str
@@ -125,8 +124,7 @@ class SoftmaxCrossEntropy:
     def start(self, y: NDArray[Any], weight: FloatArray | None) -> FloatArray:
         """Return the logarithms of the classes' shares; codes 0..n_classes - 1."""
         share = np.bincount(y, weight, self.n_classes) / (len(y) if weight is None else weight.sum())
-        start: FloatArray = np.log(np.maximum(share, np.finfo(float).eps))
-        return start
+        return np.log(np.maximum(share, np.finfo(float).eps))
 
     def derivatives(
         self, y: NDArray[Any], raw_prediction: FloatArray, hessian: str
@@ -167,8 +165,7 @@ class BinaryCrossEntropy:
         """Return the log odds of each label."""
         share = np.average(y, axis=0, weights=weight)
         least = np.finfo(float).eps
-        start: FloatArray = np.log(np.maximum(share, least)) - np.log(np.maximum(1.0 - share, least))
-        return start
+        return np.log(np.maximum(share, least)) - np.log(np.maximum(1.0 - share, least))
 
     def derivatives(
         self, y: NDArray[Any], raw_prediction: FloatArray, hessian: str

@@ -144,7 +144,7 @@ class CheckedLoss:
             )
         return loss, gradient, second
 
-    def _numbers(self, answer: Any, method: str, what: str) -> NDArray[Any]:
+    def _numbers(self, answer: object, method: str, what: str) -> NDArray[Any]:
         array = np.asarray(answer)
         if array.dtype.kind not in "fiub":
             raise ValueError(f"{self.name}.{method} must return real numbers; its {what} has the type {array.dtype}")

@@ -55,7 +55,7 @@ class AroundClassifier(ClassifierOfClassifiers):
     def _prefit(self) -> bool:
         return isinstance(self.estimator, FrozenEstimator)
 
-    def _declared_classes(self, y: Any) -> ArrayLike | None:
+    def _declared_classes(self, y: ArrayLike) -> ArrayLike | None:
         """Return the classes as they were declared here, or else as the estimator knows them."""
         if self.classes is not None:
             return self.classes

@@ -97,8 +97,7 @@ class CalibratedMember:
 
 
 def _at_least(known: NDArray[np.float64], scores: NDArray[np.float64]) -> NDArray[np.intp]:
-    counts: NDArray[np.intp] = len(known) - np.searchsorted(known, scores, side="left")
-    return counts
+    return len(known) - np.searchsorted(known, scores, side="left")
 
 
 def floor(value: float) -> int:
@@ -191,16 +190,16 @@ class OrdinalPredictionSets(AroundClassifier):
 
     def __init__(
         self,
-        estimator: Any,
+        estimator: object,
         *,
         alpha: float | None = 0.1,
         method: str = "split",
         coverage: str = "marginal",
         severity: float | None = None,
         calibration_fraction: float = 0.25,
-        cv: Any = 5,
+        cv: object = 5,
         classes: ArrayLike | None = None,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.estimator = estimator
         self.alpha = alpha
@@ -314,7 +313,7 @@ class OrdinalPredictionSets(AroundClassifier):
         n_rows = n if self.coverage == "class" else np.full(self.n_classes_, n.sum())
         return np.array([floor(self.alpha * (count + 1)) for count in n_rows])
 
-    def _bounds(self, X: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def _bounds(self, X: object) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return the codes of the lowest and the highest class of each row's set."""
         check_is_fitted(self)
         self._check_sets()
@@ -329,7 +328,7 @@ class OrdinalPredictionSets(AroundClassifier):
         return hull(included, decide(np.mean(proba, axis=0)))
 
     @documented
-    def predict_interval(self, X: Any) -> NDArray[np.generic]:
+    def predict_interval(self, X: object) -> NDArray[np.generic]:
         """Return the lowest and the highest class of the set of each row.
 
         Parameters
@@ -344,7 +343,7 @@ class OrdinalPredictionSets(AroundClassifier):
         return np.column_stack([self._labels.decode(codes) for codes in self._bounds(X)])
 
     @documented
-    def predict_set(self, X: Any) -> NDArray[np.bool_]:
+    def predict_set(self, X: object) -> NDArray[np.bool_]:
         """Return which classes are in the set of each row.
 
         Parameters
@@ -360,6 +359,6 @@ class OrdinalPredictionSets(AroundClassifier):
         classes = np.arange(self.n_classes_)
         return (lowest <= classes) & (classes <= highest)
 
-    def _proba(self, X: Any) -> NDArray[np.float64]:
+    def _proba(self, X: object) -> NDArray[np.float64]:
         mean: NDArray[np.float64] = np.mean([part.member.proba(X, self.n_classes_) for part in self._parts], axis=0)
         return mean

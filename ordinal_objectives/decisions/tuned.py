@@ -87,8 +87,7 @@ class CutPoints:
 
 def mean_class(proba: Array) -> Array:
     """Return the mean of the class codes, (n_samples,)."""
-    means: Array = proba @ np.arange(proba.shape[1])
-    return means
+    return proba @ np.arange(proba.shape[1])
 
 
 def _codes(means: Array, cuts: Array) -> Codes:
@@ -104,8 +103,7 @@ def _off_values(cuts: Array, values: Array) -> Array:
     low, high = np.append(-np.inf, values)[place], np.append(values, np.inf)[place]
     room = np.minimum(_ROOM, (high - low) / 2.0)
     on_value = np.minimum(high - cuts, cuts - low) < _ROUNDING
-    off: Array = np.maximum.accumulate(np.where(on_value, np.clip(cuts, low + room, high - room), cuts))
-    return off
+    return np.maximum.accumulate(np.where(on_value, np.clip(cuts, low + room, high - room), cuts))
 
 
 def _climb(means: Array, cuts: Array, candidates: Array, score: Score) -> tuple[Array, float]:
@@ -271,7 +269,7 @@ class OrdinalTunedClassifier(AroundOneClassifier):
     def _score(self, known: Metric | None, rows: Rows) -> Score:
         """Return what is to be large of predictions."""
         function = self.metric if known is None else known.function
-        given: dict[str, Any] = {} if known is None else {"labels": range(self.n_classes_)}
+        given: dict[str, object] = {} if known is None else {"labels": range(self.n_classes_)}
         if rows.weight is not None and "sample_weight" in inspect.signature(function).parameters:
             given["sample_weight"] = read_only(rows.weight)
         called = partial(function, **given)
@@ -292,7 +290,7 @@ class OrdinalTunedClassifier(AroundOneClassifier):
     def _decide(self, proba: NDArray[np.float64]) -> NDArray[np.generic]:
         return self.decision_.decide(proba)
 
-    def _proba(self, X: Any) -> NDArray[np.float64]:
+    def _proba(self, X: object) -> NDArray[np.float64]:
         return self._member.proba(X, self.n_classes_)
 
 

@@ -48,7 +48,7 @@ class GivenSets(NamedTuple):
         return self.X_val is not None or not no_pairs
 
 
-def evaluation_pairs(eval_set: Any) -> list[tuple[Any, Any]]:
+def evaluation_pairs(eval_set: object) -> list[tuple[object, object]]:
     """Return ``eval_set`` as a list of (X, y) pairs.
 
     Raises
@@ -99,7 +99,7 @@ def evaluation_sets(
     return [(X_val, y_val, sample_weight_val)]
 
 
-def either_library(eval_set: Any, eval_X: Any, eval_y: Any) -> Any:
+def either_library(eval_set: object, eval_X: object, eval_y: object) -> Any:
     """Return the pairs of ``eval_set``, or those that LightGBM's ``eval_X`` and ``eval_y`` spell.
 
     Raises
@@ -121,7 +121,7 @@ def either_library(eval_set: Any, eval_X: Any, eval_y: Any) -> Any:
     return list(zip(eval_X, eval_y, strict=True))
 
 
-def check_rounds(name: str, rounds: Any, n_sets: int, instead: str = _GIVE_ROWS) -> None:
+def check_rounds(name: str, rounds: object, n_sets: int, instead: str = _GIVE_ROWS) -> None:
     """Check the number of rounds without a better value after which a training stops; None and 0 never stop it.
 
     ``instead`` names the arguments to pass where there is no evaluation set.
@@ -224,7 +224,7 @@ def explains_keywords(fit: Fit) -> Fit:
     known = list(inspect.signature(fit).parameters)
 
     @functools.wraps(fit)
-    def explained(self: Any, *args: Any, **keywords: Any) -> Any:
+    def explained(self: object, *args: object, **keywords: object) -> Any:
         for name in keywords:
             if name not in known:
                 kind = type(self)

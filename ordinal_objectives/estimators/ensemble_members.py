@@ -45,7 +45,7 @@ def default_members() -> Members:
     return [("ordinal", getattr(ours, ordinal)(**both)), ("multiclass", getattr(theirs, multiclass)(**both, **other))]
 
 
-def check_members(members: Any, taken: Collection[str] = ()) -> Members:
+def check_members(members: object, taken: Collection[str] = ()) -> Members:
     """Return named members, or raise TypeError or ValueError unless each is a classifier with probabilities.
 
     Parameters
@@ -74,7 +74,7 @@ def check_members(members: Any, taken: Collection[str] = ()) -> Members:
     return members
 
 
-def is_pair(entry: Any) -> bool:
+def is_pair(entry: object) -> bool:
     """Return whether this is a name and what it names."""
     return isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str) and entry[0] != ""
 
@@ -139,7 +139,9 @@ class TrainingRows:
             raise kind(f"member {name!r} cannot be trained: {type(error).__name__}: {error}") from error
         return wrappers.FittedMember.trained(copy, present)
 
-    def _evaluation(self, name: str, copy: Any, present: NDArray[np.generic], rest: NDArray[np.intp]) -> dict[str, Any]:
+    def _evaluation(
+        self, name: str, copy: object, present: NDArray[np.generic], rest: NDArray[np.intp]
+    ) -> dict[str, object]:
         """Return the rows that a copy stops early by, as its ``fit`` takes them: those that it is not trained on."""
         stopping = _stopping(copy)
         if stopping is None:
@@ -151,7 +153,7 @@ class TrainingRows:
                 f"a validation_fraction of its own where it takes one"
             )
         X, labels = take_rows(self.rows.X, rest), np.searchsorted(present, self.rows.codes[rest])
-        keywords: dict[str, Any] = {"eval_set": [(X, labels)]}
+        keywords: dict[str, object] = {"eval_set": [(X, labels)]}
         if has_fit_parameter(copy, "eval_X"):  # LightGBM has given eval_set up
             keywords = {"eval_X": X, "eval_y": labels}
         weights_name = next((name for name in _EVALUATION_WEIGHTS if has_fit_parameter(copy, name)), None)
@@ -168,7 +170,7 @@ def _stopping(member: Any) -> str | None:
     return next((name for name in _STOPPING if given.get(name) is not None), None)
 
 
-def _rounds(name: str, fitted: Any) -> int:
+def _rounds(name: str, fitted: object) -> int:
     """Return the number of rounds up to the best one of a member that has stopped early."""
     if hasattr(fitted, "trained_rounds"):  # of this package
         return int(fitted.trained_rounds())

@@ -113,7 +113,7 @@ def hold_out(rows: AnyRows, fraction: float, seed: int, asked: str | None = None
 
 
 def hold_out_unless_given(
-    rows: Rows, given: list[Rows], fraction: float | None, random_state: Any
+    rows: Rows, given: list[Rows], fraction: float | None, random_state: int | np.random.RandomState | None
 ) -> tuple[Rows, list[Rows]]:
     """Return rows to train on and sets to evaluate: those given, or else a share of the rows if one is asked for."""
     share = None if fraction is None else check_fraction(fraction)
@@ -123,7 +123,7 @@ def hold_out_unless_given(
     return fit, [held]
 
 
-def check_fraction(fraction: Any) -> float:
+def check_fraction(fraction: object) -> float:
     """Return ``validation_fraction``, or raise TypeError or ValueError unless it is a number in (0, 1)."""
     return check_number("validation_fraction", fraction, above=0.0, below=1.0)
 
@@ -166,8 +166,7 @@ def _whole_groups(groups: NDArray[np.generic], y: NDArray[np.int32], fraction: f
     def distance(held: NDArray[np.intp]) -> float:
         return float(np.abs(np.bincount(y[held], minlength=len(wanted)) - wanted).sum())
 
-    best: NDArray[np.intp] = min((held for _, held in draws), key=distance)
-    return best
+    return min((held for _, held in draws), key=distance)
 
 
 def n_rows(X: Any) -> int:
@@ -175,7 +174,7 @@ def n_rows(X: Any) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
-def take_rows(part: Any, rows: NDArray[np.intp]) -> Any:
+def take_rows(part: object, rows: NDArray[np.intp]) -> Any:
     """Return some rows of an array, a sparse matrix, a data frame, an Arrow table, a series or a list."""
     if part is None or isinstance(part, np.ndarray):
         return None if part is None else part[rows]
@@ -215,12 +214,12 @@ class Trial:
 TrialOf = Callable[[Rows, Rows, int, int | None], Trial]
 
 
-def is_auto(asked: Any) -> bool:
+def is_auto(asked: object) -> bool:
     """Return whether a parameter is left to the data."""
     return isinstance(asked, str) and asked == AUTO
 
 
-def rounds_unsearched(name: str, asked: Any) -> int:
+def rounds_unsearched(name: str, asked: object) -> int:
     """Return the number of rounds where none is searched: "auto" is 100.
 
     Raises
@@ -239,7 +238,7 @@ def rounds_unsearched(name: str, asked: Any) -> int:
     return int(asked)
 
 
-def smallest_leaf(asked: Any, n_rows: int) -> Any:
+def smallest_leaf(asked: object, n_rows: int) -> Any:
     """Return the number of rows that a leaf needs: as asked for, or for "auto" one in 50, at most 20."""
     return int(np.clip(n_rows // 50, 1, 20)) if is_auto(asked) else asked
 

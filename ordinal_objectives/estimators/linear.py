@@ -174,12 +174,12 @@ class LinearPart:
         levels = {place: in_order(occurring(X, place)) for place in of_levels}
         return cls(X.shape[1], places, mean, scale, low, high, levels, np.zeros(0), [], missing)
 
-    def _encode(self, X: Any) -> Encoded:
+    def _encode(self, X: object) -> Encoded:
         values = np.clip(_numbers(X, self.places, self.missing), self.low, self.high)
         numbers: FloatArray = np.nan_to_num((values - self.mean) / self.scale, copy=False, nan=0.0)
         return numbers, [codes_in(X, place, levels) for place, levels in self.levels.items()]
 
-    def scores(self, X: Any) -> FloatArray:
+    def scores(self, X: object) -> FloatArray:
         """Return g(x) of rows, (n_samples,).
 
         Parameters
@@ -190,7 +190,7 @@ class LinearPart:
         blocks = [self._encode(block) for _, block in blocks_of(self._columns(X))]
         return np.concatenate([_score(block, self.weights, self.level_weights) for block in blocks])
 
-    def contributions(self, X: Any) -> FloatArray:
+    def contributions(self, X: object) -> FloatArray:
         """Return what each feature adds to g(x), (n_samples, n_features).
 
         Parameters
@@ -205,10 +205,10 @@ class LinearPart:
             contributions[:, place] = np.append(weights, 0.0)[code]
         return contributions
 
-    def _columns(self, X: Any) -> Any:
+    def _columns(self, X: object) -> Any:
         return X if self.read is None else self.read(X)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the part in JSON's types; numbers round-trip exactly."""
         return {
             "n_features": self.n_features,
@@ -275,7 +275,7 @@ def _score(table: Encoded, weights: FloatArray, level_weights: list[FloatArray])
 FitLinear = Callable[[Rows], LinearPart]
 
 
-def check_linear(linear: Any, l2: Any) -> bool:
+def check_linear(linear: object, l2: object) -> bool:
     """Check ``linear`` and ``linear_l2``; tell whether ``linear`` asks for a linear part whatever the rows say.
 
     Raises

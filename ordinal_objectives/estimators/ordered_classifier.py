@@ -40,7 +40,7 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _rules: ClassVar[tuple[str, ...]] = RULES
 
     @abstractmethod
-    def predict_proba_ordered(self, X: Any, **start: ArrayLike | None) -> NDArray[np.float64]:
+    def predict_proba_ordered(self, X: object, **start: ArrayLike | None) -> NDArray[np.float64]:
         """Return the class probabilities, (n_samples, n_classes), columns from the lowest class to the highest."""
 
     @contextmanager
@@ -94,7 +94,7 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weight = check_total_weight(weight, name=name)
         return Rows(X, codes, weight, groups=check_groups(groups, len(codes)))
 
-    def _declared_classes(self, y: Any) -> ArrayLike | None:
+    def _declared_classes(self, y: ArrayLike) -> ArrayLike | None:
         """Return the classes from lowest to highest, or None to find their order in the labels."""
         return self.classes
 
@@ -140,7 +140,13 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return weights
 
     def _check_evaluation(
-        self, eval_set: Any, weights: Any, weights_name: str, X_val: Any, y_val: Any, sample_weight_val: Any
+        self,
+        eval_set: object,
+        weights: object,
+        weights_name: str,
+        X_val: object,
+        y_val: ArrayLike,
+        sample_weight_val: object,
     ) -> list[Rows]:
         """Return the rows of each evaluation set, however it is spelled."""
         sets = evaluation_sets(eval_set, weights, weights_name, X_val, y_val, sample_weight_val)
@@ -158,7 +164,7 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return checked
 
     @documented
-    def predict_proba(self, X: Any, **start: ArrayLike | None) -> NDArray[np.float64]:
+    def predict_proba(self, X: object, **start: ArrayLike | None) -> NDArray[np.float64]:
         """Return the class probabilities, float64 (n_samples, n_classes), columns sorted by label as ``classes_``."""
         proba = self.predict_proba_ordered(X, **start)
         return self._labels.sort_columns(proba)
@@ -174,7 +180,7 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         proba = self.predict_proba_ordered(X, **start)
         return self._labels.decode(self._decide(proba))
 
-    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the accuracy of :meth:`predict`, as all classifiers of scikit-learn do.
 
         ``predict`` takes the median class unless ``decision_rule`` is set, and accuracy rewards the most

@@ -115,7 +115,7 @@ def booster_of(scorer: Scorer, names: Sequence[str]) -> Any:
     return lightgbm.Booster(model_str=f"tree\n{_lines(head)}\n\n{''.join(texts)}{_END}")
 
 
-def _splits(tree: ScoringTree, inner: NDArray[np.intp], leaves: NDArray[np.intp], scorer: Scorer) -> dict[str, Any]:
+def _splits(tree: ScoringTree, inner: NDArray[np.intp], leaves: NDArray[np.intp], scorer: Scorer) -> dict[str, object]:
     """Return the fields of a tree but for the values of its leaves; LightGBM numbers inner nodes and leaves apart."""
     place = {node: number for number, node in enumerate(inner.tolist())}
     place |= {node: ~number for number, node in enumerate(leaves.tolist())}
@@ -177,9 +177,9 @@ def _whole(count: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.maximum(np.rint(count), 1).astype(np.int64)
 
 
-def _joined(values: Iterable[Any]) -> str:
+def _joined(values: Iterable[object]) -> str:
     return " ".join(map(str, values))
 
 
-def _lines(fields: dict[str, Any]) -> str:
+def _lines(fields: dict[str, object]) -> str:
     return "\n".join(f"{name}={value}" for name, value in fields.items())

@@ -15,12 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.histogram_engine.estimator import HistGradientBoostingOrdinalClassifier
+from ordinal_objectives.histogram_engine.multi_output import losses
 from ordinal_objectives.histogram_engine.multi_output.estimator import MultiOutputModel
-from ordinal_objectives.histogram_engine.multi_output.losses import (
-    BinaryCrossEntropy,
-    SoftmaxCrossEntropy,
-    SquaredError,
-)
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.trees import Tree, has_set
@@ -41,7 +37,7 @@ _LIGHTGBM_OBJECTIVES = ("multiclass", "binary")
 # What LightGBM's JSON has for infinity.
 _INFINITE = 1e300
 # The operator that turns raw predictions of several outputs into probabilities.
-_OPERATORS = {SquaredError: "", BinaryCrossEntropy: "Sigmoid", SoftmaxCrossEntropy: "Softmax"}
+_OPERATORS = {losses.SquaredError: "", losses.BinaryCrossEntropy: "Sigmoid", losses.SoftmaxCrossEntropy: "Softmax"}
 
 
 @dataclass(frozen=True)
@@ -168,7 +164,7 @@ class ScoringModel:
         return ThresholdRecord.of(model.trained_loss(), model.hessian, model.threshold_update, thresholds, unknown, {})
 
 
-def scoring_model(model: Any, iterations: int | None = None, by_value: Sequence[int] = ()) -> ScoringModel:
+def scoring_model(model: object, iterations: int | None = None, by_value: Sequence[int] = ()) -> ScoringModel:
     """Return what a fitted classifier of this package computes.
 
     Parameters
@@ -253,7 +249,7 @@ def multi_output_scorer(model: MultiOutputModel) -> tuple[Scorer, str]:
     return _engine_scorer(ensemble.trees, start, model.category_levels()), _OPERATORS[type(loss)]
 
 
-def _engine_scorer(trees: list[Tree], offset: FloatArray, levels: dict[int, list[Any]]) -> Scorer:
+def _engine_scorer(trees: list[Tree], offset: FloatArray, levels: dict[int, list[object]]) -> Scorer:
     sizes = {place: len(column) for place, column in levels.items()}
     return Scorer([_engine_tree(tree, sizes) for tree in trees], offset, levels=levels, codes_everywhere=True)
 
@@ -278,7 +274,7 @@ def _engine_tree(tree: Tree, sizes: dict[int, int]) -> ScoringTree:
     )
 
 
-def member_scorer(estimator: Any, by_value: Sequence[int]) -> Scorer | None:
+def member_scorer(estimator: object, by_value: Sequence[int]) -> Scorer | None:
     """Return the scorer of XGBoost's or LightGBM's own classifier, or None for any other estimator.
 
     It has log-odds of the second of two classes, or else an output for each class, the inputs of a softmax.
@@ -396,7 +392,7 @@ def _xgboost_tree(tree: Content, leaf_values: FloatArray) -> ScoringTree:
     )
 
 
-def _levels(column: Content, place: int, names: list[str]) -> list[Any]:
+def _levels(column: Content, place: int, names: list[str]) -> list[object]:
     """Return the levels of a column of categories."""
     if "type" in column:
         return list(column["values"])

@@ -98,7 +98,7 @@ def _add(builder: Any, tree: ScoringTree, *, counts_rows: bool) -> None:
     """Add a tree to those of a builder."""
     builder.start_tree()
     for node in tree.reachable_nodes():
-        split: dict[str, Any] = {
+        split: dict[str, object] = {
             "feature_id": int(tree.feature[node]),
             "default_left": bool(tree.missing_left[node]),
             "left_child_key": int(tree.left[node]),

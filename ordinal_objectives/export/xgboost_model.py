@@ -141,7 +141,7 @@ def _skeleton(n_features: int, n_outputs: int) -> Content:
     """Return the JSON of a booster of one tree without a split, as the XGBoost that is installed writes it."""
     import xgboost
 
-    params: dict[str, Any] = {"base_score": 0.0, "nthread": 1, "verbosity": 0, "tree_method": "hist"}
+    params: dict[str, object] = {"base_score": 0.0, "nthread": 1, "verbosity": 0, "tree_method": "hist"}
     if n_outputs > 1:
         params |= {"multi_strategy": "multi_output_tree", "num_target": n_outputs}
     data = xgboost.DMatrix(np.zeros((1, n_features)), np.zeros((1, n_outputs)))
@@ -209,6 +209,6 @@ def _first_right(threshold: NDArray[np.float64]) -> NDArray[np.float32]:
     return np.where(near > threshold, near, above)
 
 
-def _numbers(values: Iterable[Any]) -> list[float]:
+def _numbers(values: Iterable[object]) -> list[float]:
     """Return float32 numbers with as few digits as tell them apart, which every parser reads back."""
     return [float(str(value)) for value in np.asarray(values, dtype=np.float32)]

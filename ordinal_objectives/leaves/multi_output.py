@@ -37,8 +37,7 @@ def output_values(gradient: ArrayLike, hessian: ArrayLike, reg_lambda: float) ->
     [[1.0, 2.0]]
     """
     G = np.asarray(gradient, dtype=np.float64)
-    values: FloatArray = -0.5 * G * scalar.weights(G, hessian, reg_lambda)
-    return values
+    return -0.5 * G * scalar.weights(G, hessian, reg_lambda)
 
 
 def largest(values: FloatArray, max_outputs: int) -> NDArray[np.bool_]:

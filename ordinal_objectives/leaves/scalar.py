@@ -35,8 +35,7 @@ def weights(gradient: ArrayLike, hessian: ArrayLike, reg_lambda: float = 0.0) ->
     """
     G = np.asarray(gradient, dtype=np.float64)
     h = np.asarray(hessian, dtype=np.float64) + reg_lambda
-    w: NDArray[np.float64] = -np.divide(G, h, out=np.zeros_like(G), where=h > 0.0)
-    return w
+    return -np.divide(G, h, out=np.zeros_like(G), where=h > 0.0)
 
 
 def value(gradient: ArrayLike, hessian: ArrayLike, reg_lambda: float = 0.0) -> float:

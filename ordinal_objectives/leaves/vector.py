@@ -223,7 +223,7 @@ def _ridge(
     return u
 
 
-def _sparse(g: FloatArray, h: FloatArray, of_mean: Any, shift_l2: float, max_shifts: int) -> FloatArray:
+def _sparse(g: FloatArray, h: FloatArray, of_mean: object, shift_l2: float, max_shifts: int) -> FloatArray:
     """Solve the ridge of the chosen thresholds and of the others as one group, that is, of one shift."""
     w = scalar.weights(g.sum(axis=1), h.sum(axis=1) + of_mean)
     own = largest((g + h * w[:, np.newaxis]) ** 2 / (h + shift_l2), max_shifts)
@@ -233,11 +233,10 @@ def _sparse(g: FloatArray, h: FloatArray, of_mean: Any, shift_l2: float, max_shi
         return np.column_stack([np.where(own, x, 0.0), np.where(own, 0.0, x).sum(axis=1)])
 
     u = _ridge(grouped(g), grouped(h), of_mean, shift_l2, g.shape[1], grouped(np.ones_like(g)))
-    of_thresholds: FloatArray = np.where(own, u[:, :-1], u[:, -1:])
-    return of_thresholds
+    return np.where(own, u[:, :-1], u[:, -1:])
 
 
-def _smooth(g: FloatArray, h: FloatArray, of_mean: Any, shift_l2: float) -> FloatArray:
+def _smooth(g: FloatArray, h: FloatArray, of_mean: object, shift_l2: float) -> FloatArray:
     """Solve (diag h + lambda_v P + a 11') u = -g: a tridiagonal system and a term of rank one."""
     n = g.shape[1]
     neighbours = np.full(n, 2.0)

@@ -121,7 +121,7 @@ class Link(Named, ABC):
     curvature_floor: ClassVar[float] = 0.0
     argument_limit: ClassVar[float] = float("inf")
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options: object) -> None:
         """Remove what a class that overrides formulas must define again: majorisers and higher derivatives."""
         super().__init_subclass__(**options)
         own = vars(cls).keys()

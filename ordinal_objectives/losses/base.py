@@ -12,28 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives import _core
 from ordinal_objectives.links import LINKS, FloatArray, Link, get_link
-from ordinal_objectives.losses.quantities import (
-    ClassWeights,
-    Curvatures,
-    InitialThresholds,
-    MarginDerivatives,
-    RoundStatistics,
-    RoundSums,
-    RowDerivatives,
-    check_arrays,
-    from_shares,
-)
+from ordinal_objectives.losses import quantities
 from ordinal_objectives.registry import Named
+from ordinal_objectives.utils import validation
 from ordinal_objectives.utils.read_only import call_read_only, check_answer
 from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import (
-    as_floats,
-    check_choice,
-    check_codes,
-    check_number,
-    check_sample_weight,
-    check_thresholds,
-)
 
 CodeArray: TypeAlias = NDArray[np.int32]
 
@@ -105,9 +88,9 @@ class OrdinalLoss(Named, ABC):
 
     def __init__(self, link: str | Link = "logit") -> None:
         self.link = get_link(link)
-        check_number("curvature_floor of a link", self.link.curvature_floor, at_least=0.0)
+        validation.check_number("curvature_floor of a link", self.link.curvature_floor, at_least=0.0)
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options: object) -> None:
         """Remove what a class that overrides formulas must define again: shifts, majorisers, higher derivatives.
 
         Raises
@@ -149,10 +132,10 @@ class OrdinalLoss(Named, ABC):
         loss, link = self.code, self.link.code
         return None if loss is None or link is None else (loss, link)
 
-    def _parameters(self) -> dict[str, Any]:
+    def _parameters(self) -> dict[str, object]:
         return {key: value for key, value in super()._parameters().items() if key != "link"}
 
-    def as_parameters(self) -> dict[str, Any]:
+    def as_parameters(self) -> dict[str, object]:
         """Return ``loss``, ``link`` and ``training_cost``, from which :func:`.get_loss` makes it again."""
         return {"loss": self.identity, "link": self.link.identity, "training_cost": "absolute"}
 
@@ -167,34 +150,34 @@ class OrdinalLoss(Named, ABC):
         return self.link.curvature_floor
 
     @abstractmethod
-    def _row_derivatives(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> RowDerivatives:
+    def _row_derivatives(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> quantities.RowDerivatives:
         """Row derivatives of checked arrays."""
 
     def _majorizes(self, link: Link) -> bool:
         """Whether this loss has a majoriser with a link."""
         return False
 
-    def _majorized(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> Curvatures:
+    def _majorized(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> quantities.Curvatures:
         """Curvatures of the quadratic majoriser, where there is one."""
         raise NotImplementedError(f"loss {self.identity!r} has no majoriser")
 
-    def _floored(self, rows: RowDerivatives, y: CodeArray) -> tuple[Curvatures, int]:
+    def _floored(self, rows: quantities.RowDerivatives, y: CodeArray) -> tuple[quantities.Curvatures, int]:
         """Exact curvatures, raised to `curvature_floor`, except those of thresholds that do not count, which are 0.
 
         The number of those that were raised is returned too.
         """
         floor = self.curvature_floor
         low, low_diagonal = rows.hessian < floor, (rows.curvature < floor) & (rows.curvature != 0.0)
-        curvatures = Curvatures(
+        curvatures = quantities.Curvatures(
             np.where(low, floor, rows.hessian), np.where(low_diagonal, floor, rows.curvature), rows.curvature_next
         )
         return curvatures, int(low.sum() + low_diagonal.sum())
 
-    def _of_margins(self, x: FloatArray, y: CodeArray) -> RowDerivatives:
+    def _of_margins(self, x: FloatArray, y: CodeArray) -> quantities.RowDerivatives:
         """Row derivatives of a loss that takes shifts."""
         raise NotImplementedError
 
-    def _majorized_of_margins(self, x: FloatArray, y: CodeArray) -> Curvatures:
+    def _majorized_of_margins(self, x: FloatArray, y: CodeArray) -> quantities.Curvatures:
         """Curvatures of the quadratic majoriser of a loss that takes shifts."""
         raise NotImplementedError
 
@@ -212,14 +195,14 @@ class OrdinalLoss(Named, ABC):
         """Third and fourth derivatives in the score, (n_samples, 2), of checked arrays, if `highest_order` is 4."""
         raise NotImplementedError(f"loss {self.identity!r} has highest_order={self.highest_order}")
 
-    def start(self, classes: ClassWeights) -> InitialThresholds:
+    def start(self, classes: quantities.ClassWeights) -> quantities.InitialThresholds:
         """Thresholds before the first tree; by default those that fit the class shares as G(theta_k) = P(y <= k)."""
-        return from_shares(self.link, classes, with_gaps=self.strictly_ordered)
+        return quantities.from_shares(self.link, classes, with_gaps=self.strictly_ordered)
 
-    def start_at(self, classes: ClassWeights) -> InitialThresholds:
+    def start_at(self, classes: quantities.ClassWeights) -> quantities.InitialThresholds:
         """Return the thresholds of :meth:`start`, checked."""
         found, n = call_read_only(self.owner, self.start, classes), len(classes.weights) - 1
-        if not isinstance(found, InitialThresholds):
+        if not isinstance(found, quantities.InitialThresholds):
             raise TypeError(f"start of {self.owner} must return InitialThresholds; got {type(found).__name__}")
         thresholds, *masks = map(np.asarray, found)
         if thresholds.dtype != np.float64 or thresholds.shape != (n,) or not np.isfinite(thresholds).all():
@@ -271,7 +254,7 @@ class OrdinalLoss(Named, ABC):
 
     def check_hessian(self, hessian: str) -> None:
         """Raise ValueError unless `hessian` exists for this loss and link; the message names what is allowed."""
-        check_choice(hessian, HESSIANS, name="hessian")
+        validation.check_choice(hessian, HESSIANS, name="hessian")
         if not self.supports(hessian):
             links = ", ".join(repr(name) for name, link in LINKS.items() if self._majorizes(link))
             raise ValueError(
@@ -298,7 +281,9 @@ class OrdinalLoss(Named, ABC):
                 f"{self._why_no_shifts}; allowed: {allowed}"
             )
 
-    def row_derivatives(self, raw_prediction: ArrayLike, y: ArrayLike, thresholds: ArrayLike) -> RowDerivatives:
+    def row_derivatives(
+        self, raw_prediction: ArrayLike, y: ArrayLike, thresholds: ArrayLike
+    ) -> quantities.RowDerivatives:
         """Loss of each row and its exact derivatives, unweighted.
 
         Examples
@@ -355,7 +340,7 @@ class OrdinalLoss(Named, ABC):
         thresholds: ArrayLike,
         sample_weight: ArrayLike | None = None,
         hessian: str = "majorized",
-    ) -> RoundStatistics:
+    ) -> quantities.RoundStatistics:
         """All statistics of one round, weighted: the reference of the native kernels.
 
         Parameters
@@ -394,16 +379,16 @@ class OrdinalLoss(Named, ABC):
 
     def statistics_of(
         self, f: FloatArray, y: CodeArray, thresholds: FloatArray, weight: FloatArray, hessian: str
-    ) -> RoundStatistics:
+    ) -> quantities.RoundStatistics:
         """Statistics of checked arrays, of which there may be none; see :meth:`round_statistics`."""
         rows = self._row_derivatives(f, y, thresholds)
         curvatures, n_floored = self.curvatures_of(rows, f, y, thresholds, hessian)
         beyond = np.abs(f[:, None] - thresholds) > self.link.argument_limit
-        return RoundStatistics(
+        return quantities.RoundStatistics(
             gradient=weight * rows.gradient,
             hessian=weight * curvatures.hessian,
             cross=weight[:, None] * rows.cross,
-            sums=RoundSums(
+            sums=quantities.RoundSums(
                 loss=float(weight @ rows.value),
                 threshold_gradient=weight @ rows.threshold_gradient,
                 threshold_hessian=weight @ curvatures.diagonal,
@@ -414,12 +399,14 @@ class OrdinalLoss(Named, ABC):
         )
 
     def curvatures_of(
-        self, rows: RowDerivatives, f: FloatArray, y: CodeArray, thresholds: FloatArray, hessian: str
-    ) -> tuple[Curvatures, int]:
+        self, rows: quantities.RowDerivatives, f: FloatArray, y: CodeArray, thresholds: FloatArray, hessian: str
+    ) -> tuple[quantities.Curvatures, int]:
         """Curvatures of a step, majorised or exact and floored, and how many were raised to the floor."""
         return self._floored(rows, y) if hessian == "exact" else (self._majorized(f, y, thresholds), 0)
 
-    def margin_derivatives(self, margins: ArrayLike, y: ArrayLike, hessian: str = "majorized") -> MarginDerivatives:
+    def margin_derivatives(
+        self, margins: ArrayLike, y: ArrayLike, hessian: str = "majorized"
+    ) -> quantities.MarginDerivatives:
         """Loss of margins that are given one by one, and its derivatives: thresholds may move with x.
 
         Parameters
@@ -449,19 +436,19 @@ class OrdinalLoss(Named, ABC):
         self.check_shifts()
         self.check_hessian(hessian)
         x = _check_finite(margins, "margins", "(n_samples, n_classes - 1)")
-        codes = check_codes(y, x.shape[1] + 1)
+        codes = validation.check_codes(y, x.shape[1] + 1)
         if len(codes) != len(x):
             raise ValueError(f"margins must have one row a label, {len(codes)}; got {len(x)}")
         return self.margins_of(x, codes, hessian)
 
-    def margins_of(self, x: FloatArray, y: CodeArray, hessian: str) -> MarginDerivatives:
+    def margins_of(self, x: FloatArray, y: CodeArray, hessian: str) -> quantities.MarginDerivatives:
         """Loss of checked margins, of which there may be none; see :meth:`margin_derivatives`."""
         rows = self._of_margins(x, y)
         exact = hessian == "exact"
         curvatures, n_floored = self._floored(rows, y) if exact else (self._majorized_of_margins(x, y), 0)
-        return MarginDerivatives(rows.value, -rows.threshold_gradient, curvatures.diagonal, n_floored)
+        return quantities.MarginDerivatives(rows.value, -rows.threshold_gradient, curvatures.diagonal, n_floored)
 
-    def rows_of_margins(self, x: FloatArray, y: CodeArray) -> RowDerivatives:
+    def rows_of_margins(self, x: FloatArray, y: CodeArray) -> quantities.RowDerivatives:
         """Row derivatives of checked margins."""
         return self._of_margins(x, y)
 
@@ -515,15 +502,15 @@ class OrdinalLoss(Named, ABC):
 
     def _distances(self, raw_prediction: ArrayLike, thresholds: ArrayLike) -> FloatArray:
         """Return theta_k - f_i, shape (n_samples, n_classes - 1)."""
-        thresholds = check_thresholds(thresholds, ordered=self.ordered)
+        thresholds = validation.check_thresholds(thresholds, ordered=self.ordered)
         return thresholds - _check_finite(raw_prediction, "raw_prediction", "(n_samples,)")[:, None]
 
-    def _curvatures(self, f: FloatArray, y: CodeArray, thresholds: FloatArray, kind: str) -> Curvatures:
+    def _curvatures(self, f: FloatArray, y: CodeArray, thresholds: FloatArray, kind: str) -> quantities.Curvatures:
         self.check_hessian(kind)
         if kind == "majorized":
             return self._majorized(f, y, thresholds)
         rows = self._row_derivatives(f, y, thresholds)
-        return Curvatures(rows.hessian, rows.curvature, rows.curvature_next)
+        return quantities.Curvatures(rows.hessian, rows.curvature, rows.curvature_next)
 
     def check_own(self, n_classes: int) -> None:
         """Call :meth:`check_formulas` once for each object whose loss or link is a user's own."""
@@ -546,17 +533,21 @@ class OrdinalLoss(Named, ABC):
             kinds.append((self._of_margins, self._majorized_of_margins, (x, y)))
         for formula, majorized, given in kinds:
             rows = call_read_only(self.owner, formula, *given)
-            check_arrays(rows, RowDerivatives, self.owner, f"{formula.__name__} of {self.owner}", x.shape)
+            quantities.check_arrays(
+                rows, quantities.RowDerivatives, self.owner, f"{formula.__name__} of {self.owner}", x.shape
+            )
             name = f"{self._floored.__name__} of {self.owner}"
             floored: Any = call_read_only(self.owner, self._floored, rows, y)
             if not isinstance(floored, tuple) or len(floored) != 2 or not isinstance(floored[1], (int, np.integer)):
                 raise TypeError(
                     f"_floored of {self.owner} must return Curvatures and how many were raised; got {floored!r}"
                 )
-            check_arrays(floored[0], Curvatures, name, name, x.shape)
+            quantities.check_arrays(floored[0], quantities.Curvatures, name, name, x.shape)
             if self.supports("majorized"):
                 name = f"{majorized.__name__} of {self.owner}"
-                check_arrays(call_read_only(self.owner, majorized, *given), Curvatures, name, name, x.shape)
+                quantities.check_arrays(
+                    call_read_only(self.owner, majorized, *given), quantities.Curvatures, name, name, x.shape
+                )
         if self.highest_order == 4:
             call_read_only(self.owner, self.higher, f, y, thresholds)
         for formula, n in ((self._proba, x.shape[1] + 1), (self._cumulative_proba, x.shape[1])):
@@ -575,7 +566,7 @@ _CHECKED: WeakSet[OrdinalLoss] = WeakSet()
 
 def _check_finite(values: ArrayLike, name: str, shape: str) -> FloatArray:
     """Return scores, or margins, as finite float64 of as many dimensions as `shape` names."""
-    x = as_floats(values, name=name)
+    x = validation.as_floats(values, name=name)
     if x.ndim != 1 + shape.count(", ") or x.shape[1:] == (0,):
         raise ValueError(f"{name} must have shape {shape}; got {x.shape}")
     if not np.isfinite(x).all():
@@ -587,13 +578,16 @@ def _check_rows(
     raw_prediction: ArrayLike, y: ArrayLike, thresholds: ArrayLike
 ) -> tuple[FloatArray, CodeArray, FloatArray]:
     # The loss after a partial step must be computable although thresholds may be out of order: order is not checked.
-    theta = check_thresholds(thresholds, ordered=False)
-    f, codes = _check_finite(raw_prediction, "raw_prediction", "(n_samples,)"), check_codes(y, len(theta) + 1)
+    theta = validation.check_thresholds(thresholds, ordered=False)
+    f, codes = (
+        _check_finite(raw_prediction, "raw_prediction", "(n_samples,)"),
+        validation.check_codes(y, len(theta) + 1),
+    )
     if f.shape != codes.shape:
         raise ValueError(f"raw_prediction must have shape {codes.shape}, one score a label; got {f.shape}")
     return f, codes, theta
 
 
 def _weights(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray:
-    weight = check_sample_weight(sample_weight, n_samples)
+    weight = validation.check_sample_weight(sample_weight, n_samples)
     return np.ones(n_samples) if weight is None else weight

@@ -12,14 +12,8 @@ from scipy import special
 
 from ordinal_objectives.decision import RULES
 from ordinal_objectives.links import FloatArray, IntervalTerms, Link, Logit
+from ordinal_objectives.losses import quantities
 from ordinal_objectives.losses.base import CodeArray, OrdinalLoss
-from ordinal_objectives.losses.quantities import (
-    ClassWeights,
-    Curvatures,
-    InitialThresholds,
-    RowDerivatives,
-    from_shares,
-)
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import as_floats, check_choice, check_integer
 
@@ -35,10 +29,10 @@ class ThresholdSum(OrdinalLoss):
     def _weights(self, y: CodeArray, n_thresholds: int) -> FloatArray:
         """How much each threshold counts in the sum of each row, (n_samples, n_thresholds)."""
 
-    def _row_derivatives(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> RowDerivatives:
+    def _row_derivatives(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> quantities.RowDerivatives:
         return self._of_margins(thresholds - f[:, None], y)
 
-    def _of_margins(self, x: FloatArray, y: CodeArray) -> RowDerivatives:
+    def _of_margins(self, x: FloatArray, y: CodeArray) -> quantities.RowDerivatives:
         weights = self._weights(y, x.shape[1])
         counted = weights > 0.0
         above = y[:, None] > np.arange(x.shape[1])
@@ -46,7 +40,7 @@ class ThresholdSum(OrdinalLoss):
         for side, function in ((counted & ~above, self.link.lower), (counted & above, self.link.upper)):
             terms[:, side] = function(x[side])
         value, slope, curvature = terms * weights
-        return RowDerivatives(
+        return quantities.RowDerivatives(
             value=value.sum(axis=1),
             gradient=-slope.sum(axis=1),
             threshold_gradient=slope,
@@ -55,13 +49,13 @@ class ThresholdSum(OrdinalLoss):
             cross=-curvature,
         )
 
-    def _majorized(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> Curvatures:
+    def _majorized(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> quantities.Curvatures:
         return self._majorized_of_margins(thresholds - f[:, None], y)
 
-    def _majorized_of_margins(self, x: FloatArray, y: CodeArray) -> Curvatures:
+    def _majorized_of_margins(self, x: FloatArray, y: CodeArray) -> quantities.Curvatures:
         return _diagonal(self._weights(y, x.shape[1]) * self.link.sharp_curvature(-x))
 
-    def _floored(self, rows: RowDerivatives, y: CodeArray) -> tuple[Curvatures, int]:
+    def _floored(self, rows: quantities.RowDerivatives, y: CodeArray) -> tuple[quantities.Curvatures, int]:
         floor = self.curvature_floor * self._weights(y, rows.curvature.shape[1])
         low = rows.curvature < floor
         return _diagonal(np.where(low, floor, rows.curvature)), int(low.sum())
@@ -136,13 +130,13 @@ class ImmediateThreshold(ThresholdSum):
     name = "immediate_threshold"
     ordered = False
 
-    def start(self, classes: ClassWeights) -> InitialThresholds:
+    def start(self, classes: quantities.ClassWeights) -> quantities.InitialThresholds:
         """Thresholds before the first tree: G^-1 of the share of each class among itself and the next one."""
         n, observed, half_a_row = classes
         has_weight = np.isin(np.arange(n.size), observed)
         filled = np.where(has_weight, n, half_a_row)
         share = filled[:-1] / (filled[:-1] + filled[1:])
-        return InitialThresholds(
+        return quantities.InitialThresholds(
             self.link.link(share), has_weight[:-1] & has_weight[1:], np.zeros(n.size - 1, dtype=bool)
         )
 
@@ -254,7 +248,7 @@ class CostWeighted(ThresholdSum):
         except ValueError as error:
             raise ValueError(f"loss must hold costs of errors that can be read; got {identity!r}: {error}") from None
 
-    def _parameters(self) -> dict[str, Any]:
+    def _parameters(self) -> dict[str, object]:
         return super()._parameters() | ({} if self._costs == QUADRATIC else {"training_cost": self._costs})
 
     def threshold_costs(self, n_classes: int) -> FloatArray:
@@ -287,18 +281,18 @@ class CostWeighted(ThresholdSum):
                 f"weighted by these costs already, and other rules would count them twice; got {got}"
             )
 
-    def as_parameters(self) -> dict[str, Any]:
+    def as_parameters(self) -> dict[str, object]:
         """Return ``loss``, ``link`` and ``training_cost``, from which :func:`.get_loss` makes it again."""
         if not self.is_built_in or self._costs == ABSOLUTE:
             return super().as_parameters()
         return {"loss": "all_threshold", "link": self.link.identity, "training_cost": self.training_cost}
 
-    def start(self, classes: ClassWeights) -> InitialThresholds:
+    def start(self, classes: quantities.ClassWeights) -> quantities.InitialThresholds:
         """Thresholds before the first tree: G^-1 of the share that the classes up to each threshold have of its costs.
 
         With convex costs these shares increase, also around empty classes, whose thresholds differ: nothing is tied.
         """
-        thresholds, active, tied = from_shares(self.link, classes, with_gaps=False)
+        thresholds, active, tied = quantities.from_shares(self.link, classes, with_gaps=False)
         costs = classes.weights[:, np.newaxis] * self.threshold_costs(len(classes.weights))
         share = np.triu(costs).sum(axis=0)[active] / costs.sum(axis=0)[active]
         # Around an empty class shares may be equal, and rounding must not put them out of order.
@@ -306,7 +300,7 @@ class CostWeighted(ThresholdSum):
         first, last = np.flatnonzero(active)[[0, -1]]
         thresholds[:first] = np.minimum(thresholds[:first], thresholds[first])
         thresholds[last + 1 :] = np.maximum(thresholds[last + 1 :], thresholds[last])
-        return InitialThresholds(thresholds, active, np.zeros_like(tied))
+        return quantities.InitialThresholds(thresholds, active, np.zeros_like(tied))
 
     def _weights(self, y: CodeArray, n_thresholds: int) -> FloatArray:
         return np.asarray(self.threshold_costs(n_thresholds + 1)[y])
@@ -367,7 +361,7 @@ class CumulativeLink(OrdinalLoss):
     strictly_ordered = True
     _why_no_shifts = "rows whose thresholds cross have no likelihood"
 
-    def _row_derivatives(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> RowDerivatives:
+    def _row_derivatives(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> quantities.RowDerivatives:
         terms = self._interval(f, y, thresholds)
         below, above = np.flatnonzero(y > 0), np.flatnonzero(y < len(thresholds))
         inner = np.intersect1d(below, above)
@@ -380,7 +374,9 @@ class CumulativeLink(OrdinalLoss):
         curvature_next[inner, y[inner] - 1] = terms.d_cross[inner]
         cross[below, y[below] - 1] = -terms.d_lower_shift[below]
         cross[above, y[above]] = -terms.d_upper_shift[above]
-        return RowDerivatives(terms.value, -terms.d_shift, threshold_gradient, curvature, curvature_next, cross)
+        return quantities.RowDerivatives(
+            terms.value, -terms.d_shift, threshold_gradient, curvature, curvature_next, cross
+        )
 
     def _interval(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> IntervalTerms:
         self.check_gaps(thresholds, np.bincount(y, minlength=len(thresholds) + 1).astype(np.float64))
@@ -389,19 +385,19 @@ class CumulativeLink(OrdinalLoss):
         # Far from the score, a narrow gap can round to 0 although the thresholds differ.
         return self.link.interval(lower, np.maximum(upper, np.nextafter(lower, np.inf)))
 
-    def _majorized(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> Curvatures:
+    def _majorized(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> quantities.Curvatures:
         sides = np.where(_beside_label(y, len(thresholds)), self.link.sharp_curvature(f[:, None] - thresholds), 0.0)
         off_diagonal = self._row_derivatives(f, y, thresholds).curvature_next
         diagonal = sides.copy()
         diagonal[:, 1:] -= off_diagonal
         diagonal[:, :-1] -= off_diagonal
-        return Curvatures(sides.sum(axis=1), diagonal, off_diagonal)
+        return quantities.Curvatures(sides.sum(axis=1), diagonal, off_diagonal)
 
-    def _floored(self, rows: RowDerivatives, y: CodeArray) -> tuple[Curvatures, int]:
+    def _floored(self, rows: quantities.RowDerivatives, y: CodeArray) -> tuple[quantities.Curvatures, int]:
         floor = self.curvature_floor
         low = rows.hessian < floor
         low_diagonal = _beside_label(y, rows.curvature.shape[1]) & (rows.curvature < floor)
-        curvatures = Curvatures(
+        curvatures = quantities.Curvatures(
             np.where(low, floor, rows.hessian),
             np.where(low_diagonal, floor, rows.curvature),
             rows.curvature_next,
@@ -421,10 +417,10 @@ class CumulativeLink(OrdinalLoss):
         return _sum_of_higher(self.link, thresholds - f[:, None], y, _beside_label(y, len(thresholds)))
 
 
-def _diagonal(curvature: FloatArray) -> Curvatures:
+def _diagonal(curvature: FloatArray) -> quantities.Curvatures:
     """Curvatures of a sum of functions of one threshold each."""
     n_samples, n_thresholds = curvature.shape
-    return Curvatures(curvature.sum(axis=1), curvature, np.zeros((n_samples, n_thresholds - 1)))
+    return quantities.Curvatures(curvature.sum(axis=1), curvature, np.zeros((n_samples, n_thresholds - 1)))
 
 
 def _beside_label(y: CodeArray, n_thresholds: int) -> NDArray[np.bool_]:

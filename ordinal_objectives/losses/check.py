@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ordinal_objectives.links import FloatArray, check_link
@@ -142,7 +140,7 @@ class _LossCheck(FormulaCheck):
         falls = np.diff(below, axis=0)
         self.rule("cumulative_proba", falls <= 1e-9, falls, "fall as the score rises")
 
-    def _check_proba(self, name: str, proba: Any) -> None:
+    def _check_proba(self, name: str, proba: object) -> None:
         proba, expected = np.asarray(proba), (_N_ROWS, len(self.theta) + 1)
         if proba.shape != expected:
             raise ValueError(f"{name} of {self.loss.owner} must have shape {expected}; got {proba.shape}")

@@ -131,8 +131,7 @@ def _error_within_classes(
     class_weight = np.bincount(of_class, weights=weight)
     error = np.bincount(of_class, weights=weight * np.abs(true - predicted))
     observed = class_weight > 0.0
-    means: NDArray[np.float64] = error[observed] / class_weight[observed]
-    return means
+    return error[observed] / class_weight[observed]
 
 
 @METRICS.entry("zero_one", judges="decisions", stands_for=("error", "merror", "multi_error", "binary_error"))
@@ -221,7 +220,7 @@ def quadratic_weighted_kappa(
     return 1.0 - mean((true - predicted) ** 2) / by_chance
 
 
-def _are_of_one_class(true: NDArray[Any], predicted: NDArray[Any], weight: NDArray[np.float64]) -> bool:
+def _are_of_one_class(true: NDArray[np.generic], predicted: NDArray[np.generic], weight: NDArray[np.float64]) -> bool:
     """Tell whether all labels with weight, true and predicted, are the same: rounding must not decide it."""
     return bool(np.ptp(np.stack([true, predicted])[:, weight > 0.0]) == 0)
 
@@ -382,13 +381,13 @@ def concordance(
     return _concordant_pairs(true, values, weight) / _differing_pairs(true, weight)
 
 
-def _differing_pairs(labels: NDArray[Any], weight: NDArray[np.float64]) -> float:
+def _differing_pairs(labels: NDArray[np.generic], weight: NDArray[np.float64]) -> float:
     """Weight of the pairs of rows whose labels differ."""
     of_label = np.bincount(np.unique(labels, return_inverse=True)[1], weights=weight)
     return float(of_label[1:] @ np.cumsum(of_label)[:-1])
 
 
-def _concordant_pairs(labels: NDArray[Any], score: NDArray[Any], weight: NDArray[np.float64]) -> float:
+def _concordant_pairs(labels: NDArray[np.generic], score: NDArray[np.generic], weight: NDArray[np.float64]) -> float:
     """Weight of the pairs of differing labels that the score puts in their order; equal scores count one half."""
     true = np.unique(labels, return_inverse=True)[1]
     order = np.argsort(score, kind="stable")

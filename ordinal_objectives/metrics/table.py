@@ -99,7 +99,7 @@ class MetricTable(dict[str, Metric]):
 
         return enter
 
-    def of(self, function: Any) -> Metric | None:
+    def of(self, function: object) -> Metric | None:
         """Return the metric of a function; None for one that is not in the table, or anything else."""
         return next((metric for metric in self.values() if metric.function is function), None)
 

@@ -12,15 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.decisions.reliability import CumulativeReliability, cumulative_reliability
 from ordinal_objectives.estimators.labels import OrderedLabels, as_labels, ordered_categories
-from ordinal_objectives.plotting.style import (
-    axes_or_new,
-    class_colors,
-    class_names_of,
-    colour_bar,
-    name_ticks,
-    pyplot,
-    threshold_names,
-)
+from ordinal_objectives.plotting import style
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import as_floats, check_codes
 
@@ -67,7 +59,7 @@ class OrdinalConfusionDisplay:
             raise ValueError(
                 f"matrix must be a square of numbers of at least 0, not all of them 0; got shape {self.matrix.shape}"
             )
-        self.class_names = class_names_of(class_names, n)
+        self.class_names = style.class_names_of(class_names, n)
 
     @classmethod
     @documented
@@ -148,15 +140,15 @@ class OrdinalConfusionDisplay:
             If matplotlib is not installed.
         """
         n = len(self.class_names)
-        ax = axes_or_new(ax, 2.5 + 0.55 * min(n, 20), 2.0 + 0.5 * min(n, 20))
+        ax = style.axes_or_new(ax, 2.5 + 0.55 * min(n, 20), 2.0 + 0.5 * min(n, 20))
         in_class = self.matrix.sum(axis=1, keepdims=True)
         shares = np.divide(self.matrix, in_class, out=np.zeros_like(self.matrix), where=in_class > 0)
         texts = [[f"{rows:.4g}" if rows > 0 else "" for rows in row] for row in self.matrix]
         _draw_shares(ax, shares, texts, self.class_names, "share of the true class")
         for k in range(n):
-            square = pyplot().Rectangle((k - 0.5, k - 0.5), 1, 1, fill=False, edgecolor="black", linewidth=1.2)
+            square = style.pyplot().Rectangle((k - 0.5, k - 0.5), 1, 1, fill=False, edgecolor="black", linewidth=1.2)
             ax.add_patch(square)
-        name_ticks(ax.yaxis, self.class_names)
+        style.name_ticks(ax.yaxis, self.class_names)
         ax.set(xlabel="predicted class", ylabel="true class")
         distance = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
         share = self.matrix / self.matrix.sum()
@@ -204,7 +196,7 @@ class PredictionSetsDisplay:
         self.y = check_codes(y, self.sets.shape[1])
         if len(self.y) != len(self.sets):
             raise ValueError(f"y and sets must have the same number of rows; got {len(self.y)} and {len(self.sets)}")
-        self.class_names = class_names_of(class_names, self.sets.shape[1])
+        self.class_names = style.class_names_of(class_names, self.sets.shape[1])
 
     @classmethod
     @documented
@@ -235,7 +227,7 @@ class PredictionSetsDisplay:
             If matplotlib is not installed.
         """
         n = self.sets.shape[1]
-        ax = axes_or_new(ax, 3.0 + 0.55 * min(n, 20), 2.0 + 0.5 * min(n, 20))
+        ax = style.axes_or_new(ax, 3.0 + 0.55 * min(n, 20), 2.0 + 0.5 * min(n, 20))
         shares, sizes, names = np.zeros((n, n)), self.sets.sum(axis=1), []
         for k, name in enumerate(self.class_names):
             in_class = self.y == k
@@ -244,7 +236,7 @@ class PredictionSetsDisplay:
             names.append(f"{name} ({sizes[in_class].mean():.1f} classes)" if rows else f"{name} (no rows)")
         texts = [[f"{share:.0%}" if share > 0.005 else "" for share in row] for row in shares]
         _draw_shares(ax, shares, texts, self.class_names, "share of the rows' sets")
-        name_ticks(ax.yaxis, names)
+        style.name_ticks(ax.yaxis, names)
         ax.set(xlabel="class in the set", ylabel="true class (mean size of its sets)")
         covered = self.sets[np.arange(len(self.y)), self.y].mean()
         ax.set_title(f"coverage {covered:.0%}; mean size {sizes.mean():.3g}", fontsize="medium")
@@ -282,7 +274,7 @@ class CumulativeReliabilityDisplay:
 
     def __init__(self, reliability: CumulativeReliability, class_names: Names = None) -> None:
         self.reliability = reliability
-        self.class_names = class_names_of(class_names, len(reliability.stated) + 1)
+        self.class_names = style.class_names_of(class_names, len(reliability.stated) + 1)
 
     @classmethod
     @documented
@@ -352,8 +344,8 @@ class CumulativeReliabilityDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        found, ax = self.reliability, axes_or_new(ax, 6.5, 5.5)
-        colors = class_colors(len(found.stated))
+        found, ax = self.reliability, style.axes_or_new(ax, 6.5, 5.5)
+        colors = style.class_colors(len(found.stated))
         counts_ax = ax.inset_axes((0.0, -0.28, 1.0, 0.2), sharex=ax)
         ax.plot([0, 1], [0, 1], color="black", linewidth=0.8, linestyle="--", zorder=1)
         for k, color in enumerate(colors):
@@ -369,12 +361,12 @@ class CumulativeReliabilityDisplay:
         ax.tick_params(labelbottom=False)
         ax.grid(alpha=0.25)
         counts_ax.set(xlabel="stated P(y <= k)", ylabel="rows")
-        colour_bar(ax, colors, threshold_names(self.class_names), "threshold between classes")
+        style.colour_bar(ax, colors, style.threshold_names(self.class_names), "threshold between classes")
         self.ax_, self.counts_ax_, self.figure_ = ax, counts_ax, ax.figure
         return self
 
 
-def _classes_in_order(estimator: Any, y: ArrayLike, labels: ArrayLike | None) -> OrderedLabels:
+def _classes_in_order(estimator: object, y: ArrayLike, labels: ArrayLike | None) -> OrderedLabels:
     """Return the classes of any fitted classifier, lowest first.
 
     They are ``labels``, or else the classifier's ``ordered_classes_``, the categories of an ordered y, or numbers in
@@ -443,7 +435,7 @@ def _draw_shares(ax: Axes, shares: NDArray[np.float64], texts: list[list[str]], 
         color = "white" if shares[i, j] > 0.5 else "black"
         if texts[i][j]:
             ax.text(j, i, texts[i][j], ha="center", va="center", color=color, fontsize="small")
-    name_ticks(ax.xaxis, columns)
+    style.name_ticks(ax.xaxis, columns)
     if max(map(len, columns)) > 4:
         ax.tick_params(axis="x", labelrotation=45)
     ax.figure.colorbar(image, ax=ax, label=label)

@@ -7,23 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.inspection import (
-    FeatureEffect,
-    LocalEffects,
-    accumulated_local_effects,
-    feature_effect,
-    partial_probabilities,
-)
+from ordinal_objectives import inspection
 from ordinal_objectives.inspection.rows import name_of, unwrapped
-from ordinal_objectives.plotting.style import (
-    axes_or_new,
-    class_colors,
-    class_names_of,
-    colour_bar,
-    name_values,
-    pair_or_new,
-    threshold_names,
-)
+from ordinal_objectives.plotting import style
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import check_choice, check_proba
 
@@ -69,16 +55,18 @@ class FeatureEffectDisplay:
     [1, 3]
     """
 
-    def __init__(self, effect: FeatureEffect | LocalEffects, feature_name: str, class_names: Names = None) -> None:
+    def __init__(
+        self, effect: inspection.FeatureEffect | inspection.LocalEffects, feature_name: str, class_names: Names = None
+    ) -> None:
         self.effect, self.feature_name = effect, feature_name
-        self.threshold_names = threshold_names(class_names_of(class_names, effect.shifts.shape[1] + 1))
+        self.threshold_names = style.threshold_names(style.class_names_of(class_names, effect.shifts.shape[1] + 1))
 
     @classmethod
     @documented
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
+        estimator: object,
+        X: object,
         feature: int | str,
         *,
         kind: str = "partial",
@@ -103,7 +91,7 @@ class FeatureEffectDisplay:
         <<axes>>
         """
         check_choice(kind, ("partial", "local"), name="kind")
-        effect_of = accumulated_local_effects if kind == "local" else feature_effect
+        effect_of = inspection.accumulated_local_effects if kind == "local" else inspection.feature_effect
         effect = effect_of(estimator, X, feature, grid_resolution=grid_resolution)
         return cls(effect, name_of(estimator, X, feature), unwrapped(estimator)[0].ordered_classes_).plot(axes)
 
@@ -117,28 +105,28 @@ class FeatureEffectDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        left, right = pair_or_new(axes, "the score and the shifts", sharey=True)
-        colors = class_colors(len(self.threshold_names))
+        left, right = style.pair_or_new(axes, "the score and the shifts", sharey=True)
+        colors = style.class_colors(len(self.threshold_names))
         values: NDArray[Any] = self.effect.values
-        style: dict[str, Any] = {"linewidth": 2.0}
+        line: dict[str, Any] = {"linewidth": 2.0}
         if values.dtype.kind == "O":
             for ax in (left, right):
-                name_values(ax, values)
-            values, style = np.arange(len(values)), {"linestyle": "", "marker": "o"}
+                style.name_values(ax, values)
+            values, line = np.arange(len(values)), {"linestyle": "", "marker": "o"}
             left.bar(values, self.effect.score, color="0.35")
         else:
-            style |= {"marker": "o"} if len(values) < 10 else {}
-            left.plot(values, self.effect.score, color="black", **style)
+            line |= {"marker": "o"} if len(values) < 10 else {}
+            left.plot(values, self.effect.score, color="black", **line)
         for shift, color in zip(self.effect.shifts.T, colors, strict=True):
-            right.plot(values, shift, color=color, **style)
+            right.plot(values, shift, color=color, **line)
         right.axhline(0.0, color="black", linewidth=0.8, linestyle="--", zorder=1)
         for ax, title in ((left, "score f: moves all thresholds"), (right, "shifts $v_k$: move single thresholds")):
             ax.set_title(title, fontsize="medium")
             ax.set_xlabel(self.feature_name, parse_math=False)
             ax.grid(alpha=0.25)
-        what = "accumulated local effect" if isinstance(self.effect, LocalEffects) else "partial dependence"
+        what = "accumulated local effect" if isinstance(self.effect, inspection.LocalEffects) else "partial dependence"
         left.set_ylabel(f"{what}, scale of the thresholds")
-        colour_bar(right, colors, self.threshold_names, "threshold between classes")
+        style.colour_bar(right, colors, self.threshold_names, "threshold between classes")
         self.axes_, self.figure_ = np.array([left, right]), left.figure
         return self
 
@@ -175,14 +163,14 @@ class ClassProbabilitiesDisplay:
         self.values: NDArray[Any] = np.asarray(values)
         self.proba = check_proba(proba, len(self.values))
         self.name = name
-        self.class_names = class_names_of(class_names, self.proba.shape[1])
+        self.class_names = style.class_names_of(class_names, self.proba.shape[1])
 
     @classmethod
     @documented
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
+        estimator: object,
+        X: object,
         feature: int | str | None = None,
         *,
         grid_resolution: int = 50,
@@ -206,7 +194,7 @@ class ClassProbabilitiesDisplay:
         model, prepared = unwrapped(estimator)
         names = model.ordered_classes_
         if feature is not None:
-            values, proba = partial_probabilities(estimator, X, feature, grid_resolution=grid_resolution)
+            values, proba = inspection.partial_probabilities(estimator, X, feature, grid_resolution=grid_resolution)
             return cls(values, proba, name_of(estimator, X, feature), names).plot(ax=ax)
         rows = prepared(X)
         scores, row_proba = model.predict_raw(rows), model.predict_proba_ordered(rows)
@@ -222,18 +210,18 @@ class ClassProbabilitiesDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        ax, colors = axes_or_new(ax, 7.0, 4.0), class_colors(self.proba.shape[1])
+        ax, colors = style.axes_or_new(ax, 7.0, 4.0), style.class_colors(self.proba.shape[1])
         if self.values.dtype.kind in "OUS":
             bottom = np.cumsum(self.proba, axis=1) - self.proba
             for k, color in enumerate(colors):
                 ax.bar(np.arange(len(bottom)), self.proba[:, k], bottom=bottom[:, k], color=color, width=0.8)
-            name_values(ax, self.values)
+            style.name_values(ax, self.values)
         else:
             ax.stackplot(self.values, self.proba.T, colors=colors, linewidth=0)
             ax.set_xlim(self.values[0], self.values[-1])
         ax.set_ylim(0.0, 1.0)
         ax.set_xlabel(self.name, parse_math=False)
         ax.set_ylabel("probability of the class, stacked")
-        colour_bar(ax, colors, self.class_names, "class")
+        style.colour_bar(ax, colors, self.class_names, "class")
         self.ax_, self.figure_ = ax, ax.figure
         return self

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.inspection.rows import unwrapped
-from ordinal_objectives.plotting.style import (
-    axes_or_new,
-    class_colors,
-    class_names_of,
-    colour_bar,
-    pair_or_new,
-    threshold_names,
-)
+from ordinal_objectives.plotting import style
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import as_floats, check_codes, check_thresholds
 
@@ -84,7 +77,7 @@ class ScoreDistributionDisplay:
             )
         if not np.isfinite(self.raw_prediction).all():
             raise ValueError("raw_prediction must be finite; it holds NaN or infinity")
-        self.class_names = class_names_of(class_names, n_classes)
+        self.class_names = style.class_names_of(class_names, n_classes)
         # A score at a threshold belongs to the lower class.
         regions = np.searchsorted(np.sort(self.thresholds), self.raw_prediction)
         self.predicted = regions if predicted is None else check_codes(predicted, n_classes, name="predicted")
@@ -95,7 +88,7 @@ class ScoreDistributionDisplay:
     @classmethod
     @documented
     def from_estimator(
-        cls, estimator: Any, X: Any, y: ArrayLike, *, ax: Axes | None = None
+        cls, estimator: object, X: object, y: ArrayLike, *, ax: Axes | None = None
     ) -> ScoreDistributionDisplay:
         """Plot the scores that a fitted ordinal classifier gives to (X, y).
 
@@ -123,7 +116,7 @@ class ScoreDistributionDisplay:
             If matplotlib is not installed.
         """
         n_classes, thresholds, scores = len(self.class_names), np.sort(self.thresholds), self.raw_prediction
-        ax, colors = axes_or_new(ax, 8.0, 1.2 + 0.6 * n_classes), class_colors(n_classes)
+        ax, colors = style.axes_or_new(ax, 8.0, 1.2 + 0.6 * n_classes), style.class_colors(n_classes)
         low, high = min(scores.min(), thresholds[0]), max(scores.max(), thresholds[-1])
         margin = 0.05 * (high - low) or 1.0
         edges = np.concatenate([[low - margin], thresholds, [high + margin]])
@@ -138,8 +131,8 @@ class ScoreDistributionDisplay:
             height, alpha = k + jitter.uniform(-0.28, 0.28, len(rows)), min(1.0, max(0.08, 60 / len(rows)))
             for label in np.unique(colored_by[rows]):
                 points = colored_by[rows] == label
-                style = {"color": colors[label], "alpha": alpha, "markersize": 5}
-                ax.plot(scores[rows[points]], height[points], ".", **style)
+                line = {"color": colors[label], "alpha": alpha, "markersize": 5}
+                ax.plot(scores[rows[points]], height[points], ".", **line)
             first, median, third = np.quantile(scores[rows], [0.25, 0.5, 0.75])
             ax.plot([first, third], [k, k], color="black", linewidth=3, solid_capstyle="butt")
             ax.plot([median], [k], "o", color="white", markeredgecolor="black", markersize=6)
@@ -149,7 +142,7 @@ class ScoreDistributionDisplay:
         ax.set(ylim=(-0.6, n_classes - 0.4), ylabel="true class")
         without_shifts, colour = "", ""
         if self.n_outside_:
-            colour_bar(ax, colors, self.class_names, "predicted class")
+            style.colour_bar(ax, colors, self.class_names, "predicted class")
             n, of = self.n_outside_, self.y.size
             without_shifts = " of a row without shifts"
             colour = f"\ncolour: predicted class; for {n} of {of} rows not the one between the dashed lines"
@@ -202,12 +195,12 @@ class TrainingDisplay:
         self.thresholds = as_floats(thresholds, name="thresholds")
         if self.thresholds.ndim != 2:
             raise ValueError(f"thresholds must have shape (n_rounds + 1, n_classes - 1); got {self.thresholds.shape}")
-        self.class_names = class_names_of(class_names, self.thresholds.shape[1] + 1)
+        self.class_names = style.class_names_of(class_names, self.thresholds.shape[1] + 1)
         self.n_iter = n_iter
 
     @classmethod
     @documented
-    def from_estimator(cls, estimator: Any, *, axes: Pair | None = None) -> TrainingDisplay:
+    def from_estimator(cls, estimator: object, *, axes: Pair | None = None) -> TrainingDisplay:
         """Plot the training of a fitted ordinal classifier.
 
         Parameters
@@ -232,10 +225,10 @@ class TrainingDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        left, right = pair_or_new(axes, "the losses and the thresholds")
+        left, right = style.pair_or_new(axes, "the losses and the thresholds")
         for i, (name, values) in enumerate(self.losses.items()):
             left.plot(values, label=name, color="black" if i == 0 else "0.45", linestyle=_STYLES[i % len(_STYLES)])
-        colors = class_colors(self.thresholds.shape[1])
+        colors = style.class_colors(self.thresholds.shape[1])
         for path, color in zip(self.thresholds.T, colors, strict=True):
             right.plot(path, color=color)
         if self.n_iter is not None and self.n_iter < max(map(len, self.losses.values())) - 1:
@@ -245,6 +238,6 @@ class TrainingDisplay:
             ax.set(xlabel="rounds", ylabel=label)
             ax.grid(alpha=0.25)
         left.legend(frameon=False)
-        colour_bar(right, colors, threshold_names(self.class_names), "threshold between classes")
+        style.colour_bar(right, colors, style.threshold_names(self.class_names), "threshold between classes")
         self.axes_, self.figure_ = np.array([left, right]), left.figure
         return self

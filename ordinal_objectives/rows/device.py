@@ -166,7 +166,7 @@ class Device(Protocol):
     ) -> MarginPass:
         """Return the pass over rows with a score for each threshold; see :class:`.native.MarginStatistics`."""
 
-    def copy(self, array: Array, dtype: Any = None, out: Array = None) -> Array:
+    def copy(self, array: Array, dtype: object = None, out: Array = None) -> Array:
         """Return a copy of an array of any device on this one, its order in memory kept; in ``out`` if it is given."""
 
     def columns(self, n_samples: int, n_columns: int) -> Array:
@@ -221,7 +221,7 @@ class CPU:
     def __init__(self, n_threads: int | None = None) -> None:
         self.n_threads = effective_n_threads(n_threads)
 
-    def row_pass(self, loss: OrdinalLoss, *args: Any, **options: Any) -> RowPass:
+    def row_pass(self, loss: OrdinalLoss, *args: object, **options: object) -> RowPass:
         """Return :class:`.native.RowStatistics`, or :class:`.reference.ReferenceRows`."""
         kind = ReferenceRows if loss.codes is None else RowStatistics
         return kind(loss, *args, n_threads=self.n_threads, **options)

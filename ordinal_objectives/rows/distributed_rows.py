@@ -114,7 +114,7 @@ class DistributedRows(LossBounds):
         return replace(statistics, sums=_from_vector(total, statistics.sums))
 
     def deferred(
-        self, then: Callable[[RoundSums], None], raw_prediction: ArrayLike, thresholds: ArrayLike, *args: Any
+        self, then: Callable[[RoundSums], None], raw_prediction: ArrayLike, thresholds: ArrayLike, *args: object
     ) -> RoundStatistics:
         """Return arrays over the worker's rows, with its own sums; ``then(sums)`` takes those over all rows later.
 
@@ -152,7 +152,7 @@ class DistributedRows(LossBounds):
         return float(self._workers.sum(np.array([self._own.loss_of_prediction(scores, thresholds)]))[0])
 
 
-def distributed_pass(kind: Callable[..., Pass], workers: Workers | None, *args: Any, **options: Any) -> Pass:
+def distributed_pass(kind: Callable[..., Pass], workers: Workers | None, *args: object, **options: object) -> Pass:
     """Return a pass of a kind over some rows, with sums over those of all workers if there are any."""
     if workers is None:
         return kind(*args, **options)

@@ -17,17 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ordinal_objectives import losses
 from ordinal_objectives.links import Cauchit, Cloglog, Link, Logit, Loglog, Probit
-from ordinal_objectives.losses import (
-    AllThreshold,
-    CostWeighted,
-    CumulativeLink,
-    ImmediateThreshold,
-    LeafSums,
-    OrdinalLoss,
-    RoundStatistics,
-    RoundSums,
-)
 from ordinal_objectives.rows.checked_rows import IN_FLOAT32, IN_FLOAT64, CheckedRows
 from ordinal_objectives.rows.device import Array, LeafMatch, ScoreCenter, on_cpu
 from ordinal_objectives.utils.validation import check_thresholds
@@ -37,13 +28,7 @@ THREADS, BLOCK_ROWS = 256, 1024
 # Leaves are numbered in 22 bits of a key, the highest of which stands for no row.
 MOST_LEAVES = (1 << 22) - 1
 _PARTS = ("machine", "links", "threshold_pass", "leaves")
-_STRUCTS: dict[type[Link], str] = {
-    Logit: "Logit",
-    Probit: "Probit",
-    Cloglog: "Cloglog",
-    Loglog: "Loglog",
-    Cauchit: "Cauchit",
-}
+_STRUCTS: dict[type[Link], str] = {link: link.__name__ for link in (Logit, Probit, Cloglog, Loglog, Cauchit)}
 # float32 margins of one score are exact enough up to this spread of the thresholds; derivatives are taken up to the
 # other distance. Both as in the native lanes.
 _WIDEST, _REACH = 40.0, 80.0
@@ -100,7 +85,7 @@ class Kernels:
         self._module = arrays.RawModule(code=source(), options=options_of(link, real, score))
         self._functions: dict[str, Any] = {}
 
-    def start(self, name: str, n_blocks: int, *args: Any) -> None:
+    def start(self, name: str, n_blocks: int, *args: object) -> None:
         """Start a kernel; integers among the arguments are its ``int``, floats its ``double``."""
         typed = tuple(
             np.int32(value) if isinstance(value, int) else np.float64(value) if isinstance(value, float) else value
@@ -121,11 +106,11 @@ class Kernels:
         return cells
 
 
-def why_no_pass(loss: OrdinalLoss) -> str | None:
+def why_no_pass(loss: losses.OrdinalLoss) -> str | None:
     """Return why there is no pass for a loss on a GPU, as a message, or None if there is one."""
-    if type(loss) not in (AllThreshold, ImmediateThreshold, CostWeighted, CumulativeLink):
+    if type(loss) not in (losses.AllThreshold, losses.ImmediateThreshold, losses.CostWeighted, losses.CumulativeLink):
         return f"loss={loss.identity!r} has no pass on a GPU"
-    if type(loss) is CumulativeLink and type(loss.link) is not Logit:
+    if type(loss) is losses.CumulativeLink and type(loss.link) is not Logit:
         return f"loss={loss.identity!r} has no pass on a GPU with link={loss.link.identity!r}"
     return None if type(loss.link) in _STRUCTS else f"link={loss.link.identity!r} has no pass on a GPU"
 
@@ -223,8 +208,7 @@ class GPU:
 
     def add_leaf_values(self, score: Array, leaves: Array, values: NDArray[np.float64], out: Array = None) -> Array:
         """Return a score with a tree more."""
-        total: Any = self._moved(score, leaves, values, out)
-        return total
+        return self._moved(score, leaves, values, out)
 
     def add_leaf_vectors(self, scores: Array, leaves: Array, vectors: NDArray[np.float32], out: Array = None) -> Array:
         """Return scores with a tree more."""
@@ -275,7 +259,7 @@ class _GPUPass(CheckedRows):
     def __init__(
         self,
         device: GPU,
-        loss: OrdinalLoss,
+        loss: losses.OrdinalLoss,
         y: ArrayLike,
         n_classes: int,
         sample_weight: ArrayLike | None = None,
@@ -296,9 +280,9 @@ class _GPUPass(CheckedRows):
         self._common = Asked(0) if self._weight is None else Asked.WEIGHTED
         if self._costs is not None:
             self._common |= Asked.COSTS
-        if type(loss) in (ImmediateThreshold, CumulativeLink):
+        if type(loss) in (losses.ImmediateThreshold, losses.CumulativeLink):
             self._common |= Asked.BESIDE
-        self._latest: tuple[Kernels, list[Any], RoundStatistics] | None = None
+        self._latest: tuple[Kernels, list[Any], losses.RoundStatistics] | None = None
 
     def leaf_weights(self, leaves: Array, n_leaves: int) -> NDArray[np.float64]:
         """Return the sum of the weights of each leaf's rows, float64 (n_leaves,)."""
@@ -341,7 +325,7 @@ class _GPUPass(CheckedRows):
 
     def _pass(
         self, kernels: Kernels, given: list[Any], *, want_loss: bool = True, columns: Array = None
-    ) -> RoundStatistics:
+    ) -> losses.RoundStatistics:
         """Return the statistics of a round; see the native passes."""
         xp, n_rows, n_thresholds = self._xp, len(self.y), self.n_classes - 1
         gradient, hessian = xp.empty(n_rows, dtype=np.float32), xp.empty(n_rows, dtype=np.float32)
@@ -358,7 +342,7 @@ class _GPUPass(CheckedRows):
         if not np.isfinite(sums[: 2 * n_thresholds]).all():
             raise ValueError("raw_prediction holds NaN or infinite scores; they must be numbers")
         loss, n_clipped, n_floored = sums[2 * n_thresholds :]
-        of_rows = RoundSums(
+        of_rows = losses.RoundSums(
             loss=float(loss) if want_loss else 0.0,
             threshold_gradient=sums[:n_thresholds],
             threshold_hessian=sums[n_thresholds : 2 * n_thresholds],
@@ -366,7 +350,7 @@ class _GPUPass(CheckedRows):
             n_floored=int(n_floored),
             n_clipped=int(n_clipped),
         )
-        return RoundStatistics(gradient, hessian, np.empty((0, n_thresholds)), of_rows)
+        return losses.RoundStatistics(gradient, hessian, np.empty((0, n_thresholds)), of_rows)
 
     def _by_leaf(
         self,
@@ -407,7 +391,7 @@ class GPURows(_GPUPass):
 
     def __call__(
         self, raw_prediction: Array, thresholds: ArrayLike, hessian: str = "majorized", *, want_loss: bool = True
-    ) -> RoundStatistics:
+    ) -> losses.RoundStatistics:
         """Return the statistics of the rows at a score, of either device, and a set of thresholds."""
         self.loss.check_hessian(hessian)
         theta = check_thresholds(thresholds, self.n_classes, ordered=self.loss.ordered)
@@ -421,20 +405,20 @@ class GPURows(_GPUPass):
         asked = self._common | (Asked.MAJORIZED if hessian == "majorized" else Asked(0))
         given = self._kernel_arguments(score, theta, asked, real)
         found = self._pass(kernels, given, want_loss=want_loss)
-        if type(self.loss) is CumulativeLink:
+        if type(self.loss) is losses.CumulativeLink:
             gaps = _gap_sums(theta, self.class_weights)
             found = replace(found, sums=found.sums + (gaps if want_loss else replace(gaps, loss=0.0)))
         self._latest = kernels, given, found
         return found
 
-    def leaf_sums(self, leaves: Array, n_leaves: int) -> LeafSums:
+    def leaf_sums(self, leaves: Array, n_leaves: int) -> losses.LeafSums:
         """Return the sums of the latest call over the leaves of a tree, added up in float64."""
         if self._latest is None:
             raise ValueError("leaf_sums belongs to a score and thresholds: call the object with these first")
         kernels, given, now = self._latest
         of_rows = now.gradient, now.hessian
         sums = self._by_leaf(kernels, given, of_rows, leaves, n_leaves, _ROWS, self.n_classes + 1)
-        return LeafSums(sums[:, 0], sums[:, 1], sums[:, 2:])
+        return losses.LeafSums(sums[:, 0], sums[:, 1], sums[:, 2:])
 
 
 class GPUMargins(_GPUPass):
@@ -471,7 +455,7 @@ class GPUMargins(_GPUPass):
         want_loss: bool = True,
         want_rows: bool = True,
         columns: Array = None,
-    ) -> RoundStatistics:
+    ) -> losses.RoundStatistics:
         """Return the statistics of the rows at scores and thresholds; rows' derivatives come with them anyway.
 
         ``columns``, (n_samples, 2 (n_classes - 1)), is filled with the gradients of every threshold, then the Hessians.
@@ -520,7 +504,7 @@ class GPUMargins(_GPUPass):
         return self._xp.ascontiguousarray(here.T)
 
 
-def _gap_sums(theta: NDArray[np.float64], class_weights: NDArray[np.float64]) -> RoundSums:
+def _gap_sums(theta: NDArray[np.float64], class_weights: NDArray[np.float64]) -> losses.RoundSums:
     """Return what the cumulative link with the logit adds to the immediate-threshold loss.
 
     It is minus log(1 - exp(-gap)) for the gap between the two thresholds of each inner class, whatever the score is.
@@ -530,7 +514,7 @@ def _gap_sums(theta: NDArray[np.float64], class_weights: NDArray[np.float64]) ->
     upwards, downwards = np.expm1(gap), -np.expm1(-gap)
     slope, bend = np.zeros(len(theta) - 1), np.zeros(len(theta) - 1)
     slope[inner], bend[inner] = -weight / upwards, weight / (downwards * upwards)
-    return RoundSums(
+    return losses.RoundSums(
         loss=float(-(weight * np.log(downwards)).sum()),
         threshold_gradient=np.append(0.0, slope) - np.append(slope, 0.0),
         threshold_hessian=np.append(0.0, bend) + np.append(bend, 0.0),

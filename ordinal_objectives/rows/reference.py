@@ -112,7 +112,7 @@ class ReferenceMargins(_Reference):
     scores_dtype: type = np.float64
     _latest: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
-    def __init__(self, loss: OrdinalLoss, *args: Any, in_doubles: bool = False, **options: Any) -> None:
+    def __init__(self, loss: OrdinalLoss, *args: object, in_doubles: bool = False, **options: object) -> None:
         loss.check_shifts()
         super().__init__(loss, *args, **options)
 

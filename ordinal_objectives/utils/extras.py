@@ -25,6 +25,6 @@ def optional(module: str, *extras: str) -> Any:
         raise not_installed(error, *extras) from None
 
 
-def data_frame(*args: Any, **kwargs: Any) -> Any:
+def data_frame(*args: object, **kwargs: object) -> Any:
     """Return a pandas.DataFrame of these arguments; raise ModuleNotFoundError where pandas is not installed."""
     return optional("pandas", "demo").DataFrame(*args, **kwargs)

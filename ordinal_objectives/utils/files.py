@@ -70,7 +70,7 @@ def host_reason(error: Exception) -> str:
     return _CHECK.sub("", text)
 
 
-def labels_to_json(classes: NDArray[Any]) -> tuple[list[Any], str]:
+def labels_to_json(classes: NDArray[np.generic]) -> tuple[list[object], str]:
     """Return class labels in JSON's types, and the name of their NumPy type.
 
     Raises
@@ -86,7 +86,7 @@ def labels_to_json(classes: NDArray[Any]) -> tuple[list[Any], str]:
     return labels, kind if kind == "T" else classes.dtype.str if kind in "biufU" else "O"
 
 
-def labels_from_json(labels: Any, dtype: Any) -> NDArray[Any]:
+def labels_from_json(labels: object, dtype: object) -> NDArray[np.generic]:
     """Return what :func:`labels_to_json` was given, (n_classes,).
 
     The file is not trusted: text gets the width of its longest label, whatever ``dtype`` says, and numbers
@@ -119,7 +119,7 @@ def labels_from_json(labels: Any, dtype: Any) -> NDArray[Any]:
     return values
 
 
-def names_from_json(names: Any, n_features: int) -> NDArray[np.object_] | None:
+def names_from_json(names: object, n_features: int) -> NDArray[np.object_] | None:
     """Return the names of features, (n_features,), or None where the file has none.
 
     Raises
@@ -136,7 +136,7 @@ def names_from_json(names: Any, n_features: int) -> NDArray[np.object_] | None:
     return np.array(names, dtype=object)
 
 
-def numbers_from_json(values: Any, name: str) -> NDArray[np.float64]:
+def numbers_from_json(values: object, name: str) -> NDArray[np.float64]:
     """Return a list of JSON's numbers as an array; NumPy would read text and booleans as numbers too.
 
     Raises
@@ -152,7 +152,7 @@ def numbers_from_json(values: Any, name: str) -> NDArray[np.float64]:
     return numbers
 
 
-def counts_from_json(counts: Any, name: str) -> dict[str, int]:
+def counts_from_json(counts: object, name: str) -> dict[str, int]:
     """Return counters by name.
 
     Raises
@@ -170,7 +170,7 @@ def losses_to_json(losses: Iterable[float]) -> list[float | str | None]:
     return [None if np.isnan(loss) else str(loss) if np.isinf(loss) else loss for loss in map(float, losses)]
 
 
-def losses_from_json(losses: Any, name: str) -> list[float]:
+def losses_from_json(losses: object, name: str) -> list[float]:
     """Return what :func:`losses_to_json` was given.
 
     Raises
@@ -194,7 +194,7 @@ def losses_from_json(losses: Any, name: str) -> list[float]:
 _PLAIN = {type(None), bool, int, str}
 
 
-def value_to_json(value: Any) -> Any:
+def value_to_json(value: object) -> Any:
     """Return the value of a parameter in JSON's types.
 
     Raises
@@ -220,7 +220,7 @@ def value_to_json(value: Any) -> Any:
     raise TypeError(f"a model file holds no {type(value).__name__}")
 
 
-def parameters_to_json(params: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def parameters_to_json(params: Mapping[str, object]) -> tuple[dict[str, object], list[str]]:
     """Return parameters in JSON's types, and the names of those that it cannot hold."""
     held, left_out = {}, []
     for name, value in params.items():
@@ -242,7 +242,7 @@ def warn_of(left_out: Any, stacklevel: int) -> None:
         )
 
 
-def value_from_json(value: Any) -> Any:
+def value_from_json(value: object) -> Any:
     """Return what :func:`value_to_json` was given; arrays are lists.
 
     Raises

@@ -47,7 +47,7 @@ class FormulaCheck:
 
         return np.stack([along(entry) for entry in np.eye(x.shape[-1])], axis=-1)
 
-    def same(self, quantity: str, got: Any, expected: Any, says: str = DIFFERENCES_SAY) -> None:
+    def same(self, quantity: str, got: object, expected: object, says: str = DIFFERENCES_SAY) -> None:
         """Raise ValueError where a quantity is not what is expected of it, arrays whose first axis holds points."""
         got, expected = np.asarray(got), np.asarray(expected, dtype=np.float64)
         owner = self._owner
@@ -62,7 +62,7 @@ class FormulaCheck:
                 f"{says} {expected[first]:.8g}"
             )
 
-    def rule(self, quantity: str, holds: Any, got: Any, rule: str) -> None:
+    def rule(self, quantity: str, holds: object, got: object, rule: str) -> None:
         """Raise ValueError where a rule does not hold; arrays as in :meth:`same`."""
         holds, got = np.asarray(holds), np.asarray(got)
         if not holds.all():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from ordinal_objectives.utils.extras import optional
 from ordinal_objectives.utils.validation import check_flag
@@ -15,7 +14,7 @@ Show = Callable[[int, float], None]
 
 
 @contextmanager
-def round_bar(progress: Any, n_rounds: int, what: str = "rounds") -> Iterator[Show | None]:
+def round_bar(progress: object, n_rounds: int, what: str = "rounds") -> Iterator[Show | None]:
     """Show a bar while a training lasts, on the terminal or in a notebook; nothing where ``progress`` is False.
 
     Parameters

@@ -11,7 +11,7 @@ import numpy as np
 Answer = TypeVar("Answer")
 
 
-def call_read_only(owner: str, formula: Callable[..., Answer], *arguments: Any) -> Answer:
+def call_read_only(owner: str, formula: Callable[..., Answer], *arguments: object) -> Answer:
     """Call a formula with read-only views of its arguments, without copies, and return its result.
 
     Parameters
@@ -52,7 +52,7 @@ def read_only(argument: Any) -> Any:
     return argument
 
 
-def check_answer(what: str, array: Any, expected: tuple[int, ...]) -> None:
+def check_answer(what: str, array: object, expected: tuple[int, ...]) -> None:
     """Raise ValueError unless an answer is a plain array of float64 and of a shape; one that is masked is none."""
     if type(array) is not np.ndarray or array.shape != expected or array.dtype != np.float64:
         got = f"{array.dtype} {array.shape}" if type(array) is np.ndarray else repr(type(array).__name__)

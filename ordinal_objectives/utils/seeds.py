@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from sklearn.utils import check_random_state
 
 
-def random_numbers(random_state: Any) -> np.random.RandomState:
+def random_numbers(random_state: int | np.random.RandomState | None) -> np.random.RandomState:
     """Return the generator of ``random_state``; raise ValueError unless it is what scikit-learn takes."""
     try:
         found: np.random.RandomState = check_random_state(random_state)
@@ -20,6 +18,6 @@ def random_numbers(random_state: Any) -> np.random.RandomState:
     return found
 
 
-def drawn_seed(random_state: Any) -> int:
+def drawn_seed(random_state: int | np.random.RandomState | None) -> int:
     """Return a seed that ``random_state`` draws."""
     return int(random_numbers(random_state).randint(np.iinfo(np.int32).max))

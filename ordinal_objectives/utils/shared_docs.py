@@ -254,8 +254,8 @@ _GROUPS = {
 @overload
 def documented(thing: Thing) -> Thing: ...
 @overload
-def documented(*, like: Callable[..., Any]) -> Callable[[Thing], Thing]: ...
-def documented(thing: Any = None, *, like: Any = None) -> Any:
+def documented(*, like: Callable[..., object]) -> Callable[[Thing], Thing]: ...
+def documented(thing: object = None, *, like: object = None) -> Any:
     """Fill shared entries into the docstring of a class or function, and defaults into the headers of parameters.
 
     A line ``<<loss, link>>`` becomes the entries of these names: those of the bases of a class or of ``like``, or
@@ -282,7 +282,7 @@ def documented(thing: Any = None, *, like: Any = None) -> Any:
 _PACKAGE = __name__.partition(".")[0]
 
 
-def _fill(thing: Any, sources: list[Any]) -> Any:
+def _fill(thing: Any, sources: list[object]) -> Any:
     if thing.__doc__ is None:
         return thing
     known = dict(_SHARED)

@@ -24,18 +24,18 @@ _HOLDS = {"above": operator.gt, "at_least": operator.ge, "at_most": operator.le,
 MOST_CLASSES = 2**15
 
 
-def refuse_masked(values: Any, *, name: str) -> None:
+def refuse_masked(values: object, *, name: str) -> None:
     """Raise ValueError if entries are masked: NumPy's functions read what lies behind the mask."""
     if np.ma.is_masked(values):
         raise ValueError(f"{name} is a masked array; fill the masked entries, with NaN where they are missing features")
 
 
-def is_no_number(values: Any) -> bool:
+def is_no_number(values: object) -> bool:
     """Tell whether an array holds text, dates, durations or records, which NumPy would convert to numbers."""
     return getattr(getattr(values, "dtype", None), "kind", None) in set("USTMmV")
 
 
-def check_choice(value: Any, allowed: Collection[str], *, name: str, hint: str = "") -> None:
+def check_choice(value: object, allowed: Collection[str], *, name: str, hint: str = "") -> None:
     """Raise ValueError unless a value is one of the allowed words; ``hint`` follows what is allowed."""
     if not isinstance(value, str) or value not in allowed:  # comparing an array would raise an error of NumPy's
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}{hint}")
@@ -61,7 +61,7 @@ def as_floats(values: ArrayLike, *, name: str) -> NDArray[np.float64]:
         raise ValueError(f"{name} must be an array of numbers: {error}") from None
 
 
-def check_n_classes(n_classes: Any, most: int = MOST_CLASSES) -> int:
+def check_n_classes(n_classes: object, most: int = MOST_CLASSES) -> int:
     """Return ``n_classes`` as an int between 2 and `most`.
 
     Raises
@@ -267,12 +267,12 @@ def check_thresholds(
     return theta
 
 
-def _some(values: NDArray[Any]) -> str:
+def _some(values: NDArray[np.generic]) -> str:
     """Return a few distinct values as text."""
     return first_few(np.unique(values).tolist())
 
 
-def collected(X: Any, *, name: str = "X") -> Any:
+def collected(X: object, *, name: str = "X") -> Any:
     """Return X, a table as one of the kinds that are read by column: a frame of pandas or polars, or an Arrow table.
 
     A lazy frame of polars is collected, since rows are counted and read more than once; batches of Arrow, and
@@ -308,17 +308,17 @@ def collected(X: Any, *, name: str = "X") -> Any:
     )
 
 
-def _is_of(X: Any, *packages: str) -> bool:
+def _is_of(X: object, *packages: str) -> bool:
     """Tell whether the class of an object, or one that it extends, is defined in a package."""
     return any(base.__module__.partition(".")[0] in packages for base in type(X).__mro__)
 
 
-def first_few(values: Sequence[Any], show: Callable[[Any], str] = str) -> str:
+def first_few(values: Sequence[object], show: Callable[[Any], str] = str) -> str:
     """Return the first five values for a message, and dots if there are more."""
     return ", ".join(map(show, values[:5])) + (", ..." if len(values) > 5 else "")
 
 
-def check_integer(name: str, value: Any, least: int, most: int | None = None, *, or_none: bool = False) -> int:
+def check_integer(name: str, value: object, least: int, most: int | None = None, *, or_none: bool = False) -> int:
     """Return a count as an int that the core can hold.
 
     Raises
@@ -335,14 +335,14 @@ def check_integer(name: str, value: Any, least: int, most: int | None = None, *,
     return min(int(value), _MOST_COUNT)
 
 
-def check_flag(name: str, value: Any) -> bool:
+def check_flag(name: str, value: object) -> bool:
     """Return a boolean; raise TypeError if it is none."""
     if not isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be True or False; got {value!r}")
     return bool(value)
 
 
-def check_number(name: str, value: Any, **bounds: float) -> float:
+def check_number(name: str, value: object, **bounds: float) -> float:
     """Return a number as a float.
 
     Parameters

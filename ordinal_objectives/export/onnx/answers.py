@@ -31,7 +31,7 @@ _LABEL, _PROBABILITIES, _NUMBERS = "label", "probabilities", "variable"
 Others = Callable[[Features, Any], str]
 
 
-def last_step(estimator: Any) -> Any:
+def last_step(estimator: object) -> Any:
     """Return the estimator in which a pipeline ends, also one that ends in another; any other as it is."""
     while isinstance(estimator, Pipeline):
         estimator = estimator[-1]
@@ -95,7 +95,7 @@ def add_answers(
     graph.op("Gather", graph.constant(as_tensor(model.classes_)), codes, axis=0, output=outputs[0])
 
 
-def as_tensor(labels: NDArray[Any]) -> NDArray[Any]:
+def as_tensor(labels: NDArray[np.generic]) -> NDArray[np.generic]:
     """Return labels in a type that ONNX has, equal to what they were.
 
     Raises
@@ -168,7 +168,7 @@ def _probabilities(features: Features, model: OrderedClassifier, iterations: int
     return ordinal_probabilities(features, scoring_model(model, iterations, features.by_value))
 
 
-def _member_probabilities(features: Features, estimator: Any, others: Others) -> str:
+def _member_probabilities(features: Features, estimator: object, others: Others) -> str:
     """Return the probabilities of a member, also of a frozen one or a search; columns as its ``classes_``."""
     graph = features.graph
     while isinstance(estimator, FrozenEstimator) or hasattr(estimator, "best_estimator_"):

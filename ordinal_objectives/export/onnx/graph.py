@@ -76,7 +76,7 @@ class Graph:
             if found not in self._taken:
                 return found
 
-    def constant(self, values: NDArray[Any]) -> str:
+    def constant(self, values: NDArray[np.generic]) -> str:
         """Return the name of a constant tensor of any type."""
         content = repr(values.tolist()).encode() if values.dtype == object else values.tobytes()
         key = (values.dtype.str, values.shape, content)
@@ -89,11 +89,11 @@ class Graph:
         """Return the name of a constant of integers; a single one has shape (1,)."""
         return self.constant(np.atleast_1d(np.asarray(values, dtype=np.int64)))
 
-    def node(self, kind: str, inputs: list[str], outputs: list[str], **attributes: Any) -> None:
+    def node(self, kind: str, inputs: list[str], outputs: list[str], **attributes: object) -> None:
         """Add a node of several outputs."""
         self.nodes.append(helper.make_node(kind, inputs, outputs, name=self.name("node"), **attributes))
 
-    def op(self, kind: str, *inputs: str | ArrayLike, output: str | None = None, **attributes: Any) -> str:
+    def op(self, kind: str, *inputs: str | ArrayLike, output: str | None = None, **attributes: object) -> str:
         """Add a node and return the name of its output; inputs that are not names become constants of floats."""
         names = [
             one if isinstance(one, str) else self.constant(np.atleast_1d(np.asarray(one, dtype=self.dtype)))
@@ -141,7 +141,7 @@ class Column:
     is_category: bool = False
 
 
-def inputs_like(X_example: Any, floats: str) -> tuple[list[onnx.ValueInfoProto], list[Column]]:
+def inputs_like(X_example: object, floats: str) -> tuple[list[onnx.ValueInfoProto], list[Column]]:
     """Return the inputs of a graph for rows like these, and where their columns are.
 
     Parameters
@@ -207,7 +207,7 @@ class Features:
         """Columns that have a category type."""
         return [place for place, column in enumerate(self.columns) if column.is_category]
 
-    def matrix(self, levels: Mapping[int, list[Any]]) -> str:
+    def matrix(self, levels: Mapping[int, list[object]]) -> str:
         """Return all columns as numbers, (n_samples, n_features), with codes of levels and NaN for unknown ones."""
         parts = []
         for by_value, group in groupby(range(len(self.columns)), lambda place: place in levels):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import onnx
 from onnx import helper
@@ -22,7 +21,9 @@ from ordinal_objectives.utils.validation import check_choice, first_few
 _IR_VERSION = 8
 
 
-def to_onnx(model: Any, X_example: Any, *, floats: str = "float32", iterations: int | None = None) -> onnx.ModelProto:
+def to_onnx(
+    model: object, X_example: object, *, floats: str = "float32", iterations: int | None = None
+) -> onnx.ModelProto:
     """Write a fitted classifier, or a pipeline that ends in one, as an ONNX graph.
 
     The graph takes rows in and answers with ``label``, (n_samples,), what ``predict`` returns, and ``probabilities``,
@@ -113,7 +114,7 @@ def to_onnx(model: Any, X_example: Any, *, floats: str = "float32", iterations: 
     return made
 
 
-def _check_columns(model: Any, X_example: Any, inputs: list[str], taken: list[str], n_columns: int) -> None:
+def _check_columns(model: object, X_example: object, inputs: list[str], taken: list[str], n_columns: int) -> None:
     """Raise ValueError unless the columns are those of the training, by names that inputs of a graph can have."""
     n_features = getattr(model, "n_features_in_", n_columns)  # the first step of a pipeline may not know it
     if n_columns != n_features:
@@ -131,7 +132,7 @@ def _check_columns(model: Any, X_example: Any, inputs: list[str], taken: list[st
         )
 
 
-def _add_by_skl2onnx(features: Features, estimator: Any) -> str:
+def _add_by_skl2onnx(features: Features, estimator: object) -> str:
     from ordinal_objectives.export.onnx.pipelines import add_estimator
 
     return add_estimator(features, estimator)

@@ -94,7 +94,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     container.node_domain_version_pair_sets.update((node.domain, OPSETS[node.domain]) for node in graph.nodes)
 
 
-def to_onnx_by_skl2onnx(estimator: Any, inputs: list[onnx.ValueInfoProto]) -> onnx.ModelProto:
+def to_onnx_by_skl2onnx(estimator: object, inputs: list[onnx.ValueInfoProto]) -> onnx.ModelProto:
     """Return the graph of a fitted estimator of scikit-learn's, or of a pipeline; see :func:`to_onnx`."""
     register_converters()
     types = []
@@ -103,7 +103,7 @@ def to_onnx_by_skl2onnx(estimator: Any, inputs: list[onnx.ValueInfoProto]) -> on
         types.append((one.name, _TYPES[tensor.elem_type]([None, tensor.shape.dim[1].dim_value])))
     last = last_step(estimator)
     # A product with the rounded 1 / scale is not the quotient, and trees cut where training rows are.
-    options: dict[Any, Any] = {StandardScaler: {"div": "div"}}
+    options: dict[object, object] = {StandardScaler: {"div": "div"}}
     if not is_regressor(last):
         options[id(last)] = {"zipmap": False}
     estimator = _with_empty_text_as_missing(estimator, last)
@@ -128,7 +128,7 @@ class _MissingText(float):
         return ""
 
 
-def _with_empty_text_as_missing(estimator: Any, last: Any) -> Any:
+def _with_empty_text_as_missing(estimator: object, last: object) -> Any:
     """Return a copy of a fitted pipeline, but for its last step, for which "" is missing text.
 
     skl2onnx writes a missing level as the text "nan" or "None", which no reader of the graph would guess.
@@ -138,7 +138,7 @@ def _with_empty_text_as_missing(estimator: Any, last: Any) -> Any:
     ValueError
         If a step cannot be written so that missing values are what they are in the pipeline.
     """
-    copies: dict[int, Any] = {id(last): last}
+    copies: dict[int, object] = {id(last): last}
     estimator = copy.deepcopy(estimator, copies)
     steps = list(copies.values())
     imputers = [one for one in steps if isinstance(one, SimpleImputer) and hasattr(one, "statistics_")]
@@ -201,7 +201,7 @@ def _prepare_ordinal_encoder(encoder: OrdinalEncoder) -> None:
     encoder.categories_ = [levels[:-1] if _is_nan(levels[-1]) else levels for levels in encoder.categories_]
 
 
-def _with_empty_text(encoder: Any, levels: NDArray[Any]) -> NDArray[Any]:
+def _with_empty_text(encoder: object, levels: NDArray[np.generic]) -> NDArray[np.generic]:
     """Return the levels of one column, the missing one written as ""."""
     if levels.dtype.kind == "f" and np.isnan(levels).any():
         raise ValueError(
@@ -222,7 +222,7 @@ def _with_empty_text(encoder: Any, levels: NDArray[Any]) -> NDArray[Any]:
     return written
 
 
-def _is_nan(value: Any) -> bool:
+def _is_nan(value: object) -> bool:
     return isinstance(value, float) and np.isnan(value)
 
 
@@ -236,7 +236,7 @@ def _name_inputs(graph: onnx.GraphProto, names: list[str]) -> None:
         node.input[:] = [changed.get(name, name) for name in node.input]
 
 
-def add_estimator(features: Features, estimator: Any) -> str:
+def add_estimator(features: Features, estimator: object) -> str:
     """Add scikit-learn's estimator to a graph and return its probabilities, columns as its ``classes_``."""
     graph, n_features = features.graph, len(features.columns)
     if not isinstance(estimator, Pipeline) and all(column.kind != "string" for column in features.columns):
