@@ -101,14 +101,9 @@ class SmallCallback:
 
 
 class SmallObjective(OrdinalObjectiveBase):
-    def _entry_point(self):
-        return "lgbm.OrdinalObjective"  # the defaults of an objective
-
-    def _begin(self, spec, record, n_threads):
-        return SmallTraining(spec, record, n_threads=n_threads)
-
-    def _connect(self, training):
-        self.training, self.callback = training, SmallCallback(training)
+    _entry_point = "lgbm.OrdinalObjective"  # the defaults of an objective
+    _training_type = SmallTraining
+    _callback_type = SmallCallback
 
     def metric(self, score, rows):
         return self.mean_loss(score, rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -76,6 +77,7 @@ def test_no_more_threads(room_mib, most):
         text=True,
         timeout=SECONDS,
         preexec_fn=large_stacks,
+        env=os.environ | {"MALLOC_ARENA_MAX": "1"},  # a heap for each thread would take what arrays need
     )
     assert child.returncode == 0, child.stderr
     n_started, last = child.stdout.split()
