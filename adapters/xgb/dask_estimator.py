@@ -18,7 +18,7 @@ try:
 except ImportError as error:
     raise not_installed(error, "xgboost", "dask") from None
 
-from ordinal_objectives.adapters.xgb import dask
+from ordinal_objectives.adapters.xgb import dask as xgb_dask
 from ordinal_objectives.adapters.xgb.booster import kept_rounds, threshold_record
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
 from ordinal_objectives.adapters.xgb.input_checks import (
@@ -167,17 +167,17 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         ValueError
             If labels, weights or parameters are not what the docs allow; the message names the argument.
         """
-        dask.check_client(self.client)
-        dask.check_table(X)
-        y = dask.flat_labels(y, "y")
+        xgb_dask.check_client(self.client)
+        xgb_dask.check_table(X)
+        y = xgb_dask.flat_labels(y, "y")
         self._refuse_what_needs_all_rows()
         with self._all_or_nothing():
             self._fit_labels(X, y)
             continued, earlier = self._continued(xgb_model)
             if earlier is not None:
                 earlier.check_start(False, "xgb_model")
-            dask.check_numbers_of_rows("sample_weight", sample_weight)
-            dask.check_numbers_of_rows("base_margin", base_margin)
+            xgb_dask.check_numbers_of_rows("sample_weight", sample_weight)
+            xgb_dask.check_numbers_of_rows("base_margin", base_margin)
             sets = self._evaluation_sets(eval_set, sample_weight_eval_set, base_margin_eval_set)
             check_rounds("early_stopping_rounds", self.early_stopping_rounds, len(sets), instead="eval_set to fit")
             codes = self._codes(y)
@@ -188,7 +188,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             for i, part in enumerate(sets):
                 part = _DaskRows(self._with_levels(part.X, continued), self._codes(part.y), part.weight, part.margin)
                 evals.append((self._dask_matrix(part, f"validation_{i}", dtrain), f"validation_{i}"))
-            trained = dask.train_spec(
+            trained = xgb_dask.train_spec(
                 (self._spec("XGBOrdinalClassifier"), None),
                 self.client,
                 self._native_params(),
@@ -229,10 +229,10 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         margins = one_for_each(base_margin, pairs, "base_margin_eval_set")
         sets, name = list[_DaskRows](), "y of an evaluation set"
         for (X, y), weight, margin in zip(pairs, weights, margins, strict=True):
-            dask.check_table(X, self.n_features_in_, name="X of an evaluation set")
-            dask.check_numbers_of_rows("sample_weight_eval_set", weight)
-            dask.check_numbers_of_rows("base_margin_eval_set", margin)
-            labels = dask.flat_labels(y, name)
+            xgb_dask.check_table(X, self.n_features_in_, name="X of an evaluation set")
+            xgb_dask.check_numbers_of_rows("sample_weight_eval_set", weight)
+            xgb_dask.check_numbers_of_rows("base_margin_eval_set", margin)
+            labels = xgb_dask.flat_labels(y, name)
             self._labels.encode(self._distinct(labels, name), name=name)
             sets.append(_DaskRows(X, labels, weight, margin))
         return sets
@@ -262,7 +262,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         if not dask.is_dask_collection(X):
             return getattr(super(), name)(X, **start)
         check_is_fitted(self)
-        dask.check_table(X, self.n_features_in_)
+        xgb_dask.check_table(X, self.n_features_in_)
         if start:
             raise TypeError(f"predictions of a Dask collection take only X; got {', '.join(start)}")
         labels = self.ordered_classes_[:0]
@@ -381,7 +381,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             if len(weight) != len(block):
                 return weight
             try:
-                return of_class[block] * dask.numbers_of_rows(weight, name="sample_weight")
+                return of_class[block] * xgb_dask.numbers_of_rows(weight, name="sample_weight")
             except (TypeError, ValueError):
                 return weight
 
@@ -396,7 +396,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
 
     def _dask_matrix(self, rows: _DaskRows, name: str = "the training set", like: object = None) -> Any:
         X, codes, weight, margin = rows
-        dask.check_partitions(X, name, label=codes, weight=weight, base_margin=margin)
+        xgb_dask.check_partitions(X, name, label=codes, weight=weight, base_margin=margin)
         options = {
             "weight": weight,
             "base_margin": margin,

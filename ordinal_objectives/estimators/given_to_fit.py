@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ordinal_objectives.estimators.held_out import is_auto
 
 
@@ -52,7 +54,11 @@ class GivenToFit:
         refused = [name for name, value in belonging.items() if value is not None]
         return cls(
             sets or may_find_rounds,
-            {name: value for name, value in kept.items() if not (value is None or is_auto(value) or value == [])},
+            {
+                name: value
+                for name, value in kept.items()
+                if not (value is None or is_auto(value) or np.size(value) == 0)
+            },
             {"validation_fraction": None} if sets else {},
             (*refused, *of_callbacks(unknown)),
         )
