@@ -67,7 +67,7 @@ def test_readme_1(t):
 
 def test_readme_2(t):
     """Three of the eleven are ours, the lead over the next is smaller than a critical difference, and only one of
-    these leads is beyond chance: log loss on the sixteen."""
+    these differences is significant: log loss on the sixteen."""
     assert all((other - ours < gap(goal) for goal, (ours, other, _) in t.leads().items()))
     assert [goal for goal, lead in t.leads().items() if lead[2] != "undecided"] == ["log loss on the sixteen sets"]
 
@@ -94,8 +94,8 @@ def test_readme_5(t):
 
 
 def test_readme_6(t):
-    """On twelve further sets, kept aside until the defaults were frozen, one score, rounded regression and ogboost err
-    more by absolute error, beyond chance, and two multiclass boosters are not told from it."""
+    """On twelve further sets, kept aside until the defaults were frozen, one score, rounded regression and ogboost have a
+    significantly larger absolute error; the difference from two multiclass boosters is not significant."""
     ends = {name: t.ends("confirmation", "MAE", method=name) for name in t.values("confirmation", "MAE")}
     assert {name for name, (low, _) in ends.items() if low > 1} == {PROPORTIONAL, ROUNDED, "ogboost"}
     assert {name for name, (low, high) in ends.items() if low <= 1 <= high} == {MULTICLASS, "CatBoost multiclass"}
