@@ -259,7 +259,7 @@ def test_tables_that_no_training_takes_are_named(client, data):
 
 def test_a_client_that_does_not_wait_is_refused(data):
     async def fit():
-        async with Client(processes=False, asynchronous=True, dashboard_address=None) as waiting:
+        async with Client(processes=False, asynchronous=True, dashboard_address="127.0.0.1:0") as waiting:
             model = DaskXGBOrdinalClassifier(**OPTIONS)
             model.client = waiting
             model.fit(*parted(*data[:2]))
