@@ -94,8 +94,8 @@ def test_readme_5(t):
 
 
 def test_readme_6(t):
-    """On twelve further sets, kept aside until the defaults were frozen, one score, rounded regression and ogboost have a
-    significantly larger absolute error; the difference from two multiclass boosters is not significant."""
+    """On twelve further sets, kept aside until the defaults were frozen, one score, rounded regression and ogboost have
+    a significantly larger absolute error; the difference from two multiclass boosters is not significant."""
     ends = {name: t.ends("confirmation", "MAE", method=name) for name in t.values("confirmation", "MAE")}
     assert {name for name, (low, _) in ends.items() if low > 1} == {PROPORTIONAL, ROUNDED, "ogboost"}
     assert {name for name, (low, high) in ends.items() if low <= 1 <= high} == {MULTICLASS, "CatBoost multiclass"}
