@@ -51,8 +51,8 @@ from ordinal_objectives.adapters.lgbm.prediction import predict_scores
 from ordinal_objectives.adapters.lgbm.train import (
     TreesOfRounds,
     checked_callbacks,
+    first_rates,
     schedules,
-    smallest_rate,
     train_spec,
 )
 from ordinal_objectives.estimators.arguments import (
@@ -61,7 +61,7 @@ from ordinal_objectives.estimators.arguments import (
     either_library,
     explains_keywords,
 )
-from ordinal_objectives.estimators.given_to_fit import GivenToFit, Schedules
+from ordinal_objectives.estimators.given_to_fit import GivenToFit, Schedules, smallest_rate
 from ordinal_objectives.estimators.held_out import Rows, Trial, is_auto, smallest_leaf
 from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS, HostClassifier
 from ordinal_objectives.estimators.linear import LinearPart, with_start
@@ -518,7 +518,7 @@ def _search_of(
     if stops or booster is not None:
         return None, scheduled
     rate = 0.1 if given["learning_rate"] is None else given["learning_rate"]  # LightGBM's default
-    rate = smallest_rate(rate, scheduled.known) if is_auto(given["n_estimators"]) else rate
+    rate = smallest_rate(rate, first_rates(scheduled.known)) if is_auto(given["n_estimators"]) else rate
     return (rate, given["random_state"]), scheduled
 
 

@@ -281,15 +281,12 @@ _LOOK_ON = tuple(
 
 
 def schedules(callbacks: list[_Callback]) -> Schedules:
-    """Return copies of the callbacks that change parameters, and the names of those that may change some."""
-    others = [one for one in callbacks if type(one) not in _LOOK_ON and getattr(one, "only_reads", False) is not True]
-    known = [one for one in others if type(one) is _CHANGES]
-    unknown = [one for one in others if type(one) is not _CHANGES]
-    return Schedules(copy.deepcopy(known), [getattr(one, "__name__", type(one).__name__) for one in unknown])
+    """Return the callbacks that change parameters."""
+    return Schedules.among(callbacks, _LOOK_ON, _CHANGES)
 
 
-def smallest_rate(rate: float, callbacks: list[Any]) -> float:
-    """Return the smaller of a learning rate and those with which schedules begin; raise ValueError for a list of them.
+def first_rates(callbacks: list[Any]) -> list[float]:
+    """Return the learning rates with which schedules begin; raise ValueError for a list of them.
 
     A list must be as long as the training, whose number of rounds is still to be found.
     """
@@ -300,8 +297,7 @@ def smallest_rate(rate: float, callbacks: list[Any]) -> float:
             f"number of rounds, since a list has a value for each: pass a function of the round, or a number"
         )
     rates = [value_of(one.kwargs, "learning_rate") for one in copy.deepcopy(callbacks)]
-    scheduled = [float(rate_of(0)) for rate_of in rates if rate_of is not None]
-    return min([rate, *(first for first in scheduled if first > 0)])
+    return [float(rate_of(0)) for rate_of in rates if rate_of is not None]
 
 
 class TreesOfRounds:

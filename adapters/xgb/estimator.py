@@ -42,12 +42,12 @@ from ordinal_objectives.adapters.xgb.prediction import check_leaves, leaf_scores
 from ordinal_objectives.adapters.xgb.train import (
     CustomMetric,
     asks_for_early_stop,
+    first_rates,
     schedules,
-    smallest_rate,
     train_spec,
 )
 from ordinal_objectives.estimators.arguments import GivenSets, check_rounds, explains_keywords
-from ordinal_objectives.estimators.given_to_fit import GivenToFit, Schedules, of_callbacks
+from ordinal_objectives.estimators.given_to_fit import GivenToFit, Schedules, of_callbacks, smallest_rate
 from ordinal_objectives.estimators.held_out import Rows, Trial
 from ordinal_objectives.estimators.host_classifier import HostClassifier
 from ordinal_objectives.estimators.linear import with_start
@@ -329,7 +329,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         ends = asks_for_early_stop({"early_stopping_rounds": self.early_stopping_rounds}, callbacks)
         decided = ends or continued is not None or params.get("booster") == "dart"  # which cannot stop early
         scheduled = schedules(self.callbacks)
-        rate = smallest_rate(params.get("learning_rate", 0.3), scheduled.known)  # XGBoost's
+        rate = smallest_rate(params.get("learning_rate", 0.3), first_rates(scheduled.known))  # XGBoost's
         return None if decided else (rate, self.random_state), scheduled
 
     def _trial(self, fit: Rows, held: Rows, most: int, patience: int | None, **options: Any) -> Trial:

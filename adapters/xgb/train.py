@@ -31,7 +31,7 @@ from ordinal_objectives.adapters.xgb.input_checks import (
 )
 from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
 from ordinal_objectives.adapters.xgb.training import XGBoostTraining
-from ordinal_objectives.estimators.given_to_fit import Schedules
+from ordinal_objectives.estimators.given_to_fit import Schedules, only_reads
 from ordinal_objectives.eval_metric import EvalMetric
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.spec import OrdinalSpec
@@ -51,22 +51,14 @@ _REFUSED = {
 _LOOK_ON = (xgboost.callback.EarlyStopping, xgboost.callback.EvaluationMonitor, xgboost.callback.TrainingCheckPoint)
 
 
-def only_looks_on(callback: Any) -> bool:
-    """Return whether a callback leaves the booster's parameters as they are."""
-    return type(callback) in _LOOK_ON or getattr(callback, "only_reads", False) is True
-
-
 def schedules(callbacks: Any) -> Schedules:
-    """Return copies of the callbacks that change parameters, and the names of those that may change some."""
-    others = [callback for callback in callbacks_in(callbacks) if not only_looks_on(callback)]
-    known = [callback for callback in others if type(callback) is xgboost.callback.LearningRateScheduler]
-    return Schedules(copy.deepcopy(known), [type(callback).__name__ for callback in others if callback not in known])
+    """Return the callbacks that change parameters."""
+    return Schedules.among(callbacks_in(callbacks), _LOOK_ON, xgboost.callback.LearningRateScheduler)
 
 
-def smallest_rate(rate: float, callbacks: list[Any]) -> float:
-    """Return the smaller of a learning rate and those with which schedules begin."""
-    scheduled = [float(callback.learning_rates(0)) for callback in copy.deepcopy(callbacks)]
-    return min([rate, *(first for first in scheduled if first > 0)])
+def first_rates(callbacks: list[Any]) -> list[float]:
+    """Return the learning rates with which schedules begin."""
+    return [float(callback.learning_rates(0)) for callback in copy.deepcopy(callbacks)]
 
 
 def own_copies(callbacks: list[Any]) -> list[Any]:
@@ -229,7 +221,7 @@ def arguments_of(
     plan = Plan(
         driven=True,
         stops_early=asks_for_early_stop(options, callbacks),
-        settings_stay=all(map(only_looks_on, callbacks)),
+        settings_stay=all(only_reads(callback, _LOOK_ON) for callback in callbacks),
         **carried or {},
     )
     params = {key: value for key, value in params.items() if key != "base_score" or value != 0}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -140,21 +139,6 @@ def check_rounds(name: str, rounds: object, n_sets: int, instead: str = _GIVE_RO
         raise ValueError(message)
     if rounds > 0 and n_sets == 0:
         raise ValueError(f"{name}={rounds} needs rows to look at: give {instead}; got none")
-
-
-def warn_of_unknown(name: str, callbacks: list[str]) -> None:
-    """Warn of callbacks that may change parameters, where some of the rows are trained on first.
-
-    Such a training must change them too, and what a callback of somebody else's does it cannot know.
-    """
-    if callbacks:
-        warnings.warn(
-            f"{name} holds {', '.join(callbacks)}, which n_estimators='auto' and decision_rule='kappa' do not call "
-            f"where they train on some of the rows. If it changes parameters, pass n_estimators as a number, and kappa "
-            f"an evaluation set; if it does not, give it an attribute only_reads = True",
-            UserWarning,
-            stacklevel=2,
-        )
 
 
 # Arguments that XGBoost's and LightGBM's own classifiers take, and what is there instead.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import copy
+import warnings
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -84,8 +86,40 @@ def of_callbacks(unknown: list[str]) -> list[str]:
     return [f"the callback {name}, without only_reads = True" for name in unknown]
 
 
+def only_reads(callback: object, own: tuple[type, ...]) -> bool:
+    """Return whether a callback changes no parameter: one of the library's ``own``, or one that says so of itself."""
+    return type(callback) in own or getattr(callback, "only_reads", False) is True
+
+
 class Schedules(NamedTuple):
     """Callbacks that change parameters: copies of the library's own, and the names of those that may change some."""
 
     known: list[Any]
     unknown: list[str]
+
+    @classmethod
+    def among(cls, callbacks: list[Any], own: tuple[type, ...], schedule: type) -> Schedules:
+        """Return those among callbacks; see :func:`only_reads`. ``schedule`` is the type of the library's own."""
+        others = [callback for callback in callbacks if not only_reads(callback, own)]
+        unknown = [callback for callback in others if type(callback) is not schedule]
+        names = [getattr(callback, "__name__", type(callback).__name__) for callback in unknown]
+        return cls(copy.deepcopy([callback for callback in others if type(callback) is schedule]), names)
+
+    def warn_of_unknown(self) -> None:
+        """Warn of callbacks that may change parameters, where some of the rows are trained on first.
+
+        Such a training must change them too, and what a callback of somebody else's does it cannot know.
+        """
+        if self.unknown:
+            warnings.warn(
+                f"callbacks holds {', '.join(self.unknown)}, which n_estimators='auto' and decision_rule='kappa' do "
+                f"not call where they train on some of the rows. If it changes parameters, pass n_estimators as a number, "
+                f"and kappa an evaluation set; if it does not, give it an attribute only_reads = True",
+                UserWarning,
+                stacklevel=2,
+            )
+
+
+def smallest_rate(rate: float, first_rates: Iterable[float]) -> float:
+    """Return the smaller of a learning rate and the positive ones with which schedules begin."""
+    return min([rate, *(first for first in first_rates if first > 0)])

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.decision import KappaRule
-from ordinal_objectives.estimators.arguments import GivenSets, one_for_each, warn_of_unknown
+from ordinal_objectives.estimators.arguments import GivenSets, one_for_each
 from ordinal_objectives.estimators.given_to_fit import Schedules
 from ordinal_objectives.estimators.held_out import (
     FinishedSearch,
@@ -373,7 +373,7 @@ class HostClassifier(OrdinalClassifier):
             For :meth:`_trial` and :meth:`_categories`.
         """
         if self._divides(asked, search, watched, continued):
-            warn_of_unknown("callbacks", callbacks.unknown)
+            callbacks.warn_of_unknown()
         options |= {"callbacks": callbacks.known}
         always = check_linear(self.linear, self.linear_l2)
         is_fixed = isinstance(self.threshold_update, str) and self.threshold_update == "fixed"
