@@ -175,11 +175,11 @@ class OrdinalLoss(Named, ABC):
 
     def _of_margins(self, x: FloatArray, y: CodeArray) -> quantities.RowDerivatives:
         """Row derivatives of a loss that takes shifts."""
-        raise NotImplementedError
+        raise NotImplementedError(f"loss {self.identity!r} has no derivatives of margins")
 
     def _majorized_of_margins(self, x: FloatArray, y: CodeArray) -> quantities.Curvatures:
         """Curvatures of the quadratic majoriser of a loss that takes shifts."""
-        raise NotImplementedError
+        raise NotImplementedError(f"loss {self.identity!r} has no majoriser of margins")
 
     def _proba(self, x: FloatArray) -> FloatArray:
         """P(y = k) at margins in the order that the loss needs."""
