@@ -169,8 +169,13 @@ def choose(tried: list[Row], name: str, label: str) -> Setting:
     """Return a method's setting of a set; a variant takes that of vector leaves."""
     if name in UNTUNED and label not in rivals(name):
         return setting_of(name, label, *UNTUNED[name])
-    method = label if label in METHODS or label in rivals(name) else VECTOR
+    method = tuned_method(name, label)
     return setting_of(name, label, *_best([row for row in tried if (row["data"], row["method"]) == (name, method)]))
+
+
+def tuned_method(name: str, label: str) -> str:
+    """Return the method whose setting a label takes."""
+    return label if label in METHODS or label in rivals(name) else VECTOR
 
 
 def _best(tried: list[Row]) -> tuple[float, int]:
@@ -281,8 +286,7 @@ def main() -> None:
         for name in options.data
         for label in [*methods(name), *variants(name), *rivals(name)]
         for seed in range(min(partitions(name, label), options.seeds))
-        if (label not in rivals(name) and name in UNTUNED)
-        or (name, label if label in METHODS or label in rivals(name) else VECTOR) in known
+        if (label not in rivals(name) and name in UNTUNED) or (name, tuned_method(name, label)) in known
     ]
     timings = [{"data": name} for name in [*options.data, *WIDE]]
     results = {
