@@ -12,35 +12,14 @@ from claims.report.tuned_tables import OURS_TUNED
 from lib import generated
 from lib.generated import Table
 
-# Paragraphs and list items that say in words what tables show, by how they begin.
-VERDICTS = (
-    "In words.",
-    "Three kinds of goals",
-    "- `esl`, `era`",
-    "- `balance_scale`:",
-    "- `car`:",
-    "- `wine_red`:",
-    "- `tae`:",
-    "- **Only exact hits",
-    "- **Fewer than",
-    "- **Classes that are numbers",
-    "- **The features decide",
-    "- **Many rows",
-    "- **One score is the truth",
-    "- **Fast beside its peers**",
-    "- **Evidence**",
-)
-
 
 def sentences(page: str) -> list[str]:
-    """Return the sentences of a page's verdicts, without links and without what is generated."""
-    blocks = re.split(r"\n\s*\n|\n(?=- )", generated.MARKED.sub("", page))
+    """Return the sentences of a page, without links and without what is generated."""
     found = []
-    for block in blocks:
-        if block.startswith(VERDICTS):
-            text = re.sub(r"^- (\*\*[^*]*\*\*:? )?", "", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", block))
-            found += re.split(r"(?<=[.!?])\s+(?=[A-Z`])", " ".join(text.split()))
-    return [sentence for sentence in found if sentence != "In words."]
+    for block in re.split(r"\n\s*\n|\n(?=- )", generated.MARKED.sub("", page)):
+        text = re.sub(r"^- (\*\*[^*]*\*\*:? )?", "", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", block))
+        found += re.split(r"(?<=[.!?])\s+(?=[A-Z`])", " ".join(text.split()))
+    return found
 
 
 def checked(file: Path) -> Iterator[str]:
