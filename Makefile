@@ -56,7 +56,10 @@ test-fast: dev
 # The native tests on an extension module built with the compiler's sanitizers, whose runtime must be loaded before
 # Python. First a mistake made on purpose, which must be reported; then the tests, where nothing may be. A report goes to
 # the standard error of a process that it ends, so nothing is captured.
-NATIVE_TESTS := $(addprefix tests/rows/test_,statistics.py link_kernel.py leaf_sums.py) tests/trees tests/histogram_engine
+NATIVE_TESTS := $(addprefix tests/rows/test_,statistics.py link_kernel.py leaf_sums.py) tests/trees/test_leaves.py \
+	tests/histogram_engine
+# Names reach no kernel; mirrors, stored models and replays compare the numbers of trainings that other tests run.
+REACHING := not other_names and not mirrored and not golden and not replay
 
 # What the package needs is taken from $(VENV): the instrumented build alone is installed.
 .venv-%/instrumented: $(VENV)/installed-test
@@ -75,19 +78,23 @@ sanitize: RUN = env LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $(STDLIB)
 	PYTHONMALLOC=malloc .venv-address/bin/python
 sanitize: .venv-address/instrumented
 	$(RUN) tests/native/native_mistakes.py overrun 2>&1 | grep heap-buffer-overflow
-	$(RUN) -m pytest --quiet --capture=no $(PYTEST_ARGS) $(NATIVE_TESTS)
+	$(RUN) -m pytest --quiet --capture=no $(PYTEST_ARGS) -k '$(REACHING)' $(NATIVE_TESTS)
 
 # OpenBLAS's and LightGBM's threads are not instrumented; polars and Arrow do not start beside the runtime, so tests that
 # import them are left out. Older runtimes need addresses that are not randomised.
-# Narrow vectors and cut files are the same to threads; the other sanitizer meets them.
-SERIAL := not lightgbm and not flipped_bits and not sse2 and not avx2
+# Narrow vectors and cut files are the same to threads; the other sanitizer meets them. So does it tests that run on one
+# thread, where nothing races: a test with threads says so in its name, or its file stands here.
+SERIAL := $(REACHING) and not lightgbm and not flipped_bits and not sse2 and not avx2
+THREADED := thread or helpers or parts or keep_no_histogram or seed_alone or criteria or oracle or guarantees or goss or \
+	judged_steps or high_order or cross_terms or binning or pruning or uneven or engine_estimator or warm_start or \
+	row_blocks or vector_engine or vector_estimator or leaf_weights or several_values or drawn_for_each_node
 UNINSTRUMENTED = $(shell grep -lrE '^import (polars|pyarrow)' --include='test_*.py' $(NATIVE_TESTS))
 sanitize-threads: RUN = $$(setarch -R true 2>/dev/null && echo setarch -R) \
 	env LD_PRELOAD="$$($(CXX) -print-file-name=libtsan.so) $(STDLIB)" OPENBLAS_NUM_THREADS=1 TSAN_OPTIONS=halt_on_error=1 \
 	.venv-thread/bin/python
 sanitize-threads: .venv-thread/instrumented
 	$(RUN) tests/native/native_mistakes.py race 2>&1 | grep 'data race'
-	$(RUN) -m pytest --quiet --capture=no $(PYTEST_ARGS) -k '$(SERIAL)' $(addprefix --ignore=,$(UNINSTRUMENTED)) $(NATIVE_TESTS)
+	$(RUN) -m pytest --quiet --capture=no $(PYTEST_ARGS) -k '$(SERIAL) and ($(THREADED))' $(addprefix --ignore=,$(UNINSTRUMENTED)) $(NATIVE_TESTS)
 
 # The core on platforms that the tests do not run on: it must compile there without a warning, and where something runs
 # its programs, one checks sums and splits. "one lane" is what compilers without GCC's vector extension, as MSVC, get.

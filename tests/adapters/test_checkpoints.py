@@ -195,22 +195,6 @@ def test_another_thread_is_refused_by_name(rows):
     assert len(found) == 2
 
 
-@pytest.mark.parametrize("save_best", [False, True])
-def test_early_stopping_beside_checkpoints(rows, save_best):
-    X, y = rows
-    dtrain, dvalid = xgboost.DMatrix(X[:120], y[:120]), xgboost.DMatrix(X[120:], y[120:])
-    save = Save(lambda model: model.save_raw())
-    stop = xgboost.callback.EarlyStopping(rounds=3, save_best=save_best)
-    options = {"evals": [(dvalid, "valid")], "verbose_eval": False, "callbacks": [stop, save]}
-    whole = trained("oxgb.train", "joint", dtrain, 40, **options)
-    for raw in save.kept.values():
-        booster = xgboost.Booster(model_file=raw)
-        n = min(oxgb.kept_rounds(booster), oxgb.kept_rounds(whole))
-        np.testing.assert_array_equal(
-            oxgb.predict_proba(booster, dvalid, (0, n)), oxgb.predict_proba(whole, dvalid, (0, n))
-        )
-
-
 class OwnStopping(xgboost.callback.EarlyStopping):
     """Early stopping of somebody else."""
 

@@ -169,37 +169,6 @@ def test_the_model_predicts_its_own_score(ordinal_data, n_rows):
         fresh = booster.predict(xgboost.DMatrix(Xv if name == "v" else X), output_margin=True)
         np.testing.assert_array_equal(booster.predict(rows, output_margin=True), fresh)
 
-    train_set = lightgbm.Dataset(X, y)
-    booster = olgbm.train(
-        {"verbosity": -1, "num_threads": 1},
-        train_set,
-        60,
-        valid_sets=[lightgbm.Dataset(Xv, yv, reference=train_set), train_set],
-        valid_names=["v", "t"],
-        callbacks=[lightgbm.record_evaluation(seen)],
-    )
-    thresholds = olgbm.threshold_record(booster).at(60)
-    for name, rows, labels in (("v", Xv, yv), ("t", X, y)):
-        replayed = loss.value(booster.predict(rows, raw_score=True), labels, thresholds).mean()
-        assert seen[name]["all_threshold"][-1] == pytest.approx(replayed, rel=1e-5)
-
-
-@pytest.mark.slow
-def test_shap_values_sum_to_the_score(ordinal_data):
-    import shap  # takes seconds, and pulls in a compiler
-
-    X, y = ordinal_data(400)
-    booster = train_xgb(X, y, 30)
-    margin = booster.predict(xgboost.DMatrix(X), output_margin=True)
-    explainer = shap.TreeExplainer(booster)
-    np.testing.assert_allclose(explainer.shap_values(X).sum(axis=1) + explainer.expected_value, margin, atol=1e-4)
-    contributions = booster.predict(xgboost.DMatrix(X), pred_contribs=True)
-    np.testing.assert_allclose(contributions.sum(axis=1), margin, atol=1e-4)
-    booster = train_lgb(X, y, 30)
-    margin = booster.predict(X, raw_score=True)
-    explainer = shap.TreeExplainer(booster)
-    np.testing.assert_allclose(explainer.shap_values(X).sum(axis=1) + explainer.expected_value, margin, atol=1e-4)
-
 
 @pytest.mark.parametrize("free_raw_data", [True, False])
 def test_leaves_of_one_value(free_raw_data):

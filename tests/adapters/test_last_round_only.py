@@ -27,11 +27,6 @@ def rows(ordinal_data):
     return X, y, xgboost.DMatrix(X, y)
 
 
-def loss_of(booster, matrix, y, t):
-    score = booster.predict(matrix, output_margin=True).astype(float)
-    return LOSS.value(score, y, oxgb.threshold_record(booster).at(t)).mean()
-
-
 class Spy:
     """An objective that notes how far its gradients are from those at the score it was given."""
 
@@ -55,21 +50,6 @@ def test_dart_gradients_are_those_at_the_score_given(rows, with_callback):
     callbacks = [objective.callback] if with_callback else []
     xgboost.train({**BARE, **DART}, dtrain, 20, obj=spy, callbacks=callbacks)
     assert spy.error < 1e-5
-
-
-@pytest.mark.slow
-def test_dart_with_the_callback_is_as_good_as_without(ordinal_data):
-    (X, y), (Xv, yv) = ordinal_data(1000), ordinal_data(1000, seed=7)
-    dtrain, dvalid = xgboost.DMatrix(X, y), xgboost.DMatrix(Xv, yv)
-    losses = []
-    for with_callback in (True, False):
-        objective = oxgb.OrdinalObjective(5)
-        callbacks = [objective.callback] if with_callback else []
-        booster = xgboost.train({**BARE, **DART, "max_depth": 4}, dtrain, 40, obj=objective, callbacks=callbacks)
-        if not with_callback:
-            objective.attach(booster, dtrain)
-        losses.append(loss_of(booster, dvalid, yv, 40))
-    assert losses[0] < losses[1] * 1.01
 
 
 def test_an_ordinary_round_costs_two_passes(rows, monkeypatch):

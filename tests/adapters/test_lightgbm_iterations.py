@@ -86,20 +86,6 @@ def test_continued_models_carry_the_checksums_of_all_their_trees(ordinal_data, u
     assert len(set(trees)) == 16
 
 
-def test_early_stopped_models_keep_thresholds_of_their_trees(ordinal_data, tmp_path):
-    X, y = ordinal_data(300)
-    data = lightgbm.Dataset(X, y)
-    valid = data.create_valid(*ordinal_data(100, seed=5))
-    stop = lightgbm.early_stopping(2, verbose=False)
-    params = {**QUIET, "learning_rate": 0.9}
-    booster = olgbm.train(params, data, 100, [valid], n_classes=5, callbacks=[stop])
-    record = olgbm.threshold_record(booster)
-    assert len(record.trees) == booster.current_iteration() == booster.best_iteration < 100
-    olgbm.save_model(booster, tmp_path / "model.txt")
-    loaded = olgbm.load_model(tmp_path / "model.txt")
-    np.testing.assert_array_equal(olgbm.predict_proba(loaded, X), olgbm.predict_proba(booster, X))
-
-
 def test_rounds_without_a_split_have_checksums_too(ordinal_data):
     X, y = ordinal_data(300)
     schedule = lightgbm.reset_parameter(min_gain_to_split=[1e9, 0.0, 1e9, 0.0, 0.0])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 from typing import Any
 
 import lightgbm
@@ -103,54 +101,6 @@ def test_schur_without_the_callback_names_it(rows):
 
 def mean_loss(score, y, thresholds):
     return get_loss("all_threshold").value(np.asarray(score, dtype=float), y, thresholds).mean()
-
-
-@UPDATES
-@pytest.mark.parametrize("save_best", [True, False])
-def test_xgboost_early_stopping_uses_the_round_kept(rows, update, save_best):
-    X, y, Xv, yv = rows
-    dvalid = xgboost.DMatrix(Xv, yv)
-    seen: dict = {}
-    booster = oxgb.train(
-        {"eta": 1.0, "max_depth": 4},
-        xgboost.DMatrix(X, y),
-        200,
-        threshold_update=update,
-        evals=[(dvalid, "v")],
-        evals_result=seen,
-        verbose_eval=False,
-        callbacks=[xgboost.callback.EarlyStopping(rounds=5, save_best=save_best)],
-    )
-    best = booster.best_iteration + 1
-    assert best < len(seen["v"]["all_threshold"]) < 200
-    record = oxgb.threshold_record(booster)
-    score = booster.predict(dvalid, output_margin=True, iteration_range=(0, best))
-    assert seen["v"]["all_threshold"][best - 1] == pytest.approx(mean_loss(score, yv, record.at(best)), rel=1e-5)
-    proba = get_loss("all_threshold").predict_proba(score.astype(float), record.at(best))
-    np.testing.assert_allclose(oxgb.predict_proba(booster, dvalid), proba, rtol=1e-12)
-
-
-@UPDATES
-def test_lightgbm_early_stopping_uses_the_round_kept(rows, update):
-    X, y, Xv, yv = rows
-    train = lightgbm.Dataset(X, y)
-    seen: dict = {}
-    booster = olgbm.train(
-        {**QUIET, "learning_rate": 1.0},
-        train,
-        200,
-        valid_sets=[lightgbm.Dataset(Xv, yv, reference=train)],
-        valid_names=["v"],
-        threshold_update=update,
-        callbacks=[lightgbm.early_stopping(5, verbose=False), lightgbm.record_evaluation(seen)],
-    )
-    best = booster.best_iteration
-    assert best < len(seen["v"]["all_threshold"]) < 200
-    score = booster.predict(Xv, raw_score=True, num_iteration=best)
-    loss = mean_loss(score, yv, olgbm.threshold_record(booster).at(best))
-    assert seen["v"]["all_threshold"][best - 1] == pytest.approx(loss, rel=1e-5)
-    proba = get_loss("all_threshold").predict_proba(score, olgbm.threshold_record(booster).at(best))
-    np.testing.assert_allclose(olgbm.predict_proba(booster, Xv), proba, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -263,71 +213,6 @@ def test_custom_metrics_see_the_probabilities_of_their_own_round(rows, update):
         for t in range(1, 7):
             expected = brier(olgbm.predict_proba(booster, features, t), xgboost.DMatrix(features, labels))[1]
             assert seen[name]["brier"][t - 1] == pytest.approx(expected, rel=1e-5)
-
-
-@UPDATES
-@pytest.mark.parametrize(("host", "atol"), [("xgboost", 1e-4), ("lightgbm", 1e-6)])
-def test_continuation_is_an_uninterrupted_run(rows, update, host, atol, tmp_path):
-    X, y, _, _ = rows
-    path = tmp_path / "first.ubj"
-
-    def train(n_rounds, start=None):
-        if host == "xgboost":
-            given = {"xgb_model": start, "threshold_update": update}
-            return oxgb.train({"max_depth": 3}, xgboost.DMatrix(X, y), n_rounds, **given)
-        data = lightgbm.Dataset(X, y, free_raw_data=False)
-        return olgbm.train(QUIET, data, n_rounds, init_model=start, threshold_update=update)
-
-    def score(booster):
-        if host == "xgboost":
-            return booster.predict(xgboost.DMatrix(X), output_margin=True)
-        return booster.predict(X, raw_score=True)
-
-    record_of = (oxgb if host == "xgboost" else olgbm).threshold_record
-    whole, first = train(20), train(12)
-    first.save_model(path) if host == "xgboost" else olgbm.save_model(first, path)
-    for start in (first, path):
-        second = train(8, start)
-        records = [record_of(booster) for booster in (whole, second)]
-        np.testing.assert_allclose(records[0].thresholds, records[1].thresholds, rtol=atol, atol=0.1 * atol)
-        np.testing.assert_allclose(records[0].training_loss, records[1].training_loss, rtol=1e-5)
-        np.testing.assert_allclose(score(whole), score(second), rtol=atol, atol=atol)
-
-
-@TREE_UPDATES
-@pytest.mark.parametrize("make", [oxgb.OrdinalObjective, olgbm.OrdinalObjective])
-def test_copies_start_afresh(update, make):
-    objective = make(5, threshold_update=update)
-    for other in (copy.copy(objective), pickle.loads(pickle.dumps(objective))):
-        assert other.threshold_update == update
-        with pytest.raises(ValueError, match="has not been used"):
-            _ = other.thresholds_
-
-
-@pytest.mark.slow
-@UPDATES
-def test_host_features_keep_working(rows, update):
-    pandas = pytest.importorskip("pandas")
-    X, y, _, _ = rows
-    frame = pandas.DataFrame(X, columns=list("abcd"))
-    frame["a"] = frame["a"].mask(frame["a"] > 1)
-    frame["d"] = pandas.Categorical(np.digitize(X[:, 3], [-1, 0, 1]).astype(str))
-    params = {"subsample": 0.7, "colsample_bynode": 0.8, "grow_policy": "lossguide", "max_leaves": 10}
-    params |= {"interaction_constraints": [["a", "b"], ["c", "d"]]}
-    dtrain = xgboost.DMatrix(frame, y, enable_categorical=True)
-    booster = oxgb.train(params, dtrain, 20, threshold_update=update)
-    losses = oxgb.threshold_record(booster).training_loss
-    score = booster.predict(dtrain, output_margin=True)
-    assert mean_loss(score, y, oxgb.threshold_record(booster).at(20)) == pytest.approx(losses[-1], rel=1e-5)
-    assert losses[-1] < 0.7 * losses[0]
-    assert booster.feature_names == list("abcd")
-
-    for extra in ({"data_sample_strategy": "goss"}, {"bagging_fraction": 0.7, "bagging_freq": 1, "extra_trees": True}):
-        booster = olgbm.train({**QUIET, **extra}, lightgbm.Dataset(frame, y), 20, threshold_update=update)
-        record = olgbm.threshold_record(booster)
-        loss = mean_loss(booster.predict(frame, raw_score=True), y, record.at(20))
-        assert loss == pytest.approx(record.training_loss[-1], rel=1e-5)
-        assert loss < 0.8 * record.training_loss[0]
 
 
 def test_an_objective_of_ones_own_is_refused_and_none_is_none(rows):

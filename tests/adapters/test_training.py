@@ -92,19 +92,6 @@ def test_threshold_step_never_raises_the_loss(loss_link, hessian, n_classes, see
             assert (np.diff(run.thresholds) >= 0).all()
 
 
-def test_sampling_bagging_and_parallel_trees(ordinal_data):
-    X, y = ordinal_data(500)
-    objective = oxgb.OrdinalObjective(5)
-    params = {**XGB_PARAMS, "subsample": 0.6, "colsample_bytree": 0.7, "num_parallel_tree": 2, "seed": 1}
-    booster = xgboost.train(params, xgboost.DMatrix(X, y), 20, obj=objective, callbacks=[objective.callback])
-    assert oxgb.threshold_record(booster).n_iterations == 20
-    objective = olgbm.OrdinalObjective(5)
-    params = {**LGB_PARAMS, "objective": objective, "bagging_fraction": 0.6, "bagging_freq": 1}
-    booster = lightgbm.train(params, lightgbm.Dataset(X, y), 20, callbacks=[objective.callback])
-    record = olgbm.threshold_record(booster)
-    assert record.training_loss[-1] < record.training_loss[0]
-
-
 @pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
 @pytest.mark.parametrize("update", ["newton", "fixed", "schur"])
 def test_rounds_that_raise_the_loss_are_counted(ordinal_data, library, update):

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import pickle
-import subprocess
-import sys
-from pathlib import Path
 
 import lightgbm
 import numpy as np
@@ -19,39 +16,9 @@ from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.leaves import scalar, vector
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
-from shifting import CLASSIFIERS, HOSTS, N_CLASSES, OnLightGBM, OnXGBoost, data, mean_loss
+from shifting import CLASSIFIERS, N_CLASSES, OnLightGBM, OnXGBoost, data, mean_loss
 
 pytestmark = pytest.mark.slow
-
-
-@HOSTS
-def test_a_file_replays_every_training_loss_in_a_fresh_process(host, tmp_path):
-    X, y = data()
-    booster = host.train(X, y, 8, n_classes=N_CLASSES, shift_l2=0.5)
-    record = host.record(booster)
-    host.reload(booster, tmp_path)
-    np.savez(tmp_path / "data.npz", X=X, y=y)
-    code = (
-        "import sys, json, numpy as np\n"
-        "from pathlib import Path\n"
-        f"sys.path.insert(0, {str(Path(__file__).parents[1])!r})\n"
-        "import shifting as this\n"
-        "from ordinal_objectives import AllThreshold\n"
-        "path = Path(sys.argv[1]); data = np.load(path / 'data.npz')\n"
-        f"host = this.{host.__name__}\n"
-        "booster = this.xgboost.Booster(model_file=path / 'model.json') if host.name == 'xgb' else "
-        "this.olgbm.load_model(path / 'model.txt')\n"
-        "record = host.record(booster)\n"
-        "scores, losses = np.zeros((len(data['y']), this.N_CLASSES - 1)), []\n"
-        "for t in range(9):\n"
-        "    losses.append(this.mean_loss(AllThreshold(), record.thresholds[t] - scores, data['y']))\n"
-        "    if t < 8:\n"
-        "        leaves = this.leaves_of(host, booster, data['X'], t)\n"
-        "        scores = scores + record.leaf_vectors[t][leaves]\n"
-        "print(json.dumps(losses))\n"
-    )
-    done = subprocess.run([sys.executable, "-P", "-c", code, tmp_path], capture_output=True, text=True, check=True)
-    np.testing.assert_allclose(json.loads(done.stdout), record.training_loss, rtol=1e-6)
 
 
 def test_the_record_with_shifts_is_read_again():
@@ -131,29 +98,6 @@ def test_updates_that_take_no_shifts_are_proportional(make, update):
 def test_the_leaf_of_one_threshold_is_exactly_the_scalar_leaf():
     G, H = np.array([[2.0], [-3.0]]), np.array([[1.5], [0.5]])
     assert vector.steps(G, H, 1.0, 5.0).ravel().tolist() == scalar.weights(G[:, 0], H[:, 0], 1.0).tolist()
-
-
-@pytest.mark.parametrize("missing", [np.nan, -999.0])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_arrays_and_matrices_predict_alike_in_xgboost(missing, dtype):
-    X, y = data()
-    X[np.random.default_rng(5).random(X.shape) < 0.2] = missing
-    X = X.astype(dtype)
-    model = XGBOrdinalClassifier(n_estimators=10, proportional=False, missing=missing).fit(X, y)
-    matrix = xgboost.DMatrix(X, missing=missing)
-    ordered = model.predict_proba_ordered(X)
-    np.testing.assert_allclose(ordered, oxgb.predict_proba(model.booster_, matrix), atol=1e-12)
-    np.testing.assert_allclose(model.predict_raw(X), model.booster_.predict(matrix, output_margin=True), atol=1e-5)
-
-
-def test_a_booster_that_becomes_another_model_predicts_as_that_one(tmp_path):
-    X, y = data()
-    one, other = (OnXGBoost.train(X, y, 3, {"eta": eta}, n_classes=N_CLASSES) for eta in (0.1, 0.9))
-    expected = oxgb.predict_proba(other, xgboost.DMatrix(X))
-    assert np.abs(oxgb.predict_proba(one, xgboost.DMatrix(X)) - expected).max() > 0.1
-    other.save_model(tmp_path / "other.ubj")
-    one.load_model(tmp_path / "other.ubj")
-    np.testing.assert_array_equal(oxgb.predict_proba(one, xgboost.DMatrix(X)), expected)
 
 
 @pytest.mark.parametrize("proportional", [True, False])

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -216,30 +213,6 @@ def test_no_round_raises_the_loss_at_the_default_penalty(hessian):
     record = oxgb.threshold_record(train(X, y, 40, {"eta": 0.3}, hessian=hessian))
     assert record.diagnostics["n_raised"] == 0
     assert (np.diff(record.training_loss) <= 0).all()
-
-
-@pytest.mark.slow
-def test_a_file_replays_every_training_loss_in_a_fresh_process(tmp_path):
-    X, y = data()
-    booster = train(X, y, 8)
-    booster.save_model(tmp_path / "model.ubj")
-    np.savez(tmp_path / "data.npz", X=X, y=y)
-    code = (
-        "import sys, json, numpy as np, xgboost\n"
-        f"sys.path.insert(0, {str(Path(__file__).parents[1])!r})\n"
-        "from ordinal_objectives import AllThreshold\n"
-        "from shifting import mean_loss, oxgb\n"
-        "booster, data, losses = xgboost.Booster(model_file='model.ubj'), np.load('data.npz'), []\n"
-        "record, matrix = oxgb.threshold_record(booster), xgboost.DMatrix(data['X'])\n"
-        "for t in range(1, 9):\n"
-        "    outputs = booster.predict(matrix, output_margin=True, iteration_range=(0, t))\n"
-        "    margins = record.at(t) - record.outputs.scores(outputs, 0, t)\n"
-        "    losses.append(mean_loss(AllThreshold(), margins, data['y']))\n"
-        "print(json.dumps(losses))\n"
-    )
-    run = [sys.executable, "-P", "-c", code]
-    done = subprocess.run(run, capture_output=True, text=True, check=True, cwd=tmp_path)
-    np.testing.assert_allclose(json.loads(done.stdout), oxgb.threshold_record(booster).training_loss[1:], rtol=1e-6)
 
 
 def test_sparse_shifts_are_refused_by_name():

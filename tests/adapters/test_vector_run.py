@@ -200,19 +200,6 @@ def test_dart_is_refused_and_auto_stays_proportional():
     assert oxgb.threshold_record(booster).shifts is None
 
 
-@HOSTS
-def test_parameters_are_checked_at_the_entry_point(host):
-    X, y = data(200)
-    for options, named in [
-        ({"proportional": True, "shift_l2": 1.0}, "shift_l2"),
-        ({"proportional": "no"}, "proportional"),
-        ({"shift_l2": -1.0}, "shift_l2"),
-        ({"shift_penalty": "lasso"}, "shift_penalty"),
-    ]:
-        with pytest.raises(ValueError, match=named):
-            host.train(X, y, 2, n_classes=N_CLASSES, **options)
-
-
 def test_the_frameworks_own_train_is_refused():
     X, y = data(200)
     objective = oxgb.OrdinalObjective(n_classes=N_CLASSES, proportional=False, shift_method="renewal")

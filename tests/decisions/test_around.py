@@ -8,13 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.compose import make_column_transformer
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold, ShuffleSplit
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -110,20 +109,6 @@ def test_a_class_without_rows(kind):
     assert model.predict_proba_ordered(P).shape == (90, 5)
     untrained = kind(LogisticRegression(), classes=range(5)).fit(P[rows], codes[rows])
     assert (untrained.predict_proba_ordered(P)[:, 2] < 1e-2).all()
-
-
-@AROUND
-def test_text_reaches_a_pipeline_that_reads_it(kind, data):
-    X, codes = data
-    frame = pd.DataFrame({"x": X[:, 0], "kind": np.where(X[:, 1] > 0, "b", "a")})
-    inner = make_pipeline(
-        make_column_transformer((OneHotEncoder(), ["kind"]), remainder="passthrough"), LogisticRegression()
-    )
-    model = kind(inner).fit(frame, codes)
-    assert model.feature_names_in_.tolist() == ["x", "kind"]
-    assert (model.predict(frame) == codes).mean() > 0.3
-    with pytest.raises(ValueError, match="feature names should match"):
-        model.predict(frame.rename(columns={"x": "z"}))
 
 
 @AROUND

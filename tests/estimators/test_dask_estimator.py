@@ -28,7 +28,8 @@ OPTIONS = {"subsample": 1.0, "n_estimators": 8, "max_depth": 3, "n_jobs": 1, "cl
 
 @pytest.fixture(scope="module")
 def client():
-    options = {"n_workers": 2, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
+    # Workers in processes of their own: test_dask_training.py.
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": "127.0.0.1:0"}
     with LocalCluster(**options, silence_logs=50) as cluster, Client(cluster) as client:
         yield client
 

@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 from scipy.sparse import csr_matrix
 from sklearn import config_context
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from makers import SKLEARN_DEFAULTS
@@ -183,15 +182,6 @@ def test_rows_are_taken_out_of_any_container(make, container, data):
     X, y = data
     model = make(validation_fraction=0.25).fit(container(X), y)
     assert seen(model) == pytest.approx(seen(make(validation_fraction=0.25).fit(X, y)), rel=1e-6)
-
-
-@ALL
-def test_inside_a_pipeline_and_a_search(make, data):
-    X, y = data
-    pipe = make_pipeline(StandardScaler(), make(validation_fraction=0.2, random_state=0))
-    name = pipe.steps[-1][0]
-    search = GridSearchCV(pipe, {f"{name}__learning_rate": [0.05, 0.5]}, cv=2).fit(X, y)
-    assert search.best_estimator_[-1].n_iter_ < 200
 
 
 @ALL

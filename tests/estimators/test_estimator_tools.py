@@ -11,16 +11,12 @@ import signal
 import subprocess
 import sys
 
-import joblib
 import lightgbm
 import numpy as np
 import pandas as pd
 import pytest
 import xgboost
 from sklearn import config_context
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, StackingClassifier, VotingClassifier
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -30,7 +26,6 @@ from ordinal_objectives import XGBOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.decision import decide
-from ordinal_objectives.plotting import ScoreDistributionDisplay
 from ordinal_objectives.threads import library_n_threads
 
 pytestmark = pytest.mark.slow
@@ -47,47 +42,12 @@ def data(ordinal_data):
 
 
 @BOTH
-def test_grid_search_in_two_processes(make, data):
-    X, y = data
-    grid = {"learning_rate": [0.05, 0.3], "link": ["logit", "probit"], "decision_rule": ["median", "mode"]}
-    search = GridSearchCV(make(proportional=True), grid, cv=3, n_jobs=2, scoring="neg_mean_absolute_error").fit(X, y)
-    assert search.best_params_["learning_rate"] == 0.3
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-    alone = GridSearchCV(make(proportional=True), grid, cv=3, scoring="neg_mean_absolute_error").fit(X, y)
-    np.testing.assert_array_equal(search.cv_results_["mean_test_score"], alone.cv_results_["mean_test_score"])
-
-
-@BOTH
 def test_cross_val_predict_in_two_processes(make, data):
     X, y = data
     folds = [(np.flatnonzero(np.arange(400) % 2 == k), np.flatnonzero(np.arange(400) % 2 != k)) for k in (0, 1)]
     proba = cross_val_predict(make(), X, y, cv=folds, n_jobs=2, method="predict_proba")
     for train, test in folds:
         np.testing.assert_array_equal(proba[test], make().fit(X[train], y[train]).predict_proba(X[test]))
-
-
-@BOTH
-def test_cross_val_predict_with_a_fold_that_lacks_a_class(make, data):
-    X, y = data
-    y = np.where((y == 3) & (np.arange(400) < 200), 2, y)
-    folds = [(np.arange(200), np.arange(200, 400)), (np.arange(200, 400), np.arange(200))]
-    proba = cross_val_predict(make(classes=range(4)), X, y, cv=folds, method="predict_proba")
-    assert proba.shape == (400, 4)
-    np.testing.assert_allclose(proba.sum(axis=1), 1)
-    assert proba[200:, 3].mean() < 0.05 < proba[:200, 3].mean()
-
-
-@BOTH
-def test_declared_strings_never_pass_for_alphabetical_codes(make, data):
-    """Tools that encode labels alphabetically lose the order; declared classes make that an error."""
-    X, y = data
-    names = np.array(["low", "medium", "high", "top"])
-    model = make(classes=names)
-    assert cross_val_predict(model, X, names[y], cv=2).shape == (400,)
-    with pytest.raises(ValueError, match=r"outside the classes \['low', 'medium', 'high', 'top'\]"):
-        VotingClassifier([("m", model)]).fit(X, names[y])
-    with pytest.raises(ValueError, match="outside the classes"):
-        cross_val_predict(model, X, names[y], cv=2, method="predict_proba")
 
 
 @ALL
@@ -104,35 +64,6 @@ def test_a_search_without_scoring_takes_the_accuracy_of_the_median(make, data):
 def test_scorers_of_this_package_are_given_as_objects(data):
     with pytest.raises(ValueError, match="neg_rps"):
         cross_val_score(make_engine(), *data, scoring="neg_rps")
-
-
-@BOTH
-def test_calibration_keeps_accuracy(make, ordinal_data):
-    X, y = ordinal_data(1200, 4)
-    X, y, X_test, y_test = X[:800], y[:800], X[800:], y[800:]
-    plain = make(decision_rule="mode").fit(X, y)
-    for method in ("sigmoid", "isotonic"):
-        calibrated = CalibratedClassifierCV(make(), method=method, cv=3).fit(X, y)
-        assert calibrated.score(X_test, y_test) > plain.score(X_test, y_test) - 0.04
-
-
-@ALL
-def test_ensembles(make, data):
-    X, y = data
-    bag = BaggingClassifier(make(classes=range(4)), n_estimators=4, max_samples=0.5, random_state=0).fit(X, y)
-    assert bag.predict_proba(X).shape == (400, 4)
-    assert bag.score(X, y) > 0.5
-    vote = VotingClassifier([("a", make()), ("b", make(link="probit"))], voting="soft").fit(X, y)
-    expected = (make().fit(X, y).predict_proba(X) + make(link="probit").fit(X, y).predict_proba(X)) / 2
-    np.testing.assert_allclose(vote.predict_proba(X), expected)
-    stack = StackingClassifier([("a", make())], LogisticRegression(max_iter=500), cv=3, n_jobs=2).fit(X, y)
-    assert stack.transform(X).shape == (400, 4)
-    assert stack.score(X, y) > 0.5
-    # AdaBoost passes weights that sum to 1, beside which XGBoost's default penalty is large.
-    light = {"min_child_weight": 1e-6} | ({"reg_lambda": 1e-3} if make is make_xgb else {})
-    boosted = AdaBoostClassifier(make(**light), n_estimators=2, random_state=0).fit(X, y)
-    assert boosted.predict_proba(X).shape == (400, 4)
-    assert boosted.score(X, y) > 0.5
 
 
 @BOTH
@@ -154,67 +85,7 @@ def test_metadata_routing(make, data):
         assert (with_weight.predict_proba(X)[:, 2:].sum(1) > without.predict_proba(X)[:, 2:].sum(1)).mean() > 0.8
 
 
-@BOTH
-def test_set_output_feeds_named_columns(make, data):
-    X, y = data
-    frame = pd.DataFrame(X, columns=["age", "size", "dose", "noise"])
-    pipe = make_pipeline(StandardScaler(), make()).set_output(transform="pandas").fit(frame, y)
-    assert pipe[-1].feature_names_in_.tolist() == list(frame.columns)
-    assert pipe.predict(frame).shape == (400,)
-
-
-@BOTH
-def test_joblib_dump_and_threads(make, data, tmp_path):
-    X, y = data
-    model = make().fit(X, y)
-    joblib.dump(model, tmp_path / "model.joblib")
-    np.testing.assert_array_equal(joblib.load(tmp_path / "model.joblib").predict_proba(X), model.predict_proba(X))
-    fits = joblib.Parallel(n_jobs=2, prefer="threads")(joblib.delayed(make().fit)(X, y) for _ in range(3))
-    for fitted in fits:
-        np.testing.assert_array_equal(fitted.predict_proba(X), model.predict_proba(X))
-
-
-def test_display_from_estimator(data):
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    X, y = data
-    names = np.array(["low", "medium", "high", "top"])
-    model = make_xgb(classes=names).fit(X, names[y])
-    display = ScoreDistributionDisplay.from_estimator(model, X, names[y])
-    np.testing.assert_array_equal(display.y, y)
-    assert [label.get_text() for label in display.ax_.get_yticklabels()] == names.tolist()
-    mpl.pyplot.close("all")
-
-
 # Processes
-
-FORKED = """
-import os, sys, warnings
-import numpy as np
-import ordinal_objectives
-# Python 3.12 and newer warn of every fork of a process with threads: here that is the point.
-warnings.filterwarnings("ignore", category=DeprecationWarning)
-rng = np.random.default_rng(0)
-X = rng.normal(size=(2000, 4))
-y = np.digitize(X[:, 0] + rng.normal(size=2000), [-1.0, 0.0, 1.0])
-kind = getattr(ordinal_objectives, sys.argv[1])
-parent = kind(n_estimators=5, n_jobs=2).fit(X, y)
-child = os.fork()
-if child == 0:
-    # The parent's model is used as well: its booster remembers two threads.
-    same = np.allclose(kind(n_estimators=5, n_jobs=2).fit(X, y).predict_proba(X), parent.predict_proba(X), atol=1e-5)
-    kind(n_estimators=5).fit(X, y)
-    os._exit(0 if same else 1)
-assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-assert parent.fit(X, y).predict(X).shape == (2000,)
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-@pytest.mark.parametrize("kind", ["XGBOrdinalClassifier", "LGBMOrdinalClassifier"])
-def test_fit_after_fork_does_not_hang(kind, tmp_path):
-    subprocess.run([sys.executable, "-c", FORKED, kind], check=True, timeout=60, cwd=tmp_path)
 
 
 FORK_DURING_FIT = """

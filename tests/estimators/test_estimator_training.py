@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import lightgbm
 import numpy as np
 import pandas as pd
@@ -229,18 +227,6 @@ def with_categories(levels, n=300):
     return pd.DataFrame({"x": x, "group": pd.Categorical(np.array(list("uvwxz"))[group], categories=levels)}), y
 
 
-def test_xgboost_goes_on_with_categories_in_another_order():
-    first, y = with_categories(list("uvwxz"))
-    second, _ = with_categories(list("zwxvu"))
-    make = partial(XGBOrdinalClassifier, n_jobs=1, **XGB_DEFAULTS)
-    start = make(n_estimators=5).fit(first, y)
-    model = make(n_estimators=5).fit(second, y, xgb_model=start, eval_set=[(second, y)])
-    whole = make(n_estimators=10).fit(first, y)
-    np.testing.assert_allclose(model.predict_proba(second), whole.predict_proba(first), atol=1e-6)
-    loss = mean_loss(model, second, y)
-    assert model.evals_result_["validation_0"]["all_threshold"][-1] == pytest.approx(loss, rel=1e-5)
-
-
 @pytest.mark.parametrize("constructed", [False, True])
 def test_lightgbm_refuses_data_sets_with_categories_in_another_order(constructed):
     first, y = with_categories(list("uvwxz"))
@@ -250,17 +236,6 @@ def test_lightgbm_refuses_data_sets_with_categories_in_another_order(constructed
     data = lightgbm.Dataset(second, y, free_raw_data=False)
     with pytest.raises(ValueError, match=message):
         olgbm.train({"verbosity": -1}, data.construct() if constructed else data, 3, init_model=start.booster_)
-
-
-def test_lightgbm_goes_on_with_categories_in_another_order():
-    first, y = with_categories(list("uvwxz"))
-    second = first.assign(group=first["group"].cat.reorder_categories(list("zwxvu")))
-    start = LGBMOrdinalClassifier(n_estimators=3, n_jobs=1).fit(first, y)
-    again, other = (
-        LGBMOrdinalClassifier(n_estimators=3, n_jobs=1).fit(X, y, init_model=start) for X in (first, second)
-    )
-    assert again.n_iter_ == 6
-    np.testing.assert_array_equal(other.predict_proba(second), again.predict_proba(first))
 
 
 @pytest.mark.parametrize("put", [np.asarray, pd.DataFrame], ids=["array", "frame"])

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import pickle
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.sparse import csc_matrix, csr_array, csr_matrix
 from sklearn.exceptions import NotFittedError
 
-from makers import BOTH, make_xgb, margins_of, mean_loss
-from ordinal_objectives.estimators.labels import LabelOrderWarning
+from makers import BOTH, make_xgb, margins_of
 
 GRADES = ["low", "medium", "high", "top"]
 
@@ -38,19 +34,6 @@ def test_labels_keep_their_type_and_order(make, labels, ordinal_data):
 
 
 @BOTH
-def test_strings_take_the_declared_order(make, data):
-    X, codes = data
-    y = np.array(GRADES)[codes]
-    model = make(classes=GRADES).fit(X, y)
-    np.testing.assert_array_equal(model.predict_proba_ordered(X), make().fit(X, codes).predict_proba(X))
-    assert set(model.predict(X)) <= set(GRADES)
-    np.testing.assert_array_equal(model.encode_labels(y), codes)
-    with pytest.warns(LabelOrderWarning, match="assumed high < low < medium < top"):
-        plain = make().fit(X, y)
-    assert plain.classes_.tolist() == plain.ordered_classes_.tolist() == sorted(GRADES)
-
-
-@BOTH
 def test_ordered_categorical_keeps_unobserved_levels(make, data):
     X, codes = data
     keep = codes != 1
@@ -61,16 +44,6 @@ def test_ordered_categorical_keeps_unobserved_levels(make, data):
     assert proba.shape == (300, 4)
     assert proba[:, 1].mean() < 0.05
     np.testing.assert_array_equal(model.encode_labels(y), codes[keep])
-
-
-@BOTH
-def test_fold_without_a_class_keeps_all_columns(make, data):
-    X, codes = data
-    for missing in (0, 3):
-        keep = codes != missing
-        model = make(classes=range(4)).fit(X[keep], codes[keep])
-        assert model.predict_proba(X).shape == (300, 4)
-        assert model.thresholds_.shape == (3,)
 
 
 @BOTH
@@ -159,37 +132,6 @@ def test_balanced_weights_give_every_class_the_same_total(make, ordinal_data):
 
 
 @BOTH
-def test_kinds_of_input_agree(make, data):
-    X, y = data
-    X = np.round(X, 1)
-    X[X == 0] = 0.0
-    frame = pd.DataFrame(X, columns=list("abcd"))
-    model = make().fit(X, y)
-    expected = model.predict_proba(X)
-    named = make().fit(frame, y)
-    assert named.feature_names_in_.tolist() == list("abcd")
-    np.testing.assert_array_equal(named.predict_proba(frame), expected)
-    np.testing.assert_array_equal(model.predict_proba(X.tolist()), expected)
-    np.testing.assert_allclose(make().fit(X.astype(np.float32), y).predict_proba(X), expected, atol=0.05)
-    with pytest.raises(ValueError, match="feature names"):
-        named.predict(frame[list("dcba")])
-    with pytest.raises(ValueError, match="X has 3 features"):
-        model.predict(X[:, :3])
-
-
-@BOTH
-@pytest.mark.parametrize("container", [csr_matrix, csc_matrix, csr_array])
-def test_sparse_input(make, container, data):
-    X, y = data
-    sparse = container(np.where(X > 0.0, X, 0.0))
-    model = make().fit(sparse, y)
-    # An entry that is not stored is missing to XGBoost and zero to LightGBM.
-    dense = np.where(X > 0.0, X, np.nan if make is make_xgb else 0.0)
-    np.testing.assert_array_equal(model.predict_proba(sparse), model.predict_proba(dense))
-    np.testing.assert_allclose(make().fit(dense, y).predict_proba(dense), model.predict_proba(sparse), atol=1e-6)
-
-
-@BOTH
 def test_missing_values(make, data):
     X, y = data
     holes = X.copy()
@@ -198,35 +140,6 @@ def test_missing_values(make, data):
     model = make().fit(holes, y)
     assert np.isfinite(model.predict_proba(holes)).all()
     np.testing.assert_array_equal(holes, before)
-
-
-@BOTH
-def test_pandas_categoricals(make, ordinal_data):
-    rng = np.random.default_rng(0)
-    letters = rng.choice(list("zyxwv"), 400)
-    y = np.clip(np.searchsorted(list("vwxyz"), letters) // 2 + (rng.random(400) < 0.1), 0, 2)
-    frame = pd.DataFrame({"letter": pd.Categorical(letters, categories=list("zyxwv")), "noise": rng.normal(size=400)})
-    recoded = frame.assign(letter=frame["letter"].cat.set_categories(list("vwxyz")))
-    model = make().fit(frame[:300], y[:300], eval_set=[(recoded[300:], y[300:])])
-    assert np.mean(model.predict(frame[300:]) == y[300:]) > 0.8
-    np.testing.assert_array_equal(model.predict_proba(recoded), model.predict_proba(frame))
-    seen = next(iter(model.evals_result_.values()))["all_threshold"]
-    np.testing.assert_allclose(seen[-1], mean_loss(model, frame[300:], y[300:]), rtol=1e-5)
-
-
-@BOTH
-def test_numbers_declared_categorical(make):
-    rng = np.random.default_rng(0)
-    X = rng.integers(0, 6, (400, 2)).astype(float)
-    y = np.array([0, 2, 1, 2, 0, 1])[X[:, 0].astype(int)]
-    options = {"n_estimators": 3, "learning_rate": 0.5}
-    if make is make_xgb:
-        model = make(**options, feature_types=["c", "q"], max_cat_to_onehot=1).fit(X, y)
-        assert model.booster_.feature_types == ["c", "q"]
-    else:
-        model = make(**options).fit(X, y, categorical_feature=[0])
-        assert '"decision_type": "=="' in json.dumps(model.booster_.dump_model())
-    assert np.mean(model.predict(X) == y) > 0.9
 
 
 def test_feature_weights_of_xgboost(data):
@@ -293,17 +206,6 @@ def test_staged_probabilities_end_at_the_model(make, loss, data):
 
 
 @BOTH
-def test_decision_function_is_for_two_classes(make, ordinal_data):
-    X, y = ordinal_data(300, 2)
-    model = make().fit(X, y)
-    np.testing.assert_array_equal(model.decision_function(X) > 0, model.predict(X) == 1)
-    expected = 1 / (1 + np.exp(-model.decision_function(X)))
-    np.testing.assert_allclose(model.predict_proba(X)[:, 1], expected, rtol=1e-6)
-    assert not hasattr(make(), "decision_function")
-    assert not hasattr(make().fit(*ordinal_data(300, 3)), "decision_function")
-
-
-@BOTH
 def test_before_fit(make, data):
     model = make()
     for method in ("predict", "predict_proba", "predict_raw", "predict_cumulative_proba", "encode_labels"):
@@ -324,15 +226,6 @@ def test_importances_and_diagnostics(make, data):
     assert importances[4] == 0
     assert importances[:2].min() > importances[2:].max()
     assert all(isinstance(count, int) for count in model.diagnostics_.values())
-
-
-@BOTH
-def test_pickle_gives_the_same_model(make, data):
-    X, y = data
-    model = make(random_state=0).fit(X, y)
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
-    assert str(again.get_params()) == str(model.get_params())
 
 
 @BOTH

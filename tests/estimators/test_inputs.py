@@ -132,22 +132,21 @@ def test_frames_keep_their_names(kind, container, ordinal_data):
     assert (booster.feature_names if kind is XGBOrdinalClassifier else booster.feature_name()) == NAMES
 
 
-@pytest.mark.parametrize("kind", [XGBOrdinalClassifier, LGBMOrdinalClassifier])
-def test_lazy_frames_are_collected(kind, ordinal_data):
+@pytest.mark.parametrize(
+    ("kind", "rounds"),
+    [
+        (XGBOrdinalClassifier, "n_estimators"),
+        (LGBMOrdinalClassifier, "n_estimators"),
+        (HistGradientBoostingOrdinalClassifier, "max_iter"),
+        (HistGradientBoostingMultiOutputClassifier, "max_iter"),
+    ],
+)
+def test_lazy_frames_are_collected(kind, rounds, ordinal_data):
     X, y = ordinal_data(100)
-    frame = pl.DataFrame(X, schema=NAMES)
-    lazy = kind(n_estimators=3).fit(frame.lazy(), y, eval_set=[(frame.lazy(), y)])
-    expected = kind(n_estimators=3).fit(frame, y).predict_proba(frame)
-    np.testing.assert_array_equal(lazy.predict_proba(frame.lazy()), expected)
-
-
-@pytest.mark.parametrize("kind", [HistGradientBoostingOrdinalClassifier, HistGradientBoostingMultiOutputClassifier])
-def test_the_engines_collect_lazy_frames(kind, ordinal_data):
-    X, y = ordinal_data(100)
-    frame = pl.DataFrame(X, schema=NAMES)
-    lazy = kind(max_iter=3, random_state=0).fit(frame.lazy(), y, eval_set=[(frame.lazy(), y)])
+    frame, options = pl.DataFrame(X, schema=NAMES), {rounds: 3, "random_state": 0}
+    lazy = kind(**options).fit(frame.lazy(), y, eval_set=[(frame.lazy(), y)])
     assert lazy.feature_names_in_.tolist() == NAMES
-    expected = kind(max_iter=3, random_state=0).fit(frame, y, eval_set=[(frame, y)]).predict_proba(frame)
+    expected = kind(**options).fit(frame, y, eval_set=[(frame, y)]).predict_proba(frame)
     np.testing.assert_array_equal(lazy.predict_proba(frame.lazy()), expected)
 
 

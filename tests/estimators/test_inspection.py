@@ -39,12 +39,6 @@ def data():
     return X, (rng.logistic(size=(1500, 1)) > margins).sum(axis=1)
 
 
-@pytest.fixture(autouse=True)
-def no_figure_stays_open():
-    yield
-    plt.close("all")
-
-
 class Additive:
     """Margins theta - X B: what a fitted model answers, its effects known."""
 

@@ -34,8 +34,7 @@ MAKERS = {
 }
 
 
-@pytest.mark.parametrize("in_pipeline", [False, True], ids=["alone", "in a pipeline"])
-@pytest.mark.parametrize("labels", ["strings", "stars"])
+@pytest.mark.parametrize(("labels", "in_pipeline"), [("strings", False), ("stars", True)])
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 def test_from_the_first_fit_to_the_loaded_file(make, labels, in_pipeline, ordinal_data, tmp_path):
     rows, codes = ordinal_data(900, 5)

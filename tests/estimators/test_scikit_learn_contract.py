@@ -10,7 +10,7 @@ import pytest
 import sklearn
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, StackingClassifier, VotingClassifier
-from sklearn.inspection import PartialDependenceDisplay, partial_dependence, permutation_importance
+from sklearn.inspection import partial_dependence, permutation_importance
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
@@ -136,6 +136,7 @@ def test_two_classes(make, names, ordinal_data):
     plain, model = make().fit(X, codes), make(classes=names).fit(X, names[codes])
     assert model.classes_.tolist() == ["high", "low"]
     above = plain.decision_function(X)
+    np.testing.assert_allclose(plain.predict_proba(X)[:, 1], 1 / (1 + np.exp(-above)), rtol=1e-6)
     np.testing.assert_array_equal(model.decision_function(X), above if names[1] == "low" else -above)
     np.testing.assert_array_equal(model.decision_function(X) > 0, model.predict(X) == model.classes_[1])
     area = get_scorer("roc_auc")(plain, X, codes)
@@ -178,23 +179,6 @@ def test_inspection(make, spell, told, data):
             rtol=1e-9,
             atol=1e-12,
         )
-
-
-@pytest.mark.slow
-def test_partial_dependence_of_a_named_class(data):
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    X, codes = data
-    make = MAKERS["histogram"]
-    plain, model = make().fit(X, codes), make(classes=NAMES).fit(X, NAMES[codes])
-    for code, name in enumerate(NAMES):
-        lines = [
-            PartialDependenceDisplay.from_estimator(fitted, X, [0], target=target, grid_resolution=5).lines_[0, 0]
-            for fitted, target in ((model, name), (plain, code))
-        ]
-        np.testing.assert_allclose(lines[0].get_ydata(), lines[1].get_ydata(), rtol=1e-12)
-    mpl.pyplot.close("all")
 
 
 @ALL

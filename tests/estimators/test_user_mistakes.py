@@ -18,7 +18,6 @@ from ordinal_objectives import (
     HistGradientBoostingMultiOutputClassifier,
     HistGradientBoostingMultiOutputRegressor,
     HistGradientBoostingOrdinalClassifier,
-    LGBMOrdinalClassifier,
     OrdinalCalibratedClassifier,
     OrdinalEnsembleClassifier,
     OrdinalPredictionSets,
@@ -170,21 +169,6 @@ def test_infinity_is_refused_in_one_line(data):
         assert "\n" not in str(refusal.value)
 
 
-def test_an_unseen_category_is_refused_in_one_line():
-    rng = np.random.default_rng(0)
-    which = rng.integers(0, 4, 400)
-    y = (which + rng.integers(0, 2, 400)) // 2
-    frame = pd.DataFrame({"a": pd.Categorical.from_codes(which, list("pqrs"))})
-    strange = pd.DataFrame({"a": pd.Categorical(["p", "q", "zero", "s"] * 100)})
-    model = MAKERS["xgboost"]().fit(frame, y)
-    for use in (lambda: model.predict(strange), lambda: model.fit(frame, y, eval_set=[(strange, y)])):
-        with pytest.raises(
-            ValueError,
-            match=r"^X( of evaluation set 0)? must have the levels of the training in column 'a', p, .*; got zero$",
-        ):
-            use()
-
-
 # Names of parameters
 
 
@@ -196,16 +180,6 @@ def test_an_unseen_category_is_refused_in_one_line():
 def test_a_misspelt_parameter_trains_nothing(make, wrong, right, data):
     with pytest.raises(TypeError, match=f"has no parameter '{wrong}'; did you mean '{right}'"):
         make(**{wrong: 3}).fit(*data)
-
-
-def test_a_misspelt_number_of_rounds_trains_nothing(data):
-    for kind, right in (
-        (XGBOrdinalClassifier, "n_estimators"),
-        (LGBMOrdinalClassifier, "n_estimators"),
-        (HistGradientBoostingOrdinalClassifier, "max_iter"),
-    ):
-        with pytest.raises(TypeError, match=f"has no parameter 'n_estimator'; did you mean '{right}'"):
-            kind(n_estimator=3).fit(*data)
 
 
 def test_every_parameter_of_the_installed_xgboost_is_known(data):

@@ -130,20 +130,32 @@ def test_margin_contributions(trainer):
         np.testing.assert_allclose(found.sum(axis=2), model.predict_linear_predictors(X), rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("params", [{"num_parallel_tree": 3, "colsample_bynode": 0.5}, {}])
-def test_dart_and_forests_of_xgboost(params):
+DART = {"booster": "dart", "rate_drop": 0.5}
+TREES = {"num_parallel_tree": 3, "colsample_bynode": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("trainer", "params"),
+    [("xgboost", TREES), ("xgboost", DART), ("xgboost", DART | TREES), ("engine", {"boosting_type": "rf"})],
+)
+def test_dart_and_forests(trainer, params):
     X, y = mixed_rows()
-    dart = {"booster": "dart", "rate_drop": 0.5, "random_state": 0}
-    model = train("xgboost", X, y, categories=False, proportional=True, **dart, **params)
+    model = train(trainer, X, y, categories=trainer == "engine", proportional=True, **params)
     expected = model.predict_proba_ordered(X)
     assert_same(olgbm.predict_proba(to_lightgbm(model), X), expected, TOLERANCE)
+    exact = 1e-12 if trainer == "engine" else TOLERANCE
+    assert_same(proba(model, treelite.gtil.predict(to_treelite(model), X)), expected, exact)
     booster = to_xgboost(model)
     assert booster.num_boosted_rounds() == model.n_iter_
     assert_same(oxgb.predict_proba(booster, matrix(booster, X)), expected, TOLERANCE)
     written = json.loads(bytes(booster.save_raw("json")))["learner"]["gradient_booster"]["model"]
     assert written["gbtree_model_param"]["num_parallel_tree"] == str(params.get("num_parallel_tree", 1))
-    with pytest.raises(ValueError, match="the score of the first 2 rounds is not in the model"):
-        oxgb.predict_proba(booster, matrix(booster, X), (0, 2))
+    if params is not TREES:
+        with pytest.raises(ValueError, match="the score of the first 2 rounds is not in the model"):
+            oxgb.predict_proba(booster, matrix(booster, X), (0, 2))
+    if trainer == "engine":
+        with pytest.raises(ValueError, match="a random forest has no stages"):
+            to_treelite(model, iterations=2)
 
 
 @TRAINERS
@@ -187,23 +199,14 @@ def test_xgboost_boosters_without_the_package(tmp_path, monkeypatch):
     assert_same(names["proba"], model.predict_proba_ordered(X), TOLERANCE)
 
 
-def test_random_forest_of_the_engine():
-    X, y = mixed_rows()
-    model = train("engine", X, y, boosting_type="rf")
-    assert_same(olgbm.predict_proba(to_lightgbm(model), X), model.predict_proba_ordered(X), TOLERANCE)
-    booster = to_xgboost(model)
-    assert_same(oxgb.predict_proba(booster, matrix(booster, X)), model.predict_proba_ordered(X), TOLERANCE)
-    with pytest.raises(ValueError, match="the score of the first 2 rounds is not in the model"):
-        oxgb.predict_proba(booster, matrix(booster, X), (0, 2))
-
-
 def test_all_numbers_go_left_where_missing_values_alone_go_right():
     X = np.where(np.arange(60)[:, np.newaxis] % 2, np.nan, 1.0)
     model = train("engine", X, np.arange(60) % 2, categories=False)
-    rows = np.array([[np.nan], [-3e38], [3e38], [1.0], [1e308], [np.inf]])
+    rows = np.array([[np.nan], [-3e38], [3e38], [1.0], [-1e308], [1e308], [np.inf]])
     expected = model.predict_proba_ordered(rows)
     assert np.ptp(expected[:, 0]) > 0.1
     assert_same(olgbm.predict_proba(to_lightgbm(model), rows), expected, TOLERANCE)
+    assert_same(proba(model, treelite.gtil.predict(to_treelite(model), rows)), expected, 1e-12)
     booster = to_xgboost(model)  # XGBoost takes no infinite numbers
     assert_same(oxgb.predict_proba(booster, matrix(booster, rows[:4])), expected[:4], TOLERANCE)
 
@@ -271,19 +274,19 @@ def test_zeros_that_are_missing():
         to_xgboost(model)
 
 
-@pytest.mark.parametrize("write", [to_lightgbm, to_xgboost])
+@pytest.mark.parametrize("write", [to_lightgbm, to_xgboost, to_treelite])
 def test_what_they_refuse(write):
     X, y = mixed_rows()
     with pytest.raises(NotFittedError):
         write(HistGradientBoostingOrdinalClassifier())
     with pytest.raises(TypeError, match=r"model must be one of .*; got int"):
         write(3)
-    with pytest.raises(ValueError, match=r"without a linear part, since .* only trees; .*linear=True"):
+    with pytest.raises(ValueError, match=r"without a linear part, since .*linear=True"):
         write(train("engine", X, y, linear=True))
     with pytest.raises(ValueError, match="iterations must be"):
         write(train("engine", X, y), iterations=7)
     filled = np.where(np.isnan(X), -9.0, X)
-    with pytest.raises(ValueError, match="it has missing=-9: call set_params"):
+    with pytest.raises(ValueError, match="it has missing=-9"):
         write(train("xgboost", filled, y, categories=False, missing=-9.0))
 
 
@@ -312,7 +315,7 @@ def test_no_iteration_at_all(trainer, proportional):
         assert_same(olgbm.predict_proba(booster, X), expected, TOLERANCE)
 
 
-@pytest.mark.parametrize("write", [to_lightgbm, to_xgboost])
+@pytest.mark.parametrize("write", [to_lightgbm, to_xgboost, to_treelite])
 @TRAINERS
 def test_the_model_stays_as_it_was(write, trainer):
     X, y = mixed_rows()

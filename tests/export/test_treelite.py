@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import pickle
 import sys
 
 import numpy as np
 import pytest
-from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
 
 from exported import assert_same, mixed_rows, proba, rows_on_cuts, train
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier
@@ -75,21 +72,6 @@ def test_first_iterations(trainer, iterations):
         assert (scores == scores[0]).all()
 
 
-@pytest.mark.parametrize(
-    "params",
-    [
-        {"num_parallel_tree": 3, "colsample_bynode": 0.5},
-        {"booster": "dart", "rate_drop": 0.5, "random_state": 0},
-        {"booster": "dart", "rate_drop": 0.5, "num_parallel_tree": 2, "colsample_bynode": 0.5, "random_state": 0},
-    ],
-)
-def test_forests_and_dart_of_xgboost(params):
-    X, y = mixed_rows()
-    model = train("xgboost", X, y, categories=False, proportional=True, **params)
-    scores = treelite.gtil.predict(to_treelite(model), X)
-    assert_same(proba(model, scores), model.predict_proba_ordered(X), 1e-6)
-
-
 @TRAINERS
 def test_early_stopped(trainer):
     X, y = mixed_rows(400)
@@ -105,42 +87,12 @@ def test_early_stopped(trainer):
     assert_same(proba(model, treelite.gtil.predict(exported, X)), model.predict_proba_ordered(X), TOLERANCE[trainer])
 
 
-def test_random_forest_of_the_engine():
-    X, y = mixed_rows()
-    model = train("engine", X, y, boosting_type="rf")
-    assert_same(proba(model, treelite.gtil.predict(to_treelite(model), X)), model.predict_proba_ordered(X), 1e-12)
-    with pytest.raises(ValueError, match="a random forest has no stages"):
-        to_treelite(model, iterations=2)
-
-
-def test_all_numbers_go_left_where_missing_values_alone_go_right():
-    X = np.where(np.arange(60)[:, np.newaxis] % 2, np.nan, 1.0)
-    model = train("engine", X, np.arange(60) % 2, categories=False, min_samples_category=10)
-    rows = np.array([[np.nan], [-1e308], [1e308], [np.inf], [1.0]])
-    assert_same(proba(model, treelite.gtil.predict(to_treelite(model), rows)), model.predict_proba_ordered(rows), 1e-12)
-    assert np.ptp(model.predict_proba(rows)[:, 0]) > 0.1
-
-
 def test_trees_that_xgboost_prunes():
     """Their arrays keep the nodes that were cut off."""
     X, y = mixed_rows()
     model = train("xgboost", X, y, categories=False, tree_method="exact", gamma=3.0, proportional=True)
     scores = treelite.gtil.predict(to_treelite(model), X)
     assert_same(proba(model, scores), model.predict_proba_ordered(X), 1e-6)
-
-
-@TRAINERS
-def test_what_it_refuses(trainer):
-    X, y = mixed_rows()
-    with pytest.raises(NotFittedError):
-        to_treelite(HistGradientBoostingOrdinalClassifier())
-    with pytest.raises(TypeError, match=r"model must be one of XGBOrdinalClassifier, .* got LogisticRegression"):
-        to_treelite(LogisticRegression())
-    with pytest.raises(ValueError, match=r"without a linear part, since treelite .* linear=True"):
-        to_treelite(train(trainer, X, y, linear=True, categories=False))
-    model = train(trainer, X, y)
-    with pytest.raises(ValueError, match="iterations must be"):
-        to_treelite(model, iterations=model.n_iter_ + 1)
 
 
 def test_refuses_other_missing_values():
@@ -154,15 +106,6 @@ def test_refuses_other_missing_values():
     before = model.predict_proba_ordered(filled)
     model.set_params(missing=np.nan)
     assert_same(proba(model, treelite.gtil.predict(to_treelite(model), X)), before, 1e-6)
-
-
-@TRAINERS
-def test_the_model_stays_as_it_was(trainer):
-    X, y = mixed_rows()
-    model = train(trainer, X, y)
-    before = pickle.dumps(model)
-    to_treelite(model)
-    assert pickle.dumps(model) == before
 
 
 def test_without_treelite(monkeypatch):

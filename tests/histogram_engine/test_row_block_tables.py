@@ -9,7 +9,6 @@ import weakref
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, RowBlocks
@@ -23,10 +22,6 @@ def model_of(**options):
 
 def frame(x, **columns):
     return pd.DataFrame(dict(zip("abc", x.T, strict=True)) | columns)
-
-
-def with_dictionary(x):
-    return pa.table({"a": x[:, 0], "g": pa.array(np.where(x[:, 1] > 0, 7, 3)).dictionary_encode()})
 
 
 REFUSED = {

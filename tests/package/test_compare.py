@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-from itertools import product
 
-import lightgbm
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,8 +12,6 @@ import xgboost
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives import compare as module
 from ordinal_objectives.__main__ import main
-from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.compare import compare_updates
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.metrics import mean_absolute_error, ranked_probability_score
@@ -97,35 +93,6 @@ def test_each_final_model_is_the_public_classifiers(rows, folds, compared, train
     assert (np.diff(path.seconds) >= 0).all()
     again = compared.estimator(trainer, update, hessian).fit(X[fit], y[fit])
     np.testing.assert_array_equal(again.predict_proba(X[held]), model.predict_proba(X[held]))
-
-
-@pytest.mark.parametrize(
-    ("update", "hessian"), [*product(["fixed", "newton", "schur", "joint"], ["exact", "majorized"])]
-)
-def test_final_models_are_those_of_the_train_functions(rows, folds, compared, update, hessian):
-    (X, y), fit = rows, folds[0][0]
-    codes = codes_of(y[fit])
-    ours = {"n_classes": 4, "threshold_update": update, "hessian": hessian}
-    shared = {"max_depth": 4, "learning_rate": 0.1, "max_bin": 255, "min_child_weight": 1.0, "verbosity": 0}
-    by_xgboost = oxgb.train(
-        {**shared, "reg_lambda": 1.0, "tree_method": "hist", "nthread": 1, "seed": 0},
-        xgboost.DMatrix(X[fit], codes), ROUNDS, **ours,
-    )  # fmt: skip
-    leaves = {
-        "num_leaves": 16,
-        "min_data_in_leaf": 1,
-        "min_data_in_bin": 1,
-        "lambda_l2": 1.0,
-        "feature_pre_filter": False,
-    }
-    by_lightgbm = olgbm.train(
-        {**shared, **leaves, "verbosity": -1, "num_threads": 1}, lightgbm.Dataset(X[fit], codes), ROUNDS, **ours
-    )
-    frame = compared.to_frame()
-    for name, booster, package in (("xgboost", by_xgboost, oxgb), ("lightgbm", by_lightgbm, olgbm)):
-        path = frame[(frame.trainer == name) & (frame["update"] == update) & (frame.hessian == hessian)]
-        found = path[path.fold == 0].iloc[-1][["<= low", "<= middle", "<= high"]].to_numpy(float)
-        np.testing.assert_array_equal(found, package.threshold_record(booster).at(ROUNDS))
 
 
 def test_the_summary_has_a_row_for_each_mode_and_the_reason_of_a_refusal(compared):

@@ -89,12 +89,11 @@ def test_the_native_engine_alone(table, tmp_path, capsys):
     assert capsys.readouterr().err == "error: no model could be trained\n"
 
 
-@pytest.mark.parametrize("backend", ["xgboost", "lightgbm"])
-def test_two_classes(table, tmp_path, capsys, backend):
+def test_two_classes(table, tmp_path, capsys):
     frame = pd.read_csv(table)
     path = tmp_path / "two.csv"
     frame.assign(grade=(frame["grade"] == "low").astype(int)).to_csv(path, index=False)
-    arguments = ["--data", str(path), "--target", "grade", "--backend", backend, "--rounds", "5"]
+    arguments = ["--data", str(path), "--target", "grade", "--rounds", "5"]
     assert main(["demo", *arguments, "--output", str(tmp_path)]) == 0
     assert "classes, lowest first: 0, 1" in capsys.readouterr().out
 
