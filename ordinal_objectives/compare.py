@@ -226,8 +226,7 @@ class UpdateComparison:
 def _mean_path(fits: list[_Fit], name: str) -> NDArray[np.float64]:
     """Return the mean over the folds after each round, as far as all folds have rounds."""
     shortest = min(len(fit.thresholds) for fit in fits)
-    mean: NDArray[np.float64] = np.mean([fit.rounds[name][:shortest] for fit in fits], axis=0)
-    return mean
+    return np.mean([fit.rounds[name][:shortest] for fit in fits], axis=0)
 
 
 @documented

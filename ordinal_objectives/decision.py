@@ -72,18 +72,14 @@ def decide(proba: ArrayLike, rule: str = "median", cost_matrix: ArrayLike | None
     P = check_proba(proba)
     costs = check_rule(rule, cost_matrix, P.shape[1])
     if costs is not None:
-        codes: NDArray[np.intp] = np.argmin(P @ costs, axis=1)
-        return codes
+        return np.argmin(P @ costs, axis=1)
     if rule == "mode":
-        codes = np.argmax(P, axis=1)
-        return codes
+        return np.argmax(P, axis=1)
     rounding = 2 * P.shape[1] ** 2 * float(np.finfo(P.dtype).eps)
     if rule == "mean":
-        mean: NDArray[np.float64] = P @ np.arange(P.shape[1])
-        codes = np.maximum(np.ceil(mean - 0.5 - rounding), 0.0).astype(np.intp)
-        return codes
-    codes = np.argmax(np.cumsum(P, axis=1, dtype=np.float64) >= 0.5 - rounding, axis=1)
-    return codes
+        mean = P @ np.arange(P.shape[1])
+        return np.maximum(np.ceil(mean - 0.5 - rounding), 0.0).astype(np.intp)
+    return np.argmax(np.cumsum(P, axis=1, dtype=np.float64) >= 0.5 - rounding, axis=1)
 
 
 def check_rule(
@@ -261,10 +257,7 @@ class KappaRule:
         P = check_proba(proba)
         if self.kappa <= 0.0:
             return decide(P)
-        codes: NDArray[np.intp] = np.argmin(
-            P @ self.weights - (1.0 - self.kappa) * (self.shares @ self.weights), axis=1
-        )
-        return codes
+        return np.argmin(P @ self.weights - (1.0 - self.kappa) * (self.shares @ self.weights), axis=1)
 
     def measure(self, proba: ArrayLike, codes: ArrayLike, sample_weight: ArrayLike | None = None) -> KappaRule:
         """Return the rule with the kappa of its kind of decision: of each fifth of the rows by a rule of the others.

@@ -24,8 +24,7 @@ def score(scores: FloatArray) -> FloatArray:
 
 def without_mean(scores: FloatArray) -> FloatArray:
     """Return the shifts v_k of scores f + v_k, (n_samples, n_classes - 1)."""
-    shifts: FloatArray = scores - scores.mean(axis=1, keepdims=True)
-    return shifts
+    return scores - scores.mean(axis=1, keepdims=True)
 
 
 def proba(loss: OrdinalLoss, scores: FloatArray, thresholds: FloatArray) -> FloatArray:

@@ -173,8 +173,7 @@ class JointQuadratic:
         """Return Q(beta) of several sets of leaves, (n_sets, n_leaves), with a step each: (n_sets,)."""
         mixed = (self.L[leaves] @ delta[:, :, np.newaxis])[:, :, 0]
         of_leaves = (self.G[leaves] + 0.5 * self.H[leaves] * weights + mixed) * weights
-        change: NDArray[np.float64] = of_leaves.sum(axis=1) + delta @ self.u + 0.5 * ((delta @ self.V) * delta).sum(1)
-        return change
+        return of_leaves.sum(axis=1) + delta @ self.u + 0.5 * ((delta @ self.V) * delta).sum(1)
 
 
 def schur_step(

@@ -41,13 +41,11 @@ class Sigmoids:
 
     def __call__(self, stated: Array) -> Array:
         """Return the shares of rows that belong to stated probabilities, (n_samples, n_classes - 1)."""
-        changed: Array = expit(self.shifts + self.stretches * _logit(stated))
-        return changed
+        return expit(self.shifts + self.stretches * _logit(stated))
 
 
 def _logit(stated: Array) -> Array:
-    found: Array = logit(np.clip(stated, LEAST, 1.0 - LEAST))
-    return found
+    return logit(np.clip(stated, LEAST, 1.0 - LEAST))
 
 
 def _sigmoid(stated: Array, happened: NDArray[np.bool_], weight: Array) -> Array:
@@ -63,8 +61,7 @@ def _sigmoid(stated: Array, happened: NDArray[np.bool_], weight: Array) -> Array
 
     options = {"ftol": 1e-14, "gtol": 1e-10, "maxiter": 500}
     bounds = ((None, None), (0.0, None))
-    best: Array = minimize(loss, [0.0, 1.0], jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
-    return best
+    return minimize(loss, [0.0, 1.0], jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
 
 
 @dataclass(frozen=True)
@@ -82,8 +79,7 @@ class Isotonic:
 
     def __call__(self, stated: Array) -> Array:
         """Return the shares of rows that belong to stated probabilities, (n_samples, n_classes - 1)."""
-        changed: Array = self.regression.predict(stated.ravel()).reshape(stated.shape)
-        return changed
+        return self.regression.predict(stated.ravel()).reshape(stated.shape)
 
 
 Curve = Sigmoids | Isotonic
@@ -116,8 +112,7 @@ class Recalibration:
         """
         stated = cumulative(proba)
         changed = (self.total * np.sort(self.curve(stated), axis=1) + stated) / (self.total + 1.0)
-        found: Array = np.diff(changed, axis=1, prepend=0.0, append=1.0)
-        return found
+        return np.diff(changed, axis=1, prepend=0.0, append=1.0)
 
 
 @documented

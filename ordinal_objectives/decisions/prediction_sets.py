@@ -302,8 +302,7 @@ class OrdinalPredictionSets(AroundClassifier):
     def always_included_(self) -> NDArray[np.generic]:
         """Classes that are in every set, since their calibration rows are too few."""
         check_is_fitted(self)
-        labels: NDArray[np.generic] = self.ordered_classes_[self._least_counts() == 0]
-        return labels
+        return self.ordered_classes_[self._least_counts() == 0]
 
     def _least_counts(self) -> NDArray[np.intp]:
         """Return for each class how many calibration rows may score at least as much where it is left out."""
@@ -360,5 +359,4 @@ class OrdinalPredictionSets(AroundClassifier):
         return (lowest <= classes) & (classes <= highest)
 
     def _proba(self, X: object) -> NDArray[np.float64]:
-        mean: NDArray[np.float64] = np.mean([part.member.proba(X, self.n_classes_) for part in self._parts], axis=0)
-        return mean
+        return np.mean([part.member.proba(X, self.n_classes_) for part in self._parts], axis=0)

@@ -153,8 +153,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
         """
         given = self.members
         named = isinstance(given, list) and all(is_pair(entry) and not isinstance(entry[1], type) for entry in given)
-        params: dict[str, Any] = self._get_params("members", deep=deep and named)
-        return params
+        return self._get_params("members", deep=deep and named)
 
     def set_params(self, **params: Any) -> OrdinalEnsembleClassifier:
         """Set parameters, members by their name, and those of members by ``name__parameter``.
@@ -275,8 +274,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
             }
 
     def _of_copies(self, copies: list[FittedMember], X: Any) -> NDArray[np.float64]:
-        mean: NDArray[np.float64] = np.mean([copy.proba(X, self.n_classes_) for copy in copies], axis=0)
-        return mean
+        return np.mean([copy.proba(X, self.n_classes_) for copy in copies], axis=0)
 
     @property
     def members_(self) -> dict[str, list[Any]]:

@@ -125,8 +125,7 @@ class OrderedLabels:
                 classes = _assumed_order(observed.distinct)
             self._set_classes(classes)
             codes = self._codes_of(observed, "y")
-        row_codes: NDArray[np.int32] = codes[observed.inverse]
-        return row_codes
+        return codes[observed.inverse]
 
     def encode(self, y: ArrayLike, *, name: str = "y") -> NDArray[np.int32]:
         """Translate labels into codes.
@@ -153,8 +152,7 @@ class OrderedLabels:
         if not hasattr(self, "ordered_classes_"):
             raise NotFittedError("OrderedLabels has no classes yet: pass classes= or call fit first")
         labels = distinct_labels(name, y)
-        codes: NDArray[np.int32] = self._codes_of(labels, name)[labels.inverse]
-        return codes
+        return self._codes_of(labels, name)[labels.inverse]
 
     def decode(self, codes: ArrayLike) -> NDArray[Any]:
         """Translate codes into labels.
@@ -174,8 +172,7 @@ class OrderedLabels:
         ValueError
             If a code is out of range.
         """
-        labels: NDArray[Any] = self.ordered_classes_[check_codes(codes, len(self.ordered_classes_), name="codes")]
-        return labels
+        return self.ordered_classes_[check_codes(codes, len(self.ordered_classes_), name="codes")]
 
     def sort_columns(self, proba: NDArray[Any]) -> NDArray[Any]:
         """Bring columns that are in the order of the classes into that of `classes_`.

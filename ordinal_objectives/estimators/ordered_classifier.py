@@ -126,8 +126,7 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return the weight of each class, (n_classes,), given its number of rows."""
         class_weight = self.class_weight
         if isinstance(class_weight, str) and class_weight == "balanced":
-            balanced: NDArray[np.float64] = counts.sum() / (np.count_nonzero(counts) * np.maximum(counts, 1))
-            return balanced
+            return counts.sum() / (np.count_nonzero(counts) * np.maximum(counts, 1))
         if not isinstance(class_weight, Mapping):
             raise ValueError(f"class_weight must be a dict, 'balanced' or None; got {class_weight!r}")
         known = self.ordered_classes_.tolist()
@@ -226,8 +225,7 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if np.ndim(label) != 0:
             raise ValueError(f"label must be one of the classes {self.ordered_classes_.tolist()}; got {label!r}")
         code = self._labels.encode([label], name="label")[0]
-        at_least: NDArray[np.float64] = np.minimum(self.predict_proba_ordered(X, **start)[:, code:].sum(axis=1), 1.0)
-        return at_least
+        return np.minimum(self.predict_proba_ordered(X, **start)[:, code:].sum(axis=1), 1.0)
 
     @documented
     def encode_labels(self, y: ArrayLike) -> NDArray[np.int32]:

@@ -421,8 +421,7 @@ class OrdinalClassifier(OrderedClassifier):
         scores = self._scores(X, **start)
         if scores.ndim == 1:
             return np.zeros((len(scores), len(self.thresholds_)))
-        shifts: NDArray[np.float64] = scores - scores.mean(axis=1, keepdims=True)
-        return shifts
+        return scores - scores.mean(axis=1, keepdims=True)
 
     @documented
     def predict_linear_predictors(self, X: Any, **start: ArrayLike | None) -> NDArray[np.float64]:
@@ -442,8 +441,7 @@ class OrdinalClassifier(OrderedClassifier):
             Lowest threshold first, not sorted.
         """
         scores = self._scores(X, **start)
-        found: NDArray[np.float64] = self.thresholds_ - (scores if scores.ndim == 2 else scores[:, np.newaxis])
-        return found
+        return self.thresholds_ - (scores if scores.ndim == 2 else scores[:, np.newaxis])
 
     @documented
     def predict_cumulative_proba(self, X: Any, **start: ArrayLike | None) -> NDArray[np.float64]:

@@ -147,8 +147,7 @@ def read_numbers(X: Any, **checks: Any) -> NDArray[np.floating]:
     X = as_table(X)
     refuse_but_numbers(X, name="X", hint=_OF_ENGINE)
     numbers_of = check_array(X, input_name="X", ensure_all_finite=False, dtype=[np.float64, np.float32], **checks)
-    features: NDArray[np.floating] = np.require(numbers_of, requirements="A")
-    return features  # any strides of whole entries: fields of records have others
+    return np.require(numbers_of, requirements="A")  # any strides of whole entries: fields of records have others
 
 
 def refuse_but_numbers(values: Any, *, name: str, hint: str) -> None:
@@ -436,8 +435,7 @@ def _values(column: Any) -> list[Any]:
     """Return the values of one column, None where they are missing."""
     if hasattr(column, "notna"):
         column = column.astype(object)
-        known: list[Any] = column.where(column.notna(), None).tolist()  # pandas.NA is not comparable
-        return known
+        return column.where(column.notna(), None).tolist()  # pandas.NA is not comparable
     name = next(name for name in ("to_pylist", "to_list", "tolist") if hasattr(column, name))
     return list(getattr(column, name)())
 

@@ -145,8 +145,7 @@ def _skeleton(n_features: int, n_outputs: int) -> Content:
     if n_outputs > 1:
         params |= {"multi_strategy": "multi_output_tree", "num_target": n_outputs}
     data = xgboost.DMatrix(np.zeros((1, n_features)), np.zeros((1, n_outputs)))
-    content: Content = json.loads(bytes(xgboost.train(params, data, 1).save_raw("json")))
-    return content
+    return json.loads(bytes(xgboost.train(params, data, 1).save_raw("json")))
 
 
 def types_of(scorer: Scorer, n_features: int) -> list[str]:

@@ -208,8 +208,7 @@ def _probability_values(
 
     # A row is given by the places of its features, since columns may be of any types.
     def proba(places: NDArray[Any]) -> NDArray[np.float64]:
-        found: NDArray[np.float64] = model.predict_proba_ordered(_mixed(rows, places.astype(np.intp)))
-        return found
+        return model.predict_proba_ordered(_mixed(rows, places.astype(np.intp)))
 
     places = np.repeat(np.arange(len(rows))[:, np.newaxis], n_features, axis=1)
     masker = shap.maskers.Independent(places[n_samples:], max_samples=len(places) - n_samples)

@@ -452,8 +452,7 @@ def average_marginal_effects(
 
         def labels_of(rows: NDArray[np.intp]) -> NDArray[Any]:
             reached = random.random_sample((len(rows), 1)) > np.cumsum(proba[rows], axis=1)[:, :-1]
-            labels: NDArray[Any] = np.asarray(model.ordered_classes_)[reached.sum(axis=1)]
-            return labels
+            return np.asarray(model.ordered_classes_)[reached.sum(axis=1)]
 
         weights = None if sample_weight is None else weight
         for copy, rows in trained_on_drawn_rows(estimator, X, labels_of, n_refits, weights, random):
@@ -514,20 +513,17 @@ class _Change:
             model.predict_proba_ordered(prepared(with_column_of(X, self.column, np.full(X.shape[0], row))))
             for row in self.rows
         ]
-        changes: FloatArray = np.array(at[1:]) - at[0]
-        return changes
+        return np.array(at[1:]) - at[0]
 
 
 def _means(each: FloatArray, weight: FloatArray) -> FloatArray:
     """Return weighted means over the rows without NaN, (n_changes, n_classes)."""
     weight = np.where(np.isnan(each[0, :, 0]), 0.0, weight)
-    means: FloatArray = np.einsum("n,cnk->ck", weight, np.nan_to_num(each)) / weight.sum()
-    return means
+    return np.einsum("n,cnk->ck", weight, np.nan_to_num(each)) / weight.sum()
 
 
 def _kept_shares(effects: FloatArray, copies: FloatArray) -> FloatArray:
     """Return the share of the effects that copies keep, by least squares over the classes, (n_changes, 1)."""
     length = (effects**2).sum(axis=1, keepdims=True)
     share = np.divide((effects * copies).sum(axis=1, keepdims=True), length, np.ones_like(length), where=length > 0)
-    kept: FloatArray = np.clip(share, _LEAST_KEPT, 1.0)
-    return kept
+    return np.clip(share, _LEAST_KEPT, 1.0)

@@ -237,5 +237,4 @@ def _spread(
     copies = trained_on_drawn_rows(
         estimator, X, lambda rows: take_rows(y, rows), n_refits, weight, random, is_labelled=True
     )
-    spread: FloatArray = np.std([unwrapped(copy)[0].thresholds_ for copy, _ in copies], axis=0, ddof=1)
-    return spread
+    return np.std([unwrapped(copy)[0].thresholds_ for copy, _ in copies], axis=0, ddof=1)

@@ -107,5 +107,4 @@ def values(gradient: ArrayLike, leaf_steps: FloatArray) -> FloatArray:
     With few outputs these are not always the leaf's own best: restricted, a leaf moves those that it shares with its
     sibling.
     """
-    value: FloatArray = -0.5 * np.sum(np.asarray(gradient, dtype=np.float64) * leaf_steps, axis=1)
-    return value
+    return -0.5 * np.sum(np.asarray(gradient, dtype=np.float64) * leaf_steps, axis=1)

@@ -126,10 +126,7 @@ def values(
     [0.9167]
     """
     G = np.asarray(gradient, dtype=np.float64)
-    value: FloatArray = -0.5 * np.sum(
-        G * steps(gradient, hessian, reg_lambda, shift_l2, shift_penalty, active, max_shifts), axis=1
-    )
-    return value
+    return -0.5 * np.sum(G * steps(gradient, hessian, reg_lambda, shift_l2, shift_penalty, active, max_shifts), axis=1)
 
 
 def mean_shift(leaf_steps: FloatArray, leaf_weights: FloatArray) -> FloatArray:
@@ -145,8 +142,7 @@ def mean_shift(leaf_steps: FloatArray, leaf_weights: FloatArray) -> FloatArray:
         Sum of the weights of each leaf's rows.
     """
     of_leaves = leaf_steps.sum(axis=1, keepdims=True) / leaf_steps.shape[1]
-    mean: FloatArray = leaf_weights @ (leaf_steps - of_leaves) / leaf_weights.sum()
-    return mean
+    return leaf_weights @ (leaf_steps - of_leaves) / leaf_weights.sum()
 
 
 def contrasts(
@@ -219,8 +215,7 @@ def _ridge(
     p = (size * g / D).sum(axis=1)
     q = (size * h / D).sum(axis=1) / n + of_mean / n**2 * (size**2 / D).sum(axis=1)
     share = np.divide(c * p, q, out=np.zeros_like(q), where=q > 0.0)
-    u: FloatArray = -(g - share[:, np.newaxis] * size) / D
-    return u
+    return -(g - share[:, np.newaxis] * size) / D
 
 
 def _sparse(g: FloatArray, h: FloatArray, of_mean: object, shift_l2: float, max_shifts: int) -> FloatArray:

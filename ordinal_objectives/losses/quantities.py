@@ -50,8 +50,7 @@ class RowDerivatives:
     @property
     def hessian(self) -> FloatArray:
         """d2l_i/df_i2, shape (n_samples,)."""
-        hessian: FloatArray = -self.cross.sum(axis=1)
-        return hessian
+        return -self.cross.sum(axis=1)
 
 
 @dataclass(frozen=True)

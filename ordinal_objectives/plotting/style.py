@@ -27,8 +27,7 @@ def class_colors(n: int) -> NDArray[np.generic]:
 
     Viridis without its ends: in order also without colours and for colour-blind eyes, and legible on white paper.
     """
-    colors: NDArray[np.generic] = pyplot().get_cmap("viridis")(np.linspace(0.1, 0.85, n))
-    return colors
+    return pyplot().get_cmap("viridis")(np.linspace(0.1, 0.85, n))
 
 
 def class_names_of(names: Names, n_classes: int) -> list[str]:

@@ -151,8 +151,7 @@ class CheckedRows(LossBounds):
             self.check_leaves(leaves, n_leaves)
             _core.leaf_counts(leaves, counts, self.n_threads)
             return counts
-        weights: NDArray[np.float64] = np.bincount(leaves, self._weight, minlength=n_leaves).astype(np.float64)
-        return weights
+        return np.bincount(leaves, self._weight, minlength=n_leaves).astype(np.float64)
 
     def _check_derivatives(self, gradient: NDArray[np.floating], hessian: NDArray[np.floating]) -> None:
         """Raise ValueError if derivatives overflow the output's type, which is narrower."""

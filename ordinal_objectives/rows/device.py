@@ -236,8 +236,7 @@ class CPU:
         if out is None:
             return np.array(on_cpu(array), dtype=dtype)
         np.copyto(out, on_cpu(array))
-        copied: NDArray[Any] = out
-        return copied
+        return out
 
     def columns(self, n_samples: int, n_columns: int) -> NDArray[np.float32]:
         """Return columns side by side."""
@@ -253,8 +252,7 @@ class CPU:
 
     def weighted_sum(self, weights: NDArray[np.float32], rows: NDArray[np.float32]) -> NDArray[np.float64]:
         """Return the sums of the columns."""
-        total: NDArray[np.float64] = np.einsum("i,ij->j", weights, rows).astype(np.float64)
-        return total
+        return np.einsum("i,ij->j", weights, rows).astype(np.float64)
 
     def scores_of(
         self, outputs: NDArray[np.float32], matrix: NDArray[np.float32], offset: NDArray[np.float32]

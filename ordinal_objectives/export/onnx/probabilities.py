@@ -140,8 +140,7 @@ def _tail_polynomial() -> tuple[float, ...]:
 
     def logarithm(u: NDArray[np.float64]) -> NDArray[np.float64]:
         t = (u + 1.0) / 2.0
-        found: NDArray[np.float64] = np.log(erfcx(2.0 / t - 2.0) / t)
-        return found
+        return np.log(erfcx(2.0 / t - 2.0) / t)
 
     found = Chebyshev.interpolate(logarithm, _DEGREE)
     return tuple(found.convert(kind=Polynomial).coef.tolist())
