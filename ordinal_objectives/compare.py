@@ -10,10 +10,10 @@ from itertools import chain, product
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import StratifiedKFold, check_cv
 
 from ordinal_objectives import metrics, predictions
+from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IndexArray, IntArray, LabelArray, Seed, Table
 from ordinal_objectives.decision import decide
 from ordinal_objectives.estimators.held_out import Rows, hold_out, split_seed, take_rows
 from ordinal_objectives.estimators.labels import OrderedLabels
@@ -84,8 +84,8 @@ class _Fit:
     fold: int
     status: str  # "trained", "refused", "not installed", "failed" or "interrupted"
     note: str
-    rounds: dict[str, NDArray[Any]] = field(default_factory=dict)
-    thresholds: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0)))
+    rounds: dict[str, FloatArray] = field(default_factory=dict)
+    thresholds: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
     counters: dict[str, int] = field(default_factory=dict)
 
 
@@ -110,7 +110,7 @@ class UpdateComparison:
     [['native', 'joint', 'trained'], ['native', 'vector', 'trained']]
     """
 
-    def __init__(self, classes: NDArray[np.generic], settings: _Settings, fits: list[_Fit], interrupted: bool) -> None:
+    def __init__(self, classes: LabelArray, settings: _Settings, fits: list[_Fit], interrupted: bool) -> None:
         self.classes, self.interrupted = classes, interrupted
         self._settings, self._fits = settings, fits
 
@@ -223,7 +223,7 @@ class UpdateComparison:
         return figure
 
 
-def _mean_path(fits: list[_Fit], name: str) -> NDArray[np.float64]:
+def _mean_path(fits: list[_Fit], name: str) -> FloatArray:
     """Return the mean over the folds after each round, as far as all folds have rounds."""
     shortest = min(len(fit.thresholds) for fit in fits)
     return np.mean([fit.rounds[name][:shortest] for fit in fits], axis=0)
@@ -231,7 +231,7 @@ def _mean_path(fits: list[_Fit], name: str) -> NDArray[np.float64]:
 
 @documented
 def compare_updates(
-    X: Any,
+    X: Table,
     y: ArrayLike,
     *,
     classes: ArrayLike | None = None,
@@ -248,7 +248,7 @@ def compare_updates(
     min_child_weight: float = 1.0,
     loss: str | OrdinalLoss = "all_threshold",
     link: str = "logit",
-    random_state: Any = None,
+    random_state: Seed = None,
     n_jobs: int | None = None,
     progress: bool = False,
 ) -> UpdateComparison:
@@ -366,7 +366,7 @@ def _chosen(name: str, given: object, allowed: Collection[str]) -> list[str]:
     return list(dict.fromkeys(words))
 
 
-def _folds(cv: object, codes: NDArray[np.int32], seed: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+def _folds(cv: object, codes: IntArray, seed: int) -> list[tuple[IndexArray, IndexArray]]:
     """Return the numbers of the rows to train on and held out, fold by fold."""
     every = np.arange(len(codes))
     if cv is None:
@@ -387,7 +387,7 @@ def _train_and_measure(
     fold: int,
     settings: _Settings,
     labels: OrderedLabels,
-    parts: list[tuple[object, NDArray[np.int32]]],
+    parts: list[tuple[object, IntArray]],
     tick: Callable[[int], None],
 ) -> _Fit:
     """Train a mode on the first part of the rows and measure the second; or return why there is no model."""
@@ -398,7 +398,7 @@ def _train_and_measure(
             warnings.filterwarnings("error", "threshold_update=.* has no effect")  # the model would be another mode's
             model = _estimator(mode, settings, labels.ordered_classes_)
             seconds = _train(mode.trainer, model, X, labels.decode(codes), tick)
-            rounds = {"round": np.arange(model.n_iter_ + 1), "training_loss": model.training_loss_}
+            rounds = {"round": np.arange(model.n_iter_ + 1.0), "training_loss": model.training_loss_}
             rounds |= _measure(model, *held_out) | {"seconds": seconds}
     except ImportError as error:
         return _Fit(mode, fold, "not installed", _first_line(error))
@@ -414,7 +414,7 @@ def _first_line(error: object) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
-def _estimator(mode: _Mode, settings: _Settings, classes: NDArray[Any]) -> Any:
+def _estimator(mode: _Mode, settings: _Settings, classes: LabelArray) -> Any:
     """Return the classifier of a mode, not fitted."""
     trainer, update = mode.trainer, mode.update
     alike = ("learning_rate", "max_depth", "min_child_weight", "loss", "link", "n_jobs", "random_state")
@@ -440,9 +440,7 @@ def _estimator(mode: _Mode, settings: _Settings, classes: NDArray[Any]) -> Any:
     return HistGradientBoostingOrdinalClassifier(max_iter=rounds, max_bins=bins, l2_regularization=l2, **common)
 
 
-def _train(
-    trainer: str, model: Any, X: Any, y: NDArray[np.generic], tick: Callable[[int], None]
-) -> NDArray[np.float64]:
+def _train(trainer: str, model: Estimator, X: Table, y: LabelArray, tick: Callable[[int], None]) -> FloatArray:
     """Fit a classifier; return the seconds after 0, 1, ... rounds, the last of them with all that follows the trees."""
     start, seconds = time.perf_counter(), [0.0]
 
@@ -467,7 +465,7 @@ def _train(
     return np.array(known + [total] * (model.n_iter_ + 1 - len(known)))
 
 
-def _measure(model: Any, X: Any, codes: NDArray[np.int32]) -> dict[str, NDArray[np.float64]]:
+def _measure(model: Estimator, X: Table, codes: IntArray) -> dict[str, FloatArray]:
     """Return the mean loss of a model's predictions, and two metrics, after 0, 1, ... rounds."""
     loss, n_classes, one_score = model.trained_loss(), model.n_classes_, model.proportional_
     cpu = CPU(model.n_jobs)

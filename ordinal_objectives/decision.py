@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray
 from ordinal_objectives.utils.files import numbers_from_json
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import as_floats, check_choice, check_codes, check_proba, check_sample_weight
 
-Array = NDArray[np.float64]
 _MOST_STEPS = 100
 _PARTS = 5
 # A kappa that is no larger is none: of rows that are all alike it would choose classes by chance.
@@ -22,7 +21,7 @@ RULES = ("median", "mode", "mean")
 
 
 @documented
-def decide(proba: ArrayLike, rule: str = "median", cost_matrix: ArrayLike | None = None) -> NDArray[np.intp]:
+def decide(proba: ArrayLike, rule: str = "median", cost_matrix: ArrayLike | None = None) -> IndexArray:
     r"""Choose a class for every row.
 
     ========== ============================================================ ======================
@@ -84,7 +83,7 @@ def decide(proba: ArrayLike, rule: str = "median", cost_matrix: ArrayLike | None
 
 def check_rule(
     rule: str, cost_matrix: ArrayLike | None, n_classes: int, *, rules: tuple[str, ...] = RULES, name: str = "rule"
-) -> Array | None:
+) -> FloatArray | None:
     """Check what is to decide: a rule, or the costs of errors.
 
     Parameters
@@ -123,7 +122,7 @@ def check_rule(
     return cost
 
 
-def kappa_weights(weights: ArrayLike | str, n_classes: int) -> Array:
+def kappa_weights(weights: ArrayLike | str, n_classes: int) -> FloatArray:
     """Return what it costs that a class is taken for another, (n_classes, n_classes).
 
     Parameters
@@ -203,8 +202,8 @@ class KappaRule:
     0.61
     """
 
-    weights: Array
-    shares: Array
+    weights: FloatArray
+    shares: FloatArray
     kappa: float
     measured: float | None = None
 
@@ -252,7 +251,7 @@ class KappaRule:
             tried = ratio = now
         return cls(W, shares, 1.0 - ratio if 1.0 - ratio > _ROUNDING else 0.0)
 
-    def decide(self, proba: ArrayLike) -> NDArray[np.intp]:
+    def decide(self, proba: ArrayLike) -> IndexArray:
         """Return class codes, (n_samples,); by the median where no decision has a kappa above 0."""
         P = check_proba(proba)
         if self.kappa <= 0.0:

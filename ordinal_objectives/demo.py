@@ -16,11 +16,11 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 from sklearn.datasets import load_diabetes
 from sklearn.model_selection import train_test_split
 
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, metrics
+from ordinal_objectives.aliases import Estimator, FloatArray, IntArray
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 
@@ -38,7 +38,7 @@ class Split:
     name: str
     labels: OrderedLabels
     X: tuple[Any, Any, Any]
-    y: tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
+    y: tuple[IntArray, IntArray, IntArray]
 
     @property
     def n_classes(self) -> int:
@@ -51,11 +51,11 @@ class Result:
     """One line of the table."""
 
     name: str
-    proba: NDArray[np.float64]
-    predicted: NDArray[Any]
+    proba: FloatArray
+    predicted: IntArray
     seconds: float
     rounds: int
-    model: Any = None
+    model: Estimator = None
 
 
 def load(options: argparse.Namespace) -> Split:
@@ -190,7 +190,7 @@ def _models(split: Split, backend: str, rounds: int) -> dict[str, Any]:
     return {name: model for name, model in models.items() if is_whole or not name.endswith("multiclass")}
 
 
-def _fit(name: str, model: Any, split: Split, tick: Callable[[], object]) -> Result:
+def _fit(name: str, model: Estimator, split: Split, tick: Callable[[], object]) -> Result:
     """Train a model, with a tick after each round, and let it predict the test rows."""
     (X, X_held, X_test), (y, y_held, _) = split.X, split.y
     held_out: dict[str, object] = {"eval_set": [(X_held, y_held)]}
@@ -238,7 +238,7 @@ def _progress(name: str, rounds: int) -> Iterator[Callable[[], object]]:
         yield lambda: bar.update(1)
 
 
-def table(results: list[Result], y: NDArray[np.generic]) -> str:
+def table(results: list[Result], y: IntArray) -> str:
     """Return the comparison as text."""
     codes = range(results[0].proba.shape[1])
     lines = [f"{'':<30}{'MAE':>8}{'zero-one':>10}{'QWK':>8}{'RPS':>8}{'seconds':>10}{'rounds':>8}"]
@@ -260,7 +260,7 @@ RPS       ranked probability score, the error of the probabilities P(y <= k): lo
 seconds   of training; rounds: trees, of multiclass for each class, that early stopping kept"""
 
 
-def reading(results: list[Result], y: NDArray[np.generic]) -> str:
+def reading(results: list[Result], y: IntArray) -> str:
     """Return how to read the table, as text."""
     lines = []
     for ordinal in (r for r in results if r.name.endswith("ordinal")):

@@ -8,9 +8,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ordinal_objectives.aliases import FloatArray, IntArray, LabelArray
 from ordinal_objectives.metrics import METRICS
 from ordinal_objectives.metrics.table import on_codes
 from ordinal_objectives.utils.read_only import call_read_only, read_only
@@ -20,7 +18,7 @@ __all__ = ["EvalMetric"]
 # (name, value, higher is better), as LightGBM has it.
 Result = tuple[str, float, bool]
 # (probabilities, weights of the rows or None) -> class codes.
-Decide = Callable[[NDArray[np.float64], Any], NDArray[Any]]
+Decide = Callable[[FloatArray, FloatArray | None], LabelArray]
 
 
 class EvalMetric:
@@ -85,7 +83,7 @@ class EvalMetric:
         self._weight_name, self._takes_third = takes_weight(function)
         self._function = on_codes(function, n_classes)
 
-    def __call__(self, y: NDArray[np.int32], proba: NDArray[np.float64], weight: Any) -> list[Result]:
+    def __call__(self, y: IntArray, proba: FloatArray, weight: Any) -> list[Result]:
         """Measure codes (n_samples,) and probabilities (n_samples, n_classes) with weights (n_samples,) or None.
 
         Raises

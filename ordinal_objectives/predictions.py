@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ordinal_objectives.aliases import FloatArray
 from ordinal_objectives.losses import OrdinalLoss
-
-FloatArray = NDArray[np.float64]
 
 
 def plus(before: FloatArray, scores: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Features that are read in blocks of rows, for tables that do not fit into memory."""
+"""RealArray that are read in blocks of rows, for tables that do not fit into memory."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ordinal_objectives.aliases import NDArray, RealArray, Table
 from ordinal_objectives.estimators.arguments import refuse_other_order
 from ordinal_objectives.estimators.tables import (
     CategoryColumns,
@@ -22,11 +22,9 @@ from ordinal_objectives.utils.validation import collected
 
 __all__ = ["RowBlocks"]
 
-Features = NDArray[np.floating]
-
 
 class RowBlocks:
-    """Features in blocks of rows that are read when they are needed, one after the other.
+    """RealArray in blocks of rows that are read when they are needed, one after the other.
 
     The native engine takes it where it takes an array: ``fit`` reads the blocks twice, to find the bins and to fill
     them, and keeps two bytes a value; predictions read them once. XGBoost and LightGBM have such tables of their own.
@@ -94,7 +92,7 @@ class RowBlocks:
             "HistGradientBoostingOrdinalClassifier take them, and nothing else does"
         )
 
-    def __iter__(self) -> Iterator[tuple[int, Features]]:
+    def __iter__(self) -> Iterator[tuple[int, RealArray]]:
         """Read the blocks; with each comes the number of its first row."""
         first = 0
         for block in self._read():
@@ -105,7 +103,7 @@ class RowBlocks:
         if first != self.shape[0]:
             raise ValueError(f"the blocks held {self.shape[0]} rows when they were counted; now {first}")
 
-    def __getitem__(self, rows: NDArray[np.integer]) -> Features:
+    def __getitem__(self, rows: NDArray[np.integer]) -> RealArray:
         """Return some rows, given in increasing order, as an array."""
         found = np.empty((len(rows), self.shape[1]), self.dtype)
         for first, block in self:
@@ -121,7 +119,7 @@ class RowBlocks:
         """Return the same blocks, whose categories are numbers."""
         return _EncodedBlocks(self, categories)
 
-    def _numbers(self, table: Any) -> Features:
+    def _numbers(self, table: Table) -> RealArray:
         """Return a block as an array; before its categories are known it does not matter what stands for them."""
         if self._categories is not None:
             table = self._categories.encode(table)
@@ -130,7 +128,7 @@ class RowBlocks:
             table = with_columns(table, {place: np.full(table.shape[0], np.nan) for place in places})
         return read_numbers(table, ensure_min_samples=0)
 
-    def _read(self) -> Iterator[Features]:
+    def _read(self) -> Iterator[RealArray]:
         for i, given in enumerate(self._blocks):
             try:
                 table = collected(given)
@@ -167,7 +165,7 @@ class _EncodedBlocks(RowBlocks):
         self._categories = categories
 
 
-def blocks_of(X: Features | RowBlocks) -> Iterable[tuple[int, Features]]:
+def blocks_of(X: RealArray | RowBlocks) -> Iterable[tuple[int, RealArray]]:
     """Return the blocks of some rows, each with the number of its first row; an array is one block."""
     return X if isinstance(X, RowBlocks) else [(0, X)]
 

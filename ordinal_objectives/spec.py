@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ordinal_objectives.aliases import FloatArray
 from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_L2, DEFAULT_SHIFT_PENALTY, Shifts
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.utils.shared_docs import documented
@@ -115,7 +115,7 @@ class OrdinalSpec:
     hessian: str = field(default="exact", metadata=_BY_ALL)
     threshold_update: str = field(default="newton", metadata=_BY_ALL)
     n_classes: int | None = field(default=None, metadata=_BY_TRAIN)
-    thresholds: NDArray[np.float64] | None = field(default=None, metadata=_BY_TRAIN)
+    thresholds: FloatArray | None = field(default=None, metadata=_BY_TRAIN)
     proportional: bool | str = field(default=True, metadata=_BY_ALL)
     shift_l2: float | None = field(default=None, metadata=_BY_ALL)
     shift_penalty: str = field(default=DEFAULT_SHIFT_PENALTY, metadata=_BY_ALL)

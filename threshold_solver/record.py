@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ordinal_objectives.aliases import FloatArray, NDArray, RealArray
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.registry import NotRegisteredError
@@ -40,19 +40,19 @@ class VectorOutputs:
         shifts have mean zero there.
     """
 
-    contrasts: NDArray[np.float64]
-    means: list[NDArray[np.float64]]
+    contrasts: FloatArray
+    means: list[FloatArray]
 
     @property
-    def mixing(self) -> NDArray[np.float64]:
+    def mixing(self) -> FloatArray:
         """The matrix that takes (w, z) to w + C z, (n_classes - 1, n_classes - 1)."""
         return np.column_stack([np.ones(len(self.contrasts)), self.contrasts])
 
-    def offset(self, iteration: int) -> NDArray[np.float64]:
+    def offset(self, iteration: int) -> FloatArray:
         """Return the mean of C z over the training rows, (n_classes - 1,)."""
         return self.contrasts @ self.means[iteration]
 
-    def scores(self, outputs: NDArray[Any], start: int, stop: int) -> NDArray[np.float64]:
+    def scores(self, outputs: RealArray, start: int, stop: int) -> FloatArray:
         """Return what iterations ``start`` to ``stop - 1`` add to f + v_k, (n_samples, n_classes - 1).
 
         Parameters
@@ -142,7 +142,7 @@ class ThresholdRecord:
     hessian: str
     threshold_update: str
     n_classes: int
-    thresholds: list[NDArray[np.float64]] = field(default_factory=list)
+    thresholds: list[FloatArray] = field(default_factory=list)
     training_loss: list[float] = field(default_factory=list)
     diagnostics: dict[str, int] = field(default_factory=dict)
     classifier: dict[str, Any] | None = None
@@ -160,7 +160,7 @@ class ThresholdRecord:
         loss: OrdinalLoss,
         hessian: str,
         threshold_update: str,
-        thresholds: Iterable[NDArray[np.float64]],
+        thresholds: Iterable[FloatArray],
         training_loss: list[float],
         diagnostics: dict[str, int],
     ) -> ThresholdRecord:
@@ -180,7 +180,7 @@ class ThresholdRecord:
         """Return the loss object named by the record."""
         return get_loss(self.loss, self.link) if self.of_loss is None else self.of_loss
 
-    def at(self, iteration: int) -> NDArray[np.float64]:
+    def at(self, iteration: int) -> FloatArray:
         """Return the thresholds that belong to the score after ``iteration`` trees.
 
         Raises

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives.aliases import ArrayLike, BoolArray, FloatArray, IndexArray, IntArray, LabelArray, Seed, Table
 from ordinal_objectives.decision import decide
 from ordinal_objectives.decisions.around import AroundClassifier
 from ordinal_objectives.estimators.arguments import explains_keywords
@@ -23,7 +23,7 @@ from ordinal_objectives.utils.validation import check_choice, check_number
 _DECIMALS = 12
 
 
-def tail_scores(proba: NDArray[np.float64]) -> NDArray[np.float64]:
+def tail_scores(proba: FloatArray) -> FloatArray:
     """Return the probability of all classes nearer to the median's side of each class, the median's own being 0.
 
     P(y < k) for a class k above the median, P(y > k) for one below: it grows on both sides, whatever the
@@ -41,7 +41,7 @@ def tail_scores(proba: NDArray[np.float64]) -> NDArray[np.float64]:
     up_to = np.cumsum(np.maximum(proba, 0.0), axis=1)
     below = np.column_stack([np.zeros(len(proba)), up_to[:, :-1]])
     middle, classes = decide(proba)[:, np.newaxis], np.arange(proba.shape[1])
-    scores: NDArray[np.float64] = np.where(classes > middle, below, np.where(classes < middle, 1.0 - up_to, 0.0))
+    scores: FloatArray = np.where(classes > middle, below, np.where(classes < middle, 1.0 - up_to, 0.0))
     return scores.round(_DECIMALS)
 
 
@@ -62,9 +62,9 @@ class CalibratedMember:
     """
 
     member: FittedMember
-    scores: NDArray[np.float64]
-    codes: NDArray[np.int32]
-    misses: NDArray[np.float64]
+    scores: FloatArray
+    codes: IntArray
+    misses: FloatArray
 
     @classmethod
     def of(cls, member: FittedMember, rows: Rows, n_classes: int) -> CalibratedMember:
@@ -78,7 +78,7 @@ class CalibratedMember:
         missed = (lowest <= classes) & (classes <= highest) & (classes != middle[:, np.newaxis])
         return cls(member, own[order], codes[order], np.sort(scores[missed]))
 
-    def count(self, scores: NDArray[np.float64], by_class: bool) -> NDArray[np.intp]:
+    def count(self, scores: FloatArray, by_class: bool) -> IndexArray:
         """Return how many rows score at least as much, (n_samples, n_classes); ``by_class`` those of the class."""
         if not by_class:
             return _at_least(self.scores, scores)
@@ -96,7 +96,7 @@ class CalibratedMember:
         return float(self.misses[-1 - n_allowed]) if n_allowed < len(self.misses) else 0.0
 
 
-def _at_least(known: NDArray[np.float64], scores: NDArray[np.float64]) -> NDArray[np.intp]:
+def _at_least(known: FloatArray, scores: FloatArray) -> IndexArray:
     return len(known) - np.searchsorted(known, scores, side="left")
 
 
@@ -105,7 +105,7 @@ def floor(value: float) -> int:
     return math.floor(value + 1e-9)
 
 
-def hull(included: NDArray[np.bool_], middle: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def hull(included: BoolArray, middle: IndexArray) -> tuple[IndexArray, IndexArray]:
     """Return the lowest and the highest class of each row's set, with its middle and all between."""
     included = included | (np.arange(included.shape[1]) == middle[:, np.newaxis])
     return np.argmax(included, axis=1), included.shape[1] - 1 - np.argmax(included[:, ::-1], axis=1)
@@ -199,7 +199,7 @@ class OrdinalPredictionSets(AroundClassifier):
         calibration_fraction: float = 0.25,
         cv: object = 5,
         classes: ArrayLike | None = None,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.estimator = estimator
         self.alpha = alpha
@@ -213,7 +213,7 @@ class OrdinalPredictionSets(AroundClassifier):
 
     @documented
     @explains_keywords
-    def fit(self, X: Any, y: Any) -> OrdinalPredictionSets:
+    def fit(self, X: Table, y: ArrayLike) -> OrdinalPredictionSets:
         """Train the classifier on some rows, and calibrate the sets on others.
 
         Parameters
@@ -277,7 +277,7 @@ class OrdinalPredictionSets(AroundClassifier):
         trained = [self._train(rows.take(fit)) for fit, _ in folds]
         return [(member, rows.take(held)) for member, (_, held) in zip(trained, folds, strict=True)]
 
-    def _split(self, n_samples: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def _split(self, n_samples: int) -> tuple[IndexArray, IndexArray]:
         """Return rows to train on and rows that calibrate, drawn regardless of their class: that is what is proved."""
         share = check_number("calibration_fraction", self.calibration_fraction, above=0.0, below=1.0)
         n_held = math.ceil(share * n_samples)
@@ -293,18 +293,18 @@ class OrdinalPredictionSets(AroundClassifier):
         return [part.member.estimator for part in self._parts]
 
     @property
-    def n_calibration_(self) -> NDArray[np.intp]:
+    def n_calibration_(self) -> IndexArray:
         """Calibration rows of each class, lowest first."""
         check_is_fitted(self)
         return np.bincount(np.concatenate([part.codes for part in self._parts]), minlength=self.n_classes_)
 
     @property
-    def always_included_(self) -> NDArray[np.generic]:
+    def always_included_(self) -> LabelArray:
         """Classes that are in every set, since their calibration rows are too few."""
         check_is_fitted(self)
         return self.ordered_classes_[self._least_counts() == 0]
 
-    def _least_counts(self) -> NDArray[np.intp]:
+    def _least_counts(self) -> IndexArray:
         """Return for each class how many calibration rows may score at least as much where it is left out."""
         n = self.n_calibration_
         if self.alpha is None:
@@ -312,7 +312,7 @@ class OrdinalPredictionSets(AroundClassifier):
         n_rows = n if self.coverage == "class" else np.full(self.n_classes_, n.sum())
         return np.array([floor(self.alpha * (count + 1)) for count in n_rows])
 
-    def _bounds(self, X: object) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def _bounds(self, X: object) -> tuple[IndexArray, IndexArray]:
         """Return the codes of the lowest and the highest class of each row's set."""
         check_is_fitted(self)
         self._check_sets()
@@ -327,7 +327,7 @@ class OrdinalPredictionSets(AroundClassifier):
         return hull(included, decide(np.mean(proba, axis=0)))
 
     @documented
-    def predict_interval(self, X: object) -> NDArray[np.generic]:
+    def predict_interval(self, X: object) -> LabelArray:
         """Return the lowest and the highest class of the set of each row.
 
         Parameters
@@ -342,7 +342,7 @@ class OrdinalPredictionSets(AroundClassifier):
         return np.column_stack([self._labels.decode(codes) for codes in self._bounds(X)])
 
     @documented
-    def predict_set(self, X: object) -> NDArray[np.bool_]:
+    def predict_set(self, X: object) -> BoolArray:
         """Return which classes are in the set of each row.
 
         Parameters
@@ -358,5 +358,5 @@ class OrdinalPredictionSets(AroundClassifier):
         classes = np.arange(self.n_classes_)
         return (lowest <= classes) & (classes <= highest)
 
-    def _proba(self, X: object) -> NDArray[np.float64]:
+    def _proba(self, X: object) -> FloatArray:
         return np.mean([part.member.proba(X, self.n_classes_) for part in self._parts], axis=0)

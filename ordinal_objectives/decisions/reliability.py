@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy.stats import beta
 
+from ordinal_objectives.aliases import ArrayLike, FloatArray
 from ordinal_objectives.metrics.of_probabilities import in_bins
 from ordinal_objectives.metrics.table import check_forecasts
 from ordinal_objectives.utils.shared_docs import documented
@@ -43,11 +43,11 @@ class CumulativeReliability:
     (array([[0.26, 0.75]]), array([[0.26, 0.76]]))
     """
 
-    stated: NDArray[np.float64]
-    happened: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    count: NDArray[np.float64]
+    stated: FloatArray
+    happened: FloatArray
+    low: FloatArray
+    high: FloatArray
+    count: FloatArray
 
 
 @documented

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.estimators.arguments import explains_keywords
+from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, Seed, Table
+from ordinal_objectives.estimators.arguments import GivenSets, explains_keywords, keep_names
 from ordinal_objectives.estimators.ensemble_members import CRITERIA, TrainingRows, best_weights, check_members, is_pair
 from ordinal_objectives.estimators.held_out import Rows, hold_out_unless_given, n_rows, split_seed
 from ordinal_objectives.estimators.labels import OrderedLabels
@@ -123,7 +123,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
         class_weight: Any = None,
         decision_rule: str = "median",
         cost_matrix: ArrayLike | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
         n_jobs: int | None = None,
     ) -> None:
         self.members = members
@@ -174,15 +174,15 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
     @explains_keywords
     def fit(
         self,
-        X: Any,
-        y: Any,
+        X: Table,
+        y: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
         eval_set: Any = None,
         eval_sample_weight: list[Any] | None = None,
-        X_val: Any = None,
-        y_val: Any = None,
+        X_val: Table = None,
+        y_val: ArrayLike | None = None,
         sample_weight_val: ArrayLike | None = None,
     ) -> OrdinalEnsembleClassifier:
         """Train all copies of all members.
@@ -218,9 +218,8 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
             n_bags = check_integer("n_bags", self.n_bags, 1)
             subsample = check_number("subsample", self.subsample, above=0.0, at_most=1.0)
             refit = check_flag("refit", self.refit)
-            evaluated = self._check_evaluation(
-                eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val
-            )
+            sets = GivenSets(eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val)
+            evaluated = self._check_evaluation(sets)
             seed, fraction = split_seed(self.random_state), self.validation_fraction if given is None else None
             rows, evaluated = hold_out_unless_given(rows, evaluated, fraction, seed)
             training = TrainingRows(rows, self._labels, subsample, refit)
@@ -235,7 +234,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
             self._evaluate(evaluated, given)
         return self
 
-    def _check_weights(self, n_members: int) -> NDArray[np.float64] | None:
+    def _check_weights(self, n_members: int) -> FloatArray | None:
         """Return the weights of members, or None where they are to be found."""
         if isinstance(self.weights, str):
             check_choice(self.weights, ("equal", *CRITERIA), name="weights")
@@ -250,7 +249,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
         weights /= weights.sum()
         return weights
 
-    def _evaluate(self, evaluated: list[Rows], given: NDArray[np.float64] | None) -> None:
+    def _evaluate(self, evaluated: list[Rows], given: FloatArray | None) -> None:
         """Set the weights, given or found on the last set, and evaluate members and ensemble on each set."""
         proba_of_sets = [  # (n_members, n_samples, n_classes) of each
             np.stack([self._of_copies(copies, rows.X) for copies in self._fitted.values()]) for rows in evaluated
@@ -273,7 +272,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
                 for name, P in evaluated_proba.items()
             }
 
-    def _of_copies(self, copies: list[FittedMember], X: Any) -> NDArray[np.float64]:
+    def _of_copies(self, copies: list[FittedMember], X: Table) -> FloatArray:
         return np.mean([copy.proba(X, self.n_classes_) for copy in copies], axis=0)
 
     @property
@@ -288,7 +287,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
         pairs = zip(self.weights_.tolist(), self._fitted.values(), strict=True)
         return [(weight / len(copies), copy) for weight, copies in pairs for copy in copies if weight > 0]
 
-    def _proba(self, X: Any) -> NDArray[np.float64]:
+    def _proba(self, X: Table) -> FloatArray:
         pooled = np.zeros((n_rows(X), self.n_classes_))
         for weight, copies in zip(self.weights_, self._fitted.values(), strict=True):
             if weight > 0:
@@ -401,8 +400,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
             params, known = _from_json(contents["params"]), set(super().get_params(deep=False)) - _NOT_PARAMETERS
             if not set(params) <= known:
                 raise ValueError(f"an ensemble has no parameters {sorted(set(params) - known)}")
-            for name in ("feature_names_in_", "_column_numbers", "evals_result_"):  # of an earlier fit
-                self.__dict__.pop(name, None)
+            self.__dict__.pop("evals_result_", None)  # of an earlier fit
             self.__dict__.update(params)
             self.classes = files.labels_from_json(contents["classes"], contents["dtype"])
             self._keep_labels(OrderedLabels(self.classes))
@@ -423,9 +421,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
             n_members = len(self._fitted)
             if self.weights_.shape != (n_members,) or self.weights_.min() < 0 or not np.isclose(self.weights_.sum(), 1):
                 raise ValueError("weights must be one non-negative number for each member, of sum 1")
-            names = files.names_from_json(contents["feature_names"], self.n_features_in_)
-            if names is not None:
-                self.feature_names_in_ = names
+            keep_names(self, files.names_from_json(contents["feature_names"], self.n_features_in_))
             left_out = [str(name) for name in contents["left_out"]]
         files.warn_of(left_out, stacklevel=2)
         return self
@@ -451,7 +447,7 @@ def _import(kind: str, member: str) -> Any:
         raise ModuleNotFoundError(reason, name=error.name) from error
 
 
-def _parameters(estimator: Any) -> dict[str, Any]:
+def _parameters(estimator: Estimator) -> dict[str, Any]:
     """Return an estimator's parameters but NaN, which JSON cannot hold: the default of ``missing``."""
     given = estimator.get_params(deep=False).items()
     return {name: value for name, value in given if not (isinstance(value, float) and np.isnan(value))}
@@ -461,7 +457,7 @@ def _from_json(params: Mapping[str, Any]) -> dict[str, Any]:
     return {name: files.value_from_json(value) for name, value in params.items()}
 
 
-def _read_copy(estimator: Any, path: Path, columns: Any, n_classes: int, n_features: int) -> FittedMember:
+def _read_copy(estimator: Estimator, path: Path, columns: Any, n_classes: int, n_features: int) -> FittedMember:
     """Return a copy whose own file has been written to ``path``; raise ValueError if it does not suit the ensemble."""
     codes = np.array(columns)
     rises = codes.dtype.kind == "i" and codes.ndim == 1 and not (np.diff(codes) <= 0).any()

@@ -13,11 +13,11 @@ from os import PathLike
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives.aliases import FloatArray, Seed, Table
 from ordinal_objectives.decision import KappaRule
-from ordinal_objectives.estimators.arguments import GivenSets, one_for_each
+from ordinal_objectives.estimators.arguments import GivenSets, keep_names, one_for_each
 from ordinal_objectives.estimators.given_to_fit import Schedules
 from ordinal_objectives.estimators.held_out import (
     FinishedSearch,
@@ -78,16 +78,8 @@ _NOT_IN_FILES = frozenset(parameter_names("classifier", in_files=True)) | {
     *("classes", "cost_matrix", "decision_rule", "training_cost"),
     *("device", "n_jobs", "progress", "verbose", "verbosity"),
 }
-# What a fit leaves and a file may not hold.
-_OF_FIT = (
-    "feature_names_in_",
-    "_column_numbers",
-    "evals_result_",
-    "round_search_",
-    "kappa_rule_",
-    "_n_rounds",
-    "_given",
-)
+# What a fit leaves beside names of features, and a file may not hold.
+_OF_FIT = ("evals_result_", "round_search_", "kappa_rule_", "_n_rounds", "_given")
 
 
 class RoundPlan(NamedTuple):
@@ -150,7 +142,7 @@ class HostClassifier(OrdinalClassifier):
         """
 
     @abstractmethod
-    def _categories(self, X: Any, **options: Any) -> Collection[int]:
+    def _categories(self, X: Table, **options: Any) -> Collection[int]:
         """Return the columns of numbers that the library takes for categories."""
 
     @abstractmethod
@@ -170,7 +162,7 @@ class HostClassifier(OrdinalClassifier):
         """Return the names of columns that the training had, numbers as text; None where it had none."""
 
     @property
-    def threshold_history_(self) -> NDArray[np.float64]:
+    def threshold_history_(self) -> FloatArray:
         """Thresholds that belong to the score after 0, 1, ... iterations, (n_iterations + 1, n_classes - 1)."""
         check_is_fitted(self)
         return np.array(self._record.thresholds)
@@ -276,16 +268,16 @@ class HostClassifier(OrdinalClassifier):
                 self._keep_labels(labels)
                 self._check_decision()
                 self.n_features_in_ = n_features
-                for name in _OF_FIT:  # of an earlier one
+                for name in _OF_FIT:
                     self.__dict__.pop(name, None)
                 if "kappa_rule" in described:
                     self.kappa_rule_ = KappaRule.from_json(described["kappa_rule"], record.n_classes)
-                feature_names = files.names_from_json(described.get("feature_names"), n_features)
-                written = None if feature_names is not None else self._names_in_booster()
+                text = files.names_from_json(described.get("feature_names"), n_features)
+                written = self._names_in_booster() if text is None else None
                 if written and (described or all(map(str.isdecimal, written))):
-                    self._column_numbers = written
-                elif feature_names is not None or written:
-                    self.feature_names_in_ = np.array(written, dtype=object) if written else feature_names
+                    keep_names(self, numbers=written)
+                else:
+                    keep_names(self, written or text)
                 self._linear = None if record.linear is None else LinearPart.from_json(record.linear, n_features)
                 self._keep(record, record.ordinal_loss(), n_iter)
         files.warn_of(left_out, stacklevel=2)
@@ -312,7 +304,7 @@ class HostClassifier(OrdinalClassifier):
                 setattr(self, name, self._default(name))
 
     def _rows_to_fit(
-        self, training: tuple[Any, Any, Any, Any, Any], start: str, sets: GivenSets, random_state: Any
+        self, training: tuple[Any, Any, Any, Any, Any], start: str, sets: GivenSets, random_state: Seed
     ) -> tuple[Rows, list[Rows]]:
         """Return the rows to train on and those to evaluate, checked.
 
@@ -328,9 +320,7 @@ class HostClassifier(OrdinalClassifier):
         X, y, sample_weight, scores, groups = training
         rows = self._check_training(X, y, sample_weight, groups)
         rows = replace(rows, start=check_start_score(scores, len(rows), name=start))
-        checked = self._check_evaluation(
-            sets.pairs, sets.weights, sets.weights_name, sets.X_val, sets.y_val, sets.sample_weight_val
-        )
+        checked = self._check_evaluation(sets)
         starts = one_for_each(sets.starts, checked, sets.starts_name)
         evaluated = [
             replace(held, start=check_start_score(held_start, len(held), name=sets.starts_name))
@@ -440,7 +430,7 @@ class HostClassifier(OrdinalClassifier):
         plan: RoundPlan,
         rows: Rows,
         watched: list[Rows],
-        random_state: Any,
+        random_state: Seed,
         n_rounds: int | None = None,
     ) -> None:
         """Store what the training gives, with the decision that needs it; ``n_rounds`` where it is not ``n_iter``."""

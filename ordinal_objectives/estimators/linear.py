@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
 
+from ordinal_objectives.aliases import FloatArray, IndexArray, Table
 from ordinal_objectives.estimators.held_out import FinishedSearch, Rows, Trial, TrialOf, find_rounds, is_auto
 from ordinal_objectives.estimators.tables import codes_in, column_kinds, in_order, occurring, refuse_but_numbers
 from ordinal_objectives.losses import OrdinalLoss
@@ -22,10 +22,9 @@ from ordinal_objectives.threshold_solver import initial_thresholds
 from ordinal_objectives.utils.files import numbers_from_json
 from ordinal_objectives.utils.validation import check_integer, check_number
 
-FloatArray = NDArray[np.float64]
 # Numbers of mean 0 and variance 1, (n_samples, n_numbers), 0 where a value is missing; and for each category the level
 # of each row, (n_samples,), -1 where it is missing or unknown.
-Encoded = tuple[FloatArray, list[NDArray[np.intp]]]
+Encoded = tuple[FloatArray, list[IndexArray]]
 
 
 _LEAST_GAP = 1e-3
@@ -66,7 +65,7 @@ class LinearPart:
     """
 
     n_features: int
-    places: NDArray[np.intp]
+    places: IndexArray
     mean: FloatArray
     scale: FloatArray
     low: FloatArray
@@ -149,7 +148,7 @@ class LinearPart:
         return replace(scaled, weights=weights, level_weights=level_weights)
 
     @classmethod
-    def _scaled(cls, X: Any, weight: FloatArray | None, categories: Collection[int], missing: float) -> LinearPart:
+    def _scaled(cls, X: Table, weight: FloatArray | None, categories: Collection[int], missing: float) -> LinearPart:
         """Find the scale of each column of numbers and the levels of the others; no weights are fitted."""
         if issparse(X) or isinstance(X, RowBlocks):
             kind = "RowBlocks" if isinstance(X, RowBlocks) else "a sparse matrix"
@@ -244,7 +243,7 @@ class LinearPart:
         return cls(n_features, np.array(places, dtype=np.intp), **given)
 
 
-def _numbers(X: Any, places: NDArray[np.intp], missing: float) -> FloatArray:
+def _numbers(X: Table, places: IndexArray, missing: float) -> FloatArray:
     """Return columns of numbers, NaN where they are missing."""
     if hasattr(X, "iloc"):
         X = X.iloc[:, places]

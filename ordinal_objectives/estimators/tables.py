@@ -12,10 +12,10 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
 
+from ordinal_objectives.aliases import BoolArray, IndexArray, RealArray, Table
 from ordinal_objectives.utils.validation import collected, first_few, is_no_number, refuse_masked
 
 NUMBERS = (numbers.Real, Decimal, np.bool_)
@@ -32,20 +32,20 @@ _OF_ENGINE = (
 )
 
 
-def _names(X: Any) -> Any:
+def _names(X: Table) -> Any:
     """Return the names of the columns of a frame or an Arrow table; None of what names none."""
     return X.schema.names if _is_arrow(X) else getattr(X, "columns", None)
 
 
-def _types(X: Any) -> Any:
+def _types(X: Table) -> Any:
     return X.schema.types if _is_arrow(X) else getattr(X, "dtypes", None)
 
 
-def _is_arrow(X: Any) -> bool:
+def _is_arrow(X: Table) -> bool:
     return hasattr(getattr(X, "schema", None), "types")
 
 
-def column_kinds(X: Any) -> Iterator[tuple[Any, Any, str]]:
+def column_kinds(X: Table) -> Iterator[tuple[Any, Any, str]]:
     """Yield name, type and kind of every column.
 
     Parameters
@@ -77,32 +77,32 @@ def _kind(dtype: Any) -> str:
     return next((kind for kind, pattern in _KINDS.items() if pattern.fullmatch(name)), "other")
 
 
-def column_names(X: Any) -> list[str] | None:
+def column_names(X: Table) -> list[str] | None:
     """Return the names of the columns of a frame or an Arrow table; None unless all are strings, as scikit-learn."""
     names = _names(X)
     return None if names is None or not all(isinstance(name, str) for name in names) else list(names)
 
 
-def names_as_text(X: Any) -> list[str] | None:
+def names_as_text(X: Table) -> list[str] | None:
     """Return the names of the columns, numbers as text; None of what names none."""
     names = _names(X)
     return None if names is None else [str(name) for name in names]
 
 
-def called(X: Any, place: int) -> str:
+def called(X: Table, place: int) -> str:
     """Return a column's name, or else its number, in the words of a message."""
     names = _names(X)
     return f"column {place}" if names is None else f"column {names[place]!r}"
 
 
-def without_rows(X: Any) -> Any:
+def without_rows(X: Table) -> Any:
     """Return a table with the columns of X and no rows, which does not keep X in memory as a slice would."""
     if _is_arrow(X):
         return X.schema.empty_table()
     return X.clear() if hasattr(X, "clear") else X[:0].copy()  # polars; pandas, NumPy
 
 
-def refuse_text_and_dates(X: Any, *, name: str = "X") -> None:
+def refuse_text_and_dates(X: Table, *, name: str = "X") -> None:
     """Raise ValueError for columns that neither XGBoost nor LightGBM takes, naming columns and types.
 
     Parameters
@@ -125,7 +125,7 @@ def refuse_text_and_dates(X: Any, *, name: str = "X") -> None:
         )
 
 
-def read_numbers(X: Any, **checks: Any) -> NDArray[np.floating]:
+def read_numbers(X: Table, **checks: Any) -> RealArray:
     """Return features that are numbers as float32 or float64, (n_samples, n_features).
 
     NumPy would read the codes or the labels of a category, the digits of a string and the ticks of a date as
@@ -176,7 +176,7 @@ def refuse_but_numbers(values: Any, *, name: str, hint: str) -> None:
         raise ValueError(f"{allowed}; got {first_few(strange)}. {hint}")
 
 
-def as_table(X: Any) -> Any:
+def as_table(X: Table) -> Any:
     """Return features as an array, a sparse matrix, a frame or an Arrow table; raise ValueError if they are none."""
     refuse_masked(X, name="X")
     X = collected(X)
@@ -185,7 +185,7 @@ def as_table(X: Any) -> Any:
     return X
 
 
-def check_table(X: Any, *, name: str = "X") -> None:
+def check_table(X: Table, *, name: str = "X") -> None:
     """Raise ValueError if features are complex, or columns have one name."""
     if getattr(getattr(X, "dtype", None), "kind", None) == "c":
         raise ValueError(f"Complex data not supported: {name} must hold real numbers; got an array of type {X.dtype}")
@@ -195,7 +195,7 @@ def check_table(X: Any, *, name: str = "X") -> None:
         raise ValueError(f"{name} must have columns of different names; got more than one called {first_few(twice)}")
 
 
-def _strange(X: Any, kinds: tuple[str, ...], allowed: str) -> list[str]:
+def _strange(X: Table, kinds: tuple[str, ...], allowed: str) -> list[str]:
     """Return the columns of some kinds, or what an array holds that is no number, in the words of a message."""
     if hasattr(X, "columns"):
         return [f"column {name!r} of type {dtype}" for name, dtype, kind in column_kinds(X) if kind in kinds]
@@ -223,7 +223,7 @@ _FLOATS: dict[str, Any] = {
 }
 
 
-def levels_in(X: Any, place: int) -> tuple[list[Any], NDArray[np.intp]]:
+def levels_in(X: Table, place: int) -> tuple[list[Any], IndexArray]:
     """Return levels of a column, and which of them each row has.
 
     Parameters
@@ -263,8 +263,8 @@ def levels_in(X: Any, place: int) -> tuple[list[Any], NDArray[np.intp]]:
 
 
 def codes_in(
-    X: Any, place: int, known: Mapping[Any, int] | Collection[Any], *, name: str = "X", refuse: bool = False
-) -> NDArray[np.intp]:
+    X: Table, place: int, known: Mapping[Any, int] | Collection[Any], *, name: str = "X", refuse: bool = False
+) -> IndexArray:
     """Return the code that each row's level has among the known ones, (n_samples,); -1 where it is missing or unknown.
 
     Levels are the same if their values are: 1, 1.0 and True, and a float and what float32 makes of it where either the
@@ -307,7 +307,7 @@ def codes_in(
     return codes[which]
 
 
-def occurring(X: Any, place: int) -> set[Any]:
+def occurring(X: Table, place: int) -> set[Any]:
     """Return the levels that rows of a column have."""
     found, which = levels_in(X, place)
     return {found[i] for i in np.unique(which[which >= 0])}
@@ -318,7 +318,7 @@ def in_order(levels: Iterable[Any]) -> list[Any]:
     return sorted(levels, key=lambda level: (isinstance(level, str), level))
 
 
-def with_columns(X: Any, columns: Mapping[int, Any]) -> Any:
+def with_columns(X: Table, columns: Mapping[int, Any]) -> Any:
     """Return a table with arrays in place of some columns: numbers, in a pandas frame of any type."""
     if not columns:
         return X
@@ -392,7 +392,7 @@ def _narrow_type(known: Collection[Any]) -> Any:
     return None
 
 
-def _float_type(X: Any, place: int) -> Any:
+def _float_type(X: Table, place: int) -> Any:
     """Return the type of floats that a column, or its categories, are declared to have; None for any other."""
     types = _types(X)
     dtype = X.dtype if types is None else list(types)[place]
@@ -401,7 +401,7 @@ def _float_type(X: Any, place: int) -> Any:
     return _FLOATS.get(str(getattr(dtype, "value_type", dtype)))
 
 
-def _column(X: Any, place: int) -> Any:
+def _column(X: Table, place: int) -> Any:
     if hasattr(X, "iloc"):
         return X.iloc[:, place]
     if hasattr(X, "to_series"):  # polars
@@ -424,7 +424,7 @@ def as_dictionary(column: Any) -> Any:
     return chunks.combine_chunks() if hasattr(chunks, "combine_chunks") else chunks
 
 
-def _distinct(levels: Iterable[Any], which: NDArray[np.intp]) -> tuple[list[Any], NDArray[np.intp]]:
+def _distinct(levels: Iterable[Any], which: IndexArray) -> tuple[list[Any], IndexArray]:
     """Return levels in plain types, each once, and which of them rows have."""
     number: dict[Any, int] = {None: -1}
     places = [number.setdefault(plain_level(level), len(number) - 1) for level in levels]
@@ -500,11 +500,11 @@ class CategoryColumns:
         """How many levels each of the columns has, at least 1."""
         return {place: max(1, len(levels)) for place, levels in self.levels.items()}
 
-    def mask(self, n_features: int) -> NDArray[np.bool_]:
+    def mask(self, n_features: int) -> BoolArray:
         """Return which features are categories, (n_features,)."""
         return np.isin(np.arange(n_features), list(self.levels))
 
-    def encode(self, X: Any) -> Any:
+    def encode(self, X: Table) -> Any:
         """Return a table with numbers in place of levels, NaN for a level that is missing or unknown.
 
         Raises
@@ -534,7 +534,7 @@ class CategoryColumns:
         return cls(levels)
 
 
-def places_of(X: Any, asked: Any) -> list[int]:
+def places_of(X: Table, asked: Any) -> list[int]:
     """Return the columns of a table that ``categorical_features`` asks for, in increasing order."""
     if asked is None:
         return []
@@ -559,7 +559,7 @@ def places_of(X: Any, asked: Any) -> list[int]:
     return sorted({int(place) for place in places})
 
 
-def _learned(X: Any, place: int, levels: list[Any], max_bins: int) -> list[Any]:
+def _learned(X: Table, place: int, levels: list[Any], max_bins: int) -> list[Any]:
     """Return the levels of a column, or raise ValueError if they are not what the engine takes."""
     if any(isinstance(level, float) and not np.isfinite(level) for level in levels):
         raise ValueError(f"{called(X, place)} must hold finite categories; got an infinite one")

@@ -10,9 +10,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives.aliases import BoolArray, Estimator, FloatArray, IndexArray, IntArray, NDArray
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.histogram_engine.estimator import HistGradientBoostingOrdinalClassifier
 from ordinal_objectives.histogram_engine.multi_output import losses
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from ordinal_objectives.adapters.lgbm.estimator import LGBMOrdinalClassifier
     from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
 
-FloatArray = NDArray[np.float64]
 # A node, a tree or a model in the JSON of XGBoost or LightGBM.
 Content = dict[str, Any]
 _XGBOOST_OBJECTIVES = ("multi:softprob", "binary:logistic")
@@ -62,11 +61,11 @@ class ScoringTree:
         Of each node that parts rows by categories: the codes that go left. All others go right.
     """
 
-    feature: NDArray[np.int32]
+    feature: IntArray
     threshold: FloatArray
-    left: NDArray[np.int32]
-    right: NDArray[np.int32]
-    missing_left: NDArray[np.bool_]
+    left: IntArray
+    right: IntArray
+    missing_left: BoolArray
     value: FloatArray
     count: FloatArray
     categories: Mapping[int, NDArray[np.int64]] = field(default_factory=dict)
@@ -106,7 +105,7 @@ class Scorer:
     offset: FloatArray
     reads_float32: bool = False
     missing: float = np.nan
-    zero_is_missing: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp))
+    zero_is_missing: IndexArray = field(default_factory=lambda: np.zeros(0, np.intp))
     levels: Mapping[int, list[Any]] = field(default_factory=dict)
     codes_everywhere: bool = False
 
@@ -157,7 +156,7 @@ class ScoringModel:
 
         Where an iteration has become several rounds, each of them has the iteration's thresholds.
         """
-        model: Any = self.model
+        model: Estimator = self.model
         iterations = -(-np.arange(n_rounds + 1) * self.n_iter // max(n_rounds, 1))
         thresholds = [model.threshold_history_[iteration] for iteration in iterations]
         unknown = [float("nan")] * len(thresholds)
@@ -197,7 +196,7 @@ def scoring_model(model: object, iterations: int | None = None, by_value: Sequen
     return ScoringModel(read(model, n_iter, by_value), model.threshold_history_[n_iter], n_iter, model)
 
 
-def model_of_trees(model: Any, iterations: int | None, name: str, *, zeros: bool = False) -> ScoringModel:
+def model_of_trees(model: Estimator, iterations: int | None, name: str, *, zeros: bool = False) -> ScoringModel:
     """Return what a fitted classifier computes, for a format that holds only trees, with NaN as the missing value.
 
     Parameters

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from ordinal_objectives.aliases import Estimator
 from ordinal_objectives.export.model import ScoringTree, model_of_trees
 from ordinal_objectives.utils.extras import optional
 from ordinal_objectives.utils.files import labels_to_json
 
 
-def to_treelite(model: Any, *, iterations: int | None = None) -> Any:
+def to_treelite(model: Estimator, *, iterations: int | None = None) -> Any:
     """Return a fitted classifier as a model of treelite, which predicts scores.
 
     What treelite predicts is f(x) of a model that is ``proportional_``, and else f(x) + v_k(x) of each threshold. The

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ordinal_objectives.aliases import Estimator, FloatArray, NDArray
 from ordinal_objectives.export.model import Content, Scorer, ScoringTree, model_of_trees
 from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_L2, Shifts
 from ordinal_objectives.leaves.vector import contrasts
@@ -21,7 +21,7 @@ _NOT_IN_NAMES = "[]<"
 
 
 @one_thread_after_fork()
-def to_xgboost(model: Any, *, iterations: int | None = None) -> Any:
+def to_xgboost(model: Estimator, *, iterations: int | None = None) -> Any:
     """Return a fitted classifier as a booster of XGBoost, which carries its thresholds.
 
     What :mod:`ordinal_objectives.adapters.xgb` has for boosters takes it: ``predict_proba``, ``predict`` and, from
@@ -200,7 +200,7 @@ def _tree(tree: ScoringTree, like: Content, number: int) -> Content:
     return content
 
 
-def _first_right(threshold: NDArray[np.float64]) -> NDArray[np.float32]:
+def _first_right(threshold: FloatArray) -> NDArray[np.float32]:
     """Return the smallest float32 numbers above thresholds: x < c is then x <= threshold for float32 numbers."""
     with np.errstate(over="ignore"):
         near = threshold.astype(np.float32)

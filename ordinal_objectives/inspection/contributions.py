@@ -6,10 +6,10 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
 
+from ordinal_objectives.aliases import Estimator, FloatArray, IndexArray, RealArray, Seed, Table
 from ordinal_objectives.estimators.held_out import take_rows
 from ordinal_objectives.estimators.tables import CategoryColumns, column_kinds, read_numbers
 from ordinal_objectives.export import lightgbm_model, xgboost_model
@@ -54,19 +54,19 @@ class ShapValues(NamedTuple):
     True
     """
 
-    values: NDArray[np.float64]
-    base_values: NDArray[np.float64]
+    values: FloatArray
+    base_values: FloatArray
     feature_names: list[str]
 
 
 def shap_values(
-    model: Any,
-    X: Any,
+    model: Estimator,
+    X: Table,
     *,
     output: str = "score",
     background: Any = None,
     n_permutations: int = 10,
-    random_state: Any = None,
+    random_state: Seed = None,
 ) -> ShapValues:
     """Return the SHAP values of rows: what each feature adds to the model's output, beside a base value.
 
@@ -165,7 +165,7 @@ def shap_values(
     return ShapValues(-np.broadcast_to(values, shape), found.thresholds - base, names)
 
 
-def _codes(scorer: Scorer, X: Any) -> NDArray[np.float64]:
+def _codes(scorer: Scorer, X: Table) -> FloatArray:
     """Return checked rows as the trees read them, float64 (n_samples, n_features)."""
     if issparse(X):
         stored = X.tocoo()
@@ -178,7 +178,7 @@ def _codes(scorer: Scorer, X: Any) -> NDArray[np.float64]:
 
 
 @one_thread_after_fork()
-def _tree_values(scorer: Scorer, codes: NDArray[np.float64], n_threads: int) -> NDArray[np.float64]:
+def _tree_values(scorer: Scorer, codes: FloatArray, n_threads: int) -> FloatArray:
     """Return TreeSHAP of rows, and last the base values, (n_samples, n_outputs, n_features + 1)."""
     n_samples, n_features = codes.shape
     if not scorer.reads_float32:
@@ -198,8 +198,8 @@ def _tree_values(scorer: Scorer, codes: NDArray[np.float64], n_threads: int) -> 
 
 
 def _probability_values(
-    model: Any, X: Any, background: Any, n_permutations: int, random_state: Any
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    model: Estimator, X: Table, background: Any, n_permutations: int, random_state: Seed
+) -> tuple[FloatArray, FloatArray]:
     shap = optional("shap", "shap")
     random = random_numbers(random_state)
     model.predict_proba_ordered(X)  # checks the rows
@@ -207,7 +207,7 @@ def _probability_values(
     n_samples, n_features = X.shape
 
     # A row is given by the places of its features, since columns may be of any types.
-    def proba(places: NDArray[Any]) -> NDArray[np.float64]:
+    def proba(places: RealArray) -> FloatArray:
         return model.predict_proba_ordered(_mixed(rows, places.astype(np.intp)))
 
     places = np.repeat(np.arange(len(rows))[:, np.newaxis], n_features, axis=1)
@@ -221,7 +221,7 @@ def _probability_values(
     return np.swapaxes(found.values, 1, 2), found.base_values[0]
 
 
-def _joined(X: Any, background: Any, random: np.random.RandomState) -> Any:
+def _joined(X: Table, background: Any, random: np.random.RandomState) -> Any:
     """Return the rows of X, and those of the background or some of X, in one table.
 
     Raises
@@ -250,7 +250,7 @@ def _joined(X: Any, background: Any, random: np.random.RandomState) -> Any:
     return optional("pandas", "demo").concat([X, other], ignore_index=True)
 
 
-def _mixed(rows: Any, places: NDArray[np.intp]) -> Any:
+def _mixed(rows: Any, places: IndexArray) -> Any:
     """Return rows that have each feature of the row at its place."""
     if isinstance(rows, np.ndarray):
         return rows[places, np.arange(places.shape[1])]

@@ -6,9 +6,9 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
+from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IndexArray, LabelArray, Seed, Table
 from ordinal_objectives.estimators.held_out import take_rows
 from ordinal_objectives.inspection.rows import (
     along,
@@ -27,7 +27,6 @@ from ordinal_objectives.utils.extras import data_frame
 from ordinal_objectives.utils.seeds import random_numbers
 from ordinal_objectives.utils.validation import check_integer, check_number
 
-FloatArray = NDArray[np.float64]
 # So many levels of a feature are compared.
 _MOST_LEVELS = 1000
 # Intervals are not stretched further than by this share of the effects.
@@ -61,12 +60,12 @@ class FeatureEffect(NamedTuple):
     True
     """
 
-    values: NDArray[Any]
-    score: NDArray[np.float64]
-    shifts: NDArray[np.float64]
+    values: LabelArray
+    score: FloatArray
+    shifts: FloatArray
 
 
-def feature_effect(estimator: Any, X: Any, feature: int | str, *, grid_resolution: int = 50) -> FeatureEffect:
+def feature_effect(estimator: Estimator, X: Table, feature: int | str, *, grid_resolution: int = 50) -> FeatureEffect:
     """Return the partial dependence of the score and of every shift on a feature of numbers or categories.
 
     Parameters
@@ -116,8 +115,8 @@ def feature_effect(estimator: Any, X: Any, feature: int | str, *, grid_resolutio
 
 
 def partial_probabilities(
-    estimator: Any, X: Any, feature: int | str, *, grid_resolution: int = 50
-) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    estimator: Estimator, X: Table, feature: int | str, *, grid_resolution: int = 50
+) -> tuple[LabelArray, FloatArray]:
     """Return the partial dependence of the class probabilities on a feature of numbers or categories.
 
     Parameters
@@ -192,7 +191,9 @@ class LocalEffects(NamedTuple):
     proba: FloatArray
 
 
-def accumulated_local_effects(estimator: Any, X: Any, feature: int | str, *, grid_resolution: int = 20) -> LocalEffects:
+def accumulated_local_effects(
+    estimator: Estimator, X: Table, feature: int | str, *, grid_resolution: int = 20
+) -> LocalEffects:
     r"""Return the accumulated local effects of a feature of numbers on the score, the shifts and the probabilities.
 
     Quantiles :math:`z_0 < z_1 < \ldots` of the feature cut the rows into intervals N(j). The effect g of a quantity h
@@ -320,9 +321,9 @@ class MarginalEffects(NamedTuple):
     lower: Any
     upper: Any
     step: float | None
-    levels: NDArray[Any] | None
+    levels: LabelArray | None
     reference: Any
-    classes: NDArray[Any]
+    classes: LabelArray
 
     def to_frame(self) -> Any:
         """Return a pandas.DataFrame with the column "effect", and a row for each class.
@@ -345,8 +346,8 @@ class MarginalEffects(NamedTuple):
 
 
 def average_marginal_effects(
-    estimator: Any,
-    X: Any,
+    estimator: Estimator,
+    X: Table,
     feature: int | str,
     *,
     step: float | None = None,
@@ -354,7 +355,7 @@ def average_marginal_effects(
     n_refits: int = 0,
     confidence: float = 0.95,
     sample_weight: ArrayLike | None = None,
-    random_state: Any = None,
+    random_state: Seed = None,
 ) -> MarginalEffects:
     r"""Return the mean change of each class's probability where one feature changes.
 
@@ -450,7 +451,7 @@ def average_marginal_effects(
     if n_refits:
         proba, drawn_effects = model.predict_proba_ordered(prepared(X)), []
 
-        def labels_of(rows: NDArray[np.intp]) -> NDArray[Any]:
+        def labels_of(rows: IndexArray) -> LabelArray:
             reached = random.random_sample((len(rows), 1)) > np.cumsum(proba[rows], axis=1)[:, :-1]
             return np.asarray(model.ordered_classes_)[reached.sum(axis=1)]
 
@@ -472,10 +473,10 @@ class _Change:
     """How one feature is changed: by a step, or from the first of some levels to each other."""
 
     step: float | None = None
-    levels: NDArray[Any] | None = None
+    levels: LabelArray | None = None
     reference: Any = None
 
-    def __init__(self, estimator: Any, X: Any, feature: int | str, step: Any, reference: Any) -> None:
+    def __init__(self, estimator: Estimator, X: Table, feature: int | str, step: Any, reference: Any) -> None:
         column = column_of(estimator, X, feature)
         self.column, self.feature = column, feature
         values = None if holds_categories(estimator, X, column) else numbers(X, column, feature)
@@ -502,7 +503,7 @@ class _Change:
         order = [first, *(i for i in range(len(levels)) if i != first)]
         self.levels, self.reference, self.rows = levels[order], levels[first], rows[order]
 
-    def of(self, model: Any, prepared: Any, X: Any) -> FloatArray:
+    def of(self, model: Estimator, prepared: Any, X: Table) -> FloatArray:
         """Return the changes of each row, (n_changes, n_samples, n_classes), NaN where the feature is missing."""
         if self.step is not None:
             values = numbers(X, self.column, self.feature)

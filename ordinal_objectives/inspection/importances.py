@@ -6,16 +6,16 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ordinal_objectives.aliases import Estimator, FloatArray, LabelArray, Seed, Table
 from ordinal_objectives.inspection.rows import as_rows, name_of, unwrapped, with_column_of
 from ordinal_objectives.utils.extras import data_frame
 from ordinal_objectives.utils.seeds import random_numbers
 
 
 class _ImportancesAndShare(NamedTuple):
-    importances: NDArray[np.float64]
-    shift_share: NDArray[np.float64]
+    importances: FloatArray
+    shift_share: FloatArray
 
 
 class ThresholdImportances(_ImportancesAndShare):
@@ -51,7 +51,7 @@ class ThresholdImportances(_ImportancesAndShare):
     """
 
     feature_names: list[str] | None = None
-    classes: NDArray[Any] | None = None
+    classes: LabelArray | None = None
 
     def to_frame(self) -> Any:
         """Return a pandas.DataFrame, a row for each feature, by name.
@@ -78,7 +78,7 @@ def threshold_columns(classes: Iterable[Any]) -> list[str]:
 
 
 def threshold_importances(
-    estimator: Any, X: Any, *, n_repeats: int = 5, random_state: Any = None
+    estimator: Estimator, X: Table, *, n_repeats: int = 5, random_state: Seed = None
 ) -> ThresholdImportances:
     r"""Return how far each feature moves each threshold of a fitted classifier.
 

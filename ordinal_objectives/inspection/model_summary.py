@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from html import escape
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import Pipeline
 
+from ordinal_objectives.aliases import ArrayLike, Column, Estimator, FloatArray, LabelArray, Seed, Table
 from ordinal_objectives.estimators.held_out import take_rows
 from ordinal_objectives.inspection.importances import ThresholdImportances, threshold_columns, threshold_importances
 from ordinal_objectives.inspection.rows import (
@@ -22,7 +21,6 @@ from ordinal_objectives.inspection.rows import (
 from ordinal_objectives.utils.seeds import random_numbers
 from ordinal_objectives.utils.validation import check_integer
 
-FloatArray = NDArray[np.float64]
 # Features beyond so many are counted, not listed.
 _MOST_FEATURES = 20
 
@@ -71,7 +69,7 @@ class ModelSummary:
     """
 
     classifier: str
-    classes: NDArray[Any]
+    classes: LabelArray
     loss: str
     link: str
     proportional: bool
@@ -145,13 +143,13 @@ class ModelSummary:
 
 
 def summary(
-    estimator: Any,
-    X: Any = None,
-    y: Any = None,
+    estimator: Estimator,
+    X: Table = None,
+    y: ArrayLike | None = None,
     *,
     n_refits: int = 0,
     sample_weight: ArrayLike | None = None,
-    random_state: Any = None,
+    random_state: Seed = None,
 ) -> ModelSummary:
     """Return a fitted model in a few lines: print it.
 
@@ -227,7 +225,12 @@ def summary(
 
 
 def _spread(
-    estimator: Any, X: Any, y: Any, n_refits: int, sample_weight: ArrayLike | None, random: np.random.RandomState
+    estimator: Estimator,
+    X: Table,
+    y: Column,
+    n_refits: int,
+    sample_weight: ArrayLike | None,
+    random: np.random.RandomState,
 ) -> FloatArray:
     """Return the standard deviations of the thresholds of copies, (n_classes - 1,)."""
     n_samples = X.shape[0]

@@ -7,7 +7,6 @@ from copy import deepcopy
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import hstack, issparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.compose import ColumnTransformer
@@ -15,6 +14,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IndexArray, LabelArray, Table
 from ordinal_objectives.estimators.held_out import take_rows
 from ordinal_objectives.estimators.labels import is_missing
 from ordinal_objectives.estimators.tables import as_dictionary, column_kinds
@@ -26,7 +26,7 @@ from ordinal_objectives.utils.validation import check_sample_weight, collected
 _MOST_FOLLOWED = 50
 
 
-def unwrapped(estimator: Any) -> tuple[Any, Callable[[Any], Any]]:
+def unwrapped(estimator: Estimator) -> tuple[Any, Callable[[Any], Any]]:
     """Return the classifier in which a pipeline or a search ends, and what makes its features of theirs.
 
     Raises
@@ -51,7 +51,7 @@ def unwrapped(estimator: Any) -> tuple[Any, Callable[[Any], Any]]:
     return estimator, lambda X: X
 
 
-def last_step(estimator: Any) -> tuple[Any, str]:
+def last_step(estimator: Estimator) -> tuple[Any, str]:
     """Return the estimator in which a pipeline ends, and the prefix of its parameters there."""
     prefix = ""
     while isinstance(estimator, Pipeline):
@@ -59,7 +59,7 @@ def last_step(estimator: Any) -> tuple[Any, str]:
     return estimator, prefix
 
 
-def feature_names(estimator: Any, X: Any) -> list[str]:
+def feature_names(estimator: Estimator, X: Table) -> list[str]:
     """Return the names of the columns of X, or else those of the training; an empty list where there are none."""
     names = getattr(X, "column_names", None) or getattr(X, "columns", None)  # Arrow's columns are no names
     if names is None:
@@ -67,13 +67,13 @@ def feature_names(estimator: Any, X: Any) -> list[str]:
     return [] if names is None else [str(name) for name in names]
 
 
-def name_of(estimator: Any, X: Any, feature: int | str) -> str:
+def name_of(estimator: Estimator, X: Table, feature: int | str) -> str:
     """Return the name of a feature that is given by it or by its column; "feature 0", ... where there are no names."""
     names = feature_names(estimator, X)
     return feature if isinstance(feature, str) else names[feature] if names else f"feature {feature}"
 
 
-def column_of(estimator: Any, X: Any, feature: int | str) -> int:
+def column_of(estimator: Estimator, X: Table, feature: int | str) -> int:
     """Return the number of a column given by its number or name; raise ValueError if there is none."""
     if isinstance(feature, int | np.integer) and not isinstance(feature, bool) and 0 <= feature < X.shape[1]:
         return int(feature)
@@ -84,7 +84,7 @@ def column_of(estimator: Any, X: Any, feature: int | str) -> int:
     raise ValueError(f"feature must be a column from 0 to {X.shape[1] - 1}{named}; got {feature!r}")
 
 
-def names_of_model(estimator: Any, model: Any) -> list[str]:
+def names_of_model(estimator: Estimator, model: Estimator) -> list[str]:
     """Return names of the features that the classifier at the end of an estimator is given."""
     estimator, names = getattr(estimator, "best_estimator_", estimator), getattr(model, "feature_names_in_", None)
     if names is None and isinstance(estimator, Pipeline) and len(estimator) > 1:
@@ -97,13 +97,13 @@ def names_of_model(estimator: Any, model: Any) -> list[str]:
     return [f"feature {column}" for column in range(model.n_features_in_)]
 
 
-def as_rows(X: Any) -> Any:
+def as_rows(X: Table) -> Any:
     """Return X such that its columns can be replaced."""
     X = collected(X)
     return X.tocsr() if issparse(X) else X if hasattr(X, "columns") else np.asanyarray(X)
 
 
-def _column(X: Any, column: int) -> Any:
+def _column(X: Table, column: int) -> Any:
     if hasattr(X, "iloc"):
         return X.iloc[:, column]
     if hasattr(X, "columns"):
@@ -111,7 +111,7 @@ def _column(X: Any, column: int) -> Any:
     return X[:, [column]].toarray().ravel() if issparse(X) else X[:, column]
 
 
-def with_column_of(X: Any, column: int, rows: NDArray[np.intp]) -> Any:
+def with_column_of(X: Table, column: int, rows: IndexArray) -> Any:
     """Return X with the values of one column taken from the given rows, in their order."""
     if issparse(X):
         return with_column(X, column, X[rows][:, [column]])
@@ -119,7 +119,7 @@ def with_column_of(X: Any, column: int, rows: NDArray[np.intp]) -> Any:
     return with_column(X, column, values.gather(rows) if hasattr(values, "gather") else values.take(rows))
 
 
-def with_column(X: Any, column: int, values: Any) -> Any:
+def with_column(X: Table, column: int, values: Any) -> Any:
     """Return X with other values of one column: numbers, (n_samples,), or what is taken from a table of its kind."""
     if hasattr(X, "isetitem"):  # pandas
         changed = X.copy(deep=False)
@@ -139,7 +139,7 @@ def with_column(X: Any, column: int, values: Any) -> Any:
     return changed
 
 
-def along(estimator: Any, X: Any, feature: int | str, grid_resolution: int) -> tuple[NDArray[Any], Iterator[Any]]:
+def along(estimator: Estimator, X: Table, feature: int | str, grid_resolution: int) -> tuple[LabelArray, Iterator[Any]]:
     """Return values of a feature, and X with each of them in all rows."""
     X = as_rows(X)
     if not isinstance(grid_resolution, int | np.integer) or isinstance(grid_resolution, bool) or grid_resolution < 2:
@@ -153,7 +153,7 @@ def along(estimator: Any, X: Any, feature: int | str, grid_resolution: int) -> t
     return values, (with_column_of(X, column, np.full(X.shape[0], row)) for row in rows)
 
 
-def holds_categories(estimator: Any, X: Any, column: int) -> bool:
+def holds_categories(estimator: Estimator, X: Table, column: int) -> bool:
     """Tell whether a column holds categories or text, or numbers that are categories to a classifier or an encoder.
 
     A classifier says so in ``is_categorical_``, an encoder by having ``categories_``. To follow a column through a
@@ -209,7 +209,7 @@ def _first_rows(values: Any) -> dict[Any, int]:
     return first
 
 
-def numbers(X: Any, column: int, feature: int | str) -> NDArray[np.float64]:
+def numbers(X: Table, column: int, feature: int | str) -> FloatArray:
     """Return one column, (n_samples,)."""
     values = _column(X, column)
     try:
@@ -221,7 +221,7 @@ def numbers(X: Any, column: int, feature: int | str) -> NDArray[np.float64]:
         raise ValueError(f"feature {feature!r} must hold numbers or categories; it is of type {kind}") from None
 
 
-def categories(X: Any, column: int, feature: int | str, most: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
+def categories(X: Table, column: int, feature: int | str, most: int) -> tuple[LabelArray, IndexArray]:
     """Return the categories that occur in a column, in their own order or sorted, and a row that has each."""
     values = _column(X, column)
     dictionary = as_dictionary(values)
@@ -236,7 +236,7 @@ def categories(X: Any, column: int, feature: int | str, most: int) -> tuple[NDAr
     return np.array([*known, None], dtype=object)[:-1], np.array([first[label] for label in known])
 
 
-def grid(column: NDArray[np.float64], resolution: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
+def grid(column: FloatArray, resolution: int) -> tuple[LabelArray, IndexArray]:
     """Return values of a column, increasing, and a row that has each."""
     values, rows = np.unique(column, return_index=True)
     values, rows = values[np.isfinite(values)], rows[np.isfinite(values)]
@@ -251,7 +251,7 @@ def grid(column: NDArray[np.float64], resolution: int) -> tuple[NDArray[Any], ND
     return values, rows
 
 
-def untrained(estimator: Any) -> Any:
+def untrained(estimator: Estimator) -> Any:
     """Return what is copied and trained: the best one of a fitted search, else the estimator; not a copy itself.
 
     Raises
@@ -270,10 +270,10 @@ def untrained(estimator: Any) -> Any:
 
 
 def trained_again(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    weight: NDArray[np.float64] | None,
+    estimator: Estimator,
+    X: Table,
+    y: ArrayLike,
+    weight: FloatArray | None,
     random: np.random.RandomState,
     *,
     own_rounds: bool = False,
@@ -300,15 +300,15 @@ def trained_again(
 
 
 def trained_on_drawn_rows(
-    estimator: Any,
-    X: Any,
-    labels_of: Callable[[NDArray[np.intp]], Any],
+    estimator: Estimator,
+    X: Table,
+    labels_of: Callable[[IndexArray], Any],
     n_copies: int,
-    weight: NDArray[np.float64] | None,
+    weight: FloatArray | None,
     random: np.random.RandomState,
     *,
     is_labelled: bool = False,
-) -> Iterator[tuple[Any, NDArray[np.intp]]]:
+) -> Iterator[tuple[Any, IndexArray]]:
     """Yield copies of a fitted estimator, trained on rows drawn with replacement, and these rows.
 
     ``labels_of`` returns their labels; ``is_labelled`` says that a row has the same label each time it is drawn. Then
@@ -328,7 +328,7 @@ def trained_on_drawn_rows(
         yield trained_again(found, take_rows(X, rows), labels, weights, random, **options), rows
 
 
-def row_weights(sample_weight: ArrayLike | None, n_samples: int) -> NDArray[np.float64]:
+def row_weights(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray:
     """Return the checked weights of rows, ones where there are none, (n_samples,)."""
     weight = check_sample_weight(sample_weight, n_samples)
     return np.ones(n_samples) if weight is None else weight

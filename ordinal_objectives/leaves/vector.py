@@ -18,13 +18,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
+from ordinal_objectives.aliases import ArrayLike, FloatArray
 from ordinal_objectives.leaves import scalar
 from ordinal_objectives.leaves.multi_output import largest
 from ordinal_objectives.utils.validation import check_choice
 
-FloatArray = NDArray[np.float64]
 PENALTIES = ("ridge", "smooth", "sparse")
 # Relative to the penalties: with less curvature than this the shifts are rounding.
 _NO_CURVATURE = 1e-12
@@ -151,7 +150,7 @@ def contrasts(
     shift_l2: float,
     shift_penalty: str = "ridge",
     active: ArrayLike | None = None,
-) -> NDArray[np.float64]:
+) -> FloatArray:
     r"""Return shifts as contrasts, for trainers with a single penalty: C, float64 (n_thresholds, n_thresholds - 1).
 
     A trainer whose leaves hold T numbers, each :math:`-G / (H + \lambda)`, fits the scores of T thresholds as

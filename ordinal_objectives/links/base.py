@@ -11,17 +11,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from ordinal_objectives import _core
+from ordinal_objectives.aliases import Estimator, FloatArray
 from ordinal_objectives.registry import Named
 from ordinal_objectives.utils.read_only import call_read_only, check_answer
 from ordinal_objectives.utils.validation import as_floats
-
-FloatArray: TypeAlias = npt.NDArray[np.float64]
 
 LINKS: dict[str, Link] = {}
 
@@ -324,7 +322,7 @@ class Link(Named, ABC):
         for name, array in zip(("value", "first derivative", "second derivative"), terms, strict=True):
             check_answer(f"the {name} of lower of {owner}", array, x.shape)
         low, high = (call_read_only(owner, self._link, np.array(p)) for p in ([0.25, 0.25], [0.5, 0.75]))
-        inner: Any = call_read_only(owner, self._interval, low, high)
+        inner: Estimator = call_read_only(owner, self._interval, low, high)
         if not isinstance(inner, IntervalTerms):
             raise TypeError(f"_interval of {owner} must return IntervalTerms; got {type(inner).__name__}")
         for name, array in vars(inner).items():

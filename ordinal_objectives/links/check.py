@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ordinal_objectives.links.base import FloatArray, IntervalTerms, Link
+from ordinal_objectives.aliases import FloatArray
+from ordinal_objectives.links.base import IntervalTerms, Link
 from ordinal_objectives.utils.finite_differences import DIFFERENCES_SAY, FormulaCheck
 
 _P = np.linspace(0.004, 0.9957, 33)

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 from weakref import WeakSet
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives import _core
-from ordinal_objectives.links import LINKS, FloatArray, Link, get_link
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray
+from ordinal_objectives.links import LINKS, Link, get_link
 from ordinal_objectives.losses import quantities
 from ordinal_objectives.registry import Named
 from ordinal_objectives.utils import validation
 from ordinal_objectives.utils.read_only import call_read_only, check_answer
 from ordinal_objectives.utils.shared_docs import documented
-
-CodeArray: TypeAlias = NDArray[np.int32]
 
 HESSIANS = ("exact", "majorized")
 LOSSES: dict[str, Any] = {}
@@ -150,18 +148,18 @@ class OrdinalLoss(Named, ABC):
         return self.link.curvature_floor
 
     @abstractmethod
-    def _row_derivatives(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> quantities.RowDerivatives:
+    def _row_derivatives(self, f: FloatArray, y: IntArray, thresholds: FloatArray) -> quantities.RowDerivatives:
         """Row derivatives of checked arrays."""
 
     def _majorizes(self, link: Link) -> bool:
         """Whether this loss has a majoriser with a link."""
         return False
 
-    def _majorized(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> quantities.Curvatures:
+    def _majorized(self, f: FloatArray, y: IntArray, thresholds: FloatArray) -> quantities.Curvatures:
         """Curvatures of the quadratic majoriser, where there is one."""
         raise NotImplementedError(f"loss {self.identity!r} has no majoriser")
 
-    def _floored(self, rows: quantities.RowDerivatives, y: CodeArray) -> tuple[quantities.Curvatures, int]:
+    def _floored(self, rows: quantities.RowDerivatives, y: IntArray) -> tuple[quantities.Curvatures, int]:
         """Exact curvatures, raised to `curvature_floor`, except those of thresholds that do not count, which are 0.
 
         The number of those that were raised is returned too.
@@ -173,11 +171,11 @@ class OrdinalLoss(Named, ABC):
         )
         return curvatures, int(low.sum() + low_diagonal.sum())
 
-    def _of_margins(self, x: FloatArray, y: CodeArray) -> quantities.RowDerivatives:
+    def _of_margins(self, x: FloatArray, y: IntArray) -> quantities.RowDerivatives:
         """Row derivatives of a loss that takes shifts."""
         raise NotImplementedError(f"loss {self.identity!r} has no derivatives of margins")
 
-    def _majorized_of_margins(self, x: FloatArray, y: CodeArray) -> quantities.Curvatures:
+    def _majorized_of_margins(self, x: FloatArray, y: IntArray) -> quantities.Curvatures:
         """Curvatures of the quadratic majoriser of a loss that takes shifts."""
         raise NotImplementedError(f"loss {self.identity!r} has no majoriser of margins")
 
@@ -191,7 +189,7 @@ class OrdinalLoss(Named, ABC):
     def _cumulative_proba(self, x: FloatArray) -> FloatArray:
         return self.link.inverse(x)
 
-    def higher(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> FloatArray:
+    def higher(self, f: FloatArray, y: IntArray, thresholds: FloatArray) -> FloatArray:
         """Third and fourth derivatives in the score, (n_samples, 2), of checked arrays, if `highest_order` is 4."""
         raise NotImplementedError(f"loss {self.identity!r} has highest_order={self.highest_order}")
 
@@ -378,7 +376,7 @@ class OrdinalLoss(Named, ABC):
         return self.statistics_of(f, y, thresholds, weight, hessian)
 
     def statistics_of(
-        self, f: FloatArray, y: CodeArray, thresholds: FloatArray, weight: FloatArray, hessian: str
+        self, f: FloatArray, y: IntArray, thresholds: FloatArray, weight: FloatArray, hessian: str
     ) -> quantities.RoundStatistics:
         """Statistics of checked arrays, of which there may be none; see :meth:`round_statistics`."""
         rows = self._row_derivatives(f, y, thresholds)
@@ -399,7 +397,7 @@ class OrdinalLoss(Named, ABC):
         )
 
     def curvatures_of(
-        self, rows: quantities.RowDerivatives, f: FloatArray, y: CodeArray, thresholds: FloatArray, hessian: str
+        self, rows: quantities.RowDerivatives, f: FloatArray, y: IntArray, thresholds: FloatArray, hessian: str
     ) -> tuple[quantities.Curvatures, int]:
         """Curvatures of a step, majorised or exact and floored, and how many were raised to the floor."""
         return self._floored(rows, y) if hessian == "exact" else (self._majorized(f, y, thresholds), 0)
@@ -441,14 +439,14 @@ class OrdinalLoss(Named, ABC):
             raise ValueError(f"margins must have one row a label, {len(codes)}; got {len(x)}")
         return self.margins_of(x, codes, hessian)
 
-    def margins_of(self, x: FloatArray, y: CodeArray, hessian: str) -> quantities.MarginDerivatives:
+    def margins_of(self, x: FloatArray, y: IntArray, hessian: str) -> quantities.MarginDerivatives:
         """Loss of checked margins, of which there may be none; see :meth:`margin_derivatives`."""
         rows = self._of_margins(x, y)
         exact = hessian == "exact"
         curvatures, n_floored = self._floored(rows, y) if exact else (self._majorized_of_margins(x, y), 0)
         return quantities.MarginDerivatives(rows.value, -rows.threshold_gradient, curvatures.diagonal, n_floored)
 
-    def rows_of_margins(self, x: FloatArray, y: CodeArray) -> quantities.RowDerivatives:
+    def rows_of_margins(self, x: FloatArray, y: IntArray) -> quantities.RowDerivatives:
         """Row derivatives of checked margins."""
         return self._of_margins(x, y)
 
@@ -505,7 +503,7 @@ class OrdinalLoss(Named, ABC):
         thresholds = validation.check_thresholds(thresholds, ordered=self.ordered)
         return thresholds - _check_finite(raw_prediction, "raw_prediction", "(n_samples,)")[:, None]
 
-    def _curvatures(self, f: FloatArray, y: CodeArray, thresholds: FloatArray, kind: str) -> quantities.Curvatures:
+    def _curvatures(self, f: FloatArray, y: IntArray, thresholds: FloatArray, kind: str) -> quantities.Curvatures:
         self.check_hessian(kind)
         if kind == "majorized":
             return self._majorized(f, y, thresholds)
@@ -520,7 +518,7 @@ class OrdinalLoss(Named, ABC):
             self.check_formulas(np.zeros(2 * n_classes), np.arange(2 * n_classes, dtype=np.int32) % n_classes, theta)
             _CHECKED.add(self)
 
-    def check_formulas(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> None:
+    def check_formulas(self, f: FloatArray, y: IntArray, thresholds: FloatArray) -> None:
         """Raise TypeError or ValueError if a result of a formula is of another type or shape, or is not finite.
 
         The same holds where a formula changes the arrays that it is given.
@@ -576,7 +574,7 @@ def _check_finite(values: ArrayLike, name: str, shape: str) -> FloatArray:
 
 def _check_rows(
     raw_prediction: ArrayLike, y: ArrayLike, thresholds: ArrayLike
-) -> tuple[FloatArray, CodeArray, FloatArray]:
+) -> tuple[FloatArray, IntArray, FloatArray]:
     # The loss after a partial step must be computable although thresholds may be out of order: order is not checked.
     theta = validation.check_thresholds(thresholds, ordered=False)
     f, codes = (

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ordinal_objectives.links import FloatArray, check_link
+from ordinal_objectives.aliases import FloatArray
+from ordinal_objectives.links import check_link
 from ordinal_objectives.losses.base import OrdinalLoss
 from ordinal_objectives.losses.quantities import ClassWeights, Curvatures, RowDerivatives
 from ordinal_objectives.utils.finite_differences import FormulaCheck

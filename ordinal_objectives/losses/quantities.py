@@ -7,9 +7,9 @@ from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ordinal_objectives.links import FloatArray, Link
+from ordinal_objectives.aliases import BoolArray, FloatArray, IndexArray
+from ordinal_objectives.links import Link
 from ordinal_objectives.utils.read_only import check_answer
 
 
@@ -275,7 +275,7 @@ class ClassWeights(NamedTuple):
     """
 
     weights: FloatArray
-    observed: NDArray[np.intp]
+    observed: IndexArray
     half_a_row: float
 
 
@@ -301,9 +301,9 @@ class InitialThresholds(NamedTuple):
     (array([-0.847, -0.847]), array([False,  True]))
     """
 
-    thresholds: NDArray[np.float64]
-    active: NDArray[np.bool_]
-    tied: NDArray[np.bool_]
+    thresholds: FloatArray
+    active: BoolArray
+    tied: BoolArray
 
 
 def from_shares(link: Link, classes: ClassWeights, *, with_gaps: bool) -> InitialThresholds:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, RealArray
 from ordinal_objectives.metrics.table import METRICS, check_forecasts
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import check_integer
@@ -169,13 +169,13 @@ def cumulative_calibration_error(
 class Bins(NamedTuple):
     """Sums over the rows of each bin, (n_classes - 1, n_bins): of P(y <= k), y <= k, weights, and their squares."""
 
-    stated: NDArray[np.float64]
-    happened: NDArray[np.float64]
-    weight: NDArray[np.float64]
-    squared_weight: NDArray[np.float64]
+    stated: FloatArray
+    happened: FloatArray
+    weight: FloatArray
+    squared_weight: FloatArray
 
 
-def in_bins(true: NDArray[Any], proba: NDArray[Any], weight: NDArray[np.float64], n_bins: int) -> Bins:
+def in_bins(true: IntArray, proba: RealArray, weight: FloatArray, n_bins: int) -> Bins:
     """Return the sums over rows whose P(y <= k) lies in the same of ``n_bins`` even parts of [0, 1]."""
     stated = np.cumsum(proba, axis=1, dtype=np.float64)[:, :-1]
     thresholds = np.arange(stated.shape[1])
@@ -185,8 +185,8 @@ def in_bins(true: NDArray[Any], proba: NDArray[Any], weight: NDArray[np.float64]
     places = (thresholds * n_bins + inside).ravel()
     every = np.broadcast_to(weight[:, np.newaxis], stated.shape)
 
-    def sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        total: NDArray[Any] = np.bincount(places, weights=values.ravel(), minlength=thresholds.size * n_bins)
-        return total.reshape(-1, n_bins)
+    def sums(values: FloatArray) -> FloatArray:
+        total = np.bincount(places, values.ravel(), thresholds.size * n_bins)
+        return total.reshape(-1, n_bins).astype(np.float64, copy=False)
 
     return Bins(sums(every * stated), sums(every * happened), sums(every), sums(every**2))

@@ -13,10 +13,10 @@ from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, NDArray, RealArray
 from ordinal_objectives.estimators.labels import OrderedLabels, ordered_categories
 from ordinal_objectives.utils.validation import as_floats, check_choice, check_codes, check_proba, check_sample_weight
 
@@ -137,7 +137,7 @@ def _order(y_true: ArrayLike, labels: ArrayLike | None) -> ArrayLike | None:
     return ordered_categories(y_true) if labels is None else labels
 
 
-def _codes(y: ArrayLike, labels: ArrayLike | None, *, name: str) -> NDArray[np.int32]:
+def _codes(y: ArrayLike, labels: ArrayLike | None, *, name: str) -> IntArray:
     if isinstance(labels, range) and labels == range(len(labels)):
         return check_codes(y, len(labels), name=name)
     if labels is not None:
@@ -153,7 +153,7 @@ def _codes(y: ArrayLike, labels: ArrayLike | None, *, name: str) -> NDArray[np.i
 
 def check_decisions(
     y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None, labels: ArrayLike | None
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+) -> tuple[NDArray[np.int64], NDArray[np.int64], FloatArray]:
     """Return class codes of truth and prediction, and weights.
 
     Raises
@@ -169,7 +169,7 @@ def check_decisions(
 
 def check_forecasts(
     y_true: ArrayLike, proba: ArrayLike, sample_weight: ArrayLike | None, labels: ArrayLike | None
-) -> tuple[NDArray[np.int32], NDArray[Any], NDArray[np.float64]]:
+) -> tuple[IntArray, RealArray, FloatArray]:
     """Return class codes, probabilities and weights.
 
     Raises
@@ -189,7 +189,7 @@ def check_forecasts(
     return true, P, _weights_or_ones(sample_weight, true.size)
 
 
-def _check_range(true: NDArray[np.int32], n_classes: int) -> None:
+def _check_range(true: IntArray, n_classes: int) -> None:
     """Refuse numbers that may be other labels than the codes 0..n_classes - 1."""
     check_codes(true, n_classes, name="y_true")
     if true.min() > 0 or true.max() < n_classes - 1:
@@ -202,7 +202,7 @@ def _check_range(true: NDArray[np.int32], n_classes: int) -> None:
 
 def check_scores(
     y_true: ArrayLike, score: ArrayLike, sample_weight: ArrayLike | None, labels: ArrayLike | None
-) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[IntArray, FloatArray, FloatArray]:
     """Return class codes, scores and weights.
 
     Raises
@@ -218,7 +218,7 @@ def check_scores(
     return true, values, _weights_or_ones(sample_weight, true.size)
 
 
-def _weights_or_ones(sample_weight: ArrayLike | None, n_samples: int) -> NDArray[np.float64]:
+def _weights_or_ones(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray:
     """Return weights whose largest is 1: no metric depends on their scale, and sums of squares stay in range."""
     weight = check_sample_weight(sample_weight, n_samples)
     return np.ones(n_samples) if weight is None else weight / weight.max()

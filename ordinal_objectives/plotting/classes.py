@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import confusion_matrix
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives.aliases import ArrayLike, BoolArray, Estimator, FloatArray, Table
 from ordinal_objectives.decisions.reliability import CumulativeReliability, cumulative_reliability
 from ordinal_objectives.estimators.labels import OrderedLabels, as_labels, ordered_categories
 from ordinal_objectives.plotting import style
@@ -65,8 +65,8 @@ class OrdinalConfusionDisplay:
     @documented
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
+        estimator: Estimator,
+        X: Table,
         y: ArrayLike,
         *,
         labels: ArrayLike | None = None,
@@ -187,7 +187,7 @@ class PredictionSetsDisplay:
     """
 
     def __init__(self, y: ArrayLike, sets: ArrayLike, class_names: Names = None) -> None:
-        self.sets: NDArray[np.bool_] = np.asarray(sets)
+        self.sets: BoolArray = np.asarray(sets)
         if self.sets.ndim != 2 or self.sets.dtype != np.bool_:
             raise ValueError(
                 f"sets must be an array of True and False, (n_samples, n_classes); got shape {self.sets.shape} of type "
@@ -200,7 +200,9 @@ class PredictionSetsDisplay:
 
     @classmethod
     @documented
-    def from_estimator(cls, estimator: Any, X: Any, y: ArrayLike, *, ax: Axes | None = None) -> PredictionSetsDisplay:
+    def from_estimator(
+        cls, estimator: Estimator, X: Table, y: ArrayLike, *, ax: Axes | None = None
+    ) -> PredictionSetsDisplay:
         """Plot the sets that a fitted :class:`~ordinal_objectives.OrdinalPredictionSets` has for (X, y).
 
         Parameters
@@ -280,8 +282,8 @@ class CumulativeReliabilityDisplay:
     @documented
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
+        estimator: Estimator,
+        X: Table,
         y: ArrayLike,
         *,
         labels: ArrayLike | None = None,
@@ -409,13 +411,15 @@ def _labels_of(y_true: ArrayLike, y_pred: ArrayLike, class_names: Names) -> Any:
         return orders[0]
     given = as_labels("y_true", y_true), as_labels("y_pred", y_pred)
     if all(values.dtype.kind in "biuf" for values in given):
-        return range(max(2, int(max(map(np.max, given))) + 1) if class_names is None else len(class_names))
+        return range(
+            max(2, max(int(values.max()) for values in given) + 1) if class_names is None else len(class_names)
+        )
     if class_names is None:
         raise ValueError("labels must hold the classes, lowest first, where y_true and y_pred hold names; got None")
     return list(class_names)
 
 
-def _draw_shares(ax: Axes, shares: NDArray[np.float64], texts: list[list[str]], columns: list[str], label: str) -> None:
+def _draw_shares(ax: Axes, shares: FloatArray, texts: list[list[str]], columns: list[str], label: str) -> None:
     """Draw shares of classes as grey squares, true classes from the top down, with texts where there are few.
 
     Parameters

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives import inspection
+from ordinal_objectives.aliases import ArrayLike, LabelArray
 from ordinal_objectives.inspection.rows import name_of, unwrapped
 from ordinal_objectives.plotting import style
 from ordinal_objectives.utils.shared_docs import documented
@@ -107,7 +107,7 @@ class FeatureEffectDisplay:
         """
         left, right = style.pair_or_new(axes, "the score and the shifts", sharey=True)
         colors = style.class_colors(len(self.threshold_names))
-        values: NDArray[Any] = self.effect.values
+        values = self.effect.values
         line: dict[str, Any] = {"linewidth": 2.0}
         if values.dtype.kind == "O":
             for ax in (left, right):
@@ -160,7 +160,7 @@ class ClassProbabilitiesDisplay:
     """
 
     def __init__(self, values: ArrayLike, proba: ArrayLike, name: str, class_names: Names = None) -> None:
-        self.values: NDArray[Any] = np.asarray(values)
+        self.values: LabelArray = np.asarray(values)
         self.proba = check_proba(proba, len(self.values))
         self.name = name
         self.class_names = style.class_names_of(class_names, self.proba.shape[1])

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
+from ordinal_objectives.aliases import ArrayLike, FloatArray
 from ordinal_objectives.inspection.rows import unwrapped
 from ordinal_objectives.plotting import style
 from ordinal_objectives.utils.shared_docs import documented
@@ -70,7 +70,7 @@ class ScoreDistributionDisplay:
         self.thresholds = check_thresholds(thresholds, ordered=False)
         n_classes = self.thresholds.shape[0] + 1
         self.y = check_codes(y, n_classes)
-        self.raw_prediction: NDArray[np.float64] = as_floats(raw_prediction, name="raw_prediction")
+        self.raw_prediction: FloatArray = as_floats(raw_prediction, name="raw_prediction")
         if self.raw_prediction.shape != self.y.shape:
             raise ValueError(
                 f"raw_prediction must have shape {self.y.shape}, one score a label; got {self.raw_prediction.shape}"

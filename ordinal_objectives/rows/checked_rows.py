@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives import _core
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, RealArray
 from ordinal_objectives.links import Cloglog
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threads import effective_n_threads
@@ -114,12 +114,10 @@ class CheckedRows(LossBounds):
         # The rows of one worker may have little weight, but not less than float32 can represent.
         weight = check_sample_weight(sample_weight, self.y.shape[0], part=part)
         weight = check_total_weight(weight, least=0.0 if part else float(np.finfo(np.float32).tiny))
-        self.class_weights: NDArray[np.float64] = np.bincount(self.y, weights=weight, minlength=n_classes).astype(
-            np.float64
-        )
+        self.class_weights: FloatArray = np.bincount(self.y, weights=weight, minlength=n_classes).astype(np.float64)
         self.total_weight = float(self.class_weights.sum())
         self._computed: type = np.float32 if self._lanes else np.float64
-        self._weight = weight if weight is None else weight.astype(self._computed)
+        self._weight: RealArray | None = weight if weight is None else weight.astype(self._computed)
         costs = loss.threshold_costs(self.n_classes)
         self._costs = costs if costs is None else costs.astype(self._computed)
         self._limit: float = Cloglog.argument_limit
@@ -129,7 +127,7 @@ class CheckedRows(LossBounds):
             self._limit = min(_LIMIT, float(np.log(LARGEST / (heaviest * n_classes))))
 
     @property
-    def sample_weight(self) -> NDArray[Any] | None:
+    def sample_weight(self) -> RealArray | None:
         """Weights of the rows, (n_samples,), or None where all are 1."""
         return self._weight
 
@@ -143,7 +141,7 @@ class CheckedRows(LossBounds):
         if lowest < 0 or highest >= n_leaves:
             raise ValueError(f"leaves must be in 0..{n_leaves - 1}; got {lowest}..{highest}")
 
-    def leaf_weights(self, leaves: NDArray[np.int32], n_leaves: int) -> NDArray[np.float64]:
+    def leaf_weights(self, leaves: IntArray, n_leaves: int) -> FloatArray:
         """Return the sum of the weights of each leaf's rows, float64 (n_leaves,)."""
         if self._weight is None and leaves.size:
             counts = np.zeros(n_leaves)
@@ -153,7 +151,7 @@ class CheckedRows(LossBounds):
             return counts
         return np.bincount(leaves, self._weight, minlength=n_leaves).astype(np.float64)
 
-    def _check_derivatives(self, gradient: NDArray[np.floating], hessian: NDArray[np.floating]) -> None:
+    def _check_derivatives(self, gradient: RealArray, hessian: RealArray) -> None:
         """Raise ValueError if derivatives overflow the output's type, which is narrower."""
         if gradient.size and max(-gradient.min(), gradient.max(), hessian.max()) > LARGEST:
             raise ValueError(

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives import losses
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, IntArray, NDArray, RealArray
 from ordinal_objectives.links import Cauchit, Cloglog, Link, Logit, Loglog, Probit
 from ordinal_objectives.rows.checked_rows import IN_FLOAT32, IN_FLOAT64, CheckedRows
 from ordinal_objectives.rows.device import Array, LeafMatch, ScoreCenter, on_cpu
@@ -95,15 +95,17 @@ class Kernels:
             self._functions[name] = self._module.get_function(name)
         self._functions[name]((n_blocks,), (THREADS,), typed)
 
-    def combined(self, parts: Array, n_parts: int, n_cells: int, *, side_by_side: bool, worst: bool = False) -> Any:
-        """Return the sum of each cell over the parts of all blocks, or the worst of them, on the device.
+    def combined(
+        self, parts: Array, n_parts: int, n_cells: int, *, side_by_side: bool, worst: bool = False
+    ) -> FloatArray:
+        """Return the sum of each cell over the parts of all blocks, or the worst of them, copied from the device.
 
         The parts of a cell lie side by side, or the cells of a part do.
         """
         cells = self._arrays.empty(n_cells, dtype=np.float64)
         part_step, cell_step = (1, n_parts) if side_by_side else (n_cells, 1)
         self.start("combine", n_cells, n_parts, np.int64(part_step), np.int64(cell_step), int(worst), parts, cells)
-        return cells
+        return on_cpu(cells).astype(np.float64, copy=False)
 
 
 def why_no_pass(loss: losses.OrdinalLoss) -> str | None:
@@ -168,7 +170,7 @@ class GPU:
         """Return the product."""
         return rows @ self.arrays.asarray(matrix)
 
-    def weighted_sum(self, weights: Array, rows: Array) -> NDArray[np.float64]:
+    def weighted_sum(self, weights: Array, rows: Array) -> FloatArray:
         """Return the sums of the columns."""
         return on_cpu(weights @ self.here(rows)).astype(np.float64)
 
@@ -186,9 +188,7 @@ class GPU:
         n_not_zero = int(xp.count_nonzero(here))
         return ScoreCenter(n_not_zero, float(xp.median(here)) if n_not_zero else 0.0)
 
-    def match_leaves(
-        self, before: Array, after: Array, values: NDArray[np.float64], order: NDArray[np.int32]
-    ) -> LeafMatch:
+    def match_leaves(self, before: Array, after: Array, values: FloatArray, order: IntArray) -> LeafMatch:
         """Return the leaf of every row."""
         xp, n_rows = self.arrays, len(before)
         after = self.here(after).astype(before.dtype, copy=False)
@@ -199,14 +199,14 @@ class GPU:
         parts = xp.empty(2 * n_blocks, dtype=np.float64)
         tree = xp.asarray(values), xp.asarray(order)
         kernels.start("match_leaves", n_blocks, np.int64(n_rows), len(values), before, after, *tree, leaves, parts)
-        error, largest = on_cpu(kernels.combined(parts, n_blocks, 2, side_by_side=True, worst=True))
+        error, largest = kernels.combined(parts, n_blocks, 2, side_by_side=True, worst=True)
         return LeafMatch(leaves, float(error), float(largest))
 
-    def renumbered(self, leaves: Array, numbers: NDArray[np.intp]) -> Array:
+    def renumbered(self, leaves: Array, numbers: IndexArray) -> Array:
         """Return other numbers of leaves."""
         return self.arrays.take(self.arrays.asarray(numbers.astype(np.int32)), leaves)
 
-    def add_leaf_values(self, score: Array, leaves: Array, values: NDArray[np.float64], out: Array = None) -> Array:
+    def add_leaf_values(self, score: Array, leaves: Array, values: FloatArray, out: Array = None) -> Array:
         """Return a score with a tree more."""
         return self._moved(score, leaves, values, out)
 
@@ -215,7 +215,7 @@ class GPU:
         columns = self.arrays.ascontiguousarray(scores.T)
         return self._moved(columns, leaves, vectors.T, None if out is None else out.T).T
 
-    def _moved(self, columns: Array, leaves: Array, values: NDArray[Any], out: Array) -> Array:
+    def _moved(self, columns: Array, leaves: Array, values: RealArray, out: Array) -> Array:
         """Return columns, one after the other, with the value of each row's leaf in each, (n_columns, n_leaves)."""
         xp, n_rows = self.arrays, columns.shape[-1]
         total = xp.empty(columns.shape, dtype=columns.dtype) if out is None else out
@@ -284,7 +284,7 @@ class _GPUPass(CheckedRows):
             self._common |= Asked.BESIDE
         self._latest: tuple[Kernels, list[Any], losses.RoundStatistics] | None = None
 
-    def leaf_weights(self, leaves: Array, n_leaves: int) -> NDArray[np.float64]:
+    def leaf_weights(self, leaves: Array, n_leaves: int) -> FloatArray:
         """Return the sum of the weights of each leaf's rows, float64 (n_leaves,)."""
         kernels = self._device.kernels(self.loss.link, self._real, np.float32)
         nothing = self._xp.empty(1, dtype=np.float32)
@@ -297,7 +297,7 @@ class _GPUPass(CheckedRows):
         return np.float32 if self._in_floats else np.float64
 
     def _kernel_arguments(
-        self, scores: Array, theta: NDArray[np.float64], asked: Asked, real: Any, *, step: int = 0
+        self, scores: Array, theta: FloatArray, asked: Asked, real: Any, *, step: int = 0
     ) -> list[Any]:
         """Return the arguments of the kernels: the rows, their scores and the thresholds.
 
@@ -338,7 +338,7 @@ class _GPUPass(CheckedRows):
             parts = xp.empty(n_sums * n_blocks, dtype=np.float64)
             beside = hessian if columns is None else columns.T  # one column after the other in memory
             kernels.start("threshold_pass", n_blocks, *arguments, gradient, hessian, beside, parts)
-            sums = on_cpu(kernels.combined(parts, n_blocks, n_sums, side_by_side=True))  # the one copy back
+            sums = kernels.combined(parts, n_blocks, n_sums, side_by_side=True)
         if not np.isfinite(sums[: 2 * n_thresholds]).all():
             raise ValueError("raw_prediction holds NaN or infinite scores; they must be numbers")
         loss, n_clipped, n_floored = sums[2 * n_thresholds :]
@@ -361,7 +361,7 @@ class _GPUPass(CheckedRows):
         n_leaves: int,
         what: int,
         n_columns: int,
-    ) -> NDArray[np.float64]:
+    ) -> FloatArray:
         """Return sums of columns over the rows of each leaf, float64 (n_leaves, n_columns)."""
         leaves = self._xp.asarray(leaves, dtype=np.int32)
         if leaves.shape != self.y.shape or n_leaves > MOST_LEAVES:
@@ -372,7 +372,7 @@ class _GPUPass(CheckedRows):
         n_blocks = min(n_blocks_of(len(self.y)), max(1, min(_MOST_BLOCKS, _MOST_CELLS // n_cells)))
         cells = self._xp.zeros(n_blocks * n_cells, dtype=np.float64)
         kernels.start("leaf_sums", n_blocks, *given, *of_rows, leaves, n_leaves, what, n_columns, cells)
-        sums = on_cpu(kernels.combined(cells, n_blocks, n_cells, side_by_side=False))
+        sums = kernels.combined(cells, n_blocks, n_cells, side_by_side=False)
         if sums[-1]:
             self.check_leaves(leaves, n_leaves)
         return sums[:-1].reshape(n_leaves, n_columns)
@@ -469,7 +469,7 @@ class GPUMargins(_GPUPass):
         self._latest = kernels, given, found
         return found
 
-    def leaf_sums(self, leaves: Array, n_leaves: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def leaf_sums(self, leaves: Array, n_leaves: int) -> tuple[FloatArray, FloatArray]:
         """Return G and H of every leaf and threshold at the latest call, float64 (n_leaves, n_classes - 1) each."""
         if self._latest is None:
             raise ValueError("leaf_sums belongs to scores and thresholds: call the object with these first")
@@ -504,7 +504,7 @@ class GPUMargins(_GPUPass):
         return self._xp.ascontiguousarray(here.T)
 
 
-def _gap_sums(theta: NDArray[np.float64], class_weights: NDArray[np.float64]) -> losses.RoundSums:
+def _gap_sums(theta: FloatArray, class_weights: FloatArray) -> losses.RoundSums:
     """Return what the cumulative link with the logit adds to the immediate-threshold loss.
 
     It is minus log(1 - exp(-gap)) for the gap between the two thresholds of each inner class, whatever the score is.

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from ordinal_objectives.aliases import FloatArray
 
 DIFFERENCES_SAY = "finite differences say"
 _RELATIVE, _ABSOLUTE = 1e-5, 1e-7

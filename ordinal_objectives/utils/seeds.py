@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils import check_random_state
 
+from ordinal_objectives.aliases import Seed
 
-def random_numbers(random_state: int | np.random.RandomState | None) -> np.random.RandomState:
+
+def random_numbers(random_state: Seed) -> np.random.RandomState:
     """Return the generator of ``random_state``; raise ValueError unless it is what scikit-learn takes."""
     try:
         found: np.random.RandomState = check_random_state(random_state)
@@ -18,6 +20,6 @@ def random_numbers(random_state: int | np.random.RandomState | None) -> np.rando
     return found
 
 
-def drawn_seed(random_state: int | np.random.RandomState | None) -> int:
+def drawn_seed(random_state: Seed) -> int:
     """Return a seed that ``random_state`` draws."""
     return int(random_numbers(random_state).randint(np.iinfo(np.int32).max))

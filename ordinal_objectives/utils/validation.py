@@ -8,7 +8,8 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, LabelArray, RealArray
 
 # Probabilities that went through float32 still pass.
 _PROBABILITY_TOLERANCE = 1e-4
@@ -41,7 +42,7 @@ def check_choice(value: object, allowed: Collection[str], *, name: str, hint: st
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}{hint}")
 
 
-def as_floats(values: ArrayLike, *, name: str) -> NDArray[np.float64]:
+def as_floats(values: ArrayLike, *, name: str) -> FloatArray:
     """Return numbers as a float64 array.
 
     Raises
@@ -74,9 +75,7 @@ def check_n_classes(n_classes: object, most: int = MOST_CLASSES) -> int:
     return check_integer("n_classes", n_classes, 2, most)
 
 
-def check_codes(
-    y: ArrayLike, n_classes: int | None = None, *, name: str = "y", part: bool = False
-) -> NDArray[np.int32]:
+def check_codes(y: ArrayLike, n_classes: int | None = None, *, name: str = "y", part: bool = False) -> IntArray:
     """Return labels as contiguous class codes 0..n_classes - 1.
 
     Parameters
@@ -131,7 +130,7 @@ def n_classes_of(y: ArrayLike) -> int:
     return n_classes
 
 
-def check_two_classes(class_weights: NDArray[np.float64], *, name: str = "y") -> None:
+def check_two_classes(class_weights: FloatArray, *, name: str = "y") -> None:
     """Raise ValueError unless at least two classes have more than a negligible share of the weight."""
     present = np.flatnonzero(class_weights > NEGLIGIBLE_SHARE * class_weights.sum())
     if present.size < 2:
@@ -144,7 +143,7 @@ def check_two_classes(class_weights: NDArray[np.float64], *, name: str = "y") ->
 
 def check_sample_weight(
     sample_weight: ArrayLike | None, n_samples: int, *, name: str = "sample_weight", part: bool = False
-) -> NDArray[np.float64] | None:
+) -> FloatArray | None:
     """Return weights as contiguous float64, or None; those of a part of the rows may all be zero.
 
     Raises
@@ -168,8 +167,8 @@ def check_sample_weight(
 
 
 def check_total_weight(
-    weight: NDArray[np.float64] | None, *, name: str = "sample_weight", least: float = _LEAST_TOTAL_WEIGHT
-) -> NDArray[np.float64] | None:
+    weight: FloatArray | None, *, name: str = "sample_weight", least: float = _LEAST_TOTAL_WEIGHT
+) -> FloatArray | None:
     """Return weights whose sum lies between `least` and 1e15.
 
     Gradients are float32, and their squares overflow at 1e38; XGBoost drops gains below 1e-6 whatever the
@@ -195,7 +194,7 @@ def check_total_weight(
     return np.where(vanishes, 0.0, weight) if vanishes.any() else weight
 
 
-def check_start_score(start_score: ArrayLike | None, n_samples: int, *, name: str) -> NDArray[np.float64] | None:
+def check_start_score(start_score: ArrayLike | None, n_samples: int, *, name: str) -> FloatArray | None:
     """Return scores that trees are added to as float64, or None.
 
     Raises
@@ -213,7 +212,7 @@ def check_start_score(start_score: ArrayLike | None, n_samples: int, *, name: st
     return score
 
 
-def check_proba(proba: ArrayLike, n_samples: int | None = None, *, name: str = "proba") -> NDArray[Any]:
+def check_proba(proba: ArrayLike, n_samples: int | None = None, *, name: str = "proba") -> RealArray:
     """Return class probabilities as float32 (if they came so) or float64, shape (n_samples, n_classes).
 
     Raises
@@ -222,7 +221,7 @@ def check_proba(proba: ArrayLike, n_samples: int | None = None, *, name: str = "
         If the shape is wrong, there are fewer than two columns, an entry is not finite or negative, or a row
         does not sum to 1.
     """
-    P: NDArray[Any] = as_floats(proba, name=name)
+    P: RealArray = as_floats(proba, name=name)
     P = P.astype(np.float32) if np.asarray(proba).dtype == np.float32 else P
     rows = "n_samples" if n_samples is None else n_samples
     if P.ndim != 2 or P.shape[1] < 2 or P.shape[0] == 0 or n_samples not in (None, P.shape[0]):
@@ -238,9 +237,7 @@ def check_proba(proba: ArrayLike, n_samples: int | None = None, *, name: str = "
     return P
 
 
-def check_thresholds(
-    thresholds: ArrayLike, n_classes: int | None = None, *, ordered: bool = True
-) -> NDArray[np.float64]:
+def check_thresholds(thresholds: ArrayLike, n_classes: int | None = None, *, ordered: bool = True) -> FloatArray:
     """Return thresholds as a contiguous float64 array.
 
     Parameters
@@ -267,7 +264,7 @@ def check_thresholds(
     return theta
 
 
-def _some(values: NDArray[np.generic]) -> str:
+def _some(values: LabelArray) -> str:
     """Return a few distinct values as text."""
     return first_few(np.unique(values).tolist())
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import onnx
-from numpy.typing import NDArray
 from onnx import helper
 from sklearn.base import is_regressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
+from ordinal_objectives.aliases import Estimator, LabelArray
 from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.decisions import OrdinalCalibratedClassifier, OrdinalPredictionSets
 from ordinal_objectives.decisions.tuned import CutPoints, OrdinalTunedClassifier
@@ -38,7 +38,7 @@ def last_step(estimator: object) -> Any:
     return estimator
 
 
-def answers_of(model: Any, floats: str) -> list[onnx.ValueInfoProto]:
+def answers_of(model: Estimator, floats: str) -> list[onnx.ValueInfoProto]:
     """Return names, types and shapes of what a fitted estimator answers."""
     number = int(helper.np_dtype_to_tensor_dtype(np.dtype(floats)))
     if is_regressor(model):
@@ -53,7 +53,7 @@ def answers_of(model: Any, floats: str) -> list[onnx.ValueInfoProto]:
 
 
 def add_answers(
-    features: Features, model: Any, outputs: Sequence[str], others: Others, iterations: int | None = None
+    features: Features, model: Estimator, outputs: Sequence[str], others: Others, iterations: int | None = None
 ) -> None:
     """Add what a fitted estimator answers to a graph.
 
@@ -95,7 +95,7 @@ def add_answers(
     graph.op("Gather", graph.constant(as_tensor(model.classes_)), codes, axis=0, output=outputs[0])
 
 
-def as_tensor(labels: NDArray[np.generic]) -> NDArray[np.generic]:
+def as_tensor(labels: LabelArray) -> LabelArray:
     """Return labels in a type that ONNX has, equal to what they were.
 
     Raises

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 import onnx
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import DTypeLike
 from onnx import helper, numpy_helper
 
+from ordinal_objectives.aliases import ArrayLike, LabelArray
 from ordinal_objectives.estimators.tables import column_kinds, levels_in
 
 # What every node here is known in. Versions of ai.onnx from 18 on take the axes of a reduction as an input too.
@@ -76,7 +77,7 @@ class Graph:
             if found not in self._taken:
                 return found
 
-    def constant(self, values: NDArray[np.generic]) -> str:
+    def constant(self, values: LabelArray) -> str:
         """Return the name of a constant tensor of any type."""
         content = repr(values.tolist()).encode() if values.dtype == object else values.tobytes()
         key = (values.dtype.str, values.shape, content)
@@ -230,7 +231,7 @@ class Features:
             return tensor if len(places) == len(self.columns) else self.graph.columns(tensor, places)
         return self.graph.beside([self.graph.floats(self._values(column)) for column in columns])
 
-    def looked_up(self, place: int, levels: list[Any], values: NDArray[Any], otherwise: float) -> str:
+    def looked_up(self, place: int, levels: list[Any], values: LabelArray, otherwise: float) -> str:
         """Return what belongs to the level of each row, in the graph's floats, (n_samples, 1)."""
         graph, column = self.graph, self.columns[place]
         kind = "float" if column.kind == "number" else column.kind

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import onnx
-from numpy.typing import NDArray
 from onnx import compose
 from sklearn.base import is_regressor
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, PowerTransformer, StandardScaler, TargetEncoder
 
+from ordinal_objectives.aliases import LabelArray
 from ordinal_objectives.export.onnx.answers import add_answers, answers_of, last_step
 from ordinal_objectives.export.onnx.graph import OPSETS, Column, Features, Graph
 from ordinal_objectives.utils.extras import not_installed
@@ -201,7 +201,7 @@ def _prepare_ordinal_encoder(encoder: OrdinalEncoder) -> None:
     encoder.categories_ = [levels[:-1] if _is_nan(levels[-1]) else levels for levels in encoder.categories_]
 
 
-def _with_empty_text(encoder: object, levels: NDArray[np.generic]) -> NDArray[np.generic]:
+def _with_empty_text(encoder: object, levels: LabelArray) -> LabelArray:
     """Return the levels of one column, the missing one written as ""."""
     if levels.dtype.kind == "f" and np.isnan(levels).any():
         raise ValueError(

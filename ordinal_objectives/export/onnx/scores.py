@@ -7,9 +7,9 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from onnx import numpy_helper
 
+from ordinal_objectives.aliases import FloatArray, IndexArray
 from ordinal_objectives.estimators.linear import LinearPart
 from ordinal_objectives.export.model import Scorer, ScoringModel, ScoringTree
 from ordinal_objectives.export.onnx.graph import ML, Features, Graph
@@ -41,7 +41,7 @@ def raw_predictions(features: Features, scorer: Scorer) -> str:
 def _as_read(graph: Graph, matrix: str, scorer: Scorer, n_features: int) -> str:
     """Return features as the trees' trainer reads them."""
 
-    def where(features: NDArray[np.intp] | list[int]) -> str:
+    def where(features: IndexArray | list[int]) -> str:
         mask = np.zeros((1, n_features), bool)
         mask[0, features] = True
         return graph.constant(mask)
@@ -147,7 +147,7 @@ def _tree_attributes(trees: list[ScoringTree], is_double: bool) -> dict[str, Any
     return found
 
 
-def rounded_down(thresholds: NDArray[np.float64]) -> NDArray[np.float64]:
+def rounded_down(thresholds: FloatArray) -> FloatArray:
     """Return the largest float32 that is at most each number: a float32 is up to both or to none.
 
     The nearest float32 may be above a threshold. Then a value between the two would go the other way.
