@@ -8,16 +8,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ordinal_objectives.aliases import NDArray, RealArray, Table
-from ordinal_objectives.estimators.arguments import refuse_other_order
-from ordinal_objectives.estimators.tables import (
-    CategoryColumns,
-    column_kinds,
-    column_names,
-    names_as_text,
-    read_numbers,
-    with_columns,
-    without_rows,
-)
+from ordinal_objectives.estimators import arguments, tables
+from ordinal_objectives.estimators.tables import CategoryColumns
 from ordinal_objectives.utils.validation import collected
 
 __all__ = ["RowBlocks"]
@@ -124,9 +116,9 @@ class RowBlocks:
         if self._categories is not None:
             table = self._categories.encode(table)
         else:
-            places = [place for place, (_, _, kind) in enumerate(column_kinds(table)) if kind == "category"]
-            table = with_columns(table, {place: np.full(table.shape[0], np.nan) for place in places})
-        return read_numbers(table, ensure_min_samples=0)
+            places = [place for place, (_, _, kind) in enumerate(tables.column_kinds(table)) if kind == "category"]
+            table = tables.with_columns(table, {place: np.full(table.shape[0], np.nan) for place in places})
+        return tables.read_numbers(table, ensure_min_samples=0)
 
     def _read(self) -> Iterator[RealArray]:
         for i, given in enumerate(self._blocks):
@@ -137,10 +129,10 @@ class RowBlocks:
                 kind = TypeError if isinstance(error, TypeError) else ValueError
                 raise kind(f"block {i} of RowBlocks: {error}") from None
             if self.header is None:
-                self.header = without_rows(table if hasattr(table, "columns") else block)
+                self.header = tables.without_rows(table if hasattr(table, "columns") else block)
             if block.shape[1] != self.header.shape[1]:
                 raise ValueError(f"block {i} must have the shape (n_rows, {self.header.shape[1]}); got {block.shape}")
-            names, first = column_names(table), column_names(self.header)
+            names, first = tables.column_names(table), tables.column_names(self.header)
             if names is None or first is None:
                 if names is not first:
                     named, other = (i, 0) if first is None else (0, i)
@@ -153,7 +145,7 @@ class RowBlocks:
                     f"block {i} must have the columns of block 0, in their order; its column {j} is {names[j]!r}, that "
                     f"of block 0 is {first[j]!r}"
                 )
-            refuse_other_order(names_as_text(self.header), table, name=f"block {i}")
+            arguments.refuse_other_order(tables.names_as_text(self.header), table, name=f"block {i}")
             yield block
 
 

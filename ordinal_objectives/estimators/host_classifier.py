@@ -17,23 +17,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.aliases import FloatArray, Seed, Table
 from ordinal_objectives.decision import KappaRule
+from ordinal_objectives.estimators import held_out, linear
 from ordinal_objectives.estimators.arguments import GivenSets, keep_names, one_for_each
 from ordinal_objectives.estimators.given_to_fit import Schedules
-from ordinal_objectives.estimators.held_out import (
-    FinishedSearch,
-    RoundSearch,
-    Rows,
-    Trial,
-    TrialOf,
-    UnseenRows,
-    hold_out_unless_given,
-    is_auto,
-    rounds_unsearched,
-    split_seed,
-)
+from ordinal_objectives.estimators.held_out import FinishedSearch, RoundSearch, Rows, Trial, TrialOf, UnseenRows
 from ordinal_objectives.estimators.labels import OrderedLabels
-from ordinal_objectives.estimators.linear import LinearPart, check_continued, check_linear, check_monotone, with_linear
-from ordinal_objectives.estimators.linear import search as search_rounds
+from ordinal_objectives.estimators.linear import LinearPart
 from ordinal_objectives.estimators.ordinal_classifier import KAPPA, OrdinalClassifier
 from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_PENALTY
 from ordinal_objectives.losses import OrdinalLoss
@@ -326,7 +315,7 @@ class HostClassifier(OrdinalClassifier):
             replace(held, start=check_start_score(held_start, len(held), name=sets.starts_name))
             for held, held_start in zip(checked, starts, strict=True)
         ]
-        return hold_out_unless_given(rows, evaluated, self.validation_fraction, random_state)
+        return held_out.hold_out_unless_given(rows, evaluated, self.validation_fraction, random_state)
 
     def _plan(
         self,
@@ -365,7 +354,7 @@ class HostClassifier(OrdinalClassifier):
         if self._divides(asked, search, watched, continued):
             callbacks.warn_of_unknown()
         options |= {"callbacks": callbacks.known}
-        always = check_linear(self.linear, self.linear_l2)
+        always = linear.check_linear(self.linear, self.linear_l2)
         is_fixed = isinstance(self.threshold_update, str) and self.threshold_update == "fixed"
         if always and is_fixed:
             raise ValueError(
@@ -375,12 +364,12 @@ class HostClassifier(OrdinalClassifier):
         self.round_search_ = self._linear = None
         signs = self._resolved_params().get("monotone_constraints")
         earlier = None if continued is None else continued.linear
-        check_monotone(self.linear, earlier is not None, "monotone_constraints", signs)
+        linear.check_monotone(self.linear, earlier is not None, "monotone_constraints", signs)
         if continued is not None:
-            check_continued(always, earlier is not None)
+            linear.check_continued(always, earlier is not None)
             if earlier is not None:
                 self._linear = LinearPart.from_json(earlier, self.n_features_in_)
-            return RoundPlan(rounds_unsearched("n_estimators", asked))
+            return RoundPlan(held_out.rounds_unsearched("n_estimators", asked))
         categories = self._categories(rows.X, **options) if self.linear is not False else ()
 
         def fit_linear(some: Rows) -> LinearPart:
@@ -392,16 +381,16 @@ class HostClassifier(OrdinalClassifier):
             trial = self._trial(fit, held, most, patience, **options)
             return replace(trial, losses=[self._loss_without_trees(fit, held), *trial.losses])
 
-        if search is None or not is_auto(asked):
+        if search is None or not held_out.is_auto(asked):
             found, self._linear = None, fit_linear(rows) if always else None
         else:
             rate, random_state = search
-            rate, seed = check_number("learning_rate", rate, above=0.0), split_seed(random_state)
-            linear = False if is_fixed else self.linear
-            found, self._linear = search_rounds(linear, fit_linear, trial_of, rows, rate, seed)
-        trials = trial_of if self._linear is None else with_linear(fit_linear, trial_of)
+            rate, seed = check_number("learning_rate", rate, above=0.0), held_out.split_seed(random_state)
+            tried = False if is_fixed else self.linear
+            found, self._linear = linear.search(tried, fit_linear, trial_of, rows, rate, seed)
+        trials = trial_of if self._linear is None else linear.with_linear(fit_linear, trial_of)
         if found is None:
-            return RoundPlan(rounds_unsearched("n_estimators", asked), trials)
+            return RoundPlan(held_out.rounds_unsearched("n_estimators", asked), trials)
         self.round_search_ = found.search
         if says:
             print(f"n_estimators='auto': {found.search}{'' if self._linear is None else ', with a linear part'}")
@@ -412,7 +401,7 @@ class HostClassifier(OrdinalClassifier):
     ) -> bool:
         """Return whether some of the rows are trained on: in a search for the rounds, or in folds of kappa."""
         in_folds = self._takes_kappa() and self.kappa_rows != "training" and not watched and continued is None
-        return in_folds or (search is not None and is_auto(asked))
+        return in_folds or (linear.search is not None and held_out.is_auto(asked))
 
     def _loss_without_trees(self, fit: Rows, held: Rows) -> float:
         loss = self._ordinal_loss()
@@ -436,7 +425,7 @@ class HostClassifier(OrdinalClassifier):
         """Store what the training gives, with the decision that needs it; ``n_rounds`` where it is not ``n_iter``."""
         self._n_rounds = n_rounds
         self._keep(record, self._ordinal_loss(), n_iter)
-        seed = split_seed(random_state) if self._takes_kappa() else 0
+        seed = held_out.split_seed(random_state) if self._takes_kappa() else 0
         self._learn_kappa(UnseenRows(rows, watched, plan.found, plan.trial_of, seed))
 
     def _carried(self) -> dict[str, Any]:

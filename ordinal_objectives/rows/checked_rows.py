@@ -11,13 +11,7 @@ from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, RealArra
 from ordinal_objectives.links import Cloglog
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threads import effective_n_threads
-from ordinal_objectives.utils.validation import (
-    check_choice,
-    check_codes,
-    check_n_classes,
-    check_sample_weight,
-    check_total_weight,
-)
+from ordinal_objectives.utils import validation
 
 # Distances |theta_k - f| at which derivatives that grow like exp are clipped: 80 for float32 outputs, and less
 # where a row's sum of them, with its weight, would be larger than this.
@@ -102,18 +96,18 @@ class CheckedRows(LossBounds):
         lanes: bool = True,
         part: bool = False,
     ) -> None:
-        check_choice(precision, ("float32", "float64"), name="precision")
+        validation.check_choice(precision, ("float32", "float64"), name="precision")
         self.loss = loss
-        self.n_classes = check_n_classes(n_classes)
-        self.y = check_codes(y, self.n_classes, part=part)
+        self.n_classes = validation.check_n_classes(n_classes)
+        self.y = validation.check_codes(y, self.n_classes, part=part)
         self.n_threads = effective_n_threads(n_threads)
         fits = loss.link.code == _core.link_codes[_core.lane_link] and n_classes <= _core.max_lane_classes
         self._lanes = lanes and fits and precision == "float32"
         self.loss_precision = IN_FLOAT32 if self._lanes else IN_FLOAT64
         self._dtype: type = np.float32 if precision == "float32" else np.float64
         # The rows of one worker may have little weight, but not less than float32 can represent.
-        weight = check_sample_weight(sample_weight, self.y.shape[0], part=part)
-        weight = check_total_weight(weight, least=0.0 if part else float(np.finfo(np.float32).tiny))
+        weight = validation.check_sample_weight(sample_weight, self.y.shape[0], part=part)
+        weight = validation.check_total_weight(weight, least=0.0 if part else float(np.finfo(np.float32).tiny))
         self.class_weights: FloatArray = np.bincount(self.y, weights=weight, minlength=n_classes).astype(np.float64)
         self.total_weight = float(self.class_weights.sum())
         self._computed: type = np.float32 if self._lanes else np.float64
