@@ -21,11 +21,9 @@ from ordinal_objectives.inspection.importances import threshold_columns
 from ordinal_objectives.losses import HESSIANS, OrdinalLoss, get_loss
 from ordinal_objectives.plotting.style import pyplot
 from ordinal_objectives.rows import CPU
-from ordinal_objectives.utils.extras import data_frame
+from ordinal_objectives.utils import documented, extras, validation
 from ordinal_objectives.utils.progress import Show, round_bar
 from ordinal_objectives.utils.public_names import public_names
-from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import check_choice, check_flag, check_integer, check_number, collected
 
 __all__ = ["UpdateComparison", "compare_updates"]
 __dir__ = public_names(__name__)
@@ -67,13 +65,13 @@ class _Settings:
 
     def __post_init__(self) -> None:
         get_loss(self.loss, self.link)
-        check_integer("rounds", self.rounds, 1)
-        check_integer("max_depth", self.max_depth, 1, 16)  # LightGBM takes at most 2^17 leaves
-        check_integer("max_bins", self.max_bins, 2, 255)
-        check_number("learning_rate", self.learning_rate, above=0.0)
-        check_number("l2", self.l2, at_least=0.0)
-        check_number("min_child_weight", self.min_child_weight, at_least=0.0)
-        check_flag("proportional", self.proportional)
+        validation.check_integer("rounds", self.rounds, 1)
+        validation.check_integer("max_depth", self.max_depth, 1, 16)  # LightGBM takes at most 2^17 leaves
+        validation.check_integer("max_bins", self.max_bins, 2, 255)
+        validation.check_number("learning_rate", self.learning_rate, above=0.0)
+        validation.check_number("l2", self.l2, at_least=0.0)
+        validation.check_number("min_child_weight", self.min_child_weight, at_least=0.0)
+        validation.check_flag("proportional", self.proportional)
 
 
 @dataclass(eq=False)
@@ -124,9 +122,9 @@ class UpdateComparison:
             "vector" belongs to "native".
         hessian : {"exact", "majorized"}, default="exact"
         """
-        check_choice(trainer, TRAINERS, name="trainer")
-        check_choice(update, (*UPDATES, *([VECTOR] if trainer == "native" else [])), name="update")
-        check_choice(hessian, HESSIANS, name="hessian")
+        validation.check_choice(trainer, TRAINERS, name="trainer")
+        validation.check_choice(update, (*UPDATES, *([VECTOR] if trainer == "native" else [])), name="update")
+        validation.check_choice(hessian, HESSIANS, name="hessian")
         return _estimator(_Mode(trainer, update, hessian), self._settings, self.classes)
 
     def to_frame(self) -> Any:
@@ -150,7 +148,7 @@ class UpdateComparison:
                 column.extend(value if isinstance(value, np.ndarray) else [value] * max(1, len(fit.thresholds)))
         counters = {name for fit in self._fits for name in fit.counters}
         kinds = dict.fromkeys(_MEASURED, float) | dict.fromkeys(("round", *counters), "Int64")
-        return data_frame(columns).astype({name: kind for name, kind in kinds.items() if name in names})
+        return extras.data_frame(columns).astype({name: kind for name, kind in kinds.items() if name in names})
 
     def summary(self) -> Any:
         """Return a pandas.DataFrame with a row for each mode, means over the folds.
@@ -173,7 +171,7 @@ class UpdateComparison:
             notes = dict.fromkeys(fit.note for fit in fits)
             lines.append(line | {"status": ", ".join(others) or "trained", "note": "; ".join(notes)})
         names = ["trainer", "update", "hessian", "folds", "lowest_loss", "at_round", "held_out_loss", "mae", "rps"]
-        return data_frame(lines, columns=[*names, "seconds", "status", "note"]).astype({"at_round": "Int64"})
+        return extras.data_frame(lines, columns=[*names, "seconds", "status", "note"]).astype({"at_round": "Int64"})
 
     def _trained(self) -> dict[_Mode, list[_Fit]]:
         """Return the fits that have a model, by their modes."""
@@ -330,7 +328,7 @@ def compare_updates(
     ]
     labels = OrderedLabels(classes).fit(y)
     codes = labels.encode(y)
-    X = collected(np.asarray(X) if isinstance(X, (list, tuple)) else X)
+    X = validation.collected(np.asarray(X) if isinstance(X, (list, tuple)) else X)
     n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
     if n_rows != len(codes):
         raise ValueError(f"X and y must have as many rows; got {n_rows} and {len(codes)}")
@@ -362,7 +360,7 @@ def _chosen(name: str, given: object, allowed: Collection[str]) -> list[str]:
     if not words:
         raise ValueError(f"{name} must hold at least one of {', '.join(map(repr, allowed))}; got none")
     for word in words:
-        check_choice(word, allowed, name=name)
+        validation.check_choice(word, allowed, name=name)
     return list(dict.fromkeys(words))
 
 
@@ -373,7 +371,7 @@ def _folds(cv: object, codes: IntArray, seed: int) -> list[tuple[IndexArray, Ind
         fit, held = hold_out(Rows(every, codes), _HELD_OUT, seed)
         return [(fit.X, held.X)]
     if isinstance(cv, (int, np.integer)):
-        splitter = StratifiedKFold(check_integer("cv", cv, 2), shuffle=True, random_state=seed)
+        splitter = StratifiedKFold(validation.check_integer("cv", cv, 2), shuffle=True, random_state=seed)
     else:
         splitter = check_cv(cv)
     folds = [(every[fit], every[held]) for fit, held in splitter.split(np.zeros((len(codes), 1)), codes)]

@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray
-from ordinal_objectives.utils.files import numbers_from_json
-from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import as_floats, check_choice, check_codes, check_proba, check_sample_weight
+from ordinal_objectives.utils import documented, files, validation
 
 _MOST_STEPS = 100
 _PARTS = 5
@@ -68,7 +66,7 @@ def decide(proba: ArrayLike, rule: str = "median", cost_matrix: ArrayLike | None
     >>> decide(proba, cost_matrix=[[0, 1, 1, 1], [9, 0, 1, 1], [9, 1, 0, 1], [9, 1, 1, 0]]).tolist()
     [2]
     """
-    P = check_proba(proba)
+    P = validation.check_proba(proba)
     costs = check_rule(rule, cost_matrix, P.shape[1])
     if costs is not None:
         return np.argmin(P @ costs, axis=1)
@@ -109,12 +107,12 @@ def check_rule(
     ValueError
         If the rule is none of ``rules``, both are given, or the costs have the wrong shape or are not finite.
     """
-    check_choice(rule, rules, name=name)
+    validation.check_choice(rule, rules, name=name)
     if cost_matrix is None:
         return None
     if rule != RULES[0]:
         raise ValueError(f"{name}={rule!r} and cost_matrix are two different rules; give one of them")
-    cost = as_floats(cost_matrix, name="cost_matrix")
+    cost = validation.as_floats(cost_matrix, name="cost_matrix")
     if cost.shape != (n_classes, n_classes):
         raise ValueError(f"cost_matrix must have shape ({n_classes}, {n_classes}), true by predicted; got {cost.shape}")
     if not np.isfinite(cost).all():
@@ -150,10 +148,10 @@ def kappa_weights(weights: ArrayLike | str, n_classes: int) -> FloatArray:
            [4., 1., 0.]])
     """
     if isinstance(weights, str):
-        check_choice(weights, ("quadratic", "linear"), name="kappa_weights", hint=" (or give a matrix)")
+        validation.check_choice(weights, ("quadratic", "linear"), name="kappa_weights", hint=" (or give a matrix)")
         distance = np.abs(np.subtract.outer(np.arange(n_classes), np.arange(n_classes))).astype(np.float64)
         return distance if weights == "linear" else distance**2
-    W = as_floats(weights, name="kappa_weights")
+    W = validation.as_floats(weights, name="kappa_weights")
     if W.shape != (n_classes, n_classes) or not np.isfinite(W).all() or (W < 0.0).any() or np.diag(W).any():
         raise ValueError(
             f"kappa_weights must be 'quadratic', 'linear' or a ({n_classes}, {n_classes}) matrix of finite numbers of "
@@ -233,9 +231,9 @@ class KappaRule:
         -------
         KappaRule
         """
-        P = check_proba(proba).astype(np.float64)
+        P = validation.check_proba(proba).astype(np.float64)
         W = kappa_weights(weights, P.shape[1])
-        of_rows = check_sample_weight(sample_weight, len(P))
+        of_rows = validation.check_sample_weight(sample_weight, len(P))
         shares = np.average(P, axis=0, weights=of_rows)
         costs, by_chance = P @ W, shares @ W
         tried, ratio = 1.0 - start, np.inf  # 1 - kappa
@@ -253,7 +251,7 @@ class KappaRule:
 
     def decide(self, proba: ArrayLike) -> IndexArray:
         """Return class codes, (n_samples,); by the median where no decision has a kappa above 0."""
-        P = check_proba(proba)
+        P = validation.check_proba(proba)
         if self.kappa <= 0.0:
             return decide(P)
         return np.argmin(P @ self.weights - (1.0 - self.kappa) * (self.shares @ self.weights), axis=1)
@@ -274,9 +272,8 @@ class KappaRule:
         -------
         KappaRule
         """
-        P, true = check_proba(proba), check_codes(codes, len(self.shares), name="codes")
-        weight = check_sample_weight(sample_weight, len(P))
-        weight = np.ones(len(P)) if weight is None else weight / weight.max()
+        P, true = validation.check_proba(proba), validation.check_codes(codes, len(self.shares), name="codes")
+        weight = validation.relative_weights(sample_weight, len(P))
         rows = np.flatnonzero(weight)
         confusion = np.zeros(self.weights.shape)
         for first in range(min(_PARTS, len(rows))):
@@ -303,9 +300,11 @@ class KappaRule:
         ValueError
             If it is damaged.
         """
-        weights = kappa_weights([numbers_from_json(row, "kappa_weights") for row in content["weights"]], n_classes)
-        shares = numbers_from_json(content["shares"], "the shares of classes")
-        (kappa,) = numbers_from_json([content["kappa"]], "kappa")
+        weights = kappa_weights(
+            [files.numbers_from_json(row, "kappa_weights") for row in content["weights"]], n_classes
+        )
+        shares = files.numbers_from_json(content["shares"], "the shares of classes")
+        (kappa,) = files.numbers_from_json([content["kappa"]], "kappa")
         if (
             shares.shape != (n_classes,)
             or (shares < 0.0).any()
@@ -315,7 +314,7 @@ class KappaRule:
             raise ValueError(f"a rule of kappa must hold the shares of {n_classes} classes and a kappa between 0 and 1")
         if "measured" not in content:
             return cls(weights, shares, float(kappa))
-        measured = numbers_from_json(content["measured"], "the measured kappa")
+        measured = files.numbers_from_json(content["measured"], "the measured kappa")
         if len(measured) > 1 or (measured > 1.0).any():
             raise ValueError(f"a measured kappa must be at most 1; got {content['measured']!r}")
         return cls(weights, shares, float(kappa), float(measured[0]) if len(measured) else np.nan)

@@ -16,9 +16,7 @@ from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.registry import NotRegisteredError
 from ordinal_objectives.spec import THRESHOLD_UPDATES
-from ordinal_objectives.utils.files import counts_from_json, losses_from_json, losses_to_json, numbers_from_json
-from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import as_floats, check_choice, check_n_classes, check_thresholds
+from ordinal_objectives.utils import documented, files, validation
 
 FORMAT = "ordinal_objectives"
 VERSION = 1
@@ -81,8 +79,8 @@ class VectorOutputs:
         ValueError, TypeError, KeyError
             If it is damaged.
         """
-        contrasts = as_floats(content["contrasts"], name="contrasts").reshape(n_classes - 1, n_classes - 2)
-        means = as_floats(content["means"], name="means").reshape(n_iterations + 1, n_classes - 2)
+        contrasts = validation.as_floats(content["contrasts"], name="contrasts").reshape(n_classes - 1, n_classes - 2)
+        means = validation.as_floats(content["means"], name="means").reshape(n_iterations + 1, n_classes - 2)
         if not (np.isfinite(contrasts).all() and np.isfinite(means).all()):
             raise ValueError("contrasts and means must hold finite numbers")
         return cls(contrasts, list(means))
@@ -261,7 +259,7 @@ class ThresholdRecord:
             "version": VERSION,
             **{name: getattr(self, name) for name in _PLAIN + _NOTES},
             "thresholds": [theta.tolist() for theta in self.thresholds],
-            "training_loss": losses_to_json(self.training_loss),
+            "training_loss": files.losses_to_json(self.training_loss),
             "shifts": None if self.shifts is None else vectors_to_json(self.shifts, self.leaf_vectors),
             "outputs": None if self.outputs is None else self.outputs.to_json(),
         }
@@ -286,9 +284,9 @@ class ThresholdRecord:
                 )
             loss = get_loss(content["loss"], content["link"])
             loss.check_hessian(content["hessian"])
-            check_choice(content["threshold_update"], THRESHOLD_UPDATES, name="threshold_update")
-            check_n_classes(content["n_classes"])
-            counts_from_json(content["diagnostics"], "diagnostics")
+            validation.check_choice(content["threshold_update"], THRESHOLD_UPDATES, name="threshold_update")
+            validation.check_n_classes(content["n_classes"])
+            files.counts_from_json(content["diagnostics"], "diagnostics")
             model = {name: content[name] for name in _PLAIN}
             return cls(**model, **_history(content, loss), **_notes(content), of_loss=loss)
         except NotRegisteredError:
@@ -307,9 +305,9 @@ def _history(content: dict[str, Any], loss: OrdinalLoss) -> dict[str, Any]:
     """Return thresholds and loss of every iteration, and how thresholds move with x."""
     n_classes, outputs = content["n_classes"], content["outputs"]
     ordered = loss.ordered and content["shifts"] is None
-    rows = [numbers_from_json(row, "thresholds") for row in content["thresholds"]]
-    thresholds = [check_thresholds(row, n_classes, ordered=ordered) for row in rows]
-    losses = losses_from_json(content["training_loss"], "training_loss")
+    rows = [files.numbers_from_json(row, "thresholds") for row in content["thresholds"]]
+    thresholds = [validation.check_thresholds(row, n_classes, ordered=ordered) for row in rows]
+    losses = files.losses_from_json(content["training_loss"], "training_loss")
     if not thresholds:
         raise ValueError("it holds no thresholds")
     if len(losses) != len(thresholds):

@@ -24,8 +24,8 @@ from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.trees import TreeEnsemble
 from ordinal_objectives.utils import validation
 from ordinal_objectives.utils.public_names import DOC_LINK
-from ordinal_objectives.utils.seeds import drawn_seed
 from ordinal_objectives.utils.shared_docs import documented
+from ordinal_objectives.utils.validation import drawn_seed
 
 Model = TypeVar("Model", bound="MultiOutputModel")
 FloatArray = NDArray[np.float64]

@@ -13,8 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Estimator, FloatArray, IntArray, Seed, Table
 from ordinal_objectives.decisions.around import AroundOneClassifier
-from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import check_choice
+from ordinal_objectives.utils import documented, validation
 
 # Stated probabilities of 0 and 1 have a logit of some 14.
 LEAST = 1e-6
@@ -212,7 +211,7 @@ class OrdinalCalibratedClassifier(AroundOneClassifier):
             If labels, weights, parameters or the estimator are not what the docs allow; the message names the argument.
         """
         with self._all_or_nothing():
-            check_choice(self.method, tuple(CURVES), name="method")
+            validation.check_choice(self.method, tuple(CURVES), name="method")
             rows = self._check_rows(X, y, sample_weight)
             proba, held = self._fit_member(rows)
             self._recalibration = Recalibration.fit(self.method, proba, held.codes, held.weight)

@@ -16,8 +16,7 @@ from ordinal_objectives.decisions.around import AroundClassifier
 from ordinal_objectives.estimators.arguments import explains_keywords
 from ordinal_objectives.estimators.held_out import Rows, split_seed
 from ordinal_objectives.estimators.wrappers import FittedMember
-from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import check_choice, check_number
+from ordinal_objectives.utils import documented, validation
 
 # Sums of probabilities that are equal but for rounding are ties.
 _DECIMALS = 12
@@ -251,12 +250,12 @@ class OrdinalPredictionSets(AroundClassifier):
 
     def _check_sets(self) -> None:
         """Check the parameters that sets are predicted with."""
-        check_choice(self.method, METHODS, name="method")
-        check_choice(self.coverage, COVERAGES, name="coverage")
+        validation.check_choice(self.method, METHODS, name="method")
+        validation.check_choice(self.coverage, COVERAGES, name="coverage")
         if self.alpha is not None:
-            check_number("alpha", self.alpha, above=0.0, below=1.0)
+            validation.check_number("alpha", self.alpha, above=0.0, below=1.0)
         if self.severity is not None:
-            check_number("severity", self.severity, above=0.0)
+            validation.check_number("severity", self.severity, above=0.0)
             if self.method == "cross":
                 raise ValueError("severity has a bound for method='split' alone; got method='cross'")
         elif self.alpha is None:
@@ -279,7 +278,7 @@ class OrdinalPredictionSets(AroundClassifier):
 
     def _split(self, n_samples: int) -> tuple[IndexArray, IndexArray]:
         """Return rows to train on and rows that calibrate, drawn regardless of their class: that is what is proved."""
-        share = check_number("calibration_fraction", self.calibration_fraction, above=0.0, below=1.0)
+        share = validation.check_number("calibration_fraction", self.calibration_fraction, above=0.0, below=1.0)
         n_held = math.ceil(share * n_samples)
         if n_held == n_samples:
             raise ValueError(f"calibration_fraction={share} of n_samples={n_samples} leaves no row to train on")

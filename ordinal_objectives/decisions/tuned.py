@@ -19,9 +19,7 @@ from ordinal_objectives.decisions.around import AroundOneClassifier
 from ordinal_objectives.estimators.held_out import Rows
 from ordinal_objectives.metrics import METRICS
 from ordinal_objectives.metrics.table import Metric
-from ordinal_objectives.utils.read_only import call_read_only, read_only
-from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import check_choice, check_flag
+from ordinal_objectives.utils import documented, read_only, validation
 
 # What is to be large, of predicted codes.
 Score = Callable[[IndexArray], float]
@@ -253,7 +251,7 @@ class OrdinalTunedClassifier(AroundOneClassifier):
 
     def _check_metric(self) -> Metric | None:
         """Return the entry of the table, or None for a function."""
-        check_choice(self.rule, RULES, name="rule")
+        validation.check_choice(self.rule, RULES, name="rule")
         known = METRICS.of(self.metric) if callable(self.metric) else METRICS.get(str(self.metric))
         if known.judges != "decisions" if known is not None else not callable(self.metric):
             names = ", ".join(repr(name) for name, metric in METRICS.items() if metric.judges == "decisions")
@@ -261,7 +259,7 @@ class OrdinalTunedClassifier(AroundOneClassifier):
         METRICS.refuse_scorer(self.metric, "metric")
         if self.rule == "kappa" and (known is None or known.name not in _KAPPAS):
             raise ValueError(f"rule='kappa' makes 'qwk' or 'lwk' large; got metric={self.metric!r}")
-        check_flag("greater_is_better", self.greater_is_better)
+        validation.check_flag("greater_is_better", self.greater_is_better)
         return known
 
     def _score(self, known: Metric | None, rows: Rows) -> Score:
@@ -269,13 +267,13 @@ class OrdinalTunedClassifier(AroundOneClassifier):
         function = self.metric if known is None else known.function
         given: dict[str, object] = {} if known is None else {"labels": range(self.n_classes_)}
         if rows.weight is not None and "sample_weight" in inspect.signature(function).parameters:
-            given["sample_weight"] = read_only(rows.weight)
+            given["sample_weight"] = read_only.read_only(rows.weight)
         called = partial(function, **given)
 
         def score(predicted: IndexArray) -> float:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UndefinedMetricWarning)  # of predictions that are never taken
-                value = call_read_only("metric", called, rows.codes, predicted)
+                value = read_only.call_read_only("metric", called, rows.codes, predicted)
             if not isinstance(value, (float, int, np.floating, np.integer)):
                 raise TypeError(f"metric must return a number; got {value!r}")
             return -np.inf if np.isnan(value) else self._sign(known) * float(value)

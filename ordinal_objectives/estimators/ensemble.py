@@ -27,10 +27,7 @@ from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.wrappers import ClassifierOfClassifiers, FittedMember
 from ordinal_objectives.metrics import ordinal_log_loss, ranked_probability_score
 from ordinal_objectives.threads import one_thread_after_fork
-from ordinal_objectives.utils import files
-from ordinal_objectives.utils.extras import not_installed
-from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import as_floats, check_choice, check_flag, check_integer, check_number
+from ordinal_objectives.utils import documented, extras, files, validation
 
 # Classifiers with a format of their own: where they live, how their files end, and the extra that installs them.
 _KINDS = {
@@ -215,9 +212,9 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
             members = check_members(self.members, taken=super().get_params(deep=False))
             names = [name for name, _ in members]
             given = self._check_weights(len(members))
-            n_bags = check_integer("n_bags", self.n_bags, 1)
-            subsample = check_number("subsample", self.subsample, above=0.0, at_most=1.0)
-            refit = check_flag("refit", self.refit)
+            n_bags = validation.check_integer("n_bags", self.n_bags, 1)
+            subsample = validation.check_number("subsample", self.subsample, above=0.0, at_most=1.0)
+            refit = validation.check_flag("refit", self.refit)
             sets = GivenSets(eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val)
             evaluated = self._check_evaluation(sets)
             seed, fraction = split_seed(self.random_state), self.validation_fraction if given is None else None
@@ -237,9 +234,9 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
     def _check_weights(self, n_members: int) -> FloatArray | None:
         """Return the weights of members, or None where they are to be found."""
         if isinstance(self.weights, str):
-            check_choice(self.weights, ("equal", *CRITERIA), name="weights")
+            validation.check_choice(self.weights, ("equal", *CRITERIA), name="weights")
             return None if self.weights in CRITERIA else np.full(n_members, 1 / n_members)
-        weights = as_floats(self.weights, name="weights")
+        weights = validation.as_floats(self.weights, name="weights")
         if weights.shape != (n_members,) or not np.isfinite(weights).all() or weights.min() < 0 or weights.max() <= 0:
             raise ValueError(
                 f"weights must be 'equal', 'log_loss', 'rps', or a non-negative number for each of {n_members} "
@@ -443,7 +440,7 @@ def _import(kind: str, member: str) -> Any:
     try:
         return getattr(importlib.import_module(home), kind)
     except ImportError as error:
-        reason = f"member {member!r} is of {kind}: {not_installed(error, extra)}"
+        reason = f"member {member!r} is of {kind}: {extras.not_installed(error, extra)}"
         raise ModuleNotFoundError(reason, name=error.name) from error
 
 

@@ -15,8 +15,7 @@ from sklearn.utils import _safe_indexing
 
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, IntArray, LabelArray, Seed, Table
 from ordinal_objectives.estimators.labels import is_missing, refuse_mixed
-from ordinal_objectives.utils.seeds import drawn_seed
-from ordinal_objectives.utils.validation import check_number
+from ordinal_objectives.utils.validation import check_number, drawn_seed
 
 # Number of draws of whole groups; the one with class shares closest to those of all rows is taken.
 _DRAWS = 20

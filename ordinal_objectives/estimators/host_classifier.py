@@ -29,9 +29,7 @@ from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.spec import OrdinalSpec, parameter_names
 from ordinal_objectives.threads import library_n_threads, one_thread_after_fork
 from ordinal_objectives.threshold_solver import ThresholdRecord, initial_thresholds
-from ordinal_objectives.utils import files
-from ordinal_objectives.utils.seeds import drawn_seed
-from ordinal_objectives.utils.validation import check_number, check_start_score
+from ordinal_objectives.utils import files, validation
 
 
 class BoosterInTransit:
@@ -116,7 +114,7 @@ class HostClassifier(OrdinalClassifier):
         given = {k: v for k, v in self._resolved_params().items() if v is not None and k not in self._own}
         seed = given.get("random_state")
         if seed is not None and not isinstance(seed, numbers.Integral):
-            given["random_state"] = drawn_seed(seed)
+            given["random_state"] = validation.drawn_seed(seed)
         threads = library_n_threads(given.pop("n_jobs", None))
         if threads is not None:
             given["n_jobs"] = threads
@@ -308,11 +306,11 @@ class HostClassifier(OrdinalClassifier):
         """
         X, y, sample_weight, scores, groups = training
         rows = self._check_training(X, y, sample_weight, groups)
-        rows = replace(rows, start=check_start_score(scores, len(rows), name=start))
+        rows = replace(rows, start=validation.check_start_score(scores, len(rows), name=start))
         checked = self._check_evaluation(sets)
         starts = one_for_each(sets.starts, checked, sets.starts_name)
         evaluated = [
-            replace(held, start=check_start_score(held_start, len(held), name=sets.starts_name))
+            replace(held, start=validation.check_start_score(held_start, len(held), name=sets.starts_name))
             for held, held_start in zip(checked, starts, strict=True)
         ]
         return held_out.hold_out_unless_given(rows, evaluated, self.validation_fraction, random_state)
@@ -385,7 +383,7 @@ class HostClassifier(OrdinalClassifier):
             found, self._linear = None, fit_linear(rows) if always else None
         else:
             rate, random_state = search
-            rate, seed = check_number("learning_rate", rate, above=0.0), held_out.split_seed(random_state)
+            rate, seed = validation.check_number("learning_rate", rate, above=0.0), held_out.split_seed(random_state)
             tried = False if is_fixed else self.linear
             found, self._linear = linear.search(tried, fit_linear, trial_of, rows, rate, seed)
         trials = trial_of if self._linear is None else linear.with_linear(fit_linear, trial_of)
@@ -401,7 +399,7 @@ class HostClassifier(OrdinalClassifier):
     ) -> bool:
         """Return whether some of the rows are trained on: in a search for the rounds, or in folds of kappa."""
         in_folds = self._takes_kappa() and self.kappa_rows != "training" and not watched and continued is None
-        return in_folds or (linear.search is not None and held_out.is_auto(asked))
+        return in_folds or (search is not None and held_out.is_auto(asked))
 
     def _loss_without_trees(self, fit: Rows, held: Rows) -> float:
         loss = self._ordinal_loss()

@@ -16,9 +16,8 @@ from ordinal_objectives.estimators.arguments import GivenSets, all_or_nothing, v
 from ordinal_objectives.estimators.held_out import Rows, check_groups, n_rows
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.tables import as_table, refuse_text_and_dates
+from ordinal_objectives.utils import documented, validation
 from ordinal_objectives.utils.public_names import DOC_LINK
-from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import as_floats, check_sample_weight, check_total_weight
 
 
 class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -75,13 +74,13 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"X and y must have the same number of rows; got {n_rows(X)} and {len(codes)}")
         self._keep_labels(labels)
         self._check_decision()
-        weight, name = check_sample_weight(sample_weight, codes.shape[0]), "sample_weight"
+        weight, name = validation.check_sample_weight(sample_weight, codes.shape[0]), "sample_weight"
         if self.class_weight is not None:
             class_weights = self._class_weights(np.bincount(codes, minlength=self.n_classes_))
             with np.errstate(over="ignore"):
                 weight = class_weights[codes] if weight is None else class_weights[codes] * weight
             name = "class_weight" if sample_weight is None else "sample_weight times class_weight"
-        weight = check_total_weight(weight, name=name)
+        weight = validation.check_total_weight(weight, name=name)
         return Rows(X, codes, weight, groups=check_groups(groups, len(codes)))
 
     def _declared_classes(self, y: ArrayLike) -> ArrayLike | None:
@@ -123,7 +122,7 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         unknown = [label for label in class_weight if label not in known]
         if unknown:
             raise ValueError(f"class_weight names classes {unknown} that are not among {known}")
-        weights = as_floats([class_weight.get(label, 1.0) for label in known], name="class_weight")
+        weights = validation.as_floats([class_weight.get(label, 1.0) for label in known], name="class_weight")
         if not (np.isfinite(weights) & (weights >= 0)).all():
             raise ValueError(f"class_weight must hold finite, non-negative numbers; got {dict(class_weight)}")
         return weights
@@ -139,8 +138,8 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             codes = self._labels.encode(y, name="y of an evaluation set")
             if n_rows(X) != len(codes):
                 raise ValueError(f"X and y of an evaluation set differ in rows; got {n_rows(X)} and {len(codes)}")
-            weight = check_sample_weight(weight, codes.shape[0], name=sets.weights_name)
-            checked.append(Rows(X, codes, check_total_weight(weight, name=sets.weights_name)))
+            weight = validation.check_sample_weight(weight, codes.shape[0], name=sets.weights_name)
+            checked.append(Rows(X, codes, validation.check_total_weight(weight, name=sets.weights_name)))
         return checked
 
     @documented

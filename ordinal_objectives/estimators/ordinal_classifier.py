@@ -25,8 +25,7 @@ from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.eval_metric import EvalMetric, eval_metrics, warn_of_costs
 from ordinal_objectives.losses import CostWeighted, OrdinalLoss, get_loss
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
-from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import check_choice
+from ordinal_objectives.utils import documented, validation
 
 KAPPA = "kappa"
 Classifier = TypeVar("Classifier", bound="OrdinalClassifier")
@@ -177,7 +176,7 @@ class OrdinalClassifier(OrderedClassifier):
         super()._check_decision()
         if self._takes_kappa():
             kappa_weights(self.kappa_weights, self.n_classes_)
-            check_choice(self.kappa_rows, ("unseen", "training"), name="kappa_rows")
+            validation.check_choice(self.kappa_rows, ("unseen", "training"), name="kappa_rows")
         self._ordinal_loss().check_decision(self.decision_rule, self.cost_matrix)
 
     def check_fitted_decision(self) -> None:
@@ -189,7 +188,7 @@ class OrdinalClassifier(OrderedClassifier):
                     "decision_rule='kappa' is found at the end of fit, and this model has no rule: its fit is under "
                     "way, or was with another decision_rule; set it before fit"
                 )
-            check_choice(self.kappa_rows, ("unseen", "training"), name="kappa_rows")
+            validation.check_choice(self.kappa_rows, ("unseen", "training"), name="kappa_rows")
             if not np.array_equal(kappa_weights(self.kappa_weights, self.n_classes_), self.kappa_rule_.weights):
                 raise ValueError(
                     f"kappa_weights must be those of the fit, by which the rule was found; got {self.kappa_weights!r}: "

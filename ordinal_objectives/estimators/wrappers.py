@@ -25,8 +25,7 @@ from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.estimators.tables import NUMBERS
 from ordinal_objectives.losses import CostWeighted, get_loss
 from ordinal_objectives.threads import one_thread_after_fork
-from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import check_proba, collected, refuse_masked
+from ordinal_objectives.utils import documented, validation
 
 
 def check_classifier(what: str, estimator: Estimator, *others: str) -> None:
@@ -244,7 +243,7 @@ class FittedMember:
     @one_thread_after_fork()
     def proba(self, X: Table, n_classes: int) -> FloatArray:
         """Return probabilities, (n_samples, n_classes), lowest class first; 0 for a class that had no rows."""
-        own = check_proba(self.estimator.predict_proba(X)).astype(np.float64)
+        own = validation.check_proba(self.estimator.predict_proba(X)).astype(np.float64)
         proba = np.zeros((len(own), n_classes))
         proba[:, self.columns] = own
         proba /= proba.sum(axis=1, keepdims=True)
@@ -259,8 +258,8 @@ class ClassifierOfClassifiers(OrderedClassifier):
 
         Texts, one a row, and other entries that are no numbers may come as a list, a series or an array.
         """
-        refuse_masked(X, name="X")
-        X, least = _as_numbers(collected(X)), 2 if reset else 1
+        validation.refuse_masked(X, name="X")
+        X, least = _as_numbers(validation.collected(X)), 2 if reset else 1
         shape = () if issparse(X) else getattr(X, "shape", ())
         is_number = getattr(getattr(X, "dtype", None), "kind", "O") in tuple("biufc")
         is_flat = isinstance(X, (list, tuple)) or (len(shape) == 1 and not is_number)

@@ -6,8 +6,7 @@ from typing import Any
 
 from ordinal_objectives.aliases import Estimator
 from ordinal_objectives.export.model import ScoringTree, model_of_trees
-from ordinal_objectives.utils.extras import optional
-from ordinal_objectives.utils.files import labels_to_json
+from ordinal_objectives.utils import extras, files
 
 
 def to_treelite(model: Estimator, *, iterations: int | None = None) -> Any:
@@ -63,7 +62,7 @@ def to_treelite(model: Estimator, *, iterations: int | None = None) -> Any:
     >>> bool(np.abs(proba - model.predict_proba_ordered(X)).max() < 1e-12)
     True
     """
-    model_builder = optional("treelite", "treelite").model_builder
+    model_builder = extras.optional("treelite", "treelite").model_builder
     found = model_of_trees(model, iterations, "treelite")
     scorer = found.scorer
     precision = "float32" if scorer.reads_float32 else "float64"
@@ -87,7 +86,7 @@ def to_treelite(model: Estimator, *, iterations: int | None = None) -> Any:
             "thresholds": found.thresholds.tolist(),
             "loss": loss.identity,
             "link": loss.link.identity,
-            "classes": labels_to_json(found.model.ordered_classes_)[0],
+            "classes": files.labels_to_json(found.model.ordered_classes_)[0],
         },
     )
     for tree in scorer.trees:

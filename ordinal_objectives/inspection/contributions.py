@@ -16,9 +16,7 @@ from ordinal_objectives.export import lightgbm_model, xgboost_model
 from ordinal_objectives.export.model import Scorer, scoring_model
 from ordinal_objectives.inspection.rows import names_of_model, unwrapped
 from ordinal_objectives.threads import effective_n_threads, library_n_threads, one_thread_after_fork
-from ordinal_objectives.utils.extras import optional
-from ordinal_objectives.utils.seeds import drawn_seed, random_numbers
-from ordinal_objectives.utils.validation import check_choice, check_integer, collected
+from ordinal_objectives.utils import extras, validation
 
 __all__ = ["ShapValues", "shap_values"]
 
@@ -136,7 +134,7 @@ def shap_values(
     >>> shap_values(model, X, output="cumulative").values.shape
     (300, 3, 3)
     """
-    check_choice(output, _OUTPUTS, name="output")
+    validation.check_choice(output, _OUTPUTS, name="output")
     whole = model
     if isinstance(model, Pipeline) or hasattr(model, "best_estimator_"):
         model, prepared = unwrapped(model)
@@ -145,10 +143,10 @@ def shap_values(
     names = names_of_model(whole, model) if hasattr(model, "n_features_in_") else []
     categories = [place for place, (_, _, kind) in enumerate(column_kinds(X)) if kind == "category"]
     found = scoring_model(model, by_value=categories)
-    X = collected(X)
+    X = validation.collected(X)
     X = np.asarray(X) if isinstance(X, (list, tuple)) else X
     if output == "probability":
-        check_integer("n_permutations", n_permutations, 1)
+        validation.check_integer("n_permutations", n_permutations, 1)
         return ShapValues(*_probability_values(model, X, background, n_permutations, random_state), names)
     if background is not None:
         raise ValueError(f"background must be None with output={output!r}: the training rows take its place")
@@ -200,8 +198,8 @@ def _tree_values(scorer: Scorer, codes: FloatArray, n_threads: int) -> FloatArra
 def _probability_values(
     model: Estimator, X: Table, background: Any, n_permutations: int, random_state: Seed
 ) -> tuple[FloatArray, FloatArray]:
-    shap = optional("shap", "shap")
-    random = random_numbers(random_state)
+    shap = extras.optional("shap", "shap")
+    random = validation.random_numbers(random_state)
     model.predict_proba_ordered(X)  # checks the rows
     rows = _joined(X, background, random)
     n_samples, n_features = X.shape
@@ -214,7 +212,7 @@ def _probability_values(
     masker = shap.maskers.Independent(places[n_samples:], max_samples=len(places) - n_samples)
     before = np.random.get_state()  # noqa: NPY002, shap seeds the numbers of everybody
     try:
-        explainer = shap.explainers.Permutation(proba, masker, seed=drawn_seed(random))
+        explainer = shap.explainers.Permutation(proba, masker, seed=validation.drawn_seed(random))
         found = explainer(places[:n_samples], max_evals=n_permutations * (2 * n_features + 1), silent=True)
     finally:
         np.random.set_state(before)  # noqa: NPY002
@@ -247,7 +245,7 @@ def _joined(X: Table, background: Any, random: np.random.RandomState) -> Any:
         return np.concatenate([X, other])
     if not X.dtypes.equals(other.dtypes):
         raise ValueError("background must have the columns of X, of the same types")
-    return optional("pandas", "demo").concat([X, other], ignore_index=True)
+    return extras.optional("pandas", "demo").concat([X, other], ignore_index=True)
 
 
 def _mixed(rows: Any, places: IndexArray) -> Any:

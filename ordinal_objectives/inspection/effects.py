@@ -11,7 +11,7 @@ from scipy.special import stdtrit
 from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IndexArray, LabelArray, Seed, Table
 from ordinal_objectives.estimators.held_out import take_rows
 from ordinal_objectives.inspection import rows
-from ordinal_objectives.utils import extras, seeds, validation
+from ordinal_objectives.utils import extras, validation
 
 # So many levels of a feature are compared.
 _MOST_LEVELS = 1000
@@ -424,12 +424,12 @@ def average_marginal_effects(
     ((4,), True, True)
     """
     model, prepared = rows.unwrapped(estimator)
-    X, random = rows.as_rows(X), seeds.random_numbers(random_state)
+    X, random = rows.as_rows(X), validation.random_numbers(random_state)
     n_refits = validation.check_integer("n_refits", n_refits, 0)
     if n_refits == 1:
         raise ValueError("n_refits must be 0 or at least 2; got 1")
     confidence = validation.check_number("confidence", confidence, above=0, below=1)
-    weight = rows.row_weights(sample_weight, X.shape[0])
+    weight = validation.row_weights(sample_weight, X.shape[0])
     change = _Change(estimator, X, feature, step, reference)
     effects: Any = _means(change.of(model, prepared, X), weight)
     lower: Any = None

@@ -12,8 +12,7 @@ from ordinal_objectives.aliases import ArrayLike, Column, Estimator, FloatArray,
 from ordinal_objectives.estimators.held_out import take_rows
 from ordinal_objectives.inspection import rows
 from ordinal_objectives.inspection.importances import ThresholdImportances, threshold_columns, threshold_importances
-from ordinal_objectives.utils.seeds import random_numbers
-from ordinal_objectives.utils.validation import check_integer
+from ordinal_objectives.utils.validation import check_integer, random_numbers, row_weights
 
 # Features beyond so many are counted, not listed.
 _MOST_FEATURES = 20
@@ -230,7 +229,7 @@ def _spread(
     n_samples = X.shape[0]
     if len(y) != n_samples:
         raise ValueError(f"X and y must have the same number of rows; got {n_samples} and {len(y)}")
-    weight = None if sample_weight is None else rows.row_weights(sample_weight, n_samples)
+    weight = None if sample_weight is None else row_weights(sample_weight, n_samples)
     copies = rows.trained_on_drawn_rows(
         estimator, X, lambda drawn: take_rows(y, drawn), n_refits, weight, random, is_labelled=True
     )

@@ -12,12 +12,11 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Estimator, FloatArray, IndexArray, LabelArray, Seed, Table
 from ordinal_objectives.estimators.held_out import take_rows
 from ordinal_objectives.inspection.importances import threshold_columns
-from ordinal_objectives.inspection.rows import as_rows, last_step, row_weights, trained_again, untrained, unwrapped
+from ordinal_objectives.inspection.rows import as_rows, last_step, trained_again, untrained, unwrapped
 from ordinal_objectives.links import Link
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.utils.extras import data_frame
-from ordinal_objectives.utils.seeds import random_numbers
-from ordinal_objectives.utils.validation import check_integer, check_number
+from ordinal_objectives.utils.validation import check_integer, check_number, random_numbers, row_weights
 
 # Shifts are centred until nothing moves by more than this share of them.
 _CENTRED, _MOST_PASSES = 1e-10, 1000

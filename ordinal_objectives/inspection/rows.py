@@ -19,8 +19,7 @@ from ordinal_objectives.estimators.held_out import take_rows
 from ordinal_objectives.estimators.labels import is_missing
 from ordinal_objectives.estimators.tables import as_dictionary, column_kinds
 from ordinal_objectives.estimators.wrappers import row_keywords
-from ordinal_objectives.utils.seeds import drawn_seed
-from ordinal_objectives.utils.validation import check_sample_weight, collected
+from ordinal_objectives.utils.validation import collected, drawn_seed
 
 # So many values of a column are followed through a pipeline.
 _MOST_FOLLOWED = 50
@@ -326,9 +325,3 @@ def trained_on_drawn_rows(
             weights = times * (1.0 if weight is None else weight[rows])
         labels = labels_of(rows)
         yield trained_again(found, take_rows(X, rows), labels, weights, random, **options), rows
-
-
-def row_weights(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray:
-    """Return the checked weights of rows, ones where there are none, (n_samples,)."""
-    weight = check_sample_weight(sample_weight, n_samples)
-    return np.ones(n_samples) if weight is None else weight

@@ -14,9 +14,7 @@ from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray
 from ordinal_objectives.links import LINKS, Link, get_link
 from ordinal_objectives.losses import quantities
 from ordinal_objectives.registry import Named
-from ordinal_objectives.utils import validation
-from ordinal_objectives.utils.read_only import call_read_only, check_answer
-from ordinal_objectives.utils.shared_docs import documented
+from ordinal_objectives.utils import documented, read_only, validation
 
 HESSIANS = ("exact", "majorized")
 LOSSES: dict[str, Any] = {}
@@ -199,7 +197,7 @@ class OrdinalLoss(Named, ABC):
 
     def start_at(self, classes: quantities.ClassWeights) -> quantities.InitialThresholds:
         """Return the thresholds of :meth:`start`, checked."""
-        found, n = call_read_only(self.owner, self.start, classes), len(classes.weights) - 1
+        found, n = read_only.call_read_only(self.owner, self.start, classes), len(classes.weights) - 1
         if not isinstance(found, quantities.InitialThresholds):
             raise TypeError(f"start of {self.owner} must return InitialThresholds; got {type(found).__name__}")
         thresholds, *masks = map(np.asarray, found)
@@ -315,7 +313,7 @@ class OrdinalLoss(Named, ABC):
     ) -> FloatArray:
         """u, shape (n_classes - 1,): the weighted sum of dl_i/dtheta_k."""
         rows = self.row_derivatives(raw_prediction, y, thresholds)
-        return _weights(sample_weight, len(rows.value)) @ rows.threshold_gradient
+        return validation.row_weights(sample_weight, len(rows.value)) @ rows.threshold_gradient
 
     def threshold_hessian(
         self,
@@ -327,7 +325,7 @@ class OrdinalLoss(Named, ABC):
     ) -> tuple[FloatArray, FloatArray]:
         """V: its diagonal (n_classes - 1,) and the entries beside it (n_classes - 2,), without a floor."""
         f, y, thresholds = _check_rows(raw_prediction, y, thresholds)
-        weight = _weights(sample_weight, len(f))
+        weight = validation.row_weights(sample_weight, len(f))
         curvatures = self._curvatures(f, y, thresholds, kind)
         return weight @ curvatures.diagonal, weight @ curvatures.off_diagonal
 
@@ -371,7 +369,7 @@ class OrdinalLoss(Named, ABC):
         (array([-0.5486,  0.3535]), 2.802)
         """
         f, y, thresholds = _check_rows(raw_prediction, y, thresholds)
-        weight = _weights(sample_weight, len(f))
+        weight = validation.row_weights(sample_weight, len(f))
         self.check_hessian(hessian)
         return self.statistics_of(f, y, thresholds, weight, hessian)
 
@@ -530,12 +528,12 @@ class OrdinalLoss(Named, ABC):
         if self.takes_shifts:
             kinds.append((self._of_margins, self._majorized_of_margins, (x, y)))
         for formula, majorized, given in kinds:
-            rows = call_read_only(self.owner, formula, *given)
+            rows = read_only.call_read_only(self.owner, formula, *given)
             quantities.check_arrays(
                 rows, quantities.RowDerivatives, self.owner, f"{formula.__name__} of {self.owner}", x.shape
             )
             name = f"{self._floored.__name__} of {self.owner}"
-            floored: Any = call_read_only(self.owner, self._floored, rows, y)
+            floored: Any = read_only.call_read_only(self.owner, self._floored, rows, y)
             if not isinstance(floored, tuple) or len(floored) != 2 or not isinstance(floored[1], (int, np.integer)):
                 raise TypeError(
                     f"_floored of {self.owner} must return Curvatures and how many were raised; got {floored!r}"
@@ -544,13 +542,13 @@ class OrdinalLoss(Named, ABC):
             if self.supports("majorized"):
                 name = f"{majorized.__name__} of {self.owner}"
                 quantities.check_arrays(
-                    call_read_only(self.owner, majorized, *given), quantities.Curvatures, name, name, x.shape
+                    read_only.call_read_only(self.owner, majorized, *given), quantities.Curvatures, name, name, x.shape
                 )
         if self.highest_order == 4:
-            call_read_only(self.owner, self.higher, f, y, thresholds)
+            read_only.call_read_only(self.owner, self.higher, f, y, thresholds)
         for formula, n in ((self._proba, x.shape[1] + 1), (self._cumulative_proba, x.shape[1])):
-            name, proba = f"{formula.__name__} of {self.owner}", call_read_only(self.owner, formula, x)
-            check_answer(name, proba, (len(x), n))
+            name, proba = f"{formula.__name__} of {self.owner}", read_only.call_read_only(self.owner, formula, x)
+            read_only.check_answer(name, proba, (len(x), n))
             inside = (proba >= -_ROUNDING) & (proba <= 1.0 + _ROUNDING)
             if not inside.all():
                 raise ValueError(f"{name} must be probabilities; got {proba[~inside][0]}")
@@ -584,8 +582,3 @@ def _check_rows(
     if f.shape != codes.shape:
         raise ValueError(f"raw_prediction must have shape {codes.shape}, one score a label; got {f.shape}")
     return f, codes, theta
-
-
-def _weights(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray:
-    weight = validation.check_sample_weight(sample_weight, n_samples)
-    return np.ones(n_samples) if weight is None else weight

@@ -8,8 +8,7 @@ import numpy as np
 
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, RealArray
 from ordinal_objectives.metrics.table import METRICS, check_forecasts
-from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import check_integer
+from ordinal_objectives.utils import documented, validation
 
 
 @METRICS.entry("rps", judges="probabilities")
@@ -162,7 +161,7 @@ def cumulative_calibration_error(
     0.5
     """
     true, P, weight = check_forecasts(y_true, proba, sample_weight, labels)
-    bins = in_bins(true, P, weight, check_integer("n_bins", n_bins, 1))
+    bins = in_bins(true, P, weight, validation.check_integer("n_bins", n_bins, 1))
     return float(np.abs(bins.stated - bins.happened).sum() / weight.sum())
 
 

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, NDArray, RealArray
 from ordinal_objectives.estimators.labels import OrderedLabels, ordered_categories
-from ordinal_objectives.utils.validation import as_floats, check_choice, check_codes, check_proba, check_sample_weight
+from ordinal_objectives.utils.validation import as_floats, check_choice, check_codes, check_proba, relative_weights
 
 _Function = TypeVar("_Function", bound=Callable[..., float])
 # What a metric judges, and the method of an estimator that returns it.
@@ -164,7 +164,7 @@ def check_decisions(
     labels = _order(y_true, labels)
     true, predicted = _codes(y_true, labels, name="y_true"), _codes(y_pred, labels, name="y_pred")
     check_consistent_length(true, predicted)
-    return true.astype(np.int64), predicted.astype(np.int64), _weights_or_ones(sample_weight, true.size)
+    return true.astype(np.int64), predicted.astype(np.int64), relative_weights(sample_weight, true.size)
 
 
 def check_forecasts(
@@ -186,7 +186,7 @@ def check_forecasts(
     elif len(np.asarray(labels)) != n_classes:
         raise ValueError(f"labels must hold one label for each of the {n_classes} columns of proba; got {labels!r}")
     check_consistent_length(true, P)
-    return true, P, _weights_or_ones(sample_weight, true.size)
+    return true, P, relative_weights(sample_weight, true.size)
 
 
 def _check_range(true: IntArray, n_classes: int) -> None:
@@ -215,13 +215,7 @@ def check_scores(
     check_consistent_length(true, values)
     if not np.isfinite(values).all():
         raise ValueError("score holds NaN or infinite values; scores must be finite")
-    return true, values, _weights_or_ones(sample_weight, true.size)
-
-
-def _weights_or_ones(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray:
-    """Return weights whose largest is 1: no metric depends on their scale, and sums of squares stay in range."""
-    weight = check_sample_weight(sample_weight, n_samples)
-    return np.ones(n_samples) if weight is None else weight / weight.max()
+    return true, values, relative_weights(sample_weight, true.size)
 
 
 def undefined(metric: str, reason: str) -> float:

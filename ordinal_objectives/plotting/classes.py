@@ -13,8 +13,7 @@ from ordinal_objectives.aliases import ArrayLike, BoolArray, Estimator, FloatArr
 from ordinal_objectives.decisions.reliability import CumulativeReliability, cumulative_reliability
 from ordinal_objectives.estimators.labels import OrderedLabels, as_labels, ordered_categories
 from ordinal_objectives.plotting import style
-from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import as_floats, check_codes
+from ordinal_objectives.utils import documented, validation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,7 +52,7 @@ class OrdinalConfusionDisplay:
     """
 
     def __init__(self, matrix: ArrayLike, class_names: Names = None) -> None:
-        self.matrix = as_floats(matrix, name="matrix")
+        self.matrix = validation.as_floats(matrix, name="matrix")
         n = self.matrix.shape[0]
         if self.matrix.shape != (n, n) or n < 2 or (self.matrix < 0).any() or not self.matrix.sum() > 0:
             raise ValueError(
@@ -193,7 +192,7 @@ class PredictionSetsDisplay:
                 f"sets must be an array of True and False, (n_samples, n_classes); got shape {self.sets.shape} of type "
                 f"{self.sets.dtype}"
             )
-        self.y = check_codes(y, self.sets.shape[1])
+        self.y = validation.check_codes(y, self.sets.shape[1])
         if len(self.y) != len(self.sets):
             raise ValueError(f"y and sets must have the same number of rows; got {len(self.y)} and {len(self.sets)}")
         self.class_names = style.class_names_of(class_names, self.sets.shape[1])

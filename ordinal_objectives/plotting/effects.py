@@ -10,8 +10,7 @@ from ordinal_objectives import inspection
 from ordinal_objectives.aliases import ArrayLike, LabelArray
 from ordinal_objectives.inspection.rows import name_of, unwrapped
 from ordinal_objectives.plotting import style
-from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import check_choice, check_proba
+from ordinal_objectives.utils import documented, validation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -90,7 +89,7 @@ class FeatureEffectDisplay:
             At most so many values of the feature, or intervals.
         <<axes>>
         """
-        check_choice(kind, ("partial", "local"), name="kind")
+        validation.check_choice(kind, ("partial", "local"), name="kind")
         effect_of = inspection.accumulated_local_effects if kind == "local" else inspection.feature_effect
         effect = effect_of(estimator, X, feature, grid_resolution=grid_resolution)
         return cls(effect, name_of(estimator, X, feature), unwrapped(estimator)[0].ordered_classes_).plot(axes)
@@ -161,7 +160,7 @@ class ClassProbabilitiesDisplay:
 
     def __init__(self, values: ArrayLike, proba: ArrayLike, name: str, class_names: Names = None) -> None:
         self.values: LabelArray = np.asarray(values)
-        self.proba = check_proba(proba, len(self.values))
+        self.proba = validation.check_proba(proba, len(self.values))
         self.name = name
         self.class_names = style.class_names_of(class_names, self.proba.shape[1])
 

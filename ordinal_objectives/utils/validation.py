@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, LabelArray, RealArray
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, LabelArray, RealArray, Seed
 
 # Probabilities that went through float32 still pass.
 _PROBABILITY_TOLERANCE = 1e-4
@@ -164,6 +164,18 @@ def check_sample_weight(
     if not weight.any() and not part:
         raise ValueError(f"{name} is zero for every row; at least one weight must be positive")
     return weight
+
+
+def row_weights(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray:
+    """Return checked weights of rows, ones where there are none, (n_samples,)."""
+    weight = check_sample_weight(sample_weight, n_samples)
+    return np.ones(n_samples) if weight is None else weight
+
+
+def relative_weights(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray:
+    """Return checked weights whose largest is 1: no metric depends on their scale, and their squares stay in range."""
+    weight = row_weights(sample_weight, n_samples)
+    return weight / weight.max()
 
 
 def check_total_weight(
@@ -365,3 +377,21 @@ def check_number(name: str, value: object, **bounds: float) -> float:
     if not np.isfinite(x) or not all(_HOLDS[kind](x, bound) for kind, bound in bounds.items()):
         raise ValueError(message)
     return x
+
+
+def random_numbers(random_state: Seed) -> np.random.RandomState:
+    """Return the generator of ``random_state``; raise ValueError unless it is what scikit-learn takes."""
+    from sklearn.utils import check_random_state
+
+    try:
+        return check_random_state(random_state)
+    except ValueError:
+        raise ValueError(
+            f"random_state must be an integer from 0 to {2**32 - 1}, a numpy.random.RandomState or None; got "
+            f"{random_state!r}"
+        ) from None
+
+
+def drawn_seed(random_state: Seed) -> int:
+    """Return a seed that ``random_state`` draws."""
+    return int(random_numbers(random_state).randint(np.iinfo(np.int32).max))
