@@ -13,9 +13,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IndexArray, Seed, Table
-from ordinal_objectives.estimators import wrappers
+from ordinal_objectives.estimators import labels, wrappers
 from ordinal_objectives.estimators.held_out import Rows, split_seed, take_rows
-from ordinal_objectives.estimators.labels import ordered_categories
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.estimators.wrappers import ClassifierOfClassifiers, FittedMember
 from ordinal_objectives.scorers import class_order
@@ -64,7 +63,7 @@ class AroundClassifier(ClassifierOfClassifiers):
             return last.classes if isinstance(last, OrderedClassifier) else None
         known = np.asarray(self.estimator.classes_)
         order = class_order(self.estimator, known)
-        if order is None and ordered_categories(y) is None and known.dtype.kind in "biuf":
+        if order is None and labels.ordered_categories(y) is None and known.dtype.kind in "biuf":
             order = np.sort(known)
         return order
 

@@ -8,8 +8,7 @@ import numpy as np
 from scipy.stats import beta
 
 from ordinal_objectives.aliases import ArrayLike, FloatArray
-from ordinal_objectives.metrics.of_probabilities import in_bins
-from ordinal_objectives.metrics.table import check_forecasts
+from ordinal_objectives.metrics import of_probabilities, table
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import check_integer, check_number
 
@@ -98,9 +97,9 @@ def cumulative_reliability(
     >>> found.stated.round(2).tolist(), found.happened.tolist(), found.count.tolist()
     ([[0.2, nan], [nan, 0.7]], [[0.25, nan], [nan, 0.75]], [[4.0, 0.0], [0.0, 4.0]])
     """
-    true, P, weight = check_forecasts(y_true, proba, sample_weight, labels)
+    true, P, weight = table.check_forecasts(y_true, proba, sample_weight, labels)
     n_bins, level = check_integer("n_bins", n_bins, 1, _MOST_BINS), check_number("level", level, above=0.0, below=1.0)
-    bins = in_bins(true, P, weight, n_bins)
+    bins = of_probabilities.in_bins(true, P, weight, n_bins)
     filled = bins.weight > 0.0
     stated, happened = (
         np.divide(sums, bins.weight, out=np.full(sums.shape, np.nan), where=filled)

@@ -18,11 +18,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IntArray, LabelArray, Table
-from ordinal_objectives.estimators.arguments import keep_names, start_scores, validate_columns
-from ordinal_objectives.estimators.held_out import n_rows
+from ordinal_objectives.estimators import arguments, held_out, tables
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
-from ordinal_objectives.estimators.tables import NUMBERS
 from ordinal_objectives.losses import CostWeighted, get_loss
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.utils import documented, validation
@@ -264,15 +262,15 @@ class ClassifierOfClassifiers(OrderedClassifier):
         is_number = getattr(getattr(X, "dtype", None), "kind", "O") in tuple("biufc")
         is_flat = isinstance(X, (list, tuple)) or (len(shape) == 1 and not is_number)
         if hasattr(X, "columns"):
-            validate_columns(self, X, reset=reset, skip_check_array=True)
+            arguments.validate_columns(self, X, reset=reset, skip_check_array=True)
         elif not is_flat:
             options = {"accept_sparse": "csr", "dtype": None, "ensure_all_finite": False, "allow_nd": True}
-            return validate_columns(self, X, reset=reset, ensure_min_samples=least, **options)
+            return arguments.validate_columns(self, X, reset=reset, ensure_min_samples=least, **options)
         elif reset:
-            keep_names(self)
+            arguments.keep_names(self)
             self.__dict__.pop("n_features_in_", None)  # of an earlier fit
-        if n_rows(X) < least:
-            raise ValueError(f"X must have at least {least} row(s); got {n_rows(X)} sample(s)")
+        if held_out.n_rows(X) < least:
+            raise ValueError(f"X must have at least {least} row(s); got {held_out.n_rows(X)} sample(s)")
         return X
 
     @abstractmethod
@@ -295,7 +293,7 @@ class ClassifierOfClassifiers(OrderedClassifier):
         """
         check_is_fitted(self)
         X = self._check_features(X, reset=False)
-        start_scores(start, None, n_rows(X), type(self).__name__)
+        arguments.start_scores(start, None, held_out.n_rows(X), type(self).__name__)
         return self._proba(X)
 
     @documented
@@ -325,5 +323,5 @@ def _as_numbers(X: Table) -> Any:
         return X
     if array.dtype.kind in "biufc":
         return array
-    are_numbers = array.dtype.kind == "O" and all(isinstance(x, (*NUMBERS, type(None))) for x in array.ravel())
+    are_numbers = array.dtype.kind == "O" and all(isinstance(x, (*tables.NUMBERS, type(None))) for x in array.ravel())
     return array if array.ndim > 1 and are_numbers else X

@@ -15,10 +15,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IndexArray, LabelArray, Table
-from ordinal_objectives.estimators.held_out import take_rows
-from ordinal_objectives.estimators.labels import is_missing
-from ordinal_objectives.estimators.tables import as_dictionary, column_kinds
-from ordinal_objectives.estimators.wrappers import row_keywords
+from ordinal_objectives.estimators import held_out, labels, tables, wrappers
 from ordinal_objectives.utils.validation import collected, drawn_seed
 
 # So many values of a column are followed through a pipeline.
@@ -158,11 +155,11 @@ def holds_categories(estimator: Estimator, X: Table, column: int) -> bool:
     A classifier says so in ``is_categorical_``, an encoder by having ``categories_``. To follow a column through a
     pipeline, its values are exchanged: where it goes, values differ.
     """
-    kind = next((kind for i, (_, _, kind) in enumerate(column_kinds(X)) if i == column), "number")
+    kind = next((kind for i, (_, _, kind) in enumerate(tables.column_kinds(X)) if i == column), "number")
     if kind in ("category", "text"):
         return True
     rows = np.array(list(_first_rows(_column(X, column)).values())[:_MOST_FOLLOWED], dtype=np.intp)
-    before = take_rows(X, rows)
+    before = held_out.take_rows(X, rows)
     return _reads_categories(estimator, before, with_column_of(before, column, np.roll(np.arange(len(rows)), 1)))
 
 
@@ -203,7 +200,7 @@ def _first_rows(values: Any) -> dict[Any, int]:
     """Return the first row that has each value of a column, without missing ones."""
     first: dict[Any, int] = {}
     for row, value in enumerate(np.asarray(values, dtype=object).tolist()):
-        if not is_missing(value):
+        if not labels.is_missing(value):
             first.setdefault(value, row)
     return first
 
@@ -223,7 +220,7 @@ def numbers(X: Table, column: int, feature: int | str) -> FloatArray:
 def categories(X: Table, column: int, feature: int | str, most: int) -> tuple[LabelArray, IndexArray]:
     """Return the categories that occur in a column, in their own order or sorted, and a row that has each."""
     values = _column(X, column)
-    dictionary = as_dictionary(values)
+    dictionary = tables.as_dictionary(values)
     order = getattr(getattr(values, "dtype", None), "categories", None)
     order = order if dictionary is None else dictionary.dictionary.to_pylist()
     first = _first_rows(values)
@@ -295,7 +292,7 @@ def trained_again(
         as_it_was, keywords = deepcopy(last.for_copies(own_rounds=own_rounds))
         params = as_it_was | params
     copy.set_params(**seeds, **{path + key: value for key, value in params.items()})
-    return copy.fit(X, y, **row_keywords("estimator", copy, weight, **keywords))
+    return copy.fit(X, y, **wrappers.row_keywords("estimator", copy, weight, **keywords))
 
 
 def trained_on_drawn_rows(
@@ -323,5 +320,4 @@ def trained_on_drawn_rows(
         if is_labelled and getattr(model, "divides_rows", bool)():
             rows, times = np.unique(rows, return_counts=True)
             weights = times * (1.0 if weight is None else weight[rows])
-        labels = labels_of(rows)
-        yield trained_again(found, take_rows(X, rows), labels, weights, random, **options), rows
+        yield trained_again(found, held_out.take_rows(X, rows), labels_of(rows), weights, random, **options), rows
