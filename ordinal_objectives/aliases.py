@@ -20,7 +20,13 @@ LabelArray: TypeAlias = NDArray[np.generic]
 # one column of them, or labels.
 Table: TypeAlias = Any
 Column: TypeAlias = Any
+# Of a category: text, a number or a boolean.
+Level: TypeAlias = Any
 # Of any library, with the methods that scikit-learn's estimators have.
 Estimator: TypeAlias = Any
 # What ``random_state`` takes.
 Seed: TypeAlias = int | np.random.RandomState | None
+# Parameters, or other keywords, by name.
+Params: TypeAlias = dict[str, Any]
+# An object of a file in JSON.
+JSON: TypeAlias = dict[str, Any]

@@ -13,7 +13,17 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold, check_cv
 
 from ordinal_objectives import metrics, predictions
-from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IndexArray, IntArray, LabelArray, Seed, Table
+from ordinal_objectives.aliases import (
+    ArrayLike,
+    Estimator,
+    FloatArray,
+    IndexArray,
+    IntArray,
+    LabelArray,
+    Params,
+    Seed,
+    Table,
+)
 from ordinal_objectives.decision import decide
 from ordinal_objectives.estimators.held_out import Rows, hold_out, split_seed, take_rows
 from ordinal_objectives.estimators.labels import OrderedLabels
@@ -127,7 +137,7 @@ class UpdateComparison:
         validation.check_choice(hessian, HESSIANS, name="hessian")
         return _estimator(_Mode(trainer, update, hessian), self._settings, self.classes)
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> Table:
         """Return a pandas.DataFrame with a row for each trainer, update, Hessian, fold and round.
 
         Columns: "training_loss" and "held_out_loss" (means over the rows), "mae" and "rps" of the rows held out,
@@ -150,7 +160,7 @@ class UpdateComparison:
         kinds = dict.fromkeys(_MEASURED, float) | dict.fromkeys(("round", *counters), "Int64")
         return extras.data_frame(columns).astype({name: kind for name, kind in kinds.items() if name in names})
 
-    def summary(self) -> Any:
+    def summary(self) -> Table:
         """Return a pandas.DataFrame with a row for each mode, means over the folds.
 
         "held_out_loss", "mae", "rps" and "seconds" are those after the last round; "lowest_loss" is the lowest mean
@@ -416,7 +426,7 @@ def _estimator(mode: _Mode, settings: _Settings, classes: LabelArray) -> Any:
     """Return the classifier of a mode, not fitted."""
     trainer, update = mode.trainer, mode.update
     alike = ("learning_rate", "max_depth", "min_child_weight", "loss", "link", "n_jobs", "random_state")
-    common: dict[str, Any] = {name: getattr(settings, name) for name in alike}
+    common: Params = {name: getattr(settings, name) for name in alike}
     common |= {"hessian": mode.hessian, "classes": classes, "subsample": 1.0}
     common |= {"threshold_update": update, "proportional": settings.proportional}
     rounds, bins, l2, n_leaves = settings.rounds, settings.max_bins, settings.l2, 2**settings.max_depth

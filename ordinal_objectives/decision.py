@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray
+from ordinal_objectives.aliases import JSON, ArrayLike, FloatArray, IndexArray
 from ordinal_objectives.utils import documented, files, validation
 
 _MOST_STEPS = 100
@@ -285,14 +283,14 @@ class KappaRule:
         kappa = 1.0 - float((confusion * self.weights).sum()) / by_chance if by_chance > 0.0 else np.nan
         return replace(self, measured=kappa)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JSON:
         """Return the rule in JSON's types; what is not a number is left out."""
-        numbers: dict[str, Any] = {"weights": self.weights.tolist(), "shares": self.shares.tolist()}
+        numbers: JSON = {"weights": self.weights.tolist(), "shares": self.shares.tolist()}
         measured = {} if self.measured is None else {"measured": [x for x in [self.measured] if np.isfinite(x)]}
         return numbers | {"kappa": self.kappa} | measured
 
     @classmethod
-    def from_json(cls, content: Mapping[str, Any], n_classes: int) -> KappaRule:
+    def from_json(cls, content: JSON, n_classes: int) -> KappaRule:
         """Read what :meth:`to_json` wrote.
 
         Raises

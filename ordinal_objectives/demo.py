@@ -20,7 +20,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.model_selection import train_test_split
 
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, metrics
-from ordinal_objectives.aliases import Estimator, FloatArray, IntArray
+from ordinal_objectives.aliases import Estimator, FloatArray, IntArray, Params
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 
@@ -154,11 +154,11 @@ def _separate(names: list[str]) -> list[str]:
     return [part.strip() for part in (names[0].split(",") if len(names) == 1 else names)]
 
 
-def _models(split: Split, backend: str, rounds: int) -> dict[str, Any]:
+def _models(split: Split, backend: str, rounds: int) -> Params:
     """Return the models that are compared, not fitted, by name."""
-    n, models, is_whole = split.n_classes, dict[str, Any](), len(np.unique(split.y[0])) == split.n_classes
-    alike: dict[str, Any] = {"max_depth": _DEPTH, "learning_rate": _LEARNING_RATE, "subsample": 1.0}
-    classes: dict[str, Any] = {"classes": np.arange(n)}
+    n, models, is_whole = split.n_classes, Params(), len(np.unique(split.y[0])) == split.n_classes
+    alike: Params = {"max_depth": _DEPTH, "learning_rate": _LEARNING_RATE, "subsample": 1.0}
+    classes: Params = {"classes": np.arange(n)}
     if backend in ("xgboost", "all"):
         import xgboost
 
@@ -182,7 +182,7 @@ def _models(split: Split, backend: str, rounds: int) -> dict[str, Any]:
     if backend in ("native", "all"):
         common = alike | classes | {"max_iter": rounds, "max_leaf_nodes": 2**_DEPTH, "random_state": 0}
         common |= {"early_stopping": True, "n_iter_no_change": _PATIENCE}
-        joint: dict[str, Any] = {"proportional": True, "threshold_update": "joint"}
+        joint: Params = {"proportional": True, "threshold_update": "joint"}
         models["Native joint"] = HistGradientBoostingOrdinalClassifier(**joint, **common)
         models["Native default"] = HistGradientBoostingOrdinalClassifier(**common)
     if not is_whole and backend != "native":

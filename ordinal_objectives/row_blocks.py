@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
@@ -57,7 +57,7 @@ class RowBlocks:
     (300, 3)
     """
 
-    header: Any = None  # until the first block is read
+    header: Table = None  # until the first block is read
     _categories: CategoryColumns | None = None  # until they are known
 
     def __init__(self, blocks: Iterable[object]) -> None:
@@ -162,6 +162,6 @@ def blocks_of(X: RealArray | RowBlocks) -> Iterable[tuple[int, RealArray]]:
     return X if isinstance(X, RowBlocks) else [(0, X)]
 
 
-def header_of(X: object) -> Any:
+def header_of(X: object) -> Table:
     """Return what scikit-learn reads names and number of features from: the header of RowBlocks, or the table."""
     return X.header if isinstance(X, RowBlocks) else X

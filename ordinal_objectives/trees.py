@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ordinal_objectives import _core
-from ordinal_objectives.aliases import BoolArray, FloatArray, IndexArray, IntArray, NDArray, RealArray, Table
+from ordinal_objectives.aliases import BoolArray, FloatArray, IndexArray, IntArray, NDArray, Params, RealArray, Table
 from ordinal_objectives.row_blocks import RowBlocks, blocks_of
 from ordinal_objectives.utils.public_names import public_names
 
@@ -65,7 +65,7 @@ class Tree:
     categories: NDArray[np.uint64] | None = None
 
     @classmethod
-    def from_bins(cls, grown: dict[str, Any], cuts: list[FloatArray], n_values: int | None = None) -> Tree:
+    def from_bins(cls, grown: Params, cuts: list[FloatArray], n_values: int | None = None) -> Tree:
         """Return a tree that was grown on bins, with thresholds on the features' own scales and leaves of 0.
 
         Leaves have one value, or vectors of ``n_values``.
@@ -185,10 +185,10 @@ class TreeEnsemble:
     def __len__(self) -> int:
         return len(self.trees)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Params:
         return {"trees": self.trees, "n_features": self.n_features}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: Params) -> None:
         self.trees, self.n_features = state["trees"], state["n_features"]
         self.check()
 

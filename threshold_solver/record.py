@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ordinal_objectives.aliases import FloatArray, NDArray, RealArray
+from ordinal_objectives.aliases import JSON, FloatArray, NDArray, RealArray
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.registry import NotRegisteredError
@@ -66,7 +66,7 @@ class VectorOutputs:
         """Return those of the first iterations."""
         return VectorOutputs(self.contrasts, self.means[: n_iterations + 1])
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JSON:
         """Return JSON types."""
         return {"contrasts": self.contrasts.tolist(), "means": [mean.tolist() for mean in self.means]}
 
@@ -143,13 +143,13 @@ class ThresholdRecord:
     thresholds: list[FloatArray] = field(default_factory=list)
     training_loss: list[float] = field(default_factory=list)
     diagnostics: dict[str, int] = field(default_factory=dict)
-    classifier: dict[str, Any] | None = None
+    classifier: JSON | None = None
     trees: list[int] | None = None
     last_only: bool | None = None
     shifts: Shifts | None = None
     leaf_vectors: list[NDArray[np.float32]] = field(default_factory=list)
     outputs: VectorOutputs | None = None
-    linear: dict[str, Any] | None = None
+    linear: JSON | None = None
     of_loss: OrdinalLoss | None = field(default=None, repr=False, compare=False)
 
     @classmethod
@@ -275,7 +275,7 @@ class ThresholdRecord:
             If the text is not such a record, or of another version of the format.
         """
         try:
-            content: dict[str, Any] = json.loads(text)
+            content: JSON = json.loads(text)
             if content["format"] != FORMAT:
                 raise _UnreadableError(f"its format must be {FORMAT!r}; got {content['format']!r}")
             if type(content["version"]) is not int or content["version"] != VERSION:
@@ -301,7 +301,7 @@ class _UnreadableError(Exception):
     """The text is of another format or version."""
 
 
-def _history(content: dict[str, Any], loss: OrdinalLoss) -> dict[str, Any]:
+def _history(content: JSON, loss: OrdinalLoss) -> JSON:
     """Return thresholds and loss of every iteration, and how thresholds move with x."""
     n_classes, outputs = content["n_classes"], content["outputs"]
     ordered = loss.ordered and content["shifts"] is None
@@ -312,7 +312,7 @@ def _history(content: dict[str, Any], loss: OrdinalLoss) -> dict[str, Any]:
         raise ValueError("it holds no thresholds")
     if len(losses) != len(thresholds):
         raise ValueError(f"training_loss must have {len(thresholds)} entries; got {len(losses)}")
-    found: dict[str, Any] = {"thresholds": thresholds, "training_loss": losses}
+    found: JSON = {"thresholds": thresholds, "training_loss": losses}
     if content["shifts"] is not None:
         loss.check_shifts()
         n_trees = len(thresholds) - 1
@@ -323,7 +323,7 @@ def _history(content: dict[str, Any], loss: OrdinalLoss) -> dict[str, Any]:
     return found
 
 
-def _notes(content: dict[str, Any]) -> dict[str, Any]:
+def _notes(content: JSON) -> JSON:
     """Return what only some models have: a booster trained without a classifier has none."""
     notes = {name: content[name] for name in _NOTES}
     for name in ("classifier", "linear"):
@@ -337,7 +337,7 @@ def _notes(content: dict[str, Any]) -> dict[str, Any]:
     return notes
 
 
-def vectors_to_json(shifts: Shifts, vectors: list[NDArray[np.float32]]) -> dict[str, Any]:
+def vectors_to_json(shifts: Shifts, vectors: list[NDArray[np.float32]]) -> JSON:
     """Return JSON types: the penalty, leaves of each tree, and their numbers in base64 of little-endian float32."""
     numbers = np.concatenate([vector.ravel() for vector in vectors] or [np.zeros(0, np.float32)])
     return {

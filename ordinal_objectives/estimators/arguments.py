@@ -263,7 +263,7 @@ def refuse_other_order(known: Sequence[str] | None, X: Table, *, name: str = "X"
     )
 
 
-def validate_columns(estimator: Estimator, X: Table, *, reset: bool, **options: Any) -> Any:
+def validate_columns(estimator: Estimator, X: Table, *, reset: bool, **options: Any) -> Table:
     """Return what scikit-learn's ``validate_data`` does, which knows no names but text; numbers keep their order."""
     checked = validate_data(estimator, X, reset=reset, **options)
     if reset:

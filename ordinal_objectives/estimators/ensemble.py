@@ -19,7 +19,7 @@ from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, Seed, Table
+from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, Params, Seed, Table
 from ordinal_objectives.estimators.arguments import GivenSets, explains_keywords, keep_names
 from ordinal_objectives.estimators.ensemble_members import CRITERIA, TrainingRows, best_weights, check_members, is_pair
 from ordinal_objectives.estimators.held_out import Rows, hold_out_unless_given, n_rows, split_seed
@@ -109,7 +109,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
 
     def __init__(
         self,
-        members: list[tuple[str, Any]] | None = None,
+        members: list[tuple[str, Estimator]] | None = None,
         *,
         n_bags: int = 2,
         subsample: float = 0.8,
@@ -136,7 +136,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
+    def get_params(self, deep: bool = True) -> Params:
         """Return the parameters, with ``deep`` those of the members by ``name__parameter``.
 
         Parameters
@@ -444,13 +444,13 @@ def _import(kind: str, member: str) -> Any:
         raise ModuleNotFoundError(reason, name=error.name) from error
 
 
-def _parameters(estimator: Estimator) -> dict[str, Any]:
+def _parameters(estimator: Estimator) -> Params:
     """Return an estimator's parameters but NaN, which JSON cannot hold: the default of ``missing``."""
     given = estimator.get_params(deep=False).items()
     return {name: value for name, value in given if not (isinstance(value, float) and np.isnan(value))}
 
 
-def _from_json(params: Mapping[str, Any]) -> dict[str, Any]:
+def _from_json(params: Mapping[str, object]) -> Params:
     return {name: files.value_from_json(value) for name, value in params.items()}
 
 

@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -16,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ordinal_objectives.aliases import Estimator, FloatArray, IndexArray, IntArray, LabelArray
+from ordinal_objectives.aliases import Estimator, FloatArray, IndexArray, IntArray, LabelArray, Params
 from ordinal_objectives.estimators import wrappers
 from ordinal_objectives.estimators.held_out import Rows, hold_out, take_rows
 from ordinal_objectives.estimators.labels import OrderedLabels
@@ -25,9 +24,9 @@ from ordinal_objectives.threads import one_thread_after_fork
 
 # Where nobody names members: an ordinal and a multiclass one of the first library that is installed.
 # Both stop by the rows that they leave out, and draw rows for each tree.
-_XGB: dict[str, Any] = {"n_estimators": 500, "early_stopping_rounds": 10, "subsample": 0.8}
-_LGBM: dict[str, Any] = {"n_estimators": 500, "early_stopping_round": 10, "subsample": 0.8, "subsample_freq": 1}
-_DEFAULTS: tuple[tuple[str, str, str, dict[str, Any], dict[str, Any]], ...] = (
+_XGB: Params = {"n_estimators": 500, "early_stopping_rounds": 10, "subsample": 0.8}
+_LGBM: Params = {"n_estimators": 500, "early_stopping_round": 10, "subsample": 0.8, "subsample_freq": 1}
+_DEFAULTS: tuple[tuple[str, str, str, Params, Params], ...] = (
     ("xgboost", "XGBOrdinalClassifier", "XGBClassifier", _XGB, {"enable_categorical": True}),
     ("lightgbm", "LGBMOrdinalClassifier", "LGBMClassifier", _LGBM, {"verbose": -1}),
     ("sklearn.ensemble", "HistGradientBoostingOrdinalClassifier", "HistGradientBoostingClassifier", {}, {}),
@@ -35,7 +34,7 @@ _DEFAULTS: tuple[tuple[str, str, str, dict[str, Any], dict[str, Any]], ...] = (
 # How members say that they stop early on rows that ``fit`` is given.
 _STOPPING = ("early_stopping_rounds", "early_stopping_round")
 _EVALUATION_WEIGHTS = ("sample_weight_eval_set", "eval_sample_weight")
-Members = list[tuple[str, Any]]
+Members = list[tuple[str, Estimator]]
 
 
 def default_members() -> Members:
@@ -125,7 +124,7 @@ class TrainingRows:
         again = clone(member).set_params(**seeds, **{"n_estimators": _rounds(name, fitted.estimator), stopping: None})
         return self._fit(name, again, np.sort(np.concatenate([bag, rest])), rest[:0])
 
-    def _fit(self, name: str, copy: Any, bag: IndexArray, rest: IndexArray) -> wrappers.FittedMember:
+    def _fit(self, name: str, copy: Estimator, bag: IndexArray, rest: IndexArray) -> wrappers.FittedMember:
         """Train a copy on some rows; ``rest`` are those that it may stop early by."""
         rows, what = self.rows.take(bag), f"member {name!r}"
         present = wrappers.class_codes(what, copy, rows.codes, self.labels.ordered_classes_)

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.aliases import FloatArray, Seed, Table
+from ordinal_objectives.aliases import JSON, FloatArray, Params, Seed, Table
 from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.estimators import held_out, linear
 from ordinal_objectives.estimators.arguments import GivenSets, keep_names, one_for_each
@@ -44,12 +44,12 @@ class BoosterInTransit:
         self.booster = booster
 
     @one_thread_after_fork()
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return _arrived, (type(self.booster), self.booster.__getstate__())
 
 
 @one_thread_after_fork()
-def _arrived(kind: Any, state: dict[str, Any]) -> Any:
+def _arrived(kind: Any, state: Params) -> Any:
     booster = kind.__new__(kind)
     booster.__setstate__(state)
     return booster
@@ -104,11 +104,11 @@ class HostClassifier(OrdinalClassifier):
         """Return the value of a parameter that nobody set."""
         return inspect.signature(cls).parameters[name].default
 
-    def _resolved_params(self) -> dict[str, Any]:
+    def _resolved_params(self) -> Params:
         """Return the parameters, by one name each."""
         return self.get_params(deep=False)
 
-    def _native_params(self) -> dict[str, Any]:
+    def _native_params(self) -> Params:
         """Return the parameters of the library's ``train``; those left at None take its defaults."""
         self._refuse_unknown()
         given = {k: v for k, v in self._resolved_params().items() if v is not None and k not in self._own}
@@ -154,13 +154,13 @@ class HostClassifier(OrdinalClassifier):
         check_is_fitted(self)
         return np.array(self._record.thresholds)
 
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()
+    def __getstate__(self) -> Params:
+        state: Params = super().__getstate__()
         if state.get("_given") is not None:
             state = state | {"_given": state["_given"].without_callbacks()}
         return state | {"booster_": BoosterInTransit(state["booster_"])} if "booster_" in state else state
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: Params) -> None:
         booster = state.get("booster_")  # still in transit in a shallow copy
         super().__setstate__(state | {"booster_": booster.booster} if isinstance(booster, BoosterInTransit) else state)
 
@@ -270,7 +270,7 @@ class HostClassifier(OrdinalClassifier):
         files.warn_of(left_out, stacklevel=2)
         return self
 
-    def _check_rule(self, path: str | PathLike[str], described: Mapping[str, Any]) -> None:
+    def _check_rule(self, path: str | PathLike[str], described: JSON) -> None:
         """Raise ValueError if the loaded model would decide by a rule of kappa, and has none."""
         rule = described.get("decision_rule", self.decision_rule)
         if not isinstance(rule, str) or rule != KAPPA or "kappa_rule" in described:
@@ -371,7 +371,7 @@ class HostClassifier(OrdinalClassifier):
         categories = self._categories(rows.X, **options) if self.linear is not False else ()
 
         def fit_linear(some: Rows) -> LinearPart:
-            given: dict[str, Any] = {"missing": self.missing} if hasattr(self, "missing") else {}
+            given: Params = {"missing": self.missing} if hasattr(self, "missing") else {}
             given |= {"hessian": self.hessian, "categories": categories, "n_threads": self.n_jobs}
             return LinearPart.fit(some, self.n_classes_, self._ordinal_loss(), self.linear_l2, **given)
 
@@ -426,7 +426,7 @@ class HostClassifier(OrdinalClassifier):
         seed = held_out.split_seed(random_state) if self._takes_kappa() else 0
         self._learn_kappa(UnseenRows(rows, watched, plan.found, plan.trial_of, seed))
 
-    def _carried(self) -> dict[str, Any]:
+    def _carried(self) -> Params:
         """Return what a training adds to the record: the linear part, and for files that callbacks write the rest."""
         try:
             classifier = self._description()
@@ -440,7 +440,7 @@ class HostClassifier(OrdinalClassifier):
         given = {field.name: getattr(self, field.name) for field in fields(OrdinalSpec) if hasattr(self, field.name)}
         return OrdinalSpec.of(entry, **given | {"loss": self._ordinal_loss(), "n_classes": self.n_classes_})
 
-    def _description(self) -> dict[str, Any]:
+    def _description(self) -> Params:
         """Return the description of the classifier in a file, in JSON's types."""
         classes, dtype = files.labels_to_json(self.ordered_classes_)
         names = getattr(self, "feature_names_in_", None)

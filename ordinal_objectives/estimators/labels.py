@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import column_or_1d
 
-from ordinal_objectives.aliases import ArrayLike, Column, FloatArray, IndexArray, IntArray, LabelArray
+from ordinal_objectives.aliases import ArrayLike, Column, FloatArray, IndexArray, IntArray, LabelArray, Params
 from ordinal_objectives.utils.validation import check_codes, first_few
 
 
@@ -201,7 +201,7 @@ class OrderedLabels:
             )
         return codes
 
-    def _advice(self, values: list[Any]) -> str:
+    def _advice(self, values: list[object]) -> str:
         """Return what may have happened to labels outside the classes, and what to do."""
         classes = self.ordered_classes_.tolist()
         if {str(value) for value in values} <= {str(label) for label in classes}:
@@ -264,12 +264,12 @@ def _assumed_order(values: LabelArray) -> LabelArray:
     return classes
 
 
-def _rounded(values: Iterable[Any], kind: Any) -> list[float]:
+def _rounded(values: Iterable[object], kind: Any) -> list[float]:
     with np.errstate(over="ignore"):
         return [float(kind(value)) for value in values]
 
 
-def _type_names(values: Iterable[Any]) -> str:
+def _type_names(values: Iterable[object]) -> str:
     return ", ".join(sorted({type(value).__name__ for value in values}))
 
 
@@ -300,7 +300,7 @@ def _tell_apart(values: LabelArray) -> DistinctLabels:
     if values.dtype.kind in "biuf":
         return DistinctLabels(*np.unique(values, return_inverse=True))
     inverse = np.full(len(values), -1, dtype=np.intp)
-    found: list[Any] = []
+    found: list[object] = []
     while values.dtype.kind in "US" and len(found) < _FEW and inverse[row := int(inverse.argmin())] < 0:
         inverse[values == values[row]] = len(found)
         found.append(values[row])
@@ -355,7 +355,7 @@ def refuse_mixed(values: object, array: LabelArray, *, name: str) -> None:
     if array.dtype.kind not in "US" or not isinstance(values, (list, tuple)):
         return
     entries = [entry for value in values for entry in (value if isinstance(value, (list, tuple)) else [value])]
-    first: dict[str, Any] = {}
+    first: Params = {}
     for entry in entries:
         first.setdefault("text" if isinstance(entry, str) else "bytes" if isinstance(entry, bytes) else "other", entry)
     if len(first) > 1:
@@ -398,7 +398,7 @@ def ordered_categories(y: Column) -> LabelArray | None:
     return np.array(dtype.categories) if is_ordered and hasattr(dtype, "categories") else None
 
 
-def _only_column(y: Column) -> Any:
+def _only_column(y: Column) -> Column:
     """Return the column of a pandas or polars frame or an Arrow table that has a single one, else `y` itself."""
     if isinstance(y, np.ndarray) or len(getattr(y, "shape", ())) != 2 or y.shape[1] != 1:
         return y

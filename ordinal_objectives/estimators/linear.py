@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
 
-from ordinal_objectives.aliases import FloatArray, IndexArray, Table
+from ordinal_objectives.aliases import JSON, FloatArray, IndexArray, Params, Table
 from ordinal_objectives.estimators.held_out import FinishedSearch, Rows, Trial, TrialOf, find_rounds, is_auto
 from ordinal_objectives.estimators.tables import codes_in, column_kinds, in_order, occurring, refuse_but_numbers
 from ordinal_objectives.losses import OrdinalLoss
@@ -70,11 +70,11 @@ class LinearPart:
     scale: FloatArray
     low: FloatArray
     high: FloatArray
-    levels: dict[int, list[Any]]
+    levels: dict[int, list[object]]
     weights: FloatArray
     level_weights: list[FloatArray]
     missing: float = np.nan
-    read: Callable[[Any], Any] | None = None
+    read: Callable[[Table], Table] | None = None
 
     @classmethod
     def fit(
@@ -204,7 +204,7 @@ class LinearPart:
             contributions[:, place] = np.append(weights, 0.0)[code]
         return contributions
 
-    def _columns(self, X: object) -> Any:
+    def _columns(self, X: object) -> Table:
         return X if self.read is None else self.read(X)
 
     def to_json(self) -> dict[str, object]:
@@ -219,7 +219,7 @@ class LinearPart:
         }
 
     @classmethod
-    def from_json(cls, content: Mapping[str, Any], n_features: int) -> LinearPart:
+    def from_json(cls, content: JSON, n_features: int) -> LinearPart:
         """Read what :meth:`to_json` wrote for so many features.
 
         Raises
@@ -239,7 +239,7 @@ class LinearPart:
         if [len(weights) for weights in level_weights] != [len(set(of)) for of in levels.values()]:
             raise ValueError("the linear part must hold one weight for each level")
         missing = np.nan if content["missing"] is None else float(content["missing"])
-        given: dict[str, Any] = {"levels": levels, "level_weights": level_weights, "missing": missing, **numbers}
+        given: Params = {"levels": levels, "level_weights": level_weights, "missing": missing, **numbers}
         return cls(n_features, np.array(places, dtype=np.intp), **given)
 
 

@@ -42,7 +42,7 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba_ordered(self, X: object, **start: ArrayLike | None) -> FloatArray:
         """Return the class probabilities, (n_samples, n_classes), columns from the lowest class to the highest."""
 
-    def _check_features(self, X: Table, *, reset: bool) -> Any:
+    def _check_features(self, X: Table, *, reset: bool) -> Table:
         """Check X; data frames and Arrow tables pass as they are: the library below sees categories and names."""
         X, least = as_table(X), 2 if reset else 1
         refuse_text_and_dates(X)

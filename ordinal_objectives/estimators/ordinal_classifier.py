@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives import predictions
-from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, LabelArray, Table
+from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, LabelArray, Params, Table
 from ordinal_objectives.decision import RULES, KappaRule, decide, kappa_weights
 from ordinal_objectives.estimators.arguments import start_scores
 from ordinal_objectives.estimators.given_to_fit import GivenToFit
@@ -78,7 +78,7 @@ class OrdinalClassifier(OrderedClassifier):
     _refused: ClassVar[Mapping[str, str]] = {}
     _known: ClassVar[frozenset[str] | None] = None
     _host_checks_names: ClassVar[bool] = False
-    _host_params: dict[str, Any]
+    _host_params: Params
     loss: str | OrdinalLoss
     link: str
     training_cost: str | ArrayLike
@@ -104,7 +104,7 @@ class OrdinalClassifier(OrderedClassifier):
     # Whether there are trees, none of them with a split.
     _is_constant: bool
 
-    def _keep_host_params(self, host_params: dict[str, Any]) -> None:
+    def _keep_host_params(self, host_params: Params) -> None:
         """Store what the constructor does not name, unless the name is foreign or impossible here."""
         for name, value in host_params.items():
             if name in self._dialect:
@@ -115,7 +115,7 @@ class OrdinalClassifier(OrderedClassifier):
                 raise TypeError(f"{type(self).__name__} takes no {name!r}: {self._refused[name]}; got {name}={value!r}")
         self._host_params = dict(host_params)
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
+    def get_params(self, deep: bool = True) -> Params:
         """Return the parameters, those passed on to the library below included.
 
         Parameters
@@ -342,7 +342,7 @@ class OrdinalClassifier(OrderedClassifier):
         check_is_fitted(self)
         return self.n_iter_ if self._n_rounds is None else self._n_rounds
 
-    def for_copies(self, *, own_rounds: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+    def for_copies(self, *, own_rounds: bool) -> tuple[Params, Params]:
         """Return parameters, and keywords of ``fit``, by which copies on other rows are trained as this model was.
 
         Parameters
@@ -372,7 +372,7 @@ class OrdinalClassifier(OrderedClassifier):
         return GivenToFit() if self._given is None else self._given
 
     @abstractmethod
-    def _fixed_rounds(self, n_rounds: int, given: GivenToFit) -> dict[str, Any]:
+    def _fixed_rounds(self, n_rounds: int, given: GivenToFit) -> Params:
         """Return the parameters of a training of so many rounds, which nothing ends early."""
 
     def divides_rows(self) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
 
-from ordinal_objectives.aliases import BoolArray, IndexArray, RealArray, Table
+from ordinal_objectives.aliases import BoolArray, Column, IndexArray, Level, RealArray, Table
 from ordinal_objectives.utils.validation import collected, first_few, is_no_number, refuse_masked
 
 NUMBERS = (numbers.Real, Decimal, np.bool_)
@@ -95,7 +95,7 @@ def called(X: Table, place: int) -> str:
     return f"column {place}" if names is None else f"column {names[place]!r}"
 
 
-def without_rows(X: Table) -> Any:
+def without_rows(X: Table) -> Table:
     """Return a table with the columns of X and no rows, which does not keep X in memory as a slice would."""
     if _is_arrow(X):
         return X.schema.empty_table()
@@ -150,7 +150,7 @@ def read_numbers(X: Table, **checks: Any) -> RealArray:
     return np.require(numbers_of, requirements="A")  # any strides of whole entries: fields of records have others
 
 
-def refuse_but_numbers(values: Any, *, name: str, hint: str) -> None:
+def refuse_but_numbers(values: Column, *, name: str, hint: str) -> None:
     """Raise ValueError if features or targets hold anything but numbers, booleans and missing values.
 
     Parameters
@@ -176,7 +176,7 @@ def refuse_but_numbers(values: Any, *, name: str, hint: str) -> None:
         raise ValueError(f"{allowed}; got {first_few(strange)}. {hint}")
 
 
-def as_table(X: Table) -> Any:
+def as_table(X: Table) -> Table:
     """Return features as an array, a sparse matrix, a frame or an Arrow table; raise ValueError if they are none."""
     refuse_masked(X, name="X")
     X = collected(X)
@@ -216,14 +216,14 @@ PLAIN = (str, bool, int, float)
 # Older files hold dates of pandas with it.
 _MIDNIGHT = " 00:00:00"
 # Types of floats by the names that NumPy, pandas, polars and Arrow give them.
-_FLOATS: dict[str, Any] = {
+_FLOATS: dict[str, type] = {
     **dict.fromkeys(("float16", "Float16", "halffloat"), np.float16),
     **dict.fromkeys(("float32", "Float32", "float"), np.float32),
     **dict.fromkeys(("float64", "Float64", "double"), np.float64),
 }
 
 
-def levels_in(X: Table, place: int) -> tuple[list[Any], IndexArray]:
+def levels_in(X: Table, place: int) -> tuple[list[Level], IndexArray]:
     """Return levels of a column, and which of them each row has.
 
     Parameters
@@ -263,7 +263,7 @@ def levels_in(X: Table, place: int) -> tuple[list[Any], IndexArray]:
 
 
 def codes_in(
-    X: Table, place: int, known: Mapping[Any, int] | Collection[Any], *, name: str = "X", refuse: bool = False
+    X: Table, place: int, known: Mapping[Level, int] | Collection[Level], *, name: str = "X", refuse: bool = False
 ) -> IndexArray:
     """Return the code that each row's level has among the known ones, (n_samples,); -1 where it is missing or unknown.
 
@@ -307,18 +307,18 @@ def codes_in(
     return codes[which]
 
 
-def occurring(X: Table, place: int) -> set[Any]:
+def occurring(X: Table, place: int) -> set[Level]:
     """Return the levels that rows of a column have."""
     found, which = levels_in(X, place)
     return {found[i] for i in np.unique(which[which >= 0])}
 
 
-def in_order(levels: Iterable[Any]) -> list[Any]:
+def in_order(levels: Iterable[Level]) -> list[Level]:
     """Return levels with numbers first, then text, both increasing."""
     return sorted(levels, key=lambda level: (isinstance(level, str), level))
 
 
-def with_columns(X: Table, columns: Mapping[int, Any]) -> Any:
+def with_columns(X: Table, columns: Mapping[int, Any]) -> Table:
     """Return a table with arrays in place of some columns: numbers, in a pandas frame of any type."""
     if not columns:
         return X
@@ -340,7 +340,7 @@ def with_columns(X: Table, columns: Mapping[int, Any]) -> Any:
     return X
 
 
-def _check_kinds(column: str, levels: list[Any], known: Collection[Any]) -> None:
+def _check_kinds(column: str, levels: list[Level], known: Collection[Level]) -> None:
     """Raise ValueError if rows hold text and no known level is text, or numbers and no known level is one."""
     if not known:
         return
@@ -353,13 +353,15 @@ def _check_kinds(column: str, levels: list[Any], known: Collection[Any]) -> None
             )
 
 
-def _kind_of(levels: Collection[Any]) -> str:
+def _kind_of(levels: Collection[Level]) -> str:
     if any(isinstance(level, str) for level in levels):
         return "text"
     return "booleans" if all(isinstance(level, bool) for level in levels) else "numbers"
 
 
-def _code_of_float(level: float, known: Mapping[Any, int], rows_type: Any, training_type: Any, column: str) -> int:
+def _code_of_float(
+    level: float, known: Mapping[Level, int], rows_type: type | None, training_type: type | None, column: str
+) -> int:
     """Return the code of a level, -1 if it is unknown, given the type of the rows and that of the training's floats."""
     exact = known.get(level, -1)
     if rows_type is not None:  # which may have rounded levels of the training
@@ -374,12 +376,12 @@ def _code_of_float(level: float, known: Mapping[Any, int], rows_type: Any, train
     return exact if exact >= 0 or training_type is None else known.get(_rounded(level, training_type), -1)
 
 
-def _rounded(level: Any, kind: Any) -> float:
+def _rounded(level: Level, kind: type) -> float:
     with np.errstate(over="ignore"):
         return float(kind(level))
 
 
-def _narrow_type(known: Collection[Any]) -> Any:
+def _narrow_type(known: Collection[Level]) -> type | None:
     """Return the type of floats shorter than float64 that the levels of the training had; None if it was none.
 
     A fraction that came from a shorter type has more digits in float64 than there, as .1 has.
@@ -392,7 +394,7 @@ def _narrow_type(known: Collection[Any]) -> Any:
     return None
 
 
-def _float_type(X: Table, place: int) -> Any:
+def _float_type(X: Table, place: int) -> type | None:
     """Return the type of floats that a column, or its categories, are declared to have; None for any other."""
     types = _types(X)
     dtype = X.dtype if types is None else list(types)[place]
@@ -401,7 +403,7 @@ def _float_type(X: Table, place: int) -> Any:
     return _FLOATS.get(str(getattr(dtype, "value_type", dtype)))
 
 
-def _column(X: Table, place: int) -> Any:
+def _column(X: Table, place: int) -> Column:
     if hasattr(X, "iloc"):
         return X.iloc[:, place]
     if hasattr(X, "to_series"):  # polars
@@ -415,7 +417,7 @@ def _column(X: Table, place: int) -> Any:
     return column
 
 
-def as_dictionary(column: Any) -> Any:
+def as_dictionary(column: Column) -> Column:
     """Return a column of Arrow, or of pandas with Arrow's types, as one dictionary array; None if it is none."""
     arrow_type = getattr(getattr(column, "dtype", None), "pyarrow_dtype", getattr(column, "type", None))
     if not hasattr(arrow_type, "value_type") or not hasattr(arrow_type, "index_type"):
@@ -424,14 +426,14 @@ def as_dictionary(column: Any) -> Any:
     return chunks.combine_chunks() if hasattr(chunks, "combine_chunks") else chunks
 
 
-def _distinct(levels: Iterable[Any], which: IndexArray) -> tuple[list[Any], IndexArray]:
+def _distinct(levels: Iterable[Level], which: IndexArray) -> tuple[list[Level], IndexArray]:
     """Return levels in plain types, each once, and which of them rows have."""
-    number: dict[Any, int] = {None: -1}
+    number: dict[Level, int] = {None: -1}
     places = [number.setdefault(plain_level(level), len(number) - 1) for level in levels]
     return list(number)[1:], np.array([*places, -1], dtype=np.intp)[which]
 
 
-def _values(column: Any) -> list[Any]:
+def _values(column: Column) -> list[Level]:
     """Return the values of one column, None where they are missing."""
     if hasattr(column, "notna"):
         column = column.astype(object)
@@ -440,7 +442,7 @@ def _values(column: Any) -> list[Any]:
     return list(getattr(column, name)())
 
 
-def plain_level(value: Any) -> Any:
+def plain_level(value: Level) -> Level:
     """Return a level in one of the types that files hold."""
     if value is None or value != value:
         return None
@@ -467,10 +469,10 @@ class CategoryColumns:
         Of each such column, in the order of their numbers: text, integers, floats and booleans.
     """
 
-    levels: Mapping[int, list[Any]] = field(default_factory=dict)
+    levels: Mapping[int, list[Level]] = field(default_factory=dict)
 
     @classmethod
-    def learn(cls, tables: Iterable[Any], asked: Any, max_bins: int) -> CategoryColumns:
+    def learn(cls, tables: Iterable[Table], asked: object, max_bins: int) -> CategoryColumns:
         """Return the levels that occur in a table, or in the blocks of one.
 
         Parameters
@@ -487,7 +489,7 @@ class CategoryColumns:
         ValueError
             If a column is not there, or has too many levels; the message names it.
         """
-        header, levels = None, dict[int, set[Any]]()
+        header, levels = None, dict[int, set[Level]]()
         for table in tables:
             if header is None:
                 header, levels = without_rows(table), {place: set() for place in places_of(table, asked)}
@@ -504,7 +506,7 @@ class CategoryColumns:
         """Return which features are categories, (n_features,)."""
         return np.isin(np.arange(n_features), list(self.levels))
 
-    def encode(self, X: Table) -> Any:
+    def encode(self, X: Table) -> Table:
         """Return a table with numbers in place of levels, NaN for a level that is missing or unknown.
 
         Raises
@@ -516,14 +518,14 @@ class CategoryColumns:
         codes = {place: codes_in(X, place, levels) for place, levels in self.levels.items()}
         return with_columns(X, {place: np.where(of < 0, np.nan, of) for place, of in codes.items()})
 
-    def to_json(self) -> list[list[Any]]:
+    def to_json(self) -> list[list[Level]]:
         """Return the levels in JSON's types."""
         return [[place, list(levels)] for place, levels in self.levels.items()]
 
     @classmethod
-    def from_json(cls, content: Iterable[Any], n_features: int) -> CategoryColumns:
+    def from_json(cls, content: Iterable[list[Level]], n_features: int) -> CategoryColumns:
         """Read what :meth:`to_json` wrote; raise ValueError if it is damaged."""
-        levels: dict[int, list[Any]] = {}
+        levels: dict[int, list[Level]] = {}
         for place, column_levels in content:
             plain = all(isinstance(level, PLAIN) for level in column_levels)
             if type(place) is not int or not 0 <= place < n_features or place in levels:
@@ -534,7 +536,7 @@ class CategoryColumns:
         return cls(levels)
 
 
-def places_of(X: Table, asked: Any) -> list[int]:
+def places_of(X: Table, asked: object) -> list[int]:
     """Return the columns of a table that ``categorical_features`` asks for, in increasing order."""
     if asked is None:
         return []
@@ -559,7 +561,7 @@ def places_of(X: Table, asked: Any) -> list[int]:
     return sorted({int(place) for place in places})
 
 
-def _learned(X: Table, place: int, levels: list[Any], max_bins: int) -> list[Any]:
+def _learned(X: Table, place: int, levels: list[Level], max_bins: int) -> list[Level]:
     """Return the levels of a column, or raise ValueError if they are not what the engine takes."""
     if any(isinstance(level, float) and not np.isfinite(level) for level in levels):
         raise ValueError(f"{called(X, place)} must hold finite categories; got an infinite one")

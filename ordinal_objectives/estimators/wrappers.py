@@ -17,7 +17,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IntArray, LabelArray, Table
+from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IntArray, LabelArray, Params, Table
 from ordinal_objectives.estimators import arguments, held_out, tables
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
@@ -37,7 +37,7 @@ def check_classifier(what: str, estimator: Estimator, *others: str) -> None:
         )
 
 
-def inside(estimator: Estimator) -> list[tuple[str, Any]]:
+def inside(estimator: Estimator) -> list[tuple[str, Estimator]]:
     """Return the estimators whose probabilities an estimator's are made of, each with the prefix of its parameters.
 
     That is the last step of a pipeline, what a search, a calibration or another wrapper is given, and the members of an
@@ -94,7 +94,7 @@ class FinalClassifier:
         return cls(last.estimator, in_fit, is_search or last.is_searched)
 
 
-def class_codes(what: str, copy: Any, codes: IntArray, classes: LabelArray) -> IntArray:
+def class_codes(what: str, copy: Estimator, codes: IntArray, classes: LabelArray) -> IntArray:
     """Return the class codes that a classifier is trained on: label i of its training is entry i.
 
     A classifier of this package, also one in which a pipeline or a search ends, knows all classes; others those that
@@ -132,8 +132,8 @@ def class_codes(what: str, copy: Any, codes: IntArray, classes: LabelArray) -> I
 
 
 def row_keywords(
-    what: str, copy: Any, weight: FloatArray | None, groups: LabelArray | None = None, **others: Any
-) -> dict[str, Any]:
+    what: str, copy: Estimator, weight: FloatArray | None, groups: LabelArray | None = None, **others: Any
+) -> Params:
     """Return weights and groups of rows as the ``fit`` of a classifier takes them, or a pipeline that ends in one.
 
     Groups are for classifiers that divide rows themselves; others do without. ``others`` are other keywords of ``fit``.
@@ -145,7 +145,7 @@ def row_keywords(
     """
     last = FinalClassifier.of(copy)
     routed = last.in_fit != "" and sklearn.get_config().get("enable_metadata_routing", False)
-    given: dict[str, Any] = {name if routed else f"{last.in_fit}{name}": value for name, value in others.items()}
+    given: Params = {name if routed else f"{last.in_fit}{name}": value for name, value in others.items()}
     if weight is not None:
         parameters = inspect.signature(last.estimator.fit).parameters
         if "sample_weight" not in parameters and all(p.kind is not p.VAR_KEYWORD for p in parameters.values()):
@@ -229,7 +229,7 @@ class FittedMember:
 
     # The booster of XGBoost's or LightGBM's own classifier asks for its threads while it is copied.
     @one_thread_after_fork()
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self).unpickled, (pickle.dumps(self.estimator), self.columns)
 
     @classmethod
@@ -251,7 +251,7 @@ class FittedMember:
 class ClassifierOfClassifiers(OrderedClassifier):
     """A classifier whose probabilities are made of those of others."""
 
-    def _check_features(self, X: Table, *, reset: bool) -> Any:
+    def _check_features(self, X: Table, *, reset: bool) -> Table:
         """Count rows and features, and keep the features' names; what they may hold is for the classifiers inside.
 
         Texts, one a row, and other entries that are no numbers may come as a list, a series or an array.
@@ -313,7 +313,7 @@ class ClassifierOfClassifiers(OrderedClassifier):
         return np.minimum(np.cumsum(self.predict_proba_ordered(X, **start), axis=1)[:, :-1], 1.0)
 
 
-def _as_numbers(X: Table) -> Any:
+def _as_numbers(X: Table) -> Table:
     """Return a list of numbers, or of lists of them, as an array, and anything else as it is."""
     if not isinstance(X, (list, tuple)):
         return X

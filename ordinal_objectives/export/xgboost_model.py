@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ordinal_objectives.aliases import Estimator, FloatArray, NDArray
-from ordinal_objectives.export.model import Content, Scorer, ScoringTree, model_of_trees
+from ordinal_objectives.aliases import JSON, Estimator, FloatArray, NDArray
+from ordinal_objectives.export.model import Scorer, ScoringTree, model_of_trees
 from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_L2, Shifts
 from ordinal_objectives.leaves.vector import contrasts
 from ordinal_objectives.threads import one_thread_after_fork
@@ -137,7 +137,7 @@ def booster_of(scorer: Scorer, types: list[str], names: Sequence[str] | None, n_
     return booster
 
 
-def _skeleton(n_features: int, n_outputs: int) -> Content:
+def _skeleton(n_features: int, n_outputs: int) -> JSON:
     """Return the JSON of a booster of one tree without a split, as the XGBoost that is installed writes it."""
     import xgboost
 
@@ -154,7 +154,7 @@ def types_of(scorer: Scorer, n_features: int) -> list[str]:
     return ["c" if feature in by_category else "float" for feature in range(n_features)]
 
 
-def _tree(tree: ScoringTree, like: Content, number: int) -> Content:
+def _tree(tree: ScoringTree, like: JSON, number: int) -> JSON:
     """Return a tree in XGBoost's JSON; ``like`` is one without a split."""
     by_category = np.isin(np.arange(len(tree.feature)), list(tree.categories))
     # XGBoost sends its sets to the right.

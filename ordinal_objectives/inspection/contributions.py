@@ -62,7 +62,7 @@ def shap_values(
     X: Table,
     *,
     output: str = "score",
-    background: Any = None,
+    background: Table = None,
     n_permutations: int = 10,
     random_state: Seed = None,
 ) -> ShapValues:
@@ -196,7 +196,7 @@ def _tree_values(scorer: Scorer, codes: FloatArray, n_threads: int) -> FloatArra
 
 
 def _probability_values(
-    model: Estimator, X: Table, background: Any, n_permutations: int, random_state: Seed
+    model: Estimator, X: Table, background: Table, n_permutations: int, random_state: Seed
 ) -> tuple[FloatArray, FloatArray]:
     shap = extras.optional("shap", "shap")
     random = validation.random_numbers(random_state)
@@ -219,7 +219,7 @@ def _probability_values(
     return np.swapaxes(found.values, 1, 2), found.base_values[0]
 
 
-def _joined(X: Table, background: Any, random: np.random.RandomState) -> Any:
+def _joined(X: Table, background: Table, random: np.random.RandomState) -> Table:
     """Return the rows of X, and those of the background or some of X, in one table.
 
     Raises
@@ -248,7 +248,7 @@ def _joined(X: Table, background: Any, random: np.random.RandomState) -> Any:
     return extras.optional("pandas", "demo").concat([X, other], ignore_index=True)
 
 
-def _mixed(rows: Any, places: IndexArray) -> Any:
+def _mixed(rows: Any, places: IndexArray) -> Table:
     """Return rows that have each feature of the row at its place."""
     if isinstance(rows, np.ndarray):
         return rows[places, np.arange(places.shape[1])]

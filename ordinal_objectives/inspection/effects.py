@@ -311,7 +311,7 @@ class MarginalEffects(NamedTuple):
     reference: Any
     classes: LabelArray
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> Table:
         """Return a pandas.DataFrame with the column "effect", and a row for each class.
 
         With refits there are also the columns "lower" and "upper". Of categories there is a row for each pair (level,

@@ -52,7 +52,7 @@ class ThresholdImportances(_ImportancesAndShare):
     feature_names: list[str] | None = None
     classes: LabelArray | None = None
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> Table:
         """Return a pandas.DataFrame, a row for each feature, by name.
 
         There is a column for each threshold, called "<= low" where it lies above the class "low", and the column

@@ -56,7 +56,7 @@ class ProportionalOddsTest(NamedTuple):
     overall_p_value: float
     classes: LabelArray
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> Table:
         """Return a pandas.DataFrame with a row for each threshold, called "<= low", and the row "overall".
 
         Raises
@@ -195,7 +195,7 @@ def _codes(y: ArrayLike, n_samples: int) -> IndexArray:
     return codes
 
 
-def _check_loss(found: Any) -> None:
+def _check_loss(found: Estimator) -> None:
     """Raise ValueError if copies cannot be trained with ``proportional=False``, and say what to set."""
     last, prefix = last_step(found)
     loss = get_loss(last.loss, last.link, last.training_cost)

@@ -14,7 +14,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IndexArray, LabelArray, Table
+from ordinal_objectives.aliases import ArrayLike, Column, Estimator, FloatArray, IndexArray, LabelArray, Params, Table
 from ordinal_objectives.estimators import held_out, labels, tables, wrappers
 from ordinal_objectives.utils.validation import collected, drawn_seed
 
@@ -22,7 +22,7 @@ from ordinal_objectives.utils.validation import collected, drawn_seed
 _MOST_FOLLOWED = 50
 
 
-def unwrapped(estimator: Estimator) -> tuple[Any, Callable[[Any], Any]]:
+def unwrapped(estimator: Estimator) -> tuple[Any, Callable[[Table], Table]]:
     """Return the classifier in which a pipeline or a search ends, and what makes its features of theirs.
 
     Raises
@@ -93,13 +93,13 @@ def names_of_model(estimator: Estimator, model: Estimator) -> list[str]:
     return [f"feature {column}" for column in range(model.n_features_in_)]
 
 
-def as_rows(X: Table) -> Any:
+def as_rows(X: Table) -> Table:
     """Return X such that its columns can be replaced."""
     X = collected(X)
     return X.tocsr() if issparse(X) else X if hasattr(X, "columns") else np.asanyarray(X)
 
 
-def _column(X: Table, column: int) -> Any:
+def _column(X: Table, column: int) -> Column:
     if hasattr(X, "iloc"):
         return X.iloc[:, column]
     if hasattr(X, "columns"):
@@ -107,7 +107,7 @@ def _column(X: Table, column: int) -> Any:
     return X[:, [column]].toarray().ravel() if issparse(X) else X[:, column]
 
 
-def with_column_of(X: Table, column: int, rows: IndexArray) -> Any:
+def with_column_of(X: Table, column: int, rows: IndexArray) -> Table:
     """Return X with the values of one column taken from the given rows, in their order."""
     if issparse(X):
         return with_column(X, column, X[rows][:, [column]])
@@ -115,7 +115,7 @@ def with_column_of(X: Table, column: int, rows: IndexArray) -> Any:
     return with_column(X, column, values.gather(rows) if hasattr(values, "gather") else values.take(rows))
 
 
-def with_column(X: Table, column: int, values: Any) -> Any:
+def with_column(X: Table, column: int, values: Column) -> Table:
     """Return X with other values of one column: numbers, (n_samples,), or what is taken from a table of its kind."""
     if hasattr(X, "isetitem"):  # pandas
         changed = X.copy(deep=False)
@@ -163,7 +163,7 @@ def holds_categories(estimator: Estimator, X: Table, column: int) -> bool:
     return _reads_categories(estimator, before, with_column_of(before, column, np.roll(np.arange(len(rows)), 1)))
 
 
-def _reads_categories(step: Any, before: Any, after: Any) -> bool:
+def _reads_categories(step: Estimator, before: Any, after: Any) -> bool:
     """Tell whether what differs between two tables are categories to a fitted estimator, or to a part of it."""
     step = getattr(step, "best_estimator_", step)
     if isinstance(step, Pipeline):
@@ -196,7 +196,7 @@ def _differ(before: Any, after: Any) -> bool:
     return bool(different) and 2 * sum(different) >= len(different)
 
 
-def _first_rows(values: Any) -> dict[Any, int]:
+def _first_rows(values: Column) -> dict[Any, int]:
     """Return the first row that has each value of a column, without missing ones."""
     first: dict[Any, int] = {}
     for row, value in enumerate(np.asarray(values, dtype=object).tolist()):
@@ -287,7 +287,7 @@ def trained_again(
     copy, (last, path) = clone(estimator), last_step(estimator)
     seed = drawn_seed(random)
     seeds = {key: seed for key in copy.get_params() if ("__" + key).endswith("__random_state")}
-    keywords: dict[str, Any] = {}
+    keywords: Params = {}
     if hasattr(last, "for_copies") and last.__sklearn_is_fitted__():
         as_it_was, keywords = deepcopy(last.for_copies(own_rounds=own_rounds))
         params = as_it_was | params

@@ -10,14 +10,14 @@ from weakref import WeakSet
 import numpy as np
 
 from ordinal_objectives import _core
-from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, Params
 from ordinal_objectives.links import LINKS, Link, get_link
 from ordinal_objectives.losses import quantities
 from ordinal_objectives.registry import Named
 from ordinal_objectives.utils import documented, read_only, validation
 
 HESSIANS = ("exact", "majorized")
-LOSSES: dict[str, Any] = {}
+LOSSES: Params = {}
 # How far rounding may move a probability out of [0, 1], or a sum away from 1.
 _ROUNDING = 1e-6
 

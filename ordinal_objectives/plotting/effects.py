@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ordinal_objectives import inspection
-from ordinal_objectives.aliases import ArrayLike, LabelArray
+from ordinal_objectives.aliases import ArrayLike, LabelArray, Params
 from ordinal_objectives.inspection.rows import name_of, unwrapped
 from ordinal_objectives.plotting import style
 from ordinal_objectives.utils import documented, validation
@@ -107,7 +107,7 @@ class FeatureEffectDisplay:
         left, right = style.pair_or_new(axes, "the score and the shifts", sharey=True)
         colors = style.class_colors(len(self.threshold_names))
         values = self.effect.values
-        line: dict[str, Any] = {"linewidth": 2.0}
+        line: Params = {"linewidth": 2.0}
         if values.dtype.kind == "O":
             for ax in (left, right):
                 style.name_values(ax, values)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ordinal_objectives import losses
-from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, IntArray, NDArray, RealArray
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, IntArray, NDArray, Params, RealArray
 from ordinal_objectives.links import Cauchit, Cloglog, Link, Logit, Loglog, Probit
 from ordinal_objectives.rows.checked_rows import IN_FLOAT32, IN_FLOAT64, CheckedRows
 from ordinal_objectives.rows.device import Array, LeafMatch, ScoreCenter, on_cpu
@@ -83,7 +83,7 @@ class Kernels:
     def __init__(self, arrays: Any, link: Link, real: Any, score: Array) -> None:
         self._arrays = arrays
         self._module = arrays.RawModule(code=source(), options=options_of(link, real, score))
-        self._functions: dict[str, Any] = {}
+        self._functions: Params = {}
 
     def start(self, name: str, n_blocks: int, *args: object) -> None:
         """Start a kernel; integers among the arguments are its ``int``, floats its ``double``."""

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ordinal_objectives import _core
-from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, NDArray, RealArray
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, NDArray, Params, RealArray
 from ordinal_objectives.losses import HESSIANS, LeafSums, OrdinalLoss, RoundStatistics, RoundSums, check_order
 from ordinal_objectives.rows.checked_rows import CheckedRows
 from ordinal_objectives.utils.validation import check_thresholds
@@ -42,7 +42,7 @@ class _NativePass(CheckedRows):
         self._hessian: RealArray = np.empty(self.y.shape[0], self._computed)
         self._latest: tuple[RealArray, FloatArray, bool] | None = None
 
-    def _sums(self, sums: dict[str, Any]) -> RoundSums:
+    def _sums(self, sums: Params) -> RoundSums:
         """Return the sums of a pass; a NaN score makes the sum of every threshold NaN, which costs no pass to check."""
         arrays = {name: np.asarray(x) for name, x in sums.items() if isinstance(x, list)}
         found = RoundSums(**(sums | arrays))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from ordinal_objectives.aliases import Table
+
 
 def how_to_install(*extras: str) -> str:
     """Return the command that installs extras, also as it is in a checkout."""
@@ -25,6 +27,6 @@ def optional(module: str, *extras: str) -> Any:
         raise not_installed(error, *extras) from None
 
 
-def data_frame(*args: object, **kwargs: object) -> Any:
+def data_frame(*args: object, **kwargs: object) -> Table:
     """Return a pandas.DataFrame of these arguments; raise ModuleNotFoundError where pandas is not installed."""
     return optional("pandas", "demo").DataFrame(*args, **kwargs)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, LabelArray, RealArray, Seed
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, LabelArray, RealArray, Seed, Table
 
 # Probabilities that went through float32 still pass.
 _PROBABILITY_TOLERANCE = 1e-4
@@ -281,7 +281,7 @@ def _some(values: LabelArray) -> str:
     return first_few(np.unique(values).tolist())
 
 
-def collected(X: object, *, name: str = "X") -> Any:
+def collected(X: object, *, name: str = "X") -> Table:
     """Return X, a table as one of the kinds that are read by column: a frame of pandas or polars, or an Arrow table.
 
     A lazy frame of polars is collected, since rows are counted and read more than once; batches of Arrow, and

@@ -13,7 +13,7 @@ import onnx
 from numpy.typing import DTypeLike
 from onnx import helper, numpy_helper
 
-from ordinal_objectives.aliases import ArrayLike, LabelArray
+from ordinal_objectives.aliases import ArrayLike, LabelArray, Params
 from ordinal_objectives.estimators.tables import column_kinds, levels_in
 
 # What every node here is known in. Versions of ai.onnx from 18 on take the axes of a reduction as an input too.
@@ -231,7 +231,7 @@ class Features:
             return tensor if len(places) == len(self.columns) else self.graph.columns(tensor, places)
         return self.graph.beside([self.graph.floats(self._values(column)) for column in columns])
 
-    def looked_up(self, place: int, levels: list[Any], values: LabelArray, otherwise: float) -> str:
+    def looked_up(self, place: int, levels: list[object], values: LabelArray, otherwise: float) -> str:
         """Return what belongs to the level of each row, in the graph's floats, (n_samples, 1)."""
         graph, column = self.graph, self.columns[place]
         kind = "float" if column.kind == "number" else column.kind
@@ -248,7 +248,7 @@ class Features:
         if len(set(keys)) != len(keys):
             twice = next(level for level, key in zip(levels, keys, strict=True) if keys.count(key) > 1)
             raise ValueError(f"column {name} must have levels that float32 tells apart; two of them are near {twice!r}")
-        attributes: dict[str, Any] = {
+        attributes: Params = {
             _KEYS[kind]: keys or [_as_key(0, kind)],
             "values_floats": np.float32(values).tolist() or [otherwise],
             "default_float": float(otherwise),

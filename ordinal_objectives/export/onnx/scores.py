@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from onnx import numpy_helper
 
-from ordinal_objectives.aliases import FloatArray, IndexArray
+from ordinal_objectives.aliases import FloatArray, IndexArray, Params
 from ordinal_objectives.estimators.linear import LinearPart
 from ordinal_objectives.export.model import Scorer, ScoringModel, ScoringTree
 from ordinal_objectives.export.onnx.graph import ML, Features, Graph
@@ -104,7 +104,7 @@ def tree_scores(graph: Graph, features: str, scorer: Scorer) -> str:
     return graph.floats(found) if graph.is_double else found  # it answers in float32
 
 
-def _tree_attributes(trees: list[ScoringTree], is_double: bool) -> dict[str, Any]:
+def _tree_attributes(trees: list[ScoringTree], is_double: bool) -> Params:
     """Return nodes and leaves of all trees, in the columns that ONNX has for them."""
     columns: dict[str, list[Any]] = defaultdict(list)
 
