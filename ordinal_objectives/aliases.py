@@ -24,6 +24,8 @@ Column: TypeAlias = Any
 Level: TypeAlias = Any
 # Of any library, with the methods that scikit-learn's estimators have.
 Estimator: TypeAlias = Any
+# A model of XGBoost, LightGBM or treelite.
+Booster: TypeAlias = Any
 # What ``random_state`` takes.
 Seed: TypeAlias = int | np.random.RandomState | None
 # Parameters, or other keywords, by name.

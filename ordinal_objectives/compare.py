@@ -122,7 +122,7 @@ class UpdateComparison:
         self.classes, self.interrupted = classes, interrupted
         self._settings, self._fits = settings, fits
 
-    def estimator(self, trainer: str, update: str, hessian: str = "exact") -> Any:
+    def estimator(self, trainer: str, update: str, hessian: str = "exact") -> Estimator:
         """Return the public classifier of a mode, not fitted: the one that the comparison trains.
 
         Parameters
@@ -243,7 +243,7 @@ def compare_updates(
     y: ArrayLike,
     *,
     classes: ArrayLike | None = None,
-    cv: Any = None,
+    cv: object = None,
     rounds: int = 100,
     trainers: str | Collection[str] = tuple(TRAINERS),
     updates: str | Collection[str] = UPDATES,
@@ -422,7 +422,7 @@ def _first_line(error: object) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
-def _estimator(mode: _Mode, settings: _Settings, classes: LabelArray) -> Any:
+def _estimator(mode: _Mode, settings: _Settings, classes: LabelArray) -> Estimator:
     """Return the classifier of a mode, not fitted."""
     trainer, update = mode.trainer, mode.update
     alike = ("learning_rate", "max_depth", "min_child_weight", "loss", "link", "n_jobs", "random_state")

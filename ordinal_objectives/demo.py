@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -20,7 +19,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.model_selection import train_test_split
 
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, metrics
-from ordinal_objectives.aliases import Estimator, FloatArray, IntArray, Params
+from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IntArray, Params, Table
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 
@@ -37,7 +36,7 @@ class Split:
 
     name: str
     labels: OrderedLabels
-    X: tuple[Any, Any, Any]
+    X: tuple[Table, Table, Table]
     y: tuple[IntArray, IntArray, IntArray]
 
     @property
@@ -133,7 +132,7 @@ def read_table(path: Path, column: str | None, classes: list[str] | None) -> tup
     return X, target
 
 
-def classes_of(target: pd.Series, names: list[str] | None) -> Any:
+def classes_of(target: pd.Series, names: list[str] | None) -> ArrayLike | None:
     """Return the classes that a command names, ``a b c`` or ``a,b,c``, in the target's type; None for its own order."""
     numeric = pd.api.types.is_numeric_dtype(target)
     if names is None:

@@ -6,7 +6,6 @@ import inspect
 import warnings
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
 
 from ordinal_objectives.aliases import FloatArray, IntArray, LabelArray
 from ordinal_objectives.metrics import METRICS
@@ -83,7 +82,7 @@ class EvalMetric:
         self._weight_name, self._takes_third = takes_weight(function)
         self._function = on_codes(function, n_classes)
 
-    def __call__(self, y: IntArray, proba: FloatArray, weight: Any) -> list[Result]:
+    def __call__(self, y: IntArray, proba: FloatArray, weight: FloatArray | None) -> list[Result]:
         """Measure codes (n_samples,) and probabilities (n_samples, n_classes) with weights (n_samples,) or None.
 
         Raises
@@ -92,7 +91,7 @@ class EvalMetric:
             If the function returns what is no result.
         """
         response = proba if self._decide is None else self._decide(proba, weight)
-        function: Any = self._function
+        function = self._function
         given: tuple[object, ...] = (y, response)
         if self._takes_third:
             given = (y, response, weight)
@@ -112,12 +111,13 @@ class EvalMetric:
             ) from None
 
 
-def eval_metrics(eval_metric: Any, n_classes: int, decide: Decide) -> list[EvalMetric]:
+def eval_metrics(eval_metric: object, n_classes: int, decide: Decide) -> list[EvalMetric]:
     """Return ``eval_metric``, one or several, as metrics; see :class:`EvalMetric` for what is raised."""
     if eval_metric is None:
         return []
-    is_one = callable(eval_metric) or isinstance(eval_metric, str) or not isinstance(eval_metric, Iterable)
-    return [EvalMetric(metric, n_classes, decide) for metric in ([eval_metric] if is_one else list(eval_metric))]
+    if callable(eval_metric) or isinstance(eval_metric, str) or not isinstance(eval_metric, Iterable):
+        return [EvalMetric(eval_metric, n_classes, decide)]
+    return [EvalMetric(metric, n_classes, decide) for metric in eval_metric]
 
 
 def warn_of_costs(names: Iterable[str], stacklevel: int = 5) -> None:

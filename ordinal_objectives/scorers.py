@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -143,7 +142,7 @@ class OrdinalScorer:
             value = metric(order.encode(y_true, name="y_true"), response, sample_weight=sample_weight)
         return value if self.greater_is_better else -value
 
-    def _response(self, estimator: object, X: object) -> Any:
+    def _response(self, estimator: Estimator, X: Table) -> ArrayLike:
         """Return the response of the estimator, or of the one that it ends in, for some rows."""
         if hasattr(estimator, self.response_method) or self.response_method != "predict_raw":
             return getattr(estimator, self.response_method)(X)
@@ -227,7 +226,7 @@ def class_order(estimator: object, classes: LabelArray) -> LabelArray | None:
     return None if ordered is None else np.asarray(ordered.ordered_classes_)
 
 
-def _with_order(estimator: object, classes: LabelArray) -> Any:
+def _with_order(estimator: object, classes: LabelArray) -> Estimator:
     """Return the fitted estimator, itself or one inside it, that knows the order of all ``classes``, or None."""
     known = getattr(estimator, "ordered_classes_", None)
     if known is not None and set(classes.tolist()) <= set(np.asarray(known).tolist()):
@@ -247,7 +246,7 @@ def _with_those_of(y_true: ArrayLike, order: LabelArray) -> LabelArray:
     return np.array(sorted([*known, *new]), dtype=object if order.dtype.kind == "O" else None)
 
 
-def _inside(estimator: object) -> Iterator[Any]:
+def _inside(estimator: object) -> Iterator[Estimator]:
     """Yield fitted estimators that a search, a pipeline, a calibration, a selection or an ensemble predicts with."""
     for name in ("best_estimator_", "estimator_"):
         if hasattr(estimator, name):

@@ -236,7 +236,9 @@ class TreeEnsemble:
         self._run(X, self.zeros(X.shape[0]), leaves, 0, len(self), n_threads)
         return leaves
 
-    def _run(self, X: Table, scores: FloatArray, leaves: Any, first: int, last: int, n_threads: int) -> None:
+    def _run(
+        self, X: Table, scores: FloatArray, leaves: IntArray | None, first: int, last: int, n_threads: int
+    ) -> None:
         first_node, feature, threshold, left, missing_left, categories, value = self._packed
         for start, block in blocks_of(X):
             rows = slice(start, start + len(block))

@@ -7,7 +7,6 @@ import copy
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -71,7 +70,7 @@ class VectorOutputs:
         return {"contrasts": self.contrasts.tolist(), "means": [mean.tolist() for mean in self.means]}
 
     @classmethod
-    def from_json(cls, content: Any, n_classes: int, n_iterations: int) -> VectorOutputs:
+    def from_json(cls, content: JSON, n_classes: int, n_iterations: int) -> VectorOutputs:
         """Read what :meth:`to_json` wrote.
 
         Raises
@@ -349,7 +348,7 @@ def vectors_to_json(shifts: Shifts, vectors: list[NDArray[np.float32]]) -> JSON:
     }
 
 
-def vectors_from_json(content: Any, n_classes: int, n_trees: int) -> tuple[Shifts, list[NDArray[np.float32]]]:
+def vectors_from_json(content: JSON, n_classes: int, n_trees: int) -> tuple[Shifts, list[NDArray[np.float32]]]:
     """Read what :func:`vectors_to_json` wrote.
 
     Raises

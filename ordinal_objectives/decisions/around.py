@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import KFold, check_cv
-from sklearn.utils import get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IndexArray, Seed, Table
@@ -32,15 +31,15 @@ class AroundClassifier(ClassifierOfClassifiers):
     """
 
     estimator: Estimator
-    cv: Any
+    cv: object
     random_state: Seed
-    class_weight: Any = None
+    class_weight: object = None
     decision_rule: str = "median"
     cost_matrix: ArrayLike | None = None
     # Whether the probabilities are those that rows had, whatever the estimator's are.
     _recalibrates: bool = False
 
-    def _check_rows(self, X: Table, y: ArrayLike, sample_weight: Any = None) -> Rows:
+    def _check_rows(self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Rows:
         """Return the rows with class codes, and set the classes; refuse what is no classifier."""
         wrappers.check_classifier("estimator", self.estimator)
         if self._prefit:
@@ -101,7 +100,7 @@ class AroundClassifier(ClassifierOfClassifiers):
             raise ValueError(f"cv must be {_CV} from 0 to {n_rows - 1}; got {got}")
         return folds
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         inner = getattr(get_tags(self.estimator), "input_tags", None) if hasattr(self.estimator, "fit") else None
         for kind in ("sparse", "allow_nan", "string", "categorical"):
@@ -132,7 +131,7 @@ class AroundOneClassifier(AroundClassifier):
         return self._member
 
     @property
-    def estimator_(self) -> Any:
+    def estimator_(self) -> Estimator:
         """The fitted classifier."""
         check_is_fitted(self)
         return self._member.estimator

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -66,7 +65,7 @@ def _sigmoid(stated: FloatArray, happened: BoolArray, weight: FloatArray) -> Flo
 class Isotonic:
     """One rising curve for all thresholds, so that cumulative probabilities keep their order."""
 
-    regression: Any
+    regression: IsotonicRegression
 
     @classmethod
     def fit(cls, stated: FloatArray, happened: BoolArray, weight: FloatArray) -> Isotonic:
@@ -175,7 +174,7 @@ class OrdinalCalibratedClassifier(AroundOneClassifier):
         estimator: Estimator,
         *,
         method: str = "sigmoid",
-        cv: Any = 5,
+        cv: object = 5,
         classes: ArrayLike | None = None,
         decision_rule: str = "median",
         cost_matrix: ArrayLike | None = None,

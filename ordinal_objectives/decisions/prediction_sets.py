@@ -5,12 +5,21 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.aliases import ArrayLike, BoolArray, FloatArray, IndexArray, IntArray, LabelArray, Seed, Table
+from ordinal_objectives.aliases import (
+    ArrayLike,
+    BoolArray,
+    Estimator,
+    FloatArray,
+    IndexArray,
+    IntArray,
+    LabelArray,
+    Seed,
+    Table,
+)
 from ordinal_objectives.decision import decide
 from ordinal_objectives.decisions.around import AroundClassifier
 from ordinal_objectives.estimators.arguments import explains_keywords
@@ -286,7 +295,7 @@ class OrdinalPredictionSets(AroundClassifier):
         return np.sort(order[n_held:]), np.sort(order[:n_held])
 
     @property
-    def estimators_(self) -> list[Any]:
+    def estimators_(self) -> list[Estimator]:
         """The fitted classifiers."""
         check_is_fitted(self)
         return [part.member.estimator for part in self._parts]

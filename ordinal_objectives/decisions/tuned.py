@@ -200,7 +200,7 @@ class OrdinalTunedClassifier(AroundOneClassifier):
         metric: Any = "qwk",
         greater_is_better: bool = True,
         rule: str = "cuts",
-        cv: Any = 5,
+        cv: object = 5,
         classes: ArrayLike | None = None,
         random_state: Seed = None,
     ) -> None:

@@ -10,11 +10,10 @@ import zipfile
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
@@ -117,7 +116,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
         weights: str | ArrayLike = "equal",
         validation_fraction: float = 0.2,
         classes: ArrayLike | None = None,
-        class_weight: Any = None,
+        class_weight: object = None,
         decision_rule: str = "median",
         cost_matrix: ArrayLike | None = None,
         random_state: Seed = None,
@@ -152,7 +151,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
         named = isinstance(given, list) and all(is_pair(entry) and not isinstance(entry[1], type) for entry in given)
         return self._get_params("members", deep=deep and named)
 
-    def set_params(self, **params: Any) -> OrdinalEnsembleClassifier:
+    def set_params(self, **params: object) -> OrdinalEnsembleClassifier:
         """Set parameters, members by their name, and those of members by ``name__parameter``.
 
         Parameters
@@ -176,8 +175,8 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
         *,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
-        eval_set: Any = None,
-        eval_sample_weight: list[Any] | None = None,
+        eval_set: object = None,
+        eval_sample_weight: list[ArrayLike | None] | None = None,
         X_val: Table = None,
         y_val: ArrayLike | None = None,
         sample_weight_val: ArrayLike | None = None,
@@ -273,7 +272,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
         return np.mean([copy.proba(X, self.n_classes_) for copy in copies], axis=0)
 
     @property
-    def members_(self) -> dict[str, list[Any]]:
+    def members_(self) -> dict[str, list[Estimator]]:
         """Fitted copies of each member."""
         check_is_fitted(self)
         return {name: [copy.estimator for copy in copies] for name, copies in self._fitted.items()}
@@ -423,7 +422,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
         files.warn_of(left_out, stacklevel=2)
         return self
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         for kind in ("sparse", "allow_nan", "string", "categorical"):
             try:
@@ -434,7 +433,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
         return tags
 
 
-def _import(kind: str, member: str) -> Any:
+def _import(kind: str, member: str) -> type[Estimator]:
     """Return a class that files may hold; raise ModuleNotFoundError, which names the member, without its library."""
     home, _, extra = _KINDS[kind]
     try:
@@ -454,7 +453,7 @@ def _from_json(params: Mapping[str, object]) -> Params:
     return {name: files.value_from_json(value) for name, value in params.items()}
 
 
-def _read_copy(estimator: Estimator, path: Path, columns: Any, n_classes: int, n_features: int) -> FittedMember:
+def _read_copy(estimator: Estimator, path: Path, columns: object, n_classes: int, n_features: int) -> FittedMember:
     """Return a copy whose own file has been written to ``path``; raise ValueError if it does not suit the ensemble."""
     codes = np.array(columns)
     rises = codes.dtype.kind == "i" and codes.ndim == 1 and not (np.diff(codes) <= 0).any()

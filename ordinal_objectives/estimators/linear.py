@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
 
-from ordinal_objectives.aliases import JSON, FloatArray, IndexArray, Params, Table
+from ordinal_objectives.aliases import JSON, Column, FloatArray, IndexArray, Params, Table
 from ordinal_objectives.estimators.held_out import FinishedSearch, Rows, Trial, TrialOf, find_rounds, is_auto
 from ordinal_objectives.estimators.tables import codes_in, column_kinds, in_order, occurring, refuse_but_numbers
 from ordinal_objectives.losses import OrdinalLoss
@@ -110,7 +109,7 @@ class LinearPart:
         scaled = cls._scaled(X, sample_weight, categories, missing)
         table = scaled._encode(X)
         options = {} if loss.codes is None else {"precision": "float64"}
-        row_pass: Any = CPU(n_threads).row_pass(loss, codes, n_classes, sample_weight, **options)
+        row_pass = CPU(n_threads).row_pass(loss, codes, n_classes, sample_weight, **options)
         before = np.zeros(len(codes)) if start is None else start
         ends = np.cumsum([n_classes - 1, len(scaled.places), *map(len, scaled.levels.values())])
 
@@ -294,7 +293,7 @@ def check_continued(always: bool, has_linear: bool) -> None:
         raise ValueError("linear=True continues models that have a linear part; the one to go on with has none")
 
 
-def check_monotone(linear: Any, continued: bool, name: str, signs: Any) -> None:
+def check_monotone(linear: object, continued: bool, name: str, signs: Column) -> None:
     """Raise ValueError if a linear part, asked for or continued, stands beside monotone constraints.
 
     Parameters

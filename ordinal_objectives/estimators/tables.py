@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -32,12 +31,12 @@ _OF_ENGINE = (
 )
 
 
-def _names(X: Table) -> Any:
+def _names(X: Table) -> Column:
     """Return the names of the columns of a frame or an Arrow table; None of what names none."""
     return X.schema.names if _is_arrow(X) else getattr(X, "columns", None)
 
 
-def _types(X: Table) -> Any:
+def _types(X: Table) -> Column:
     return X.schema.types if _is_arrow(X) else getattr(X, "dtypes", None)
 
 
@@ -45,7 +44,7 @@ def _is_arrow(X: Table) -> bool:
     return hasattr(getattr(X, "schema", None), "types")
 
 
-def column_kinds(X: Table) -> Iterator[tuple[Any, Any, str]]:
+def column_kinds(X: Table) -> Iterator[tuple[Level, object, str]]:
     """Yield name, type and kind of every column.
 
     Parameters
@@ -70,7 +69,7 @@ def column_kinds(X: Table) -> Iterator[tuple[Any, Any, str]]:
         yield name, dtype, kind
 
 
-def _kind(dtype: Any) -> str:
+def _kind(dtype: object) -> str:
     if getattr(dtype, "kind", None) in tuple("biuf") or (hasattr(dtype, "is_numeric") and dtype.is_numeric()):
         return "number"  # of pandas, and of polars
     name = str(getattr(dtype, "pyarrow_dtype", dtype))
@@ -125,7 +124,7 @@ def refuse_text_and_dates(X: Table, *, name: str = "X") -> None:
         )
 
 
-def read_numbers(X: Table, **checks: Any) -> RealArray:
+def read_numbers(X: Table, **checks: object) -> RealArray:
     """Return features that are numbers as float32 or float64, (n_samples, n_features).
 
     NumPy would read the codes or the labels of a category, the digits of a string and the ticks of a date as
@@ -190,7 +189,7 @@ def check_table(X: Table, *, name: str = "X") -> None:
     if getattr(getattr(X, "dtype", None), "kind", None) == "c":
         raise ValueError(f"Complex data not supported: {name} must hold real numbers; got an array of type {X.dtype}")
     names = _names(X)
-    twice = [] if names is None else [repr(name) for name, n in Counter(names).items() if n > 1]
+    twice = [] if names is None else [repr(name) for name, n in Counter[Level](names).items() if n > 1]
     if twice:
         raise ValueError(f"{name} must have columns of different names; got more than one called {first_few(twice)}")
 
@@ -318,7 +317,7 @@ def in_order(levels: Iterable[Level]) -> list[Level]:
     return sorted(levels, key=lambda level: (isinstance(level, str), level))
 
 
-def with_columns(X: Table, columns: Mapping[int, Any]) -> Table:
+def with_columns(X: Table, columns: Mapping[int, Column]) -> Table:
     """Return a table with arrays in place of some columns: numbers, in a pandas frame of any type."""
     if not columns:
         return X

@@ -7,7 +7,6 @@ import pickle
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import sklearn
@@ -57,7 +56,7 @@ def inside(estimator: Estimator) -> list[tuple[str, Estimator]]:
     return [(f"{name}__", member) for name, member in pairs]
 
 
-def all_inside(estimator: Estimator, prefix: str = "") -> Iterator[tuple[str, Any]]:
+def all_inside(estimator: Estimator, prefix: str = "") -> Iterator[tuple[str, Estimator]]:
     """Yield an estimator and all that is :func:`inside` it, at any depth."""
     yield prefix, estimator
     for name, inner in inside(estimator):
@@ -132,7 +131,7 @@ def class_codes(what: str, copy: Estimator, codes: IntArray, classes: LabelArray
 
 
 def row_keywords(
-    what: str, copy: Estimator, weight: FloatArray | None, groups: LabelArray | None = None, **others: Any
+    what: str, copy: Estimator, weight: FloatArray | None, groups: LabelArray | None = None, **others: object
 ) -> Params:
     """Return weights and groups of rows as the ``fit`` of a classifier takes them, or a pipeline that ends in one.
 
@@ -183,7 +182,7 @@ def weighs_costs(estimator: Estimator) -> bool:
     ) or any(weighs_costs(inner) for _, inner in inside(estimator))
 
 
-def _settings(estimator: Estimator, names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+def _settings(estimator: Estimator, names: tuple[str, ...]) -> Iterator[tuple[str, object]]:
     """Yield name and value of some parameters, of all that an estimator trains; searches set some."""
     if not hasattr(estimator, "get_params"):
         return
@@ -193,7 +192,7 @@ def _settings(estimator: Estimator, names: tuple[str, ...]) -> Iterator[tuple[st
     yield from _searched(estimator, names)
 
 
-def _searched(estimator: Estimator, names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+def _searched(estimator: Estimator, names: tuple[str, ...]) -> Iterator[tuple[str, object]]:
     """Yield name and value of some parameters that searches, at any depth, may set."""
     for name, grids in estimator.get_params().items():
         if name.rpartition("__")[2] not in ("param_grid", "param_distributions"):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
-from ordinal_objectives.aliases import Estimator, FloatArray, IndexArray, NDArray
+from ordinal_objectives.aliases import Booster, Estimator, FloatArray, IndexArray, NDArray
 from ordinal_objectives.export.model import Scorer, ScoringTree, model_of_trees
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.utils.extras import optional
@@ -30,7 +29,7 @@ pandas_categorical:null
 _MOST = 2**30
 
 
-def to_lightgbm(model: Estimator, *, iterations: int | None = None) -> Any:
+def to_lightgbm(model: Estimator, *, iterations: int | None = None) -> Booster:
     """Return a fitted classifier as a booster of LightGBM, whose raw scores are the model's.
 
     A model that is ``proportional_`` becomes one tree a round, and the booster carries its thresholds: what
@@ -91,7 +90,7 @@ def to_lightgbm(model: Estimator, *, iterations: int | None = None) -> Any:
 
 
 @one_thread_after_fork()
-def booster_of(scorer: Scorer, names: Sequence[str]) -> Any:
+def booster_of(scorer: Scorer, names: Sequence[str]) -> Booster:
     """Return a LightGBM booster whose raw scores are a scorer's; one without trees gets one without a split."""
     lightgbm = optional("lightgbm", "lightgbm")
     texts: list[str] = []

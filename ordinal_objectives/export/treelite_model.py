@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from ordinal_objectives.aliases import Estimator
+from ordinal_objectives.aliases import Booster, Estimator
 from ordinal_objectives.export.model import ScoringTree, model_of_trees
 from ordinal_objectives.utils import extras, files
 
 
-def to_treelite(model: Estimator, *, iterations: int | None = None) -> Any:
+def to_treelite(model: Estimator, *, iterations: int | None = None) -> Booster:
     """Return a fitted classifier as a model of treelite, which predicts scores.
 
     What treelite predicts is f(x) of a model that is ``proportional_``, and else f(x) + v_k(x) of each threshold. The
@@ -94,7 +92,7 @@ def to_treelite(model: Estimator, *, iterations: int | None = None) -> Any:
     return builder.commit()
 
 
-def _add(builder: Any, tree: ScoringTree, *, counts_rows: bool) -> None:
+def _add(builder: Booster, tree: ScoringTree, *, counts_rows: bool) -> None:
     """Add a tree to those of a builder."""
     builder.start_tree()
     for node in tree.reachable_nodes():

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from ordinal_objectives.aliases import JSON, Estimator, FloatArray, NDArray
+from ordinal_objectives.aliases import JSON, Booster, Estimator, FloatArray, NDArray
 from ordinal_objectives.export.model import Scorer, ScoringTree, model_of_trees
 from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_L2, Shifts
 from ordinal_objectives.leaves.vector import contrasts
@@ -21,7 +20,7 @@ _NOT_IN_NAMES = "[]<"
 
 
 @one_thread_after_fork()
-def to_xgboost(model: Estimator, *, iterations: int | None = None) -> Any:
+def to_xgboost(model: Estimator, *, iterations: int | None = None) -> Booster:
     """Return a fitted classifier as a booster of XGBoost, which carries its thresholds.
 
     What :mod:`ordinal_objectives.adapters.xgb` has for boosters takes it: ``predict_proba``, ``predict`` and, from
@@ -101,7 +100,7 @@ def to_xgboost(model: Estimator, *, iterations: int | None = None) -> Any:
     return written
 
 
-def booster_of(scorer: Scorer, types: list[str], names: Sequence[str] | None, n_rounds: int) -> Any:
+def booster_of(scorer: Scorer, types: list[str], names: Sequence[str] | None, n_rounds: int) -> Booster:
     """Return an XGBoost booster whose outputs are the sums of a scorer's trees.
 
     Parameters

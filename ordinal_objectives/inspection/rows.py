@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from copy import deepcopy
-from typing import Any
 
 import numpy as np
 from scipy.sparse import hstack, issparse
@@ -14,7 +13,17 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.aliases import ArrayLike, Column, Estimator, FloatArray, IndexArray, LabelArray, Params, Table
+from ordinal_objectives.aliases import (
+    ArrayLike,
+    Column,
+    Estimator,
+    FloatArray,
+    IndexArray,
+    LabelArray,
+    Level,
+    Params,
+    Table,
+)
 from ordinal_objectives.estimators import held_out, labels, tables, wrappers
 from ordinal_objectives.utils.validation import collected, drawn_seed
 
@@ -22,7 +31,7 @@ from ordinal_objectives.utils.validation import collected, drawn_seed
 _MOST_FOLLOWED = 50
 
 
-def unwrapped(estimator: Estimator) -> tuple[Any, Callable[[Table], Table]]:
+def unwrapped(estimator: Estimator) -> tuple[Estimator, Callable[[Table], Table]]:
     """Return the classifier in which a pipeline or a search ends, and what makes its features of theirs.
 
     Raises
@@ -47,7 +56,7 @@ def unwrapped(estimator: Estimator) -> tuple[Any, Callable[[Table], Table]]:
     return estimator, lambda X: X
 
 
-def last_step(estimator: Estimator) -> tuple[Any, str]:
+def last_step(estimator: Estimator) -> tuple[Estimator, str]:
     """Return the estimator in which a pipeline ends, and the prefix of its parameters there."""
     prefix = ""
     while isinstance(estimator, Pipeline):
@@ -135,7 +144,9 @@ def with_column(X: Table, column: int, values: Column) -> Table:
     return changed
 
 
-def along(estimator: Estimator, X: Table, feature: int | str, grid_resolution: int) -> tuple[LabelArray, Iterator[Any]]:
+def along(
+    estimator: Estimator, X: Table, feature: int | str, grid_resolution: int
+) -> tuple[LabelArray, Iterator[Table]]:
     """Return values of a feature, and X with each of them in all rows."""
     X = as_rows(X)
     if not isinstance(grid_resolution, int | np.integer) or isinstance(grid_resolution, bool) or grid_resolution < 2:
@@ -163,7 +174,7 @@ def holds_categories(estimator: Estimator, X: Table, column: int) -> bool:
     return _reads_categories(estimator, before, with_column_of(before, column, np.roll(np.arange(len(rows)), 1)))
 
 
-def _reads_categories(step: Estimator, before: Any, after: Any) -> bool:
+def _reads_categories(step: Estimator, before: Table, after: Table) -> bool:
     """Tell whether what differs between two tables are categories to a fitted estimator, or to a part of it."""
     step = getattr(step, "best_estimator_", step)
     if isinstance(step, Pipeline):
@@ -189,16 +200,16 @@ def _reads_categories(step: Estimator, before: Any, after: Any) -> bool:
     return bool(differs) and (by_category is None or bool(np.any(by_category[differs])))
 
 
-def _differ(before: Any, after: Any) -> bool:
+def _differ(before: Table, after: Table) -> bool:
     """Tell whether at least half of the values differ; fewer do where a missing one is filled in from others."""
     pairs = zip(*(map(str, np.asarray(values, dtype=object)) for values in (before, after)), strict=True)
     different = [one != another for one, another in pairs]
     return bool(different) and 2 * sum(different) >= len(different)
 
 
-def _first_rows(values: Column) -> dict[Any, int]:
+def _first_rows(values: Column) -> dict[Level, int]:
     """Return the first row that has each value of a column, without missing ones."""
-    first: dict[Any, int] = {}
+    first: dict[Level, int] = {}
     for row, value in enumerate(np.asarray(values, dtype=object).tolist()):
         if not labels.is_missing(value):
             first.setdefault(value, row)
@@ -247,7 +258,7 @@ def grid(column: FloatArray, resolution: int) -> tuple[LabelArray, IndexArray]:
     return values, rows
 
 
-def untrained(estimator: Estimator) -> Any:
+def untrained(estimator: Estimator) -> Estimator:
     """Return what is copied and trained: the best one of a fitted search, else the estimator; not a copy itself.
 
     Raises
@@ -273,8 +284,8 @@ def trained_again(
     random: np.random.RandomState,
     *,
     own_rounds: bool = False,
-    **params: Any,
-) -> Any:
+    **params: object,
+) -> Estimator:
     """Return a copy of an estimator, with a seed of its own and other parameters of its last step, fitted.
 
     A copy of a fitted one is trained as that was; with ``own_rounds`` for as many rounds, however it found them.
@@ -298,13 +309,13 @@ def trained_again(
 def trained_on_drawn_rows(
     estimator: Estimator,
     X: Table,
-    labels_of: Callable[[IndexArray], Any],
+    labels_of: Callable[[IndexArray], Column],
     n_copies: int,
     weight: FloatArray | None,
     random: np.random.RandomState,
     *,
     is_labelled: bool = False,
-) -> Iterator[tuple[Any, IndexArray]]:
+) -> Iterator[tuple[Estimator, IndexArray]]:
     """Yield copies of a fitted estimator, trained on rows drawn with replacement, and these rows.
 
     ``labels_of`` returns their labels; ``is_labelled`` says that a row has the same label each time it is drawn. Then

@@ -15,8 +15,6 @@ penalty l, those of GBDT-MO.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ordinal_objectives.aliases import ArrayLike, FloatArray
@@ -80,7 +78,7 @@ def steps(
     n = int(np.count_nonzero(shifted))
     if n < 2:
         return np.repeat(scalar.weights(G.sum(axis=1), H.sum(axis=1), reg_lambda)[:, np.newaxis], G.shape[1], axis=1)
-    of_mean: Any = reg_lambda
+    of_mean: FloatArray | float = reg_lambda
     if n == G.shape[1]:
         g, h = np.add(G, 0.0, order="F"), np.array(H, order="F")  # as columns that are picked lie in memory
     else:
@@ -206,7 +204,7 @@ def check_penalty(shift_l2: float, shift_penalty: str) -> None:
 
 
 def _ridge(
-    g: FloatArray, h: FloatArray, of_mean: Any, shift_l2: float, n: int, size: FloatArray | float = 1.0
+    g: FloatArray, h: FloatArray, of_mean: FloatArray | float, shift_l2: float, n: int, size: FloatArray | float = 1.0
 ) -> FloatArray:
     """Solve the ridge of groups of ``size`` of the n thresholds, each with one shift."""
     D = h + shift_l2 * np.maximum(size, 1.0)
@@ -217,7 +215,7 @@ def _ridge(
     return -(g - share[:, np.newaxis] * size) / D
 
 
-def _sparse(g: FloatArray, h: FloatArray, of_mean: object, shift_l2: float, max_shifts: int) -> FloatArray:
+def _sparse(g: FloatArray, h: FloatArray, of_mean: FloatArray | float, shift_l2: float, max_shifts: int) -> FloatArray:
     """Solve the ridge of the chosen thresholds and of the others as one group, that is, of one shift."""
     w = scalar.weights(g.sum(axis=1), h.sum(axis=1) + of_mean)
     own = largest((g + h * w[:, np.newaxis]) ** 2 / (h + shift_l2), max_shifts)
@@ -230,7 +228,7 @@ def _sparse(g: FloatArray, h: FloatArray, of_mean: object, shift_l2: float, max_
     return np.where(own, u[:, :-1], u[:, -1:])
 
 
-def _smooth(g: FloatArray, h: FloatArray, of_mean: object, shift_l2: float) -> FloatArray:
+def _smooth(g: FloatArray, h: FloatArray, of_mean: FloatArray | float, shift_l2: float) -> FloatArray:
     """Solve (diag h + lambda_v P + a 11') u = -g: a tridiagonal system and a term of rank one."""
     n = g.shape[1]
     neighbours = np.full(n, 2.0)

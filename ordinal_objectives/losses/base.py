@@ -162,12 +162,7 @@ class OrdinalLoss(Named, ABC):
 
         The number of those that were raised is returned too.
         """
-        floor = self.curvature_floor
-        low, low_diagonal = rows.hessian < floor, (rows.curvature < floor) & (rows.curvature != 0.0)
-        curvatures = quantities.Curvatures(
-            np.where(low, floor, rows.hessian), np.where(low_diagonal, floor, rows.curvature), rows.curvature_next
-        )
-        return curvatures, int(low.sum() + low_diagonal.sum())
+        return quantities.raised(rows, self.curvature_floor, rows.curvature != 0.0)
 
     def _of_margins(self, x: FloatArray, y: IntArray) -> quantities.RowDerivatives:
         """Row derivatives of a loss that takes shifts."""

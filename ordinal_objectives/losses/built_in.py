@@ -393,15 +393,7 @@ class CumulativeLink(OrdinalLoss):
         return quantities.Curvatures(sides.sum(axis=1), diagonal, off_diagonal)
 
     def _floored(self, rows: quantities.RowDerivatives, y: IntArray) -> tuple[quantities.Curvatures, int]:
-        floor = self.curvature_floor
-        low = rows.hessian < floor
-        low_diagonal = _beside_label(y, rows.curvature.shape[1]) & (rows.curvature < floor)
-        curvatures = quantities.Curvatures(
-            np.where(low, floor, rows.hessian),
-            np.where(low_diagonal, floor, rows.curvature),
-            rows.curvature_next,
-        )
-        return curvatures, int(low.sum() + low_diagonal.sum())
+        return quantities.raised(rows, self.curvature_floor, _beside_label(y, rows.curvature.shape[1]))
 
     def _majorizes(self, link: Link) -> bool:
         return type(link) is Logit

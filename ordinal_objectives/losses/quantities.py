@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -72,6 +72,13 @@ class Curvatures:
     off_diagonal: FloatArray
 
 
+def raised(rows: RowDerivatives, floor: float, counts: BoolArray) -> tuple[Curvatures, int]:
+    """Return exact curvatures raised to a floor, those of the thresholds that count, and how many were."""
+    low, low_diagonal = rows.hessian < floor, (rows.curvature < floor) & counts
+    hessian, diagonal = np.where(low, floor, rows.hessian), np.where(low_diagonal, floor, rows.curvature)
+    return Curvatures(hessian, diagonal, rows.curvature_next), int(low.sum() + low_diagonal.sum())
+
+
 @dataclass(frozen=True)
 class MarginDerivatives:
     """A loss of margins theta_k - f_i - v_k(x_i), and its derivatives in f_i + v_k(x_i); unweighted, float64.
@@ -105,8 +112,19 @@ class MarginDerivatives:
     n_floored: int
 
 
+Sums = TypeVar("Sums", bound="_Sums")
+
+
 @dataclass(frozen=True)
-class RoundSums:
+class _Sums:
+    """Sums over rows, which those of other rows may be added to."""
+
+    def __add__(self: Sums, other: Sums) -> Sums:
+        return replace(self, **{one.name: getattr(self, one.name) + getattr(other, one.name) for one in fields(self)})
+
+
+@dataclass(frozen=True)
+class RoundSums(_Sums):
     """Sums over rows of one boosting round, multiplied by the sample weights. Sums of parts of the rows can be added.
 
     Attributes
@@ -139,9 +157,6 @@ class RoundSums:
     threshold_hessian_off: FloatArray
     n_floored: int
     n_clipped: int
-
-    def __add__(self, other: RoundSums) -> RoundSums:
-        return _added(self, other)
 
 
 @dataclass(frozen=True)
@@ -206,7 +221,7 @@ class RoundStatistics:
 
 
 @dataclass(frozen=True)
-class LeafSums:
+class LeafSums(_Sums):
     """Sums over the rows of each leaf, multiplied by the sample weights.
 
     Attributes
@@ -231,16 +246,6 @@ class LeafSums:
     gradient: FloatArray
     hessian: FloatArray
     cross: FloatArray
-
-    def __add__(self, other: LeafSums) -> LeafSums:
-        return _added(self, other)
-
-
-Sums = TypeVar("Sums", RoundSums, LeafSums)
-
-
-def _added(one: Sums, other: Sums) -> Sums:
-    return type(one)(*(getattr(one, field.name) + getattr(other, field.name) for field in fields(one)))
 
 
 _WIDTHS = {"value": None, "gradient": None, "hessian": None, "curvature_next": -1, "off_diagonal": -1}

@@ -12,7 +12,7 @@ from ordinal_objectives.aliases import LabelArray, NDArray
 from ordinal_objectives.utils.extras import optional
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.axes import Axes as Axes  # noqa: PLC0414, for the displays
     from matplotlib.axis import Axis
 
     Names = Collection[object] | None

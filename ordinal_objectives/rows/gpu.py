@@ -56,11 +56,11 @@ def source() -> str:
     return "\n".join((folder / f"{part}.cu").read_text(encoding="utf-8") for part in _PARTS)
 
 
-def options_of(link: Link, real: Any, score: Array) -> tuple[str, ...]:
+def options_of(link: Link, real: type, score: Array) -> tuple[str, ...]:
     """Return the options of the compiler: a link, the type of its terms, and that of the scores."""
     names = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
-    real, score = names[np.dtype(real)], names[np.dtype(score)]
-    return ("--std=c++17", f"-DLINK={_STRUCTS[type(link)]}", f"-DREAL={real}", f"-DSCORE={score}")
+    types = f"-DREAL={names[np.dtype(real)]}", f"-DSCORE={names[np.dtype(score)]}"
+    return ("--std=c++17", f"-DLINK={_STRUCTS[type(link)]}", *types)
 
 
 def n_blocks_of(n_rows: int, rows_of_block: int = BLOCK_ROWS) -> int:
@@ -80,7 +80,7 @@ class Kernels:
         float32 or float64: of the terms of a threshold, and of scores.
     """
 
-    def __init__(self, arrays: Any, link: Link, real: Any, score: Array) -> None:
+    def __init__(self, arrays: Array, link: Link, real: type, score: Array) -> None:
         self._arrays = arrays
         self._module = arrays.RawModule(code=source(), options=options_of(link, real, score))
         self._functions: Params = {}
@@ -126,12 +126,12 @@ class GPU:
         CuPy, or a library with the same functions.
     """
 
-    def __init__(self, arrays: Any) -> None:
+    def __init__(self, arrays: Array) -> None:
         self.arrays = arrays
-        self._sent: tuple[Any, Any] = (None, None)
-        self._kernels: dict[tuple[Any, ...], Kernels] = {}
+        self._sent: tuple[Array, Array] = (None, None)
+        self._kernels: dict[tuple[object, ...], Kernels] = {}
 
-    def kernels(self, link: Link, real: Any, score: Array) -> Kernels:
+    def kernels(self, link: Link, real: type, score: Array) -> Kernels:
         """Return the kernels for a link, the type of its terms, and that of the scores."""
         key = type(link), np.dtype(real), np.dtype(score)
         if key not in self._kernels:
@@ -155,7 +155,7 @@ class GPU:
         """Return the pass over rows with a score for each threshold."""
         return GPUMargins(self, *args, **options)
 
-    def copy(self, array: Array, dtype: Any = None, out: Array = None) -> Array:
+    def copy(self, array: Array, dtype: object = None, out: Array = None) -> Array:
         """Return a copy of an array here, whether it comes from NumPy or is here already."""
         if out is not None:
             out[...] = self.here(array)
@@ -282,7 +282,7 @@ class _GPUPass(CheckedRows):
             self._common |= Asked.COSTS
         if type(loss) in (losses.ImmediateThreshold, losses.CumulativeLink):
             self._common |= Asked.BESIDE
-        self._latest: tuple[Kernels, list[Any], losses.RoundStatistics] | None = None
+        self._latest: tuple[Kernels, list[Array], losses.RoundStatistics] | None = None
 
     def leaf_weights(self, leaves: Array, n_leaves: int) -> FloatArray:
         """Return the sum of the weights of each leaf's rows, float64 (n_leaves,)."""
@@ -297,8 +297,8 @@ class _GPUPass(CheckedRows):
         return np.float32 if self._in_floats else np.float64
 
     def _kernel_arguments(
-        self, scores: Array, theta: FloatArray, asked: Asked, real: Any, *, step: int = 0
-    ) -> list[Any]:
+        self, scores: Array, theta: FloatArray, asked: Asked, real: type, *, step: int = 0
+    ) -> list[Array]:
         """Return the arguments of the kernels: the rows, their scores and the thresholds.
 
         ``real`` is the type of the terms, ``step`` what lies between a row's scores: 0 if it has one.
@@ -324,7 +324,7 @@ class _GPUPass(CheckedRows):
         ]
 
     def _pass(
-        self, kernels: Kernels, given: list[Any], *, want_loss: bool = True, columns: Array = None
+        self, kernels: Kernels, given: list[Array], *, want_loss: bool = True, columns: Array = None
     ) -> losses.RoundStatistics:
         """Return the statistics of a round; see the native passes."""
         xp, n_rows, n_thresholds = self._xp, len(self.y), self.n_classes - 1
@@ -355,8 +355,8 @@ class _GPUPass(CheckedRows):
     def _by_leaf(
         self,
         kernels: Kernels,
-        given: list[Any],
-        of_rows: tuple[Any, Any],
+        given: list[Array],
+        of_rows: tuple[Array, Array],
         leaves: Array,
         n_leaves: int,
         what: int,
@@ -492,7 +492,7 @@ class GPUMargins(_GPUPass):
             here, theta = inverted, np.zeros_like(theta)
         return self._pass(kernels, self._kernel_arguments(here, theta, self._common, self._real, step=n_rows)).loss
 
-    def _kernels(self, here: Any) -> Kernels:
+    def _kernels(self, here: Array) -> Kernels:
         return self._device.kernels(self.loss.link, self._real, here.dtype)
 
     def _checked(self, scores: Array) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from types import ModuleType
 
 from ordinal_objectives.aliases import Table
 
@@ -19,7 +19,7 @@ def not_installed(error: ImportError, *extras: str) -> ModuleNotFoundError:
     return ModuleNotFoundError(f"{error}: {how_to_install(*extras)}", name=error.name)
 
 
-def optional(module: str, *extras: str) -> Any:
+def optional(module: str, *extras: str) -> ModuleType:
     """Return a module of an optional package; raise ModuleNotFoundError where it is not installed."""
     try:
         return importlib.import_module(module)

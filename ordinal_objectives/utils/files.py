@@ -194,7 +194,7 @@ def losses_from_json(losses: object, name: str) -> list[float]:
 _PLAIN = {type(None), bool, int, str}
 
 
-def value_to_json(value: object) -> Any:
+def value_to_json(value: object) -> object:
     """Return the value of a parameter in JSON's types.
 
     Raises
@@ -231,7 +231,7 @@ def parameters_to_json(params: Mapping[str, object]) -> tuple[dict[str, object],
     return held, left_out
 
 
-def warn_of(left_out: Any, stacklevel: int) -> None:
+def warn_of(left_out: Iterable[object], stacklevel: int) -> None:
     """Warn of the parameters that a file could not hold."""
     if left_out:
         warnings.warn(

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numbers
 import operator
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
 
 import numpy as np
 
-from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, LabelArray, RealArray, Seed, Table
+from ordinal_objectives.aliases import ArrayLike, Column, FloatArray, IntArray, LabelArray, RealArray, Seed, Table
 
 # Probabilities that went through float32 still pass.
 _PROBABILITY_TOLERANCE = 1e-4
@@ -54,7 +53,7 @@ def as_floats(values: ArrayLike, *, name: str) -> FloatArray:
         return values
     refuse_masked(values, name=name)
     try:
-        array: Any = np.asarray(values) if isinstance(values, (list, tuple)) else values
+        array: Column = np.asarray(values) if isinstance(values, (list, tuple)) else values
         if is_no_number(array) or getattr(getattr(array, "dtype", None), "kind", None) == "c":
             raise ValueError(f"got an array of type {array.dtype}")
         return np.asarray(array, dtype=np.float64)
@@ -322,7 +321,7 @@ def _is_of(X: object, *packages: str) -> bool:
     return any(base.__module__.partition(".")[0] in packages for base in type(X).__mro__)
 
 
-def first_few(values: Sequence[object], show: Callable[[Any], str] = str) -> str:
+def first_few(values: Sequence[object], show: Callable[[object], str] = str) -> str:
     """Return the first five values for a message, and dots if there are more."""
     return ", ".join(map(show, values[:5])) + (", ..." if len(values) > 5 else "")
 

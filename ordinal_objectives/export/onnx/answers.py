@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import Any
 
 import numpy as np
 import onnx
@@ -27,10 +26,10 @@ from ordinal_objectives.export.onnx.graph import Features
 # As skl2onnx calls them.
 _LABEL, _PROBABILITIES, _NUMBERS = "label", "probabilities", "variable"
 # Adds an estimator that no reader here knows to a graph, and returns its probabilities.
-Others = Callable[[Features, Any], str]
+Others = Callable[[Features, Estimator], str]
 
 
-def last_step(estimator: object) -> Any:
+def last_step(estimator: Estimator) -> Estimator:
     """Return the estimator in which a pipeline ends, also one that ends in another; any other as it is."""
     while isinstance(estimator, Pipeline):
         estimator = estimator[-1]

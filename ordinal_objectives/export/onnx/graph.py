@@ -6,14 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
 
 import numpy as np
 import onnx
 from numpy.typing import DTypeLike
 from onnx import helper, numpy_helper
 
-from ordinal_objectives.aliases import ArrayLike, LabelArray, Params
+from ordinal_objectives.aliases import ArrayLike, LabelArray, Level, Params
 from ordinal_objectives.estimators.tables import column_kinds, levels_in
 
 # What every node here is known in. Versions of ai.onnx from 18 on take the axes of a reduction as an input too.
@@ -261,7 +260,7 @@ class Features:
         return column.tensor if column.place is None else self.graph.columns(column.tensor, [column.place])
 
 
-def _as_key(level: Any, kind: str) -> Any:
+def _as_key(level: Level, kind: str) -> Level:
     """Return a level as a key of the encoder, or None if it is of another type."""
     if isinstance(level, str) != (kind == "string"):
         return None

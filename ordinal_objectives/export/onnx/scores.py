@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import reduce
-from typing import Any
 
 import numpy as np
 from onnx import numpy_helper
@@ -106,9 +105,9 @@ def tree_scores(graph: Graph, features: str, scorer: Scorer) -> str:
 
 def _tree_attributes(trees: list[ScoringTree], is_double: bool) -> Params:
     """Return nodes and leaves of all trees, in the columns that ONNX has for them."""
-    columns: dict[str, list[Any]] = defaultdict(list)
+    columns: dict[str, list[object]] = defaultdict(list)
 
-    def add(tree: int, node: int, mode: str, feature: int, value: float, sides: tuple[int, int], missing: Any) -> None:
+    def add(tree: int, node: int, mode: str, feature: int, value: float, sides: tuple[int, int], missing: bool) -> None:
         names = ("treeids", "nodeids", "modes", "featureids", "values", "truenodeids", "falsenodeids")
         entries = (tree, node, mode, feature, value, *sides, int(missing))
         for name, entry in zip((*names, "missing_value_tracks_true"), entries, strict=True):
