@@ -20,6 +20,7 @@ from sklearn.model_selection import train_test_split
 
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, metrics
 from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IntArray, Params, Table
+from ordinal_objectives.estimators.held_out import Rows, hold_out
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 
@@ -76,11 +77,7 @@ def load(options: argparse.Namespace) -> Split:
         target = pd.Series(np.digitize(target, edges), index=target.index)
     labels = OrderedLabels(classes_of(target, options.classes)).fit(target)
     codes = labels.encode(target)
-    rows = np.arange(len(codes))
-    counts = np.bincount(codes)
-    counts = counts[counts > 0]
-    by_class = counts.min() >= 2 and len(counts) <= math.ceil(0.3 * len(codes))
-    learn, test = train_test_split(rows, test_size=0.3, random_state=options.seed, stratify=codes if by_class else None)
+    learn, test = (part.X for part in hold_out(Rows(np.arange(len(codes)), codes), 0.3, options.seed))
     fit, stop = train_test_split(learn, test_size=0.2, random_state=options.seed)
     parts = (fit, stop, test)
     return Split(name, labels, tuple(X.iloc[p] for p in parts), tuple(codes[p] for p in parts))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from collections.abc import Callable, Iterable
 from functools import partial
 
 from ordinal_objectives.aliases import FloatArray, IntArray, LabelArray
 from ordinal_objectives.metrics import METRICS
-from ordinal_objectives.metrics.table import on_codes
+from ordinal_objectives.metrics.table import on_codes, parameters_of
 from ordinal_objectives.utils.read_only import call_read_only, read_only
 
 __all__ = ["EvalMetric"]
@@ -134,10 +133,7 @@ def warn_of_costs(names: Iterable[str], stacklevel: int = 5) -> None:
 
 def takes_weight(function: Callable[..., object]) -> tuple[bool, bool]:
     """Tell whether a function takes ``sample_weight``, and whether it takes weights as a third parameter instead."""
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):
-        return False, False
+    parameters = list(parameters_of(function).values())
     by_name = any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in parameters)
     third = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][2:3]
     return by_name, not by_name and any(p.default is p.empty or "weight" in p.name for p in third)

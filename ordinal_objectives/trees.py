@@ -16,6 +16,7 @@ from ordinal_objectives.utils.public_names import public_names
 __all__ = ["NODE_ARRAYS", "SET_WORDS", "Tree", "TreeEnsemble", "has_set", "reached"]
 __dir__ = public_names(__name__)
 
+_kernels: Any = _core  # takes arrays by groups
 # The arrays of a tree, in the types that files keep.
 NODE_ARRAYS = {
     "feature": "<i4",
@@ -239,23 +240,11 @@ class TreeEnsemble:
     def _run(
         self, X: Table, scores: FloatArray, leaves: IntArray | None, first: int, last: int, n_threads: int
     ) -> None:
-        first_node, feature, threshold, left, missing_left, categories, value = self._packed
+        first_node, *nodes = self._packed
         for start, block in blocks_of(X):
             rows = slice(start, start + len(block))
             reached = None if leaves is None else leaves[rows]
-            _core.predict(
-                block,
-                first_node[first : last + 1],
-                feature,
-                threshold,
-                left,
-                missing_left,
-                categories,
-                value,
-                scores[rows],
-                reached,
-                n_threads,
-            )
+            _kernels.predict(block, first_node[first : last + 1], *nodes, scores[rows], reached, n_threads)
 
     def importances(self, kind: str) -> FloatArray:
         """Return the sum of gains ("gain") or the number of splits ("split") of each feature."""

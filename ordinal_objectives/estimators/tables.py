@@ -237,7 +237,7 @@ def levels_in(X: Table, place: int) -> tuple[list[Level], IndexArray]:
     which : ndarray of int, shape (n_samples,)
         -1 where the level is missing, and where a sparse matrix stores none.
     """
-    column = _column(X, place)
+    column = column_at(X, place)
     dictionary = as_dictionary(column)
     if dictionary is not None:
         return _distinct(dictionary.dictionary.to_pylist(), dictionary.indices.cast("int64").fill_null(-1).to_numpy())
@@ -318,7 +318,7 @@ def in_order(levels: Iterable[Level]) -> list[Level]:
 
 
 def with_columns(X: Table, columns: Mapping[int, Column]) -> Table:
-    """Return a table with arrays in place of some columns: numbers, in a pandas frame of any type."""
+    """Return a table with others in place of some columns: arrays, or columns of tables of its kind."""
     if not columns:
         return X
     if isinstance(X, np.ndarray):
@@ -330,7 +330,7 @@ def with_columns(X: Table, columns: Mapping[int, Column]) -> Table:
         X = X.copy(deep=False)
     for place, values in columns.items():
         if hasattr(X, "isetitem"):
-            X.isetitem(place, values)
+            X.isetitem(place, getattr(values, "array", values))  # without the index of a series
         elif hasattr(X, "with_columns"):  # polars
             column = X.to_series(place)
             X = X.with_columns(type(column)(column.name, values))
@@ -402,7 +402,8 @@ def _float_type(X: Table, place: int) -> type | None:
     return _FLOATS.get(str(getattr(dtype, "value_type", dtype)))
 
 
-def _column(X: Table, place: int) -> Column:
+def column_at(X: Table, place: int) -> Column:
+    """Return one column; what a sparse matrix does not store is missing."""
     if hasattr(X, "iloc"):
         return X.iloc[:, place]
     if hasattr(X, "to_series"):  # polars

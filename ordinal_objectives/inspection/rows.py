@@ -109,11 +109,7 @@ def as_rows(X: Table) -> Table:
 
 
 def _column(X: Table, column: int) -> Column:
-    if hasattr(X, "iloc"):
-        return X.iloc[:, column]
-    if hasattr(X, "columns"):
-        return X.to_series(column) if hasattr(X, "to_series") else X.column(column)
-    return X[:, [column]].toarray().ravel() if issparse(X) else X[:, column]
+    return X[:, [column]].toarray().ravel() if issparse(X) else tables.column_at(X, column)
 
 
 def with_column_of(X: Table, column: int, rows: IndexArray) -> Table:
@@ -126,16 +122,8 @@ def with_column_of(X: Table, column: int, rows: IndexArray) -> Table:
 
 def with_column(X: Table, column: int, values: Column) -> Table:
     """Return X with other values of one column: numbers, (n_samples,), or what is taken from a table of its kind."""
-    if hasattr(X, "isetitem"):  # pandas
-        changed = X.copy(deep=False)
-        changed.isetitem(column, getattr(values, "array", values))
-        return changed
-    if hasattr(X, "with_columns"):  # polars
-        return X.with_columns(type(X.to_series(column))(X.columns[column], values))
-    if hasattr(X, "set_column"):  # Arrow
-        is_array = isinstance(values, np.ndarray)
-        values = type(X).from_pydict({"": values}).column(0) if is_array else values
-        return X.set_column(column, X.column_names[column], values)
+    if hasattr(X, "columns"):
+        return tables.with_columns(X, {column: values})
     if issparse(X):
         values = values if issparse(values) else values[:, np.newaxis]
         return hstack([X[:, :column], values, X[:, column + 1 :]], format="csr")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -109,11 +109,7 @@ class MetricTable(dict[str, Metric]):
 
     def refuse_scorer(self, metric: Any, name: str) -> None:
         """Raise TypeError if what is given as the argument ``name`` is a scorer, which takes (estimator, X, y)."""
-        try:
-            first = next(iter(inspect.signature(metric).parameters), None)
-        except (TypeError, ValueError):  # not every callable has a signature
-            return
-        if first == "estimator":
+        if next(iter(parameters_of(metric)), None) == "estimator":
             known = self.of(getattr(metric, "metric", None))
             instead = "a metric" if known is None else f"{known.name!r}"
             raise TypeError(
@@ -126,11 +122,15 @@ METRICS = MetricTable()
 
 def on_codes(metric: Callable[..., Any], n_classes: int) -> Callable[..., Any]:
     """Return `metric` for class codes: with ``labels=range(n_classes)`` where it takes `labels`."""
+    return partial(metric, labels=range(n_classes)) if "labels" in parameters_of(metric) else metric
+
+
+def parameters_of(function: Callable[..., object]) -> Mapping[str, inspect.Parameter]:
+    """Return the parameters of a callable by name; none of one without a signature."""
     try:
-        takes_labels = "labels" in inspect.signature(metric).parameters
-    except (TypeError, ValueError):  # not every callable has a signature
-        takes_labels = False
-    return partial(metric, labels=range(n_classes)) if takes_labels else metric
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return {}
 
 
 def _order(y_true: ArrayLike, labels: ArrayLike | None) -> ArrayLike | None:

@@ -222,20 +222,10 @@ class GPU:
         if not n_rows:
             return total
         of_leaves = xp.asarray(np.ascontiguousarray(values, dtype=columns.dtype))
-        n_columns = columns.size // n_rows
-        here = xp.asarray(leaves, dtype=np.int32)
+        arrays = columns, xp.asarray(leaves, dtype=np.int32), of_leaves, total
+        sizes = np.int64(n_rows), columns.size // n_rows, values.shape[-1]
         kernels = self.kernels(Logit(), np.float32, columns.dtype)
-        kernels.start(
-            "move_scores",
-            n_blocks_of(n_rows, THREADS),
-            np.int64(n_rows),
-            n_columns,
-            values.shape[-1],
-            columns,
-            here,
-            of_leaves,
-            total,
-        )
+        kernels.start("move_scores", n_blocks_of(n_rows, THREADS), *sizes, *arrays)
         return total
 
 

@@ -147,24 +147,14 @@ class RowStatistics(_NativePass):
             cross = np.empty((self.y.shape[0] if want_cross else 0, n_columns), self._computed)
         derivatives = higher if higher is None or self._lanes else np.empty(higher.shape)
         majorized = hessian == "majorized"
-        sums = (_kernels.logit_statistics if self._lanes else _kernels.link_statistics)(
-            raw,
-            self.y,
-            theta,
-            self._weight,
-            self._gradient,
-            self._hessian,
-            cross if want_cross else None,
-            *self._codes,
-            majorized,
-            want_loss,
-            self._limit,
-            self.n_threads,
-            None if beside is None else beside[:, :2],
-            places,
-            derivatives,
-            self._costs,
+        rows, outputs = (
+            (raw, self.y, theta, self._weight),
+            (self._gradient, self._hessian, cross if want_cross else None),
         )
+        asked = majorized, want_loss, self._limit, self.n_threads
+        others = None if beside is None else beside[:, :2], places, derivatives, self._costs
+        kernel = _kernels.logit_statistics if self._lanes else _kernels.link_statistics
+        sums = kernel(*rows, *outputs, *self._codes, *asked, *others)
         if higher is not None and derivatives is not higher:
             higher[:] = derivatives
         self._latest = (raw, theta, majorized)
@@ -420,22 +410,11 @@ class MarginStatistics(_NativePass):
         want_loss: bool = True,
         in_order: bool = False,
     ) -> RoundSums:
+        rows = raw, self.y, theta, self._weight
+        n_groups = 0 if outputs.groups is None else int(outputs.groups.max()) + 1
+        asked = majorized, want_loss, in_order, self._limit, self.n_threads
         sums = _kernels.margin_statistics(
-            raw,
-            self.y,
-            theta,
-            self._weight,
-            *outputs[:5],
-            0 if outputs.groups is None else int(outputs.groups.max()) + 1,
-            outputs.leaves,
-            outputs.leaf_sums,
-            *self._codes,
-            majorized,
-            want_loss,
-            in_order,
-            self._limit,
-            self.n_threads,
-            self._costs,
+            *rows, *outputs[:5], n_groups, *outputs[5:], *self._codes, *asked, self._costs
         )
         return self._sums(sums)
 
