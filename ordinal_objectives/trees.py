@@ -77,16 +77,9 @@ class Tree:
             ends = cuts[feature[node]]
             bin_ = grown["bin"][node]
             threshold[node] = ends[bin_] if bin_ < len(ends) else np.inf
-        return cls(
-            feature,
-            threshold,
-            grown["left"],
-            grown["missing_left"],
-            np.zeros(len(feature) if n_values is None else (len(feature), n_values)),
-            grown["gain"],
-            grown["count"],
-            sets,
-        )
+        left, missing_left, gain, count = (grown[name] for name in ("left", "missing_left", "gain", "count"))
+        value = np.zeros(len(feature) if n_values is None else (len(feature), n_values))
+        return cls(feature, threshold, left, missing_left, value, gain, count, sets)
 
     def pruned(self, left: IntArray) -> tuple[Tree, IntArray]:
         """Return the tree without the nodes that ``left`` no longer reaches, and each old node's new number.

@@ -53,16 +53,9 @@ class GivenToFit:
             What belongs to the rows, or to a model that is continued.
         """
         refused = [name for name, value in belonging.items() if value is not None]
-        return cls(
-            sets or may_find_rounds,
-            {
-                name: value
-                for name, value in kept.items()
-                if not (value is None or is_auto(value) or np.size(value) == 0)
-            },
-            {"validation_fraction": None} if sets else {},
-            (*refused, *of_callbacks(unknown)),
-        )
+        changed = {"validation_fraction": None} if sets else {}
+        held = {k: v for k, v in kept.items() if not (v is None or is_auto(v) or np.size(v) == 0)}
+        return cls(sets or may_find_rounds, held, changed, (*refused, *of_callbacks(unknown)))
 
     def check(self) -> None:
         """Raise ValueError if copies cannot be trained as the model was."""

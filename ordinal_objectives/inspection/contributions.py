@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 
 from ordinal_objectives.aliases import Estimator, FloatArray, IndexArray, RealArray, Seed, Table
 from ordinal_objectives.estimators.held_out import take_rows
-from ordinal_objectives.estimators.tables import CategoryColumns, column_kinds, read_numbers
+from ordinal_objectives.estimators.tables import CategoryColumns, as_table, column_kinds, read_numbers
 from ordinal_objectives.export import lightgbm_model, xgboost_model
 from ordinal_objectives.export.model import Scorer, scoring_model
 from ordinal_objectives.inspection.rows import names_of_model, unwrapped
@@ -143,8 +143,7 @@ def shap_values(
     names = names_of_model(whole, model) if hasattr(model, "n_features_in_") else []
     categories = [place for place, (_, _, kind) in enumerate(column_kinds(X)) if kind == "category"]
     found = scoring_model(model, by_value=categories)
-    X = validation.collected(X)
-    X = np.asarray(X) if isinstance(X, (list, tuple)) else X
+    X = as_table(X)
     if output == "probability":
         validation.check_integer("n_permutations", n_permutations, 1)
         return ShapValues(*_probability_values(model, X, background, n_permutations, random_state), names)

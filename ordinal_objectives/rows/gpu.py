@@ -279,7 +279,7 @@ class _GPUPass(CheckedRows):
         kernels = self._device.kernels(self.loss.link, self._real, np.float32)
         nothing = self._xp.empty(1, dtype=np.float32)
         given = self._kernel_arguments(nothing, np.zeros(self.n_classes - 1), self._common, self._real)
-        return self._by_leaf(kernels, given, (nothing, nothing), leaves, n_leaves, _WEIGHTS, 1)[:, 0]
+        return self._by_leaf(kernels, [*given, nothing, nothing], leaves, n_leaves, _WEIGHTS, 1)[:, 0]
 
     @property
     def _real(self) -> type:
@@ -298,20 +298,9 @@ class _GPUPass(CheckedRows):
             limit, within = _REACH, np.inf if step else _REACH
         elif isinstance(self.loss.link, (Cloglog, Loglog)):
             limit = min(self._limit, self.loss.link.argument_limit)
-        return [
-            np.int64(len(self.y)),
-            np.int64(step),
-            len(theta),
-            int(asked),
-            scores,
-            self._codes,
-            self._weights,
-            self._of_costs,
-            self._xp.asarray(theta),
-            float(theta.max() - within),
-            float(theta.min() + within),
-            float(limit),
-        ]
+        sizes = np.int64(len(self.y)), np.int64(step), len(theta), int(asked)
+        ends = float(theta.max() - within), float(theta.min() + within), float(limit)
+        return [*sizes, scores, self._codes, self._weights, self._of_costs, self._xp.asarray(theta), *ends]
 
     def _pass(
         self, kernels: Kernels, given: list[Array], *, want_loss: bool = True, columns: Array = None
@@ -343,14 +332,7 @@ class _GPUPass(CheckedRows):
         return losses.RoundStatistics(gradient, hessian, np.empty((0, n_thresholds)), of_rows)
 
     def _by_leaf(
-        self,
-        kernels: Kernels,
-        given: list[Array],
-        of_rows: tuple[Array, Array],
-        leaves: Array,
-        n_leaves: int,
-        what: int,
-        n_columns: int,
+        self, kernels: Kernels, given: list[Array], leaves: Array, n_leaves: int, what: int, n_columns: int
     ) -> FloatArray:
         """Return sums of columns over the rows of each leaf, float64 (n_leaves, n_columns)."""
         leaves = self._xp.asarray(leaves, dtype=np.int32)
@@ -361,7 +343,7 @@ class _GPUPass(CheckedRows):
         n_cells = n_leaves * n_columns + 1
         n_blocks = min(n_blocks_of(len(self.y)), max(1, min(_MOST_BLOCKS, _MOST_CELLS // n_cells)))
         cells = self._xp.zeros(n_blocks * n_cells, dtype=np.float64)
-        kernels.start("leaf_sums", n_blocks, *given, *of_rows, leaves, n_leaves, what, n_columns, cells)
+        kernels.start("leaf_sums", n_blocks, *given, leaves, n_leaves, what, n_columns, cells)
         sums = kernels.combined(cells, n_blocks, n_cells, side_by_side=False)
         if sums[-1]:
             self.check_leaves(leaves, n_leaves)
@@ -406,8 +388,8 @@ class GPURows(_GPUPass):
         if self._latest is None:
             raise ValueError("leaf_sums belongs to a score and thresholds: call the object with these first")
         kernels, given, now = self._latest
-        of_rows = now.gradient, now.hessian
-        sums = self._by_leaf(kernels, given, of_rows, leaves, n_leaves, _ROWS, self.n_classes + 1)
+        given = [*given, now.gradient, now.hessian]
+        sums = self._by_leaf(kernels, given, leaves, n_leaves, _ROWS, self.n_classes + 1)
         return losses.LeafSums(sums[:, 0], sums[:, 1], sums[:, 2:])
 
 
@@ -464,8 +446,8 @@ class GPUMargins(_GPUPass):
         if self._latest is None:
             raise ValueError("leaf_sums belongs to scores and thresholds: call the object with these first")
         kernels, given, now = self._latest
-        of_rows = now.gradient, now.hessian
-        sums = self._by_leaf(kernels, given, of_rows, leaves, n_leaves, _MARGINS, 2 * (self.n_classes - 1))
+        given = [*given, now.gradient, now.hessian]
+        sums = self._by_leaf(kernels, given, leaves, n_leaves, _MARGINS, 2 * (self.n_classes - 1))
         return sums[:, ::2], sums[:, 1::2]
 
     def loss_of_prediction(self, scores: Array, thresholds: ArrayLike) -> float:
