@@ -364,9 +364,8 @@ class MarginStatistics(_NativePass):
         raw = self._check_scores(scores)
         majorized = hessian == "majorized"
         gradient, hessian_of_rows = (self._gradient, self._hessian) if want_rows else (self._gradient[:0],) * 2
-        written = _Outputs(columns=columns, held=_COLUMNS[columns_hold], groups=groups)
-        if want_rows:
-            written = written._replace(gradient=gradient, hessian=hessian_of_rows)
+        given = columns, _COLUMNS[columns_hold], groups
+        written = _Outputs(gradient, hessian_of_rows, *given) if want_rows else _Outputs(None, None, *given)
         sums = self._pass(raw, theta, majorized, written, want_loss=want_loss)
         self._latest = (raw, theta, majorized)
         return self._result(gradient, hessian_of_rows, np.empty((0, self.n_classes - 1), self._dtype), sums)
