@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IndexArray, LabelArray, Seed, Table
+from ordinal_objectives.aliases import ArrayLike, Column, Estimator, FloatArray, IndexArray, LabelArray, Seed, Table
 from ordinal_objectives.estimators.held_out import take_rows
 from ordinal_objectives.inspection import rows
 from ordinal_objectives.utils import extras, validation
@@ -46,7 +46,7 @@ class FeatureEffect(NamedTuple):
     True
     """
 
-    values: LabelArray
+    values: Column
     score: FloatArray
     shifts: FloatArray
 
