@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.decision import KappaRule
-from ordinal_objectives.estimators.arguments import explains_keywords, validate_columns
+from ordinal_objectives.estimators.arguments import GivenSets, explains_keywords, validate_columns
 from ordinal_objectives.estimators.given_to_fit import GivenToFit
 from ordinal_objectives.estimators.held_out import RoundSearch, is_auto, rounds_unsearched, smallest_leaf
 from ordinal_objectives.estimators.labels import OrderedLabels
@@ -30,9 +30,8 @@ from ordinal_objectives.row_blocks import RowBlocks, header_of
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import ThresholdRecord
 from ordinal_objectives.utils.progress import round_bar
-from ordinal_objectives.utils.seeds import drawn_seed
 from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import check_choice, check_integer, check_thresholds
+from ordinal_objectives.utils.validation import check_choice, check_integer, check_thresholds, drawn_seed
 
 Model = TypeVar("Model", bound="HistGradientBoostingOrdinalClassifier")
 
@@ -375,8 +374,8 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
                 self._check_same_classes(None, fitted, "the model that warm_start continues")
             else:
                 self._seed = drawn_seed(self.random_state)
-            sets = (eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val)
-            watched = given = self._check_evaluation(*sets)
+            sets = GivenSets(eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val)
+            watched = given = self._check_evaluation(sets)
             plan = TrainingPlan(self, parameters, self._categories, self._seed)
             parameters, ends, unseen, self._linear, self.round_search_ = plan.decide(
                 rows, watched, earlier, None if earlier is None else self._linear, stopping

@@ -34,6 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives.estimators.arguments import keep_names
 from ordinal_objectives.estimators.tables import CategoryColumns
 from ordinal_objectives.histogram_engine.binning import as_table, check_features, learn_categories
 from ordinal_objectives.histogram_engine.fit_loop import GrownModel
@@ -171,10 +172,8 @@ class EngineModel:
             effective_n_threads(model.n_jobs)
             model.n_features_in_, model._seed, model._max_bins = stored.n_features, stored.seed, stored.max_bins
             model._categories = stored.categories
-            if stored.feature_names is not None:
-                model.feature_names_in_ = stored.feature_names
-            if stored.column_numbers is not None:
-                vars(model)["_column_numbers"] = stored.column_numbers.tolist()
+            numbers = stored.column_numbers
+            keep_names(model, stored.feature_names, None if numbers is None else numbers.tolist())
             model._recall(stored)
         self.__dict__ = model.__dict__
         files.warn_of(stored.left_out, stacklevel=2)

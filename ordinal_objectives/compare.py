@@ -10,10 +10,20 @@ from itertools import chain, product
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import StratifiedKFold, check_cv
 
 from ordinal_objectives import metrics, predictions
+from ordinal_objectives.aliases import (
+    ArrayLike,
+    Estimator,
+    FloatArray,
+    IndexArray,
+    IntArray,
+    LabelArray,
+    Params,
+    Seed,
+    Table,
+)
 from ordinal_objectives.decision import decide
 from ordinal_objectives.estimators.held_out import Rows, hold_out, split_seed, take_rows
 from ordinal_objectives.estimators.labels import OrderedLabels
@@ -21,11 +31,9 @@ from ordinal_objectives.inspection.importances import threshold_columns
 from ordinal_objectives.losses import HESSIANS, OrdinalLoss, get_loss
 from ordinal_objectives.plotting.style import pyplot
 from ordinal_objectives.rows import CPU
-from ordinal_objectives.utils.extras import data_frame
+from ordinal_objectives.utils import documented, extras, validation
 from ordinal_objectives.utils.progress import Show, round_bar
 from ordinal_objectives.utils.public_names import public_names
-from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import check_choice, check_flag, check_integer, check_number, collected
 
 __all__ = ["UpdateComparison", "compare_updates"]
 __dir__ = public_names(__name__)
@@ -67,13 +75,13 @@ class _Settings:
 
     def __post_init__(self) -> None:
         get_loss(self.loss, self.link)
-        check_integer("rounds", self.rounds, 1)
-        check_integer("max_depth", self.max_depth, 1, 16)  # LightGBM takes at most 2^17 leaves
-        check_integer("max_bins", self.max_bins, 2, 255)
-        check_number("learning_rate", self.learning_rate, above=0.0)
-        check_number("l2", self.l2, at_least=0.0)
-        check_number("min_child_weight", self.min_child_weight, at_least=0.0)
-        check_flag("proportional", self.proportional)
+        validation.check_integer("rounds", self.rounds, 1)
+        validation.check_integer("max_depth", self.max_depth, 1, 16)  # LightGBM takes at most 2^17 leaves
+        validation.check_integer("max_bins", self.max_bins, 2, 255)
+        validation.check_number("learning_rate", self.learning_rate, above=0.0)
+        validation.check_number("l2", self.l2, at_least=0.0)
+        validation.check_number("min_child_weight", self.min_child_weight, at_least=0.0)
+        validation.check_flag("proportional", self.proportional)
 
 
 @dataclass(eq=False)
@@ -84,8 +92,8 @@ class _Fit:
     fold: int
     status: str  # "trained", "refused", "not installed", "failed" or "interrupted"
     note: str
-    rounds: dict[str, NDArray[Any]] = field(default_factory=dict)
-    thresholds: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0)))
+    rounds: dict[str, FloatArray] = field(default_factory=dict)
+    thresholds: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
     counters: dict[str, int] = field(default_factory=dict)
 
 
@@ -110,11 +118,11 @@ class UpdateComparison:
     [['native', 'joint', 'trained'], ['native', 'vector', 'trained']]
     """
 
-    def __init__(self, classes: NDArray[np.generic], settings: _Settings, fits: list[_Fit], interrupted: bool) -> None:
+    def __init__(self, classes: LabelArray, settings: _Settings, fits: list[_Fit], interrupted: bool) -> None:
         self.classes, self.interrupted = classes, interrupted
         self._settings, self._fits = settings, fits
 
-    def estimator(self, trainer: str, update: str, hessian: str = "exact") -> Any:
+    def estimator(self, trainer: str, update: str, hessian: str = "exact") -> Estimator:
         """Return the public classifier of a mode, not fitted: the one that the comparison trains.
 
         Parameters
@@ -124,12 +132,12 @@ class UpdateComparison:
             "vector" belongs to "native".
         hessian : {"exact", "majorized"}, default="exact"
         """
-        check_choice(trainer, TRAINERS, name="trainer")
-        check_choice(update, (*UPDATES, *([VECTOR] if trainer == "native" else [])), name="update")
-        check_choice(hessian, HESSIANS, name="hessian")
+        validation.check_choice(trainer, TRAINERS, name="trainer")
+        validation.check_choice(update, (*UPDATES, *([VECTOR] if trainer == "native" else [])), name="update")
+        validation.check_choice(hessian, HESSIANS, name="hessian")
         return _estimator(_Mode(trainer, update, hessian), self._settings, self.classes)
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> Table:
         """Return a pandas.DataFrame with a row for each trainer, update, Hessian, fold and round.
 
         Columns: "training_loss" and "held_out_loss" (means over the rows), "mae" and "rps" of the rows held out,
@@ -150,9 +158,9 @@ class UpdateComparison:
                 column.extend(value if isinstance(value, np.ndarray) else [value] * max(1, len(fit.thresholds)))
         counters = {name for fit in self._fits for name in fit.counters}
         kinds = dict.fromkeys(_MEASURED, float) | dict.fromkeys(("round", *counters), "Int64")
-        return data_frame(columns).astype({name: kind for name, kind in kinds.items() if name in names})
+        return extras.data_frame(columns).astype({name: kind for name, kind in kinds.items() if name in names})
 
-    def summary(self) -> Any:
+    def summary(self) -> Table:
         """Return a pandas.DataFrame with a row for each mode, means over the folds.
 
         "held_out_loss", "mae", "rps" and "seconds" are those after the last round; "lowest_loss" is the lowest mean
@@ -173,7 +181,7 @@ class UpdateComparison:
             notes = dict.fromkeys(fit.note for fit in fits)
             lines.append(line | {"status": ", ".join(others) or "trained", "note": "; ".join(notes)})
         names = ["trainer", "update", "hessian", "folds", "lowest_loss", "at_round", "held_out_loss", "mae", "rps"]
-        return data_frame(lines, columns=[*names, "seconds", "status", "note"]).astype({"at_round": "Int64"})
+        return extras.data_frame(lines, columns=[*names, "seconds", "status", "note"]).astype({"at_round": "Int64"})
 
     def _trained(self) -> dict[_Mode, list[_Fit]]:
         """Return the fits that have a model, by their modes."""
@@ -223,20 +231,19 @@ class UpdateComparison:
         return figure
 
 
-def _mean_path(fits: list[_Fit], name: str) -> NDArray[np.float64]:
+def _mean_path(fits: list[_Fit], name: str) -> FloatArray:
     """Return the mean over the folds after each round, as far as all folds have rounds."""
     shortest = min(len(fit.thresholds) for fit in fits)
-    mean: NDArray[np.float64] = np.mean([fit.rounds[name][:shortest] for fit in fits], axis=0)
-    return mean
+    return np.mean([fit.rounds[name][:shortest] for fit in fits], axis=0)
 
 
 @documented
 def compare_updates(
-    X: Any,
+    X: Table,
     y: ArrayLike,
     *,
     classes: ArrayLike | None = None,
-    cv: Any = None,
+    cv: object = None,
     rounds: int = 100,
     trainers: str | Collection[str] = tuple(TRAINERS),
     updates: str | Collection[str] = UPDATES,
@@ -249,7 +256,7 @@ def compare_updates(
     min_child_weight: float = 1.0,
     loss: str | OrdinalLoss = "all_threshold",
     link: str = "logit",
-    random_state: Any = None,
+    random_state: Seed = None,
     n_jobs: int | None = None,
     progress: bool = False,
 ) -> UpdateComparison:
@@ -331,7 +338,7 @@ def compare_updates(
     ]
     labels = OrderedLabels(classes).fit(y)
     codes = labels.encode(y)
-    X = collected(np.asarray(X) if isinstance(X, (list, tuple)) else X)
+    X = validation.collected(np.asarray(X) if isinstance(X, (list, tuple)) else X)
     n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
     if n_rows != len(codes):
         raise ValueError(f"X and y must have as many rows; got {n_rows} and {len(codes)}")
@@ -363,18 +370,18 @@ def _chosen(name: str, given: object, allowed: Collection[str]) -> list[str]:
     if not words:
         raise ValueError(f"{name} must hold at least one of {', '.join(map(repr, allowed))}; got none")
     for word in words:
-        check_choice(word, allowed, name=name)
+        validation.check_choice(word, allowed, name=name)
     return list(dict.fromkeys(words))
 
 
-def _folds(cv: object, codes: NDArray[np.int32], seed: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+def _folds(cv: object, codes: IntArray, seed: int) -> list[tuple[IndexArray, IndexArray]]:
     """Return the numbers of the rows to train on and held out, fold by fold."""
     every = np.arange(len(codes))
     if cv is None:
         fit, held = hold_out(Rows(every, codes), _HELD_OUT, seed)
         return [(fit.X, held.X)]
     if isinstance(cv, (int, np.integer)):
-        splitter = StratifiedKFold(check_integer("cv", cv, 2), shuffle=True, random_state=seed)
+        splitter = StratifiedKFold(validation.check_integer("cv", cv, 2), shuffle=True, random_state=seed)
     else:
         splitter = check_cv(cv)
     folds = [(every[fit], every[held]) for fit, held in splitter.split(np.zeros((len(codes), 1)), codes)]
@@ -388,7 +395,7 @@ def _train_and_measure(
     fold: int,
     settings: _Settings,
     labels: OrderedLabels,
-    parts: list[tuple[object, NDArray[np.int32]]],
+    parts: list[tuple[object, IntArray]],
     tick: Callable[[int], None],
 ) -> _Fit:
     """Train a mode on the first part of the rows and measure the second; or return why there is no model."""
@@ -399,7 +406,7 @@ def _train_and_measure(
             warnings.filterwarnings("error", "threshold_update=.* has no effect")  # the model would be another mode's
             model = _estimator(mode, settings, labels.ordered_classes_)
             seconds = _train(mode.trainer, model, X, labels.decode(codes), tick)
-            rounds = {"round": np.arange(model.n_iter_ + 1), "training_loss": model.training_loss_}
+            rounds = {"round": np.arange(model.n_iter_ + 1.0), "training_loss": model.training_loss_}
             rounds |= _measure(model, *held_out) | {"seconds": seconds}
     except ImportError as error:
         return _Fit(mode, fold, "not installed", _first_line(error))
@@ -415,11 +422,11 @@ def _first_line(error: object) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
-def _estimator(mode: _Mode, settings: _Settings, classes: NDArray[Any]) -> Any:
+def _estimator(mode: _Mode, settings: _Settings, classes: LabelArray) -> Estimator:
     """Return the classifier of a mode, not fitted."""
     trainer, update = mode.trainer, mode.update
     alike = ("learning_rate", "max_depth", "min_child_weight", "loss", "link", "n_jobs", "random_state")
-    common: dict[str, Any] = {name: getattr(settings, name) for name in alike}
+    common: Params = {name: getattr(settings, name) for name in alike}
     common |= {"hessian": mode.hessian, "classes": classes, "subsample": 1.0}
     common |= {"threshold_update": update, "proportional": settings.proportional}
     rounds, bins, l2, n_leaves = settings.rounds, settings.max_bins, settings.l2, 2**settings.max_depth
@@ -441,9 +448,7 @@ def _estimator(mode: _Mode, settings: _Settings, classes: NDArray[Any]) -> Any:
     return HistGradientBoostingOrdinalClassifier(max_iter=rounds, max_bins=bins, l2_regularization=l2, **common)
 
 
-def _train(
-    trainer: str, model: Any, X: Any, y: NDArray[np.generic], tick: Callable[[int], None]
-) -> NDArray[np.float64]:
+def _train(trainer: str, model: Estimator, X: Table, y: LabelArray, tick: Callable[[int], None]) -> FloatArray:
     """Fit a classifier; return the seconds after 0, 1, ... rounds, the last of them with all that follows the trees."""
     start, seconds = time.perf_counter(), [0.0]
 
@@ -468,7 +473,7 @@ def _train(
     return np.array(known + [total] * (model.n_iter_ + 1 - len(known)))
 
 
-def _measure(model: Any, X: Any, codes: NDArray[np.int32]) -> dict[str, NDArray[np.float64]]:
+def _measure(model: Estimator, X: Table, codes: IntArray) -> dict[str, FloatArray]:
     """Return the mean loss of a model's predictions, and two metrics, after 0, 1, ... rounds."""
     loss, n_classes, one_score = model.trained_loss(), model.n_classes_, model.proportional_
     cpu = CPU(model.n_jobs)

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.utils.files import numbers_from_json
-from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import as_floats, check_choice, check_codes, check_proba, check_sample_weight
+from ordinal_objectives.aliases import JSON, ArrayLike, FloatArray, IndexArray
+from ordinal_objectives.utils import documented, files, validation
 
-Array = NDArray[np.float64]
 _MOST_STEPS = 100
 _PARTS = 5
 # A kappa that is no larger is none: of rows that are all alike it would choose classes by chance.
@@ -22,7 +17,7 @@ RULES = ("median", "mode", "mean")
 
 
 @documented
-def decide(proba: ArrayLike, rule: str = "median", cost_matrix: ArrayLike | None = None) -> NDArray[np.intp]:
+def decide(proba: ArrayLike, rule: str = "median", cost_matrix: ArrayLike | None = None) -> IndexArray:
     r"""Choose a class for every row.
 
     ========== ============================================================ ======================
@@ -69,26 +64,22 @@ def decide(proba: ArrayLike, rule: str = "median", cost_matrix: ArrayLike | None
     >>> decide(proba, cost_matrix=[[0, 1, 1, 1], [9, 0, 1, 1], [9, 1, 0, 1], [9, 1, 1, 0]]).tolist()
     [2]
     """
-    P = check_proba(proba)
+    P = validation.check_proba(proba)
     costs = check_rule(rule, cost_matrix, P.shape[1])
     if costs is not None:
-        codes: NDArray[np.intp] = np.argmin(P @ costs, axis=1)
-        return codes
+        return np.argmin(P @ costs, axis=1)
     if rule == "mode":
-        codes = np.argmax(P, axis=1)
-        return codes
+        return np.argmax(P, axis=1)
     rounding = 2 * P.shape[1] ** 2 * float(np.finfo(P.dtype).eps)
     if rule == "mean":
-        mean: NDArray[np.float64] = P @ np.arange(P.shape[1])
-        codes = np.maximum(np.ceil(mean - 0.5 - rounding), 0.0).astype(np.intp)
-        return codes
-    codes = np.argmax(np.cumsum(P, axis=1, dtype=np.float64) >= 0.5 - rounding, axis=1)
-    return codes
+        mean = P @ np.arange(P.shape[1])
+        return np.maximum(np.ceil(mean - 0.5 - rounding), 0.0).astype(np.intp)
+    return np.argmax(np.cumsum(P, axis=1, dtype=np.float64) >= 0.5 - rounding, axis=1)
 
 
 def check_rule(
     rule: str, cost_matrix: ArrayLike | None, n_classes: int, *, rules: tuple[str, ...] = RULES, name: str = "rule"
-) -> Array | None:
+) -> FloatArray | None:
     """Check what is to decide: a rule, or the costs of errors.
 
     Parameters
@@ -114,12 +105,12 @@ def check_rule(
     ValueError
         If the rule is none of ``rules``, both are given, or the costs have the wrong shape or are not finite.
     """
-    check_choice(rule, rules, name=name)
+    validation.check_choice(rule, rules, name=name)
     if cost_matrix is None:
         return None
     if rule != RULES[0]:
         raise ValueError(f"{name}={rule!r} and cost_matrix are two different rules; give one of them")
-    cost = as_floats(cost_matrix, name="cost_matrix")
+    cost = validation.as_floats(cost_matrix, name="cost_matrix")
     if cost.shape != (n_classes, n_classes):
         raise ValueError(f"cost_matrix must have shape ({n_classes}, {n_classes}), true by predicted; got {cost.shape}")
     if not np.isfinite(cost).all():
@@ -127,7 +118,7 @@ def check_rule(
     return cost
 
 
-def kappa_weights(weights: ArrayLike | str, n_classes: int) -> Array:
+def kappa_weights(weights: ArrayLike | str, n_classes: int) -> FloatArray:
     """Return what it costs that a class is taken for another, (n_classes, n_classes).
 
     Parameters
@@ -155,10 +146,10 @@ def kappa_weights(weights: ArrayLike | str, n_classes: int) -> Array:
            [4., 1., 0.]])
     """
     if isinstance(weights, str):
-        check_choice(weights, ("quadratic", "linear"), name="kappa_weights", hint=" (or give a matrix)")
+        validation.check_choice(weights, ("quadratic", "linear"), name="kappa_weights", hint=" (or give a matrix)")
         distance = np.abs(np.subtract.outer(np.arange(n_classes), np.arange(n_classes))).astype(np.float64)
         return distance if weights == "linear" else distance**2
-    W = as_floats(weights, name="kappa_weights")
+    W = validation.as_floats(weights, name="kappa_weights")
     if W.shape != (n_classes, n_classes) or not np.isfinite(W).all() or (W < 0.0).any() or np.diag(W).any():
         raise ValueError(
             f"kappa_weights must be 'quadratic', 'linear' or a ({n_classes}, {n_classes}) matrix of finite numbers of "
@@ -207,8 +198,8 @@ class KappaRule:
     0.61
     """
 
-    weights: Array
-    shares: Array
+    weights: FloatArray
+    shares: FloatArray
     kappa: float
     measured: float | None = None
 
@@ -238,9 +229,9 @@ class KappaRule:
         -------
         KappaRule
         """
-        P = check_proba(proba).astype(np.float64)
+        P = validation.check_proba(proba).astype(np.float64)
         W = kappa_weights(weights, P.shape[1])
-        of_rows = check_sample_weight(sample_weight, len(P))
+        of_rows = validation.check_sample_weight(sample_weight, len(P))
         shares = np.average(P, axis=0, weights=of_rows)
         costs, by_chance = P @ W, shares @ W
         tried, ratio = 1.0 - start, np.inf  # 1 - kappa
@@ -256,15 +247,12 @@ class KappaRule:
             tried = ratio = now
         return cls(W, shares, 1.0 - ratio if 1.0 - ratio > _ROUNDING else 0.0)
 
-    def decide(self, proba: ArrayLike) -> NDArray[np.intp]:
+    def decide(self, proba: ArrayLike) -> IndexArray:
         """Return class codes, (n_samples,); by the median where no decision has a kappa above 0."""
-        P = check_proba(proba)
+        P = validation.check_proba(proba)
         if self.kappa <= 0.0:
             return decide(P)
-        codes: NDArray[np.intp] = np.argmin(
-            P @ self.weights - (1.0 - self.kappa) * (self.shares @ self.weights), axis=1
-        )
-        return codes
+        return np.argmin(P @ self.weights - (1.0 - self.kappa) * (self.shares @ self.weights), axis=1)
 
     def measure(self, proba: ArrayLike, codes: ArrayLike, sample_weight: ArrayLike | None = None) -> KappaRule:
         """Return the rule with the kappa of its kind of decision: of each fifth of the rows by a rule of the others.
@@ -282,9 +270,8 @@ class KappaRule:
         -------
         KappaRule
         """
-        P, true = check_proba(proba), check_codes(codes, len(self.shares), name="codes")
-        weight = check_sample_weight(sample_weight, len(P))
-        weight = np.ones(len(P)) if weight is None else weight / weight.max()
+        P, true = validation.check_proba(proba), validation.check_codes(codes, len(self.shares), name="codes")
+        weight = validation.relative_weights(sample_weight, len(P))
         rows = np.flatnonzero(weight)
         confusion = np.zeros(self.weights.shape)
         for first in range(min(_PARTS, len(rows))):
@@ -296,14 +283,14 @@ class KappaRule:
         kappa = 1.0 - float((confusion * self.weights).sum()) / by_chance if by_chance > 0.0 else np.nan
         return replace(self, measured=kappa)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JSON:
         """Return the rule in JSON's types; what is not a number is left out."""
-        numbers: dict[str, Any] = {"weights": self.weights.tolist(), "shares": self.shares.tolist()}
+        numbers: JSON = {"weights": self.weights.tolist(), "shares": self.shares.tolist()}
         measured = {} if self.measured is None else {"measured": [x for x in [self.measured] if np.isfinite(x)]}
         return numbers | {"kappa": self.kappa} | measured
 
     @classmethod
-    def from_json(cls, content: Mapping[str, Any], n_classes: int) -> KappaRule:
+    def from_json(cls, content: JSON, n_classes: int) -> KappaRule:
         """Read what :meth:`to_json` wrote.
 
         Raises
@@ -311,9 +298,11 @@ class KappaRule:
         ValueError
             If it is damaged.
         """
-        weights = kappa_weights([numbers_from_json(row, "kappa_weights") for row in content["weights"]], n_classes)
-        shares = numbers_from_json(content["shares"], "the shares of classes")
-        (kappa,) = numbers_from_json([content["kappa"]], "kappa")
+        weights = kappa_weights(
+            [files.numbers_from_json(row, "kappa_weights") for row in content["weights"]], n_classes
+        )
+        shares = files.numbers_from_json(content["shares"], "the shares of classes")
+        (kappa,) = files.numbers_from_json([content["kappa"]], "kappa")
         if (
             shares.shape != (n_classes,)
             or (shares < 0.0).any()
@@ -323,7 +312,7 @@ class KappaRule:
             raise ValueError(f"a rule of kappa must hold the shares of {n_classes} classes and a kappa between 0 and 1")
         if "measured" not in content:
             return cls(weights, shares, float(kappa))
-        measured = numbers_from_json(content["measured"], "the measured kappa")
+        measured = files.numbers_from_json(content["measured"], "the measured kappa")
         if len(measured) > 1 or (measured > 1.0).any():
             raise ValueError(f"a measured kappa must be at most 1; got {content['measured']!r}")
         return cls(weights, shares, float(kappa), float(measured[0]) if len(measured) else np.nan)

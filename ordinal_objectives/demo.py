@@ -10,17 +10,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 from sklearn.datasets import load_diabetes
 from sklearn.model_selection import train_test_split
 
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, metrics
+from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IntArray, Params, Table
+from ordinal_objectives.estimators.held_out import Rows, hold_out
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 
@@ -37,8 +37,8 @@ class Split:
 
     name: str
     labels: OrderedLabels
-    X: tuple[Any, Any, Any]
-    y: tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
+    X: tuple[Table, Table, Table]
+    y: tuple[IntArray, IntArray, IntArray]
 
     @property
     def n_classes(self) -> int:
@@ -51,11 +51,11 @@ class Result:
     """One line of the table."""
 
     name: str
-    proba: NDArray[np.float64]
-    predicted: NDArray[Any]
+    proba: FloatArray
+    predicted: IntArray
     seconds: float
     rounds: int
-    model: Any = None
+    model: Estimator = None
 
 
 def load(options: argparse.Namespace) -> Split:
@@ -77,11 +77,7 @@ def load(options: argparse.Namespace) -> Split:
         target = pd.Series(np.digitize(target, edges), index=target.index)
     labels = OrderedLabels(classes_of(target, options.classes)).fit(target)
     codes = labels.encode(target)
-    rows = np.arange(len(codes))
-    counts = np.bincount(codes)
-    counts = counts[counts > 0]
-    by_class = counts.min() >= 2 and len(counts) <= math.ceil(0.3 * len(codes))
-    learn, test = train_test_split(rows, test_size=0.3, random_state=options.seed, stratify=codes if by_class else None)
+    learn, test = (part.X for part in hold_out(Rows(np.arange(len(codes)), codes), 0.3, options.seed))
     fit, stop = train_test_split(learn, test_size=0.2, random_state=options.seed)
     parts = (fit, stop, test)
     return Split(name, labels, tuple(X.iloc[p] for p in parts), tuple(codes[p] for p in parts))
@@ -133,7 +129,7 @@ def read_table(path: Path, column: str | None, classes: list[str] | None) -> tup
     return X, target
 
 
-def classes_of(target: pd.Series, names: list[str] | None) -> Any:
+def classes_of(target: pd.Series, names: list[str] | None) -> ArrayLike | None:
     """Return the classes that a command names, ``a b c`` or ``a,b,c``, in the target's type; None for its own order."""
     numeric = pd.api.types.is_numeric_dtype(target)
     if names is None:
@@ -154,11 +150,11 @@ def _separate(names: list[str]) -> list[str]:
     return [part.strip() for part in (names[0].split(",") if len(names) == 1 else names)]
 
 
-def _models(split: Split, backend: str, rounds: int) -> dict[str, Any]:
+def _models(split: Split, backend: str, rounds: int) -> Params:
     """Return the models that are compared, not fitted, by name."""
-    n, models, is_whole = split.n_classes, dict[str, Any](), len(np.unique(split.y[0])) == split.n_classes
-    alike: dict[str, Any] = {"max_depth": _DEPTH, "learning_rate": _LEARNING_RATE, "subsample": 1.0}
-    classes: dict[str, Any] = {"classes": np.arange(n)}
+    n, models, is_whole = split.n_classes, Params(), len(np.unique(split.y[0])) == split.n_classes
+    alike: Params = {"max_depth": _DEPTH, "learning_rate": _LEARNING_RATE, "subsample": 1.0}
+    classes: Params = {"classes": np.arange(n)}
     if backend in ("xgboost", "all"):
         import xgboost
 
@@ -182,7 +178,7 @@ def _models(split: Split, backend: str, rounds: int) -> dict[str, Any]:
     if backend in ("native", "all"):
         common = alike | classes | {"max_iter": rounds, "max_leaf_nodes": 2**_DEPTH, "random_state": 0}
         common |= {"early_stopping": True, "n_iter_no_change": _PATIENCE}
-        joint: dict[str, Any] = {"proportional": True, "threshold_update": "joint"}
+        joint: Params = {"proportional": True, "threshold_update": "joint"}
         models["Native joint"] = HistGradientBoostingOrdinalClassifier(**joint, **common)
         models["Native default"] = HistGradientBoostingOrdinalClassifier(**common)
     if not is_whole and backend != "native":
@@ -190,7 +186,7 @@ def _models(split: Split, backend: str, rounds: int) -> dict[str, Any]:
     return {name: model for name, model in models.items() if is_whole or not name.endswith("multiclass")}
 
 
-def _fit(name: str, model: Any, split: Split, tick: Callable[[], object]) -> Result:
+def _fit(name: str, model: Estimator, split: Split, tick: Callable[[], object]) -> Result:
     """Train a model, with a tick after each round, and let it predict the test rows."""
     (X, X_held, X_test), (y, y_held, _) = split.X, split.y
     held_out: dict[str, object] = {"eval_set": [(X_held, y_held)]}
@@ -238,7 +234,7 @@ def _progress(name: str, rounds: int) -> Iterator[Callable[[], object]]:
         yield lambda: bar.update(1)
 
 
-def table(results: list[Result], y: NDArray[np.generic]) -> str:
+def table(results: list[Result], y: IntArray) -> str:
     """Return the comparison as text."""
     codes = range(results[0].proba.shape[1])
     lines = [f"{'':<30}{'MAE':>8}{'zero-one':>10}{'QWK':>8}{'RPS':>8}{'seconds':>10}{'rounds':>8}"]
@@ -260,7 +256,7 @@ RPS       ranked probability score, the error of the probabilities P(y <= k): lo
 seconds   of training; rounds: trees, of multiclass for each class, that early stopping kept"""
 
 
-def reading(results: list[Result], y: NDArray[np.generic]) -> str:
+def reading(results: list[Result], y: IntArray) -> str:
     """Return how to read the table, as text."""
     lines = []
     for ordinal in (r for r in results if r.name.endswith("ordinal")):

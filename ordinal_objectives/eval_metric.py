@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ordinal_objectives.aliases import FloatArray, IntArray, LabelArray
 from ordinal_objectives.metrics import METRICS
-from ordinal_objectives.metrics.table import on_codes
+from ordinal_objectives.metrics.table import on_codes, parameters_of
 from ordinal_objectives.utils.read_only import call_read_only, read_only
 
 __all__ = ["EvalMetric"]
@@ -20,7 +16,7 @@ __all__ = ["EvalMetric"]
 # (name, value, higher is better), as LightGBM has it.
 Result = tuple[str, float, bool]
 # (probabilities, weights of the rows or None) -> class codes.
-Decide = Callable[[NDArray[np.float64], Any], NDArray[Any]]
+Decide = Callable[[FloatArray, FloatArray | None], LabelArray]
 
 
 class EvalMetric:
@@ -85,7 +81,7 @@ class EvalMetric:
         self._weight_name, self._takes_third = takes_weight(function)
         self._function = on_codes(function, n_classes)
 
-    def __call__(self, y: NDArray[np.int32], proba: NDArray[np.float64], weight: Any) -> list[Result]:
+    def __call__(self, y: IntArray, proba: FloatArray, weight: FloatArray | None) -> list[Result]:
         """Measure codes (n_samples,) and probabilities (n_samples, n_classes) with weights (n_samples,) or None.
 
         Raises
@@ -94,7 +90,7 @@ class EvalMetric:
             If the function returns what is no result.
         """
         response = proba if self._decide is None else self._decide(proba, weight)
-        function: Any = self._function
+        function = self._function
         given: tuple[object, ...] = (y, response)
         if self._takes_third:
             given = (y, response, weight)
@@ -114,12 +110,13 @@ class EvalMetric:
             ) from None
 
 
-def eval_metrics(eval_metric: Any, n_classes: int, decide: Decide) -> list[EvalMetric]:
+def eval_metrics(eval_metric: object, n_classes: int, decide: Decide) -> list[EvalMetric]:
     """Return ``eval_metric``, one or several, as metrics; see :class:`EvalMetric` for what is raised."""
     if eval_metric is None:
         return []
-    is_one = callable(eval_metric) or isinstance(eval_metric, str) or not isinstance(eval_metric, Iterable)
-    return [EvalMetric(metric, n_classes, decide) for metric in ([eval_metric] if is_one else list(eval_metric))]
+    if callable(eval_metric) or isinstance(eval_metric, str) or not isinstance(eval_metric, Iterable):
+        return [EvalMetric(eval_metric, n_classes, decide)]
+    return [EvalMetric(metric, n_classes, decide) for metric in eval_metric]
 
 
 def warn_of_costs(names: Iterable[str], stacklevel: int = 5) -> None:
@@ -136,10 +133,7 @@ def warn_of_costs(names: Iterable[str], stacklevel: int = 5) -> None:
 
 def takes_weight(function: Callable[..., object]) -> tuple[bool, bool]:
     """Tell whether a function takes ``sample_weight``, and whether it takes weights as a third parameter instead."""
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):
-        return False, False
+    parameters = list(parameters_of(function).values())
     by_name = any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in parameters)
     third = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][2:3]
     return by_name, not by_name and any(p.default is p.empty or "weight" in p.name for p in third)

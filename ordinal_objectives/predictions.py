@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ordinal_objectives.aliases import FloatArray
 from ordinal_objectives.losses import OrdinalLoss
-
-FloatArray = NDArray[np.float64]
 
 
 def plus(before: FloatArray, scores: FloatArray) -> FloatArray:
@@ -24,8 +22,7 @@ def score(scores: FloatArray) -> FloatArray:
 
 def without_mean(scores: FloatArray) -> FloatArray:
     """Return the shifts v_k of scores f + v_k, (n_samples, n_classes - 1)."""
-    shifts: FloatArray = scores - scores.mean(axis=1, keepdims=True)
-    return shifts
+    return scores - scores.mean(axis=1, keepdims=True)
 
 
 def proba(loss: OrdinalLoss, scores: FloatArray, thresholds: FloatArray) -> FloatArray:

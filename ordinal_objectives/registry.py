@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from ordinal_objectives.utils.validation import check_choice
 
@@ -26,7 +26,7 @@ class Named:
     # Attributes that a class must give, and their types.
     needs: ClassVar[Mapping[str, type]] = {"name": str}
     # Those of this package, and their numbers in the native kernels.
-    _built_in: ClassVar[Mapping[str, Any]]
+    _built_in: ClassVar[Mapping[str, object]]
     _codes: ClassVar[Mapping[str, int]]
 
     @property

@@ -1,32 +1,22 @@
-"""Features that are read in blocks of rows, for tables that do not fit into memory."""
+"""RealArray that are read in blocks of rows, for tables that do not fit into memory."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ordinal_objectives.estimators.arguments import refuse_other_order
-from ordinal_objectives.estimators.tables import (
-    CategoryColumns,
-    column_kinds,
-    column_names,
-    names_as_text,
-    read_numbers,
-    with_columns,
-    without_rows,
-)
+from ordinal_objectives.aliases import NDArray, RealArray, Table
+from ordinal_objectives.estimators import arguments, tables
+from ordinal_objectives.estimators.tables import CategoryColumns
 from ordinal_objectives.utils.validation import collected
 
 __all__ = ["RowBlocks"]
 
-Features = NDArray[np.floating]
-
 
 class RowBlocks:
-    """Features in blocks of rows that are read when they are needed, one after the other.
+    """RealArray in blocks of rows that are read when they are needed, one after the other.
 
     The native engine takes it where it takes an array: ``fit`` reads the blocks twice, to find the bins and to fill
     them, and keeps two bytes a value; predictions read them once. XGBoost and LightGBM have such tables of their own.
@@ -67,7 +57,7 @@ class RowBlocks:
     (300, 3)
     """
 
-    header: Any = None  # until the first block is read
+    header: Table = None  # until the first block is read
     _categories: CategoryColumns | None = None  # until they are known
 
     def __init__(self, blocks: Iterable[object]) -> None:
@@ -94,7 +84,7 @@ class RowBlocks:
             "HistGradientBoostingOrdinalClassifier take them, and nothing else does"
         )
 
-    def __iter__(self) -> Iterator[tuple[int, Features]]:
+    def __iter__(self) -> Iterator[tuple[int, RealArray]]:
         """Read the blocks; with each comes the number of its first row."""
         first = 0
         for block in self._read():
@@ -105,7 +95,7 @@ class RowBlocks:
         if first != self.shape[0]:
             raise ValueError(f"the blocks held {self.shape[0]} rows when they were counted; now {first}")
 
-    def __getitem__(self, rows: NDArray[np.integer]) -> Features:
+    def __getitem__(self, rows: NDArray[np.integer]) -> RealArray:
         """Return some rows, given in increasing order, as an array."""
         found = np.empty((len(rows), self.shape[1]), self.dtype)
         for first, block in self:
@@ -121,16 +111,16 @@ class RowBlocks:
         """Return the same blocks, whose categories are numbers."""
         return _EncodedBlocks(self, categories)
 
-    def _numbers(self, table: Any) -> Features:
+    def _numbers(self, table: Table) -> RealArray:
         """Return a block as an array; before its categories are known it does not matter what stands for them."""
         if self._categories is not None:
             table = self._categories.encode(table)
         else:
-            places = [place for place, (_, _, kind) in enumerate(column_kinds(table)) if kind == "category"]
-            table = with_columns(table, {place: np.full(table.shape[0], np.nan) for place in places})
-        return read_numbers(table, ensure_min_samples=0)
+            places = [place for place, (_, _, kind) in enumerate(tables.column_kinds(table)) if kind == "category"]
+            table = tables.with_columns(table, {place: np.full(table.shape[0], np.nan) for place in places})
+        return tables.read_numbers(table, ensure_min_samples=0)
 
-    def _read(self) -> Iterator[Features]:
+    def _read(self) -> Iterator[RealArray]:
         for i, given in enumerate(self._blocks):
             try:
                 table = collected(given)
@@ -139,10 +129,10 @@ class RowBlocks:
                 kind = TypeError if isinstance(error, TypeError) else ValueError
                 raise kind(f"block {i} of RowBlocks: {error}") from None
             if self.header is None:
-                self.header = without_rows(table if hasattr(table, "columns") else block)
+                self.header = tables.without_rows(table if hasattr(table, "columns") else block)
             if block.shape[1] != self.header.shape[1]:
                 raise ValueError(f"block {i} must have the shape (n_rows, {self.header.shape[1]}); got {block.shape}")
-            names, first = column_names(table), column_names(self.header)
+            names, first = tables.column_names(table), tables.column_names(self.header)
             if names is None or first is None:
                 if names is not first:
                     named, other = (i, 0) if first is None else (0, i)
@@ -155,7 +145,7 @@ class RowBlocks:
                     f"block {i} must have the columns of block 0, in their order; its column {j} is {names[j]!r}, that "
                     f"of block 0 is {first[j]!r}"
                 )
-            refuse_other_order(names_as_text(self.header), table, name=f"block {i}")
+            arguments.refuse_other_order(tables.names_as_text(self.header), table, name=f"block {i}")
             yield block
 
 
@@ -167,11 +157,11 @@ class _EncodedBlocks(RowBlocks):
         self._categories = categories
 
 
-def blocks_of(X: Features | RowBlocks) -> Iterable[tuple[int, Features]]:
+def blocks_of(X: RealArray | RowBlocks) -> Iterable[tuple[int, RealArray]]:
     """Return the blocks of some rows, each with the number of its first row; an array is one block."""
     return X if isinstance(X, RowBlocks) else [(0, X)]
 
 
-def header_of(X: object) -> Any:
+def header_of(X: object) -> Table:
     """Return what scikit-learn reads names and number of features from: the header of RowBlocks, or the table."""
     return X.header if isinstance(X, RowBlocks) else X

@@ -12,13 +12,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest
 
+from ordinal_objectives.aliases import ArrayLike, Estimator, LabelArray, Table
 from ordinal_objectives.estimators.labels import OrderedLabels, distinct_labels
 from ordinal_objectives.estimators.wrappers import weighs_costs
 from ordinal_objectives.eval_metric import warn_of_costs
@@ -96,7 +95,9 @@ class OrdinalScorer:
             f"greater_is_better={self.greater_is_better}{'' if self.labels is None else f', labels={self.labels!r}'})"
         )
 
-    def __call__(self, estimator: Any, X: Any, y_true: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    def __call__(
+        self, estimator: Estimator, X: Table, y_true: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
         """Score a fitted estimator.
 
         Parameters
@@ -133,18 +134,15 @@ class OrdinalScorer:
         if order is None:
             value = self.metric(y_true, response, sample_weight=sample_weight)
         else:
-            encode = order.encode
             if self.response_method == "predict":
-                codes = encode(response, name="predictions")
+                response = order.encode(response, name="predictions")
             elif self.response_method == "predict_proba":
-                codes = _columns(response, order, getattr(estimator, "classes_", order.ordered_classes_))
-            else:
-                codes = response
+                response = _columns(response, order, getattr(estimator, "classes_", order.ordered_classes_))
             metric = on_codes(self.metric, len(order.ordered_classes_))
-            value = metric(encode(y_true, name="y_true"), codes, sample_weight=sample_weight)
+            value = metric(order.encode(y_true, name="y_true"), response, sample_weight=sample_weight)
         return value if self.greater_is_better else -value
 
-    def _response(self, estimator: object, X: object) -> Any:
+    def _response(self, estimator: Estimator, X: Table) -> ArrayLike:
         """Return the response of the estimator, or of the one that it ends in, for some rows."""
         if hasattr(estimator, self.response_method) or self.response_method != "predict_raw":
             return getattr(estimator, self.response_method)(X)
@@ -208,7 +206,7 @@ class OrdinalScorer:
         return request
 
 
-def class_order(estimator: object, classes: NDArray[Any]) -> NDArray[Any] | None:
+def class_order(estimator: object, classes: LabelArray) -> LabelArray | None:
     """Return all `classes` from lowest to highest as a fitted estimator, or one inside it, knows them.
 
     Parameters
@@ -228,7 +226,7 @@ def class_order(estimator: object, classes: NDArray[Any]) -> NDArray[Any] | None
     return None if ordered is None else np.asarray(ordered.ordered_classes_)
 
 
-def _with_order(estimator: object, classes: NDArray[Any]) -> Any:
+def _with_order(estimator: object, classes: LabelArray) -> Estimator:
     """Return the fitted estimator, itself or one inside it, that knows the order of all ``classes``, or None."""
     known = getattr(estimator, "ordered_classes_", None)
     if known is not None and set(classes.tolist()) <= set(np.asarray(known).tolist()):
@@ -237,7 +235,7 @@ def _with_order(estimator: object, classes: NDArray[Any]) -> Any:
     return next((one for one in found if one is not None), None)
 
 
-def _with_those_of(y_true: ArrayLike, order: NDArray[Any]) -> NDArray[Any]:
+def _with_those_of(y_true: ArrayLike, order: LabelArray) -> LabelArray:
     """Return the sorted classes of a training with the labels that only ``y_true`` has; as they are if not sorted."""
     known = order.tolist()
     given = distinct_labels("y_true", y_true).distinct.tolist()
@@ -248,7 +246,7 @@ def _with_those_of(y_true: ArrayLike, order: NDArray[Any]) -> NDArray[Any]:
     return np.array(sorted([*known, *new]), dtype=object if order.dtype.kind == "O" else None)
 
 
-def _inside(estimator: object) -> Iterator[Any]:
+def _inside(estimator: object) -> Iterator[Estimator]:
     """Yield fitted estimators that a search, a pipeline, a calibration, a selection or an ensemble predicts with."""
     for name in ("best_estimator_", "estimator_"):
         if hasattr(estimator, name):
@@ -258,7 +256,7 @@ def _inside(estimator: object) -> Iterator[Any]:
     yield from (one.estimator for one in getattr(estimator, "calibrated_classifiers_", []))
 
 
-def _columns(proba: ArrayLike, order: OrderedLabels, classes: ArrayLike) -> NDArray[Any]:
+def _columns(proba: ArrayLike, order: OrderedLabels, classes: ArrayLike) -> LabelArray:
     """Return probabilities with columns in the order of the classes; one that the estimator lacks holds zeros."""
     P = np.asarray(proba)
     codes = order.encode(classes, name="classes_")

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ordinal_objectives.aliases import FloatArray
 from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_L2, DEFAULT_SHIFT_PENALTY, Shifts
 from ordinal_objectives.losses import OrdinalLoss, get_loss
-from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import check_choice, check_integer, check_n_classes, check_thresholds
+from ordinal_objectives.utils import documented, validation
 
 THRESHOLD_UPDATES = ("newton", "fixed", "schur", "joint")
 # Those that need the leaves of the newest tree.
@@ -115,7 +114,7 @@ class OrdinalSpec:
     hessian: str = field(default="exact", metadata=_BY_ALL)
     threshold_update: str = field(default="newton", metadata=_BY_ALL)
     n_classes: int | None = field(default=None, metadata=_BY_TRAIN)
-    thresholds: NDArray[np.float64] | None = field(default=None, metadata=_BY_TRAIN)
+    thresholds: FloatArray | None = field(default=None, metadata=_BY_TRAIN)
     proportional: bool | str = field(default=True, metadata=_BY_ALL)
     shift_l2: float | None = field(default=None, metadata=_BY_ALL)
     shift_penalty: str = field(default=DEFAULT_SHIFT_PENALTY, metadata=_BY_ALL)
@@ -144,7 +143,7 @@ class OrdinalSpec:
         """
         entered = ENTRY_POINTS[entry_point]
         if given.get("n_classes") is not None:
-            given["n_classes"] = check_n_classes(given["n_classes"])
+            given["n_classes"] = validation.check_n_classes(given["n_classes"])
         spec = cls(
             get_loss(loss, link),
             **{"threshold_update": entered.threshold_update, "proportional": entered.proportional} | given,
@@ -160,23 +159,23 @@ class OrdinalSpec:
         updates = THRESHOLD_UPDATES if self.entry_point is None else self.entry_point.updates
         schur = isinstance(self.threshold_update, str) and self.threshold_update == "schur"
         hint = "; leaves are renewed with the step here: use 'joint'" if schur else ""
-        check_choice(self.threshold_update, updates, name="threshold_update", hint=hint)
+        validation.check_choice(self.threshold_update, updates, name="threshold_update", hint=hint)
         if self.shift_method is not None:
-            check_choice(self.shift_method, SHIFT_METHODS, name="shift_method")
+            validation.check_choice(self.shift_method, SHIFT_METHODS, name="shift_method")
         self.shifts()
         if not isinstance(self.proportional, str):  # NumPy's booleans are taken as well
             object.__setattr__(self, "proportional", bool(self.proportional))
         self._check_split_outputs()
         if self.thresholds is not None:
             ordered = self.loss.ordered and self.proportional is True
-            thresholds = check_thresholds(self.thresholds, self.n_classes, ordered=ordered).copy()
+            thresholds = validation.check_thresholds(self.thresholds, self.n_classes, ordered=ordered).copy()
             object.__setattr__(self, "thresholds", thresholds)
 
     def _check_split_outputs(self) -> None:
         given = self.split_outputs
         if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or given < 1:
             hint = "; a number of contrasts is an integer of at least 1"
-            check_choice(given, SPLIT_OUTPUTS, name="split_outputs", hint=hint)
+            validation.check_choice(given, SPLIT_OUTPUTS, name="split_outputs", hint=hint)
         if given != "score" and not self.in_outputs:
             raise ValueError(
                 f"split_outputs={given!r} belongs to shifts that XGBoost fits itself: pass shift_method='host' with "
@@ -229,7 +228,7 @@ class OrdinalSpec:
         if not (isinstance(given, (bool, np.bool_)) or is_auto):
             raise ValueError(f"proportional must be True, False or 'auto'; got {given!r}")
         if most is not None:
-            most = check_integer("max_shifts", most, 1, or_none=True)
+            most = validation.check_integer("max_shifts", most, 1, or_none=True)
         shifts = Shifts(DEFAULT_SHIFT_L2 if self.shift_l2 is None else self.shift_l2, self.shift_penalty, most or 1)
         if most is not None and self.shift_penalty != "sparse":
             raise ValueError(f"max_shifts={most!r} belongs to shift_penalty='sparse'; got {self.shift_penalty!r}")

@@ -7,7 +7,6 @@ import operator
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import joblib
 import threadpoolctl
@@ -123,7 +122,7 @@ def kept_helpers(n_threads: int | None, n_samples: int) -> Iterator[None]:
 
 
 @functools.cache
-def _openmp() -> Any:
+def _openmp() -> threadpoolctl.ThreadpoolController:
     return threadpoolctl.ThreadpoolController().select(user_api="openmp")
 
 

@@ -7,15 +7,16 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ordinal_objectives import _core
+from ordinal_objectives.aliases import BoolArray, FloatArray, IndexArray, IntArray, NDArray, Params, RealArray, Table
 from ordinal_objectives.row_blocks import RowBlocks, blocks_of
 from ordinal_objectives.utils.public_names import public_names
 
 __all__ = ["NODE_ARRAYS", "SET_WORDS", "Tree", "TreeEnsemble", "has_set", "reached"]
 __dir__ = public_names(__name__)
 
+_kernels: Any = _core  # takes arrays by groups
 # The arrays of a tree, in the types that files keep.
 NODE_ARRAYS = {
     "feature": "<i4",
@@ -55,17 +56,17 @@ class Tree:
         values. No bit where a threshold parts the rows, and None if one does at every node.
     """
 
-    feature: NDArray[np.int32]
-    threshold: NDArray[np.float64]
-    left: NDArray[np.int32]
+    feature: IntArray
+    threshold: FloatArray
+    left: IntArray
     missing_left: NDArray[np.uint8]
-    value: NDArray[np.float64]
-    gain: NDArray[np.float64]
+    value: FloatArray
+    gain: FloatArray
     count: NDArray[np.int64]
     categories: NDArray[np.uint64] | None = None
 
     @classmethod
-    def from_bins(cls, grown: dict[str, Any], cuts: list[NDArray[np.float64]], n_values: int | None = None) -> Tree:
+    def from_bins(cls, grown: Params, cuts: list[FloatArray], n_values: int | None = None) -> Tree:
         """Return a tree that was grown on bins, with thresholds on the features' own scales and leaves of 0.
 
         Leaves have one value, or vectors of ``n_values``.
@@ -76,18 +77,11 @@ class Tree:
             ends = cuts[feature[node]]
             bin_ = grown["bin"][node]
             threshold[node] = ends[bin_] if bin_ < len(ends) else np.inf
-        return cls(
-            feature,
-            threshold,
-            grown["left"],
-            grown["missing_left"],
-            np.zeros(len(feature) if n_values is None else (len(feature), n_values)),
-            grown["gain"],
-            grown["count"],
-            sets,
-        )
+        left, missing_left, gain, count = (grown[name] for name in ("left", "missing_left", "gain", "count"))
+        value = np.zeros(len(feature) if n_values is None else (len(feature), n_values))
+        return cls(feature, threshold, left, missing_left, value, gain, count, sets)
 
-    def pruned(self, left: NDArray[np.int32]) -> tuple[Tree, NDArray[np.int32]]:
+    def pruned(self, left: IntArray) -> tuple[Tree, IntArray]:
         """Return the tree without the nodes that ``left`` no longer reaches, and each old node's new number.
 
         The number of a removed node is that of its ancestor that has become a leaf.
@@ -148,17 +142,17 @@ class Tree:
             raise ValueError("categories of its nodes must belong to splits, and agree with missing_left")
 
     @property
-    def leaves(self) -> NDArray[np.intp]:
+    def leaves(self) -> IndexArray:
         """Nodes without children."""
         return np.flatnonzero(self.feature < 0)
 
 
-def has_set(sets: NDArray[np.uint64] | None, n_nodes: int) -> NDArray[np.bool_]:
+def has_set(sets: NDArray[np.uint64] | None, n_nodes: int) -> BoolArray:
     """Tell at which nodes categories go left, (n_nodes,)."""
     return np.zeros(n_nodes, np.bool_) if sets is None else (sets != 0).any(axis=1)
 
 
-def reached(left: NDArray[np.int32]) -> NDArray[np.bool_]:
+def reached(left: IntArray) -> BoolArray:
     """Tell which nodes a row can reach, (n_nodes,)."""
     is_reached = np.zeros(len(left), np.bool_)
     is_reached[0] = True
@@ -185,10 +179,10 @@ class TreeEnsemble:
     def __len__(self) -> int:
         return len(self.trees)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Params:
         return {"trees": self.trees, "n_features": self.n_features}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: Params) -> None:
         self.trees, self.n_features = state["trees"], state["n_features"]
         self.check()
 
@@ -222,42 +216,30 @@ class TreeEnsemble:
             [n if t.categories is None else t.categories for n, t in zip(none, self.trees, strict=True)]
         )
 
-    def zeros(self, n_samples: int) -> NDArray[np.float64]:
+    def zeros(self, n_samples: int) -> FloatArray:
         """Return scores that the trees can be added to: (n_samples,), or (n_samples, n_outputs)."""
         return np.zeros((n_samples, *(self.trees[0].value.shape[1:] if self.trees else ())))
 
-    def add_to(
-        self, scores: NDArray[np.float64], X: NDArray[np.floating] | RowBlocks, first: int, last: int, n_threads: int
-    ) -> None:
+    def add_to(self, scores: FloatArray, X: RealArray | RowBlocks, first: int, last: int, n_threads: int) -> None:
         """Add the trees first..last-1, in that order, to ``scores``: (n_samples,) or (n_samples, n_outputs)."""
         self._run(X, scores, None, first, last, n_threads)
 
-    def apply(self, X: NDArray[np.floating] | RowBlocks, n_threads: int) -> NDArray[np.int32]:
+    def apply(self, X: RealArray | RowBlocks, n_threads: int) -> IntArray:
         """Return the node that each row reaches in each tree, (n_samples, n_trees)."""
         leaves = np.zeros((X.shape[0], len(self)), np.int32)
         self._run(X, self.zeros(X.shape[0]), leaves, 0, len(self), n_threads)
         return leaves
 
-    def _run(self, X: Any, scores: NDArray[np.float64], leaves: Any, first: int, last: int, n_threads: int) -> None:
-        first_node, feature, threshold, left, missing_left, categories, value = self._packed
+    def _run(
+        self, X: Table, scores: FloatArray, leaves: IntArray | None, first: int, last: int, n_threads: int
+    ) -> None:
+        first_node, *nodes = self._packed
         for start, block in blocks_of(X):
             rows = slice(start, start + len(block))
             reached = None if leaves is None else leaves[rows]
-            _core.predict(
-                block,
-                first_node[first : last + 1],
-                feature,
-                threshold,
-                left,
-                missing_left,
-                categories,
-                value,
-                scores[rows],
-                reached,
-                n_threads,
-            )
+            _kernels.predict(block, first_node[first : last + 1], *nodes, scores[rows], reached, n_threads)
 
-    def importances(self, kind: str) -> NDArray[np.float64]:
+    def importances(self, kind: str) -> FloatArray:
         """Return the sum of gains ("gain") or the number of splits ("split") of each feature."""
         total = np.zeros(self.n_features)
         for tree in self.trees:

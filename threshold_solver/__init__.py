@@ -1,7 +1,5 @@
 """Steps of the thresholds: start values, Newton step, Schur step, order. Functions of sums over the rows."""
 
-from __future__ import annotations
-
 from ordinal_objectives.losses.quantities import InitialThresholds
 from ordinal_objectives.threshold_solver.diagnostics import Diagnostics
 from ordinal_objectives.threshold_solver.learner import ThresholdLearner, initial_thresholds

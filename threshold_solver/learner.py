@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
+from ordinal_objectives.aliases import ArrayLike, FloatArray
 from ordinal_objectives.links import Link
 from ordinal_objectives.losses import OrdinalLoss, RoundStatistics, get_loss
 from ordinal_objectives.losses.quantities import ClassWeights, InitialThresholds
@@ -121,8 +121,8 @@ class ThresholdLearner:
     def __init__(
         self,
         loss: OrdinalLoss,
-        class_weights: NDArray[np.float64],
-        thresholds: NDArray[np.float64] | None = None,
+        class_weights: FloatArray,
+        thresholds: FloatArray | None = None,
         *,
         ordered: bool = True,
     ) -> None:
@@ -136,7 +136,7 @@ class ThresholdLearner:
         self.newton_may_rise = self.step_hessian == "exact" or loss.strictly_ordered
         self.diagnostics = Diagnostics(n_inactive=int((~start.active).sum()), n_tied=int(start.tied.sum()))
 
-    def set_thresholds(self, thresholds: NDArray[np.float64]) -> None:
+    def set_thresholds(self, thresholds: FloatArray) -> None:
         """Replace the thresholds; the array is kept as it is, not copied."""
         self.thresholds = thresholds
 
@@ -151,7 +151,7 @@ class ThresholdLearner:
     def newton(
         self,
         now: RoundStatistics,
-        loss_at: Callable[[NDArray[np.float64]], float],
+        loss_at: Callable[[FloatArray], float],
         highest: Callable[[float], float],
     ) -> bool:
         """Take one conditional Newton step, given the score.
@@ -190,8 +190,8 @@ class ThresholdLearner:
 
     def move(
         self,
-        delta: NDArray[np.float64],
-        loss_at: Callable[[float, NDArray[np.float64]], float],
+        delta: FloatArray,
+        loss_at: Callable[[float, FloatArray], float],
         highest: float,
         max_halvings: int = MAX_HALVINGS,
     ) -> float:

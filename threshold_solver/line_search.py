@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
+from ordinal_objectives.aliases import ArrayLike, FloatArray
 from ordinal_objectives.threshold_solver.diagnostics import Diagnostics
 from ordinal_objectives.threshold_solver.newton import as_array
 
@@ -16,7 +16,7 @@ MAX_HALVINGS = 30
 def longest_step(
     thresholds: ArrayLike,
     delta: ArrayLike,
-    loss_at: Callable[[float, NDArray[np.float64]], float],
+    loss_at: Callable[[float, FloatArray], float],
     highest: float,
     *,
     ordered: bool = True,
@@ -24,7 +24,7 @@ def longest_step(
     max_halvings: int = MAX_HALVINGS,
     diagnostics: Diagnostics | None = None,
     check_input: bool = True,
-) -> tuple[NDArray[np.float64], float]:
+) -> tuple[FloatArray, float]:
     """Take the longest of the steps delta, delta/2, delta/4, ... after which the loss is not above `highest`.
 
     Where a step leaves thresholds out of order, they are sorted if the loss is defined without order, since sorting
@@ -136,7 +136,7 @@ def is_ordered(thresholds: ArrayLike, strict: bool = False, *, check_input: bool
     return bool(np.all(gaps > 0.0 if strict else gaps >= 0.0))
 
 
-def repair_order(thresholds: ArrayLike, *, check_input: bool = True) -> tuple[NDArray[np.float64], int]:
+def repair_order(thresholds: ArrayLike, *, check_input: bool = True) -> tuple[FloatArray, int]:
     """Sort thresholds that a partial step left out of order.
 
     Sorting never raises the all-threshold loss. Only rows of the classes between two crossing thresholds depend on

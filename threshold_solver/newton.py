@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy.linalg.lapack import dptsv as ptsv
 
+from ordinal_objectives.aliases import ArrayLike, BoolArray, FloatArray, IndexArray
 from ordinal_objectives.threshold_solver.diagnostics import Diagnostics
 
 
@@ -18,7 +18,7 @@ def newton_step(
     *,
     diagnostics: Diagnostics | None = None,
     check_input: bool = True,
-) -> NDArray[np.float64]:
+) -> FloatArray:
     r"""Newton step of the thresholds given the score.
 
     Solves :math:`V \delta = -u` over the thresholds that may move. With a majorised curvature of the
@@ -74,7 +74,7 @@ def newton_step(
     off = None if threshold_hessian_off is None or u.size == 1 else np.asarray(threshold_hessian_off)
     if off is None and is_active.all() and not is_tied.any() and v.min() > 0.0:
         with np.errstate(over="ignore"):
-            step: NDArray[np.float64] = (0.0 - u) / v  # as the solver does it: no negative zero
+            step: FloatArray = (0.0 - u) / v  # as the solver does it: no negative zero
         if np.isfinite(step).all():
             return step
     step, fell_back = solve_tridiagonal(v, off, -u, free_groups(is_active, is_tied))
@@ -83,7 +83,7 @@ def newton_step(
     return move_outer_thresholds(step, u, is_active)
 
 
-def free_groups(active: NDArray[np.bool_], tied: NDArray[np.bool_]) -> NDArray[np.intp]:
+def free_groups(active: BoolArray, tied: BoolArray) -> IndexArray:
     """Return the number of the unknown that moves each threshold, -1 for those that stay.
 
     Several tied thresholds are one unknown; all of them stay if one is not active.
@@ -96,11 +96,11 @@ def free_groups(active: NDArray[np.bool_], tied: NDArray[np.bool_]) -> NDArray[n
 
 
 def solve_tridiagonal(
-    v: NDArray[np.float64],
-    off_diagonal: NDArray[np.float64] | None,
-    right: NDArray[np.float64],
-    group: NDArray[np.intp],
-) -> tuple[NDArray[np.float64], bool]:
+    v: FloatArray,
+    off_diagonal: FloatArray | None,
+    right: FloatArray,
+    group: IndexArray,
+) -> tuple[FloatArray, bool]:
     """Solve E'VE x = E'right in time proportional to K; return Ex and whether the fallback was needed.
 
     Groups of neighbours leave V tridiagonal, and one that stays uncouples those on its sides. The fallback
@@ -123,7 +123,7 @@ def solve_tridiagonal(
     beside = (low < high) & moves[:-1]
     # One more unknown, coupled to no other, because ptsv refuses an empty side diagonal.
     size = n_free + 1
-    free_right: NDArray[np.float64] = np.bincount(group[moves], right[moves], size).astype(np.float64)
+    free_right: FloatArray = np.bincount(group[moves], right[moves], size).astype(np.float64)
     free_diagonal = np.bincount(group[moves], v[moves], size) + np.bincount(low[inside], 2.0 * off[inside], size)
     free_diagonal[-1] = 1.0
     free_off = np.bincount(low[beside], off[beside], n_free)
@@ -137,16 +137,14 @@ def solve_tridiagonal(
     return np.where(moves, solution[group], 0.0), fell_back
 
 
-def divide(right: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+def divide(right: FloatArray, sizes: FloatArray) -> FloatArray:
     """Return right / sizes, 0 where that is not finite."""
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         quotient = right / sizes
     return np.where(np.isfinite(quotient), quotient, 0.0)
 
 
-def move_outer_thresholds(
-    step: NDArray[np.float64], threshold_gradient: NDArray[np.float64], active: NDArray[np.bool_]
-) -> NDArray[np.float64]:
+def move_outer_thresholds(step: FloatArray, threshold_gradient: FloatArray, active: BoolArray) -> FloatArray:
     """Move thresholds beyond the outermost active ones outwards with these, where that lowers their own loss.
 
     The loss of a threshold without weight on one side has no minimum, but the threshold must not block the others,
@@ -161,7 +159,7 @@ def move_outer_thresholds(
     return step
 
 
-def as_array(name: str, value: ArrayLike, *shape: int | None) -> NDArray[np.float64]:
+def as_array(name: str, value: ArrayLike, *shape: int | None) -> FloatArray:
     """Return `value` as a finite float64 array of the given shape, where None leaves a length open."""
     array = np.asarray(value, dtype=np.float64)
     if array.ndim != len(shape) or any(want not in (None, got) for want, got in zip(shape, array.shape, strict=True)):
@@ -172,7 +170,7 @@ def as_array(name: str, value: ArrayLike, *shape: int | None) -> NDArray[np.floa
     return array
 
 
-def as_mask(name: str, value: ArrayLike | None, size: int, default: bool) -> NDArray[np.bool_]:
+def as_mask(name: str, value: ArrayLike | None, size: int, default: bool) -> BoolArray:
     """Return `value` as a boolean vector of the given size, filled with `default` where it is None."""
     if value is None:
         return np.full(size, default)

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from ordinal_objectives.aliases import ArrayLike, BoolArray, FloatArray, IndexArray, IntArray
 from ordinal_objectives.leaves import scalar
 from ordinal_objectives.threshold_solver import newton
 from ordinal_objectives.threshold_solver.diagnostics import Diagnostics
@@ -47,8 +47,8 @@ class JointStep(NamedTuple):
     (array([-0.5,  0.5]), array([0.]))
     """
 
-    leaf_weights: NDArray[np.float64]
-    threshold_step: NDArray[np.float64]
+    leaf_weights: FloatArray
+    threshold_step: FloatArray
     decrease: float
 
 
@@ -78,11 +78,11 @@ class JointQuadratic:
     ((2, 1), (1, 1))
     """
 
-    G: NDArray[np.float64]
-    H: NDArray[np.float64]
-    L: NDArray[np.float64]
-    u: NDArray[np.float64]
-    V: NDArray[np.float64]
+    G: FloatArray
+    H: FloatArray
+    L: FloatArray
+    u: FloatArray
+    V: FloatArray
 
     @classmethod
     def of(
@@ -123,11 +123,11 @@ class JointQuadratic:
             off = newton.as_array("threshold_hessian_off", threshold_hessian_off, u.size - 1)
         return cls(G, H, L, u, tridiagonal(newton.as_array("threshold_hessian", threshold_hessian, u.size), off))
 
-    def at(self, nodes: NDArray[np.intp]) -> JointQuadratic:
+    def at(self, nodes: IndexArray) -> JointQuadratic:
         """Return the model over some nodes as leaves."""
         return replace(self, G=self.G[nodes], H=self.H[nodes], L=self.L[nodes])
 
-    def of_all_nodes(self, left: NDArray[np.int32]) -> JointQuadratic:
+    def of_all_nodes(self, left: IntArray) -> JointQuadratic:
         """Return the sums with those of the leaves added up into their ancestors; children follow parents."""
         G, H, L = self.G.copy(), self.H.copy(), self.L.copy()
         for node in range(len(left) - 1, -1, -1):
@@ -138,12 +138,12 @@ class JointQuadratic:
 
     def solve(
         self,
-        leaves: NDArray[np.intp],
+        leaves: IndexArray,
         reg_lambda: float,
-        active: NDArray[np.bool_],
-        tied: NDArray[np.bool_],
+        active: BoolArray,
+        tied: BoolArray,
         diagnostics: Diagnostics | None = None,
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    ) -> tuple[FloatArray, FloatArray]:
         """Return the leaf weights and the threshold step that minimise the model over some nodes as leaves.
 
         Of several sets of leaves, (n_sets, n_leaves), weights are (n_sets, n_leaves) and steps (n_sets, n_cross).
@@ -158,23 +158,20 @@ class JointQuadratic:
         step = schur_step(model, reg_lambda, active, tied, diagnostics=counts)
         return step.leaf_weights, step.threshold_step
 
-    def slope(self, leaves: NDArray[np.intp], weights: NDArray[np.float64], delta: NDArray[np.float64]) -> float:
+    def slope(self, leaves: IndexArray, weights: FloatArray, delta: FloatArray) -> float:
         """Return g'beta."""
         return float(self.G[leaves] @ weights + self.u @ delta)
 
-    def curvature(self, leaves: NDArray[np.intp], weights: NDArray[np.float64], delta: NDArray[np.float64]) -> float:
+    def curvature(self, leaves: IndexArray, weights: FloatArray, delta: FloatArray) -> float:
         """Return beta'H beta."""
         mixed = weights @ (self.L[leaves] @ delta)
         return float(self.H[leaves] @ weights**2 + delta @ self.V @ delta + 2.0 * mixed)
 
-    def changes(
-        self, leaves: NDArray[np.intp], weights: NDArray[np.float64], delta: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def changes(self, leaves: IndexArray, weights: FloatArray, delta: FloatArray) -> FloatArray:
         """Return Q(beta) of several sets of leaves, (n_sets, n_leaves), with a step each: (n_sets,)."""
         mixed = (self.L[leaves] @ delta[:, :, np.newaxis])[:, :, 0]
         of_leaves = (self.G[leaves] + 0.5 * self.H[leaves] * weights + mixed) * weights
-        change: NDArray[np.float64] = of_leaves.sum(axis=1) + delta @ self.u + 0.5 * ((delta @ self.V) * delta).sum(1)
-        return change
+        return of_leaves.sum(axis=1) + delta @ self.u + 0.5 * ((delta @ self.V) * delta).sum(1)
 
 
 def schur_step(
@@ -251,10 +248,10 @@ def schur_step(
 def _joint_steps(
     sums: JointQuadratic,
     reg_lambda: float,
-    active: NDArray[np.bool_],
-    tied: NDArray[np.bool_],
+    active: BoolArray,
+    tied: BoolArray,
     diagnostics: Diagnostics,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[FloatArray, FloatArray]:
     """Return the joint step of each of many sets of leaves at once; one by one where a system is indefinite."""
     E = free_directions(active, tied)
     V, sizes = E.T @ sums.V @ E, E.sum(axis=0)
@@ -285,12 +282,12 @@ def _n_flat(sums: JointQuadratic, reg_lambda: float) -> int:
 
 
 def _solve_gauge(
-    S: NDArray[np.float64],
-    right: NDArray[np.float64],
-    sizes: NDArray[np.float64],
+    S: FloatArray,
+    right: FloatArray,
+    sizes: FloatArray,
     trace: float,
     tolerance: float,
-) -> tuple[NDArray[np.float64], bool]:
+) -> tuple[FloatArray, bool]:
     """Solve S step = right; where S is singular along the ones, for the step whose sum is 0."""
     if np.linalg.norm(S.sum(axis=1)) > tolerance * trace:
         return solve_positive_definite(S, right)
@@ -299,7 +296,7 @@ def _solve_gauge(
     return step - sizes @ step / max(n, 1.0), fell_back
 
 
-def tridiagonal(diagonal: NDArray[np.float64], off_diagonal: NDArray[np.float64] | None) -> NDArray[np.float64]:
+def tridiagonal(diagonal: FloatArray, off_diagonal: FloatArray | None) -> FloatArray:
     """Return V as a full matrix, for a joint step, which fills it anyway."""
     matrix = np.diag(diagonal)
     if off_diagonal is not None and diagonal.size > 1:
@@ -308,15 +305,13 @@ def tridiagonal(diagonal: NDArray[np.float64], off_diagonal: NDArray[np.float64]
     return matrix
 
 
-def free_directions(active: NDArray[np.bool_], tied: NDArray[np.bool_]) -> NDArray[np.float64]:
+def free_directions(active: BoolArray, tied: BoolArray) -> FloatArray:
     """Return the 0/1 matrix E (n_thresholds, m) with step = E times a step of m free numbers."""
     group = newton.free_groups(active, tied)
     return np.equal.outer(group, np.arange(group.max(initial=-1) + 1)).astype(np.float64)
 
 
-def solve_positive_definite(
-    matrix: NDArray[np.float64], right: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], bool]:
+def solve_positive_definite(matrix: FloatArray, right: FloatArray) -> tuple[FloatArray, bool]:
     """Solve by Cholesky; return the solution and whether the fallback was needed.
 
     The fallback divides by the absolute row sums: by Gershgorin's theorem their diagonal matrix bounds any

@@ -7,18 +7,15 @@ import copy
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ordinal_objectives.aliases import JSON, FloatArray, NDArray, RealArray
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.registry import NotRegisteredError
 from ordinal_objectives.spec import THRESHOLD_UPDATES
-from ordinal_objectives.utils.files import counts_from_json, losses_from_json, losses_to_json, numbers_from_json
-from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import as_floats, check_choice, check_n_classes, check_thresholds
+from ordinal_objectives.utils import documented, files, validation
 
 FORMAT = "ordinal_objectives"
 VERSION = 1
@@ -40,19 +37,19 @@ class VectorOutputs:
         shifts have mean zero there.
     """
 
-    contrasts: NDArray[np.float64]
-    means: list[NDArray[np.float64]]
+    contrasts: FloatArray
+    means: list[FloatArray]
 
     @property
-    def mixing(self) -> NDArray[np.float64]:
+    def mixing(self) -> FloatArray:
         """The matrix that takes (w, z) to w + C z, (n_classes - 1, n_classes - 1)."""
         return np.column_stack([np.ones(len(self.contrasts)), self.contrasts])
 
-    def offset(self, iteration: int) -> NDArray[np.float64]:
+    def offset(self, iteration: int) -> FloatArray:
         """Return the mean of C z over the training rows, (n_classes - 1,)."""
         return self.contrasts @ self.means[iteration]
 
-    def scores(self, outputs: NDArray[Any], start: int, stop: int) -> NDArray[np.float64]:
+    def scores(self, outputs: RealArray, start: int, stop: int) -> FloatArray:
         """Return what iterations ``start`` to ``stop - 1`` add to f + v_k, (n_samples, n_classes - 1).
 
         Parameters
@@ -68,12 +65,12 @@ class VectorOutputs:
         """Return those of the first iterations."""
         return VectorOutputs(self.contrasts, self.means[: n_iterations + 1])
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JSON:
         """Return JSON types."""
         return {"contrasts": self.contrasts.tolist(), "means": [mean.tolist() for mean in self.means]}
 
     @classmethod
-    def from_json(cls, content: Any, n_classes: int, n_iterations: int) -> VectorOutputs:
+    def from_json(cls, content: JSON, n_classes: int, n_iterations: int) -> VectorOutputs:
         """Read what :meth:`to_json` wrote.
 
         Raises
@@ -81,8 +78,8 @@ class VectorOutputs:
         ValueError, TypeError, KeyError
             If it is damaged.
         """
-        contrasts = as_floats(content["contrasts"], name="contrasts").reshape(n_classes - 1, n_classes - 2)
-        means = as_floats(content["means"], name="means").reshape(n_iterations + 1, n_classes - 2)
+        contrasts = validation.as_floats(content["contrasts"], name="contrasts").reshape(n_classes - 1, n_classes - 2)
+        means = validation.as_floats(content["means"], name="means").reshape(n_iterations + 1, n_classes - 2)
         if not (np.isfinite(contrasts).all() and np.isfinite(means).all()):
             raise ValueError("contrasts and means must hold finite numbers")
         return cls(contrasts, list(means))
@@ -142,16 +139,16 @@ class ThresholdRecord:
     hessian: str
     threshold_update: str
     n_classes: int
-    thresholds: list[NDArray[np.float64]] = field(default_factory=list)
+    thresholds: list[FloatArray] = field(default_factory=list)
     training_loss: list[float] = field(default_factory=list)
     diagnostics: dict[str, int] = field(default_factory=dict)
-    classifier: dict[str, Any] | None = None
+    classifier: JSON | None = None
     trees: list[int] | None = None
     last_only: bool | None = None
     shifts: Shifts | None = None
     leaf_vectors: list[NDArray[np.float32]] = field(default_factory=list)
     outputs: VectorOutputs | None = None
-    linear: dict[str, Any] | None = None
+    linear: JSON | None = None
     of_loss: OrdinalLoss | None = field(default=None, repr=False, compare=False)
 
     @classmethod
@@ -160,7 +157,7 @@ class ThresholdRecord:
         loss: OrdinalLoss,
         hessian: str,
         threshold_update: str,
-        thresholds: Iterable[NDArray[np.float64]],
+        thresholds: Iterable[FloatArray],
         training_loss: list[float],
         diagnostics: dict[str, int],
     ) -> ThresholdRecord:
@@ -180,7 +177,7 @@ class ThresholdRecord:
         """Return the loss object named by the record."""
         return get_loss(self.loss, self.link) if self.of_loss is None else self.of_loss
 
-    def at(self, iteration: int) -> NDArray[np.float64]:
+    def at(self, iteration: int) -> FloatArray:
         """Return the thresholds that belong to the score after ``iteration`` trees.
 
         Raises
@@ -261,7 +258,7 @@ class ThresholdRecord:
             "version": VERSION,
             **{name: getattr(self, name) for name in _PLAIN + _NOTES},
             "thresholds": [theta.tolist() for theta in self.thresholds],
-            "training_loss": losses_to_json(self.training_loss),
+            "training_loss": files.losses_to_json(self.training_loss),
             "shifts": None if self.shifts is None else vectors_to_json(self.shifts, self.leaf_vectors),
             "outputs": None if self.outputs is None else self.outputs.to_json(),
         }
@@ -277,7 +274,7 @@ class ThresholdRecord:
             If the text is not such a record, or of another version of the format.
         """
         try:
-            content: dict[str, Any] = json.loads(text)
+            content: JSON = json.loads(text)
             if content["format"] != FORMAT:
                 raise _UnreadableError(f"its format must be {FORMAT!r}; got {content['format']!r}")
             if type(content["version"]) is not int or content["version"] != VERSION:
@@ -286,9 +283,9 @@ class ThresholdRecord:
                 )
             loss = get_loss(content["loss"], content["link"])
             loss.check_hessian(content["hessian"])
-            check_choice(content["threshold_update"], THRESHOLD_UPDATES, name="threshold_update")
-            check_n_classes(content["n_classes"])
-            counts_from_json(content["diagnostics"], "diagnostics")
+            validation.check_choice(content["threshold_update"], THRESHOLD_UPDATES, name="threshold_update")
+            validation.check_n_classes(content["n_classes"])
+            files.counts_from_json(content["diagnostics"], "diagnostics")
             model = {name: content[name] for name in _PLAIN}
             return cls(**model, **_history(content, loss), **_notes(content), of_loss=loss)
         except NotRegisteredError:
@@ -303,18 +300,18 @@ class _UnreadableError(Exception):
     """The text is of another format or version."""
 
 
-def _history(content: dict[str, Any], loss: OrdinalLoss) -> dict[str, Any]:
+def _history(content: JSON, loss: OrdinalLoss) -> JSON:
     """Return thresholds and loss of every iteration, and how thresholds move with x."""
     n_classes, outputs = content["n_classes"], content["outputs"]
     ordered = loss.ordered and content["shifts"] is None
-    rows = [numbers_from_json(row, "thresholds") for row in content["thresholds"]]
-    thresholds = [check_thresholds(row, n_classes, ordered=ordered) for row in rows]
-    losses = losses_from_json(content["training_loss"], "training_loss")
+    rows = [files.numbers_from_json(row, "thresholds") for row in content["thresholds"]]
+    thresholds = [validation.check_thresholds(row, n_classes, ordered=ordered) for row in rows]
+    losses = files.losses_from_json(content["training_loss"], "training_loss")
     if not thresholds:
         raise ValueError("it holds no thresholds")
     if len(losses) != len(thresholds):
         raise ValueError(f"training_loss must have {len(thresholds)} entries; got {len(losses)}")
-    found: dict[str, Any] = {"thresholds": thresholds, "training_loss": losses}
+    found: JSON = {"thresholds": thresholds, "training_loss": losses}
     if content["shifts"] is not None:
         loss.check_shifts()
         n_trees = len(thresholds) - 1
@@ -325,7 +322,7 @@ def _history(content: dict[str, Any], loss: OrdinalLoss) -> dict[str, Any]:
     return found
 
 
-def _notes(content: dict[str, Any]) -> dict[str, Any]:
+def _notes(content: JSON) -> JSON:
     """Return what only some models have: a booster trained without a classifier has none."""
     notes = {name: content[name] for name in _NOTES}
     for name in ("classifier", "linear"):
@@ -339,7 +336,7 @@ def _notes(content: dict[str, Any]) -> dict[str, Any]:
     return notes
 
 
-def vectors_to_json(shifts: Shifts, vectors: list[NDArray[np.float32]]) -> dict[str, Any]:
+def vectors_to_json(shifts: Shifts, vectors: list[NDArray[np.float32]]) -> JSON:
     """Return JSON types: the penalty, leaves of each tree, and their numbers in base64 of little-endian float32."""
     numbers = np.concatenate([vector.ravel() for vector in vectors] or [np.zeros(0, np.float32)])
     return {
@@ -351,7 +348,7 @@ def vectors_to_json(shifts: Shifts, vectors: list[NDArray[np.float32]]) -> dict[
     }
 
 
-def vectors_from_json(content: Any, n_classes: int, n_trees: int) -> tuple[Shifts, list[NDArray[np.float32]]]:
+def vectors_from_json(content: JSON, n_classes: int, n_trees: int) -> tuple[Shifts, list[NDArray[np.float32]]]:
     """Read what :func:`vectors_to_json` wrote.
 
     Raises

@@ -297,7 +297,7 @@ importance_type
             given = self._warned_params()
             sets = GivenSets(
                 either_library(eval_set, eval_X, eval_y), eval_sample_weight, "eval_sample_weight",
-                eval_init_score, "eval_init_score", X_val, y_val, sample_weight_val,
+                X_val, y_val, sample_weight_val, eval_init_score, "eval_init_score",
             )  # fmt: skip
             training = (X, y, sample_weight, init_score, groups)
             rows, held_out = self._rows_to_fit(training, "init_score", sets, given["random_state"])

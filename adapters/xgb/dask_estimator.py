@@ -31,7 +31,7 @@ from ordinal_objectives.adapters.xgb.input_checks import (
     named,
 )
 from ordinal_objectives.adapters.xgb.train import own_copies
-from ordinal_objectives.estimators.arguments import check_rounds, evaluation_pairs, explains_keywords, one_for_each
+from ordinal_objectives.estimators import arguments
 from ordinal_objectives.estimators.held_out import rounds_unsearched
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.tables import column_names, names_as_text, occurring, without_rows
@@ -119,7 +119,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         return {name: value for name, value in state.items() if name != "_client"}
 
     @documented(like=XGBOrdinalClassifier.fit)
-    @explains_keywords
+    @arguments.explains_keywords
     def fit(  # type: ignore[override]
         self,
         X: Any,
@@ -179,7 +179,9 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             xgb_dask.check_numbers_of_rows("sample_weight", sample_weight)
             xgb_dask.check_numbers_of_rows("base_margin", base_margin)
             sets = self._evaluation_sets(eval_set, sample_weight_eval_set, base_margin_eval_set)
-            check_rounds("early_stopping_rounds", self.early_stopping_rounds, len(sets), instead="eval_set to fit")
+            arguments.check_rounds(
+                "early_stopping_rounds", self.early_stopping_rounds, len(sets), instead="eval_set to fit"
+            )
             codes = self._codes(y)
             self._levels = self._levels_of_parts(X) if continued is None else levels_of(continued)
             X = X if continued is None else self._with_levels(X, continued)
@@ -224,9 +226,9 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
 
     def _evaluation_sets(self, eval_set: object, sample_weight: object, base_margin: object) -> list[_DaskRows]:
         """Return every evaluation set, checked, its labels in one dimension and among the classes."""
-        pairs = evaluation_pairs(eval_set)
-        weights = one_for_each(sample_weight, pairs, "sample_weight_eval_set")
-        margins = one_for_each(base_margin, pairs, "base_margin_eval_set")
+        pairs = arguments.evaluation_pairs(eval_set)
+        weights = arguments.one_for_each(sample_weight, pairs, "sample_weight_eval_set")
+        margins = arguments.one_for_each(base_margin, pairs, "base_margin_eval_set")
         sets, name = list[_DaskRows](), "y of an evaluation set"
         for (X, y), weight, margin in zip(pairs, weights, margins, strict=True):
             xgb_dask.check_table(X, self.n_features_in_, name="X of an evaluation set")
@@ -294,14 +296,8 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         self._keep_labels(OrderedLabels(self.classes).fit(self._distinct(y)))
         self._check_decision()
         self.n_features_in_ = X.shape[1]
-        for name in ("feature_names_in_", "_column_numbers"):
-            self.__dict__.pop(name, None)
-        if hasattr(X, "columns"):
-            names = column_names(X)
-            if names is None:
-                self._column_numbers = names_as_text(X) or []
-            else:
-                self.feature_names_in_ = np.asarray(names, dtype=object)
+        names = column_names(X)
+        arguments.keep_names(self, names, names_as_text(X) if names is None else None)
 
     def _header(self, X: object) -> Any:
         """Return the first part without its rows: what it declares, Dask may not know."""

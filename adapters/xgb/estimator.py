@@ -281,8 +281,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         """
         with self._all_or_nothing():
             sets = GivenSets(
-                eval_set, sample_weight_eval_set, "sample_weight_eval_set",
-                base_margin_eval_set, "base_margin_eval_set", X_val, y_val, sample_weight_val,
+                eval_set, sample_weight_eval_set, "sample_weight_eval_set", X_val, y_val, sample_weight_val,
+                base_margin_eval_set, "base_margin_eval_set",
             )  # fmt: skip
             training = (X, y, sample_weight, base_margin, groups)
             rows, held_out = self._rows_to_fit(training, "base_margin", sets, self.random_state)

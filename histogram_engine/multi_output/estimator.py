@@ -14,9 +14,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
-from ordinal_objectives.estimators.arguments import evaluation_sets, explains_keywords
+from ordinal_objectives.estimators.arguments import GivenSets, all_or_nothing, explains_keywords
 from ordinal_objectives.estimators.held_out import check_groups, hold_out
-from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.estimators.tables import refuse_but_numbers
 from ordinal_objectives.histogram_engine import fit_loop, model_file
 from ordinal_objectives.histogram_engine.binning import check_same_categories
@@ -25,8 +24,8 @@ from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.trees import TreeEnsemble
 from ordinal_objectives.utils import validation
 from ordinal_objectives.utils.public_names import DOC_LINK
-from ordinal_objectives.utils.seeds import drawn_seed
 from ordinal_objectives.utils.shared_docs import documented
+from ordinal_objectives.utils.validation import drawn_seed
 
 Model = TypeVar("Model", bound="MultiOutputModel")
 FloatArray = NDArray[np.float64]
@@ -92,7 +91,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
     _loss_of_fit: Any  # the parameter, which may have been set anew since
     n_iter_: int
     _is_multi_output = True
-    _all_or_nothing: Any = OrderedClassifier._all_or_nothing  # a failed fit leaves the model as it was
+    _all_or_nothing = all_or_nothing
     _fit_hints: ClassVar = {"verbose": "pass callback= to fit"}
 
     def __init__(
@@ -207,12 +206,12 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
             The model stays as it was.
         """
         with self._all_or_nothing():
-            sets = (eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val)
+            sets = GivenSets(eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val)
             self._fit(X, y, sample_weight, sets, groups, callback)
         return self
 
     def _fit(
-        self, X: Any, y: Any, weight: Any, sets: tuple[Any, ...], groups: Any, callback: fit_loop.Callback | None
+        self, X: Any, y: Any, weight: Any, sets: GivenSets, groups: Any, callback: fit_loop.Callback | None
     ) -> None:
         parameters, stopping = self._parameters(), fit_loop.EarlyStopping.of(self)
         fit_loop.check_callback(callback)
@@ -233,9 +232,9 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
             self._seed = drawn_seed(self.random_state)
         rows = self._rows(X, y, weight, "y", "sample_weight", groups)
         watched = []
-        for X_eval, y_eval, w in evaluation_sets(*sets):
+        for X_eval, y_eval, w in sets.each():
             X_eval = self._check_features(X_eval, reset=False)
-            watched.append(self._rows(X_eval, y_eval, w, "y of an evaluation set", sets[2]))
+            watched.append(self._rows(X_eval, y_eval, w, "y of an evaluation set", sets.weights_name))
         stops = stopping.applies(self.early_stopping, len(rows), watched)
         if stops and not watched:
             rows, held = hold_out(rows, self.validation_fraction, self._seed)

@@ -2,6 +2,6 @@
 
 from ordinal_objectives.decisions.calibrated import OrdinalCalibratedClassifier
 from ordinal_objectives.decisions.prediction_sets import OrdinalPredictionSets
-from ordinal_objectives.decisions.reliability import CumulativeReliability, cumulative_reliability
+from ordinal_objectives.metrics.of_probabilities import CumulativeReliability, cumulative_reliability
 
 __all__ = ["CumulativeReliability", "OrdinalCalibratedClassifier", "OrdinalPredictionSets", "cumulative_reliability"]

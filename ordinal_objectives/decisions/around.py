@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import KFold, check_cv
-from sklearn.utils import get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.estimators import wrappers
+from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IndexArray, Seed, Table
+from ordinal_objectives.estimators import labels, wrappers
 from ordinal_objectives.estimators.held_out import Rows, split_seed, take_rows
-from ordinal_objectives.estimators.labels import ordered_categories
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.estimators.wrappers import ClassifierOfClassifiers, FittedMember
 from ordinal_objectives.scorers import class_order
@@ -32,16 +30,16 @@ class AroundClassifier(ClassifierOfClassifiers):
     takes folds, and starts ``fit`` with :meth:`_check_rows`. What it does not name keeps the values below.
     """
 
-    estimator: Any
-    cv: Any
-    random_state: Any
-    class_weight: Any = None
+    estimator: Estimator
+    cv: object
+    random_state: Seed
+    class_weight: object = None
     decision_rule: str = "median"
     cost_matrix: ArrayLike | None = None
     # Whether the probabilities are those that rows had, whatever the estimator's are.
     _recalibrates: bool = False
 
-    def _check_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
+    def _check_rows(self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Rows:
         """Return the rows with class codes, and set the classes; refuse what is no classifier."""
         wrappers.check_classifier("estimator", self.estimator)
         if self._prefit:
@@ -64,7 +62,7 @@ class AroundClassifier(ClassifierOfClassifiers):
             return last.classes if isinstance(last, OrderedClassifier) else None
         known = np.asarray(self.estimator.classes_)
         order = class_order(self.estimator, known)
-        if order is None and ordered_categories(y) is None and known.dtype.kind in "biuf":
+        if order is None and labels.ordered_categories(y) is None and known.dtype.kind in "biuf":
             order = np.sort(known)
         return order
 
@@ -79,7 +77,7 @@ class AroundClassifier(ClassifierOfClassifiers):
         copy.fit(rows.X, np.searchsorted(present, rows.codes), **wrappers.row_keywords("estimator", copy, rows.weight))
         return FittedMember.trained(copy, present)
 
-    def _folds(self, rows: Rows) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    def _folds(self, rows: Rows) -> list[tuple[IndexArray, IndexArray]]:
         """Return rows to train on and rows held out: of a number of folds drawn at random, or of a splitter's own."""
         cv, n_rows = self.cv, len(rows)
         if cv is None or isinstance(cv, (int, np.integer, bool)):
@@ -102,7 +100,7 @@ class AroundClassifier(ClassifierOfClassifiers):
             raise ValueError(f"cv must be {_CV} from 0 to {n_rows - 1}; got {got}")
         return folds
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         inner = getattr(get_tags(self.estimator), "input_tags", None) if hasattr(self.estimator, "fit") else None
         for kind in ("sparse", "allow_nan", "string", "categorical"):
@@ -115,7 +113,7 @@ class AroundOneClassifier(AroundClassifier):
 
     _member: FittedMember
 
-    def _fit_member(self, rows: Rows) -> tuple[NDArray[np.float64], Rows]:
+    def _fit_member(self, rows: Rows) -> tuple[FloatArray, Rows]:
         """Train the classifier; return rows that were not trained on, with their probabilities."""
         if self._prefit:
             self._member = self._prefit_member()
@@ -133,7 +131,7 @@ class AroundOneClassifier(AroundClassifier):
         return self._member
 
     @property
-    def estimator_(self) -> Any:
+    def estimator_(self) -> Estimator:
         """The fitted classifier."""
         check_is_fitted(self)
         return self._member.estimator

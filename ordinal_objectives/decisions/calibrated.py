@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 from sklearn.isotonic import IsotonicRegression
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives.aliases import ArrayLike, BoolArray, Estimator, FloatArray, IntArray, Seed, Table
 from ordinal_objectives.decisions.around import AroundOneClassifier
-from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import check_choice
+from ordinal_objectives.utils import documented, validation
 
-Array = NDArray[np.float64]
 # Stated probabilities of 0 and 1 have a logit of some 14.
 LEAST = 1e-6
 
 
-def cumulative(proba: Array) -> Array:
+def cumulative(proba: FloatArray) -> FloatArray:
     """Return P(y <= k) of all classes but the highest."""
     return np.minimum(np.cumsum(proba, axis=1)[:, :-1], 1.0)
 
@@ -30,32 +27,30 @@ def cumulative(proba: Array) -> Array:
 class Sigmoids:
     """A curve for each threshold: a shift and a stretch of the logit."""
 
-    shifts: Array
-    stretches: Array
+    shifts: FloatArray
+    stretches: FloatArray
 
     @classmethod
-    def fit(cls, stated: Array, happened: NDArray[np.bool_], weight: Array) -> Sigmoids:
+    def fit(cls, stated: FloatArray, happened: BoolArray, weight: FloatArray) -> Sigmoids:
         """Return the likeliest curves, with the targets of Platt, which leave no curve infinite."""
         columns = zip(_logit(stated).T, happened.T, strict=True)
         return cls(*np.array([_sigmoid(logits, seen, weight) for logits, seen in columns]).T)
 
-    def __call__(self, stated: Array) -> Array:
+    def __call__(self, stated: FloatArray) -> FloatArray:
         """Return the shares of rows that belong to stated probabilities, (n_samples, n_classes - 1)."""
-        changed: Array = expit(self.shifts + self.stretches * _logit(stated))
-        return changed
+        return expit(self.shifts + self.stretches * _logit(stated))
 
 
-def _logit(stated: Array) -> Array:
-    found: Array = logit(np.clip(stated, LEAST, 1.0 - LEAST))
-    return found
+def _logit(stated: FloatArray) -> FloatArray:
+    return logit(np.clip(stated, LEAST, 1.0 - LEAST))
 
 
-def _sigmoid(stated: Array, happened: NDArray[np.bool_], weight: Array) -> Array:
+def _sigmoid(stated: FloatArray, happened: BoolArray, weight: FloatArray) -> FloatArray:
     """Return shift and stretch, which is not negative: a higher probability stays the higher one."""
     total, n_happened = weight.sum(), weight[happened].sum()
     target = np.where(happened, (n_happened + 1.0) / (n_happened + 2.0), 1.0 / (total - n_happened + 2.0))
 
-    def loss(parameters: Array) -> tuple[float, Array]:
+    def loss(parameters: FloatArray) -> tuple[float, FloatArray]:
         margin = parameters[0] + parameters[1] * stated
         slope = weight * (expit(margin) - target) / total
         value = weight @ (np.logaddexp(0.0, margin) - target * margin) / total
@@ -63,27 +58,25 @@ def _sigmoid(stated: Array, happened: NDArray[np.bool_], weight: Array) -> Array
 
     options = {"ftol": 1e-14, "gtol": 1e-10, "maxiter": 500}
     bounds = ((None, None), (0.0, None))
-    best: Array = minimize(loss, [0.0, 1.0], jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
-    return best
+    return minimize(loss, [0.0, 1.0], jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
 
 
 @dataclass(frozen=True)
 class Isotonic:
     """One rising curve for all thresholds, so that cumulative probabilities keep their order."""
 
-    regression: Any
+    regression: IsotonicRegression
 
     @classmethod
-    def fit(cls, stated: Array, happened: NDArray[np.bool_], weight: Array) -> Isotonic:
+    def fit(cls, stated: FloatArray, happened: BoolArray, weight: FloatArray) -> Isotonic:
         """Return the rising steps with the least squared error over all rows and thresholds."""
         regression = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
         weights = np.repeat(weight, stated.shape[1])
         return cls(regression.fit(stated.ravel(), happened.ravel().astype(np.float64), sample_weight=weights))
 
-    def __call__(self, stated: Array) -> Array:
+    def __call__(self, stated: FloatArray) -> FloatArray:
         """Return the shares of rows that belong to stated probabilities, (n_samples, n_classes - 1)."""
-        changed: Array = self.regression.predict(stated.ravel()).reshape(stated.shape)
-        return changed
+        return self.regression.predict(stated.ravel()).reshape(stated.shape)
 
 
 Curve = Sigmoids | Isotonic
@@ -98,7 +91,7 @@ class Recalibration:
     total: float
 
     @classmethod
-    def fit(cls, method: str, proba: Array, codes: NDArray[np.int32], weight: Array | None) -> Recalibration:
+    def fit(cls, method: str, proba: FloatArray, codes: IntArray, weight: FloatArray | None) -> Recalibration:
         """Fit the curve of a method to probabilities, lowest class first, of rows of known classes.
 
         Weights say how much rows count beside each other, on any scale: they are made to sum to the number of equally
@@ -108,7 +101,7 @@ class Recalibration:
         weight = np.ones(len(codes)) if weight is None else weight * (weight.sum() / (weight @ weight))
         return cls(CURVES[method].fit(cumulative(proba), happened, weight), float(weight.sum()))
 
-    def __call__(self, proba: Array) -> Array:
+    def __call__(self, proba: FloatArray) -> FloatArray:
         """Return recalibrated class probabilities, never negative.
 
         Curves that cross in a row are sorted, which never raises its ranked probability score. What was stated counts
@@ -116,8 +109,7 @@ class Recalibration:
         """
         stated = cumulative(proba)
         changed = (self.total * np.sort(self.curve(stated), axis=1) + stated) / (self.total + 1.0)
-        found: Array = np.diff(changed, axis=1, prepend=0.0, append=1.0)
-        return found
+        return np.diff(changed, axis=1, prepend=0.0, append=1.0)
 
 
 @documented
@@ -179,14 +171,14 @@ class OrdinalCalibratedClassifier(AroundOneClassifier):
 
     def __init__(
         self,
-        estimator: Any,
+        estimator: Estimator,
         *,
         method: str = "sigmoid",
-        cv: Any = 5,
+        cv: object = 5,
         classes: ArrayLike | None = None,
         decision_rule: str = "median",
         cost_matrix: ArrayLike | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.estimator = estimator
         self.method = method
@@ -197,7 +189,7 @@ class OrdinalCalibratedClassifier(AroundOneClassifier):
         self.random_state = random_state
 
     @documented
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> OrdinalCalibratedClassifier:
+    def fit(self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None) -> OrdinalCalibratedClassifier:
         """Train the classifier, and fit the curve to rows that it, or copies of it, were not trained on.
 
         Parameters
@@ -218,7 +210,7 @@ class OrdinalCalibratedClassifier(AroundOneClassifier):
             If labels, weights, parameters or the estimator are not what the docs allow; the message names the argument.
         """
         with self._all_or_nothing():
-            check_choice(self.method, tuple(CURVES), name="method")
+            validation.check_choice(self.method, tuple(CURVES), name="method")
             rows = self._check_rows(X, y, sample_weight)
             proba, held = self._fit_member(rows)
             self._recalibration = Recalibration.fit(self.method, proba, held.codes, held.weight)
@@ -229,5 +221,5 @@ class OrdinalCalibratedClassifier(AroundOneClassifier):
         check_is_fitted(self)
         return self._recalibration
 
-    def _proba(self, X: Any) -> NDArray[np.float64]:
+    def _proba(self, X: Table) -> FloatArray:
         return self._recalibration(self._member.proba(X, self.n_classes_))

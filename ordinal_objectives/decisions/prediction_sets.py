@@ -5,25 +5,33 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives.aliases import (
+    ArrayLike,
+    BoolArray,
+    Estimator,
+    FloatArray,
+    IndexArray,
+    IntArray,
+    LabelArray,
+    Seed,
+    Table,
+)
 from ordinal_objectives.decision import decide
 from ordinal_objectives.decisions.around import AroundClassifier
 from ordinal_objectives.estimators.arguments import explains_keywords
 from ordinal_objectives.estimators.held_out import Rows, split_seed
 from ordinal_objectives.estimators.wrappers import FittedMember
-from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import check_choice, check_number
+from ordinal_objectives.utils import documented, validation
 
 # Sums of probabilities that are equal but for rounding are ties.
 _DECIMALS = 12
 
 
-def tail_scores(proba: NDArray[np.float64]) -> NDArray[np.float64]:
+def tail_scores(proba: FloatArray) -> FloatArray:
     """Return the probability of all classes nearer to the median's side of each class, the median's own being 0.
 
     P(y < k) for a class k above the median, P(y > k) for one below: it grows on both sides, whatever the
@@ -41,7 +49,7 @@ def tail_scores(proba: NDArray[np.float64]) -> NDArray[np.float64]:
     up_to = np.cumsum(np.maximum(proba, 0.0), axis=1)
     below = np.column_stack([np.zeros(len(proba)), up_to[:, :-1]])
     middle, classes = decide(proba)[:, np.newaxis], np.arange(proba.shape[1])
-    scores: NDArray[np.float64] = np.where(classes > middle, below, np.where(classes < middle, 1.0 - up_to, 0.0))
+    scores: FloatArray = np.where(classes > middle, below, np.where(classes < middle, 1.0 - up_to, 0.0))
     return scores.round(_DECIMALS)
 
 
@@ -62,9 +70,9 @@ class CalibratedMember:
     """
 
     member: FittedMember
-    scores: NDArray[np.float64]
-    codes: NDArray[np.int32]
-    misses: NDArray[np.float64]
+    scores: FloatArray
+    codes: IntArray
+    misses: FloatArray
 
     @classmethod
     def of(cls, member: FittedMember, rows: Rows, n_classes: int) -> CalibratedMember:
@@ -78,7 +86,7 @@ class CalibratedMember:
         missed = (lowest <= classes) & (classes <= highest) & (classes != middle[:, np.newaxis])
         return cls(member, own[order], codes[order], np.sort(scores[missed]))
 
-    def count(self, scores: NDArray[np.float64], by_class: bool) -> NDArray[np.intp]:
+    def count(self, scores: FloatArray, by_class: bool) -> IndexArray:
         """Return how many rows score at least as much, (n_samples, n_classes); ``by_class`` those of the class."""
         if not by_class:
             return _at_least(self.scores, scores)
@@ -96,7 +104,7 @@ class CalibratedMember:
         return float(self.misses[-1 - n_allowed]) if n_allowed < len(self.misses) else 0.0
 
 
-def _at_least(known: NDArray[np.float64], scores: NDArray[np.float64]) -> NDArray[np.intp]:
+def _at_least(known: FloatArray, scores: FloatArray) -> IndexArray:
     return len(known) - np.searchsorted(known, scores, side="left")
 
 
@@ -105,7 +113,7 @@ def floor(value: float) -> int:
     return math.floor(value + 1e-9)
 
 
-def hull(included: NDArray[np.bool_], middle: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def hull(included: BoolArray, middle: IndexArray) -> tuple[IndexArray, IndexArray]:
     """Return the lowest and the highest class of each row's set, with its middle and all between."""
     included = included | (np.arange(included.shape[1]) == middle[:, np.newaxis])
     return np.argmax(included, axis=1), included.shape[1] - 1 - np.argmax(included[:, ::-1], axis=1)
@@ -199,7 +207,7 @@ class OrdinalPredictionSets(AroundClassifier):
         calibration_fraction: float = 0.25,
         cv: object = 5,
         classes: ArrayLike | None = None,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.estimator = estimator
         self.alpha = alpha
@@ -213,7 +221,7 @@ class OrdinalPredictionSets(AroundClassifier):
 
     @documented
     @explains_keywords
-    def fit(self, X: Any, y: Any) -> OrdinalPredictionSets:
+    def fit(self, X: Table, y: ArrayLike) -> OrdinalPredictionSets:
         """Train the classifier on some rows, and calibrate the sets on others.
 
         Parameters
@@ -251,12 +259,12 @@ class OrdinalPredictionSets(AroundClassifier):
 
     def _check_sets(self) -> None:
         """Check the parameters that sets are predicted with."""
-        check_choice(self.method, METHODS, name="method")
-        check_choice(self.coverage, COVERAGES, name="coverage")
+        validation.check_choice(self.method, METHODS, name="method")
+        validation.check_choice(self.coverage, COVERAGES, name="coverage")
         if self.alpha is not None:
-            check_number("alpha", self.alpha, above=0.0, below=1.0)
+            validation.check_number("alpha", self.alpha, above=0.0, below=1.0)
         if self.severity is not None:
-            check_number("severity", self.severity, above=0.0)
+            validation.check_number("severity", self.severity, above=0.0)
             if self.method == "cross":
                 raise ValueError("severity has a bound for method='split' alone; got method='cross'")
         elif self.alpha is None:
@@ -277,9 +285,9 @@ class OrdinalPredictionSets(AroundClassifier):
         trained = [self._train(rows.take(fit)) for fit, _ in folds]
         return [(member, rows.take(held)) for member, (_, held) in zip(trained, folds, strict=True)]
 
-    def _split(self, n_samples: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def _split(self, n_samples: int) -> tuple[IndexArray, IndexArray]:
         """Return rows to train on and rows that calibrate, drawn regardless of their class: that is what is proved."""
-        share = check_number("calibration_fraction", self.calibration_fraction, above=0.0, below=1.0)
+        share = validation.check_number("calibration_fraction", self.calibration_fraction, above=0.0, below=1.0)
         n_held = math.ceil(share * n_samples)
         if n_held == n_samples:
             raise ValueError(f"calibration_fraction={share} of n_samples={n_samples} leaves no row to train on")
@@ -287,25 +295,24 @@ class OrdinalPredictionSets(AroundClassifier):
         return np.sort(order[n_held:]), np.sort(order[:n_held])
 
     @property
-    def estimators_(self) -> list[Any]:
+    def estimators_(self) -> list[Estimator]:
         """The fitted classifiers."""
         check_is_fitted(self)
         return [part.member.estimator for part in self._parts]
 
     @property
-    def n_calibration_(self) -> NDArray[np.intp]:
+    def n_calibration_(self) -> IndexArray:
         """Calibration rows of each class, lowest first."""
         check_is_fitted(self)
         return np.bincount(np.concatenate([part.codes for part in self._parts]), minlength=self.n_classes_)
 
     @property
-    def always_included_(self) -> NDArray[np.generic]:
+    def always_included_(self) -> LabelArray:
         """Classes that are in every set, since their calibration rows are too few."""
         check_is_fitted(self)
-        labels: NDArray[np.generic] = self.ordered_classes_[self._least_counts() == 0]
-        return labels
+        return self.ordered_classes_[self._least_counts() == 0]
 
-    def _least_counts(self) -> NDArray[np.intp]:
+    def _least_counts(self) -> IndexArray:
         """Return for each class how many calibration rows may score at least as much where it is left out."""
         n = self.n_calibration_
         if self.alpha is None:
@@ -313,7 +320,7 @@ class OrdinalPredictionSets(AroundClassifier):
         n_rows = n if self.coverage == "class" else np.full(self.n_classes_, n.sum())
         return np.array([floor(self.alpha * (count + 1)) for count in n_rows])
 
-    def _bounds(self, X: object) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def _bounds(self, X: object) -> tuple[IndexArray, IndexArray]:
         """Return the codes of the lowest and the highest class of each row's set."""
         check_is_fitted(self)
         self._check_sets()
@@ -328,7 +335,7 @@ class OrdinalPredictionSets(AroundClassifier):
         return hull(included, decide(np.mean(proba, axis=0)))
 
     @documented
-    def predict_interval(self, X: object) -> NDArray[np.generic]:
+    def predict_interval(self, X: object) -> LabelArray:
         """Return the lowest and the highest class of the set of each row.
 
         Parameters
@@ -343,7 +350,7 @@ class OrdinalPredictionSets(AroundClassifier):
         return np.column_stack([self._labels.decode(codes) for codes in self._bounds(X)])
 
     @documented
-    def predict_set(self, X: object) -> NDArray[np.bool_]:
+    def predict_set(self, X: object) -> BoolArray:
         """Return which classes are in the set of each row.
 
         Parameters
@@ -359,6 +366,5 @@ class OrdinalPredictionSets(AroundClassifier):
         classes = np.arange(self.n_classes_)
         return (lowest <= classes) & (classes <= highest)
 
-    def _proba(self, X: object) -> NDArray[np.float64]:
-        mean: NDArray[np.float64] = np.mean([part.member.proba(X, self.n_classes_) for part in self._parts], axis=0)
-        return mean
+    def _proba(self, X: object) -> FloatArray:
+        return np.mean([part.member.proba(X, self.n_classes_) for part in self._parts], axis=0)

@@ -11,22 +11,18 @@ from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
+from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IndexArray, LabelArray, Seed, Table
 from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.decisions.around import AroundOneClassifier
 from ordinal_objectives.estimators.held_out import Rows
 from ordinal_objectives.metrics import METRICS
 from ordinal_objectives.metrics.table import Metric
-from ordinal_objectives.utils.read_only import call_read_only, read_only
-from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import check_choice, check_flag
+from ordinal_objectives.utils import documented, read_only, validation
 
-Array = NDArray[np.float64]
-Codes = NDArray[np.intp]
 # What is to be large, of predicted codes.
-Score = Callable[[Codes], float]
+Score = Callable[[IndexArray], float]
 _MOST_CANDIDATES, _MOST_PAIRED, _MOST_SWEEPS = 200, 20, 20
 # How far a cut point stays from values that it is on but for rounding.
 _ROOM, _ROUNDING = 1e-5, 1e-9
@@ -43,10 +39,10 @@ class CutPoints:
         They do not decrease.
     """
 
-    cuts: Array
+    cuts: FloatArray
 
     @classmethod
-    def free(cls, proba: Array, shares: Array, score: Score) -> CutPoints:
+    def free(cls, proba: FloatArray, shares: FloatArray, score: Score) -> CutPoints:
         """Find the cut points with the highest score, one after the other, from two starts.
 
         The starts are those of rounding, and those that predict each class as often as it occurs. A cut point moves
@@ -73,28 +69,28 @@ class CutPoints:
         return cls(_off_values(max(found, key=lambda one: one[1])[0], values))
 
     @classmethod
-    def stretched(cls, proba: Array, score: Score) -> CutPoints:
+    def stretched(cls, proba: FloatArray, score: Score) -> CutPoints:
         """Find the stretch of the mean class about its own mean whose rounding has the highest score."""
         means, middle = mean_class(proba), float(mean_class(proba).mean())
         rounding = np.arange(proba.shape[1] - 1) + 0.5
         tried = [middle + (rounding - middle) / stretch for stretch in (1.0, *_STRETCHES)]
         return cls(max(tried, key=lambda cuts: score(_codes(means, cuts))))
 
-    def decide(self, proba: Array) -> Codes:
+    def decide(self, proba: FloatArray) -> IndexArray:
         """Return class codes, (n_samples,)."""
         return _codes(mean_class(proba), self.cuts)
 
 
-def mean_class(proba: Array) -> Array:
+def mean_class(proba: FloatArray) -> FloatArray:
     """Return the mean of the class codes, (n_samples,)."""
     return proba @ np.arange(proba.shape[1])
 
 
-def _codes(means: Array, cuts: Array) -> Codes:
+def _codes(means: FloatArray, cuts: FloatArray) -> IndexArray:
     return np.searchsorted(cuts, means, side="right").astype(np.intp)
 
 
-def _off_values(cuts: Array, values: Array) -> Array:
+def _off_values(cuts: FloatArray, values: FloatArray) -> FloatArray:
     """Return cut points of which none lies on a value, where rounding would decide for all rows that have it.
 
     Those that do move away from it, at most to the middle between two values, so that all rows keep their class.
@@ -106,7 +102,7 @@ def _off_values(cuts: Array, values: Array) -> Array:
     return np.maximum.accumulate(np.where(on_value, np.clip(cuts, low + room, high - room), cuts))
 
 
-def _climb(means: Array, cuts: Array, candidates: Array, score: Score) -> tuple[Array, float]:
+def _climb(means: FloatArray, cuts: FloatArray, candidates: FloatArray, score: Score) -> tuple[FloatArray, float]:
     """Move cut points, one or two at a time, while that raises the score; return them and the score."""
     best = score(_codes(means, cuts))
     for _ in range(_MOST_SWEEPS):
@@ -121,7 +117,7 @@ def _climb(means: Array, cuts: Array, candidates: Array, score: Score) -> tuple[
     return cuts, best
 
 
-def _moved(cuts: Array, k: int, candidates: Array) -> Iterator[Array]:
+def _moved(cuts: FloatArray, k: int, candidates: FloatArray) -> Iterator[FloatArray]:
     """Yield cut points of which one has moved between its neighbours, or two of them together."""
     ends = np.concatenate([[-np.inf], cuts, [np.inf]])
     few = candidates[:: max(1, len(candidates) // _MOST_PAIRED)]
@@ -199,14 +195,14 @@ class OrdinalTunedClassifier(AroundOneClassifier):
 
     def __init__(
         self,
-        estimator: Any,
+        estimator: Estimator,
         *,
         metric: Any = "qwk",
         greater_is_better: bool = True,
         rule: str = "cuts",
-        cv: Any = 5,
+        cv: object = 5,
         classes: ArrayLike | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.estimator = estimator
         self.metric = metric
@@ -217,7 +213,7 @@ class OrdinalTunedClassifier(AroundOneClassifier):
         self.random_state = random_state
 
     @documented
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> OrdinalTunedClassifier:
+    def fit(self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None) -> OrdinalTunedClassifier:
         """Tune the decision, and train the classifier on all rows.
 
         Parameters
@@ -255,7 +251,7 @@ class OrdinalTunedClassifier(AroundOneClassifier):
 
     def _check_metric(self) -> Metric | None:
         """Return the entry of the table, or None for a function."""
-        check_choice(self.rule, RULES, name="rule")
+        validation.check_choice(self.rule, RULES, name="rule")
         known = METRICS.of(self.metric) if callable(self.metric) else METRICS.get(str(self.metric))
         if known.judges != "decisions" if known is not None else not callable(self.metric):
             names = ", ".join(repr(name) for name, metric in METRICS.items() if metric.judges == "decisions")
@@ -263,7 +259,7 @@ class OrdinalTunedClassifier(AroundOneClassifier):
         METRICS.refuse_scorer(self.metric, "metric")
         if self.rule == "kappa" and (known is None or known.name not in _KAPPAS):
             raise ValueError(f"rule='kappa' makes 'qwk' or 'lwk' large; got metric={self.metric!r}")
-        check_flag("greater_is_better", self.greater_is_better)
+        validation.check_flag("greater_is_better", self.greater_is_better)
         return known
 
     def _score(self, known: Metric | None, rows: Rows) -> Score:
@@ -271,13 +267,13 @@ class OrdinalTunedClassifier(AroundOneClassifier):
         function = self.metric if known is None else known.function
         given: dict[str, object] = {} if known is None else {"labels": range(self.n_classes_)}
         if rows.weight is not None and "sample_weight" in inspect.signature(function).parameters:
-            given["sample_weight"] = read_only(rows.weight)
+            given["sample_weight"] = read_only.read_only(rows.weight)
         called = partial(function, **given)
 
-        def score(predicted: NDArray[np.intp]) -> float:
+        def score(predicted: IndexArray) -> float:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UndefinedMetricWarning)  # of predictions that are never taken
-                value = call_read_only("metric", called, rows.codes, predicted)
+                value = read_only.call_read_only("metric", called, rows.codes, predicted)
             if not isinstance(value, (float, int, np.floating, np.integer)):
                 raise TypeError(f"metric must return a number; got {value!r}")
             return -np.inf if np.isnan(value) else self._sign(known) * float(value)
@@ -287,15 +283,21 @@ class OrdinalTunedClassifier(AroundOneClassifier):
     def _sign(self, known: Metric | None) -> float:
         return 1.0 if (self.greater_is_better if known is None else known.higher_is_better) else -1.0
 
-    def _decide(self, proba: NDArray[np.float64]) -> NDArray[np.generic]:
+    def _decide(self, proba: FloatArray) -> LabelArray:
         return self.decision_.decide(proba)
 
-    def _proba(self, X: object) -> NDArray[np.float64]:
+    def _proba(self, X: object) -> FloatArray:
         return self._member.proba(X, self.n_classes_)
 
 
 def tune_decision(
-    estimator: Any, X: Any, y: Any, metric: Any = "qwk", *, sample_weight: ArrayLike | None = None, **options: Any
+    estimator: Estimator,
+    X: Table,
+    y: ArrayLike,
+    metric: Any = "qwk",
+    *,
+    sample_weight: ArrayLike | None = None,
+    **options: Any,
 ) -> OrdinalTunedClassifier:
     """Return a classifier whose decisions are tuned for a metric.
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import validate_data
 
+from ordinal_objectives.aliases import ArrayLike, Column, Estimator, FloatArray, Table
 from ordinal_objectives.estimators.tables import column_names, names_as_text
 from ordinal_objectives.utils.validation import check_start_score, first_few
 
@@ -25,20 +26,20 @@ class GivenSets(NamedTuple):
     ----------
     pairs : list of (X, y) or None
     weights, weights_name : list or None, str
-    starts, starts_name : list or None, str
-        Scores that the trees' are added to.
     X_val, y_val, sample_weight_val : array-like or None
         Another form of one set.
+    starts, starts_name : list or None, str
+        Scores that the trees' are added to.
     """
 
-    pairs: Any
-    weights: Any
+    pairs: object
+    weights: Iterable[Column] | None
     weights_name: str
-    starts: Any
-    starts_name: str
-    X_val: Any
-    y_val: Any
-    sample_weight_val: Any
+    X_val: Table
+    y_val: ArrayLike | None
+    sample_weight_val: ArrayLike | None
+    starts: Iterable[Column] | None = None
+    starts_name: str = ""
 
     @property
     def given(self) -> bool:
@@ -46,8 +47,30 @@ class GivenSets(NamedTuple):
         no_pairs = self.pairs is None or (hasattr(self.pairs, "__len__") and len(self.pairs) == 0)
         return self.X_val is not None or not no_pairs
 
+    def each(self) -> list[tuple[Table, ArrayLike, ArrayLike | None]]:
+        """Return features, labels and weights of each set, which ``X_val`` and ``y_val`` may spell.
 
-def evaluation_pairs(eval_set: object) -> list[tuple[object, object]]:
+        Raises
+        ------
+        ValueError
+            If a set is given in both forms, or a part of it is missing.
+        """
+        X_val, y_val, pairs, weights_name = self.X_val, self.y_val, self.pairs, self.weights_name
+        if X_val is None and y_val is None:
+            if self.sample_weight_val is not None:
+                raise ValueError("sample_weight_val belongs to X_val and y_val, which are None")
+            pairs = evaluation_pairs(pairs)
+            weights = one_for_each(self.weights, pairs, weights_name)
+            return [(X, y, weight) for (X, y), weight in zip(pairs, weights, strict=True)]
+        if X_val is None or y_val is None:
+            raise ValueError(f"X_val and y_val go together; {'X_val' if X_val is None else 'y_val'} is None")
+        for name, other in (("eval_set", pairs), (weights_name, self.weights)):
+            if other is not None:
+                raise ValueError(f"{name} and X_val, y_val, sample_weight_val say the same thing; give one of them")
+        return [(X_val, y_val, self.sample_weight_val)]
+
+
+def evaluation_pairs(eval_set: object) -> list[tuple[Table, ArrayLike]]:
     """Return ``eval_set`` as a list of (X, y) pairs.
 
     Raises
@@ -67,35 +90,12 @@ def evaluation_pairs(eval_set: object) -> list[tuple[object, object]]:
     return [(X, y) for X, y in pairs]
 
 
-def one_for_each(values: Any, sets: list[Any], name: str) -> list[Any]:
+def one_for_each(values: Column, sets: Sequence[object], name: str) -> list[Column]:
     """Return ``values`` as a list as long as ``sets``, or raise ValueError."""
     each = [None] * len(sets) if values is None else list(values)
     if len(each) != len(sets):
         raise ValueError(f"{name} must have one entry for each of {len(sets)} sets; got {len(each)}")
     return each
-
-
-def evaluation_sets(
-    eval_set: Any, weights: Any, weights_name: str, X_val: Any, y_val: Any, sample_weight_val: Any
-) -> list[tuple[Any, Any, Any]]:
-    """Return features, labels and weights of each evaluation set, which ``X_val`` and ``y_val`` may spell.
-
-    Raises
-    ------
-    ValueError
-        If a set is given in both forms, or a part of it is missing.
-    """
-    if X_val is None and y_val is None:
-        if sample_weight_val is not None:
-            raise ValueError("sample_weight_val belongs to X_val and y_val, which are None")
-        pairs = evaluation_pairs(eval_set)
-        return [(X, y, w) for (X, y), w in zip(pairs, one_for_each(weights, pairs, weights_name), strict=True)]
-    if X_val is None or y_val is None:
-        raise ValueError(f"X_val and y_val go together; {'X_val' if X_val is None else 'y_val'} is None")
-    for name, other in (("eval_set", eval_set), (weights_name, weights)):
-        if other is not None:
-            raise ValueError(f"{name} and X_val, y_val, sample_weight_val say the same thing; give one of them")
-    return [(X_val, y_val, sample_weight_val)]
 
 
 def either_library(eval_set: object, eval_X: object, eval_y: object) -> Any:
@@ -154,9 +154,7 @@ _ELSEWHERE = {
 }
 
 
-def start_scores(
-    given: Mapping[str, ArrayLike | None], name: str | None, n_samples: int, owner: str
-) -> NDArray[np.float64]:
+def start_scores(given: Mapping[str, ArrayLike | None], name: str | None, n_samples: int, owner: str) -> FloatArray:
     """Return the scores that the trees' are added to, (n_samples,).
 
     Parameters
@@ -186,6 +184,17 @@ def start_scores(
             raise TypeError(f"predictions of {owner} take {allowed}; got {other}={got}{hint}")
     score = None if name is None else check_start_score(given.get(name), n_samples, name=name)
     return np.zeros(n_samples) if score is None else score
+
+
+@contextmanager
+def all_or_nothing(estimator: Estimator) -> Iterator[None]:
+    """Put every attribute back if the body raises: a failed ``fit`` or ``load_model`` leaves the model as it was."""
+    before = estimator.__dict__.copy()
+    try:
+        yield
+    except BaseException:
+        estimator.__dict__ = before
+        raise
 
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
@@ -234,7 +243,7 @@ def _hint(kind: Any, known: list[str], name: str) -> str:
     return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
-def refuse_other_order(known: Sequence[str] | None, X: Any, *, name: str = "X") -> None:
+def refuse_other_order(known: Sequence[str] | None, X: Table, *, name: str = "X") -> None:
     """Raise ValueError if rows have the columns of the training in another order, also where their names are numbers.
 
     Parameters
@@ -254,14 +263,19 @@ def refuse_other_order(known: Sequence[str] | None, X: Any, *, name: str = "X") 
     )
 
 
-def validate_columns(estimator: Any, X: Any, *, reset: bool, **options: Any) -> Any:
+def validate_columns(estimator: Estimator, X: Table, *, reset: bool, **options: Any) -> Table:
     """Return what scikit-learn's ``validate_data`` does, which knows no names but text; numbers keep their order."""
     checked = validate_data(estimator, X, reset=reset, **options)
-    if not reset:
+    if reset:
+        text = column_names(X) or None
+        keep_names(estimator, text, names_as_text(X) if text is None else None)
+    else:
         refuse_other_order(getattr(estimator, "_column_numbers", getattr(estimator, "feature_names_in_", None)), X)
-        return checked
-    vars(estimator).pop("_column_numbers", None)  # of an earlier fit
-    names = None if column_names(X) else names_as_text(X)
-    if names is not None:
-        vars(estimator)["_column_numbers"] = names
     return checked
+
+
+def keep_names(estimator: Estimator, text: Iterable[str] | None = None, numbers: Sequence[str] | None = None) -> None:
+    """Keep the names of the training's columns, or the text of those that are numbers, and forget an earlier fit's."""
+    names = {"feature_names_in_": None if text is None else np.array(text, dtype=object), "_column_numbers": numbers}
+    estimator.__dict__ = {name: value for name, value in vars(estimator).items() if name not in names}
+    estimator.__dict__ |= {name: found for name, found in names.items() if found is not None}

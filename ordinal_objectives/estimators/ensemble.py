@@ -10,27 +10,23 @@ import zipfile
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.utils import get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.estimators.arguments import explains_keywords
+from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, Params, Seed, Table
+from ordinal_objectives.estimators.arguments import GivenSets, explains_keywords, keep_names
 from ordinal_objectives.estimators.ensemble_members import CRITERIA, TrainingRows, best_weights, check_members, is_pair
 from ordinal_objectives.estimators.held_out import Rows, hold_out_unless_given, n_rows, split_seed
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.wrappers import ClassifierOfClassifiers, FittedMember
 from ordinal_objectives.metrics import ordinal_log_loss, ranked_probability_score
 from ordinal_objectives.threads import one_thread_after_fork
-from ordinal_objectives.utils import files
-from ordinal_objectives.utils.extras import not_installed
-from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import as_floats, check_choice, check_flag, check_integer, check_number
+from ordinal_objectives.utils import documented, extras, files, validation
 
 # Classifiers with a format of their own: where they live, how their files end, and the extra that installs them.
 _KINDS = {
@@ -112,7 +108,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
 
     def __init__(
         self,
-        members: list[tuple[str, Any]] | None = None,
+        members: list[tuple[str, Estimator]] | None = None,
         *,
         n_bags: int = 2,
         subsample: float = 0.8,
@@ -120,10 +116,10 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
         weights: str | ArrayLike = "equal",
         validation_fraction: float = 0.2,
         classes: ArrayLike | None = None,
-        class_weight: Any = None,
+        class_weight: object = None,
         decision_rule: str = "median",
         cost_matrix: ArrayLike | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
         n_jobs: int | None = None,
     ) -> None:
         self.members = members
@@ -139,7 +135,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
+    def get_params(self, deep: bool = True) -> Params:
         """Return the parameters, with ``deep`` those of the members by ``name__parameter``.
 
         Parameters
@@ -153,10 +149,9 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
         """
         given = self.members
         named = isinstance(given, list) and all(is_pair(entry) and not isinstance(entry[1], type) for entry in given)
-        params: dict[str, Any] = self._get_params("members", deep=deep and named)
-        return params
+        return self._get_params("members", deep=deep and named)
 
-    def set_params(self, **params: Any) -> OrdinalEnsembleClassifier:
+    def set_params(self, **params: object) -> OrdinalEnsembleClassifier:
         """Set parameters, members by their name, and those of members by ``name__parameter``.
 
         Parameters
@@ -175,15 +170,15 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
     @explains_keywords
     def fit(
         self,
-        X: Any,
-        y: Any,
+        X: Table,
+        y: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
-        eval_set: Any = None,
-        eval_sample_weight: list[Any] | None = None,
-        X_val: Any = None,
-        y_val: Any = None,
+        eval_set: object = None,
+        eval_sample_weight: list[ArrayLike | None] | None = None,
+        X_val: Table = None,
+        y_val: ArrayLike | None = None,
         sample_weight_val: ArrayLike | None = None,
     ) -> OrdinalEnsembleClassifier:
         """Train all copies of all members.
@@ -216,12 +211,11 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
             members = check_members(self.members, taken=super().get_params(deep=False))
             names = [name for name, _ in members]
             given = self._check_weights(len(members))
-            n_bags = check_integer("n_bags", self.n_bags, 1)
-            subsample = check_number("subsample", self.subsample, above=0.0, at_most=1.0)
-            refit = check_flag("refit", self.refit)
-            evaluated = self._check_evaluation(
-                eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val
-            )
+            n_bags = validation.check_integer("n_bags", self.n_bags, 1)
+            subsample = validation.check_number("subsample", self.subsample, above=0.0, at_most=1.0)
+            refit = validation.check_flag("refit", self.refit)
+            sets = GivenSets(eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val)
+            evaluated = self._check_evaluation(sets)
             seed, fraction = split_seed(self.random_state), self.validation_fraction if given is None else None
             rows, evaluated = hold_out_unless_given(rows, evaluated, fraction, seed)
             training = TrainingRows(rows, self._labels, subsample, refit)
@@ -236,12 +230,12 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
             self._evaluate(evaluated, given)
         return self
 
-    def _check_weights(self, n_members: int) -> NDArray[np.float64] | None:
+    def _check_weights(self, n_members: int) -> FloatArray | None:
         """Return the weights of members, or None where they are to be found."""
         if isinstance(self.weights, str):
-            check_choice(self.weights, ("equal", *CRITERIA), name="weights")
+            validation.check_choice(self.weights, ("equal", *CRITERIA), name="weights")
             return None if self.weights in CRITERIA else np.full(n_members, 1 / n_members)
-        weights = as_floats(self.weights, name="weights")
+        weights = validation.as_floats(self.weights, name="weights")
         if weights.shape != (n_members,) or not np.isfinite(weights).all() or weights.min() < 0 or weights.max() <= 0:
             raise ValueError(
                 f"weights must be 'equal', 'log_loss', 'rps', or a non-negative number for each of {n_members} "
@@ -251,7 +245,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
         weights /= weights.sum()
         return weights
 
-    def _evaluate(self, evaluated: list[Rows], given: NDArray[np.float64] | None) -> None:
+    def _evaluate(self, evaluated: list[Rows], given: FloatArray | None) -> None:
         """Set the weights, given or found on the last set, and evaluate members and ensemble on each set."""
         proba_of_sets = [  # (n_members, n_samples, n_classes) of each
             np.stack([self._of_copies(copies, rows.X) for copies in self._fitted.values()]) for rows in evaluated
@@ -274,12 +268,11 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
                 for name, P in evaluated_proba.items()
             }
 
-    def _of_copies(self, copies: list[FittedMember], X: Any) -> NDArray[np.float64]:
-        mean: NDArray[np.float64] = np.mean([copy.proba(X, self.n_classes_) for copy in copies], axis=0)
-        return mean
+    def _of_copies(self, copies: list[FittedMember], X: Table) -> FloatArray:
+        return np.mean([copy.proba(X, self.n_classes_) for copy in copies], axis=0)
 
     @property
-    def members_(self) -> dict[str, list[Any]]:
+    def members_(self) -> dict[str, list[Estimator]]:
         """Fitted copies of each member."""
         check_is_fitted(self)
         return {name: [copy.estimator for copy in copies] for name, copies in self._fitted.items()}
@@ -290,7 +283,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
         pairs = zip(self.weights_.tolist(), self._fitted.values(), strict=True)
         return [(weight / len(copies), copy) for weight, copies in pairs for copy in copies if weight > 0]
 
-    def _proba(self, X: Any) -> NDArray[np.float64]:
+    def _proba(self, X: Table) -> FloatArray:
         pooled = np.zeros((n_rows(X), self.n_classes_))
         for weight, copies in zip(self.weights_, self._fitted.values(), strict=True):
             if weight > 0:
@@ -403,8 +396,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
             params, known = _from_json(contents["params"]), set(super().get_params(deep=False)) - _NOT_PARAMETERS
             if not set(params) <= known:
                 raise ValueError(f"an ensemble has no parameters {sorted(set(params) - known)}")
-            for name in ("feature_names_in_", "_column_numbers", "evals_result_"):  # of an earlier fit
-                self.__dict__.pop(name, None)
+            self.__dict__.pop("evals_result_", None)  # of an earlier fit
             self.__dict__.update(params)
             self.classes = files.labels_from_json(contents["classes"], contents["dtype"])
             self._keep_labels(OrderedLabels(self.classes))
@@ -425,14 +417,12 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
             n_members = len(self._fitted)
             if self.weights_.shape != (n_members,) or self.weights_.min() < 0 or not np.isclose(self.weights_.sum(), 1):
                 raise ValueError("weights must be one non-negative number for each member, of sum 1")
-            names = files.names_from_json(contents["feature_names"], self.n_features_in_)
-            if names is not None:
-                self.feature_names_in_ = names
+            keep_names(self, files.names_from_json(contents["feature_names"], self.n_features_in_))
             left_out = [str(name) for name in contents["left_out"]]
         files.warn_of(left_out, stacklevel=2)
         return self
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         for kind in ("sparse", "allow_nan", "string", "categorical"):
             try:
@@ -443,27 +433,27 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
         return tags
 
 
-def _import(kind: str, member: str) -> Any:
+def _import(kind: str, member: str) -> type[Estimator]:
     """Return a class that files may hold; raise ModuleNotFoundError, which names the member, without its library."""
     home, _, extra = _KINDS[kind]
     try:
         return getattr(importlib.import_module(home), kind)
     except ImportError as error:
-        reason = f"member {member!r} is of {kind}: {not_installed(error, extra)}"
+        reason = f"member {member!r} is of {kind}: {extras.not_installed(error, extra)}"
         raise ModuleNotFoundError(reason, name=error.name) from error
 
 
-def _parameters(estimator: Any) -> dict[str, Any]:
+def _parameters(estimator: Estimator) -> Params:
     """Return an estimator's parameters but NaN, which JSON cannot hold: the default of ``missing``."""
     given = estimator.get_params(deep=False).items()
     return {name: value for name, value in given if not (isinstance(value, float) and np.isnan(value))}
 
 
-def _from_json(params: Mapping[str, Any]) -> dict[str, Any]:
+def _from_json(params: Mapping[str, object]) -> Params:
     return {name: files.value_from_json(value) for name, value in params.items()}
 
 
-def _read_copy(estimator: Any, path: Path, columns: Any, n_classes: int, n_features: int) -> FittedMember:
+def _read_copy(estimator: Estimator, path: Path, columns: object, n_classes: int, n_features: int) -> FittedMember:
     """Return a copy whose own file has been written to ``path``; raise ValueError if it does not suit the ensemble."""
     codes = np.array(columns)
     rises = codes.dtype.kind == "i" and codes.ndim == 1 and not (np.diff(codes) <= 0).any()

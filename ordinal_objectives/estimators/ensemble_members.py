@@ -7,16 +7,15 @@ import warnings
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from ordinal_objectives.aliases import Estimator, FloatArray, IndexArray, IntArray, LabelArray, Params
 from ordinal_objectives.estimators import wrappers
 from ordinal_objectives.estimators.held_out import Rows, hold_out, take_rows
 from ordinal_objectives.estimators.labels import OrderedLabels
@@ -25,9 +24,9 @@ from ordinal_objectives.threads import one_thread_after_fork
 
 # Where nobody names members: an ordinal and a multiclass one of the first library that is installed.
 # Both stop by the rows that they leave out, and draw rows for each tree.
-_XGB: dict[str, Any] = {"n_estimators": 500, "early_stopping_rounds": 10, "subsample": 0.8}
-_LGBM: dict[str, Any] = {"n_estimators": 500, "early_stopping_round": 10, "subsample": 0.8, "subsample_freq": 1}
-_DEFAULTS: tuple[tuple[str, str, str, dict[str, Any], dict[str, Any]], ...] = (
+_XGB: Params = {"n_estimators": 500, "early_stopping_rounds": 10, "subsample": 0.8}
+_LGBM: Params = {"n_estimators": 500, "early_stopping_round": 10, "subsample": 0.8, "subsample_freq": 1}
+_DEFAULTS: tuple[tuple[str, str, str, Params, Params], ...] = (
     ("xgboost", "XGBOrdinalClassifier", "XGBClassifier", _XGB, {"enable_categorical": True}),
     ("lightgbm", "LGBMOrdinalClassifier", "LGBMClassifier", _LGBM, {"verbose": -1}),
     ("sklearn.ensemble", "HistGradientBoostingOrdinalClassifier", "HistGradientBoostingClassifier", {}, {}),
@@ -35,7 +34,7 @@ _DEFAULTS: tuple[tuple[str, str, str, dict[str, Any], dict[str, Any]], ...] = (
 # How members say that they stop early on rows that ``fit`` is given.
 _STOPPING = ("early_stopping_rounds", "early_stopping_round")
 _EVALUATION_WEIGHTS = ("sample_weight_eval_set", "eval_sample_weight")
-Members = list[tuple[str, Any]]
+Members = list[tuple[str, Estimator]]
 
 
 def default_members() -> Members:
@@ -88,7 +87,7 @@ class TrainingRows:
     subsample: float
     refit: bool
 
-    def draw(self, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def draw(self, seed: int) -> tuple[IndexArray, IndexArray]:
         """Return the rows that a copy is trained on, and those that it leaves out; no group is divided."""
         codes, weighted = self.rows.codes, self.rows.weighted
         if self.subsample == 1.0:
@@ -103,7 +102,7 @@ class TrainingRows:
         return np.sort(bag), np.sort(rest)
 
     @one_thread_after_fork()
-    def fit_copy(self, name: str, member: Any, seed: int) -> wrappers.FittedMember:
+    def fit_copy(self, name: str, member: Estimator, seed: int) -> wrappers.FittedMember:
         """Train a copy of a member on rows of its own, with a seed of its own.
 
         Raises
@@ -125,7 +124,7 @@ class TrainingRows:
         again = clone(member).set_params(**seeds, **{"n_estimators": _rounds(name, fitted.estimator), stopping: None})
         return self._fit(name, again, np.sort(np.concatenate([bag, rest])), rest[:0])
 
-    def _fit(self, name: str, copy: Any, bag: NDArray[np.intp], rest: NDArray[np.intp]) -> wrappers.FittedMember:
+    def _fit(self, name: str, copy: Estimator, bag: IndexArray, rest: IndexArray) -> wrappers.FittedMember:
         """Train a copy on some rows; ``rest`` are those that it may stop early by."""
         rows, what = self.rows.take(bag), f"member {name!r}"
         present = wrappers.class_codes(what, copy, rows.codes, self.labels.ordered_classes_)
@@ -139,9 +138,7 @@ class TrainingRows:
             raise kind(f"member {name!r} cannot be trained: {type(error).__name__}: {error}") from error
         return wrappers.FittedMember.trained(copy, present)
 
-    def _evaluation(
-        self, name: str, copy: object, present: NDArray[np.generic], rest: NDArray[np.intp]
-    ) -> dict[str, object]:
+    def _evaluation(self, name: str, copy: object, present: LabelArray, rest: IndexArray) -> dict[str, object]:
         """Return the rows that a copy stops early by, as its ``fit`` takes them: those that it is not trained on."""
         stopping = _stopping(copy)
         if stopping is None:
@@ -162,7 +159,7 @@ class TrainingRows:
         return keywords | ({"verbose": False} if has_fit_parameter(copy, "verbose") else {})
 
 
-def _stopping(member: Any) -> str | None:
+def _stopping(member: Estimator) -> str | None:
     """Return the parameter by which a member stops early on rows that ``fit`` is given, or None."""
     given = member.get_params(deep=False)
     if given.get("validation_fraction") is not None:
@@ -191,12 +188,10 @@ CRITERIA = ("log_loss", "rps")
 _LEAST = np.finfo(np.float64).tiny
 # How far above the minimum, of which the gap of Frank and Wolfe is a bound, weights may be.
 _GAP = 1e-5
-Criterion = Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]]
+Criterion = Callable[[FloatArray], tuple[float, FloatArray]]
 
 
-def best_weights(
-    proba: NDArray[np.float64], codes: NDArray[np.int32], sample_weight: NDArray[np.float64] | None, criterion: str
-) -> NDArray[np.float64]:
+def best_weights(proba: FloatArray, codes: IntArray, sample_weight: FloatArray | None, criterion: str) -> FloatArray:
     """Return weights of models, non-negative and of sum 1, whose pooled probabilities score best.
 
     Both criteria are convex in the weights, so a local minimum is a global one. The solver is SciPy's SLSQP, which
@@ -232,7 +227,7 @@ def best_weights(
         constraints={"type": "eq", "fun": lambda w: w.sum() - 1.0, "jac": np.ones_like},
         options={"ftol": 1e-12, "maxiter": 1000},
     )
-    weights: NDArray[np.float64] = np.clip(found.x, 0.0, None)
+    weights: FloatArray = np.clip(found.x, 0.0, None)
     weights /= weights.sum()
     gradient = value(weights)[1]
     if not weights @ gradient - gradient.min() <= _GAP:
@@ -242,23 +237,23 @@ def best_weights(
     return weights
 
 
-def _log_loss(proba: NDArray[np.float64], codes: NDArray[np.int32], share: NDArray[np.float64]) -> Criterion:
+def _log_loss(proba: FloatArray, codes: IntArray, share: FloatArray) -> Criterion:
     own_class = proba[:, np.arange(len(codes)), codes]
 
-    def value(w: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    def value(w: FloatArray) -> tuple[float, FloatArray]:
         pooled = np.maximum(w @ own_class, _LEAST)
         return -float(share @ np.log(pooled)), -(own_class @ (share / pooled))
 
     return value
 
 
-def _rps(proba: NDArray[np.float64], codes: NDArray[np.int32], share: NDArray[np.float64]) -> Criterion:
+def _rps(proba: FloatArray, codes: IntArray, share: FloatArray) -> Criterion:
     below = np.arange(proba.shape[2] - 1) >= codes[:, np.newaxis]
     away = (np.cumsum(proba[..., :-1], axis=2) - below) * np.sqrt(share)[:, np.newaxis]
     away = away.reshape(len(proba), -1)
     gram = away @ away.T
 
-    def value(w: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    def value(w: FloatArray) -> tuple[float, FloatArray]:
         return float(w @ gram @ w), 2.0 * gram @ w
 
     return value

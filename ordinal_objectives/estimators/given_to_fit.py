@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ordinal_objectives.aliases import Params
 from ordinal_objectives.estimators.held_out import is_auto
 
 
@@ -30,14 +31,12 @@ class GivenToFit:
     """
 
     found_rounds: bool = False
-    kept: Mapping[str, Any] = field(default_factory=dict)
-    changed: Mapping[str, Any] = field(default_factory=dict)
+    kept: Params = field(default_factory=dict)
+    changed: Params = field(default_factory=dict)
     refused: tuple[str, ...] = ()
 
     @classmethod
-    def of(
-        cls, sets: bool, may_find_rounds: bool, kept: Mapping[str, Any], unknown: list[str], **belonging: Any
-    ) -> GivenToFit:
+    def of(cls, sets: bool, may_find_rounds: bool, kept: Params, unknown: list[str], **belonging: Any) -> GivenToFit:
         """Return what the ``fit`` of a host's classifier was given.
 
         Parameters
@@ -54,16 +53,9 @@ class GivenToFit:
             What belongs to the rows, or to a model that is continued.
         """
         refused = [name for name, value in belonging.items() if value is not None]
-        return cls(
-            sets or may_find_rounds,
-            {
-                name: value
-                for name, value in kept.items()
-                if not (value is None or is_auto(value) or np.size(value) == 0)
-            },
-            {"validation_fraction": None} if sets else {},
-            (*refused, *of_callbacks(unknown)),
-        )
+        changed = {"validation_fraction": None} if sets else {}
+        held = {k: v for k, v in kept.items() if not (v is None or is_auto(v) or np.size(v) == 0)}
+        return cls(sets or may_find_rounds, held, changed, (*refused, *of_callbacks(unknown)))
 
     def check(self) -> None:
         """Raise ValueError if copies cannot be trained as the model was."""

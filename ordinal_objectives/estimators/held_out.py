@@ -10,13 +10,12 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import GroupKFold, GroupShuffleSplit, KFold, StratifiedKFold, train_test_split
 from sklearn.utils import _safe_indexing
 
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, IntArray, LabelArray, Seed, Table
 from ordinal_objectives.estimators.labels import is_missing, refuse_mixed
-from ordinal_objectives.utils.seeds import drawn_seed
-from ordinal_objectives.utils.validation import check_number
+from ordinal_objectives.utils.validation import check_number, drawn_seed
 
 # Number of draws of whole groups; the one with class shares closest to those of all rows is taken.
 _DRAWS = 20
@@ -39,17 +38,17 @@ class Rows:
         Rows with the same number stay together.
     """
 
-    X: Any
-    codes: NDArray[np.int32]
-    weight: NDArray[np.float64] | None = None
-    start: NDArray[np.float64] | None = None
-    groups: NDArray[np.intp] | None = None
+    X: Table
+    codes: IntArray
+    weight: FloatArray | None = None
+    start: FloatArray | None = None
+    groups: IndexArray | None = None
 
     def __len__(self) -> int:
         return len(self.codes)
 
     @property
-    def weighted(self) -> NDArray[np.intp]:
+    def weighted(self) -> IndexArray:
         """Numbers of the rows of positive weight."""
         return np.arange(len(self)) if self.weight is None else np.flatnonzero(self.weight)
 
@@ -58,7 +57,7 @@ class Rows:
         """Number of classes with a row of positive weight."""
         return int(np.count_nonzero(np.bincount(self.codes, self.weight)))
 
-    def take(self: AnyRows, rows: NDArray[np.intp]) -> AnyRows:
+    def take(self: AnyRows, rows: IndexArray) -> AnyRows:
         """Return some of the rows, in the given order: every field is divided."""
         return replace(self, **{field.name: take_rows(getattr(self, field.name), rows) for field in fields(self)})
 
@@ -113,7 +112,7 @@ def hold_out(rows: AnyRows, fraction: float, seed: int, asked: str | None = None
 
 
 def hold_out_unless_given(
-    rows: Rows, given: list[Rows], fraction: float | None, random_state: int | np.random.RandomState | None
+    rows: Rows, given: list[Rows], fraction: float | None, random_state: Seed
 ) -> tuple[Rows, list[Rows]]:
     """Return rows to train on and sets to evaluate: those given, or else a share of the rows if one is asked for."""
     share = None if fraction is None else check_fraction(fraction)
@@ -128,14 +127,14 @@ def check_fraction(fraction: object) -> float:
     return check_number("validation_fraction", fraction, above=0.0, below=1.0)
 
 
-def split_seed(random_state: Any) -> int:
+def split_seed(random_state: Seed) -> int:
     """Return the seed of a split; None draws the same rows each time, as XGBoost and LightGBM do."""
-    if isinstance(random_state, numbers.Integral):
+    if isinstance(random_state, (int, np.integer)):
         return int(random_state) % 2**32  # XGBoost and LightGBM take negative seeds
     return 0 if random_state is None else drawn_seed(random_state)
 
 
-def check_groups(groups: ArrayLike | None, n_samples: int) -> NDArray[np.intp] | None:
+def check_groups(groups: ArrayLike | None, n_samples: int) -> IndexArray | None:
     """Return the groups as numbers, (n_samples,), or None where there are none."""
     if groups is None:
         return None
@@ -147,14 +146,14 @@ def check_groups(groups: ArrayLike | None, n_samples: int) -> NDArray[np.intp] |
     if missing.any():
         raise ValueError(f"groups must name the group of each row; {missing.sum()} row(s) have none (None, NaN or NA)")
     try:
-        codes: NDArray[np.intp] = np.unique(names, return_inverse=True)[1]
+        codes: IndexArray = np.unique(names, return_inverse=True)[1]
     except TypeError:
         kinds = ", ".join(sorted({type(name).__name__ for name in names}))
         raise ValueError(f"groups must be names that can be sorted; got values of the types {kinds}") from None
     return codes
 
 
-def _whole_groups(groups: NDArray[np.generic], y: NDArray[np.int32], fraction: float, seed: int) -> NDArray[np.intp]:
+def _whole_groups(groups: LabelArray, y: IntArray, fraction: float, seed: int) -> IndexArray:
     """Return the rows of groups that hold about ``fraction`` of each class."""
     n_groups = len(np.unique(groups))
     if n_groups < 2:
@@ -163,18 +162,18 @@ def _whole_groups(groups: NDArray[np.generic], y: NDArray[np.int32], fraction: f
     size = min(max(round(fraction * n_groups), 1), n_groups - 1)
     draws = GroupShuffleSplit(_DRAWS, test_size=size, random_state=seed).split(y, groups=groups)
 
-    def distance(held: NDArray[np.intp]) -> float:
+    def distance(held: IndexArray) -> float:
         return float(np.abs(np.bincount(y[held], minlength=len(wanted)) - wanted).sum())
 
     return min((held for _, held in draws), key=distance)
 
 
-def n_rows(X: Any) -> int:
+def n_rows(X: Table) -> int:
     """Return the number of rows of features in any container."""
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
-def take_rows(part: object, rows: NDArray[np.intp]) -> Any:
+def take_rows(part: object, rows: IndexArray) -> Any:
     """Return some rows of an array, a sparse matrix, a data frame, an Arrow table, a series or a list."""
     if part is None or isinstance(part, np.ndarray):
         return None if part is None else part[rows]
@@ -207,7 +206,7 @@ class Trial:
     """
 
     losses: Sequence[float]
-    proba: Callable[[int], NDArray[np.float64]]
+    proba: Callable[[int], FloatArray]
 
 
 # (rows to train on, rows held out, most rounds, rounds without a lower loss after which it ends, or None)
@@ -258,7 +257,7 @@ class RoundSearch:
     """
 
     n_iter: int
-    losses: NDArray[np.float64]
+    losses: FloatArray
     n_held_out: int
 
     @property
@@ -342,7 +341,7 @@ class UnseenRows:
     trial_of: TrialOf | None
     seed: int
 
-    def out_of_fold(self, n_iter: int) -> tuple[NDArray[np.float64], Rows]:
+    def out_of_fold(self, n_iter: int) -> tuple[FloatArray, Rows]:
         """Return all rows, with each one's probabilities by a model of five that was not trained on it."""
         if self.trial_of is None:
             raise ValueError(
@@ -368,7 +367,7 @@ class UnseenRows:
             return False
         return all(self.rows.take(fit).n_classes_with_weight >= 2 for fit, _ in self._folds())
 
-    def _folds(self) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    def _folds(self) -> Iterator[tuple[IndexArray, IndexArray]]:
         codes, names = self.rows.codes, self.rows.groups
         if names is not None:
             if names.max() == names.min():

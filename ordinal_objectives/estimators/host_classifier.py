@@ -13,36 +13,23 @@ from os import PathLike
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives.aliases import JSON, FloatArray, Params, Seed, Table
 from ordinal_objectives.decision import KappaRule
-from ordinal_objectives.estimators.arguments import GivenSets, one_for_each
+from ordinal_objectives.estimators import held_out, linear
+from ordinal_objectives.estimators.arguments import GivenSets, keep_names, one_for_each
 from ordinal_objectives.estimators.given_to_fit import Schedules
-from ordinal_objectives.estimators.held_out import (
-    FinishedSearch,
-    RoundSearch,
-    Rows,
-    Trial,
-    TrialOf,
-    UnseenRows,
-    hold_out_unless_given,
-    is_auto,
-    rounds_unsearched,
-    split_seed,
-)
+from ordinal_objectives.estimators.held_out import FinishedSearch, RoundSearch, Rows, Trial, TrialOf, UnseenRows
 from ordinal_objectives.estimators.labels import OrderedLabels
-from ordinal_objectives.estimators.linear import LinearPart, check_continued, check_linear, check_monotone, with_linear
-from ordinal_objectives.estimators.linear import search as search_rounds
+from ordinal_objectives.estimators.linear import LinearPart
 from ordinal_objectives.estimators.ordinal_classifier import KAPPA, OrdinalClassifier
 from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_PENALTY
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.spec import OrdinalSpec, parameter_names
 from ordinal_objectives.threads import library_n_threads, one_thread_after_fork
 from ordinal_objectives.threshold_solver import ThresholdRecord, initial_thresholds
-from ordinal_objectives.utils import files
-from ordinal_objectives.utils.seeds import drawn_seed
-from ordinal_objectives.utils.validation import check_number, check_start_score
+from ordinal_objectives.utils import files, validation
 
 
 class BoosterInTransit:
@@ -57,12 +44,12 @@ class BoosterInTransit:
         self.booster = booster
 
     @one_thread_after_fork()
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return _arrived, (type(self.booster), self.booster.__getstate__())
 
 
 @one_thread_after_fork()
-def _arrived(kind: Any, state: dict[str, Any]) -> Any:
+def _arrived(kind: Any, state: Params) -> Any:
     booster = kind.__new__(kind)
     booster.__setstate__(state)
     return booster
@@ -78,16 +65,8 @@ _NOT_IN_FILES = frozenset(parameter_names("classifier", in_files=True)) | {
     *("classes", "cost_matrix", "decision_rule", "training_cost"),
     *("device", "n_jobs", "progress", "verbose", "verbosity"),
 }
-# What a fit leaves and a file may not hold.
-_OF_FIT = (
-    "feature_names_in_",
-    "_column_numbers",
-    "evals_result_",
-    "round_search_",
-    "kappa_rule_",
-    "_n_rounds",
-    "_given",
-)
+# What a fit leaves beside names of features, and a file may not hold.
+_OF_FIT = ("evals_result_", "round_search_", "kappa_rule_", "_n_rounds", "_given")
 
 
 class RoundPlan(NamedTuple):
@@ -125,17 +104,17 @@ class HostClassifier(OrdinalClassifier):
         """Return the value of a parameter that nobody set."""
         return inspect.signature(cls).parameters[name].default
 
-    def _resolved_params(self) -> dict[str, Any]:
+    def _resolved_params(self) -> Params:
         """Return the parameters, by one name each."""
         return self.get_params(deep=False)
 
-    def _native_params(self) -> dict[str, Any]:
+    def _native_params(self) -> Params:
         """Return the parameters of the library's ``train``; those left at None take its defaults."""
         self._refuse_unknown()
         given = {k: v for k, v in self._resolved_params().items() if v is not None and k not in self._own}
         seed = given.get("random_state")
         if seed is not None and not isinstance(seed, numbers.Integral):
-            given["random_state"] = drawn_seed(seed)
+            given["random_state"] = validation.drawn_seed(seed)
         threads = library_n_threads(given.pop("n_jobs", None))
         if threads is not None:
             given["n_jobs"] = threads
@@ -150,7 +129,7 @@ class HostClassifier(OrdinalClassifier):
         """
 
     @abstractmethod
-    def _categories(self, X: Any, **options: Any) -> Collection[int]:
+    def _categories(self, X: Table, **options: Any) -> Collection[int]:
         """Return the columns of numbers that the library takes for categories."""
 
     @abstractmethod
@@ -170,18 +149,18 @@ class HostClassifier(OrdinalClassifier):
         """Return the names of columns that the training had, numbers as text; None where it had none."""
 
     @property
-    def threshold_history_(self) -> NDArray[np.float64]:
+    def threshold_history_(self) -> FloatArray:
         """Thresholds that belong to the score after 0, 1, ... iterations, (n_iterations + 1, n_classes - 1)."""
         check_is_fitted(self)
         return np.array(self._record.thresholds)
 
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()
+    def __getstate__(self) -> Params:
+        state: Params = super().__getstate__()
         if state.get("_given") is not None:
             state = state | {"_given": state["_given"].without_callbacks()}
         return state | {"booster_": BoosterInTransit(state["booster_"])} if "booster_" in state else state
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: Params) -> None:
         booster = state.get("booster_")  # still in transit in a shallow copy
         super().__setstate__(state | {"booster_": booster.booster} if isinstance(booster, BoosterInTransit) else state)
 
@@ -276,22 +255,22 @@ class HostClassifier(OrdinalClassifier):
                 self._keep_labels(labels)
                 self._check_decision()
                 self.n_features_in_ = n_features
-                for name in _OF_FIT:  # of an earlier one
+                for name in _OF_FIT:
                     self.__dict__.pop(name, None)
                 if "kappa_rule" in described:
                     self.kappa_rule_ = KappaRule.from_json(described["kappa_rule"], record.n_classes)
-                feature_names = files.names_from_json(described.get("feature_names"), n_features)
-                written = None if feature_names is not None else self._names_in_booster()
+                text = files.names_from_json(described.get("feature_names"), n_features)
+                written = self._names_in_booster() if text is None else None
                 if written and (described or all(map(str.isdecimal, written))):
-                    self._column_numbers = written
-                elif feature_names is not None or written:
-                    self.feature_names_in_ = np.array(written, dtype=object) if written else feature_names
+                    keep_names(self, numbers=written)
+                else:
+                    keep_names(self, written or text)
                 self._linear = None if record.linear is None else LinearPart.from_json(record.linear, n_features)
                 self._keep(record, record.ordinal_loss(), n_iter)
         files.warn_of(left_out, stacklevel=2)
         return self
 
-    def _check_rule(self, path: str | PathLike[str], described: Mapping[str, Any]) -> None:
+    def _check_rule(self, path: str | PathLike[str], described: JSON) -> None:
         """Raise ValueError if the loaded model would decide by a rule of kappa, and has none."""
         rule = described.get("decision_rule", self.decision_rule)
         if not isinstance(rule, str) or rule != KAPPA or "kappa_rule" in described:
@@ -312,7 +291,7 @@ class HostClassifier(OrdinalClassifier):
                 setattr(self, name, self._default(name))
 
     def _rows_to_fit(
-        self, training: tuple[Any, Any, Any, Any, Any], start: str, sets: GivenSets, random_state: Any
+        self, training: tuple[Any, Any, Any, Any, Any], start: str, sets: GivenSets, random_state: Seed
     ) -> tuple[Rows, list[Rows]]:
         """Return the rows to train on and those to evaluate, checked.
 
@@ -327,16 +306,14 @@ class HostClassifier(OrdinalClassifier):
         """
         X, y, sample_weight, scores, groups = training
         rows = self._check_training(X, y, sample_weight, groups)
-        rows = replace(rows, start=check_start_score(scores, len(rows), name=start))
-        checked = self._check_evaluation(
-            sets.pairs, sets.weights, sets.weights_name, sets.X_val, sets.y_val, sets.sample_weight_val
-        )
+        rows = replace(rows, start=validation.check_start_score(scores, len(rows), name=start))
+        checked = self._check_evaluation(sets)
         starts = one_for_each(sets.starts, checked, sets.starts_name)
         evaluated = [
-            replace(held, start=check_start_score(held_start, len(held), name=sets.starts_name))
+            replace(held, start=validation.check_start_score(held_start, len(held), name=sets.starts_name))
             for held, held_start in zip(checked, starts, strict=True)
         ]
-        return hold_out_unless_given(rows, evaluated, self.validation_fraction, random_state)
+        return held_out.hold_out_unless_given(rows, evaluated, self.validation_fraction, random_state)
 
     def _plan(
         self,
@@ -375,7 +352,7 @@ class HostClassifier(OrdinalClassifier):
         if self._divides(asked, search, watched, continued):
             callbacks.warn_of_unknown()
         options |= {"callbacks": callbacks.known}
-        always = check_linear(self.linear, self.linear_l2)
+        always = linear.check_linear(self.linear, self.linear_l2)
         is_fixed = isinstance(self.threshold_update, str) and self.threshold_update == "fixed"
         if always and is_fixed:
             raise ValueError(
@@ -385,16 +362,16 @@ class HostClassifier(OrdinalClassifier):
         self.round_search_ = self._linear = None
         signs = self._resolved_params().get("monotone_constraints")
         earlier = None if continued is None else continued.linear
-        check_monotone(self.linear, earlier is not None, "monotone_constraints", signs)
+        linear.check_monotone(self.linear, earlier is not None, "monotone_constraints", signs)
         if continued is not None:
-            check_continued(always, earlier is not None)
+            linear.check_continued(always, earlier is not None)
             if earlier is not None:
                 self._linear = LinearPart.from_json(earlier, self.n_features_in_)
-            return RoundPlan(rounds_unsearched("n_estimators", asked))
+            return RoundPlan(held_out.rounds_unsearched("n_estimators", asked))
         categories = self._categories(rows.X, **options) if self.linear is not False else ()
 
         def fit_linear(some: Rows) -> LinearPart:
-            given: dict[str, Any] = {"missing": self.missing} if hasattr(self, "missing") else {}
+            given: Params = {"missing": self.missing} if hasattr(self, "missing") else {}
             given |= {"hessian": self.hessian, "categories": categories, "n_threads": self.n_jobs}
             return LinearPart.fit(some, self.n_classes_, self._ordinal_loss(), self.linear_l2, **given)
 
@@ -402,16 +379,16 @@ class HostClassifier(OrdinalClassifier):
             trial = self._trial(fit, held, most, patience, **options)
             return replace(trial, losses=[self._loss_without_trees(fit, held), *trial.losses])
 
-        if search is None or not is_auto(asked):
+        if search is None or not held_out.is_auto(asked):
             found, self._linear = None, fit_linear(rows) if always else None
         else:
             rate, random_state = search
-            rate, seed = check_number("learning_rate", rate, above=0.0), split_seed(random_state)
-            linear = False if is_fixed else self.linear
-            found, self._linear = search_rounds(linear, fit_linear, trial_of, rows, rate, seed)
-        trials = trial_of if self._linear is None else with_linear(fit_linear, trial_of)
+            rate, seed = validation.check_number("learning_rate", rate, above=0.0), held_out.split_seed(random_state)
+            tried = False if is_fixed else self.linear
+            found, self._linear = linear.search(tried, fit_linear, trial_of, rows, rate, seed)
+        trials = trial_of if self._linear is None else linear.with_linear(fit_linear, trial_of)
         if found is None:
-            return RoundPlan(rounds_unsearched("n_estimators", asked), trials)
+            return RoundPlan(held_out.rounds_unsearched("n_estimators", asked), trials)
         self.round_search_ = found.search
         if says:
             print(f"n_estimators='auto': {found.search}{'' if self._linear is None else ', with a linear part'}")
@@ -422,7 +399,7 @@ class HostClassifier(OrdinalClassifier):
     ) -> bool:
         """Return whether some of the rows are trained on: in a search for the rounds, or in folds of kappa."""
         in_folds = self._takes_kappa() and self.kappa_rows != "training" and not watched and continued is None
-        return in_folds or (search is not None and is_auto(asked))
+        return in_folds or (search is not None and held_out.is_auto(asked))
 
     def _loss_without_trees(self, fit: Rows, held: Rows) -> float:
         loss = self._ordinal_loss()
@@ -440,16 +417,16 @@ class HostClassifier(OrdinalClassifier):
         plan: RoundPlan,
         rows: Rows,
         watched: list[Rows],
-        random_state: Any,
+        random_state: Seed,
         n_rounds: int | None = None,
     ) -> None:
         """Store what the training gives, with the decision that needs it; ``n_rounds`` where it is not ``n_iter``."""
         self._n_rounds = n_rounds
         self._keep(record, self._ordinal_loss(), n_iter)
-        seed = split_seed(random_state) if self._takes_kappa() else 0
+        seed = held_out.split_seed(random_state) if self._takes_kappa() else 0
         self._learn_kappa(UnseenRows(rows, watched, plan.found, plan.trial_of, seed))
 
-    def _carried(self) -> dict[str, Any]:
+    def _carried(self) -> Params:
         """Return what a training adds to the record: the linear part, and for files that callbacks write the rest."""
         try:
             classifier = self._description()
@@ -463,7 +440,7 @@ class HostClassifier(OrdinalClassifier):
         given = {field.name: getattr(self, field.name) for field in fields(OrdinalSpec) if hasattr(self, field.name)}
         return OrdinalSpec.of(entry, **given | {"loss": self._ordinal_loss(), "n_classes": self.n_classes_})
 
-    def _description(self) -> dict[str, Any]:
+    def _description(self) -> Params:
         """Return the description of the classifier in a file, in JSON's types."""
         classes, dtype = files.labels_to_json(self.ordered_classes_)
         names = getattr(self, "feature_names_in_", None)

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import column_or_1d
 
+from ordinal_objectives.aliases import ArrayLike, Column, FloatArray, IndexArray, IntArray, LabelArray, Params
 from ordinal_objectives.utils.validation import check_codes, first_few
 
 
@@ -73,9 +73,9 @@ class OrderedLabels:
     array([10, 20, 30])
     """
 
-    ordered_classes_: NDArray[Any]
-    classes_: NDArray[Any]
-    sorted_codes_: NDArray[np.intp] | None
+    ordered_classes_: LabelArray
+    classes_: LabelArray
+    sorted_codes_: IndexArray | None
 
     def __init__(self, classes: ArrayLike | None = None, *, name: str = "classes") -> None:
         self._declared = classes is not None
@@ -112,7 +112,7 @@ class OrderedLabels:
         self.fit_encode(y)
         return self
 
-    def fit_encode(self, y: ArrayLike) -> NDArray[np.int32]:
+    def fit_encode(self, y: ArrayLike) -> IntArray:
         """Return what :meth:`encode` does after :meth:`fit`, reading the labels once."""
         observed = distinct_labels("y", y, warn=True)
         codes = self._codes_of(observed, "y") if self._declared else None
@@ -125,10 +125,9 @@ class OrderedLabels:
                 classes = _assumed_order(observed.distinct)
             self._set_classes(classes)
             codes = self._codes_of(observed, "y")
-        row_codes: NDArray[np.int32] = codes[observed.inverse]
-        return row_codes
+        return codes[observed.inverse]
 
-    def encode(self, y: ArrayLike, *, name: str = "y") -> NDArray[np.int32]:
+    def encode(self, y: ArrayLike, *, name: str = "y") -> IntArray:
         """Translate labels into codes.
 
         Parameters
@@ -153,10 +152,9 @@ class OrderedLabels:
         if not hasattr(self, "ordered_classes_"):
             raise NotFittedError("OrderedLabels has no classes yet: pass classes= or call fit first")
         labels = distinct_labels(name, y)
-        codes: NDArray[np.int32] = self._codes_of(labels, name)[labels.inverse]
-        return codes
+        return self._codes_of(labels, name)[labels.inverse]
 
-    def decode(self, codes: ArrayLike) -> NDArray[Any]:
+    def decode(self, codes: ArrayLike) -> LabelArray:
         """Translate codes into labels.
 
         Parameters
@@ -174,10 +172,9 @@ class OrderedLabels:
         ValueError
             If a code is out of range.
         """
-        labels: NDArray[Any] = self.ordered_classes_[check_codes(codes, len(self.ordered_classes_), name="codes")]
-        return labels
+        return self.ordered_classes_[check_codes(codes, len(self.ordered_classes_), name="codes")]
 
-    def sort_columns(self, proba: NDArray[Any]) -> NDArray[Any]:
+    def sort_columns(self, proba: FloatArray) -> FloatArray:
         """Bring columns that are in the order of the classes into that of `classes_`.
 
         Parameters
@@ -192,7 +189,7 @@ class OrderedLabels:
         """
         return proba if self.sorted_codes_ is None else np.take(proba, self.sorted_codes_, axis=1)
 
-    def _codes_of(self, labels: DistinctLabels, name: str) -> NDArray[np.int32]:
+    def _codes_of(self, labels: DistinctLabels, name: str) -> IntArray:
         """Return the code of each distinct label; raise ValueError for those that are not among the classes."""
         values = labels.distinct.tolist()
         codes = np.array([self._code_of.get(value, -1) for value in values], dtype=np.int32)
@@ -204,7 +201,7 @@ class OrderedLabels:
             )
         return codes
 
-    def _advice(self, values: list[Any]) -> str:
+    def _advice(self, values: list[object]) -> str:
         """Return what may have happened to labels outside the classes, and what to do."""
         classes = self.ordered_classes_.tolist()
         if {str(value) for value in values} <= {str(label) for label in classes}:
@@ -223,7 +220,7 @@ class OrderedLabels:
             )
         return f". Pass {self._name}= with all classes, lowest first, also those that a fit or a fold may lack"
 
-    def _set_classes(self, classes: NDArray[Any]) -> None:
+    def _set_classes(self, classes: LabelArray) -> None:
         name = self._name
         if len(classes) < 2:
             raise ValueError(f"{name} must hold at least two labels; got {classes.tolist()}")
@@ -243,7 +240,7 @@ class OrderedLabels:
         self.classes_ = classes if self.sorted_codes_ is None else classes[by_label]
 
 
-def _assumed_order(values: NDArray[Any]) -> NDArray[Any]:
+def _assumed_order(values: LabelArray) -> LabelArray:
     """Return numbers in their order, and strings in that of the alphabet, of which a warning tells."""
     if values.dtype.kind == "f" and (values != np.floor(values)).any():
         fraction = values[values != np.floor(values)][0]
@@ -252,7 +249,7 @@ def _assumed_order(values: NDArray[Any]) -> NDArray[Any]:
             f"categorical, or any numbers that classes= declares"
         )
     try:
-        classes: NDArray[Any] = np.unique(values)
+        classes: LabelArray = np.unique(values)
     except TypeError:
         raise ValueError(
             f"Unknown label type: mixed. y holds labels of types {_type_names(values)}, which have no order"
@@ -267,12 +264,12 @@ def _assumed_order(values: NDArray[Any]) -> NDArray[Any]:
     return classes
 
 
-def _rounded(values: Iterable[Any], kind: Any) -> list[float]:
+def _rounded(values: Iterable[object], kind: Any) -> list[float]:
     with np.errstate(over="ignore"):
         return [float(kind(value)) for value in values]
 
 
-def _type_names(values: Iterable[Any]) -> str:
+def _type_names(values: Iterable[object]) -> str:
     return ", ".join(sorted({type(value).__name__ for value in values}))
 
 
@@ -284,8 +281,8 @@ _FEW = 8
 class DistinctLabels(NamedTuple):
     """The distinct labels, and the number of the label of each row."""
 
-    distinct: NDArray[Any]
-    inverse: NDArray[np.intp]
+    distinct: LabelArray
+    inverse: IndexArray
 
 
 def distinct_labels(name: str, y: ArrayLike, *, warn: bool = False) -> DistinctLabels:
@@ -299,11 +296,11 @@ def distinct_labels(name: str, y: ArrayLike, *, warn: bool = False) -> DistinctL
     return DistinctLabels(as_labels(name, np.asarray(found)), inverse)
 
 
-def _tell_apart(values: NDArray[Any]) -> DistinctLabels:
+def _tell_apart(values: LabelArray) -> DistinctLabels:
     if values.dtype.kind in "biuf":
         return DistinctLabels(*np.unique(values, return_inverse=True))
     inverse = np.full(len(values), -1, dtype=np.intp)
-    found: list[Any] = []
+    found: list[object] = []
     while values.dtype.kind in "US" and len(found) < _FEW and inverse[row := int(inverse.argmin())] < 0:
         inverse[values == values[row]] = len(found)
         found.append(values[row])
@@ -317,7 +314,7 @@ def _tell_apart(values: NDArray[Any]) -> DistinctLabels:
     return DistinctLabels(distinct, inverse)
 
 
-def as_labels(name: str, y: ArrayLike, *, warn: bool = False) -> NDArray[Any]:
+def as_labels(name: str, y: ArrayLike, *, warn: bool = False) -> LabelArray:
     """Return labels as a one-dimensional array without missing values; ``warn`` of a column that is made flat."""
     try:
         given = np.asarray(y)
@@ -329,7 +326,7 @@ def as_labels(name: str, y: ArrayLike, *, warn: bool = False) -> NDArray[Any]:
     refuse_mixed(y, given, name=name)
     if given.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: {name} must hold labels with an order")
-    values: NDArray[Any] = column_or_1d(y, warn=warn)
+    values: LabelArray = column_or_1d(y, warn=warn)
     if np.ma.is_masked(y):
         raise ValueError(f"{name} contains missing labels (masked); every row needs a label")
     if len(values) == 0:
@@ -353,12 +350,12 @@ def as_labels(name: str, y: ArrayLike, *, warn: bool = False) -> NDArray[Any]:
     return values
 
 
-def refuse_mixed(values: Any, array: NDArray[Any], *, name: str) -> None:
+def refuse_mixed(values: object, array: LabelArray, *, name: str) -> None:
     """Raise ValueError if a list holds text beside other values, of which NumPy makes text in its array."""
     if array.dtype.kind not in "US" or not isinstance(values, (list, tuple)):
         return
     entries = [entry for value in values for entry in (value if isinstance(value, (list, tuple)) else [value])]
-    first: dict[str, Any] = {}
+    first: Params = {}
     for entry in entries:
         first.setdefault("text" if isinstance(entry, str) else "bytes" if isinstance(entry, bytes) else "other", entry)
     if len(first) > 1:
@@ -376,7 +373,7 @@ def is_missing(value: Any) -> bool:
         return True  # the truth of pandas.NA is undefined
 
 
-def ordered_categories(y: Any) -> NDArray[Any] | None:
+def ordered_categories(y: Column) -> LabelArray | None:
     """Return the categories of an ordered categorical, lowest first, without importing its library.
 
     Raises
@@ -387,7 +384,7 @@ def ordered_categories(y: Any) -> NDArray[Any] | None:
     y = _only_column(y)
     dtype: Any = getattr(y, "dtype", None)
     if hasattr(dtype, "pyarrow_dtype"):  # pandas over Arrow
-        y = getattr(y, "array", y).__arrow_array__()
+        y = (y.array if hasattr(y, "array") else y).__arrow_array__()
     if getattr(getattr(y, "type", None), "ordered", False):  # an Arrow dictionary
         categories = [chunk.dictionary.to_pylist() for chunk in getattr(y, "chunks", [y])]
         differing = [other for other in categories if other != categories[0]]
@@ -401,7 +398,7 @@ def ordered_categories(y: Any) -> NDArray[Any] | None:
     return np.array(dtype.categories) if is_ordered and hasattr(dtype, "categories") else None
 
 
-def _only_column(y: Any) -> Any:
+def _only_column(y: Column) -> Column:
     """Return the column of a pandas or polars frame or an Arrow table that has a single one, else `y` itself."""
     if isinstance(y, np.ndarray) or len(getattr(y, "shape", ())) != 2 or y.shape[1] != 1:
         return y

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
 
+from ordinal_objectives.aliases import JSON, Column, FloatArray, IndexArray, Params, Table
 from ordinal_objectives.estimators.held_out import FinishedSearch, Rows, Trial, TrialOf, find_rounds, is_auto
 from ordinal_objectives.estimators.tables import codes_in, column_kinds, in_order, occurring, refuse_but_numbers
 from ordinal_objectives.losses import OrdinalLoss
@@ -22,10 +21,9 @@ from ordinal_objectives.threshold_solver import initial_thresholds
 from ordinal_objectives.utils.files import numbers_from_json
 from ordinal_objectives.utils.validation import check_integer, check_number
 
-FloatArray = NDArray[np.float64]
 # Numbers of mean 0 and variance 1, (n_samples, n_numbers), 0 where a value is missing; and for each category the level
 # of each row, (n_samples,), -1 where it is missing or unknown.
-Encoded = tuple[FloatArray, list[NDArray[np.intp]]]
+Encoded = tuple[FloatArray, list[IndexArray]]
 
 
 _LEAST_GAP = 1e-3
@@ -66,16 +64,16 @@ class LinearPart:
     """
 
     n_features: int
-    places: NDArray[np.intp]
+    places: IndexArray
     mean: FloatArray
     scale: FloatArray
     low: FloatArray
     high: FloatArray
-    levels: dict[int, list[Any]]
+    levels: dict[int, list[object]]
     weights: FloatArray
     level_weights: list[FloatArray]
     missing: float = np.nan
-    read: Callable[[Any], Any] | None = None
+    read: Callable[[Table], Table] | None = None
 
     @classmethod
     def fit(
@@ -111,7 +109,7 @@ class LinearPart:
         scaled = cls._scaled(X, sample_weight, categories, missing)
         table = scaled._encode(X)
         options = {} if loss.codes is None else {"precision": "float64"}
-        row_pass: Any = CPU(n_threads).row_pass(loss, codes, n_classes, sample_weight, **options)
+        row_pass = CPU(n_threads).row_pass(loss, codes, n_classes, sample_weight, **options)
         before = np.zeros(len(codes)) if start is None else start
         ends = np.cumsum([n_classes - 1, len(scaled.places), *map(len, scaled.levels.values())])
 
@@ -149,7 +147,7 @@ class LinearPart:
         return replace(scaled, weights=weights, level_weights=level_weights)
 
     @classmethod
-    def _scaled(cls, X: Any, weight: FloatArray | None, categories: Collection[int], missing: float) -> LinearPart:
+    def _scaled(cls, X: Table, weight: FloatArray | None, categories: Collection[int], missing: float) -> LinearPart:
         """Find the scale of each column of numbers and the levels of the others; no weights are fitted."""
         if issparse(X) or isinstance(X, RowBlocks):
             kind = "RowBlocks" if isinstance(X, RowBlocks) else "a sparse matrix"
@@ -205,7 +203,7 @@ class LinearPart:
             contributions[:, place] = np.append(weights, 0.0)[code]
         return contributions
 
-    def _columns(self, X: object) -> Any:
+    def _columns(self, X: object) -> Table:
         return X if self.read is None else self.read(X)
 
     def to_json(self) -> dict[str, object]:
@@ -220,7 +218,7 @@ class LinearPart:
         }
 
     @classmethod
-    def from_json(cls, content: Mapping[str, Any], n_features: int) -> LinearPart:
+    def from_json(cls, content: JSON, n_features: int) -> LinearPart:
         """Read what :meth:`to_json` wrote for so many features.
 
         Raises
@@ -240,11 +238,11 @@ class LinearPart:
         if [len(weights) for weights in level_weights] != [len(set(of)) for of in levels.values()]:
             raise ValueError("the linear part must hold one weight for each level")
         missing = np.nan if content["missing"] is None else float(content["missing"])
-        given: dict[str, Any] = {"levels": levels, "level_weights": level_weights, "missing": missing, **numbers}
+        given: Params = {"levels": levels, "level_weights": level_weights, "missing": missing, **numbers}
         return cls(n_features, np.array(places, dtype=np.intp), **given)
 
 
-def _numbers(X: Any, places: NDArray[np.intp], missing: float) -> FloatArray:
+def _numbers(X: Table, places: IndexArray, missing: float) -> FloatArray:
     """Return columns of numbers, NaN where they are missing."""
     if hasattr(X, "iloc"):
         X = X.iloc[:, places]
@@ -295,7 +293,7 @@ def check_continued(always: bool, has_linear: bool) -> None:
         raise ValueError("linear=True continues models that have a linear part; the one to go on with has none")
 
 
-def check_monotone(linear: Any, continued: bool, name: str, signs: Any) -> None:
+def check_monotone(linear: object, continued: bool, name: str, signs: Column) -> None:
     """Raise ValueError if a linear part, asked for or continued, stands beside monotone constraints.
 
     Parameters

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, IntArray, LabelArray, Table
 from ordinal_objectives.decision import RULES, check_rule, decide
-from ordinal_objectives.estimators.arguments import evaluation_sets, validate_columns
+from ordinal_objectives.estimators.arguments import GivenSets, all_or_nothing, validate_columns
 from ordinal_objectives.estimators.held_out import Rows, check_groups, n_rows
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.tables import as_table, refuse_text_and_dates
+from ordinal_objectives.utils import documented, validation
 from ordinal_objectives.utils.public_names import DOC_LINK
-from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import as_floats, check_sample_weight, check_total_weight
 
 
 class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -33,27 +31,18 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _doc_link_module = "ordinal_objectives"
     _doc_link_template = DOC_LINK
     classes: ArrayLike | None
-    classes_: NDArray[np.generic]
-    ordered_classes_: NDArray[np.generic]
+    classes_: LabelArray
+    ordered_classes_: LabelArray
     n_classes_: int
     n_features_in_: int
+    _all_or_nothing = all_or_nothing
     _rules: ClassVar[tuple[str, ...]] = RULES
 
     @abstractmethod
-    def predict_proba_ordered(self, X: object, **start: ArrayLike | None) -> NDArray[np.float64]:
+    def predict_proba_ordered(self, X: object, **start: ArrayLike | None) -> FloatArray:
         """Return the class probabilities, (n_samples, n_classes), columns from the lowest class to the highest."""
 
-    @contextmanager
-    def _all_or_nothing(self) -> Iterator[None]:
-        """Put every attribute back if the body raises: a failed fit leaves the model as it was."""
-        before = self.__dict__.copy()
-        try:
-            yield
-        except BaseException:
-            self.__dict__ = before
-            raise
-
-    def _check_features(self, X: Any, *, reset: bool) -> Any:
+    def _check_features(self, X: Table, *, reset: bool) -> Table:
         """Check X; data frames and Arrow tables pass as they are: the library below sees categories and names."""
         X, least = as_table(X), 2 if reset else 1
         refuse_text_and_dates(X)
@@ -70,11 +59,11 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return X
 
-    def _has_written_names(self, X: Any) -> bool:
+    def _has_written_names(self, X: Table) -> bool:
         """Return whether a table's names are the model's, which its file holds in another spelling."""
         return False
 
-    def _check_training(self, X: Any, y: Any, sample_weight: Any, groups: Any = None) -> Rows:
+    def _check_training(self, X: Table, y: ArrayLike, sample_weight: Any, groups: Any = None) -> Rows:
         """Return the rows to train on, with class codes, and set the classes."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
@@ -85,13 +74,13 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"X and y must have the same number of rows; got {n_rows(X)} and {len(codes)}")
         self._keep_labels(labels)
         self._check_decision()
-        weight, name = check_sample_weight(sample_weight, codes.shape[0]), "sample_weight"
+        weight, name = validation.check_sample_weight(sample_weight, codes.shape[0]), "sample_weight"
         if self.class_weight is not None:
             class_weights = self._class_weights(np.bincount(codes, minlength=self.n_classes_))
             with np.errstate(over="ignore"):
                 weight = class_weights[codes] if weight is None else class_weights[codes] * weight
             name = "class_weight" if sample_weight is None else "sample_weight times class_weight"
-        weight = check_total_weight(weight, name=name)
+        weight = validation.check_total_weight(weight, name=name)
         return Rows(X, codes, weight, groups=check_groups(groups, len(codes)))
 
     def _declared_classes(self, y: ArrayLike) -> ArrayLike | None:
@@ -117,41 +106,31 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         OrderedClassifier._check_decision(self)
 
-    def _decide(self, proba: NDArray[np.float64]) -> NDArray[np.generic]:
+    def _decide(self, proba: FloatArray) -> LabelArray:
         """Return class codes by ``decision_rule`` or ``cost_matrix``, which may have been set since the training."""
         self.check_fitted_decision()
         return decide(proba, rule=self.decision_rule, cost_matrix=self.cost_matrix)
 
-    def _class_weights(self, counts: NDArray[np.intp]) -> NDArray[np.float64]:
+    def _class_weights(self, counts: IndexArray) -> FloatArray:
         """Return the weight of each class, (n_classes,), given its number of rows."""
         class_weight = self.class_weight
         if isinstance(class_weight, str) and class_weight == "balanced":
-            balanced: NDArray[np.float64] = counts.sum() / (np.count_nonzero(counts) * np.maximum(counts, 1))
-            return balanced
+            return counts.sum() / (np.count_nonzero(counts) * np.maximum(counts, 1))
         if not isinstance(class_weight, Mapping):
             raise ValueError(f"class_weight must be a dict, 'balanced' or None; got {class_weight!r}")
         known = self.ordered_classes_.tolist()
         unknown = [label for label in class_weight if label not in known]
         if unknown:
             raise ValueError(f"class_weight names classes {unknown} that are not among {known}")
-        weights = as_floats([class_weight.get(label, 1.0) for label in known], name="class_weight")
+        weights = validation.as_floats([class_weight.get(label, 1.0) for label in known], name="class_weight")
         if not (np.isfinite(weights) & (weights >= 0)).all():
             raise ValueError(f"class_weight must hold finite, non-negative numbers; got {dict(class_weight)}")
         return weights
 
-    def _check_evaluation(
-        self,
-        eval_set: object,
-        weights: object,
-        weights_name: str,
-        X_val: object,
-        y_val: ArrayLike,
-        sample_weight_val: object,
-    ) -> list[Rows]:
+    def _check_evaluation(self, sets: GivenSets) -> list[Rows]:
         """Return the rows of each evaluation set, however it is spelled."""
-        sets = evaluation_sets(eval_set, weights, weights_name, X_val, y_val, sample_weight_val)
         checked = []
-        for i, (X, y, weight) in enumerate(sets):
+        for i, (X, y, weight) in enumerate(sets.each()):
             try:
                 X = self._check_features(X, reset=False)
             except ValueError as error:
@@ -159,18 +138,18 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             codes = self._labels.encode(y, name="y of an evaluation set")
             if n_rows(X) != len(codes):
                 raise ValueError(f"X and y of an evaluation set differ in rows; got {n_rows(X)} and {len(codes)}")
-            weight = check_sample_weight(weight, codes.shape[0], name=weights_name)
-            checked.append(Rows(X, codes, check_total_weight(weight, name=weights_name)))
+            weight = validation.check_sample_weight(weight, codes.shape[0], name=sets.weights_name)
+            checked.append(Rows(X, codes, validation.check_total_weight(weight, name=sets.weights_name)))
         return checked
 
     @documented
-    def predict_proba(self, X: object, **start: ArrayLike | None) -> NDArray[np.float64]:
+    def predict_proba(self, X: object, **start: ArrayLike | None) -> FloatArray:
         """Return the class probabilities, float64 (n_samples, n_classes), columns sorted by label as ``classes_``."""
         proba = self.predict_proba_ordered(X, **start)
         return self._labels.sort_columns(proba)
 
     @documented
-    def predict(self, X: Any, **start: ArrayLike | None) -> NDArray[np.generic]:
+    def predict(self, X: Table, **start: ArrayLike | None) -> LabelArray:
         """Return labels, (n_samples,), by ``decision_rule`` or ``cost_matrix``: by default the median class.
 
         The median is the lowest class k with P(y <= k) >= 1/2. It has the least expected absolute error. On noisy rows
@@ -203,7 +182,7 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return float(super().score(X, y, sample_weight))
 
     @documented
-    def predict_at_least(self, X: Any, label: Any, **start: ArrayLike | None) -> NDArray[np.float64]:
+    def predict_at_least(self, X: Table, label: Any, **start: ArrayLike | None) -> FloatArray:
         """Return the probability that the class is ``label`` or a higher one.
 
         Parameters
@@ -226,11 +205,10 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if np.ndim(label) != 0:
             raise ValueError(f"label must be one of the classes {self.ordered_classes_.tolist()}; got {label!r}")
         code = self._labels.encode([label], name="label")[0]
-        at_least: NDArray[np.float64] = np.minimum(self.predict_proba_ordered(X, **start)[:, code:].sum(axis=1), 1.0)
-        return at_least
+        return np.minimum(self.predict_proba_ordered(X, **start)[:, code:].sum(axis=1), 1.0)
 
     @documented
-    def encode_labels(self, y: ArrayLike) -> NDArray[np.int32]:
+    def encode_labels(self, y: ArrayLike) -> IntArray:
         """Return the codes 0..n_classes - 1 of labels, int32 (n_samples,), as ``ordered_classes_``.
 
         Raises

@@ -12,10 +12,10 @@ from functools import partial, update_wrapper
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives import predictions
+from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, LabelArray, Params, Table
 from ordinal_objectives.decision import RULES, KappaRule, decide, kappa_weights
 from ordinal_objectives.estimators.arguments import start_scores
 from ordinal_objectives.estimators.given_to_fit import GivenToFit
@@ -25,8 +25,7 @@ from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.eval_metric import EvalMetric, eval_metrics, warn_of_costs
 from ordinal_objectives.losses import CostWeighted, OrdinalLoss, get_loss
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
-from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import check_choice
+from ordinal_objectives.utils import documented, validation
 
 KAPPA = "kappa"
 Classifier = TypeVar("Classifier", bound="OrdinalClassifier")
@@ -42,7 +41,7 @@ class two_classes_only:  # noqa: N801 - a decorator
         self._method = method
         update_wrapper(self, method)  # type: ignore[arg-type]
 
-    def __get__(self, estimator: Any, owner: type) -> Any:
+    def __get__(self, estimator: Estimator, owner: type) -> Any:
         """Return the method of an estimator, or the function for the class itself.
 
         Raises
@@ -79,7 +78,7 @@ class OrdinalClassifier(OrderedClassifier):
     _refused: ClassVar[Mapping[str, str]] = {}
     _known: ClassVar[frozenset[str] | None] = None
     _host_checks_names: ClassVar[bool] = False
-    _host_params: dict[str, Any]
+    _host_params: Params
     loss: str | OrdinalLoss
     link: str
     training_cost: str | ArrayLike
@@ -95,7 +94,7 @@ class OrdinalClassifier(OrderedClassifier):
     # None of a model from a file.
     _given: GivenToFit | None = None
     proportional_: bool
-    thresholds_: NDArray[np.float64]
+    thresholds_: FloatArray
     diagnostics_: dict[str, int]
     # The score that the trees are added to, where there is one. It takes checked features.
     _linear: LinearPart | None = None
@@ -105,7 +104,7 @@ class OrdinalClassifier(OrderedClassifier):
     # Whether there are trees, none of them with a split.
     _is_constant: bool
 
-    def _keep_host_params(self, host_params: dict[str, Any]) -> None:
+    def _keep_host_params(self, host_params: Params) -> None:
         """Store what the constructor does not name, unless the name is foreign or impossible here."""
         for name, value in host_params.items():
             if name in self._dialect:
@@ -116,7 +115,7 @@ class OrdinalClassifier(OrderedClassifier):
                 raise TypeError(f"{type(self).__name__} takes no {name!r}: {self._refused[name]}; got {name}={value!r}")
         self._host_params = dict(host_params)
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
+    def get_params(self, deep: bool = True) -> Params:
         """Return the parameters, those passed on to the library below included.
 
         Parameters
@@ -177,7 +176,7 @@ class OrdinalClassifier(OrderedClassifier):
         super()._check_decision()
         if self._takes_kappa():
             kappa_weights(self.kappa_weights, self.n_classes_)
-            check_choice(self.kappa_rows, ("unseen", "training"), name="kappa_rows")
+            validation.check_choice(self.kappa_rows, ("unseen", "training"), name="kappa_rows")
         self._ordinal_loss().check_decision(self.decision_rule, self.cost_matrix)
 
     def check_fitted_decision(self) -> None:
@@ -189,7 +188,7 @@ class OrdinalClassifier(OrderedClassifier):
                     "decision_rule='kappa' is found at the end of fit, and this model has no rule: its fit is under "
                     "way, or was with another decision_rule; set it before fit"
                 )
-            check_choice(self.kappa_rows, ("unseen", "training"), name="kappa_rows")
+            validation.check_choice(self.kappa_rows, ("unseen", "training"), name="kappa_rows")
             if not np.array_equal(kappa_weights(self.kappa_weights, self.n_classes_), self.kappa_rule_.weights):
                 raise ValueError(
                     f"kappa_weights must be those of the fit, by which the rule was found; got {self.kappa_weights!r}: "
@@ -197,14 +196,14 @@ class OrdinalClassifier(OrderedClassifier):
                 )
         self._fitted_loss.check_decision(self.decision_rule, self.cost_matrix)
 
-    def _decide(self, proba: NDArray[np.float64]) -> NDArray[np.generic]:
+    def _decide(self, proba: FloatArray) -> LabelArray:
         if not self._takes_kappa():
             return super()._decide(proba)
         self.check_fitted_decision()
         assert self.kappa_rule_ is not None  # by the check
         return self.kappa_rule_.decide(proba)
 
-    def _decide_in_round(self, proba: NDArray[np.float64], weight: NDArray[np.generic] | None) -> NDArray[np.generic]:
+    def _decide_in_round(self, proba: FloatArray, weight: FloatArray | None) -> LabelArray:
         """Return the decisions of a round of the training; kappa's rule is fitted to the rows that are decided."""
         if self._takes_kappa():
             return KappaRule.fit(proba, self.kappa_weights, weight).decide(proba)
@@ -249,11 +248,11 @@ class OrdinalClassifier(OrderedClassifier):
         return metrics
 
     @abstractmethod
-    def _prediction_data(self, X: Any) -> Any:
+    def _prediction_data(self, X: Table) -> Any:
         """Turn checked features into what :meth:`_score` takes, once for all iterations."""
 
     @abstractmethod
-    def _score(self, data: Any, start: int, stop: int) -> NDArray[np.float64]:
+    def _score(self, data: Any, start: int, stop: int) -> FloatArray:
         """Return the part of the score that iterations ``start`` to ``stop - 1`` add.
 
         (n_samples,), or (n_samples, n_classes - 1) of a model whose trees shift single thresholds.
@@ -288,7 +287,7 @@ class OrdinalClassifier(OrderedClassifier):
             stacklevel=stacklevel,  # the caller of fit
         )
 
-    def _check_same_classes(self, record: ThresholdRecord | None, model: Any, name: str) -> None:
+    def _check_same_classes(self, record: ThresholdRecord | None, model: Estimator, name: str) -> None:
         """Raise ValueError if a continued model has other classes, or the same in another order."""
         if isinstance(model, OrdinalClassifier):
             known = model.ordered_classes_.tolist()
@@ -302,7 +301,7 @@ class OrdinalClassifier(OrderedClassifier):
             )
 
     @documented
-    def predict_raw(self, X: Any, **start: ArrayLike | None) -> NDArray[np.float64]:
+    def predict_raw(self, X: Table, **start: ArrayLike | None) -> FloatArray:
         """Return the score f(x).
 
         Parameters
@@ -317,12 +316,12 @@ class OrdinalClassifier(OrderedClassifier):
         """
         return predictions.score(self._scores(X, **start))
 
-    def _scores(self, X: Any, **start: ArrayLike | None) -> NDArray[np.float64]:
+    def _scores(self, X: Table, **start: ArrayLike | None) -> FloatArray:
         """Return f(x), (n_samples,), or f(x) + v_k(x), (n_samples, n_classes - 1)."""
         check_is_fitted(self)
         return self._scores_of_checked(self._check_features(X, reset=False), start)
 
-    def _scores_of_checked(self, X: Any, start: Mapping[str, ArrayLike | None]) -> NDArray[np.float64]:
+    def _scores_of_checked(self, X: Table, start: Mapping[str, ArrayLike | None]) -> FloatArray:
         before = self._before_trees(X, start)
         return predictions.plus(before, self._score(self._prediction_data(X), 0, self.n_iter_))
 
@@ -343,7 +342,7 @@ class OrdinalClassifier(OrderedClassifier):
         check_is_fitted(self)
         return self.n_iter_ if self._n_rounds is None else self._n_rounds
 
-    def for_copies(self, *, own_rounds: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+    def for_copies(self, *, own_rounds: bool) -> tuple[Params, Params]:
         """Return parameters, and keywords of ``fit``, by which copies on other rows are trained as this model was.
 
         Parameters
@@ -373,7 +372,7 @@ class OrdinalClassifier(OrderedClassifier):
         return GivenToFit() if self._given is None else self._given
 
     @abstractmethod
-    def _fixed_rounds(self, n_rounds: int, given: GivenToFit) -> dict[str, Any]:
+    def _fixed_rounds(self, n_rounds: int, given: GivenToFit) -> Params:
         """Return the parameters of a training of so many rounds, which nothing ends early."""
 
     def divides_rows(self) -> bool:
@@ -381,18 +380,18 @@ class OrdinalClassifier(OrderedClassifier):
         return False
 
     @property
-    def training_loss_(self) -> NDArray[np.float64]:
+    def training_loss_(self) -> FloatArray:
         """Weighted mean loss of the training rows after 0, 1, ... iterations, NaN where it is not known."""
         check_is_fitted(self)
         return np.array(self._record.training_loss)
 
-    def _before_trees(self, X: Any, start: Mapping[str, ArrayLike | None]) -> NDArray[np.float64]:
+    def _before_trees(self, X: Table, start: Mapping[str, ArrayLike | None]) -> FloatArray:
         """Return the score of checked features without the trees, (n_samples,)."""
         given = start_scores(start, self._start_name, X.shape[0], type(self).__name__)
         return given if self._linear is None else given + self._linear.scores(X)
 
     @documented
-    def predict_proba_ordered(self, X: Any, **start: ArrayLike | None) -> NDArray[np.float64]:
+    def predict_proba_ordered(self, X: Table, **start: ArrayLike | None) -> FloatArray:
         """Return P(y = k | x), float64 (n_samples, n_classes), columns from the lowest class to the highest.
 
         They are in the order of ``ordered_classes_``, as ``thresholds_`` and what
@@ -402,7 +401,7 @@ class OrdinalClassifier(OrderedClassifier):
         return predictions.proba(self._fitted_loss, scores, self.thresholds_)
 
     @documented
-    def predict_shifts(self, X: Any, **start: ArrayLike | None) -> NDArray[np.float64]:
+    def predict_shifts(self, X: Table, **start: ArrayLike | None) -> FloatArray:
         """Return the shifts v_k(x): how far each threshold moves with x, beside the score.
 
         They sum to zero over the thresholds of a row, and have weighted mean zero over the training rows. Where v_k
@@ -421,11 +420,10 @@ class OrdinalClassifier(OrderedClassifier):
         scores = self._scores(X, **start)
         if scores.ndim == 1:
             return np.zeros((len(scores), len(self.thresholds_)))
-        shifts: NDArray[np.float64] = scores - scores.mean(axis=1, keepdims=True)
-        return shifts
+        return scores - scores.mean(axis=1, keepdims=True)
 
     @documented
-    def predict_linear_predictors(self, X: Any, **start: ArrayLike | None) -> NDArray[np.float64]:
+    def predict_linear_predictors(self, X: Table, **start: ArrayLike | None) -> FloatArray:
         """Return the linear predictors theta_k - f(x) - v_k(x), as R's VGAM calls what the link turns into P(y <= k).
 
         With the immediate-threshold loss it is P(y = k), given that y is k or k + 1. They fall where the score rises,
@@ -442,35 +440,32 @@ class OrdinalClassifier(OrderedClassifier):
             Lowest threshold first, not sorted.
         """
         scores = self._scores(X, **start)
-        found: NDArray[np.float64] = self.thresholds_ - (scores if scores.ndim == 2 else scores[:, np.newaxis])
-        return found
+        return self.thresholds_ - (scores if scores.ndim == 2 else scores[:, np.newaxis])
 
     @documented
-    def predict_cumulative_proba(self, X: Any, **start: ArrayLike | None) -> NDArray[np.float64]:
+    def predict_cumulative_proba(self, X: Table, **start: ArrayLike | None) -> FloatArray:
         """Return P(y <= k | x) for all classes but the highest, lowest first, float64 (n_samples, n_classes - 1)."""
         scores = self._scores(X, **start)
         return predictions.cumulative_proba(self._fitted_loss, scores, self.thresholds_)
 
     @documented
-    def staged_predict_proba(self, X: Any, **start: ArrayLike | None) -> Iterator[NDArray[np.float64]]:
+    def staged_predict_proba(self, X: Table, **start: ArrayLike | None) -> Iterator[FloatArray]:
         """Yield what :meth:`predict_proba` returns after 1, 2, ... iterations, with the thresholds of each."""
         check_is_fitted(self)
         yield from map(self._labels.sort_columns, self._staged_proba_ordered(X, **start))
 
     @documented
-    def staged_predict(self, X: Any, **start: ArrayLike | None) -> Iterator[NDArray[np.generic]]:
+    def staged_predict(self, X: Table, **start: ArrayLike | None) -> Iterator[LabelArray]:
         """Yield what :meth:`predict` returns after 1, 2, ... iterations, with the thresholds of each."""
         for proba in self._staged_proba_ordered(X, **start):
             yield self._labels.decode(self._decide(proba))
 
-    def _staged_proba_ordered(self, X: Any, **start: ArrayLike | None) -> Iterator[NDArray[np.float64]]:
+    def _staged_proba_ordered(self, X: Table, **start: ArrayLike | None) -> Iterator[FloatArray]:
         for scores, thresholds in self.staged_scores(X, **start):
             yield predictions.proba(self._fitted_loss, scores, thresholds)
 
     @documented
-    def staged_scores(
-        self, X: Any, **start: ArrayLike | None
-    ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    def staged_scores(self, X: Table, **start: ArrayLike | None) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Yield scores, one a row or one a threshold, with their thresholds after 1, 2, ... iterations."""
         check_is_fitted(self)
         X = self._check_features(X, reset=False)
@@ -482,12 +477,12 @@ class OrdinalClassifier(OrderedClassifier):
 
     @two_classes_only
     @documented
-    def decision_function(self, X: Any, **start: ArrayLike | None) -> NDArray[np.float64]:
+    def decision_function(self, X: Table, **start: ArrayLike | None) -> FloatArray:
         """Return f(x) - theta_0 + G^-1(1/2), float64 (n_samples,), or its negative where ``classes_[1]`` is the lower.
 
         Positive where ``classes_[1]`` is the more probable, as scikit-learn has it; G^-1(1/2) is 0 for a symmetric
         link. Two classes only: more would not fit its shape.
         """
         median = self._fitted_loss.link.link(np.array(0.5))
-        above: NDArray[np.float64] = self.predict_raw(X, **start) - self.thresholds_[0] + median
+        above: FloatArray = self.predict_raw(X, **start) - self.thresholds_[0] + median
         return above if self._labels.sorted_codes_ is None else -above

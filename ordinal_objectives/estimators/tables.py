@@ -9,13 +9,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
 
+from ordinal_objectives.aliases import BoolArray, Column, IndexArray, Level, RealArray, Table
 from ordinal_objectives.utils.validation import collected, first_few, is_no_number, refuse_masked
 
 NUMBERS = (numbers.Real, Decimal, np.bool_)
@@ -32,20 +31,20 @@ _OF_ENGINE = (
 )
 
 
-def _names(X: Any) -> Any:
+def _names(X: Table) -> Column:
     """Return the names of the columns of a frame or an Arrow table; None of what names none."""
     return X.schema.names if _is_arrow(X) else getattr(X, "columns", None)
 
 
-def _types(X: Any) -> Any:
+def _types(X: Table) -> Column:
     return X.schema.types if _is_arrow(X) else getattr(X, "dtypes", None)
 
 
-def _is_arrow(X: Any) -> bool:
+def _is_arrow(X: Table) -> bool:
     return hasattr(getattr(X, "schema", None), "types")
 
 
-def column_kinds(X: Any) -> Iterator[tuple[Any, Any, str]]:
+def column_kinds(X: Table) -> Iterator[tuple[Level, object, str]]:
     """Yield name, type and kind of every column.
 
     Parameters
@@ -70,39 +69,39 @@ def column_kinds(X: Any) -> Iterator[tuple[Any, Any, str]]:
         yield name, dtype, kind
 
 
-def _kind(dtype: Any) -> str:
+def _kind(dtype: object) -> str:
     if getattr(dtype, "kind", None) in tuple("biuf") or (hasattr(dtype, "is_numeric") and dtype.is_numeric()):
         return "number"  # of pandas, and of polars
     name = str(getattr(dtype, "pyarrow_dtype", dtype))
     return next((kind for kind, pattern in _KINDS.items() if pattern.fullmatch(name)), "other")
 
 
-def column_names(X: Any) -> list[str] | None:
+def column_names(X: Table) -> list[str] | None:
     """Return the names of the columns of a frame or an Arrow table; None unless all are strings, as scikit-learn."""
     names = _names(X)
     return None if names is None or not all(isinstance(name, str) for name in names) else list(names)
 
 
-def names_as_text(X: Any) -> list[str] | None:
+def names_as_text(X: Table) -> list[str] | None:
     """Return the names of the columns, numbers as text; None of what names none."""
     names = _names(X)
     return None if names is None else [str(name) for name in names]
 
 
-def called(X: Any, place: int) -> str:
+def called(X: Table, place: int) -> str:
     """Return a column's name, or else its number, in the words of a message."""
     names = _names(X)
     return f"column {place}" if names is None else f"column {names[place]!r}"
 
 
-def without_rows(X: Any) -> Any:
+def without_rows(X: Table) -> Table:
     """Return a table with the columns of X and no rows, which does not keep X in memory as a slice would."""
     if _is_arrow(X):
         return X.schema.empty_table()
     return X.clear() if hasattr(X, "clear") else X[:0].copy()  # polars; pandas, NumPy
 
 
-def refuse_text_and_dates(X: Any, *, name: str = "X") -> None:
+def refuse_text_and_dates(X: Table, *, name: str = "X") -> None:
     """Raise ValueError for columns that neither XGBoost nor LightGBM takes, naming columns and types.
 
     Parameters
@@ -125,7 +124,7 @@ def refuse_text_and_dates(X: Any, *, name: str = "X") -> None:
         )
 
 
-def read_numbers(X: Any, **checks: Any) -> NDArray[np.floating]:
+def read_numbers(X: Table, **checks: object) -> RealArray:
     """Return features that are numbers as float32 or float64, (n_samples, n_features).
 
     NumPy would read the codes or the labels of a category, the digits of a string and the ticks of a date as
@@ -147,11 +146,10 @@ def read_numbers(X: Any, **checks: Any) -> NDArray[np.floating]:
     X = as_table(X)
     refuse_but_numbers(X, name="X", hint=_OF_ENGINE)
     numbers_of = check_array(X, input_name="X", ensure_all_finite=False, dtype=[np.float64, np.float32], **checks)
-    features: NDArray[np.floating] = np.require(numbers_of, requirements="A")
-    return features  # any strides of whole entries: fields of records have others
+    return np.require(numbers_of, requirements="A")  # any strides of whole entries: fields of records have others
 
 
-def refuse_but_numbers(values: Any, *, name: str, hint: str) -> None:
+def refuse_but_numbers(values: Column, *, name: str, hint: str) -> None:
     """Raise ValueError if features or targets hold anything but numbers, booleans and missing values.
 
     Parameters
@@ -177,7 +175,7 @@ def refuse_but_numbers(values: Any, *, name: str, hint: str) -> None:
         raise ValueError(f"{allowed}; got {first_few(strange)}. {hint}")
 
 
-def as_table(X: Any) -> Any:
+def as_table(X: Table) -> Table:
     """Return features as an array, a sparse matrix, a frame or an Arrow table; raise ValueError if they are none."""
     refuse_masked(X, name="X")
     X = collected(X)
@@ -186,17 +184,17 @@ def as_table(X: Any) -> Any:
     return X
 
 
-def check_table(X: Any, *, name: str = "X") -> None:
+def check_table(X: Table, *, name: str = "X") -> None:
     """Raise ValueError if features are complex, or columns have one name."""
     if getattr(getattr(X, "dtype", None), "kind", None) == "c":
         raise ValueError(f"Complex data not supported: {name} must hold real numbers; got an array of type {X.dtype}")
     names = _names(X)
-    twice = [] if names is None else [repr(name) for name, n in Counter(names).items() if n > 1]
+    twice = [] if names is None else [repr(name) for name, n in Counter[Level](names).items() if n > 1]
     if twice:
         raise ValueError(f"{name} must have columns of different names; got more than one called {first_few(twice)}")
 
 
-def _strange(X: Any, kinds: tuple[str, ...], allowed: str) -> list[str]:
+def _strange(X: Table, kinds: tuple[str, ...], allowed: str) -> list[str]:
     """Return the columns of some kinds, or what an array holds that is no number, in the words of a message."""
     if hasattr(X, "columns"):
         return [f"column {name!r} of type {dtype}" for name, dtype, kind in column_kinds(X) if kind in kinds]
@@ -217,14 +215,14 @@ PLAIN = (str, bool, int, float)
 # Older files hold dates of pandas with it.
 _MIDNIGHT = " 00:00:00"
 # Types of floats by the names that NumPy, pandas, polars and Arrow give them.
-_FLOATS: dict[str, Any] = {
+_FLOATS: dict[str, type] = {
     **dict.fromkeys(("float16", "Float16", "halffloat"), np.float16),
     **dict.fromkeys(("float32", "Float32", "float"), np.float32),
     **dict.fromkeys(("float64", "Float64", "double"), np.float64),
 }
 
 
-def levels_in(X: Any, place: int) -> tuple[list[Any], NDArray[np.intp]]:
+def levels_in(X: Table, place: int) -> tuple[list[Level], IndexArray]:
     """Return levels of a column, and which of them each row has.
 
     Parameters
@@ -239,7 +237,7 @@ def levels_in(X: Any, place: int) -> tuple[list[Any], NDArray[np.intp]]:
     which : ndarray of int, shape (n_samples,)
         -1 where the level is missing, and where a sparse matrix stores none.
     """
-    column = _column(X, place)
+    column = column_at(X, place)
     dictionary = as_dictionary(column)
     if dictionary is not None:
         return _distinct(dictionary.dictionary.to_pylist(), dictionary.indices.cast("int64").fill_null(-1).to_numpy())
@@ -264,8 +262,8 @@ def levels_in(X: Any, place: int) -> tuple[list[Any], NDArray[np.intp]]:
 
 
 def codes_in(
-    X: Any, place: int, known: Mapping[Any, int] | Collection[Any], *, name: str = "X", refuse: bool = False
-) -> NDArray[np.intp]:
+    X: Table, place: int, known: Mapping[Level, int] | Collection[Level], *, name: str = "X", refuse: bool = False
+) -> IndexArray:
     """Return the code that each row's level has among the known ones, (n_samples,); -1 where it is missing or unknown.
 
     Levels are the same if their values are: 1, 1.0 and True, and a float and what float32 makes of it where either the
@@ -308,19 +306,19 @@ def codes_in(
     return codes[which]
 
 
-def occurring(X: Any, place: int) -> set[Any]:
+def occurring(X: Table, place: int) -> set[Level]:
     """Return the levels that rows of a column have."""
     found, which = levels_in(X, place)
     return {found[i] for i in np.unique(which[which >= 0])}
 
 
-def in_order(levels: Iterable[Any]) -> list[Any]:
+def in_order(levels: Iterable[Level]) -> list[Level]:
     """Return levels with numbers first, then text, both increasing."""
     return sorted(levels, key=lambda level: (isinstance(level, str), level))
 
 
-def with_columns(X: Any, columns: Mapping[int, Any]) -> Any:
-    """Return a table with arrays in place of some columns: numbers, in a pandas frame of any type."""
+def with_columns(X: Table, columns: Mapping[int, Column]) -> Table:
+    """Return a table with others in place of some columns: arrays, or columns of tables of its kind."""
     if not columns:
         return X
     if isinstance(X, np.ndarray):
@@ -332,7 +330,7 @@ def with_columns(X: Any, columns: Mapping[int, Any]) -> Any:
         X = X.copy(deep=False)
     for place, values in columns.items():
         if hasattr(X, "isetitem"):
-            X.isetitem(place, values)
+            X.isetitem(place, getattr(values, "array", values))  # without the index of a series
         elif hasattr(X, "with_columns"):  # polars
             column = X.to_series(place)
             X = X.with_columns(type(column)(column.name, values))
@@ -341,7 +339,7 @@ def with_columns(X: Any, columns: Mapping[int, Any]) -> Any:
     return X
 
 
-def _check_kinds(column: str, levels: list[Any], known: Collection[Any]) -> None:
+def _check_kinds(column: str, levels: list[Level], known: Collection[Level]) -> None:
     """Raise ValueError if rows hold text and no known level is text, or numbers and no known level is one."""
     if not known:
         return
@@ -354,13 +352,15 @@ def _check_kinds(column: str, levels: list[Any], known: Collection[Any]) -> None
             )
 
 
-def _kind_of(levels: Collection[Any]) -> str:
+def _kind_of(levels: Collection[Level]) -> str:
     if any(isinstance(level, str) for level in levels):
         return "text"
     return "booleans" if all(isinstance(level, bool) for level in levels) else "numbers"
 
 
-def _code_of_float(level: float, known: Mapping[Any, int], rows_type: Any, training_type: Any, column: str) -> int:
+def _code_of_float(
+    level: float, known: Mapping[Level, int], rows_type: type | None, training_type: type | None, column: str
+) -> int:
     """Return the code of a level, -1 if it is unknown, given the type of the rows and that of the training's floats."""
     exact = known.get(level, -1)
     if rows_type is not None:  # which may have rounded levels of the training
@@ -375,12 +375,12 @@ def _code_of_float(level: float, known: Mapping[Any, int], rows_type: Any, train
     return exact if exact >= 0 or training_type is None else known.get(_rounded(level, training_type), -1)
 
 
-def _rounded(level: Any, kind: Any) -> float:
+def _rounded(level: Level, kind: type) -> float:
     with np.errstate(over="ignore"):
         return float(kind(level))
 
 
-def _narrow_type(known: Collection[Any]) -> Any:
+def _narrow_type(known: Collection[Level]) -> type | None:
     """Return the type of floats shorter than float64 that the levels of the training had; None if it was none.
 
     A fraction that came from a shorter type has more digits in float64 than there, as .1 has.
@@ -393,7 +393,7 @@ def _narrow_type(known: Collection[Any]) -> Any:
     return None
 
 
-def _float_type(X: Any, place: int) -> Any:
+def _float_type(X: Table, place: int) -> type | None:
     """Return the type of floats that a column, or its categories, are declared to have; None for any other."""
     types = _types(X)
     dtype = X.dtype if types is None else list(types)[place]
@@ -402,7 +402,8 @@ def _float_type(X: Any, place: int) -> Any:
     return _FLOATS.get(str(getattr(dtype, "value_type", dtype)))
 
 
-def _column(X: Any, place: int) -> Any:
+def column_at(X: Table, place: int) -> Column:
+    """Return one column; what a sparse matrix does not store is missing."""
     if hasattr(X, "iloc"):
         return X.iloc[:, place]
     if hasattr(X, "to_series"):  # polars
@@ -416,7 +417,7 @@ def _column(X: Any, place: int) -> Any:
     return column
 
 
-def as_dictionary(column: Any) -> Any:
+def as_dictionary(column: Column) -> Column:
     """Return a column of Arrow, or of pandas with Arrow's types, as one dictionary array; None if it is none."""
     arrow_type = getattr(getattr(column, "dtype", None), "pyarrow_dtype", getattr(column, "type", None))
     if not hasattr(arrow_type, "value_type") or not hasattr(arrow_type, "index_type"):
@@ -425,24 +426,23 @@ def as_dictionary(column: Any) -> Any:
     return chunks.combine_chunks() if hasattr(chunks, "combine_chunks") else chunks
 
 
-def _distinct(levels: Iterable[Any], which: NDArray[np.intp]) -> tuple[list[Any], NDArray[np.intp]]:
+def _distinct(levels: Iterable[Level], which: IndexArray) -> tuple[list[Level], IndexArray]:
     """Return levels in plain types, each once, and which of them rows have."""
-    number: dict[Any, int] = {None: -1}
+    number: dict[Level, int] = {None: -1}
     places = [number.setdefault(plain_level(level), len(number) - 1) for level in levels]
     return list(number)[1:], np.array([*places, -1], dtype=np.intp)[which]
 
 
-def _values(column: Any) -> list[Any]:
+def _values(column: Column) -> list[Level]:
     """Return the values of one column, None where they are missing."""
     if hasattr(column, "notna"):
         column = column.astype(object)
-        known: list[Any] = column.where(column.notna(), None).tolist()  # pandas.NA is not comparable
-        return known
+        return column.where(column.notna(), None).tolist()  # pandas.NA is not comparable
     name = next(name for name in ("to_pylist", "to_list", "tolist") if hasattr(column, name))
     return list(getattr(column, name)())
 
 
-def plain_level(value: Any) -> Any:
+def plain_level(value: Level) -> Level:
     """Return a level in one of the types that files hold."""
     if value is None or value != value:
         return None
@@ -469,10 +469,10 @@ class CategoryColumns:
         Of each such column, in the order of their numbers: text, integers, floats and booleans.
     """
 
-    levels: Mapping[int, list[Any]] = field(default_factory=dict)
+    levels: Mapping[int, list[Level]] = field(default_factory=dict)
 
     @classmethod
-    def learn(cls, tables: Iterable[Any], asked: Any, max_bins: int) -> CategoryColumns:
+    def learn(cls, tables: Iterable[Table], asked: object, max_bins: int) -> CategoryColumns:
         """Return the levels that occur in a table, or in the blocks of one.
 
         Parameters
@@ -489,7 +489,7 @@ class CategoryColumns:
         ValueError
             If a column is not there, or has too many levels; the message names it.
         """
-        header, levels = None, dict[int, set[Any]]()
+        header, levels = None, dict[int, set[Level]]()
         for table in tables:
             if header is None:
                 header, levels = without_rows(table), {place: set() for place in places_of(table, asked)}
@@ -502,11 +502,11 @@ class CategoryColumns:
         """How many levels each of the columns has, at least 1."""
         return {place: max(1, len(levels)) for place, levels in self.levels.items()}
 
-    def mask(self, n_features: int) -> NDArray[np.bool_]:
+    def mask(self, n_features: int) -> BoolArray:
         """Return which features are categories, (n_features,)."""
         return np.isin(np.arange(n_features), list(self.levels))
 
-    def encode(self, X: Any) -> Any:
+    def encode(self, X: Table) -> Table:
         """Return a table with numbers in place of levels, NaN for a level that is missing or unknown.
 
         Raises
@@ -518,14 +518,14 @@ class CategoryColumns:
         codes = {place: codes_in(X, place, levels) for place, levels in self.levels.items()}
         return with_columns(X, {place: np.where(of < 0, np.nan, of) for place, of in codes.items()})
 
-    def to_json(self) -> list[list[Any]]:
+    def to_json(self) -> list[list[Level]]:
         """Return the levels in JSON's types."""
         return [[place, list(levels)] for place, levels in self.levels.items()]
 
     @classmethod
-    def from_json(cls, content: Iterable[Any], n_features: int) -> CategoryColumns:
+    def from_json(cls, content: Iterable[list[Level]], n_features: int) -> CategoryColumns:
         """Read what :meth:`to_json` wrote; raise ValueError if it is damaged."""
-        levels: dict[int, list[Any]] = {}
+        levels: dict[int, list[Level]] = {}
         for place, column_levels in content:
             plain = all(isinstance(level, PLAIN) for level in column_levels)
             if type(place) is not int or not 0 <= place < n_features or place in levels:
@@ -536,7 +536,7 @@ class CategoryColumns:
         return cls(levels)
 
 
-def places_of(X: Any, asked: Any) -> list[int]:
+def places_of(X: Table, asked: object) -> list[int]:
     """Return the columns of a table that ``categorical_features`` asks for, in increasing order."""
     if asked is None:
         return []
@@ -561,7 +561,7 @@ def places_of(X: Any, asked: Any) -> list[int]:
     return sorted({int(place) for place in places})
 
 
-def _learned(X: Any, place: int, levels: list[Any], max_bins: int) -> list[Any]:
+def _learned(X: Table, place: int, levels: list[Level], max_bins: int) -> list[Level]:
     """Return the levels of a column, or raise ValueError if they are not what the engine takes."""
     if any(isinstance(level, float) and not np.isfinite(level) for level in levels):
         raise ValueError(f"{called(X, place)} must hold finite categories; got an infinite one")

@@ -7,29 +7,25 @@ import pickle
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import sklearn
-from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ordinal_objectives.estimators.arguments import start_scores, validate_columns
-from ordinal_objectives.estimators.held_out import n_rows
+from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IntArray, LabelArray, Params, Table
+from ordinal_objectives.estimators import arguments, held_out, tables
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
-from ordinal_objectives.estimators.tables import NUMBERS
 from ordinal_objectives.losses import CostWeighted, get_loss
 from ordinal_objectives.threads import one_thread_after_fork
-from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import check_proba, collected, refuse_masked
+from ordinal_objectives.utils import documented, validation
 
 
-def check_classifier(what: str, estimator: Any, *others: str) -> None:
+def check_classifier(what: str, estimator: Estimator, *others: str) -> None:
     """Raise TypeError unless this is a classifier with probabilities, and with some other methods."""
     if isinstance(estimator, type):
         raise TypeError(f"{what} must be a classifier, {estimator.__name__}(); got the class itself")
@@ -40,7 +36,7 @@ def check_classifier(what: str, estimator: Any, *others: str) -> None:
         )
 
 
-def inside(estimator: Any) -> list[tuple[str, Any]]:
+def inside(estimator: Estimator) -> list[tuple[str, Estimator]]:
     """Return the estimators whose probabilities an estimator's are made of, each with the prefix of its parameters.
 
     That is the last step of a pipeline, what a search, a calibration or another wrapper is given, and the members of an
@@ -60,7 +56,7 @@ def inside(estimator: Any) -> list[tuple[str, Any]]:
     return [(f"{name}__", member) for name, member in pairs]
 
 
-def all_inside(estimator: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+def all_inside(estimator: Estimator, prefix: str = "") -> Iterator[tuple[str, Estimator]]:
     """Yield an estimator and all that is :func:`inside` it, at any depth."""
     yield prefix, estimator
     for name, inner in inside(estimator):
@@ -80,12 +76,12 @@ class FinalClassifier:
         Whether there is a search on the way.
     """
 
-    estimator: Any
+    estimator: Estimator
     in_fit: str = ""
     is_searched: bool = False
 
     @classmethod
-    def of(cls, estimator: Any) -> FinalClassifier:
+    def of(cls, estimator: Estimator) -> FinalClassifier:
         """Return the one in which an estimator ends; that may be the estimator itself."""
         is_pipeline = isinstance(estimator, Pipeline)
         is_search = hasattr(estimator, "estimator") and hasattr(estimator, "refit")
@@ -97,7 +93,7 @@ class FinalClassifier:
         return cls(last.estimator, in_fit, is_search or last.is_searched)
 
 
-def class_codes(what: str, copy: Any, codes: NDArray[np.int32], classes: NDArray[np.generic]) -> NDArray[np.int32]:
+def class_codes(what: str, copy: Estimator, codes: IntArray, classes: LabelArray) -> IntArray:
     """Return the class codes that a classifier is trained on: label i of its training is entry i.
 
     A classifier of this package, also one in which a pipeline or a search ends, knows all classes; others those that
@@ -135,8 +131,8 @@ def class_codes(what: str, copy: Any, codes: NDArray[np.int32], classes: NDArray
 
 
 def row_keywords(
-    what: str, copy: Any, weight: NDArray[np.float64] | None, groups: NDArray[np.generic] | None = None, **others: Any
-) -> dict[str, Any]:
+    what: str, copy: Estimator, weight: FloatArray | None, groups: LabelArray | None = None, **others: object
+) -> Params:
     """Return weights and groups of rows as the ``fit`` of a classifier takes them, or a pipeline that ends in one.
 
     Groups are for classifiers that divide rows themselves; others do without. ``others`` are other keywords of ``fit``.
@@ -148,7 +144,7 @@ def row_keywords(
     """
     last = FinalClassifier.of(copy)
     routed = last.in_fit != "" and sklearn.get_config().get("enable_metadata_routing", False)
-    given: dict[str, Any] = {name if routed else f"{last.in_fit}{name}": value for name, value in others.items()}
+    given: Params = {name if routed else f"{last.in_fit}{name}": value for name, value in others.items()}
     if weight is not None:
         parameters = inspect.signature(last.estimator.fit).parameters
         if "sample_weight" not in parameters and all(p.kind is not p.VAR_KEYWORD for p in parameters.values()):
@@ -159,7 +155,7 @@ def row_keywords(
     return given
 
 
-def refuse_weights_by_label(what: str, estimator: Any, instead: str) -> None:
+def refuse_weights_by_label(what: str, estimator: Estimator, instead: str) -> None:
     """Raise ValueError if anything that is trained on class codes has a ``class_weight`` by label, at any depth."""
     for name, value in _settings(estimator, ("class_weight", "class_weights")):
         if isinstance(value, Mapping):
@@ -167,7 +163,7 @@ def refuse_weights_by_label(what: str, estimator: Any, instead: str) -> None:
             raise ValueError(f"{what} has a class_weight by label{place}, but it is trained on class codes: {instead}")
 
 
-def weighs_costs(estimator: Any) -> bool:
+def weighs_costs(estimator: Estimator) -> bool:
     """Return whether an estimator's probabilities are those of a model with a training cost, not calibrated since."""
     if isinstance(estimator, FrozenEstimator):
         return weighs_costs(estimator.estimator)
@@ -186,7 +182,7 @@ def weighs_costs(estimator: Any) -> bool:
     ) or any(weighs_costs(inner) for _, inner in inside(estimator))
 
 
-def _settings(estimator: Any, names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+def _settings(estimator: Estimator, names: tuple[str, ...]) -> Iterator[tuple[str, object]]:
     """Yield name and value of some parameters, of all that an estimator trains; searches set some."""
     if not hasattr(estimator, "get_params"):
         return
@@ -196,7 +192,7 @@ def _settings(estimator: Any, names: tuple[str, ...]) -> Iterator[tuple[str, Any
     yield from _searched(estimator, names)
 
 
-def _searched(estimator: Any, names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+def _searched(estimator: Estimator, names: tuple[str, ...]) -> Iterator[tuple[str, object]]:
     """Yield name and value of some parameters that searches, at any depth, may set."""
     for name, grids in estimator.get_params().items():
         if name.rpartition("__")[2] not in ("param_grid", "param_distributions"):
@@ -222,29 +218,29 @@ class FittedMember:
         for those that had rows.
     """
 
-    estimator: Any
-    columns: NDArray[np.int32]
+    estimator: Estimator
+    columns: IntArray
 
     @classmethod
-    def trained(cls, estimator: Any, codes: NDArray[np.int32]) -> FittedMember:
+    def trained(cls, estimator: Estimator, codes: IntArray) -> FittedMember:
         """Return a classifier that was trained on the labels 0, 1, ..., given the class code of each."""
         return cls(estimator, codes[np.asarray(estimator.classes_, dtype=np.intp)])
 
     # The booster of XGBoost's or LightGBM's own classifier asks for its threads while it is copied.
     @one_thread_after_fork()
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self).unpickled, (pickle.dumps(self.estimator), self.columns)
 
     @classmethod
     @one_thread_after_fork()
-    def unpickled(cls, estimator: bytes, columns: NDArray[np.int32]) -> FittedMember:
+    def unpickled(cls, estimator: bytes, columns: IntArray) -> FittedMember:
         """Return a member whose estimator was pickled by itself."""
         return cls(pickle.loads(estimator), columns)
 
     @one_thread_after_fork()
-    def proba(self, X: Any, n_classes: int) -> NDArray[np.float64]:
+    def proba(self, X: Table, n_classes: int) -> FloatArray:
         """Return probabilities, (n_samples, n_classes), lowest class first; 0 for a class that had no rows."""
-        own = check_proba(self.estimator.predict_proba(X)).astype(np.float64)
+        own = validation.check_proba(self.estimator.predict_proba(X)).astype(np.float64)
         proba = np.zeros((len(own), n_classes))
         proba[:, self.columns] = own
         proba /= proba.sum(axis=1, keepdims=True)
@@ -254,34 +250,34 @@ class FittedMember:
 class ClassifierOfClassifiers(OrderedClassifier):
     """A classifier whose probabilities are made of those of others."""
 
-    def _check_features(self, X: Any, *, reset: bool) -> Any:
+    def _check_features(self, X: Table, *, reset: bool) -> Table:
         """Count rows and features, and keep the features' names; what they may hold is for the classifiers inside.
 
         Texts, one a row, and other entries that are no numbers may come as a list, a series or an array.
         """
-        refuse_masked(X, name="X")
-        X, least = _as_numbers(collected(X)), 2 if reset else 1
+        validation.refuse_masked(X, name="X")
+        X, least = _as_numbers(validation.collected(X)), 2 if reset else 1
         shape = () if issparse(X) else getattr(X, "shape", ())
         is_number = getattr(getattr(X, "dtype", None), "kind", "O") in tuple("biufc")
         is_flat = isinstance(X, (list, tuple)) or (len(shape) == 1 and not is_number)
         if hasattr(X, "columns"):
-            validate_columns(self, X, reset=reset, skip_check_array=True)
+            arguments.validate_columns(self, X, reset=reset, skip_check_array=True)
         elif not is_flat:
             options = {"accept_sparse": "csr", "dtype": None, "ensure_all_finite": False, "allow_nd": True}
-            return validate_columns(self, X, reset=reset, ensure_min_samples=least, **options)
+            return arguments.validate_columns(self, X, reset=reset, ensure_min_samples=least, **options)
         elif reset:
-            for name in ("n_features_in_", "feature_names_in_", "_column_numbers"):  # of an earlier fit
-                self.__dict__.pop(name, None)
-        if n_rows(X) < least:
-            raise ValueError(f"X must have at least {least} row(s); got {n_rows(X)} sample(s)")
+            arguments.keep_names(self)
+            self.__dict__.pop("n_features_in_", None)  # of an earlier fit
+        if held_out.n_rows(X) < least:
+            raise ValueError(f"X must have at least {least} row(s); got {held_out.n_rows(X)} sample(s)")
         return X
 
     @abstractmethod
-    def _proba(self, X: Any) -> NDArray[np.float64]:
+    def _proba(self, X: Table) -> FloatArray:
         """Return the probabilities of checked features, (n_samples, n_classes), lowest class first."""
 
     @documented
-    def predict_proba_ordered(self, X: Any, **start: ArrayLike | None) -> NDArray[np.float64]:
+    def predict_proba_ordered(self, X: Table, **start: ArrayLike | None) -> FloatArray:
         """Return the class probabilities P(y = k | x), columns from the lowest class to the highest.
 
         Parameters
@@ -296,11 +292,11 @@ class ClassifierOfClassifiers(OrderedClassifier):
         """
         check_is_fitted(self)
         X = self._check_features(X, reset=False)
-        start_scores(start, None, n_rows(X), type(self).__name__)
+        arguments.start_scores(start, None, held_out.n_rows(X), type(self).__name__)
         return self._proba(X)
 
     @documented
-    def predict_cumulative_proba(self, X: Any, **start: ArrayLike | None) -> NDArray[np.float64]:
+    def predict_cumulative_proba(self, X: Table, **start: ArrayLike | None) -> FloatArray:
         """Return P(y <= k | x) for all classes but the highest, lowest first.
 
         Parameters
@@ -316,7 +312,7 @@ class ClassifierOfClassifiers(OrderedClassifier):
         return np.minimum(np.cumsum(self.predict_proba_ordered(X, **start), axis=1)[:, :-1], 1.0)
 
 
-def _as_numbers(X: Any) -> Any:
+def _as_numbers(X: Table) -> Table:
     """Return a list of numbers, or of lists of them, as an array, and anything else as it is."""
     if not isinstance(X, (list, tuple)):
         return X
@@ -326,5 +322,5 @@ def _as_numbers(X: Any) -> Any:
         return X
     if array.dtype.kind in "biufc":
         return array
-    are_numbers = array.dtype.kind == "O" and all(isinstance(x, (*NUMBERS, type(None))) for x in array.ravel())
+    are_numbers = array.dtype.kind == "O" and all(isinstance(x, (*tables.NUMBERS, type(None))) for x in array.ravel())
     return array if array.ndim > 1 and are_numbers else X

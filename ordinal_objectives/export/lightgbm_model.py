@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ordinal_objectives.aliases import Booster, Estimator, FloatArray, IndexArray, NDArray
 from ordinal_objectives.export.model import Scorer, ScoringTree, model_of_trees
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.utils.extras import optional
@@ -30,7 +29,7 @@ pandas_categorical:null
 _MOST = 2**30
 
 
-def to_lightgbm(model: Any, *, iterations: int | None = None) -> Any:
+def to_lightgbm(model: Estimator, *, iterations: int | None = None) -> Booster:
     """Return a fitted classifier as a booster of LightGBM, whose raw scores are the model's.
 
     A model that is ``proportional_`` becomes one tree a round, and the booster carries its thresholds: what
@@ -91,7 +90,7 @@ def to_lightgbm(model: Any, *, iterations: int | None = None) -> Any:
 
 
 @one_thread_after_fork()
-def booster_of(scorer: Scorer, names: Sequence[str]) -> Any:
+def booster_of(scorer: Scorer, names: Sequence[str]) -> Booster:
     """Return a LightGBM booster whose raw scores are a scorer's; one without trees gets one without a split."""
     lightgbm = optional("lightgbm", "lightgbm")
     texts: list[str] = []
@@ -115,7 +114,7 @@ def booster_of(scorer: Scorer, names: Sequence[str]) -> Any:
     return lightgbm.Booster(model_str=f"tree\n{_lines(head)}\n\n{''.join(texts)}{_END}")
 
 
-def _splits(tree: ScoringTree, inner: NDArray[np.intp], leaves: NDArray[np.intp], scorer: Scorer) -> dict[str, object]:
+def _splits(tree: ScoringTree, inner: IndexArray, leaves: IndexArray, scorer: Scorer) -> dict[str, object]:
     """Return the fields of a tree but for the values of its leaves; LightGBM numbers inner nodes and leaves apart."""
     place = {node: number for number, node in enumerate(inner.tolist())}
     place |= {node: ~number for number, node in enumerate(leaves.tolist())}
@@ -170,7 +169,7 @@ def _bits(codes: NDArray[np.int64]) -> NDArray[np.uint32]:
     return np.packbits(bits, bitorder="little").view("<u4").astype(np.uint32)
 
 
-def _whole(count: NDArray[np.float64]) -> NDArray[np.int64]:
+def _whole(count: FloatArray) -> NDArray[np.int64]:
     """Return counts, or Hessians in their place, as integers above 0 in the same proportions."""
     if not np.array_equal(count, np.rint(count)) or count.max() > _MOST:
         count = count / max(count[0], np.finfo(np.float64).tiny) * _MOST

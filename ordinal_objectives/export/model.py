@@ -10,9 +10,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives.aliases import JSON, BoolArray, Estimator, FloatArray, IndexArray, IntArray, NDArray
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.histogram_engine.estimator import HistGradientBoostingOrdinalClassifier
 from ordinal_objectives.histogram_engine.multi_output import losses
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from ordinal_objectives.adapters.lgbm.estimator import LGBMOrdinalClassifier
     from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
 
-FloatArray = NDArray[np.float64]
-# A node, a tree or a model in the JSON of XGBoost or LightGBM.
-Content = dict[str, Any]
 _XGBOOST_OBJECTIVES = ("multi:softprob", "binary:logistic")
 _LIGHTGBM_OBJECTIVES = ("multiclass", "binary")
 # What LightGBM's JSON has for infinity.
@@ -62,11 +59,11 @@ class ScoringTree:
         Of each node that parts rows by categories: the codes that go left. All others go right.
     """
 
-    feature: NDArray[np.int32]
+    feature: IntArray
     threshold: FloatArray
-    left: NDArray[np.int32]
-    right: NDArray[np.int32]
-    missing_left: NDArray[np.bool_]
+    left: IntArray
+    right: IntArray
+    missing_left: BoolArray
     value: FloatArray
     count: FloatArray
     categories: Mapping[int, NDArray[np.int64]] = field(default_factory=dict)
@@ -106,8 +103,8 @@ class Scorer:
     offset: FloatArray
     reads_float32: bool = False
     missing: float = np.nan
-    zero_is_missing: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp))
-    levels: Mapping[int, list[Any]] = field(default_factory=dict)
+    zero_is_missing: IndexArray = field(default_factory=lambda: np.zeros(0, np.intp))
+    levels: Mapping[int, list[object]] = field(default_factory=dict)
     codes_everywhere: bool = False
 
     @property
@@ -157,7 +154,7 @@ class ScoringModel:
 
         Where an iteration has become several rounds, each of them has the iteration's thresholds.
         """
-        model: Any = self.model
+        model: Estimator = self.model
         iterations = -(-np.arange(n_rounds + 1) * self.n_iter // max(n_rounds, 1))
         thresholds = [model.threshold_history_[iteration] for iteration in iterations]
         unknown = [float("nan")] * len(thresholds)
@@ -197,7 +194,7 @@ def scoring_model(model: object, iterations: int | None = None, by_value: Sequen
     return ScoringModel(read(model, n_iter, by_value), model.threshold_history_[n_iter], n_iter, model)
 
 
-def model_of_trees(model: Any, iterations: int | None, name: str, *, zeros: bool = False) -> ScoringModel:
+def model_of_trees(model: Estimator, iterations: int | None, name: str, *, zeros: bool = False) -> ScoringModel:
     """Return what a fitted classifier computes, for a format that holds only trees, with NaN as the missing value.
 
     Parameters
@@ -367,7 +364,7 @@ def _xgboost_scorer(booster: xgboost.Booster, n_iter: int, add: Callable[[int, i
     return Scorer(trees, base, reads_float32=True, levels=levels)
 
 
-def _xgboost_tree(tree: Content, leaf_values: FloatArray) -> ScoringTree:
+def _xgboost_tree(tree: JSON, leaf_values: FloatArray) -> ScoringTree:
     left, right = (np.array(tree[f"{side}_children"], dtype=np.int32) for side in ("left", "right"))
     inner, missing_left = left != -1, np.array(tree["default_left"], dtype=bool)
     segments = zip(tree["categories_nodes"], tree["categories_segments"], tree["categories_sizes"], strict=True)
@@ -392,7 +389,7 @@ def _xgboost_tree(tree: Content, leaf_values: FloatArray) -> ScoringTree:
     )
 
 
-def _levels(column: Content, place: int, names: list[str]) -> list[object]:
+def _levels(column: JSON, place: int, names: list[str]) -> list[object]:
     """Return the levels of a column of categories."""
     if "type" in column:
         return list(column["values"])
@@ -412,7 +409,7 @@ def _read_lightgbm(model: LGBMOrdinalClassifier, n_iter: int, by_value: Sequence
     content = booster.dump_model(num_iteration=n_iter, start_iteration=0) if n_iter else {"tree_info": []}
     n_outputs = 1 if record.shifts is None else record.n_classes - 1
 
-    def value_of(number: int, leaf: Content) -> FloatArray:
+    def value_of(number: int, leaf: JSON) -> FloatArray:
         vectors = record.leaf_vectors[number] if record.shifts is not None else ()
         if not len(vectors):
             return np.full(n_outputs, leaf["leaf_value"])
@@ -433,7 +430,7 @@ def _read_lightgbm_multiclass(model: lightgbm.LGBMClassifier, by_value: Sequence
         raise ValueError(f"objective of a member must be {allowed}; got {content.get('objective')!r}")
     n_outputs = int(content["num_tree_per_iteration"])
 
-    def value_of(number: int, leaf: Content) -> FloatArray:
+    def value_of(number: int, leaf: JSON) -> FloatArray:
         return np.where(np.arange(n_outputs) == number % n_outputs, leaf["leaf_value"], 0.0)
 
     return _lightgbm_scorer(booster, content, n_outputs, value_of, by_value)
@@ -441,9 +438,9 @@ def _read_lightgbm_multiclass(model: lightgbm.LGBMClassifier, by_value: Sequence
 
 def _lightgbm_scorer(
     booster: lightgbm.Booster,
-    content: Content,
+    content: JSON,
     n_outputs: int,
-    value_of: Callable[[int, Content], FloatArray],
+    value_of: Callable[[int, JSON], FloatArray],
     by_value: Sequence[int],
 ) -> Scorer:
     """Return the scorer of trees in LightGBM's JSON.
@@ -479,7 +476,7 @@ def _lightgbm_scorer(
 
 
 def _lightgbm_tree(
-    root: Content, n_outputs: int, value_of: Callable[[Content], FloatArray], zero_is_missing: set[int]
+    root: JSON, n_outputs: int, value_of: Callable[[JSON], FloatArray], zero_is_missing: set[int]
 ) -> ScoringTree:
     """Return a tree of LightGBM's JSON; features whose zeros are missing in it are added to a set."""
     nodes, children = [root], []

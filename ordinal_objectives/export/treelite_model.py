@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from ordinal_objectives.aliases import Booster, Estimator
 from ordinal_objectives.export.model import ScoringTree, model_of_trees
-from ordinal_objectives.utils.extras import optional
-from ordinal_objectives.utils.files import labels_to_json
+from ordinal_objectives.utils import extras, files
 
 
-def to_treelite(model: Any, *, iterations: int | None = None) -> Any:
+def to_treelite(model: Estimator, *, iterations: int | None = None) -> Booster:
     """Return a fitted classifier as a model of treelite, which predicts scores.
 
     What treelite predicts is f(x) of a model that is ``proportional_``, and else f(x) + v_k(x) of each threshold. The
@@ -62,7 +60,7 @@ def to_treelite(model: Any, *, iterations: int | None = None) -> Any:
     >>> bool(np.abs(proba - model.predict_proba_ordered(X)).max() < 1e-12)
     True
     """
-    model_builder = optional("treelite", "treelite").model_builder
+    model_builder = extras.optional("treelite", "treelite").model_builder
     found = model_of_trees(model, iterations, "treelite")
     scorer = found.scorer
     precision = "float32" if scorer.reads_float32 else "float64"
@@ -86,7 +84,7 @@ def to_treelite(model: Any, *, iterations: int | None = None) -> Any:
             "thresholds": found.thresholds.tolist(),
             "loss": loss.identity,
             "link": loss.link.identity,
-            "classes": labels_to_json(found.model.ordered_classes_)[0],
+            "classes": files.labels_to_json(found.model.ordered_classes_)[0],
         },
     )
     for tree in scorer.trees:
@@ -94,7 +92,7 @@ def to_treelite(model: Any, *, iterations: int | None = None) -> Any:
     return builder.commit()
 
 
-def _add(builder: Any, tree: ScoringTree, *, counts_rows: bool) -> None:
+def _add(builder: Booster, tree: ScoringTree, *, counts_rows: bool) -> None:
     """Add a tree to those of a builder."""
     builder.start_tree()
     for node in tree.reachable_nodes():

@@ -1,7 +1,5 @@
 """Types of this package's models, for skops."""
 
-from __future__ import annotations
-
 _OF_PACKAGE = (
     "adapters.lgbm.estimator.LGBMOrdinalClassifier",
     "adapters.xgb.dask_estimator.DaskXGBOrdinalClassifier",

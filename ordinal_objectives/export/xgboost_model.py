@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ordinal_objectives.export.model import Content, Scorer, ScoringTree, model_of_trees
+from ordinal_objectives.aliases import JSON, Booster, Estimator, FloatArray, NDArray
+from ordinal_objectives.export.model import Scorer, ScoringTree, model_of_trees
 from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_L2, Shifts
 from ordinal_objectives.leaves.vector import contrasts
 from ordinal_objectives.threads import one_thread_after_fork
@@ -21,7 +20,7 @@ _NOT_IN_NAMES = "[]<"
 
 
 @one_thread_after_fork()
-def to_xgboost(model: Any, *, iterations: int | None = None) -> Any:
+def to_xgboost(model: Estimator, *, iterations: int | None = None) -> Booster:
     """Return a fitted classifier as a booster of XGBoost, which carries its thresholds.
 
     What :mod:`ordinal_objectives.adapters.xgb` has for boosters takes it: ``predict_proba``, ``predict`` and, from
@@ -101,7 +100,7 @@ def to_xgboost(model: Any, *, iterations: int | None = None) -> Any:
     return written
 
 
-def booster_of(scorer: Scorer, types: list[str], names: Sequence[str] | None, n_rounds: int) -> Any:
+def booster_of(scorer: Scorer, types: list[str], names: Sequence[str] | None, n_rounds: int) -> Booster:
     """Return an XGBoost booster whose outputs are the sums of a scorer's trees.
 
     Parameters
@@ -137,7 +136,7 @@ def booster_of(scorer: Scorer, types: list[str], names: Sequence[str] | None, n_
     return booster
 
 
-def _skeleton(n_features: int, n_outputs: int) -> Content:
+def _skeleton(n_features: int, n_outputs: int) -> JSON:
     """Return the JSON of a booster of one tree without a split, as the XGBoost that is installed writes it."""
     import xgboost
 
@@ -145,8 +144,7 @@ def _skeleton(n_features: int, n_outputs: int) -> Content:
     if n_outputs > 1:
         params |= {"multi_strategy": "multi_output_tree", "num_target": n_outputs}
     data = xgboost.DMatrix(np.zeros((1, n_features)), np.zeros((1, n_outputs)))
-    content: Content = json.loads(bytes(xgboost.train(params, data, 1).save_raw("json")))
-    return content
+    return json.loads(bytes(xgboost.train(params, data, 1).save_raw("json")))
 
 
 def types_of(scorer: Scorer, n_features: int) -> list[str]:
@@ -155,7 +153,7 @@ def types_of(scorer: Scorer, n_features: int) -> list[str]:
     return ["c" if feature in by_category else "float" for feature in range(n_features)]
 
 
-def _tree(tree: ScoringTree, like: Content, number: int) -> Content:
+def _tree(tree: ScoringTree, like: JSON, number: int) -> JSON:
     """Return a tree in XGBoost's JSON; ``like`` is one without a split."""
     by_category = np.isin(np.arange(len(tree.feature)), list(tree.categories))
     # XGBoost sends its sets to the right.
@@ -201,7 +199,7 @@ def _tree(tree: ScoringTree, like: Content, number: int) -> Content:
     return content
 
 
-def _first_right(threshold: NDArray[np.float64]) -> NDArray[np.float32]:
+def _first_right(threshold: FloatArray) -> NDArray[np.float32]:
     """Return the smallest float32 numbers above thresholds: x < c is then x <= threshold for float32 numbers."""
     with np.errstate(over="ignore"):
         near = threshold.astype(np.float32)

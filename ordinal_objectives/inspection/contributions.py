@@ -6,19 +6,17 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
 
+from ordinal_objectives.aliases import Estimator, FloatArray, IndexArray, RealArray, Seed, Table
 from ordinal_objectives.estimators.held_out import take_rows
-from ordinal_objectives.estimators.tables import CategoryColumns, column_kinds, read_numbers
+from ordinal_objectives.estimators.tables import CategoryColumns, as_table, column_kinds, read_numbers
 from ordinal_objectives.export import lightgbm_model, xgboost_model
 from ordinal_objectives.export.model import Scorer, scoring_model
 from ordinal_objectives.inspection.rows import names_of_model, unwrapped
 from ordinal_objectives.threads import effective_n_threads, library_n_threads, one_thread_after_fork
-from ordinal_objectives.utils.extras import optional
-from ordinal_objectives.utils.seeds import drawn_seed, random_numbers
-from ordinal_objectives.utils.validation import check_choice, check_integer, collected
+from ordinal_objectives.utils import extras, validation
 
 __all__ = ["ShapValues", "shap_values"]
 
@@ -54,19 +52,19 @@ class ShapValues(NamedTuple):
     True
     """
 
-    values: NDArray[np.float64]
-    base_values: NDArray[np.float64]
+    values: FloatArray
+    base_values: FloatArray
     feature_names: list[str]
 
 
 def shap_values(
-    model: Any,
-    X: Any,
+    model: Estimator,
+    X: Table,
     *,
     output: str = "score",
-    background: Any = None,
+    background: Table = None,
     n_permutations: int = 10,
-    random_state: Any = None,
+    random_state: Seed = None,
 ) -> ShapValues:
     """Return the SHAP values of rows: what each feature adds to the model's output, beside a base value.
 
@@ -136,7 +134,7 @@ def shap_values(
     >>> shap_values(model, X, output="cumulative").values.shape
     (300, 3, 3)
     """
-    check_choice(output, _OUTPUTS, name="output")
+    validation.check_choice(output, _OUTPUTS, name="output")
     whole = model
     if isinstance(model, Pipeline) or hasattr(model, "best_estimator_"):
         model, prepared = unwrapped(model)
@@ -145,10 +143,9 @@ def shap_values(
     names = names_of_model(whole, model) if hasattr(model, "n_features_in_") else []
     categories = [place for place, (_, _, kind) in enumerate(column_kinds(X)) if kind == "category"]
     found = scoring_model(model, by_value=categories)
-    X = collected(X)
-    X = np.asarray(X) if isinstance(X, (list, tuple)) else X
+    X = as_table(X)
     if output == "probability":
-        check_integer("n_permutations", n_permutations, 1)
+        validation.check_integer("n_permutations", n_permutations, 1)
         return ShapValues(*_probability_values(model, X, background, n_permutations, random_state), names)
     if background is not None:
         raise ValueError(f"background must be None with output={output!r}: the training rows take its place")
@@ -165,7 +162,7 @@ def shap_values(
     return ShapValues(-np.broadcast_to(values, shape), found.thresholds - base, names)
 
 
-def _codes(scorer: Scorer, X: Any) -> NDArray[np.float64]:
+def _codes(scorer: Scorer, X: Table) -> FloatArray:
     """Return checked rows as the trees read them, float64 (n_samples, n_features)."""
     if issparse(X):
         stored = X.tocoo()
@@ -178,7 +175,7 @@ def _codes(scorer: Scorer, X: Any) -> NDArray[np.float64]:
 
 
 @one_thread_after_fork()
-def _tree_values(scorer: Scorer, codes: NDArray[np.float64], n_threads: int) -> NDArray[np.float64]:
+def _tree_values(scorer: Scorer, codes: FloatArray, n_threads: int) -> FloatArray:
     """Return TreeSHAP of rows, and last the base values, (n_samples, n_outputs, n_features + 1)."""
     n_samples, n_features = codes.shape
     if not scorer.reads_float32:
@@ -198,31 +195,30 @@ def _tree_values(scorer: Scorer, codes: NDArray[np.float64], n_threads: int) -> 
 
 
 def _probability_values(
-    model: Any, X: Any, background: Any, n_permutations: int, random_state: Any
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    shap = optional("shap", "shap")
-    random = random_numbers(random_state)
+    model: Estimator, X: Table, background: Table, n_permutations: int, random_state: Seed
+) -> tuple[FloatArray, FloatArray]:
+    shap = extras.optional("shap", "shap")
+    random = validation.random_numbers(random_state)
     model.predict_proba_ordered(X)  # checks the rows
     rows = _joined(X, background, random)
     n_samples, n_features = X.shape
 
     # A row is given by the places of its features, since columns may be of any types.
-    def proba(places: NDArray[Any]) -> NDArray[np.float64]:
-        found: NDArray[np.float64] = model.predict_proba_ordered(_mixed(rows, places.astype(np.intp)))
-        return found
+    def proba(places: RealArray) -> FloatArray:
+        return model.predict_proba_ordered(_mixed(rows, places.astype(np.intp)))
 
     places = np.repeat(np.arange(len(rows))[:, np.newaxis], n_features, axis=1)
     masker = shap.maskers.Independent(places[n_samples:], max_samples=len(places) - n_samples)
     before = np.random.get_state()  # noqa: NPY002, shap seeds the numbers of everybody
     try:
-        explainer = shap.explainers.Permutation(proba, masker, seed=drawn_seed(random))
+        explainer = shap.explainers.Permutation(proba, masker, seed=validation.drawn_seed(random))
         found = explainer(places[:n_samples], max_evals=n_permutations * (2 * n_features + 1), silent=True)
     finally:
         np.random.set_state(before)  # noqa: NPY002
     return np.swapaxes(found.values, 1, 2), found.base_values[0]
 
 
-def _joined(X: Any, background: Any, random: np.random.RandomState) -> Any:
+def _joined(X: Table, background: Table, random: np.random.RandomState) -> Table:
     """Return the rows of X, and those of the background or some of X, in one table.
 
     Raises
@@ -248,10 +244,10 @@ def _joined(X: Any, background: Any, random: np.random.RandomState) -> Any:
         return np.concatenate([X, other])
     if not X.dtypes.equals(other.dtypes):
         raise ValueError("background must have the columns of X, of the same types")
-    return optional("pandas", "demo").concat([X, other], ignore_index=True)
+    return extras.optional("pandas", "demo").concat([X, other], ignore_index=True)
 
 
-def _mixed(rows: Any, places: NDArray[np.intp]) -> Any:
+def _mixed(rows: Any, places: IndexArray) -> Table:
     """Return rows that have each feature of the row at its place."""
     if isinstance(rows, np.ndarray):
         return rows[places, np.arange(places.shape[1])]

@@ -6,28 +6,13 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
+from ordinal_objectives.aliases import ArrayLike, Column, Estimator, FloatArray, IndexArray, LabelArray, Seed, Table
 from ordinal_objectives.estimators.held_out import take_rows
-from ordinal_objectives.inspection.rows import (
-    along,
-    as_rows,
-    categories,
-    column_of,
-    holds_categories,
-    numbers,
-    row_weights,
-    trained_on_drawn_rows,
-    unwrapped,
-    with_column,
-    with_column_of,
-)
-from ordinal_objectives.utils.extras import data_frame
-from ordinal_objectives.utils.seeds import random_numbers
-from ordinal_objectives.utils.validation import check_integer, check_number
+from ordinal_objectives.inspection import rows
+from ordinal_objectives.utils import extras, validation
 
-FloatArray = NDArray[np.float64]
 # So many levels of a feature are compared.
 _MOST_LEVELS = 1000
 # Intervals are not stretched further than by this share of the effects.
@@ -61,12 +46,12 @@ class FeatureEffect(NamedTuple):
     True
     """
 
-    values: NDArray[Any]
-    score: NDArray[np.float64]
-    shifts: NDArray[np.float64]
+    values: Column
+    score: FloatArray
+    shifts: FloatArray
 
 
-def feature_effect(estimator: Any, X: Any, feature: int | str, *, grid_resolution: int = 50) -> FeatureEffect:
+def feature_effect(estimator: Estimator, X: Table, feature: int | str, *, grid_resolution: int = 50) -> FeatureEffect:
     """Return the partial dependence of the score and of every shift on a feature of numbers or categories.
 
     Parameters
@@ -107,8 +92,8 @@ def feature_effect(estimator: Any, X: Any, feature: int | str, *, grid_resolutio
     >>> bool(effect.score[-1] > effect.score[0]), effect.shifts.shape
     (True, (50, 3))
     """
-    model, prepared = unwrapped(estimator)
-    values, tables = along(estimator, X, feature, grid_resolution)
+    model, prepared = rows.unwrapped(estimator)
+    values, tables = rows.along(estimator, X, feature, grid_resolution)
     margins = [model.predict_linear_predictors(prepared(table)) for table in tables]
     scores = np.array([(model.thresholds_ - margins_at).mean(axis=0) for margins_at in margins])
     score = scores.mean(axis=1)
@@ -116,8 +101,8 @@ def feature_effect(estimator: Any, X: Any, feature: int | str, *, grid_resolutio
 
 
 def partial_probabilities(
-    estimator: Any, X: Any, feature: int | str, *, grid_resolution: int = 50
-) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    estimator: Estimator, X: Table, feature: int | str, *, grid_resolution: int = 50
+) -> tuple[LabelArray, FloatArray]:
     """Return the partial dependence of the class probabilities on a feature of numbers or categories.
 
     Parameters
@@ -150,8 +135,8 @@ def partial_probabilities(
     >>> bool(proba[0, 0] > proba[-1, 0]), proba.shape
     (True, (10, 4))
     """
-    model, prepared = unwrapped(estimator)
-    values, tables = along(estimator, X, feature, grid_resolution)
+    model, prepared = rows.unwrapped(estimator)
+    values, tables = rows.along(estimator, X, feature, grid_resolution)
     return values, np.array([model.predict_proba_ordered(prepared(table)).mean(axis=0) for table in tables])
 
 
@@ -192,7 +177,9 @@ class LocalEffects(NamedTuple):
     proba: FloatArray
 
 
-def accumulated_local_effects(estimator: Any, X: Any, feature: int | str, *, grid_resolution: int = 20) -> LocalEffects:
+def accumulated_local_effects(
+    estimator: Estimator, X: Table, feature: int | str, *, grid_resolution: int = 20
+) -> LocalEffects:
     r"""Return the accumulated local effects of a feature of numbers on the score, the shifts and the probabilities.
 
     Quantiles :math:`z_0 < z_1 < \ldots` of the feature cut the rows into intervals N(j). The effect g of a quantity h
@@ -248,15 +235,15 @@ def accumulated_local_effects(estimator: Any, X: Any, feature: int | str, *, gri
     >>> bool(found.score[-1] > found.score[0]), found.shifts.shape, found.proba.shape
     (True, (21, 3), (21, 4))
     """
-    (model, prepared), X = unwrapped(estimator), as_rows(X)
-    grid_resolution = check_integer("grid_resolution", grid_resolution, 1)
-    column = column_of(estimator, X, feature)
-    if holds_categories(estimator, X, column):
+    (model, prepared), X = rows.unwrapped(estimator), rows.as_rows(X)
+    grid_resolution = validation.check_integer("grid_resolution", grid_resolution, 1)
+    column = rows.column_of(estimator, X, feature)
+    if rows.holds_categories(estimator, X, column):
         raise ValueError(
             f"feature {feature!r} must hold numbers: effects are added up along their order; it holds categories, "
             f"whose effects feature_effect returns"
         )
-    values = numbers(X, column, feature)
+    values = rows.numbers(X, column, feature)
     known = np.flatnonzero(np.isfinite(values))
     X, values = take_rows(X, known), values[known]
     if len(np.unique(values)) < 2:
@@ -266,10 +253,10 @@ def accumulated_local_effects(estimator: Any, X: Any, feature: int | str, *, gri
     interval = np.searchsorted(edges[1:], values)  # the lowest value is in the first
 
     def at(ends: FloatArray) -> FloatArray:
-        rows = prepared(with_column(X, column, ends))
-        scores = model.thresholds_ - model.predict_linear_predictors(rows)
+        table = prepared(rows.with_column(X, column, ends))
+        scores = model.thresholds_ - model.predict_linear_predictors(table)
         score = scores.mean(axis=1, keepdims=True)
-        return np.column_stack([score, scores - score, model.predict_proba_ordered(rows)])
+        return np.column_stack([score, scores - score, model.predict_proba_ordered(table)])
 
     changes = at(edges[interval + 1]) - at(edges[interval])
     n_rows = np.bincount(interval, minlength=len(edges) - 1)[:, np.newaxis]
@@ -320,11 +307,11 @@ class MarginalEffects(NamedTuple):
     lower: Any
     upper: Any
     step: float | None
-    levels: NDArray[Any] | None
+    levels: LabelArray | None
     reference: Any
-    classes: NDArray[Any]
+    classes: LabelArray
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> Table:
         """Return a pandas.DataFrame with the column "effect", and a row for each class.
 
         With refits there are also the columns "lower" and "upper". Of categories there is a row for each pair (level,
@@ -339,14 +326,14 @@ class MarginalEffects(NamedTuple):
         if self.lower is not None:
             columns |= {"lower": self.lower.ravel(), "upper": self.upper.ravel()}
         if self.levels is None:
-            return data_frame({"class": self.classes, **columns}).set_index("class")
+            return extras.data_frame({"class": self.classes, **columns}).set_index("class")
         levels, classes = zip(*product(self.levels, self.classes), strict=True)
-        return data_frame({"level": levels, "class": classes, **columns}).set_index(["level", "class"])
+        return extras.data_frame({"level": levels, "class": classes, **columns}).set_index(["level", "class"])
 
 
 def average_marginal_effects(
-    estimator: Any,
-    X: Any,
+    estimator: Estimator,
+    X: Table,
     feature: int | str,
     *,
     step: float | None = None,
@@ -354,7 +341,7 @@ def average_marginal_effects(
     n_refits: int = 0,
     confidence: float = 0.95,
     sample_weight: ArrayLike | None = None,
-    random_state: Any = None,
+    random_state: Seed = None,
 ) -> MarginalEffects:
     r"""Return the mean change of each class's probability where one feature changes.
 
@@ -436,13 +423,13 @@ def average_marginal_effects(
     >>> found.effects.shape, bool(found.effects[0] < 0 < found.effects[-1]), bool(abs(found.effects.sum()) < 1e-12)
     ((4,), True, True)
     """
-    model, prepared = unwrapped(estimator)
-    X, random = as_rows(X), random_numbers(random_state)
-    n_refits = check_integer("n_refits", n_refits, 0)
+    model, prepared = rows.unwrapped(estimator)
+    X, random = rows.as_rows(X), validation.random_numbers(random_state)
+    n_refits = validation.check_integer("n_refits", n_refits, 0)
     if n_refits == 1:
         raise ValueError("n_refits must be 0 or at least 2; got 1")
-    confidence = check_number("confidence", confidence, above=0, below=1)
-    weight = row_weights(sample_weight, X.shape[0])
+    confidence = validation.check_number("confidence", confidence, above=0, below=1)
+    weight = validation.row_weights(sample_weight, X.shape[0])
     change = _Change(estimator, X, feature, step, reference)
     effects: Any = _means(change.of(model, prepared, X), weight)
     lower: Any = None
@@ -450,14 +437,13 @@ def average_marginal_effects(
     if n_refits:
         proba, drawn_effects = model.predict_proba_ordered(prepared(X)), []
 
-        def labels_of(rows: NDArray[np.intp]) -> NDArray[Any]:
-            reached = random.random_sample((len(rows), 1)) > np.cumsum(proba[rows], axis=1)[:, :-1]
-            labels: NDArray[Any] = np.asarray(model.ordered_classes_)[reached.sum(axis=1)]
-            return labels
+        def labels_of(places: IndexArray) -> LabelArray:
+            reached = random.random_sample((len(places), 1)) > np.cumsum(proba[places], axis=1)[:, :-1]
+            return np.asarray(model.ordered_classes_)[reached.sum(axis=1)]
 
         weights = None if sample_weight is None else weight
-        for copy, rows in trained_on_drawn_rows(estimator, X, labels_of, n_refits, weights, random):
-            drawn_effects.append(_means(change.of(*unwrapped(copy), X)[:, rows], weight[rows]))
+        for copy, places in rows.trained_on_drawn_rows(estimator, X, labels_of, n_refits, weights, random):
+            drawn_effects.append(_means(change.of(*rows.unwrapped(copy), X)[:, places], weight[places]))
         drawn = np.array(drawn_effects)
         kept = _kept_shares(effects, drawn.mean(axis=0))
         width = stdtrit(n_refits - 1, 0.5 + confidence / 2) * drawn.std(axis=0, ddof=1)
@@ -473,13 +459,13 @@ class _Change:
     """How one feature is changed: by a step, or from the first of some levels to each other."""
 
     step: float | None = None
-    levels: NDArray[Any] | None = None
+    levels: LabelArray | None = None
     reference: Any = None
 
-    def __init__(self, estimator: Any, X: Any, feature: int | str, step: Any, reference: Any) -> None:
-        column = column_of(estimator, X, feature)
+    def __init__(self, estimator: Estimator, X: Table, feature: int | str, step: Any, reference: Any) -> None:
+        column = rows.column_of(estimator, X, feature)
         self.column, self.feature = column, feature
-        values = None if holds_categories(estimator, X, column) else numbers(X, column, feature)
+        values = None if rows.holds_categories(estimator, X, column) else rows.numbers(X, column, feature)
         known = np.zeros(0) if values is None else np.unique(values[np.isfinite(values)])
         if values is not None and len(known) < 2:
             raise ValueError(f"feature {feature!r} must have at least two finite values in X; it has {len(known)}")
@@ -487,13 +473,13 @@ class _Change:
             if reference is not None:
                 raise ValueError(f"reference is for categories, and feature {feature!r} holds numbers: give its step")
             self.step = float(np.nanstd(np.where(np.isfinite(values), values, np.nan))) if step is None else step
-            self.step = check_number("step", self.step, above=0)
+            self.step = validation.check_number("step", self.step, above=0)
             whole = self.step % 1 == 0 and bool((known % 1 == 0).all())
             self.below = self.step // 2 if whole else self.step / 2
             return
         if step is not None:
             raise ValueError(f"step is for numbers, and feature {feature!r} holds categories; got step={step!r}")
-        levels, rows = categories(X, column, feature, _MOST_LEVELS)
+        levels, places = rows.categories(X, column, feature, _MOST_LEVELS)
         if len(levels) < 2:
             raise ValueError(f"feature {feature!r} must have at least two categories in X; it has {len(levels)}")
         names = levels.tolist()
@@ -501,33 +487,30 @@ class _Change:
             raise ValueError(f"reference must be one of the levels {names} of feature {feature!r}; got {reference!r}")
         first = 0 if reference is None else names.index(reference)
         order = [first, *(i for i in range(len(levels)) if i != first)]
-        self.levels, self.reference, self.rows = levels[order], levels[first], rows[order]
+        self.levels, self.reference, self.rows = levels[order], levels[first], places[order]
 
-    def of(self, model: Any, prepared: Any, X: Any) -> FloatArray:
+    def of(self, model: Estimator, prepared: Any, X: Table) -> FloatArray:
         """Return the changes of each row, (n_changes, n_samples, n_classes), NaN where the feature is missing."""
         if self.step is not None:
-            values = numbers(X, self.column, self.feature)
+            values = rows.numbers(X, self.column, self.feature)
             ends = (values - self.below, values - self.below + self.step)
-            low, high = (model.predict_proba_ordered(prepared(with_column(X, self.column, end))) for end in ends)
+            low, high = (model.predict_proba_ordered(prepared(rows.with_column(X, self.column, end))) for end in ends)
             return np.where(np.isfinite(values)[:, np.newaxis], high - low, np.nan)[np.newaxis]
         at = [
-            model.predict_proba_ordered(prepared(with_column_of(X, self.column, np.full(X.shape[0], row))))
+            model.predict_proba_ordered(prepared(rows.with_column_of(X, self.column, np.full(X.shape[0], row))))
             for row in self.rows
         ]
-        changes: FloatArray = np.array(at[1:]) - at[0]
-        return changes
+        return np.array(at[1:]) - at[0]
 
 
 def _means(each: FloatArray, weight: FloatArray) -> FloatArray:
     """Return weighted means over the rows without NaN, (n_changes, n_classes)."""
     weight = np.where(np.isnan(each[0, :, 0]), 0.0, weight)
-    means: FloatArray = np.einsum("n,cnk->ck", weight, np.nan_to_num(each)) / weight.sum()
-    return means
+    return np.einsum("n,cnk->ck", weight, np.nan_to_num(each)) / weight.sum()
 
 
 def _kept_shares(effects: FloatArray, copies: FloatArray) -> FloatArray:
     """Return the share of the effects that copies keep, by least squares over the classes, (n_changes, 1)."""
     length = (effects**2).sum(axis=1, keepdims=True)
     share = np.divide((effects * copies).sum(axis=1, keepdims=True), length, np.ones_like(length), where=length > 0)
-    kept: FloatArray = np.clip(share, _LEAST_KEPT, 1.0)
-    return kept
+    return np.clip(share, _LEAST_KEPT, 1.0)

@@ -6,16 +6,15 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ordinal_objectives.aliases import Estimator, FloatArray, LabelArray, Seed, Table
 from ordinal_objectives.inspection.rows import as_rows, name_of, unwrapped, with_column_of
-from ordinal_objectives.utils.extras import data_frame
-from ordinal_objectives.utils.seeds import random_numbers
+from ordinal_objectives.utils import extras, validation
 
 
 class _ImportancesAndShare(NamedTuple):
-    importances: NDArray[np.float64]
-    shift_share: NDArray[np.float64]
+    importances: FloatArray
+    shift_share: FloatArray
 
 
 class ThresholdImportances(_ImportancesAndShare):
@@ -51,9 +50,9 @@ class ThresholdImportances(_ImportancesAndShare):
     """
 
     feature_names: list[str] | None = None
-    classes: NDArray[Any] | None = None
+    classes: LabelArray | None = None
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> Table:
         """Return a pandas.DataFrame, a row for each feature, by name.
 
         There is a column for each threshold, called "<= low" where it lies above the class "low", and the column
@@ -67,7 +66,7 @@ class ThresholdImportances(_ImportancesAndShare):
         n_features, n_thresholds = self.importances.shape
         names = range(n_features) if self.feature_names is None else self.feature_names
         columns = threshold_columns(range(n_thresholds + 1) if self.classes is None else self.classes)
-        frame = data_frame(self.importances, index=list(names), columns=columns)
+        frame = extras.data_frame(self.importances, index=list(names), columns=columns)
         frame["shift_share"] = self.shift_share
         return frame
 
@@ -78,7 +77,7 @@ def threshold_columns(classes: Iterable[Any]) -> list[str]:
 
 
 def threshold_importances(
-    estimator: Any, X: Any, *, n_repeats: int = 5, random_state: Any = None
+    estimator: Estimator, X: Table, *, n_repeats: int = 5, random_state: Seed = None
 ) -> ThresholdImportances:
     r"""Return how far each feature moves each threshold of a fitted classifier.
 
@@ -150,7 +149,7 @@ def threshold_importances(
     X = as_rows(X)
     if not isinstance(n_repeats, int | np.integer) or isinstance(n_repeats, bool) or n_repeats < 1:
         raise ValueError(f"n_repeats must be a positive integer; got {n_repeats!r}")
-    random, before = random_numbers(random_state), model.predict_linear_predictors(prepared(X))
+    random, before = validation.random_numbers(random_state), model.predict_linear_predictors(prepared(X))
     n_samples, n_thresholds = before.shape
     if n_samples < 2:
         raise ValueError(f"X must have at least 2 rows; got {n_samples}")

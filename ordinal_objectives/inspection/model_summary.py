@@ -4,25 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from html import escape
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import Pipeline
 
+from ordinal_objectives.aliases import ArrayLike, Column, Estimator, FloatArray, LabelArray, Seed, Table
 from ordinal_objectives.estimators.held_out import take_rows
+from ordinal_objectives.inspection import rows
 from ordinal_objectives.inspection.importances import ThresholdImportances, threshold_columns, threshold_importances
-from ordinal_objectives.inspection.rows import (
-    as_rows,
-    names_of_model,
-    row_weights,
-    trained_on_drawn_rows,
-    unwrapped,
-)
-from ordinal_objectives.utils.seeds import random_numbers
-from ordinal_objectives.utils.validation import check_integer
+from ordinal_objectives.utils.validation import check_integer, random_numbers, row_weights
 
-FloatArray = NDArray[np.float64]
 # Features beyond so many are counted, not listed.
 _MOST_FEATURES = 20
 
@@ -71,7 +62,7 @@ class ModelSummary:
     """
 
     classifier: str
-    classes: NDArray[Any]
+    classes: LabelArray
     loss: str
     link: str
     proportional: bool
@@ -138,20 +129,20 @@ class ModelSummary:
     def _repr_html_(self) -> str:
         parts = [f"<p>{'<br>'.join(map(escape, self._lines()))}</p>"]
         for table in self._tables():
-            rows = [("th", tuple(table)), *(("td", row) for row in zip(*table.values(), strict=True))]
-            lines = [f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in row)}</tr>" for tag, row in rows]
+            cells_of = [("th", tuple(table)), *(("td", row) for row in zip(*table.values(), strict=True))]
+            lines = [f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in row)}</tr>" for tag, row in cells_of]
             parts.append(f"<table>{''.join(lines)}</table>")
         return "".join(parts)
 
 
 def summary(
-    estimator: Any,
-    X: Any = None,
-    y: Any = None,
+    estimator: Estimator,
+    X: Table = None,
+    y: ArrayLike | None = None,
     *,
     n_refits: int = 0,
     sample_weight: ArrayLike | None = None,
-    random_state: Any = None,
+    random_state: Seed = None,
 ) -> ModelSummary:
     """Return a fitted model in a few lines: print it.
 
@@ -198,16 +189,16 @@ def summary(
     >>> print(str(summary(model)).splitlines()[0])
     HistGradientBoostingOrdinalClassifier: 3 classes, 20 trees, one score moves all thresholds
     """
-    model, _ = unwrapped(estimator)
+    model, _ = rows.unwrapped(estimator)
     n_refits, random = check_integer("n_refits", n_refits, 0), random_numbers(random_state)
     if n_refits == 1 or (n_refits and (X is None or y is None)):
         raise ValueError(f"n_refits must be 0, or at least 2 with X and y; got {n_refits}")
     found = None if X is None else threshold_importances(estimator, X, random_state=random)
-    spread = _spread(estimator, as_rows(X), y, n_refits, sample_weight, random) if n_refits else None
+    spread = _spread(estimator, rows.as_rows(X), y, n_refits, sample_weight, random) if n_refits else None
     last = getattr(estimator, "best_estimator_", estimator)
     transforms = isinstance(last, Pipeline) and len(last) > 1  # into other features than those of X
     own = None if found is not None and transforms else getattr(model, "feature_importances_", None)
-    names = names_of_model(estimator, model) if found is None else list(found.feature_names or [])
+    names = rows.names_of_model(estimator, model) if found is None else list(found.feature_names or [])
     loss, losses = model.trained_loss(), model.training_loss_
     return ModelSummary(
         classifier=type(model).__name__,
@@ -227,15 +218,19 @@ def summary(
 
 
 def _spread(
-    estimator: Any, X: Any, y: Any, n_refits: int, sample_weight: ArrayLike | None, random: np.random.RandomState
+    estimator: Estimator,
+    X: Table,
+    y: Column,
+    n_refits: int,
+    sample_weight: ArrayLike | None,
+    random: np.random.RandomState,
 ) -> FloatArray:
     """Return the standard deviations of the thresholds of copies, (n_classes - 1,)."""
     n_samples = X.shape[0]
     if len(y) != n_samples:
         raise ValueError(f"X and y must have the same number of rows; got {n_samples} and {len(y)}")
     weight = None if sample_weight is None else row_weights(sample_weight, n_samples)
-    copies = trained_on_drawn_rows(
-        estimator, X, lambda rows: take_rows(y, rows), n_refits, weight, random, is_labelled=True
+    copies = rows.trained_on_drawn_rows(
+        estimator, X, lambda drawn: take_rows(y, drawn), n_refits, weight, random, is_labelled=True
     )
-    spread: FloatArray = np.std([unwrapped(copy)[0].thresholds_ for copy, _ in copies], axis=0, ddof=1)
-    return spread
+    return np.std([rows.unwrapped(copy)[0].thresholds_ for copy, _ in copies], axis=0, ddof=1)

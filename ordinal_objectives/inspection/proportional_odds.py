@@ -5,21 +5,19 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 from scipy.special import ndtr
 from sklearn.model_selection import StratifiedShuffleSplit
 
+from ordinal_objectives.aliases import ArrayLike, BoolArray, Estimator, FloatArray, IndexArray, LabelArray, Seed, Table
 from ordinal_objectives.estimators.held_out import take_rows
 from ordinal_objectives.inspection.importances import threshold_columns
-from ordinal_objectives.inspection.rows import as_rows, last_step, row_weights, trained_again, untrained, unwrapped
+from ordinal_objectives.inspection.rows import as_rows, last_step, trained_again, untrained, unwrapped
 from ordinal_objectives.links import Link
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.utils.extras import data_frame
-from ordinal_objectives.utils.seeds import random_numbers
-from ordinal_objectives.utils.validation import check_integer, check_number
+from ordinal_objectives.utils.validation import check_integer, check_number, random_numbers, row_weights
 
-FloatArray = NDArray[np.float64]
 # Shifts are centred until nothing moves by more than this share of them.
 _CENTRED, _MOST_PASSES = 1e-10, 1000
 
@@ -56,9 +54,9 @@ class ProportionalOddsTest(NamedTuple):
     p_values: FloatArray
     overall_statistic: float
     overall_p_value: float
-    classes: NDArray[Any]
+    classes: LabelArray
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> Table:
         """Return a pandas.DataFrame with a row for each threshold, called "<= low", and the row "overall".
 
         Raises
@@ -74,14 +72,14 @@ class ProportionalOddsTest(NamedTuple):
 
 
 def proportional_odds_test(
-    estimator: Any,
-    X: Any,
-    y: Any,
+    estimator: Estimator,
+    X: Table,
+    y: ArrayLike,
     *,
     n_splits: int = 5,
     test_size: float = 0.5,
     sample_weight: ArrayLike | None = None,
-    random_state: Any = None,
+    random_state: Seed = None,
 ) -> ProportionalOddsTest:
     r"""Test proportional odds: whether shifts that some rows show are confirmed by others.
 
@@ -184,9 +182,9 @@ def proportional_odds_test(
     return ProportionalOddsTest(z[:-1], holm(p[:-1]), float(z[-1]), float(p[-1]), classes)
 
 
-def _codes(y: Any, n_samples: int) -> NDArray[np.intp]:
+def _codes(y: ArrayLike, n_samples: int) -> IndexArray:
     """Return labels as codes by which rows are drawn."""
-    codes: NDArray[np.intp] = np.unique(np.asarray(y), return_inverse=True)[1]
+    codes: IndexArray = np.unique(np.asarray(y), return_inverse=True)[1]
     if codes.shape != (n_samples,):
         raise ValueError(f"X and y must have the same number of rows; got {n_samples} and y of shape {np.shape(y)}")
     counts = np.bincount(codes)
@@ -197,7 +195,7 @@ def _codes(y: Any, n_samples: int) -> NDArray[np.intp]:
     return codes
 
 
-def _check_loss(found: Any) -> None:
+def _check_loss(found: Estimator) -> None:
     """Raise ValueError if copies cannot be trained with ``proportional=False``, and say what to set."""
     last, prefix = last_step(found)
     loss = get_loss(last.loss, last.link, last.training_cost)
@@ -210,7 +208,7 @@ def _check_loss(found: Any) -> None:
         )
 
 
-def null_margins(link: Link, score: FloatArray, start: FloatArray, below: NDArray[Any], weight: FloatArray) -> Any:
+def null_margins(link: Link, score: FloatArray, start: FloatArray, below: BoolArray, weight: FloatArray) -> FloatArray:
     """Return theta_k - b f of the b and theta with the lowest log loss of y <= k over all thresholds.
 
     Parameters
@@ -241,7 +239,7 @@ def null_margins(link: Link, score: FloatArray, start: FloatArray, below: NDArra
 
 
 def score_statistics(
-    link: Link, margins: FloatArray, shifts: FloatArray, below: NDArray[Any], weight: FloatArray
+    link: Link, margins: FloatArray, shifts: FloatArray, below: BoolArray, weight: FloatArray
 ) -> FloatArray:
     """Return z of only each threshold's shifts, and last of all together, (n_classes,)."""
     (_, d_low, _), (_, d_high, _) = link.lower(margins), link.upper(margins)

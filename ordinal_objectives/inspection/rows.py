@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from copy import deepcopy
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import hstack, issparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.compose import ColumnTransformer
@@ -15,18 +13,25 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.estimators.held_out import take_rows
-from ordinal_objectives.estimators.labels import is_missing
-from ordinal_objectives.estimators.tables import as_dictionary, column_kinds
-from ordinal_objectives.estimators.wrappers import row_keywords
-from ordinal_objectives.utils.seeds import drawn_seed
-from ordinal_objectives.utils.validation import check_sample_weight, collected
+from ordinal_objectives.aliases import (
+    ArrayLike,
+    Column,
+    Estimator,
+    FloatArray,
+    IndexArray,
+    LabelArray,
+    Level,
+    Params,
+    Table,
+)
+from ordinal_objectives.estimators import held_out, labels, tables, wrappers
+from ordinal_objectives.utils.validation import collected, drawn_seed
 
 # So many values of a column are followed through a pipeline.
 _MOST_FOLLOWED = 50
 
 
-def unwrapped(estimator: Any) -> tuple[Any, Callable[[Any], Any]]:
+def unwrapped(estimator: Estimator) -> tuple[Estimator, Callable[[Table], Table]]:
     """Return the classifier in which a pipeline or a search ends, and what makes its features of theirs.
 
     Raises
@@ -51,7 +56,7 @@ def unwrapped(estimator: Any) -> tuple[Any, Callable[[Any], Any]]:
     return estimator, lambda X: X
 
 
-def last_step(estimator: Any) -> tuple[Any, str]:
+def last_step(estimator: Estimator) -> tuple[Estimator, str]:
     """Return the estimator in which a pipeline ends, and the prefix of its parameters there."""
     prefix = ""
     while isinstance(estimator, Pipeline):
@@ -59,7 +64,7 @@ def last_step(estimator: Any) -> tuple[Any, str]:
     return estimator, prefix
 
 
-def feature_names(estimator: Any, X: Any) -> list[str]:
+def feature_names(estimator: Estimator, X: Table) -> list[str]:
     """Return the names of the columns of X, or else those of the training; an empty list where there are none."""
     names = getattr(X, "column_names", None) or getattr(X, "columns", None)  # Arrow's columns are no names
     if names is None:
@@ -67,13 +72,13 @@ def feature_names(estimator: Any, X: Any) -> list[str]:
     return [] if names is None else [str(name) for name in names]
 
 
-def name_of(estimator: Any, X: Any, feature: int | str) -> str:
+def name_of(estimator: Estimator, X: Table, feature: int | str) -> str:
     """Return the name of a feature that is given by it or by its column; "feature 0", ... where there are no names."""
     names = feature_names(estimator, X)
     return feature if isinstance(feature, str) else names[feature] if names else f"feature {feature}"
 
 
-def column_of(estimator: Any, X: Any, feature: int | str) -> int:
+def column_of(estimator: Estimator, X: Table, feature: int | str) -> int:
     """Return the number of a column given by its number or name; raise ValueError if there is none."""
     if isinstance(feature, int | np.integer) and not isinstance(feature, bool) and 0 <= feature < X.shape[1]:
         return int(feature)
@@ -84,7 +89,7 @@ def column_of(estimator: Any, X: Any, feature: int | str) -> int:
     raise ValueError(f"feature must be a column from 0 to {X.shape[1] - 1}{named}; got {feature!r}")
 
 
-def names_of_model(estimator: Any, model: Any) -> list[str]:
+def names_of_model(estimator: Estimator, model: Estimator) -> list[str]:
     """Return names of the features that the classifier at the end of an estimator is given."""
     estimator, names = getattr(estimator, "best_estimator_", estimator), getattr(model, "feature_names_in_", None)
     if names is None and isinstance(estimator, Pipeline) and len(estimator) > 1:
@@ -97,21 +102,17 @@ def names_of_model(estimator: Any, model: Any) -> list[str]:
     return [f"feature {column}" for column in range(model.n_features_in_)]
 
 
-def as_rows(X: Any) -> Any:
+def as_rows(X: Table) -> Table:
     """Return X such that its columns can be replaced."""
     X = collected(X)
     return X.tocsr() if issparse(X) else X if hasattr(X, "columns") else np.asanyarray(X)
 
 
-def _column(X: Any, column: int) -> Any:
-    if hasattr(X, "iloc"):
-        return X.iloc[:, column]
-    if hasattr(X, "columns"):
-        return X.to_series(column) if hasattr(X, "to_series") else X.column(column)
-    return X[:, [column]].toarray().ravel() if issparse(X) else X[:, column]
+def _column(X: Table, column: int) -> Column:
+    return X[:, [column]].toarray().ravel() if issparse(X) else tables.column_at(X, column)
 
 
-def with_column_of(X: Any, column: int, rows: NDArray[np.intp]) -> Any:
+def with_column_of(X: Table, column: int, rows: IndexArray) -> Table:
     """Return X with the values of one column taken from the given rows, in their order."""
     if issparse(X):
         return with_column(X, column, X[rows][:, [column]])
@@ -119,18 +120,10 @@ def with_column_of(X: Any, column: int, rows: NDArray[np.intp]) -> Any:
     return with_column(X, column, values.gather(rows) if hasattr(values, "gather") else values.take(rows))
 
 
-def with_column(X: Any, column: int, values: Any) -> Any:
+def with_column(X: Table, column: int, values: Column) -> Table:
     """Return X with other values of one column: numbers, (n_samples,), or what is taken from a table of its kind."""
-    if hasattr(X, "isetitem"):  # pandas
-        changed = X.copy(deep=False)
-        changed.isetitem(column, getattr(values, "array", values))
-        return changed
-    if hasattr(X, "with_columns"):  # polars
-        return X.with_columns(type(X.to_series(column))(X.columns[column], values))
-    if hasattr(X, "set_column"):  # Arrow
-        is_array = isinstance(values, np.ndarray)
-        values = type(X).from_pydict({"": values}).column(0) if is_array else values
-        return X.set_column(column, X.column_names[column], values)
+    if hasattr(X, "columns"):
+        return tables.with_columns(X, {column: values})
     if issparse(X):
         values = values if issparse(values) else values[:, np.newaxis]
         return hstack([X[:, :column], values, X[:, column + 1 :]], format="csr")
@@ -139,7 +132,9 @@ def with_column(X: Any, column: int, values: Any) -> Any:
     return changed
 
 
-def along(estimator: Any, X: Any, feature: int | str, grid_resolution: int) -> tuple[NDArray[Any], Iterator[Any]]:
+def along(
+    estimator: Estimator, X: Table, feature: int | str, grid_resolution: int
+) -> tuple[LabelArray, Iterator[Table]]:
     """Return values of a feature, and X with each of them in all rows."""
     X = as_rows(X)
     if not isinstance(grid_resolution, int | np.integer) or isinstance(grid_resolution, bool) or grid_resolution < 2:
@@ -153,21 +148,21 @@ def along(estimator: Any, X: Any, feature: int | str, grid_resolution: int) -> t
     return values, (with_column_of(X, column, np.full(X.shape[0], row)) for row in rows)
 
 
-def holds_categories(estimator: Any, X: Any, column: int) -> bool:
+def holds_categories(estimator: Estimator, X: Table, column: int) -> bool:
     """Tell whether a column holds categories or text, or numbers that are categories to a classifier or an encoder.
 
     A classifier says so in ``is_categorical_``, an encoder by having ``categories_``. To follow a column through a
     pipeline, its values are exchanged: where it goes, values differ.
     """
-    kind = next((kind for i, (_, _, kind) in enumerate(column_kinds(X)) if i == column), "number")
+    kind = next((kind for i, (_, _, kind) in enumerate(tables.column_kinds(X)) if i == column), "number")
     if kind in ("category", "text"):
         return True
     rows = np.array(list(_first_rows(_column(X, column)).values())[:_MOST_FOLLOWED], dtype=np.intp)
-    before = take_rows(X, rows)
+    before = held_out.take_rows(X, rows)
     return _reads_categories(estimator, before, with_column_of(before, column, np.roll(np.arange(len(rows)), 1)))
 
 
-def _reads_categories(step: Any, before: Any, after: Any) -> bool:
+def _reads_categories(step: Estimator, before: Table, after: Table) -> bool:
     """Tell whether what differs between two tables are categories to a fitted estimator, or to a part of it."""
     step = getattr(step, "best_estimator_", step)
     if isinstance(step, Pipeline):
@@ -193,23 +188,23 @@ def _reads_categories(step: Any, before: Any, after: Any) -> bool:
     return bool(differs) and (by_category is None or bool(np.any(by_category[differs])))
 
 
-def _differ(before: Any, after: Any) -> bool:
+def _differ(before: Table, after: Table) -> bool:
     """Tell whether at least half of the values differ; fewer do where a missing one is filled in from others."""
     pairs = zip(*(map(str, np.asarray(values, dtype=object)) for values in (before, after)), strict=True)
     different = [one != another for one, another in pairs]
     return bool(different) and 2 * sum(different) >= len(different)
 
 
-def _first_rows(values: Any) -> dict[Any, int]:
+def _first_rows(values: Column) -> dict[Level, int]:
     """Return the first row that has each value of a column, without missing ones."""
-    first: dict[Any, int] = {}
+    first: dict[Level, int] = {}
     for row, value in enumerate(np.asarray(values, dtype=object).tolist()):
-        if not is_missing(value):
+        if not labels.is_missing(value):
             first.setdefault(value, row)
     return first
 
 
-def numbers(X: Any, column: int, feature: int | str) -> NDArray[np.float64]:
+def numbers(X: Table, column: int, feature: int | str) -> FloatArray:
     """Return one column, (n_samples,)."""
     values = _column(X, column)
     try:
@@ -221,10 +216,10 @@ def numbers(X: Any, column: int, feature: int | str) -> NDArray[np.float64]:
         raise ValueError(f"feature {feature!r} must hold numbers or categories; it is of type {kind}") from None
 
 
-def categories(X: Any, column: int, feature: int | str, most: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
+def categories(X: Table, column: int, feature: int | str, most: int) -> tuple[LabelArray, IndexArray]:
     """Return the categories that occur in a column, in their own order or sorted, and a row that has each."""
     values = _column(X, column)
-    dictionary = as_dictionary(values)
+    dictionary = tables.as_dictionary(values)
     order = getattr(getattr(values, "dtype", None), "categories", None)
     order = order if dictionary is None else dictionary.dictionary.to_pylist()
     first = _first_rows(values)
@@ -236,7 +231,7 @@ def categories(X: Any, column: int, feature: int | str, most: int) -> tuple[NDAr
     return np.array([*known, None], dtype=object)[:-1], np.array([first[label] for label in known])
 
 
-def grid(column: NDArray[np.float64], resolution: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
+def grid(column: FloatArray, resolution: int) -> tuple[LabelArray, IndexArray]:
     """Return values of a column, increasing, and a row that has each."""
     values, rows = np.unique(column, return_index=True)
     values, rows = values[np.isfinite(values)], rows[np.isfinite(values)]
@@ -251,7 +246,7 @@ def grid(column: NDArray[np.float64], resolution: int) -> tuple[NDArray[Any], ND
     return values, rows
 
 
-def untrained(estimator: Any) -> Any:
+def untrained(estimator: Estimator) -> Estimator:
     """Return what is copied and trained: the best one of a fitted search, else the estimator; not a copy itself.
 
     Raises
@@ -270,15 +265,15 @@ def untrained(estimator: Any) -> Any:
 
 
 def trained_again(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    weight: NDArray[np.float64] | None,
+    estimator: Estimator,
+    X: Table,
+    y: ArrayLike,
+    weight: FloatArray | None,
     random: np.random.RandomState,
     *,
     own_rounds: bool = False,
-    **params: Any,
-) -> Any:
+    **params: object,
+) -> Estimator:
     """Return a copy of an estimator, with a seed of its own and other parameters of its last step, fitted.
 
     A copy of a fitted one is trained as that was; with ``own_rounds`` for as many rounds, however it found them.
@@ -291,24 +286,24 @@ def trained_again(
     copy, (last, path) = clone(estimator), last_step(estimator)
     seed = drawn_seed(random)
     seeds = {key: seed for key in copy.get_params() if ("__" + key).endswith("__random_state")}
-    keywords: dict[str, Any] = {}
+    keywords: Params = {}
     if hasattr(last, "for_copies") and last.__sklearn_is_fitted__():
         as_it_was, keywords = deepcopy(last.for_copies(own_rounds=own_rounds))
         params = as_it_was | params
     copy.set_params(**seeds, **{path + key: value for key, value in params.items()})
-    return copy.fit(X, y, **row_keywords("estimator", copy, weight, **keywords))
+    return copy.fit(X, y, **wrappers.row_keywords("estimator", copy, weight, **keywords))
 
 
 def trained_on_drawn_rows(
-    estimator: Any,
-    X: Any,
-    labels_of: Callable[[NDArray[np.intp]], Any],
+    estimator: Estimator,
+    X: Table,
+    labels_of: Callable[[IndexArray], Column],
     n_copies: int,
-    weight: NDArray[np.float64] | None,
+    weight: FloatArray | None,
     random: np.random.RandomState,
     *,
     is_labelled: bool = False,
-) -> Iterator[tuple[Any, NDArray[np.intp]]]:
+) -> Iterator[tuple[Estimator, IndexArray]]:
     """Yield copies of a fitted estimator, trained on rows drawn with replacement, and these rows.
 
     ``labels_of`` returns their labels; ``is_labelled`` says that a row has the same label each time it is drawn. Then
@@ -324,11 +319,4 @@ def trained_on_drawn_rows(
         if is_labelled and getattr(model, "divides_rows", bool)():
             rows, times = np.unique(rows, return_counts=True)
             weights = times * (1.0 if weight is None else weight[rows])
-        labels = labels_of(rows)
-        yield trained_again(found, take_rows(X, rows), labels, weights, random, **options), rows
-
-
-def row_weights(sample_weight: ArrayLike | None, n_samples: int) -> NDArray[np.float64]:
-    """Return the checked weights of rows, ones where there are none, (n_samples,)."""
-    weight = check_sample_weight(sample_weight, n_samples)
-    return np.ones(n_samples) if weight is None else weight
+        yield trained_again(found, held_out.take_rows(X, rows), labels_of(rows), weights, random, **options), rows

@@ -23,7 +23,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+
+from ordinal_objectives.aliases import ArrayLike, BoolArray, FloatArray
 
 ORDERS = (2, 3, 4)
 RULES = ("householder", "root", "expanded")
@@ -44,9 +45,9 @@ class HighOrderStep(NamedTuple):
         Leaves that took the Newton step because the other one does not exist, has the other sign, or is too long.
     """
 
-    weights: NDArray[np.float64]
-    decrease: NDArray[np.float64]
-    fell_back: NDArray[np.bool_]
+    weights: FloatArray
+    decrease: FloatArray
+    fell_back: BoolArray
 
 
 def step(
@@ -109,9 +110,7 @@ def step(
     return HighOrderStep(w * b, decrease, bent & ~stands)
 
 
-def _length(
-    epsilon: NDArray[np.float64], kappa: NDArray[np.float64], order: int, rule: str
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _length(epsilon: FloatArray, kappa: FloatArray, order: int, rule: str) -> tuple[FloatArray, FloatArray]:
     """Return numerator and denominator of the step's length in Newton steps."""
     one = np.ones_like(epsilon)
     if rule == "root":  # its minus branch, which is the one near 0, without cancellation

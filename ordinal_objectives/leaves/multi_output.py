@@ -11,11 +11,10 @@ outputs, a matrix.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
+from ordinal_objectives.aliases import ArrayLike, BoolArray, FloatArray
 from ordinal_objectives.leaves import scalar
 
-FloatArray = NDArray[np.float64]
 SEARCHES = ("restricted", "unrestricted")
 
 
@@ -40,7 +39,7 @@ def output_values(gradient: ArrayLike, hessian: ArrayLike, reg_lambda: float) ->
     return -0.5 * G * scalar.weights(G, hessian, reg_lambda)
 
 
-def largest(values: FloatArray, max_outputs: int) -> NDArray[np.bool_]:
+def largest(values: FloatArray, max_outputs: int) -> BoolArray:
     """Tell which are the ``max_outputs`` largest of each row, the first ones among equals, in the shape of ``values``.
 
     Examples
@@ -55,9 +54,7 @@ def largest(values: FloatArray, max_outputs: int) -> NDArray[np.bool_]:
     return chosen
 
 
-def steps(
-    gradient: ArrayLike, hessian: ArrayLike, reg_lambda: float, outputs: NDArray[np.bool_] | None = None
-) -> FloatArray:
+def steps(gradient: ArrayLike, hessian: ArrayLike, reg_lambda: float, outputs: BoolArray | None = None) -> FloatArray:
     """Return the step of each leaf, without shrinkage.
 
     Parameters
@@ -107,5 +104,4 @@ def values(gradient: ArrayLike, leaf_steps: FloatArray) -> FloatArray:
     With few outputs these are not always the leaf's own best: restricted, a leaf moves those that it shares with its
     sibling.
     """
-    value: FloatArray = -0.5 * np.sum(np.asarray(gradient, dtype=np.float64) * leaf_steps, axis=1)
-    return value
+    return -0.5 * np.sum(np.asarray(gradient, dtype=np.float64) * leaf_steps, axis=1)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+
+from ordinal_objectives.aliases import ArrayLike, FloatArray
 
 
-def inverse_curvature(hessian: ArrayLike, reg_lambda: float) -> NDArray[np.float64]:
+def inverse_curvature(hessian: ArrayLike, reg_lambda: float) -> FloatArray:
     """Return 1 / (H + lambda), float64 (n_leaves,), and 0 for a leaf without curvature, which does not move."""
     h = np.asarray(hessian, dtype=np.float64) + reg_lambda
     return np.divide(1.0, h, out=np.zeros_like(h), where=h > 0.0)
 
 
-def weights(gradient: ArrayLike, hessian: ArrayLike, reg_lambda: float = 0.0) -> NDArray[np.float64]:
+def weights(gradient: ArrayLike, hessian: ArrayLike, reg_lambda: float = 0.0) -> FloatArray:
     """Return w = -G / (H + lambda) of each leaf.
 
     Parameters

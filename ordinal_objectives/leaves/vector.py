@@ -15,16 +15,13 @@ penalty l, those of GBDT-MO.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
+from ordinal_objectives.aliases import ArrayLike, FloatArray
 from ordinal_objectives.leaves import scalar
 from ordinal_objectives.leaves.multi_output import largest
 from ordinal_objectives.utils.validation import check_choice
 
-FloatArray = NDArray[np.float64]
 PENALTIES = ("ridge", "smooth", "sparse")
 # Relative to the penalties: with less curvature than this the shifts are rounding.
 _NO_CURVATURE = 1e-12
@@ -81,7 +78,7 @@ def steps(
     n = int(np.count_nonzero(shifted))
     if n < 2:
         return np.repeat(scalar.weights(G.sum(axis=1), H.sum(axis=1), reg_lambda)[:, np.newaxis], G.shape[1], axis=1)
-    of_mean: Any = reg_lambda
+    of_mean: FloatArray | float = reg_lambda
     if n == G.shape[1]:
         g, h = np.add(G, 0.0, order="F"), np.array(H, order="F")  # as columns that are picked lie in memory
     else:
@@ -126,10 +123,7 @@ def values(
     [0.9167]
     """
     G = np.asarray(gradient, dtype=np.float64)
-    value: FloatArray = -0.5 * np.sum(
-        G * steps(gradient, hessian, reg_lambda, shift_l2, shift_penalty, active, max_shifts), axis=1
-    )
-    return value
+    return -0.5 * np.sum(G * steps(gradient, hessian, reg_lambda, shift_l2, shift_penalty, active, max_shifts), axis=1)
 
 
 def mean_shift(leaf_steps: FloatArray, leaf_weights: FloatArray) -> FloatArray:
@@ -145,8 +139,7 @@ def mean_shift(leaf_steps: FloatArray, leaf_weights: FloatArray) -> FloatArray:
         Sum of the weights of each leaf's rows.
     """
     of_leaves = leaf_steps.sum(axis=1, keepdims=True) / leaf_steps.shape[1]
-    mean: FloatArray = leaf_weights @ (leaf_steps - of_leaves) / leaf_weights.sum()
-    return mean
+    return leaf_weights @ (leaf_steps - of_leaves) / leaf_weights.sum()
 
 
 def contrasts(
@@ -155,7 +148,7 @@ def contrasts(
     shift_l2: float,
     shift_penalty: str = "ridge",
     active: ArrayLike | None = None,
-) -> NDArray[np.float64]:
+) -> FloatArray:
     r"""Return shifts as contrasts, for trainers with a single penalty: C, float64 (n_thresholds, n_thresholds - 1).
 
     A trainer whose leaves hold T numbers, each :math:`-G / (H + \lambda)`, fits the scores of T thresholds as
@@ -211,7 +204,7 @@ def check_penalty(shift_l2: float, shift_penalty: str) -> None:
 
 
 def _ridge(
-    g: FloatArray, h: FloatArray, of_mean: Any, shift_l2: float, n: int, size: FloatArray | float = 1.0
+    g: FloatArray, h: FloatArray, of_mean: FloatArray | float, shift_l2: float, n: int, size: FloatArray | float = 1.0
 ) -> FloatArray:
     """Solve the ridge of groups of ``size`` of the n thresholds, each with one shift."""
     D = h + shift_l2 * np.maximum(size, 1.0)
@@ -219,11 +212,10 @@ def _ridge(
     p = (size * g / D).sum(axis=1)
     q = (size * h / D).sum(axis=1) / n + of_mean / n**2 * (size**2 / D).sum(axis=1)
     share = np.divide(c * p, q, out=np.zeros_like(q), where=q > 0.0)
-    u: FloatArray = -(g - share[:, np.newaxis] * size) / D
-    return u
+    return -(g - share[:, np.newaxis] * size) / D
 
 
-def _sparse(g: FloatArray, h: FloatArray, of_mean: object, shift_l2: float, max_shifts: int) -> FloatArray:
+def _sparse(g: FloatArray, h: FloatArray, of_mean: FloatArray | float, shift_l2: float, max_shifts: int) -> FloatArray:
     """Solve the ridge of the chosen thresholds and of the others as one group, that is, of one shift."""
     w = scalar.weights(g.sum(axis=1), h.sum(axis=1) + of_mean)
     own = largest((g + h * w[:, np.newaxis]) ** 2 / (h + shift_l2), max_shifts)
@@ -236,7 +228,7 @@ def _sparse(g: FloatArray, h: FloatArray, of_mean: object, shift_l2: float, max_
     return np.where(own, u[:, :-1], u[:, -1:])
 
 
-def _smooth(g: FloatArray, h: FloatArray, of_mean: object, shift_l2: float) -> FloatArray:
+def _smooth(g: FloatArray, h: FloatArray, of_mean: FloatArray | float, shift_l2: float) -> FloatArray:
     """Solve (diag h + lambda_v P + a 11') u = -g: a tridiagonal system and a term of rank one."""
     n = g.shape[1]
     neighbours = np.full(n, 2.0)

@@ -11,7 +11,8 @@ References
 
 from __future__ import annotations
 
-from ordinal_objectives.links.base import LINKS, FloatArray, IntervalTerms, Link
+from ordinal_objectives.aliases import FloatArray
+from ordinal_objectives.links.base import LINKS, IntervalTerms, Link
 from ordinal_objectives.links.built_in import Cauchit, Cloglog, Logit, Loglog, Probit
 from ordinal_objectives.links.check import check_formulas, check_link
 from ordinal_objectives.registry import Registry

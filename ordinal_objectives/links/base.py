@@ -11,17 +11,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from ordinal_objectives import _core
+from ordinal_objectives.aliases import Estimator, FloatArray
 from ordinal_objectives.registry import Named
-from ordinal_objectives.utils.read_only import call_read_only, check_answer
-from ordinal_objectives.utils.validation import as_floats
-
-FloatArray: TypeAlias = npt.NDArray[np.float64]
+from ordinal_objectives.utils import read_only, validation
 
 LINKS: dict[str, Link] = {}
 
@@ -234,7 +231,7 @@ class Link(Named, ABC):
         >>> get_link("logit").link(np.array([0.5, 0.75])).round(4)
         array([0.    , 1.0986])
         """
-        p = as_floats(p, name="p")
+        p = validation.as_floats(p, name="p")
         outside = ~((p >= 0) & (p <= 1))
         if outside.any():
             raise ValueError(f"p must lie in [0, 1]; got {p[outside].flat[0]}")
@@ -317,15 +314,15 @@ class Link(Named, ABC):
         """
         owner = f"link {self.identity!r}"
         for formula in (self.inverse, self.log_inverse):
-            call_read_only(owner, formula, x)
-        terms: Any = call_read_only(owner, self.lower, x)
+            read_only.call_read_only(owner, formula, x)
+        terms: Any = read_only.call_read_only(owner, self.lower, x)
         if not isinstance(terms, (tuple, list)) or len(terms) != 3:
             raise TypeError(f"lower of {owner} must return -log G and its two derivatives; got {type(terms).__name__}")
         for name, array in zip(("value", "first derivative", "second derivative"), terms, strict=True):
-            check_answer(f"the {name} of lower of {owner}", array, x.shape)
-        low, high = (call_read_only(owner, self._link, np.array(p)) for p in ([0.25, 0.25], [0.5, 0.75]))
-        inner: Any = call_read_only(owner, self._interval, low, high)
+            read_only.check_answer(f"the {name} of lower of {owner}", array, x.shape)
+        low, high = (read_only.call_read_only(owner, self._link, np.array(p)) for p in ([0.25, 0.25], [0.5, 0.75]))
+        inner: Estimator = read_only.call_read_only(owner, self._interval, low, high)
         if not isinstance(inner, IntervalTerms):
             raise TypeError(f"_interval of {owner} must return IntervalTerms; got {type(inner).__name__}")
         for name, array in vars(inner).items():
-            check_answer(f"{name} of _interval of {owner}", array, low.shape)
+            read_only.check_answer(f"{name} of _interval of {owner}", array, low.shape)

@@ -7,7 +7,8 @@ import math
 import numpy as np
 from scipy import special
 
-from ordinal_objectives.links.base import FloatArray, IntervalTerms, Link
+from ordinal_objectives.aliases import FloatArray
+from ordinal_objectives.links.base import IntervalTerms, Link
 
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 from weakref import WeakSet
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives import _core
-from ordinal_objectives.links import LINKS, FloatArray, Link, get_link
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, Params
+from ordinal_objectives.links import LINKS, Link, get_link
 from ordinal_objectives.losses import quantities
 from ordinal_objectives.registry import Named
-from ordinal_objectives.utils import validation
-from ordinal_objectives.utils.read_only import call_read_only, check_answer
-from ordinal_objectives.utils.shared_docs import documented
-
-CodeArray: TypeAlias = NDArray[np.int32]
+from ordinal_objectives.utils import documented, read_only, validation
 
 HESSIANS = ("exact", "majorized")
-LOSSES: dict[str, Any] = {}
+LOSSES: Params = {}
 # How far rounding may move a probability out of [0, 1], or a sum away from 1.
 _ROUNDING = 1e-6
 
@@ -150,34 +146,29 @@ class OrdinalLoss(Named, ABC):
         return self.link.curvature_floor
 
     @abstractmethod
-    def _row_derivatives(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> quantities.RowDerivatives:
+    def _row_derivatives(self, f: FloatArray, y: IntArray, thresholds: FloatArray) -> quantities.RowDerivatives:
         """Row derivatives of checked arrays."""
 
     def _majorizes(self, link: Link) -> bool:
         """Whether this loss has a majoriser with a link."""
         return False
 
-    def _majorized(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> quantities.Curvatures:
+    def _majorized(self, f: FloatArray, y: IntArray, thresholds: FloatArray) -> quantities.Curvatures:
         """Curvatures of the quadratic majoriser, where there is one."""
         raise NotImplementedError(f"loss {self.identity!r} has no majoriser")
 
-    def _floored(self, rows: quantities.RowDerivatives, y: CodeArray) -> tuple[quantities.Curvatures, int]:
+    def _floored(self, rows: quantities.RowDerivatives, y: IntArray) -> tuple[quantities.Curvatures, int]:
         """Exact curvatures, raised to `curvature_floor`, except those of thresholds that do not count, which are 0.
 
         The number of those that were raised is returned too.
         """
-        floor = self.curvature_floor
-        low, low_diagonal = rows.hessian < floor, (rows.curvature < floor) & (rows.curvature != 0.0)
-        curvatures = quantities.Curvatures(
-            np.where(low, floor, rows.hessian), np.where(low_diagonal, floor, rows.curvature), rows.curvature_next
-        )
-        return curvatures, int(low.sum() + low_diagonal.sum())
+        return quantities.raised(rows, self.curvature_floor, rows.curvature != 0.0)
 
-    def _of_margins(self, x: FloatArray, y: CodeArray) -> quantities.RowDerivatives:
+    def _of_margins(self, x: FloatArray, y: IntArray) -> quantities.RowDerivatives:
         """Row derivatives of a loss that takes shifts."""
         raise NotImplementedError(f"loss {self.identity!r} has no derivatives of margins")
 
-    def _majorized_of_margins(self, x: FloatArray, y: CodeArray) -> quantities.Curvatures:
+    def _majorized_of_margins(self, x: FloatArray, y: IntArray) -> quantities.Curvatures:
         """Curvatures of the quadratic majoriser of a loss that takes shifts."""
         raise NotImplementedError(f"loss {self.identity!r} has no majoriser of margins")
 
@@ -191,7 +182,7 @@ class OrdinalLoss(Named, ABC):
     def _cumulative_proba(self, x: FloatArray) -> FloatArray:
         return self.link.inverse(x)
 
-    def higher(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> FloatArray:
+    def higher(self, f: FloatArray, y: IntArray, thresholds: FloatArray) -> FloatArray:
         """Third and fourth derivatives in the score, (n_samples, 2), of checked arrays, if `highest_order` is 4."""
         raise NotImplementedError(f"loss {self.identity!r} has highest_order={self.highest_order}")
 
@@ -201,7 +192,7 @@ class OrdinalLoss(Named, ABC):
 
     def start_at(self, classes: quantities.ClassWeights) -> quantities.InitialThresholds:
         """Return the thresholds of :meth:`start`, checked."""
-        found, n = call_read_only(self.owner, self.start, classes), len(classes.weights) - 1
+        found, n = read_only.call_read_only(self.owner, self.start, classes), len(classes.weights) - 1
         if not isinstance(found, quantities.InitialThresholds):
             raise TypeError(f"start of {self.owner} must return InitialThresholds; got {type(found).__name__}")
         thresholds, *masks = map(np.asarray, found)
@@ -317,7 +308,7 @@ class OrdinalLoss(Named, ABC):
     ) -> FloatArray:
         """u, shape (n_classes - 1,): the weighted sum of dl_i/dtheta_k."""
         rows = self.row_derivatives(raw_prediction, y, thresholds)
-        return _weights(sample_weight, len(rows.value)) @ rows.threshold_gradient
+        return validation.row_weights(sample_weight, len(rows.value)) @ rows.threshold_gradient
 
     def threshold_hessian(
         self,
@@ -329,7 +320,7 @@ class OrdinalLoss(Named, ABC):
     ) -> tuple[FloatArray, FloatArray]:
         """V: its diagonal (n_classes - 1,) and the entries beside it (n_classes - 2,), without a floor."""
         f, y, thresholds = _check_rows(raw_prediction, y, thresholds)
-        weight = _weights(sample_weight, len(f))
+        weight = validation.row_weights(sample_weight, len(f))
         curvatures = self._curvatures(f, y, thresholds, kind)
         return weight @ curvatures.diagonal, weight @ curvatures.off_diagonal
 
@@ -373,12 +364,12 @@ class OrdinalLoss(Named, ABC):
         (array([-0.5486,  0.3535]), 2.802)
         """
         f, y, thresholds = _check_rows(raw_prediction, y, thresholds)
-        weight = _weights(sample_weight, len(f))
+        weight = validation.row_weights(sample_weight, len(f))
         self.check_hessian(hessian)
         return self.statistics_of(f, y, thresholds, weight, hessian)
 
     def statistics_of(
-        self, f: FloatArray, y: CodeArray, thresholds: FloatArray, weight: FloatArray, hessian: str
+        self, f: FloatArray, y: IntArray, thresholds: FloatArray, weight: FloatArray, hessian: str
     ) -> quantities.RoundStatistics:
         """Statistics of checked arrays, of which there may be none; see :meth:`round_statistics`."""
         rows = self._row_derivatives(f, y, thresholds)
@@ -399,7 +390,7 @@ class OrdinalLoss(Named, ABC):
         )
 
     def curvatures_of(
-        self, rows: quantities.RowDerivatives, f: FloatArray, y: CodeArray, thresholds: FloatArray, hessian: str
+        self, rows: quantities.RowDerivatives, f: FloatArray, y: IntArray, thresholds: FloatArray, hessian: str
     ) -> tuple[quantities.Curvatures, int]:
         """Curvatures of a step, majorised or exact and floored, and how many were raised to the floor."""
         return self._floored(rows, y) if hessian == "exact" else (self._majorized(f, y, thresholds), 0)
@@ -441,14 +432,14 @@ class OrdinalLoss(Named, ABC):
             raise ValueError(f"margins must have one row a label, {len(codes)}; got {len(x)}")
         return self.margins_of(x, codes, hessian)
 
-    def margins_of(self, x: FloatArray, y: CodeArray, hessian: str) -> quantities.MarginDerivatives:
+    def margins_of(self, x: FloatArray, y: IntArray, hessian: str) -> quantities.MarginDerivatives:
         """Loss of checked margins, of which there may be none; see :meth:`margin_derivatives`."""
         rows = self._of_margins(x, y)
         exact = hessian == "exact"
         curvatures, n_floored = self._floored(rows, y) if exact else (self._majorized_of_margins(x, y), 0)
         return quantities.MarginDerivatives(rows.value, -rows.threshold_gradient, curvatures.diagonal, n_floored)
 
-    def rows_of_margins(self, x: FloatArray, y: CodeArray) -> quantities.RowDerivatives:
+    def rows_of_margins(self, x: FloatArray, y: IntArray) -> quantities.RowDerivatives:
         """Row derivatives of checked margins."""
         return self._of_margins(x, y)
 
@@ -505,7 +496,7 @@ class OrdinalLoss(Named, ABC):
         thresholds = validation.check_thresholds(thresholds, ordered=self.ordered)
         return thresholds - _check_finite(raw_prediction, "raw_prediction", "(n_samples,)")[:, None]
 
-    def _curvatures(self, f: FloatArray, y: CodeArray, thresholds: FloatArray, kind: str) -> quantities.Curvatures:
+    def _curvatures(self, f: FloatArray, y: IntArray, thresholds: FloatArray, kind: str) -> quantities.Curvatures:
         self.check_hessian(kind)
         if kind == "majorized":
             return self._majorized(f, y, thresholds)
@@ -520,7 +511,7 @@ class OrdinalLoss(Named, ABC):
             self.check_formulas(np.zeros(2 * n_classes), np.arange(2 * n_classes, dtype=np.int32) % n_classes, theta)
             _CHECKED.add(self)
 
-    def check_formulas(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> None:
+    def check_formulas(self, f: FloatArray, y: IntArray, thresholds: FloatArray) -> None:
         """Raise TypeError or ValueError if a result of a formula is of another type or shape, or is not finite.
 
         The same holds where a formula changes the arrays that it is given.
@@ -532,12 +523,12 @@ class OrdinalLoss(Named, ABC):
         if self.takes_shifts:
             kinds.append((self._of_margins, self._majorized_of_margins, (x, y)))
         for formula, majorized, given in kinds:
-            rows = call_read_only(self.owner, formula, *given)
+            rows = read_only.call_read_only(self.owner, formula, *given)
             quantities.check_arrays(
                 rows, quantities.RowDerivatives, self.owner, f"{formula.__name__} of {self.owner}", x.shape
             )
             name = f"{self._floored.__name__} of {self.owner}"
-            floored: Any = call_read_only(self.owner, self._floored, rows, y)
+            floored: Any = read_only.call_read_only(self.owner, self._floored, rows, y)
             if not isinstance(floored, tuple) or len(floored) != 2 or not isinstance(floored[1], (int, np.integer)):
                 raise TypeError(
                     f"_floored of {self.owner} must return Curvatures and how many were raised; got {floored!r}"
@@ -546,13 +537,13 @@ class OrdinalLoss(Named, ABC):
             if self.supports("majorized"):
                 name = f"{majorized.__name__} of {self.owner}"
                 quantities.check_arrays(
-                    call_read_only(self.owner, majorized, *given), quantities.Curvatures, name, name, x.shape
+                    read_only.call_read_only(self.owner, majorized, *given), quantities.Curvatures, name, name, x.shape
                 )
         if self.highest_order == 4:
-            call_read_only(self.owner, self.higher, f, y, thresholds)
+            read_only.call_read_only(self.owner, self.higher, f, y, thresholds)
         for formula, n in ((self._proba, x.shape[1] + 1), (self._cumulative_proba, x.shape[1])):
-            name, proba = f"{formula.__name__} of {self.owner}", call_read_only(self.owner, formula, x)
-            check_answer(name, proba, (len(x), n))
+            name, proba = f"{formula.__name__} of {self.owner}", read_only.call_read_only(self.owner, formula, x)
+            read_only.check_answer(name, proba, (len(x), n))
             inside = (proba >= -_ROUNDING) & (proba <= 1.0 + _ROUNDING)
             if not inside.all():
                 raise ValueError(f"{name} must be probabilities; got {proba[~inside][0]}")
@@ -576,7 +567,7 @@ def _check_finite(values: ArrayLike, name: str, shape: str) -> FloatArray:
 
 def _check_rows(
     raw_prediction: ArrayLike, y: ArrayLike, thresholds: ArrayLike
-) -> tuple[FloatArray, CodeArray, FloatArray]:
+) -> tuple[FloatArray, IntArray, FloatArray]:
     # The loss after a partial step must be computable although thresholds may be out of order: order is not checked.
     theta = validation.check_thresholds(thresholds, ordered=False)
     f, codes = (
@@ -586,8 +577,3 @@ def _check_rows(
     if f.shape != codes.shape:
         raise ValueError(f"raw_prediction must have shape {codes.shape}, one score a label; got {f.shape}")
     return f, codes, theta
-
-
-def _weights(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray:
-    weight = validation.check_sample_weight(sample_weight, n_samples)
-    return np.ones(n_samples) if weight is None else weight

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from ordinal_objectives.aliases import ArrayLike, BoolArray, FloatArray, IntArray
 from ordinal_objectives.decision import RULES
-from ordinal_objectives.links import FloatArray, IntervalTerms, Link, Logit
+from ordinal_objectives.links import IntervalTerms, Link, Logit
 from ordinal_objectives.losses import quantities
-from ordinal_objectives.losses.base import CodeArray, OrdinalLoss
+from ordinal_objectives.losses.base import OrdinalLoss
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import as_floats, check_choice, check_integer
 
@@ -26,13 +25,13 @@ class ThresholdSum(OrdinalLoss):
     takes_shifts = True
 
     @abstractmethod
-    def _weights(self, y: CodeArray, n_thresholds: int) -> FloatArray:
+    def _weights(self, y: IntArray, n_thresholds: int) -> FloatArray:
         """How much each threshold counts in the sum of each row, (n_samples, n_thresholds)."""
 
-    def _row_derivatives(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> quantities.RowDerivatives:
+    def _row_derivatives(self, f: FloatArray, y: IntArray, thresholds: FloatArray) -> quantities.RowDerivatives:
         return self._of_margins(thresholds - f[:, None], y)
 
-    def _of_margins(self, x: FloatArray, y: CodeArray) -> quantities.RowDerivatives:
+    def _of_margins(self, x: FloatArray, y: IntArray) -> quantities.RowDerivatives:
         weights = self._weights(y, x.shape[1])
         counted = weights > 0.0
         above = y[:, None] > np.arange(x.shape[1])
@@ -49,13 +48,13 @@ class ThresholdSum(OrdinalLoss):
             cross=-curvature,
         )
 
-    def _majorized(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> quantities.Curvatures:
+    def _majorized(self, f: FloatArray, y: IntArray, thresholds: FloatArray) -> quantities.Curvatures:
         return self._majorized_of_margins(thresholds - f[:, None], y)
 
-    def _majorized_of_margins(self, x: FloatArray, y: CodeArray) -> quantities.Curvatures:
+    def _majorized_of_margins(self, x: FloatArray, y: IntArray) -> quantities.Curvatures:
         return _diagonal(self._weights(y, x.shape[1]) * self.link.sharp_curvature(-x))
 
-    def _floored(self, rows: quantities.RowDerivatives, y: CodeArray) -> tuple[quantities.Curvatures, int]:
+    def _floored(self, rows: quantities.RowDerivatives, y: IntArray) -> tuple[quantities.Curvatures, int]:
         floor = self.curvature_floor * self._weights(y, rows.curvature.shape[1])
         low = rows.curvature < floor
         return _diagonal(np.where(low, floor, rows.curvature)), int(low.sum())
@@ -68,7 +67,7 @@ class ThresholdSum(OrdinalLoss):
         """That of the link."""
         return self.link.highest_order
 
-    def higher(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> FloatArray:
+    def higher(self, f: FloatArray, y: IntArray, thresholds: FloatArray) -> FloatArray:
         """Third and fourth derivatives in the score, (n_samples, 2)."""
         return _sum_of_higher(self.link, thresholds - f[:, None], y, self._weights(y, len(thresholds)))
 
@@ -101,7 +100,7 @@ class AllThreshold(ThresholdSum):
     name = "all_threshold"
     ordered = True
 
-    def _weights(self, y: CodeArray, n_thresholds: int) -> FloatArray:
+    def _weights(self, y: IntArray, n_thresholds: int) -> FloatArray:
         return np.ones((len(y), n_thresholds))
 
 
@@ -140,7 +139,7 @@ class ImmediateThreshold(ThresholdSum):
             self.link.link(share), has_weight[:-1] & has_weight[1:], np.zeros(n.size - 1, dtype=bool)
         )
 
-    def _weights(self, y: CodeArray, n_thresholds: int) -> FloatArray:
+    def _weights(self, y: IntArray, n_thresholds: int) -> FloatArray:
         return _beside_label(y, n_thresholds).astype(np.float64)
 
     def _proba(self, x: FloatArray) -> FloatArray:
@@ -302,7 +301,7 @@ class CostWeighted(ThresholdSum):
         thresholds[last + 1 :] = np.maximum(thresholds[last + 1 :], thresholds[last])
         return quantities.InitialThresholds(thresholds, active, np.zeros_like(tied))
 
-    def _weights(self, y: CodeArray, n_thresholds: int) -> FloatArray:
+    def _weights(self, y: IntArray, n_thresholds: int) -> FloatArray:
         return np.asarray(self.threshold_costs(n_thresholds + 1)[y])
 
 
@@ -361,7 +360,7 @@ class CumulativeLink(OrdinalLoss):
     strictly_ordered = True
     _why_no_shifts = "rows whose thresholds cross have no likelihood"
 
-    def _row_derivatives(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> quantities.RowDerivatives:
+    def _row_derivatives(self, f: FloatArray, y: IntArray, thresholds: FloatArray) -> quantities.RowDerivatives:
         terms = self._interval(f, y, thresholds)
         below, above = np.flatnonzero(y > 0), np.flatnonzero(y < len(thresholds))
         inner = np.intersect1d(below, above)
@@ -378,14 +377,14 @@ class CumulativeLink(OrdinalLoss):
             terms.value, -terms.d_shift, threshold_gradient, curvature, curvature_next, cross
         )
 
-    def _interval(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> IntervalTerms:
+    def _interval(self, f: FloatArray, y: IntArray, thresholds: FloatArray) -> IntervalTerms:
         self.check_gaps(thresholds, np.bincount(y, minlength=len(thresholds) + 1).astype(np.float64))
         ends = np.concatenate([[-np.inf], thresholds, [np.inf]])
         lower, upper = ends[y] - f, ends[y + 1] - f
         # Far from the score, a narrow gap can round to 0 although the thresholds differ.
         return self.link.interval(lower, np.maximum(upper, np.nextafter(lower, np.inf)))
 
-    def _majorized(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> quantities.Curvatures:
+    def _majorized(self, f: FloatArray, y: IntArray, thresholds: FloatArray) -> quantities.Curvatures:
         sides = np.where(_beside_label(y, len(thresholds)), self.link.sharp_curvature(f[:, None] - thresholds), 0.0)
         off_diagonal = self._row_derivatives(f, y, thresholds).curvature_next
         diagonal = sides.copy()
@@ -393,16 +392,8 @@ class CumulativeLink(OrdinalLoss):
         diagonal[:, :-1] -= off_diagonal
         return quantities.Curvatures(sides.sum(axis=1), diagonal, off_diagonal)
 
-    def _floored(self, rows: quantities.RowDerivatives, y: CodeArray) -> tuple[quantities.Curvatures, int]:
-        floor = self.curvature_floor
-        low = rows.hessian < floor
-        low_diagonal = _beside_label(y, rows.curvature.shape[1]) & (rows.curvature < floor)
-        curvatures = quantities.Curvatures(
-            np.where(low, floor, rows.hessian),
-            np.where(low_diagonal, floor, rows.curvature),
-            rows.curvature_next,
-        )
-        return curvatures, int(low.sum() + low_diagonal.sum())
+    def _floored(self, rows: quantities.RowDerivatives, y: IntArray) -> tuple[quantities.Curvatures, int]:
+        return quantities.raised(rows, self.curvature_floor, _beside_label(y, rows.curvature.shape[1]))
 
     def _majorizes(self, link: Link) -> bool:
         return type(link) is Logit
@@ -412,7 +403,7 @@ class CumulativeLink(OrdinalLoss):
         """4 with the logit, where the loss is a sum over thresholds plus a term free of the score."""
         return 4 if type(self.link) is Logit else 2
 
-    def higher(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> FloatArray:
+    def higher(self, f: FloatArray, y: IntArray, thresholds: FloatArray) -> FloatArray:
         """Third and fourth derivatives in the score, (n_samples, 2)."""
         return _sum_of_higher(self.link, thresholds - f[:, None], y, _beside_label(y, len(thresholds)))
 
@@ -423,13 +414,13 @@ def _diagonal(curvature: FloatArray) -> quantities.Curvatures:
     return quantities.Curvatures(curvature.sum(axis=1), curvature, np.zeros((n_samples, n_thresholds - 1)))
 
 
-def _beside_label(y: CodeArray, n_thresholds: int) -> NDArray[np.bool_]:
+def _beside_label(y: IntArray, n_thresholds: int) -> BoolArray:
     """Which thresholds lie next to each label, shape (n_samples, n_thresholds)."""
     k = np.arange(n_thresholds)
     return np.asarray((y[:, None] == k) | (y[:, None] == k + 1))
 
 
-def _sum_of_higher(link: Link, x: FloatArray, y: CodeArray, weights: NDArray[Any]) -> FloatArray:
+def _sum_of_higher(link: Link, x: FloatArray, y: IntArray, weights: FloatArray | BoolArray) -> FloatArray:
     """Third and fourth derivatives in the score of a weighted sum over the thresholds, at margins x."""
     above = y[:, None] > np.arange(x.shape[1])
     third, fourth = np.where(above, link.mirror_link.higher(-x), link.higher(x))

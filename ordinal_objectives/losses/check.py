@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ordinal_objectives.links import FloatArray, check_link
+from ordinal_objectives.aliases import FloatArray
+from ordinal_objectives.links import check_link
+from ordinal_objectives.links.check import FormulaCheck
 from ordinal_objectives.losses.base import OrdinalLoss
 from ordinal_objectives.losses.quantities import ClassWeights, Curvatures, RowDerivatives
-from ordinal_objectives.utils.finite_differences import FormulaCheck
 from ordinal_objectives.utils.validation import check_n_classes
 
 _N_ROWS = 60

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ordinal_objectives.links import FloatArray, Link
+from ordinal_objectives.aliases import BoolArray, FloatArray, IndexArray
+from ordinal_objectives.links import Link
 from ordinal_objectives.utils.read_only import check_answer
 
 
@@ -50,8 +50,7 @@ class RowDerivatives:
     @property
     def hessian(self) -> FloatArray:
         """d2l_i/df_i2, shape (n_samples,)."""
-        hessian: FloatArray = -self.cross.sum(axis=1)
-        return hessian
+        return -self.cross.sum(axis=1)
 
 
 @dataclass(frozen=True)
@@ -71,6 +70,13 @@ class Curvatures:
     hessian: FloatArray
     diagonal: FloatArray
     off_diagonal: FloatArray
+
+
+def raised(rows: RowDerivatives, floor: float, counts: BoolArray) -> tuple[Curvatures, int]:
+    """Return exact curvatures raised to a floor, those of the thresholds that count, and how many were."""
+    low, low_diagonal = rows.hessian < floor, (rows.curvature < floor) & counts
+    hessian, diagonal = np.where(low, floor, rows.hessian), np.where(low_diagonal, floor, rows.curvature)
+    return Curvatures(hessian, diagonal, rows.curvature_next), int(low.sum() + low_diagonal.sum())
 
 
 @dataclass(frozen=True)
@@ -106,8 +112,19 @@ class MarginDerivatives:
     n_floored: int
 
 
+Sums = TypeVar("Sums", bound="_Sums")
+
+
 @dataclass(frozen=True)
-class RoundSums:
+class _Sums:
+    """Sums over rows, which those of other rows may be added to."""
+
+    def __add__(self: Sums, other: Sums) -> Sums:
+        return replace(self, **{one.name: getattr(self, one.name) + getattr(other, one.name) for one in fields(self)})
+
+
+@dataclass(frozen=True)
+class RoundSums(_Sums):
     """Sums over rows of one boosting round, multiplied by the sample weights. Sums of parts of the rows can be added.
 
     Attributes
@@ -140,9 +157,6 @@ class RoundSums:
     threshold_hessian_off: FloatArray
     n_floored: int
     n_clipped: int
-
-    def __add__(self, other: RoundSums) -> RoundSums:
-        return _added(self, other)
 
 
 @dataclass(frozen=True)
@@ -207,7 +221,7 @@ class RoundStatistics:
 
 
 @dataclass(frozen=True)
-class LeafSums:
+class LeafSums(_Sums):
     """Sums over the rows of each leaf, multiplied by the sample weights.
 
     Attributes
@@ -232,16 +246,6 @@ class LeafSums:
     gradient: FloatArray
     hessian: FloatArray
     cross: FloatArray
-
-    def __add__(self, other: LeafSums) -> LeafSums:
-        return _added(self, other)
-
-
-Sums = TypeVar("Sums", RoundSums, LeafSums)
-
-
-def _added(one: Sums, other: Sums) -> Sums:
-    return type(one)(*(getattr(one, field.name) + getattr(other, field.name) for field in fields(one)))
 
 
 _WIDTHS = {"value": None, "gradient": None, "hessian": None, "curvature_next": -1, "off_diagonal": -1}
@@ -276,7 +280,7 @@ class ClassWeights(NamedTuple):
     """
 
     weights: FloatArray
-    observed: NDArray[np.intp]
+    observed: IndexArray
     half_a_row: float
 
 
@@ -302,9 +306,9 @@ class InitialThresholds(NamedTuple):
     (array([-0.847, -0.847]), array([False,  True]))
     """
 
-    thresholds: NDArray[np.float64]
-    active: NDArray[np.bool_]
-    tied: NDArray[np.bool_]
+    thresholds: FloatArray
+    active: BoolArray
+    tied: BoolArray
 
 
 def from_shares(link: Link, classes: ClassWeights, *, with_gaps: bool) -> InitialThresholds:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, LabelArray, NDArray
 from ordinal_objectives.metrics.table import METRICS, check_decisions, check_scores, undefined
 from ordinal_objectives.utils.shared_docs import documented
 
@@ -124,7 +122,7 @@ def maximum_mean_absolute_error(
 
 def _error_within_classes(
     y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None, labels: ArrayLike | None
-) -> NDArray[np.float64]:
+) -> FloatArray:
     """Return the mean absolute error within each class that has weight."""
     true, predicted, weight = check_decisions(y_true, y_pred, sample_weight, labels)
     of_class = np.unique(true, return_inverse=True)[1]
@@ -208,7 +206,7 @@ def quadratic_weighted_kappa(
     """
     true, predicted, weight = check_decisions(y_true, y_pred, sample_weight, labels)
 
-    def mean(values: NDArray[Any]) -> float:
+    def mean(values: NDArray[np.number]) -> float:
         return float(np.average(values, weights=weight))
 
     mean_true, mean_predicted = mean(true), mean(predicted)
@@ -220,7 +218,7 @@ def quadratic_weighted_kappa(
     return 1.0 - mean((true - predicted) ** 2) / by_chance
 
 
-def _are_of_one_class(true: NDArray[np.generic], predicted: NDArray[np.generic], weight: NDArray[np.float64]) -> bool:
+def _are_of_one_class(true: LabelArray, predicted: LabelArray, weight: FloatArray) -> bool:
     """Tell whether all labels with weight, true and predicted, are the same: rounding must not decide it."""
     return bool(np.ptp(np.stack([true, predicted])[:, weight > 0.0]) == 0)
 
@@ -381,20 +379,20 @@ def concordance(
     return _concordant_pairs(true, values, weight) / _differing_pairs(true, weight)
 
 
-def _differing_pairs(labels: NDArray[np.generic], weight: NDArray[np.float64]) -> float:
+def _differing_pairs(labels: LabelArray, weight: FloatArray) -> float:
     """Weight of the pairs of rows whose labels differ."""
     of_label = np.bincount(np.unique(labels, return_inverse=True)[1], weights=weight)
     return float(of_label[1:] @ np.cumsum(of_label)[:-1])
 
 
-def _concordant_pairs(labels: NDArray[np.generic], score: NDArray[np.generic], weight: NDArray[np.float64]) -> float:
+def _concordant_pairs(labels: LabelArray, score: LabelArray, weight: FloatArray) -> float:
     """Weight of the pairs of differing labels that the score puts in their order; equal scores count one half."""
     true = np.unique(labels, return_inverse=True)[1]
     order = np.argsort(score, kind="stable")
     return _pairs_of_classes(true[order], score[order], weight[order], 0, int(true.max()) + 1)
 
 
-def _pairs_of_classes(true: NDArray[Any], score: NDArray[Any], weight: NDArray[Any], lowest: int, beyond: int) -> float:
+def _pairs_of_classes(true: IndexArray, score: LabelArray, weight: FloatArray, lowest: int, beyond: int) -> float:
     """Weight of the concordant pairs among rows of classes lowest..beyond - 1, sorted by score.
 
     Each pair is counted once: where halving the range of classes separates its two rows.

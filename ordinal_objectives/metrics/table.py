@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, NDArray, RealArray
 from ordinal_objectives.estimators.labels import OrderedLabels, ordered_categories
-from ordinal_objectives.utils.validation import as_floats, check_choice, check_codes, check_proba, check_sample_weight
+from ordinal_objectives.utils.validation import as_floats, check_choice, check_codes, check_proba, relative_weights
 
 _Function = TypeVar("_Function", bound=Callable[..., float])
 # What a metric judges, and the method of an estimator that returns it.
@@ -109,11 +109,7 @@ class MetricTable(dict[str, Metric]):
 
     def refuse_scorer(self, metric: Any, name: str) -> None:
         """Raise TypeError if what is given as the argument ``name`` is a scorer, which takes (estimator, X, y)."""
-        try:
-            first = next(iter(inspect.signature(metric).parameters), None)
-        except (TypeError, ValueError):  # not every callable has a signature
-            return
-        if first == "estimator":
+        if next(iter(parameters_of(metric)), None) == "estimator":
             known = self.of(getattr(metric, "metric", None))
             instead = "a metric" if known is None else f"{known.name!r}"
             raise TypeError(
@@ -126,18 +122,22 @@ METRICS = MetricTable()
 
 def on_codes(metric: Callable[..., Any], n_classes: int) -> Callable[..., Any]:
     """Return `metric` for class codes: with ``labels=range(n_classes)`` where it takes `labels`."""
+    return partial(metric, labels=range(n_classes)) if "labels" in parameters_of(metric) else metric
+
+
+def parameters_of(function: Callable[..., object]) -> Mapping[str, inspect.Parameter]:
+    """Return the parameters of a callable by name; none of one without a signature."""
     try:
-        takes_labels = "labels" in inspect.signature(metric).parameters
-    except (TypeError, ValueError):  # not every callable has a signature
-        takes_labels = False
-    return partial(metric, labels=range(n_classes)) if takes_labels else metric
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return {}
 
 
 def _order(y_true: ArrayLike, labels: ArrayLike | None) -> ArrayLike | None:
     return ordered_categories(y_true) if labels is None else labels
 
 
-def _codes(y: ArrayLike, labels: ArrayLike | None, *, name: str) -> NDArray[np.int32]:
+def _codes(y: ArrayLike, labels: ArrayLike | None, *, name: str) -> IntArray:
     if isinstance(labels, range) and labels == range(len(labels)):
         return check_codes(y, len(labels), name=name)
     if labels is not None:
@@ -153,7 +153,7 @@ def _codes(y: ArrayLike, labels: ArrayLike | None, *, name: str) -> NDArray[np.i
 
 def check_decisions(
     y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None, labels: ArrayLike | None
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+) -> tuple[NDArray[np.int64], NDArray[np.int64], FloatArray]:
     """Return class codes of truth and prediction, and weights.
 
     Raises
@@ -164,12 +164,12 @@ def check_decisions(
     labels = _order(y_true, labels)
     true, predicted = _codes(y_true, labels, name="y_true"), _codes(y_pred, labels, name="y_pred")
     check_consistent_length(true, predicted)
-    return true.astype(np.int64), predicted.astype(np.int64), _weights_or_ones(sample_weight, true.size)
+    return true.astype(np.int64), predicted.astype(np.int64), relative_weights(sample_weight, true.size)
 
 
 def check_forecasts(
     y_true: ArrayLike, proba: ArrayLike, sample_weight: ArrayLike | None, labels: ArrayLike | None
-) -> tuple[NDArray[np.int32], NDArray[Any], NDArray[np.float64]]:
+) -> tuple[IntArray, RealArray, FloatArray]:
     """Return class codes, probabilities and weights.
 
     Raises
@@ -186,10 +186,10 @@ def check_forecasts(
     elif len(np.asarray(labels)) != n_classes:
         raise ValueError(f"labels must hold one label for each of the {n_classes} columns of proba; got {labels!r}")
     check_consistent_length(true, P)
-    return true, P, _weights_or_ones(sample_weight, true.size)
+    return true, P, relative_weights(sample_weight, true.size)
 
 
-def _check_range(true: NDArray[np.int32], n_classes: int) -> None:
+def _check_range(true: IntArray, n_classes: int) -> None:
     """Refuse numbers that may be other labels than the codes 0..n_classes - 1."""
     check_codes(true, n_classes, name="y_true")
     if true.min() > 0 or true.max() < n_classes - 1:
@@ -202,7 +202,7 @@ def _check_range(true: NDArray[np.int32], n_classes: int) -> None:
 
 def check_scores(
     y_true: ArrayLike, score: ArrayLike, sample_weight: ArrayLike | None, labels: ArrayLike | None
-) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[IntArray, FloatArray, FloatArray]:
     """Return class codes, scores and weights.
 
     Raises
@@ -215,13 +215,7 @@ def check_scores(
     check_consistent_length(true, values)
     if not np.isfinite(values).all():
         raise ValueError("score holds NaN or infinite values; scores must be finite")
-    return true, values, _weights_or_ones(sample_weight, true.size)
-
-
-def _weights_or_ones(sample_weight: ArrayLike | None, n_samples: int) -> NDArray[np.float64]:
-    """Return weights whose largest is 1: no metric depends on their scale, and sums of squares stay in range."""
-    weight = check_sample_weight(sample_weight, n_samples)
-    return np.ones(n_samples) if weight is None else weight / weight.max()
+    return true, values, relative_weights(sample_weight, true.size)
 
 
 def undefined(metric: str, reason: str) -> float:

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import confusion_matrix
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.decisions.reliability import CumulativeReliability, cumulative_reliability
+from ordinal_objectives.aliases import ArrayLike, BoolArray, Estimator, FloatArray, Table
 from ordinal_objectives.estimators.labels import OrderedLabels, as_labels, ordered_categories
+from ordinal_objectives.metrics.of_probabilities import CumulativeReliability, cumulative_reliability
 from ordinal_objectives.plotting import style
-from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import as_floats, check_codes
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from ordinal_objectives.plotting.style import Names
+from ordinal_objectives.utils import documented, validation
 
 # Squares are written into for up to so many classes.
 _MOST_WRITTEN = 12
@@ -52,8 +46,8 @@ class OrdinalConfusionDisplay:
     ['mean absolute error 0.25', '100% within one class']
     """
 
-    def __init__(self, matrix: ArrayLike, class_names: Names = None) -> None:
-        self.matrix = as_floats(matrix, name="matrix")
+    def __init__(self, matrix: ArrayLike, class_names: style.Names = None) -> None:
+        self.matrix = validation.as_floats(matrix, name="matrix")
         n = self.matrix.shape[0]
         if self.matrix.shape != (n, n) or n < 2 or (self.matrix < 0).any() or not self.matrix.sum() > 0:
             raise ValueError(
@@ -65,13 +59,13 @@ class OrdinalConfusionDisplay:
     @documented
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
+        estimator: Estimator,
+        X: Table,
         y: ArrayLike,
         *,
         labels: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-        ax: Axes | None = None,
+        ax: style.Axes | None = None,
     ) -> OrdinalConfusionDisplay:
         """Plot what a fitted classifier predicts for (X, y).
 
@@ -101,9 +95,9 @@ class OrdinalConfusionDisplay:
         y_pred: ArrayLike,
         *,
         labels: ArrayLike | None = None,
-        class_names: Names = None,
+        class_names: style.Names = None,
         sample_weight: ArrayLike | None = None,
-        ax: Axes | None = None,
+        ax: style.Axes | None = None,
     ) -> OrdinalConfusionDisplay:
         """Plot predictions beside labels.
 
@@ -131,7 +125,7 @@ class OrdinalConfusionDisplay:
         matrix = confusion_matrix(*codes, labels=list(classes), sample_weight=sample_weight)
         return cls(matrix, known.ordered_classes_ if class_names is None else class_names).plot(ax=ax)
 
-    def plot(self, ax: Axes | None = None) -> OrdinalConfusionDisplay:
+    def plot(self, ax: style.Axes | None = None) -> OrdinalConfusionDisplay:
         """Draw the matrix.
 
         Raises
@@ -186,21 +180,23 @@ class PredictionSetsDisplay:
     'coverage 100%; mean size 1.5'
     """
 
-    def __init__(self, y: ArrayLike, sets: ArrayLike, class_names: Names = None) -> None:
-        self.sets: NDArray[np.bool_] = np.asarray(sets)
+    def __init__(self, y: ArrayLike, sets: ArrayLike, class_names: style.Names = None) -> None:
+        self.sets: BoolArray = np.asarray(sets)
         if self.sets.ndim != 2 or self.sets.dtype != np.bool_:
             raise ValueError(
                 f"sets must be an array of True and False, (n_samples, n_classes); got shape {self.sets.shape} of type "
                 f"{self.sets.dtype}"
             )
-        self.y = check_codes(y, self.sets.shape[1])
+        self.y = validation.check_codes(y, self.sets.shape[1])
         if len(self.y) != len(self.sets):
             raise ValueError(f"y and sets must have the same number of rows; got {len(self.y)} and {len(self.sets)}")
         self.class_names = style.class_names_of(class_names, self.sets.shape[1])
 
     @classmethod
     @documented
-    def from_estimator(cls, estimator: Any, X: Any, y: ArrayLike, *, ax: Axes | None = None) -> PredictionSetsDisplay:
+    def from_estimator(
+        cls, estimator: Estimator, X: Table, y: ArrayLike, *, ax: style.Axes | None = None
+    ) -> PredictionSetsDisplay:
         """Plot the sets that a fitted :class:`~ordinal_objectives.OrdinalPredictionSets` has for (X, y).
 
         Parameters
@@ -218,7 +214,7 @@ class PredictionSetsDisplay:
         sets = estimator.predict_set(X)
         return cls(estimator.encode_labels(y), sets, estimator.ordered_classes_).plot(ax=ax)
 
-    def plot(self, ax: Axes | None = None) -> PredictionSetsDisplay:
+    def plot(self, ax: style.Axes | None = None) -> PredictionSetsDisplay:
         """Draw the shares.
 
         Raises
@@ -272,7 +268,7 @@ class CumulativeReliabilityDisplay:
     3
     """
 
-    def __init__(self, reliability: CumulativeReliability, class_names: Names = None) -> None:
+    def __init__(self, reliability: CumulativeReliability, class_names: style.Names = None) -> None:
         self.reliability = reliability
         self.class_names = style.class_names_of(class_names, len(reliability.stated) + 1)
 
@@ -280,12 +276,12 @@ class CumulativeReliabilityDisplay:
     @documented
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
+        estimator: Estimator,
+        X: Table,
         y: ArrayLike,
         *,
         labels: ArrayLike | None = None,
-        ax: Axes | None = None,
+        ax: style.Axes | None = None,
         **options: Any,
     ) -> CumulativeReliabilityDisplay:
         """Plot how well the probabilities of a fitted classifier are calibrated on (X, y).
@@ -318,7 +314,13 @@ class CumulativeReliabilityDisplay:
     @classmethod
     @documented
     def from_predictions(
-        cls, y_true: ArrayLike, proba: ArrayLike, *, class_names: Names = None, ax: Axes | None = None, **options: Any
+        cls,
+        y_true: ArrayLike,
+        proba: ArrayLike,
+        *,
+        class_names: style.Names = None,
+        ax: style.Axes | None = None,
+        **options: Any,
     ) -> CumulativeReliabilityDisplay:
         """Plot how well probabilities are calibrated.
 
@@ -336,7 +338,7 @@ class CumulativeReliabilityDisplay:
         """
         return cls(cumulative_reliability(y_true, proba, **options), class_names).plot(ax=ax)
 
-    def plot(self, ax: Axes | None = None) -> CumulativeReliabilityDisplay:
+    def plot(self, ax: style.Axes | None = None) -> CumulativeReliabilityDisplay:
         """Draw a curve with its band for each threshold, and the counts below.
 
         Raises
@@ -397,7 +399,7 @@ def _classes_in_order(estimator: object, y: ArrayLike, labels: ArrayLike | None)
     return OrderedLabels(classes if own is None else own, name="labels")
 
 
-def _labels_of(y_true: ArrayLike, y_pred: ArrayLike, class_names: Names) -> Any:
+def _labels_of(y_true: ArrayLike, y_pred: ArrayLike, class_names: style.Names) -> Any:
     """Return the classes, lowest first, of labels whose order is not given."""
     orders = [found for found in map(ordered_categories, (y_true, y_pred)) if found is not None]
     if orders:
@@ -409,13 +411,15 @@ def _labels_of(y_true: ArrayLike, y_pred: ArrayLike, class_names: Names) -> Any:
         return orders[0]
     given = as_labels("y_true", y_true), as_labels("y_pred", y_pred)
     if all(values.dtype.kind in "biuf" for values in given):
-        return range(max(2, int(max(map(np.max, given))) + 1) if class_names is None else len(class_names))
+        return range(
+            max(2, max(int(values.max()) for values in given) + 1) if class_names is None else len(class_names)
+        )
     if class_names is None:
         raise ValueError("labels must hold the classes, lowest first, where y_true and y_pred hold names; got None")
     return list(class_names)
 
 
-def _draw_shares(ax: Axes, shares: NDArray[np.float64], texts: list[list[str]], columns: list[str], label: str) -> None:
+def _draw_shares(ax: style.Axes, shares: FloatArray, texts: list[list[str]], columns: list[str], label: str) -> None:
     """Draw shares of classes as grey squares, true classes from the top down, with texts where there are few.
 
     Parameters

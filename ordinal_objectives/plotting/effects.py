@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives import inspection
+from ordinal_objectives.aliases import ArrayLike, LabelArray, Params
 from ordinal_objectives.inspection.rows import name_of, unwrapped
 from ordinal_objectives.plotting import style
-from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import check_choice, check_proba
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from ordinal_objectives.plotting.style import Names, Pair
+from ordinal_objectives.utils import documented, validation
 
 
 @documented
@@ -56,7 +48,10 @@ class FeatureEffectDisplay:
     """
 
     def __init__(
-        self, effect: inspection.FeatureEffect | inspection.LocalEffects, feature_name: str, class_names: Names = None
+        self,
+        effect: inspection.FeatureEffect | inspection.LocalEffects,
+        feature_name: str,
+        class_names: style.Names = None,
     ) -> None:
         self.effect, self.feature_name = effect, feature_name
         self.threshold_names = style.threshold_names(style.class_names_of(class_names, effect.shifts.shape[1] + 1))
@@ -71,7 +66,7 @@ class FeatureEffectDisplay:
         *,
         kind: str = "partial",
         grid_resolution: int = 50,
-        axes: Pair | None = None,
+        axes: style.Pair | None = None,
     ) -> FeatureEffectDisplay:
         """Plot the effect of a feature in a fitted ordinal classifier.
 
@@ -90,12 +85,12 @@ class FeatureEffectDisplay:
             At most so many values of the feature, or intervals.
         <<axes>>
         """
-        check_choice(kind, ("partial", "local"), name="kind")
+        validation.check_choice(kind, ("partial", "local"), name="kind")
         effect_of = inspection.accumulated_local_effects if kind == "local" else inspection.feature_effect
         effect = effect_of(estimator, X, feature, grid_resolution=grid_resolution)
         return cls(effect, name_of(estimator, X, feature), unwrapped(estimator)[0].ordered_classes_).plot(axes)
 
-    def plot(self, axes: Pair | None = None) -> FeatureEffectDisplay:
+    def plot(self, axes: style.Pair | None = None) -> FeatureEffectDisplay:
         """Draw the score beside the shifts, a line for each threshold, coloured from the lowest to the highest.
 
         Of categories the score is drawn as bars and the shifts as points.
@@ -107,8 +102,8 @@ class FeatureEffectDisplay:
         """
         left, right = style.pair_or_new(axes, "the score and the shifts", sharey=True)
         colors = style.class_colors(len(self.threshold_names))
-        values: NDArray[Any] = self.effect.values
-        line: dict[str, Any] = {"linewidth": 2.0}
+        values = self.effect.values
+        line: Params = {"linewidth": 2.0}
         if values.dtype.kind == "O":
             for ax in (left, right):
                 style.name_values(ax, values)
@@ -159,9 +154,9 @@ class ClassProbabilitiesDisplay:
     2
     """
 
-    def __init__(self, values: ArrayLike, proba: ArrayLike, name: str, class_names: Names = None) -> None:
-        self.values: NDArray[Any] = np.asarray(values)
-        self.proba = check_proba(proba, len(self.values))
+    def __init__(self, values: ArrayLike, proba: ArrayLike, name: str, class_names: style.Names = None) -> None:
+        self.values: LabelArray = np.asarray(values)
+        self.proba = validation.check_proba(proba, len(self.values))
         self.name = name
         self.class_names = style.class_names_of(class_names, self.proba.shape[1])
 
@@ -174,7 +169,7 @@ class ClassProbabilitiesDisplay:
         feature: int | str | None = None,
         *,
         grid_resolution: int = 50,
-        ax: Axes | None = None,
+        ax: style.Axes | None = None,
     ) -> ClassProbabilitiesDisplay:
         """Plot the probabilities of a fitted ordinal classifier.
 
@@ -202,7 +197,7 @@ class ClassProbabilitiesDisplay:
         means = np.array([[scores[part].mean(), *row_proba[part].mean(axis=0)] for part in parts])
         return cls(means[:, 0], means[:, 1:], "score f(x)", names).plot(ax=ax)
 
-    def plot(self, ax: Axes | None = None) -> ClassProbabilitiesDisplay:
+    def plot(self, ax: style.Axes | None = None) -> ClassProbabilitiesDisplay:
         """Draw an area for each class, or bars where the values are categories.
 
         Raises

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
+from ordinal_objectives.aliases import ArrayLike, FloatArray
 from ordinal_objectives.inspection.rows import unwrapped
 from ordinal_objectives.plotting import style
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import as_floats, check_codes, check_thresholds
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from ordinal_objectives.plotting.style import Names, Pair
 
 # Lines of losses: the training, and the sets that are evaluated.
 _STYLES = ("-", "--", ":", "-.")
@@ -64,13 +58,13 @@ class ScoreDistributionDisplay:
         raw_prediction: ArrayLike,
         y: ArrayLike,
         thresholds: ArrayLike,
-        class_names: Names = None,
+        class_names: style.Names = None,
         predicted: ArrayLike | None = None,
     ) -> None:
         self.thresholds = check_thresholds(thresholds, ordered=False)
         n_classes = self.thresholds.shape[0] + 1
         self.y = check_codes(y, n_classes)
-        self.raw_prediction: NDArray[np.float64] = as_floats(raw_prediction, name="raw_prediction")
+        self.raw_prediction: FloatArray = as_floats(raw_prediction, name="raw_prediction")
         if self.raw_prediction.shape != self.y.shape:
             raise ValueError(
                 f"raw_prediction must have shape {self.y.shape}, one score a label; got {self.raw_prediction.shape}"
@@ -88,7 +82,7 @@ class ScoreDistributionDisplay:
     @classmethod
     @documented
     def from_estimator(
-        cls, estimator: object, X: object, y: ArrayLike, *, ax: Axes | None = None
+        cls, estimator: object, X: object, y: ArrayLike, *, ax: style.Axes | None = None
     ) -> ScoreDistributionDisplay:
         """Plot the scores that a fitted ordinal classifier gives to (X, y).
 
@@ -107,7 +101,7 @@ class ScoreDistributionDisplay:
         codes, predicted = model.encode_labels(y), model.encode_labels(model.predict(X))
         return cls(model.predict_raw(X), codes, model.thresholds_, model.ordered_classes_, predicted).plot(ax=ax)
 
-    def plot(self, ax: Axes | None = None) -> ScoreDistributionDisplay:
+    def plot(self, ax: style.Axes | None = None) -> ScoreDistributionDisplay:
         """Draw one row of points and a bar of quartiles for each class, and a line for each threshold.
 
         Raises
@@ -188,7 +182,7 @@ class TrainingDisplay:
         self,
         losses: Mapping[str, ArrayLike],
         thresholds: ArrayLike,
-        class_names: Names = None,
+        class_names: style.Names = None,
         n_iter: int | None = None,
     ) -> None:
         self.losses = {name: as_floats(values, name="losses") for name, values in losses.items()}
@@ -200,7 +194,7 @@ class TrainingDisplay:
 
     @classmethod
     @documented
-    def from_estimator(cls, estimator: object, *, axes: Pair | None = None) -> TrainingDisplay:
+    def from_estimator(cls, estimator: object, *, axes: style.Pair | None = None) -> TrainingDisplay:
         """Plot the training of a fitted ordinal classifier.
 
         Parameters
@@ -217,7 +211,7 @@ class TrainingDisplay:
                 losses[watched] = [np.nan, *next(iter(found.values()))] if isinstance(found, dict) else found
         return cls(losses, model.threshold_history_, model.ordered_classes_, model.n_iter_).plot(axes)
 
-    def plot(self, axes: Pair | None = None) -> TrainingDisplay:
+    def plot(self, axes: style.Pair | None = None) -> TrainingDisplay:
         """Draw the losses beside a line for each threshold.
 
         Raises

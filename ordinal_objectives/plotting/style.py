@@ -7,12 +7,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ordinal_objectives.aliases import LabelArray, NDArray
 from ordinal_objectives.utils.extras import optional
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.axes import Axes as Axes  # noqa: PLC0414, for the displays
     from matplotlib.axis import Axis
 
     Names = Collection[object] | None
@@ -22,13 +22,12 @@ if TYPE_CHECKING:
 _MOST_NAMES = 10
 
 
-def class_colors(n: int) -> NDArray[np.generic]:
+def class_colors(n: int) -> LabelArray:
     """Return a colour for each class, or each threshold, lowest first, (n, 4).
 
     Viridis without its ends: in order also without colours and for colour-blind eyes, and legible on white paper.
     """
-    colors: NDArray[np.generic] = pyplot().get_cmap("viridis")(np.linspace(0.1, 0.85, n))
-    return colors
+    return pyplot().get_cmap("viridis")(np.linspace(0.1, 0.85, n))
 
 
 def class_names_of(names: Names, n_classes: int) -> list[str]:
@@ -59,7 +58,7 @@ def pair_or_new(axes: Pair | None, what: str, *, sharey: bool = False) -> tuple[
     return found[0], found[1]
 
 
-def name_values(ax: Axes, values: NDArray[np.generic]) -> None:
+def name_values(ax: Axes, values: LabelArray) -> None:
     """Name categories along the horizontal axis."""
     rotation = 45 if len(values) > 6 else 0
     ax.set_xticks(np.arange(len(values)), [str(value) for value in values], rotation=rotation, parse_math=False)
@@ -73,7 +72,7 @@ def name_ticks(axis: Axis, names: list[str]) -> None:
         label.set_parse_math(False)
 
 
-def colour_bar(ax: Axes, colors: NDArray[np.generic], names: list[str], label: str) -> None:
+def colour_bar(ax: Axes, colors: LabelArray, names: list[str], label: str) -> None:
     """Add a bar that names each colour; of many, those at even distances."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import BoundaryNorm, ListedColormap

@@ -1,7 +1,5 @@
 """Passes over the rows: gradients, Hessians and the sums that the threshold step needs."""
 
-from __future__ import annotations
-
 from ordinal_objectives.rows.device import CPU, Device, MarginPass, Pass, RowPass
 from ordinal_objectives.rows.distributed_rows import Workers, distributed_pass, fail_together
 from ordinal_objectives.rows.native import MarginStatistics, RowStatistics

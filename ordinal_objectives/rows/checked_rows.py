@@ -5,19 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives import _core
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, RealArray
 from ordinal_objectives.links import Cloglog
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threads import effective_n_threads
-from ordinal_objectives.utils.validation import (
-    check_choice,
-    check_codes,
-    check_n_classes,
-    check_sample_weight,
-    check_total_weight,
-)
+from ordinal_objectives.utils import validation
 
 # Distances |theta_k - f| at which derivatives that grow like exp are clipped: 80 for float32 outputs, and less
 # where a row's sum of them, with its weight, would be larger than this.
@@ -102,24 +96,22 @@ class CheckedRows(LossBounds):
         lanes: bool = True,
         part: bool = False,
     ) -> None:
-        check_choice(precision, ("float32", "float64"), name="precision")
+        validation.check_choice(precision, ("float32", "float64"), name="precision")
         self.loss = loss
-        self.n_classes = check_n_classes(n_classes)
-        self.y = check_codes(y, self.n_classes, part=part)
+        self.n_classes = validation.check_n_classes(n_classes)
+        self.y = validation.check_codes(y, self.n_classes, part=part)
         self.n_threads = effective_n_threads(n_threads)
         fits = loss.link.code == _core.link_codes[_core.lane_link] and n_classes <= _core.max_lane_classes
         self._lanes = lanes and fits and precision == "float32"
         self.loss_precision = IN_FLOAT32 if self._lanes else IN_FLOAT64
         self._dtype: type = np.float32 if precision == "float32" else np.float64
         # The rows of one worker may have little weight, but not less than float32 can represent.
-        weight = check_sample_weight(sample_weight, self.y.shape[0], part=part)
-        weight = check_total_weight(weight, least=0.0 if part else float(np.finfo(np.float32).tiny))
-        self.class_weights: NDArray[np.float64] = np.bincount(self.y, weights=weight, minlength=n_classes).astype(
-            np.float64
-        )
+        weight = validation.check_sample_weight(sample_weight, self.y.shape[0], part=part)
+        weight = validation.check_total_weight(weight, least=0.0 if part else float(np.finfo(np.float32).tiny))
+        self.class_weights: FloatArray = np.bincount(self.y, weights=weight, minlength=n_classes).astype(np.float64)
         self.total_weight = float(self.class_weights.sum())
         self._computed: type = np.float32 if self._lanes else np.float64
-        self._weight = weight if weight is None else weight.astype(self._computed)
+        self._weight: RealArray | None = weight if weight is None else weight.astype(self._computed)
         costs = loss.threshold_costs(self.n_classes)
         self._costs = costs if costs is None else costs.astype(self._computed)
         self._limit: float = Cloglog.argument_limit
@@ -129,7 +121,7 @@ class CheckedRows(LossBounds):
             self._limit = min(_LIMIT, float(np.log(LARGEST / (heaviest * n_classes))))
 
     @property
-    def sample_weight(self) -> NDArray[Any] | None:
+    def sample_weight(self) -> RealArray | None:
         """Weights of the rows, (n_samples,), or None where all are 1."""
         return self._weight
 
@@ -143,7 +135,7 @@ class CheckedRows(LossBounds):
         if lowest < 0 or highest >= n_leaves:
             raise ValueError(f"leaves must be in 0..{n_leaves - 1}; got {lowest}..{highest}")
 
-    def leaf_weights(self, leaves: NDArray[np.int32], n_leaves: int) -> NDArray[np.float64]:
+    def leaf_weights(self, leaves: IntArray, n_leaves: int) -> FloatArray:
         """Return the sum of the weights of each leaf's rows, float64 (n_leaves,)."""
         if self._weight is None and leaves.size:
             counts = np.zeros(n_leaves)
@@ -151,10 +143,9 @@ class CheckedRows(LossBounds):
             self.check_leaves(leaves, n_leaves)
             _core.leaf_counts(leaves, counts, self.n_threads)
             return counts
-        weights: NDArray[np.float64] = np.bincount(leaves, self._weight, minlength=n_leaves).astype(np.float64)
-        return weights
+        return np.bincount(leaves, self._weight, minlength=n_leaves).astype(np.float64)
 
-    def _check_derivatives(self, gradient: NDArray[np.floating], hessian: NDArray[np.floating]) -> None:
+    def _check_derivatives(self, gradient: RealArray, hessian: RealArray) -> None:
         """Raise ValueError if derivatives overflow the output's type, which is narrower."""
         if gradient.size and max(-gradient.min(), gradient.max(), hessian.max()) > LARGEST:
             raise ValueError(

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives import _core
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, IntArray, NDArray, RealArray
 from ordinal_objectives.losses import LeafSums, OrdinalLoss, RoundStatistics
 from ordinal_objectives.rows.native import MarginStatistics, RowStatistics, add_leaf_vectors
 from ordinal_objectives.rows.reference import ReferenceMargins, ReferenceRows
@@ -39,9 +39,9 @@ class _Rows(Protocol):
         Relative rounding of the loss sum.
     """
 
-    y: NDArray[np.int32]
+    y: IntArray
     n_classes: int
-    class_weights: NDArray[np.float64]
+    class_weights: FloatArray
     total_weight: float
     loss_precision: float
 
@@ -73,7 +73,7 @@ class MarginPass(_Rows, Protocol):
     scores_dtype: type
 
     @property
-    def sample_weight(self) -> NDArray[Any] | None:
+    def sample_weight(self) -> RealArray | None:
         """Weights of these rows, (n_samples,), or None where all are 1."""
 
     def __call__(
@@ -92,10 +92,10 @@ class MarginPass(_Rows, Protocol):
         Hessians.
         """
 
-    def leaf_sums(self, leaves: Array, n_leaves: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def leaf_sums(self, leaves: Array, n_leaves: int) -> tuple[FloatArray, FloatArray]:
         """Return G and H of every leaf and threshold at the latest call."""
 
-    def leaf_weights(self, leaves: Array, n_leaves: int) -> NDArray[np.float64]:
+    def leaf_weights(self, leaves: Array, n_leaves: int) -> FloatArray:
         """Return the sum of the weights of each leaf's rows."""
 
     def loss_of_prediction(self, scores: Array, thresholds: ArrayLike) -> float:
@@ -175,7 +175,7 @@ class Device(Protocol):
     def times(self, rows: Array, matrix: NDArray[np.float32]) -> Array:
         """Return ``rows @ matrix`` of many rows and a small matrix, float32 (n_samples, n_columns)."""
 
-    def weighted_sum(self, weights: Array, rows: Array) -> NDArray[np.float64]:
+    def weighted_sum(self, weights: Array, rows: Array) -> FloatArray:
         """Return ``weights @ rows``, (n_columns,), of weights of this device and rows of any."""
 
     def scores_of(self, outputs: Array, matrix: NDArray[np.float32], offset: NDArray[np.float32]) -> Array:
@@ -184,9 +184,7 @@ class Device(Protocol):
     def middle(self, scores: Array) -> ScoreCenter:
         """Return how many scores of a device are not 0, and the median of all."""
 
-    def match_leaves(
-        self, before: Array, after: Array, values: NDArray[np.float64], order: NDArray[np.int32]
-    ) -> LeafMatch:
+    def match_leaves(self, before: Array, after: Array, values: FloatArray, order: IntArray) -> LeafMatch:
         """Return the leaf whose value is closest to the change of each row's score.
 
         Parameters
@@ -199,10 +197,10 @@ class Device(Protocol):
             Number of the leaf that has each of them.
         """
 
-    def renumbered(self, leaves: Array, numbers: NDArray[np.intp]) -> Array:
+    def renumbered(self, leaves: Array, numbers: IndexArray) -> Array:
         """Return ``numbers[leaves]``, int32 (n_samples,)."""
 
-    def add_leaf_values(self, score: Array, leaves: Array, values: NDArray[np.float64], out: Array = None) -> Array:
+    def add_leaf_values(self, score: Array, leaves: Array, values: FloatArray, out: Array = None) -> Array:
         """Return a score with a tree more, float64 (n_samples,); its memory may be that of ``out``, an earlier one."""
 
     def add_leaf_vectors(self, scores: Array, leaves: Array, vectors: NDArray[np.float32], out: Array = None) -> Array:
@@ -231,13 +229,12 @@ class CPU:
         kind = ReferenceMargins if loss.codes is None else MarginStatistics
         return kind(loss, *args, n_threads=self.n_threads, **options)
 
-    def copy(self, array: Array, dtype: Any = None, out: Array = None) -> NDArray[Any]:
+    def copy(self, array: Array, dtype: Any = None, out: Array = None) -> RealArray:
         """Return a copy."""
         if out is None:
             return np.array(on_cpu(array), dtype=dtype)
         np.copyto(out, on_cpu(array))
-        copied: NDArray[Any] = out
-        return copied
+        return out
 
     def columns(self, n_samples: int, n_columns: int) -> NDArray[np.float32]:
         """Return columns side by side."""
@@ -251,10 +248,9 @@ class CPU:
             np.matmul(rows[first : first + step], matrix, out=product[first : first + step])
         return product
 
-    def weighted_sum(self, weights: NDArray[np.float32], rows: NDArray[np.float32]) -> NDArray[np.float64]:
+    def weighted_sum(self, weights: NDArray[np.float32], rows: NDArray[np.float32]) -> FloatArray:
         """Return the sums of the columns."""
-        total: NDArray[np.float64] = np.einsum("i,ij->j", weights, rows).astype(np.float64)
-        return total
+        return np.einsum("i,ij->j", weights, rows).astype(np.float64)
 
     def scores_of(
         self, outputs: NDArray[np.float32], matrix: NDArray[np.float32], offset: NDArray[np.float32]
@@ -270,35 +266,31 @@ class CPU:
         n_not_zero = int(np.count_nonzero(here))
         return ScoreCenter(n_not_zero, float(np.median(here)) if n_not_zero else 0.0)
 
-    def match_leaves(
-        self, before: Array, after: Array, values: NDArray[np.float64], order: NDArray[np.int32]
-    ) -> LeafMatch:
+    def match_leaves(self, before: Array, after: Array, values: FloatArray, order: IntArray) -> LeafMatch:
         """Return the leaf of every row."""
         leaves = np.empty(after.shape[0], np.int32)
         after = np.ascontiguousarray(after, dtype=before.dtype)
         error, largest = _core.match_leaves(before, after, values, order, leaves, self.n_threads)
         return LeafMatch(leaves, error, largest)
 
-    def renumbered(self, leaves: NDArray[np.int32], numbers: NDArray[np.intp]) -> NDArray[np.int32]:
+    def renumbered(self, leaves: IntArray, numbers: IndexArray) -> IntArray:
         """Return other numbers of leaves."""
         return numbers[leaves].astype(np.int32)
 
-    def add_leaf_values(
-        self, score: NDArray[np.float64], leaves: NDArray[np.int32], values: NDArray[np.float64], out: Array = None
-    ) -> NDArray[np.float64]:
+    def add_leaf_values(self, score: FloatArray, leaves: IntArray, values: FloatArray, out: Array = None) -> FloatArray:
         """Return a score with a tree more."""
-        total: NDArray[np.float64] = np.empty_like(score) if out is None else out
+        total: FloatArray = np.empty_like(score) if out is None else out
         _core.add_leaf_values(score, leaves, values, total, self.n_threads)
         return total
 
     def add_leaf_vectors(
-        self, scores: NDArray[Any], leaves: NDArray[np.int32], vectors: NDArray[np.float32], out: Array = None
-    ) -> NDArray[Any]:
+        self, scores: RealArray, leaves: IntArray, vectors: NDArray[np.float32], out: Array = None
+    ) -> RealArray:
         """Return scores with a tree more."""
         return add_leaf_vectors(scores, leaves, vectors, self.n_threads, out)
 
 
-def on_cpu(array: Array) -> NDArray[Any]:
+def on_cpu(array: Array) -> RealArray:
     """Return an array of any device as one of NumPy's; CuPy makes no such copy unless it is asked for one."""
     get = getattr(array, "get", None)
     return np.asarray(array if get is None else get())

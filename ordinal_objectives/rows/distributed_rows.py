@@ -11,8 +11,8 @@ from dataclasses import astuple, replace
 from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, RealArray
 from ordinal_objectives.losses import RoundStatistics, RoundSums
 from ordinal_objectives.rows.checked_rows import LossBounds
 from ordinal_objectives.rows.device import Pass
@@ -27,10 +27,10 @@ class Workers(Protocol):
     def rank(self) -> int:
         """Number of this worker, from 0 on."""
 
-    def sum(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def sum(self, values: FloatArray) -> FloatArray:
         """Return the sums over all workers, with the same bytes on each; vectors of one length."""
 
-    def max(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def max(self, values: FloatArray) -> FloatArray:
         """Return the largest of all workers, entry by entry."""
 
     def tell(self, text: str, rank: int) -> str:
@@ -129,7 +129,7 @@ class DistributedRows(LossBounds):
         if self._waiting is not None:
             self._sum(np.empty(0))
 
-    def _sum(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _sum(self, values: FloatArray) -> FloatArray:
         """Return sums over all workers; postponed sums are sent with them and passed to their functions."""
         if self._waiting is None:
             return self._workers.sum(values)
@@ -138,16 +138,16 @@ class DistributedRows(LossBounds):
         then(_from_vector(total[values.size :], own))
         return total[: values.size]
 
-    def leaf_sums(self, leaves: NDArray[np.int32], n_leaves: int) -> Any:
+    def leaf_sums(self, leaves: IntArray, n_leaves: int) -> Any:
         """Return the sums of the latest call over the leaves of a tree, which all workers have."""
         own = self._own.leaf_sums(leaves, n_leaves)
         return _from_vector(self._workers.sum(_as_vector(own)), own)
 
-    def leaf_weights(self, leaves: NDArray[np.int32], n_leaves: int) -> NDArray[np.float64]:
+    def leaf_weights(self, leaves: IntArray, n_leaves: int) -> FloatArray:
         """Return the weight of the rows of each leaf."""
         return self._workers.sum(self._own.leaf_weights(leaves, n_leaves))
 
-    def loss_of_prediction(self, scores: NDArray[Any], thresholds: ArrayLike) -> float:
+    def loss_of_prediction(self, scores: RealArray, thresholds: ArrayLike) -> float:
         """Return the loss of margins as predictions use them."""
         return float(self._workers.sum(np.array([self._own.loss_of_prediction(scores, thresholds)]))[0])
 
@@ -159,13 +159,13 @@ def distributed_pass(kind: Callable[..., Pass], workers: Workers | None, *args: 
     return cast(Pass, DistributedRows(lambda: kind(*args, part=True, **options), workers))
 
 
-def _as_vector(sums: Any) -> NDArray[np.float64]:
+def _as_vector(sums: Any) -> FloatArray:
     """Return the numbers of a dataclass or tuple of sums, one after the other."""
     parts = sums if isinstance(sums, tuple) else astuple(sums)
     return np.concatenate([np.ravel(np.asarray(part, dtype=np.float64)) for part in parts])
 
 
-def _from_vector(vector: NDArray[np.float64], like: Any) -> Any:
+def _from_vector(vector: FloatArray, like: Any) -> Any:
     """Return the numbers in the form of the sums that one worker has."""
     found, start = [], 0
     for part in like if isinstance(like, tuple) else astuple(like):

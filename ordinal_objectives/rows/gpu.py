@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives import losses
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, IntArray, NDArray, Params, RealArray
 from ordinal_objectives.links import Cauchit, Cloglog, Link, Logit, Loglog, Probit
 from ordinal_objectives.rows.checked_rows import IN_FLOAT32, IN_FLOAT64, CheckedRows
 from ordinal_objectives.rows.device import Array, LeafMatch, ScoreCenter, on_cpu
@@ -56,11 +56,11 @@ def source() -> str:
     return "\n".join((folder / f"{part}.cu").read_text(encoding="utf-8") for part in _PARTS)
 
 
-def options_of(link: Link, real: Any, score: Array) -> tuple[str, ...]:
+def options_of(link: Link, real: type, score: Array) -> tuple[str, ...]:
     """Return the options of the compiler: a link, the type of its terms, and that of the scores."""
     names = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
-    real, score = names[np.dtype(real)], names[np.dtype(score)]
-    return ("--std=c++17", f"-DLINK={_STRUCTS[type(link)]}", f"-DREAL={real}", f"-DSCORE={score}")
+    types = f"-DREAL={names[np.dtype(real)]}", f"-DSCORE={names[np.dtype(score)]}"
+    return ("--std=c++17", f"-DLINK={_STRUCTS[type(link)]}", *types)
 
 
 def n_blocks_of(n_rows: int, rows_of_block: int = BLOCK_ROWS) -> int:
@@ -80,10 +80,10 @@ class Kernels:
         float32 or float64: of the terms of a threshold, and of scores.
     """
 
-    def __init__(self, arrays: Any, link: Link, real: Any, score: Array) -> None:
+    def __init__(self, arrays: Array, link: Link, real: type, score: Array) -> None:
         self._arrays = arrays
         self._module = arrays.RawModule(code=source(), options=options_of(link, real, score))
-        self._functions: dict[str, Any] = {}
+        self._functions: Params = {}
 
     def start(self, name: str, n_blocks: int, *args: object) -> None:
         """Start a kernel; integers among the arguments are its ``int``, floats its ``double``."""
@@ -95,15 +95,17 @@ class Kernels:
             self._functions[name] = self._module.get_function(name)
         self._functions[name]((n_blocks,), (THREADS,), typed)
 
-    def combined(self, parts: Array, n_parts: int, n_cells: int, *, side_by_side: bool, worst: bool = False) -> Any:
-        """Return the sum of each cell over the parts of all blocks, or the worst of them, on the device.
+    def combined(
+        self, parts: Array, n_parts: int, n_cells: int, *, side_by_side: bool, worst: bool = False
+    ) -> FloatArray:
+        """Return the sum of each cell over the parts of all blocks, or the worst of them, copied from the device.
 
         The parts of a cell lie side by side, or the cells of a part do.
         """
         cells = self._arrays.empty(n_cells, dtype=np.float64)
         part_step, cell_step = (1, n_parts) if side_by_side else (n_cells, 1)
         self.start("combine", n_cells, n_parts, np.int64(part_step), np.int64(cell_step), int(worst), parts, cells)
-        return cells
+        return on_cpu(cells).astype(np.float64, copy=False)
 
 
 def why_no_pass(loss: losses.OrdinalLoss) -> str | None:
@@ -124,12 +126,12 @@ class GPU:
         CuPy, or a library with the same functions.
     """
 
-    def __init__(self, arrays: Any) -> None:
+    def __init__(self, arrays: Array) -> None:
         self.arrays = arrays
-        self._sent: tuple[Any, Any] = (None, None)
-        self._kernels: dict[tuple[Any, ...], Kernels] = {}
+        self._sent: tuple[Array, Array] = (None, None)
+        self._kernels: dict[tuple[object, ...], Kernels] = {}
 
-    def kernels(self, link: Link, real: Any, score: Array) -> Kernels:
+    def kernels(self, link: Link, real: type, score: Array) -> Kernels:
         """Return the kernels for a link, the type of its terms, and that of the scores."""
         key = type(link), np.dtype(real), np.dtype(score)
         if key not in self._kernels:
@@ -153,7 +155,7 @@ class GPU:
         """Return the pass over rows with a score for each threshold."""
         return GPUMargins(self, *args, **options)
 
-    def copy(self, array: Array, dtype: Any = None, out: Array = None) -> Array:
+    def copy(self, array: Array, dtype: object = None, out: Array = None) -> Array:
         """Return a copy of an array here, whether it comes from NumPy or is here already."""
         if out is not None:
             out[...] = self.here(array)
@@ -168,7 +170,7 @@ class GPU:
         """Return the product."""
         return rows @ self.arrays.asarray(matrix)
 
-    def weighted_sum(self, weights: Array, rows: Array) -> NDArray[np.float64]:
+    def weighted_sum(self, weights: Array, rows: Array) -> FloatArray:
         """Return the sums of the columns."""
         return on_cpu(weights @ self.here(rows)).astype(np.float64)
 
@@ -186,9 +188,7 @@ class GPU:
         n_not_zero = int(xp.count_nonzero(here))
         return ScoreCenter(n_not_zero, float(xp.median(here)) if n_not_zero else 0.0)
 
-    def match_leaves(
-        self, before: Array, after: Array, values: NDArray[np.float64], order: NDArray[np.int32]
-    ) -> LeafMatch:
+    def match_leaves(self, before: Array, after: Array, values: FloatArray, order: IntArray) -> LeafMatch:
         """Return the leaf of every row."""
         xp, n_rows = self.arrays, len(before)
         after = self.here(after).astype(before.dtype, copy=False)
@@ -199,14 +199,14 @@ class GPU:
         parts = xp.empty(2 * n_blocks, dtype=np.float64)
         tree = xp.asarray(values), xp.asarray(order)
         kernels.start("match_leaves", n_blocks, np.int64(n_rows), len(values), before, after, *tree, leaves, parts)
-        error, largest = on_cpu(kernels.combined(parts, n_blocks, 2, side_by_side=True, worst=True))
+        error, largest = kernels.combined(parts, n_blocks, 2, side_by_side=True, worst=True)
         return LeafMatch(leaves, float(error), float(largest))
 
-    def renumbered(self, leaves: Array, numbers: NDArray[np.intp]) -> Array:
+    def renumbered(self, leaves: Array, numbers: IndexArray) -> Array:
         """Return other numbers of leaves."""
         return self.arrays.take(self.arrays.asarray(numbers.astype(np.int32)), leaves)
 
-    def add_leaf_values(self, score: Array, leaves: Array, values: NDArray[np.float64], out: Array = None) -> Array:
+    def add_leaf_values(self, score: Array, leaves: Array, values: FloatArray, out: Array = None) -> Array:
         """Return a score with a tree more."""
         return self._moved(score, leaves, values, out)
 
@@ -215,27 +215,17 @@ class GPU:
         columns = self.arrays.ascontiguousarray(scores.T)
         return self._moved(columns, leaves, vectors.T, None if out is None else out.T).T
 
-    def _moved(self, columns: Array, leaves: Array, values: NDArray[Any], out: Array) -> Array:
+    def _moved(self, columns: Array, leaves: Array, values: RealArray, out: Array) -> Array:
         """Return columns, one after the other, with the value of each row's leaf in each, (n_columns, n_leaves)."""
         xp, n_rows = self.arrays, columns.shape[-1]
         total = xp.empty(columns.shape, dtype=columns.dtype) if out is None else out
         if not n_rows:
             return total
         of_leaves = xp.asarray(np.ascontiguousarray(values, dtype=columns.dtype))
-        n_columns = columns.size // n_rows
-        here = xp.asarray(leaves, dtype=np.int32)
+        arrays = columns, xp.asarray(leaves, dtype=np.int32), of_leaves, total
+        sizes = np.int64(n_rows), columns.size // n_rows, values.shape[-1]
         kernels = self.kernels(Logit(), np.float32, columns.dtype)
-        kernels.start(
-            "move_scores",
-            n_blocks_of(n_rows, THREADS),
-            np.int64(n_rows),
-            n_columns,
-            values.shape[-1],
-            columns,
-            here,
-            of_leaves,
-            total,
-        )
+        kernels.start("move_scores", n_blocks_of(n_rows, THREADS), *sizes, *arrays)
         return total
 
 
@@ -282,14 +272,14 @@ class _GPUPass(CheckedRows):
             self._common |= Asked.COSTS
         if type(loss) in (losses.ImmediateThreshold, losses.CumulativeLink):
             self._common |= Asked.BESIDE
-        self._latest: tuple[Kernels, list[Any], losses.RoundStatistics] | None = None
+        self._latest: tuple[Kernels, list[Array], losses.RoundStatistics] | None = None
 
-    def leaf_weights(self, leaves: Array, n_leaves: int) -> NDArray[np.float64]:
+    def leaf_weights(self, leaves: Array, n_leaves: int) -> FloatArray:
         """Return the sum of the weights of each leaf's rows, float64 (n_leaves,)."""
         kernels = self._device.kernels(self.loss.link, self._real, np.float32)
         nothing = self._xp.empty(1, dtype=np.float32)
         given = self._kernel_arguments(nothing, np.zeros(self.n_classes - 1), self._common, self._real)
-        return self._by_leaf(kernels, given, (nothing, nothing), leaves, n_leaves, _WEIGHTS, 1)[:, 0]
+        return self._by_leaf(kernels, [*given, nothing, nothing], leaves, n_leaves, _WEIGHTS, 1)[:, 0]
 
     @property
     def _real(self) -> type:
@@ -297,8 +287,8 @@ class _GPUPass(CheckedRows):
         return np.float32 if self._in_floats else np.float64
 
     def _kernel_arguments(
-        self, scores: Array, theta: NDArray[np.float64], asked: Asked, real: Any, *, step: int = 0
-    ) -> list[Any]:
+        self, scores: Array, theta: FloatArray, asked: Asked, real: type, *, step: int = 0
+    ) -> list[Array]:
         """Return the arguments of the kernels: the rows, their scores and the thresholds.
 
         ``real`` is the type of the terms, ``step`` what lies between a row's scores: 0 if it has one.
@@ -308,23 +298,12 @@ class _GPUPass(CheckedRows):
             limit, within = _REACH, np.inf if step else _REACH
         elif isinstance(self.loss.link, (Cloglog, Loglog)):
             limit = min(self._limit, self.loss.link.argument_limit)
-        return [
-            np.int64(len(self.y)),
-            np.int64(step),
-            len(theta),
-            int(asked),
-            scores,
-            self._codes,
-            self._weights,
-            self._of_costs,
-            self._xp.asarray(theta),
-            float(theta.max() - within),
-            float(theta.min() + within),
-            float(limit),
-        ]
+        sizes = np.int64(len(self.y)), np.int64(step), len(theta), int(asked)
+        ends = float(theta.max() - within), float(theta.min() + within), float(limit)
+        return [*sizes, scores, self._codes, self._weights, self._of_costs, self._xp.asarray(theta), *ends]
 
     def _pass(
-        self, kernels: Kernels, given: list[Any], *, want_loss: bool = True, columns: Array = None
+        self, kernels: Kernels, given: list[Array], *, want_loss: bool = True, columns: Array = None
     ) -> losses.RoundStatistics:
         """Return the statistics of a round; see the native passes."""
         xp, n_rows, n_thresholds = self._xp, len(self.y), self.n_classes - 1
@@ -338,7 +317,7 @@ class _GPUPass(CheckedRows):
             parts = xp.empty(n_sums * n_blocks, dtype=np.float64)
             beside = hessian if columns is None else columns.T  # one column after the other in memory
             kernels.start("threshold_pass", n_blocks, *arguments, gradient, hessian, beside, parts)
-            sums = on_cpu(kernels.combined(parts, n_blocks, n_sums, side_by_side=True))  # the one copy back
+            sums = kernels.combined(parts, n_blocks, n_sums, side_by_side=True)
         if not np.isfinite(sums[: 2 * n_thresholds]).all():
             raise ValueError("raw_prediction holds NaN or infinite scores; they must be numbers")
         loss, n_clipped, n_floored = sums[2 * n_thresholds :]
@@ -353,15 +332,8 @@ class _GPUPass(CheckedRows):
         return losses.RoundStatistics(gradient, hessian, np.empty((0, n_thresholds)), of_rows)
 
     def _by_leaf(
-        self,
-        kernels: Kernels,
-        given: list[Any],
-        of_rows: tuple[Any, Any],
-        leaves: Array,
-        n_leaves: int,
-        what: int,
-        n_columns: int,
-    ) -> NDArray[np.float64]:
+        self, kernels: Kernels, given: list[Array], leaves: Array, n_leaves: int, what: int, n_columns: int
+    ) -> FloatArray:
         """Return sums of columns over the rows of each leaf, float64 (n_leaves, n_columns)."""
         leaves = self._xp.asarray(leaves, dtype=np.int32)
         if leaves.shape != self.y.shape or n_leaves > MOST_LEAVES:
@@ -371,8 +343,8 @@ class _GPUPass(CheckedRows):
         n_cells = n_leaves * n_columns + 1
         n_blocks = min(n_blocks_of(len(self.y)), max(1, min(_MOST_BLOCKS, _MOST_CELLS // n_cells)))
         cells = self._xp.zeros(n_blocks * n_cells, dtype=np.float64)
-        kernels.start("leaf_sums", n_blocks, *given, *of_rows, leaves, n_leaves, what, n_columns, cells)
-        sums = on_cpu(kernels.combined(cells, n_blocks, n_cells, side_by_side=False))
+        kernels.start("leaf_sums", n_blocks, *given, leaves, n_leaves, what, n_columns, cells)
+        sums = kernels.combined(cells, n_blocks, n_cells, side_by_side=False)
         if sums[-1]:
             self.check_leaves(leaves, n_leaves)
         return sums[:-1].reshape(n_leaves, n_columns)
@@ -416,8 +388,8 @@ class GPURows(_GPUPass):
         if self._latest is None:
             raise ValueError("leaf_sums belongs to a score and thresholds: call the object with these first")
         kernels, given, now = self._latest
-        of_rows = now.gradient, now.hessian
-        sums = self._by_leaf(kernels, given, of_rows, leaves, n_leaves, _ROWS, self.n_classes + 1)
+        given = [*given, now.gradient, now.hessian]
+        sums = self._by_leaf(kernels, given, leaves, n_leaves, _ROWS, self.n_classes + 1)
         return losses.LeafSums(sums[:, 0], sums[:, 1], sums[:, 2:])
 
 
@@ -469,13 +441,13 @@ class GPUMargins(_GPUPass):
         self._latest = kernels, given, found
         return found
 
-    def leaf_sums(self, leaves: Array, n_leaves: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def leaf_sums(self, leaves: Array, n_leaves: int) -> tuple[FloatArray, FloatArray]:
         """Return G and H of every leaf and threshold at the latest call, float64 (n_leaves, n_classes - 1) each."""
         if self._latest is None:
             raise ValueError("leaf_sums belongs to scores and thresholds: call the object with these first")
         kernels, given, now = self._latest
-        of_rows = now.gradient, now.hessian
-        sums = self._by_leaf(kernels, given, of_rows, leaves, n_leaves, _MARGINS, 2 * (self.n_classes - 1))
+        given = [*given, now.gradient, now.hessian]
+        sums = self._by_leaf(kernels, given, leaves, n_leaves, _MARGINS, 2 * (self.n_classes - 1))
         return sums[:, ::2], sums[:, 1::2]
 
     def loss_of_prediction(self, scores: Array, thresholds: ArrayLike) -> float:
@@ -492,7 +464,7 @@ class GPUMargins(_GPUPass):
             here, theta = inverted, np.zeros_like(theta)
         return self._pass(kernels, self._kernel_arguments(here, theta, self._common, self._real, step=n_rows)).loss
 
-    def _kernels(self, here: Any) -> Kernels:
+    def _kernels(self, here: Array) -> Kernels:
         return self._device.kernels(self.loss.link, self._real, here.dtype)
 
     def _checked(self, scores: Array) -> Array:
@@ -504,7 +476,7 @@ class GPUMargins(_GPUPass):
         return self._xp.ascontiguousarray(here.T)
 
 
-def _gap_sums(theta: NDArray[np.float64], class_weights: NDArray[np.float64]) -> losses.RoundSums:
+def _gap_sums(theta: FloatArray, class_weights: FloatArray) -> losses.RoundSums:
     """Return what the cumulative link with the logit adds to the immediate-threshold loss.
 
     It is minus log(1 - exp(-gap)) for the gap between the two thresholds of each inner class, whatever the score is.

@@ -11,9 +11,9 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives import _core
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, NDArray, Params, RealArray
 from ordinal_objectives.losses import HESSIANS, LeafSums, OrdinalLoss, RoundStatistics, RoundSums, check_order
 from ordinal_objectives.rows.checked_rows import CheckedRows
 from ordinal_objectives.utils.validation import check_thresholds
@@ -38,11 +38,11 @@ class _NativePass(CheckedRows):
         self._codes = loss.check_native()
         self._hessians = [hessian for hessian in HESSIANS if loss.supports(hessian)]
         super().__init__(loss, *args, **options)
-        self._gradient: NDArray[Any] = np.empty(self.y.shape[0], self._computed)
-        self._hessian: NDArray[Any] = np.empty(self.y.shape[0], self._computed)
-        self._latest: tuple[NDArray[Any], NDArray[np.float64], bool] | None = None
+        self._gradient: RealArray = np.empty(self.y.shape[0], self._computed)
+        self._hessian: RealArray = np.empty(self.y.shape[0], self._computed)
+        self._latest: tuple[RealArray, FloatArray, bool] | None = None
 
-    def _sums(self, sums: dict[str, Any]) -> RoundSums:
+    def _sums(self, sums: Params) -> RoundSums:
         """Return the sums of a pass; a NaN score makes the sum of every threshold NaN, which costs no pass to check."""
         arrays = {name: np.asarray(x) for name, x in sums.items() if isinstance(x, list)}
         found = RoundSums(**(sums | arrays))
@@ -50,9 +50,7 @@ class _NativePass(CheckedRows):
             raise ValueError(self._no_numbers)
         return found
 
-    def _result(
-        self, gradient: NDArray[Any], hessian: NDArray[Any], cross: NDArray[Any], sums: RoundSums
-    ) -> RoundStatistics:
+    def _result(self, gradient: RealArray, hessian: RealArray, cross: RealArray, sums: RoundSums) -> RoundStatistics:
         if gradient.dtype != self._dtype:
             self._check_derivatives(gradient, hessian)
         return RoundStatistics(
@@ -88,7 +86,7 @@ class RowStatistics(_NativePass):
         want_loss: bool = True,
         want_cross: bool = False,
         side_by_side: NDArray[np.float32] | None = None,
-        cross_of: NDArray[np.int32] | None = None,
+        cross_of: IntArray | None = None,
         higher: NDArray[np.float32] | None = None,
     ) -> RoundStatistics:
         """Return the statistics of the rows at a score and a set of thresholds.
@@ -144,29 +142,19 @@ class RowStatistics(_NativePass):
             places = np.full(self.n_classes - 1, -1, np.int32)
             places[cross_of] = np.arange(n_columns)
         if beside is not None and want_cross:
-            cross: NDArray[Any] = beside[:, 2 : 2 + n_columns]
+            cross: RealArray = beside[:, 2 : 2 + n_columns]
         else:
             cross = np.empty((self.y.shape[0] if want_cross else 0, n_columns), self._computed)
         derivatives = higher if higher is None or self._lanes else np.empty(higher.shape)
         majorized = hessian == "majorized"
-        sums = (_kernels.logit_statistics if self._lanes else _kernels.link_statistics)(
-            raw,
-            self.y,
-            theta,
-            self._weight,
-            self._gradient,
-            self._hessian,
-            cross if want_cross else None,
-            *self._codes,
-            majorized,
-            want_loss,
-            self._limit,
-            self.n_threads,
-            None if beside is None else beside[:, :2],
-            places,
-            derivatives,
-            self._costs,
+        rows, outputs = (
+            (raw, self.y, theta, self._weight),
+            (self._gradient, self._hessian, cross if want_cross else None),
         )
+        asked = majorized, want_loss, self._limit, self.n_threads
+        others = None if beside is None else beside[:, :2], places, derivatives, self._costs
+        kernel = _kernels.logit_statistics if self._lanes else _kernels.link_statistics
+        sums = kernel(*rows, *outputs, *self._codes, *asked, *others)
         if higher is not None and derivatives is not higher:
             higher[:] = derivatives
         self._latest = (raw, theta, majorized)
@@ -175,7 +163,7 @@ class RowStatistics(_NativePass):
 
     @staticmethod
     def _written(
-        statistics: RoundStatistics, side_by_side: NDArray[np.float32] | None, cross_of: NDArray[np.int32] | None
+        statistics: RoundStatistics, side_by_side: NDArray[np.float32] | None, cross_of: IntArray | None
     ) -> RoundStatistics:
         """Return statistics with the cross terms that are wanted, written into columns as well."""
         if cross_of is not None:
@@ -192,7 +180,7 @@ class RowStatistics(_NativePass):
             self.loss, self.y, self.n_classes, self._weight, precision="float64", n_threads=self.n_threads, part=True
         )
 
-    def leaf_sums(self, leaves: NDArray[np.int32], n_leaves: int) -> LeafSums:
+    def leaf_sums(self, leaves: IntArray, n_leaves: int) -> LeafSums:
         """Return the sums of the latest call over the leaves of a tree, added up in float64.
 
         The score that was passed to that call must not have changed since.
@@ -226,7 +214,7 @@ class RowStatistics(_NativePass):
             _kernels.leaf_sums(*given, *self._codes, majorized, self._limit, self.n_threads, self._costs)
         return LeafSums(sums[:, 0], sums[:, 1], sums[:, 2:])
 
-    def _check_scores(self, raw_prediction: ArrayLike) -> NDArray[Any]:
+    def _check_scores(self, raw_prediction: ArrayLike) -> RealArray:
         raw = np.asarray(raw_prediction)
         if raw.dtype not in (np.float32, np.float64):
             raw = raw.astype(np.float64)
@@ -238,13 +226,13 @@ class RowStatistics(_NativePass):
 class _Outputs(NamedTuple):
     """Outputs of a pass beside its sums: numbers of rows, or sums of leaves; None for those not wanted."""
 
-    gradient: NDArray[Any] | None = None
-    hessian: NDArray[Any] | None = None
+    gradient: RealArray | None = None
+    hessian: RealArray | None = None
     columns: NDArray[np.float32] | None = None
     held: int = 0
-    groups: NDArray[np.int32] | None = None
-    leaves: NDArray[np.int32] | None = None
-    leaf_sums: NDArray[np.float64] | None = None
+    groups: IntArray | None = None
+    leaves: IntArray | None = None
+    leaf_sums: FloatArray | None = None
 
 
 class MarginStatistics(_NativePass):
@@ -291,7 +279,7 @@ class MarginStatistics(_NativePass):
         super().__init__(loss, *args, lanes=not in_doubles, **options)
         self.scores_dtype = self._computed
 
-    def spread(self, raw_prediction: ArrayLike) -> NDArray[Any]:
+    def spread(self, raw_prediction: ArrayLike) -> RealArray:
         """Return scores in the order and the type of a pass, (n_samples, n_classes - 1).
 
         They are given in any order and type, or as f, (n_samples,), of rows without shifts.
@@ -305,11 +293,11 @@ class MarginStatistics(_NativePass):
 
     def moved(
         self,
-        scores: NDArray[Any],
-        leaves: NDArray[np.int32],
-        steps: NDArray[np.float64],
-        out: NDArray[Any] | None = None,
-    ) -> NDArray[Any]:
+        scores: RealArray,
+        leaves: IntArray,
+        steps: FloatArray,
+        out: RealArray | None = None,
+    ) -> RealArray:
         """Return the scores with a tree more.
 
         Parameters
@@ -329,7 +317,7 @@ class MarginStatistics(_NativePass):
 
     def __call__(
         self,
-        scores: NDArray[Any],
+        scores: RealArray,
         thresholds: ArrayLike,
         hessian: str = "majorized",
         *,
@@ -337,7 +325,7 @@ class MarginStatistics(_NativePass):
         want_rows: bool = True,
         columns: NDArray[np.float32] | None = None,
         columns_hold: str = "thresholds",
-        groups: NDArray[np.int32] | None = None,
+        groups: IntArray | None = None,
     ) -> RoundStatistics:
         """Return the statistics of the rows at scores and thresholds.
 
@@ -376,18 +364,13 @@ class MarginStatistics(_NativePass):
         raw = self._check_scores(scores)
         majorized = hessian == "majorized"
         gradient, hessian_of_rows = (self._gradient, self._hessian) if want_rows else (self._gradient[:0],) * 2
-        written = _Outputs(
-            gradient if want_rows else None,
-            hessian_of_rows if want_rows else None,
-            columns,
-            _COLUMNS[columns_hold],
-            groups,
-        )
+        given = columns, _COLUMNS[columns_hold], groups
+        written = _Outputs(gradient, hessian_of_rows, *given) if want_rows else _Outputs(None, None, *given)
         sums = self._pass(raw, theta, majorized, written, want_loss=want_loss)
         self._latest = (raw, theta, majorized)
         return self._result(gradient, hessian_of_rows, np.empty((0, self.n_classes - 1), self._dtype), sums)
 
-    def leaf_sums(self, leaves: NDArray[np.int32], n_leaves: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def leaf_sums(self, leaves: IntArray, n_leaves: int) -> tuple[FloatArray, FloatArray]:
         """Return G and H of every leaf and threshold at the latest call, float64 (n_leaves, n_classes - 1) each.
 
         The scores that were passed to that call must not have changed since.
@@ -406,7 +389,7 @@ class MarginStatistics(_NativePass):
             self._pass(*self._latest, _Outputs(leaves=leaves, leaf_sums=sums), want_loss=False)
         return sums[:, : self.n_classes - 1], sums[:, self.n_classes - 1 :]
 
-    def loss_of_prediction(self, scores: NDArray[Any], thresholds: ArrayLike) -> float:
+    def loss_of_prediction(self, scores: RealArray, thresholds: ArrayLike) -> float:
         """Return the loss of the margins as predictions use them: sorted in each row, if the loss has an order."""
         theta = check_thresholds(thresholds, self.n_classes, ordered=False)
         majorized = self.loss.supports("majorized")
@@ -414,34 +397,23 @@ class MarginStatistics(_NativePass):
 
     def _pass(
         self,
-        raw: NDArray[Any],
-        theta: NDArray[np.float64],
+        raw: RealArray,
+        theta: FloatArray,
         majorized: bool,
         outputs: _Outputs,
         *,
         want_loss: bool = True,
         in_order: bool = False,
     ) -> RoundSums:
+        rows = raw, self.y, theta, self._weight
+        n_groups = 0 if outputs.groups is None else int(outputs.groups.max()) + 1
+        asked = majorized, want_loss, in_order, self._limit, self.n_threads
         sums = _kernels.margin_statistics(
-            raw,
-            self.y,
-            theta,
-            self._weight,
-            *outputs[:5],
-            0 if outputs.groups is None else int(outputs.groups.max()) + 1,
-            outputs.leaves,
-            outputs.leaf_sums,
-            *self._codes,
-            majorized,
-            want_loss,
-            in_order,
-            self._limit,
-            self.n_threads,
-            self._costs,
+            *rows, *outputs[:5], n_groups, *outputs[5:], *self._codes, *asked, self._costs
         )
         return self._sums(sums)
 
-    def _check_scores(self, scores: ArrayLike) -> NDArray[Any]:
+    def _check_scores(self, scores: ArrayLike) -> RealArray:
         """Return the scores threshold by threshold, (n_classes - 1, n_samples)."""
         raw = np.asarray(scores)
         expected = (self.y.shape[0], self.n_classes - 1)
@@ -450,18 +422,18 @@ class MarginStatistics(_NativePass):
         return np.ascontiguousarray(raw.T, dtype=self._computed)
 
 
-def is_far(scores: NDArray[np.floating]) -> bool:
+def is_far(scores: RealArray) -> bool:
     """Tell whether rows start so far from 0 that their scores need float64."""
     return bool(np.abs(scores).max(initial=0.0) > _FARTHEST_MARGIN)
 
 
 def add_leaf_vectors(
-    scores: NDArray[Any],
-    leaves: NDArray[np.int32],
-    steps: NDArray[np.floating],
+    scores: RealArray,
+    leaves: IntArray,
+    steps: RealArray,
     n_threads: int,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]:
+    out: RealArray | None = None,
+) -> RealArray:
     """Return scores with a tree more, (n_samples, n_thresholds); leaves are known to be those of ``steps``.
 
     Parameters
@@ -474,6 +446,6 @@ def add_leaf_vectors(
     """
     before = scores.T
     total = np.empty_like(before) if out is None else out.T
-    values: NDArray[Any] = np.ascontiguousarray(steps.T, dtype=before.dtype)
+    values: RealArray = np.ascontiguousarray(steps.T, dtype=before.dtype)
     _kernels.add_leaf_vectors(before, leaves, values, total, n_threads)
     return total.T

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, NDArray
 from ordinal_objectives.losses import LeafSums, OrdinalLoss, RoundStatistics, RoundSums
 from ordinal_objectives.rows.checked_rows import CheckedRows
 from ordinal_objectives.utils.validation import as_floats, check_thresholds
@@ -22,9 +22,9 @@ class _Reference(CheckedRows):
     def __init__(self, loss: OrdinalLoss, *args: Any, **options: Any) -> None:
         super().__init__(loss, *args, lanes=False, **options)
         loss.check_own(self.n_classes)
-        self._weights: NDArray[Any] = np.ones(len(self.y)) if self._weight is None else self._weight
+        self._weights = np.ones(len(self.y)) if self._weight is None else self._weight.astype(np.float64, copy=False)
 
-    def _checked(self, scores: ArrayLike, shape: tuple[int, ...], name: str) -> NDArray[np.float64]:
+    def _checked(self, scores: ArrayLike, shape: tuple[int, ...], name: str) -> FloatArray:
         scores = as_floats(scores, name=name)
         if scores.shape != shape:
             raise ValueError(f"{name} must have shape {shape}; got {scores.shape}")
@@ -52,7 +52,7 @@ class _Reference(CheckedRows):
             cross=np.empty((0, self.n_classes - 1), self._dtype),
         )
 
-    def _by_leaf(self, leaves: NDArray[np.int32], n_leaves: int, *of_rows: NDArray[np.float64]) -> list[Any]:
+    def _by_leaf(self, leaves: IntArray, n_leaves: int, *of_rows: FloatArray) -> list[Any]:
         """Return the sums of arrays over the rows of each leaf."""
         leaves = np.ascontiguousarray(leaves, dtype=np.int32)
         self.check_leaves(leaves, n_leaves)
@@ -87,7 +87,7 @@ class ReferenceRows(_Reference):
         self._latest = self.loss.statistics_of(f, self.y, theta, self._weights, hessian)
         return self._in_float32(self._latest)
 
-    def leaf_sums(self, leaves: NDArray[np.int32], n_leaves: int) -> LeafSums:
+    def leaf_sums(self, leaves: IntArray, n_leaves: int) -> LeafSums:
         """Return the sums of the latest call over the leaves of a tree."""
         if self._latest is None:
             raise ValueError("leaf_sums belongs to a score and thresholds: call the object with these first")
@@ -110,7 +110,7 @@ class ReferenceMargins(_Reference):
     """
 
     scores_dtype: type = np.float64
-    _latest: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+    _latest: tuple[FloatArray, FloatArray] | None = None
 
     def __init__(self, loss: OrdinalLoss, *args: object, in_doubles: bool = False, **options: object) -> None:
         loss.check_shifts()
@@ -151,7 +151,7 @@ class ReferenceMargins(_Reference):
         )
         return self._in_float32(RoundStatistics(gradient.sum(axis=1), curvature.sum(axis=1), gradient[:0], sums))
 
-    def leaf_sums(self, leaves: NDArray[np.int32], n_leaves: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def leaf_sums(self, leaves: IntArray, n_leaves: int) -> tuple[FloatArray, FloatArray]:
         """Return G and H of every leaf and threshold at the latest call, float64 (n_leaves, n_classes - 1) each."""
         if self._latest is None:
             raise ValueError("leaf_sums belongs to scores and thresholds: call the object with these first")
@@ -165,5 +165,5 @@ class ReferenceMargins(_Reference):
             margins = np.sort(margins, axis=1)
         return float(self._weights @ self.loss.margins_of(margins, self.y, "exact").value)
 
-    def _margins(self, scores: ArrayLike, theta: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _margins(self, scores: ArrayLike, theta: FloatArray) -> FloatArray:
         return theta - self._checked(scores, (len(self.y), len(theta)), "scores")

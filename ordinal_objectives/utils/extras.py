@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from types import ModuleType
+
+from ordinal_objectives.aliases import Table
 
 
 def how_to_install(*extras: str) -> str:
@@ -17,7 +19,7 @@ def not_installed(error: ImportError, *extras: str) -> ModuleNotFoundError:
     return ModuleNotFoundError(f"{error}: {how_to_install(*extras)}", name=error.name)
 
 
-def optional(module: str, *extras: str) -> Any:
+def optional(module: str, *extras: str) -> ModuleType:
     """Return a module of an optional package; raise ModuleNotFoundError where it is not installed."""
     try:
         return importlib.import_module(module)
@@ -25,6 +27,6 @@ def optional(module: str, *extras: str) -> Any:
         raise not_installed(error, *extras) from None
 
 
-def data_frame(*args: object, **kwargs: object) -> Any:
+def data_frame(*args: object, **kwargs: object) -> Table:
     """Return a pandas.DataFrame of these arguments; raise ModuleNotFoundError where pandas is not installed."""
     return optional("pandas", "demo").DataFrame(*args, **kwargs)

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ordinal_objectives.aliases import FloatArray, LabelArray, NDArray
 from ordinal_objectives.registry import NotRegisteredError
 
 _NUMBERS = re.compile(r"[<>|=]?[biuf][1248]")
@@ -70,7 +70,7 @@ def host_reason(error: Exception) -> str:
     return _CHECK.sub("", text)
 
 
-def labels_to_json(classes: NDArray[np.generic]) -> tuple[list[object], str]:
+def labels_to_json(classes: LabelArray) -> tuple[list[object], str]:
     """Return class labels in JSON's types, and the name of their NumPy type.
 
     Raises
@@ -86,7 +86,7 @@ def labels_to_json(classes: NDArray[np.generic]) -> tuple[list[object], str]:
     return labels, kind if kind == "T" else classes.dtype.str if kind in "biufU" else "O"
 
 
-def labels_from_json(labels: object, dtype: object) -> NDArray[np.generic]:
+def labels_from_json(labels: object, dtype: object) -> LabelArray:
     """Return what :func:`labels_to_json` was given, (n_classes,).
 
     The file is not trusted: text gets the width of its longest label, whatever ``dtype`` says, and numbers
@@ -136,7 +136,7 @@ def names_from_json(names: object, n_features: int) -> NDArray[np.object_] | Non
     return np.array(names, dtype=object)
 
 
-def numbers_from_json(values: object, name: str) -> NDArray[np.float64]:
+def numbers_from_json(values: object, name: str) -> FloatArray:
     """Return a list of JSON's numbers as an array; NumPy would read text and booleans as numbers too.
 
     Raises
@@ -194,7 +194,7 @@ def losses_from_json(losses: object, name: str) -> list[float]:
 _PLAIN = {type(None), bool, int, str}
 
 
-def value_to_json(value: object) -> Any:
+def value_to_json(value: object) -> object:
     """Return the value of a parameter in JSON's types.
 
     Raises
@@ -231,7 +231,7 @@ def parameters_to_json(params: Mapping[str, object]) -> tuple[dict[str, object],
     return held, left_out
 
 
-def warn_of(left_out: Any, stacklevel: int) -> None:
+def warn_of(left_out: Iterable[object], stacklevel: int) -> None:
     """Warn of the parameters that a file could not hold."""
     if left_out:
         warnings.warn(

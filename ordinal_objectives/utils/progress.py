@@ -6,8 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from ordinal_objectives.utils.extras import optional
-from ordinal_objectives.utils.validation import check_flag
+from ordinal_objectives.utils import extras, validation
 
 # (rounds so far, newest loss)
 Show = Callable[[int, float], None]
@@ -37,10 +36,10 @@ def round_bar(progress: object, n_rounds: int, what: str = "rounds") -> Iterator
     ModuleNotFoundError
         If tqdm is not installed.
     """
-    if not check_flag("progress", progress):
+    if not validation.check_flag("progress", progress):
         yield None
         return
-    with optional("tqdm.auto", "progress").tqdm(total=n_rounds, desc=what, unit="round") as bar:
+    with extras.optional("tqdm.auto", "progress").tqdm(total=n_rounds, desc=what, unit="round") as bar:
 
         def show(done: int, loss: float) -> None:
             if math.isfinite(loss):

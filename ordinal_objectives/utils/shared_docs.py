@@ -1,4 +1,215 @@
-"""Entries that several docstrings share, written once, and the decorator that fills them in."""
+"""What docstrings share: a line ``<<loss, link>>`` in one of them calls these entries.
+
+Parameters
+----------
+n_classes : int or None
+    Number of classes K. None takes the largest training label plus one.
+loss : str or OrdinalLoss
+    What the training minimises. "all_threshold": a binary loss for each threshold of a row, which aims at absolute
+    error. "immediate_threshold": the binary losses of the two thresholds beside the row's class. "cumulative_link":
+    minus the logarithm of the probability of the class, as in proportional odds models. An instance of
+    :class:`ordinal_objectives.losses.OrdinalLoss` brings its own link; another ``link`` beside it is refused.
+training_cost : {"absolute", "quadratic"} or array-like of float, shape (n_classes, n_classes)
+    What an error costs in training, with ``loss="all_threshold"``. "absolute": the distance between the classes, as
+    the loss has it. "quadratic": its square. A matrix: entry [j, k] where class j is taken for k; each row rises to
+    both sides of the true class, by steps that do not shrink. Where it is not "absolute", the decision is the
+    median, and probabilities are weighted by cost: do not use them as those of the classes.
+link : str or Link
+    "logit", "probit", "cloglog", "loglog", "cauchit", or an instance of :class:`ordinal_objectives.links.Link`. Its
+    inverse is G in P(y <= k | x) = G(theta_k - f(x)).
+hessian : {"exact", "majorized"}
+    Second derivative by which steps are taken. "exact": that of the loss. "majorized": a bound above it, so steps
+    are shorter; it exists for some losses and links only. With the all-threshold or immediate-threshold loss, the
+    logit or probit link, all rows and a learning rate of at most 1, no step of it raises the training loss. At
+    learning rates of 0.3 and below the exact one behaves as well and needs about half the rounds.
+threshold_update : {"newton", "fixed", "schur", "joint"}
+    How thresholds move after each tree. "newton": one Newton step, given the score. "fixed": not at all. "schur":
+    the joint Newton step of thresholds and leaves, of which the thresholds take their part times the learning rate;
+    needs the callback. "joint": both take that step, halved until the training loss is not higher; not with a bare
+    objective, since leaves are renewed. The others leave the framework's trees as they are: where one raises the
+    loss, as it may with the exact Hessian or with sampled rows, ``diagnostics_`` counts the round ("n_raised").
+thresholds : array-like of float, shape (n_classes - 1,), ThresholdRecord, or None
+    Where the thresholds start, lowest first, on the scale of the score. None computes them from the shares of the
+    classes. The record of a model that is continued brings its last thresholds, and its history before them.
+proportional : {True, False, "auto"}
+    True: one score moves all thresholds alike (proportional odds). False: leaves also shift single thresholds, so
+    that these move with x (partial proportional odds); "joint" and "newton" both mean then that the thresholds take
+    one Newton step after each tree. False refuses what "joint" refuses, the cumulative link, "fixed" and "schur".
+    "auto": False where that is possible.
+shift_l2 : float or None
+    L2 penalty of the shifts, positive. The larger it is, the closer the model is to proportional odds. None for 10.
+    Not with ``proportional=True``.
+shift_penalty : {"ridge", "smooth", "sparse"}
+    What ``shift_l2`` penalises. "ridge": the squared shifts, which sum to zero over the thresholds. "smooth": the
+    squared differences between neighbouring thresholds. "sparse": as "ridge", and a leaf gives ``max_shifts``
+    thresholds alone a shift of their own, those where it lowers the loss most; the others move alike.
+max_shifts : int or None
+    With ``shift_penalty="sparse"``: how many thresholds of a leaf have a shift of their own. None for 1.
+shift_method : {"renewal", "host"} or None
+    Who fits the shifts where thresholds move with x. "renewal": every tree's leaves are renewed as vectors, which
+    are kept beside the model. "host": XGBoost fits them itself, as outputs beside the score, so its own ``predict``
+    and ``pred_contribs`` know them; ``proportional="auto"`` then means False. See the user guide for what differs.
+split_outputs : {"score", "all"} or int
+    With ``shift_method="host"``: which outputs judge the splits of XGBoost's trees. "score": the score alone. An
+    integer: the score and so many of the contrasts, the smoothest over the thresholds first. "all": the score and
+    all contrasts; so does an integer above their number, which is ``n_classes - 2``. Splits then also find what
+    moves single thresholds, and a round takes longer.
+linear : {False, True, "auto"}
+    Whether the trees start from a linear score that is fitted first: numbers scaled, one weight for each level of a
+    category, nothing added where a value is missing. "auto": where the rows held out for ``n_estimators`` or
+    ``max_iter`` "auto" have a lower loss with it, which takes a second search; without a search there is none.
+linear_l2 : float
+    Penalty of the linear part's squared weights, positive; half of it is added to the summed loss.
+n_threads : int or None
+    Threads of the passes over rows that compute gradients. None for the framework's; see
+    :func:`ordinal_objectives.threads.effective_n_threads`. Results do not depend on it.
+classes : array-like, shape (n_classes,), or None
+    The classes, lowest first; they may lack rows. None takes the order of numbers or of an ordered categorical;
+    plain strings are sorted, with a warning that prints the order.
+class_weight : dict, "balanced" or None
+    Weights of classes, multiplied with ``sample_weight``. "balanced": in inverse proportion to their rows. A class
+    that a dict does not name has 1. Evaluation sets are weighted by their own weights alone.
+decision_rule : {"median", "mode", "mean"}
+    How probabilities become a class: "median" suits absolute error, "mode" the zero-one error, "mean" squared
+    error. XGBOrdinalClassifier, LGBMOrdinalClassifier and HistGradientBoostingOrdinalClassifier also take "kappa",
+    the rule with the largest weighted kappa, which ``fit`` finds.
+cost_matrix : array-like of float, shape (n_classes, n_classes), or None
+    Cost of predicting column j where row i is true, lowest class first; replaces ``decision_rule``.
+kappa_weights : {"quadratic", "linear"} or array-like of float, shape (n_classes, n_classes)
+    With ``decision_rule="kappa"``: what it costs that a class (row) is taken for another (column), lowest first.
+kappa_rows : {"unseen", "training"}
+    With ``decision_rule="kappa"``: which rows the rule is fitted to. "unseen": the last evaluation set, whose rows
+    must be others than those of the training; or the rows held out for the number of rounds; else all rows, by five
+    models that were not trained on them. "training": those of the training, whose probabilities are too good;
+    ``expected_kappa_`` is missing then. Metrics of the rounds judge the rule that is fitted to their own rows.
+progress : bool
+    Whether to show a bar with the rounds, the newest loss (of the last set that is evaluated, or else of the
+    training rows) and the time left, on a terminal or in a notebook. It needs tqdm.
+n_estimators : int or "auto"
+    Number of boosting rounds. "auto" trains on four fifths of the rows, takes the number with the lowest loss on
+    the others, and trains so many rounds on all rows; ``round_search_`` says what was found. The rows held out
+    are drawn by class, with ``random_state``; no group is divided. "auto" is 100 where a model is continued,
+    where the training stops early on rows of its own, with XGBoost's "dart", and for fewer than 10 rows.
+num_boost_round : int
+    Number of boosting rounds.
+eval_metric : str, callable, list of these, or None
+    Measured each round beside the loss: "rps", "log_loss", "ece", "mae", "macro_mae", "max_mae", "zero_one", "qwk",
+    "lwk", "tau_b", or functions ``metric(y, proba)``; see
+    :class:`ordinal_objectives.eval_metric.EvalMetric`.
+random_state : int, RandomState instance or None
+    Seed of everything that is drawn: rows, columns, and rows held out. None takes NumPy's global state.
+importance_type : {"gain", "split"}
+    What ``feature_importances_`` adds up for each feature: the gains of its splits, or their number.
+n_jobs : int or None
+    Threads; results do not depend on it. None for one a processor, or OMP_NUM_THREADS where that is less; -1 for
+    one a processor.
+X : array-like, data frame, Arrow table or sparse matrix, shape (n_samples, n_features)
+    Rows with the features of the training, as ``fit`` takes them.
+**start : array-like of float, shape (n_samples,)
+    Scores that the trees' are added to, by the name that they have in ``fit``: ``base_margin`` with XGBoost,
+    ``init_score`` with LightGBM. Zero unless given, whatever ``fit`` was given: they belong to the rows, not to the
+    model.
+y : array-like, shape (n_samples,)
+    Labels: integers, strings, or an ordered categorical.
+sample_weight : array-like of float, shape (n_samples,), or None
+    Weights of the rows, finite and non-negative. None for ones.
+X_val, y_val, sample_weight_val : array-like or None
+    Another spelling of one evaluation set, by which early stopping works inside a pipeline.
+groups : array-like, shape (n_samples,), or None
+    Rows of one group stay together where ``validation_fraction`` holds rows out.
+max_iter : int
+    Number of trees.
+max_leaf_nodes : int or None
+    Leaves of a tree, at least 2. None for no limit.
+max_depth : int or None
+    Depth of a tree, at least 1. None for no limit.
+min_samples_leaf : int
+    Rows of a leaf, whatever their weight.
+max_bins : int
+    Bins of a feature, 2 to 255; missing values have one more.
+categorical_features : None, "from_dtype", or array-like of bool, int or str
+    Columns of categories: those of a category type, or a mask, numbers or names of columns. None: there are none.
+    A split parts the categories of a column in two sets. They are known by value, text or numbers, at most 254 and
+    ``max_bins`` a column. Values that are missing, or that the training did not have, go one way at each split.
+    What as many categories gain by chance is taken off a split's gain, so that those that mean nothing split
+    little.
+min_samples_category : int
+    A category with fewer rows in a node goes where the missing values go.
+n_iter_no_change : int
+    Early stopping ends the training after so many trees without a lower validation loss.
+tol : float
+    Smallest decrease of the validation loss that counts.
+eval_set : (X, y) pair, list of such pairs, or None
+    Evaluated after each tree; early stopping looks at the last one.
+eval_sample_weight : list of array-like or None
+    Weights of each evaluation set.
+callback : callable or None
+    ``callback(iteration, evals_result)`` after each tree; training ends if it returns True.
+path : path-like
+    The file.
+class_names : sequence of str or None
+    Names of the classes, lowest first; None prints the codes.
+ax : matplotlib.axes.Axes or None
+    Where to draw; None draws into a new figure.
+axes : pair of matplotlib.axes.Axes or None
+    Where to draw; None draws into a new figure.
+booster : xgboost.Booster or lightgbm.Booster
+    Trained with the callback or by ``train``, or loaded from a file of such a model: it carries its thresholds.
+iteration_range : tuple of int, or None
+    (0, t) uses the first t rounds and the thresholds of iteration t. None uses all rounds, or those up to the best
+    one if early stopping ended the training.
+num_iteration : int or None
+    How many iterations to use, with the thresholds that belong to them; 0 and below for all. None uses those up to
+    the best one if early stopping found one, else all.
+
+Attributes
+----------
+classes_ : ndarray, shape (n_classes,)
+    Labels sorted as NumPy sorts them, which is the order of the columns of ``predict_proba``.
+ordered_classes_ : ndarray, shape (n_classes,)
+    Labels from the lowest class to the highest.
+n_classes_ : int
+    Number of classes.
+thresholds_ : ndarray of float64, shape (n_classes - 1,)
+    Those of the iteration that predictions use. Where they move with x, their mean over the training rows, which
+    need not increase.
+proportional_ : bool
+    Whether one score moves all thresholds alike.
+n_iter_ : int
+    Iterations that predictions use: with early stopping those up to the best one.
+training_loss_ : ndarray of float64, shape (n_iterations + 1,)
+    Weighted mean loss of the training rows after 0, 1, ... iterations; NaN where it is not known.
+threshold_history_ : ndarray of float64, shape (n_iterations + 1, n_classes - 1)
+    Thresholds that belong to the score after 0, 1, ... iterations.
+ax_ : matplotlib.axes.Axes
+    Where the picture is.
+figure_ : matplotlib.figure.Figure
+    That of the axes.
+round_search_ : RoundSearch or None
+    What "auto" has found: ``n_iter``, the number of rounds; ``losses``, ndarray of the weighted mean loss of the
+    rows held out after 0, 1, ... rounds; ``n_held_out``, their number. None where a number was given, or 100 is
+    taken; a loaded model has none.
+linear_ : LinearPart or None
+    The linear score that the trees start from: ``scores(X)``, and ``contributions(X)`` of each feature, which add
+    up to it, of rows as ``predict`` takes them. None where there is none.
+kappa_rule_ : KappaRule or None
+    With ``decision_rule="kappa"``: its ``shares`` of the classes, ``weights`` and ``kappa``, which the rule needs.
+expected_kappa_ : float
+    With ``decision_rule="kappa"``: the kappa to expect of new rows, measured with labels of rows that no tree was
+    grown on, each fifth of them by a rule of the others; where a search held out fewer than 200, on all rows, by
+    five models. Rows count as in the training, ``class_weight`` included. It is too high where few rows of an
+    evaluation set also ended the training. NaN where labels and decisions are all of one class. Not with
+    ``kappa_rows="training"``.
+n_features_in_ : int
+    Number of features of the training.
+is_categorical_ : ndarray of bool, shape (n_features,)
+    Which features are categories.
+feature_names_in_ : ndarray of object, shape (n_features,)
+    Names of the features; there where those of the training had names, all of them strings.
+diagnostics_ : dict of str to int
+    How often something other than the plain step was taken: thresholds repaired, steps halved, values clipped; see
+    :class:`ordinal_objectives.threshold_solver.Diagnostics`. "n_without_split": the trees that have no split.
+"""
 
 from __future__ import annotations
 
@@ -9,218 +220,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, overload
 
 Thing = TypeVar("Thing", bound=Callable[..., Any])
-
-_ENTRIES = """
-    Parameters
-    ----------
-    n_classes : int or None
-        Number of classes K. None takes the largest training label plus one.
-    loss : str or OrdinalLoss
-        What the training minimises. "all_threshold": a binary loss for each threshold of a row, which aims at absolute
-        error. "immediate_threshold": the binary losses of the two thresholds beside the row's class. "cumulative_link":
-        minus the logarithm of the probability of the class, as in proportional odds models. An instance of
-        :class:`ordinal_objectives.losses.OrdinalLoss` brings its own link; another ``link`` beside it is refused.
-    training_cost : {"absolute", "quadratic"} or array-like of float, shape (n_classes, n_classes)
-        What an error costs in training, with ``loss="all_threshold"``. "absolute": the distance between the classes, as
-        the loss has it. "quadratic": its square. A matrix: entry [j, k] where class j is taken for k; each row rises to
-        both sides of the true class, by steps that do not shrink. Where it is not "absolute", the decision is the
-        median, and probabilities are weighted by cost: do not use them as those of the classes.
-    link : str or Link
-        "logit", "probit", "cloglog", "loglog", "cauchit", or an instance of :class:`ordinal_objectives.links.Link`. Its
-        inverse is G in P(y <= k | x) = G(theta_k - f(x)).
-    hessian : {"exact", "majorized"}
-        Second derivative by which steps are taken. "exact": that of the loss. "majorized": a bound above it, so steps
-        are shorter; it exists for some losses and links only. With the all-threshold or immediate-threshold loss, the
-        logit or probit link, all rows and a learning rate of at most 1, no step of it raises the training loss. At
-        learning rates of 0.3 and below the exact one behaves as well and needs about half the rounds.
-    threshold_update : {"newton", "fixed", "schur", "joint"}
-        How thresholds move after each tree. "newton": one Newton step, given the score. "fixed": not at all. "schur":
-        the joint Newton step of thresholds and leaves, of which the thresholds take their part times the learning rate;
-        needs the callback. "joint": both take that step, halved until the training loss is not higher; not with a bare
-        objective, since leaves are renewed. The others leave the framework's trees as they are: where one raises the
-        loss, as it may with the exact Hessian or with sampled rows, ``diagnostics_`` counts the round ("n_raised").
-    thresholds : array-like of float, shape (n_classes - 1,), ThresholdRecord, or None
-        Where the thresholds start, lowest first, on the scale of the score. None computes them from the shares of the
-        classes. The record of a model that is continued brings its last thresholds, and its history before them.
-    proportional : {True, False, "auto"}
-        True: one score moves all thresholds alike (proportional odds). False: leaves also shift single thresholds, so
-        that these move with x (partial proportional odds); "joint" and "newton" both mean then that the thresholds take
-        one Newton step after each tree. False refuses what "joint" refuses, the cumulative link, "fixed" and "schur".
-        "auto": False where that is possible.
-    shift_l2 : float or None
-        L2 penalty of the shifts, positive. The larger it is, the closer the model is to proportional odds. None for 10.
-        Not with ``proportional=True``.
-    shift_penalty : {"ridge", "smooth", "sparse"}
-        What ``shift_l2`` penalises. "ridge": the squared shifts, which sum to zero over the thresholds. "smooth": the
-        squared differences between neighbouring thresholds. "sparse": as "ridge", and a leaf gives ``max_shifts``
-        thresholds alone a shift of their own, those where it lowers the loss most; the others move alike.
-    max_shifts : int or None
-        With ``shift_penalty="sparse"``: how many thresholds of a leaf have a shift of their own. None for 1.
-    shift_method : {"renewal", "host"} or None
-        Who fits the shifts where thresholds move with x. "renewal": every tree's leaves are renewed as vectors, which
-        are kept beside the model. "host": XGBoost fits them itself, as outputs beside the score, so its own ``predict``
-        and ``pred_contribs`` know them; ``proportional="auto"`` then means False. See the user guide for what differs.
-    split_outputs : {"score", "all"} or int
-        With ``shift_method="host"``: which outputs judge the splits of XGBoost's trees. "score": the score alone. An
-        integer: the score and so many of the contrasts, the smoothest over the thresholds first. "all": the score and
-        all contrasts; so does an integer above their number, which is ``n_classes - 2``. Splits then also find what
-        moves single thresholds, and a round takes longer.
-    linear : {False, True, "auto"}
-        Whether the trees start from a linear score that is fitted first: numbers scaled, one weight for each level of a
-        category, nothing added where a value is missing. "auto": where the rows held out for ``n_estimators`` or
-        ``max_iter`` "auto" have a lower loss with it, which takes a second search; without a search there is none.
-    linear_l2 : float
-        Penalty of the linear part's squared weights, positive; half of it is added to the summed loss.
-    n_threads : int or None
-        Threads of the passes over rows that compute gradients. None for the framework's; see
-        :func:`ordinal_objectives.threads.effective_n_threads`. Results do not depend on it.
-    classes : array-like, shape (n_classes,), or None
-        The classes, lowest first; they may lack rows. None takes the order of numbers or of an ordered categorical;
-        plain strings are sorted, with a warning that prints the order.
-    class_weight : dict, "balanced" or None
-        Weights of classes, multiplied with ``sample_weight``. "balanced": in inverse proportion to their rows. A class
-        that a dict does not name has 1. Evaluation sets are weighted by their own weights alone.
-    decision_rule : {"median", "mode", "mean"}
-        How probabilities become a class: "median" suits absolute error, "mode" the zero-one error, "mean" squared
-        error. XGBOrdinalClassifier, LGBMOrdinalClassifier and HistGradientBoostingOrdinalClassifier also take "kappa",
-        the rule with the largest weighted kappa, which ``fit`` finds.
-    cost_matrix : array-like of float, shape (n_classes, n_classes), or None
-        Cost of predicting column j where row i is true, lowest class first; replaces ``decision_rule``.
-    kappa_weights : {"quadratic", "linear"} or array-like of float, shape (n_classes, n_classes)
-        With ``decision_rule="kappa"``: what it costs that a class (row) is taken for another (column), lowest first.
-    kappa_rows : {"unseen", "training"}
-        With ``decision_rule="kappa"``: which rows the rule is fitted to. "unseen": the last evaluation set, whose rows
-        must be others than those of the training; or the rows held out for the number of rounds; else all rows, by five
-        models that were not trained on them. "training": those of the training, whose probabilities are too good;
-        ``expected_kappa_`` is missing then. Metrics of the rounds judge the rule that is fitted to their own rows.
-    progress : bool
-        Whether to show a bar with the rounds, the newest loss (of the last set that is evaluated, or else of the
-        training rows) and the time left, on a terminal or in a notebook. It needs tqdm.
-    n_estimators : int or "auto"
-        Number of boosting rounds. "auto" trains on four fifths of the rows, takes the number with the lowest loss on
-        the others, and trains so many rounds on all rows; ``round_search_`` says what was found. The rows held out
-        are drawn by class, with ``random_state``; no group is divided. "auto" is 100 where a model is continued,
-        where the training stops early on rows of its own, with XGBoost's "dart", and for fewer than 10 rows.
-    num_boost_round : int
-        Number of boosting rounds.
-    eval_metric : str, callable, list of these, or None
-        Measured each round beside the loss: "rps", "log_loss", "ece", "mae", "macro_mae", "max_mae", "zero_one", "qwk",
-        "lwk", "tau_b", or functions ``metric(y, proba)``; see
-        :class:`ordinal_objectives.eval_metric.EvalMetric`.
-    random_state : int, RandomState instance or None
-        Seed of everything that is drawn: rows, columns, and rows held out. None takes NumPy's global state.
-    importance_type : {"gain", "split"}
-        What ``feature_importances_`` adds up for each feature: the gains of its splits, or their number.
-    n_jobs : int or None
-        Threads; results do not depend on it. None for one a processor, or OMP_NUM_THREADS where that is less; -1 for
-        one a processor.
-    X : array-like, data frame, Arrow table or sparse matrix, shape (n_samples, n_features)
-        Rows with the features of the training, as ``fit`` takes them.
-    **start : array-like of float, shape (n_samples,)
-        Scores that the trees' are added to, by the name that they have in ``fit``: ``base_margin`` with XGBoost,
-        ``init_score`` with LightGBM. Zero unless given, whatever ``fit`` was given: they belong to the rows, not to the
-        model.
-    y : array-like, shape (n_samples,)
-        Labels: integers, strings, or an ordered categorical.
-    sample_weight : array-like of float, shape (n_samples,), or None
-        Weights of the rows, finite and non-negative. None for ones.
-    X_val, y_val, sample_weight_val : array-like or None
-        Another spelling of one evaluation set, by which early stopping works inside a pipeline.
-    groups : array-like, shape (n_samples,), or None
-        Rows of one group stay together where ``validation_fraction`` holds rows out.
-    max_iter : int
-        Number of trees.
-    max_leaf_nodes : int or None
-        Leaves of a tree, at least 2. None for no limit.
-    max_depth : int or None
-        Depth of a tree, at least 1. None for no limit.
-    min_samples_leaf : int
-        Rows of a leaf, whatever their weight.
-    max_bins : int
-        Bins of a feature, 2 to 255; missing values have one more.
-    categorical_features : None, "from_dtype", or array-like of bool, int or str
-        Columns of categories: those of a category type, or a mask, numbers or names of columns. None: there are none.
-        A split parts the categories of a column in two sets. They are known by value, text or numbers, at most 254 and
-        ``max_bins`` a column. Values that are missing, or that the training did not have, go one way at each split.
-        What as many categories gain by chance is taken off a split's gain, so that those that mean nothing split
-        little.
-    min_samples_category : int
-        A category with fewer rows in a node goes where the missing values go.
-    n_iter_no_change : int
-        Early stopping ends the training after so many trees without a lower validation loss.
-    tol : float
-        Smallest decrease of the validation loss that counts.
-    eval_set : (X, y) pair, list of such pairs, or None
-        Evaluated after each tree; early stopping looks at the last one.
-    eval_sample_weight : list of array-like or None
-        Weights of each evaluation set.
-    callback : callable or None
-        ``callback(iteration, evals_result)`` after each tree; training ends if it returns True.
-    path : path-like
-        The file.
-    class_names : sequence of str or None
-        Names of the classes, lowest first; None prints the codes.
-    ax : matplotlib.axes.Axes or None
-        Where to draw; None draws into a new figure.
-    axes : pair of matplotlib.axes.Axes or None
-        Where to draw; None draws into a new figure.
-    booster : xgboost.Booster or lightgbm.Booster
-        Trained with the callback or by ``train``, or loaded from a file of such a model: it carries its thresholds.
-    iteration_range : tuple of int, or None
-        (0, t) uses the first t rounds and the thresholds of iteration t. None uses all rounds, or those up to the best
-        one if early stopping ended the training.
-    num_iteration : int or None
-        How many iterations to use, with the thresholds that belong to them; 0 and below for all. None uses those up to
-        the best one if early stopping found one, else all.
-
-    Attributes
-    ----------
-    classes_ : ndarray, shape (n_classes,)
-        Labels sorted as NumPy sorts them, which is the order of the columns of ``predict_proba``.
-    ordered_classes_ : ndarray, shape (n_classes,)
-        Labels from the lowest class to the highest.
-    n_classes_ : int
-        Number of classes.
-    thresholds_ : ndarray of float64, shape (n_classes - 1,)
-        Those of the iteration that predictions use. Where they move with x, their mean over the training rows, which
-        need not increase.
-    proportional_ : bool
-        Whether one score moves all thresholds alike.
-    n_iter_ : int
-        Iterations that predictions use: with early stopping those up to the best one.
-    training_loss_ : ndarray of float64, shape (n_iterations + 1,)
-        Weighted mean loss of the training rows after 0, 1, ... iterations; NaN where it is not known.
-    threshold_history_ : ndarray of float64, shape (n_iterations + 1, n_classes - 1)
-        Thresholds that belong to the score after 0, 1, ... iterations.
-    ax_ : matplotlib.axes.Axes
-        Where the picture is.
-    figure_ : matplotlib.figure.Figure
-        That of the axes.
-    round_search_ : RoundSearch or None
-        What "auto" has found: ``n_iter``, the number of rounds; ``losses``, ndarray of the weighted mean loss of the
-        rows held out after 0, 1, ... rounds; ``n_held_out``, their number. None where a number was given, or 100 is
-        taken; a loaded model has none.
-    linear_ : LinearPart or None
-        The linear score that the trees start from: ``scores(X)``, and ``contributions(X)`` of each feature, which add
-        up to it, of rows as ``predict`` takes them. None where there is none.
-    kappa_rule_ : KappaRule or None
-        With ``decision_rule="kappa"``: its ``shares`` of the classes, ``weights`` and ``kappa``, which the rule needs.
-    expected_kappa_ : float
-        With ``decision_rule="kappa"``: the kappa to expect of new rows, measured with labels of rows that no tree was
-        grown on, each fifth of them by a rule of the others; where a search held out fewer than 200, on all rows, by
-        five models. Rows count as in the training, ``class_weight`` included. It is too high where few rows of an
-        evaluation set also ended the training. NaN where labels and decisions are all of one class. Not with
-        ``kappa_rows="training"``.
-    n_features_in_ : int
-        Number of features of the training.
-    is_categorical_ : ndarray of bool, shape (n_features,)
-        Which features are categories.
-    feature_names_in_ : ndarray of object, shape (n_features,)
-        Names of the features; there where those of the training had names, all of them strings.
-    diagnostics_ : dict of str to int
-        How often something other than the plain step was taken: thresholds repaired, steps halved, values clipped; see
-        :class:`ordinal_objectives.threshold_solver.Diagnostics`. "n_without_split": the trees that have no split.
-"""
 
 
 def entries_of(doc: str | None, *titles: str) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -243,7 +242,7 @@ def _known(doc: str | None) -> dict[str, str]:
     }
 
 
-_SHARED = _known(_ENTRIES)
+_SHARED = _known(__doc__)
 # Parameters that go together, by what a line ``<<...>>`` calls them.
 _GROUPS = {
     "step parameters": ("hessian", "threshold_update"),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numbers
 import operator
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+
+from ordinal_objectives.aliases import ArrayLike, Column, FloatArray, IntArray, LabelArray, RealArray, Seed, Table
 
 # Probabilities that went through float32 still pass.
 _PROBABILITY_TOLERANCE = 1e-4
@@ -41,7 +41,7 @@ def check_choice(value: object, allowed: Collection[str], *, name: str, hint: st
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}{hint}")
 
 
-def as_floats(values: ArrayLike, *, name: str) -> NDArray[np.float64]:
+def as_floats(values: ArrayLike, *, name: str) -> FloatArray:
     """Return numbers as a float64 array.
 
     Raises
@@ -53,7 +53,7 @@ def as_floats(values: ArrayLike, *, name: str) -> NDArray[np.float64]:
         return values
     refuse_masked(values, name=name)
     try:
-        array: Any = np.asarray(values) if isinstance(values, (list, tuple)) else values
+        array: Column = np.asarray(values) if isinstance(values, (list, tuple)) else values
         if is_no_number(array) or getattr(getattr(array, "dtype", None), "kind", None) == "c":
             raise ValueError(f"got an array of type {array.dtype}")
         return np.asarray(array, dtype=np.float64)
@@ -74,9 +74,7 @@ def check_n_classes(n_classes: object, most: int = MOST_CLASSES) -> int:
     return check_integer("n_classes", n_classes, 2, most)
 
 
-def check_codes(
-    y: ArrayLike, n_classes: int | None = None, *, name: str = "y", part: bool = False
-) -> NDArray[np.int32]:
+def check_codes(y: ArrayLike, n_classes: int | None = None, *, name: str = "y", part: bool = False) -> IntArray:
     """Return labels as contiguous class codes 0..n_classes - 1.
 
     Parameters
@@ -131,7 +129,7 @@ def n_classes_of(y: ArrayLike) -> int:
     return n_classes
 
 
-def check_two_classes(class_weights: NDArray[np.float64], *, name: str = "y") -> None:
+def check_two_classes(class_weights: FloatArray, *, name: str = "y") -> None:
     """Raise ValueError unless at least two classes have more than a negligible share of the weight."""
     present = np.flatnonzero(class_weights > NEGLIGIBLE_SHARE * class_weights.sum())
     if present.size < 2:
@@ -144,7 +142,7 @@ def check_two_classes(class_weights: NDArray[np.float64], *, name: str = "y") ->
 
 def check_sample_weight(
     sample_weight: ArrayLike | None, n_samples: int, *, name: str = "sample_weight", part: bool = False
-) -> NDArray[np.float64] | None:
+) -> FloatArray | None:
     """Return weights as contiguous float64, or None; those of a part of the rows may all be zero.
 
     Raises
@@ -167,9 +165,21 @@ def check_sample_weight(
     return weight
 
 
+def row_weights(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray:
+    """Return checked weights of rows, ones where there are none, (n_samples,)."""
+    weight = check_sample_weight(sample_weight, n_samples)
+    return np.ones(n_samples) if weight is None else weight
+
+
+def relative_weights(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray:
+    """Return checked weights whose largest is 1: no metric depends on their scale, and their squares stay in range."""
+    weight = row_weights(sample_weight, n_samples)
+    return weight / weight.max()
+
+
 def check_total_weight(
-    weight: NDArray[np.float64] | None, *, name: str = "sample_weight", least: float = _LEAST_TOTAL_WEIGHT
-) -> NDArray[np.float64] | None:
+    weight: FloatArray | None, *, name: str = "sample_weight", least: float = _LEAST_TOTAL_WEIGHT
+) -> FloatArray | None:
     """Return weights whose sum lies between `least` and 1e15.
 
     Gradients are float32, and their squares overflow at 1e38; XGBoost drops gains below 1e-6 whatever the
@@ -195,7 +205,7 @@ def check_total_weight(
     return np.where(vanishes, 0.0, weight) if vanishes.any() else weight
 
 
-def check_start_score(start_score: ArrayLike | None, n_samples: int, *, name: str) -> NDArray[np.float64] | None:
+def check_start_score(start_score: ArrayLike | None, n_samples: int, *, name: str) -> FloatArray | None:
     """Return scores that trees are added to as float64, or None.
 
     Raises
@@ -213,7 +223,7 @@ def check_start_score(start_score: ArrayLike | None, n_samples: int, *, name: st
     return score
 
 
-def check_proba(proba: ArrayLike, n_samples: int | None = None, *, name: str = "proba") -> NDArray[Any]:
+def check_proba(proba: ArrayLike, n_samples: int | None = None, *, name: str = "proba") -> RealArray:
     """Return class probabilities as float32 (if they came so) or float64, shape (n_samples, n_classes).
 
     Raises
@@ -222,7 +232,7 @@ def check_proba(proba: ArrayLike, n_samples: int | None = None, *, name: str = "
         If the shape is wrong, there are fewer than two columns, an entry is not finite or negative, or a row
         does not sum to 1.
     """
-    P: NDArray[Any] = as_floats(proba, name=name)
+    P: RealArray = as_floats(proba, name=name)
     P = P.astype(np.float32) if np.asarray(proba).dtype == np.float32 else P
     rows = "n_samples" if n_samples is None else n_samples
     if P.ndim != 2 or P.shape[1] < 2 or P.shape[0] == 0 or n_samples not in (None, P.shape[0]):
@@ -238,9 +248,7 @@ def check_proba(proba: ArrayLike, n_samples: int | None = None, *, name: str = "
     return P
 
 
-def check_thresholds(
-    thresholds: ArrayLike, n_classes: int | None = None, *, ordered: bool = True
-) -> NDArray[np.float64]:
+def check_thresholds(thresholds: ArrayLike, n_classes: int | None = None, *, ordered: bool = True) -> FloatArray:
     """Return thresholds as a contiguous float64 array.
 
     Parameters
@@ -267,12 +275,12 @@ def check_thresholds(
     return theta
 
 
-def _some(values: NDArray[np.generic]) -> str:
+def _some(values: LabelArray) -> str:
     """Return a few distinct values as text."""
     return first_few(np.unique(values).tolist())
 
 
-def collected(X: object, *, name: str = "X") -> Any:
+def collected(X: object, *, name: str = "X") -> Table:
     """Return X, a table as one of the kinds that are read by column: a frame of pandas or polars, or an Arrow table.
 
     A lazy frame of polars is collected, since rows are counted and read more than once; batches of Arrow, and
@@ -313,7 +321,7 @@ def _is_of(X: object, *packages: str) -> bool:
     return any(base.__module__.partition(".")[0] in packages for base in type(X).__mro__)
 
 
-def first_few(values: Sequence[object], show: Callable[[Any], str] = str) -> str:
+def first_few(values: Sequence[object], show: Callable[[object], str] = str) -> str:
     """Return the first five values for a message, and dots if there are more."""
     return ", ".join(map(show, values[:5])) + (", ..." if len(values) > 5 else "")
 
@@ -368,3 +376,21 @@ def check_number(name: str, value: object, **bounds: float) -> float:
     if not np.isfinite(x) or not all(_HOLDS[kind](x, bound) for kind, bound in bounds.items()):
         raise ValueError(message)
     return x
+
+
+def random_numbers(random_state: Seed) -> np.random.RandomState:
+    """Return the generator of ``random_state``; raise ValueError unless it is what scikit-learn takes."""
+    from sklearn.utils import check_random_state
+
+    try:
+        return check_random_state(random_state)
+    except ValueError:
+        raise ValueError(
+            f"random_state must be an integer from 0 to {2**32 - 1}, a numpy.random.RandomState or None; got "
+            f"{random_state!r}"
+        ) from None
+
+
+def drawn_seed(random_state: Seed) -> int:
+    """Return a seed that ``random_state`` draws."""
+    return int(random_numbers(random_state).randint(np.iinfo(np.int32).max))

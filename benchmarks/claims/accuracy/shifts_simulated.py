@@ -158,7 +158,7 @@ def draw_family() -> Figure:
         for axis, feature in zip(column, (2, 3), strict=True):
             effect = feature_effect(model, X[:1_000], feature)
             found = model.thresholds_ - effect.score[:, None] - effect.shifts
-            true = THETA - own_effect(DIFFER, feature, effect.values)
+            true = THETA - own_effect(DIFFER, feature, effect.values.astype(np.float64))
             for k, color in enumerate(colors):
                 axis.plot(effect.values, true[:, k], "--", color="black", linewidth=1, label="true" if k == 0 else None)
                 axis.plot(effect.values, found[:, k], color=color, linewidth=2, label=f"{k} | {k + 1}")

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import Any
 
 import numpy as np
 import onnx
-from numpy.typing import NDArray
 from onnx import helper
 from sklearn.base import is_regressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
+from ordinal_objectives.aliases import Estimator, LabelArray
 from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.decisions import OrdinalCalibratedClassifier, OrdinalPredictionSets
 from ordinal_objectives.decisions.tuned import CutPoints, OrdinalTunedClassifier
@@ -21,24 +20,23 @@ from ordinal_objectives.estimators.ensemble import OrdinalEnsembleClassifier
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.estimators.wrappers import FittedMember
 from ordinal_objectives.export.model import member_scorer, multi_output_scorer, scoring_model
+from ordinal_objectives.export.onnx import probabilities, scores
 from ordinal_objectives.export.onnx.graph import Features
-from ordinal_objectives.export.onnx.probabilities import cumulative, ordinal_probabilities, recalibrated
-from ordinal_objectives.export.onnx.scores import raw_predictions
 
 # As skl2onnx calls them.
 _LABEL, _PROBABILITIES, _NUMBERS = "label", "probabilities", "variable"
 # Adds an estimator that no reader here knows to a graph, and returns its probabilities.
-Others = Callable[[Features, Any], str]
+Others = Callable[[Features, Estimator], str]
 
 
-def last_step(estimator: object) -> Any:
+def last_step(estimator: Estimator) -> Estimator:
     """Return the estimator in which a pipeline ends, also one that ends in another; any other as it is."""
     while isinstance(estimator, Pipeline):
         estimator = estimator[-1]
     return estimator
 
 
-def answers_of(model: Any, floats: str) -> list[onnx.ValueInfoProto]:
+def answers_of(model: Estimator, floats: str) -> list[onnx.ValueInfoProto]:
     """Return names, types and shapes of what a fitted estimator answers."""
     number = int(helper.np_dtype_to_tensor_dtype(np.dtype(floats)))
     if is_regressor(model):
@@ -53,7 +51,7 @@ def answers_of(model: Any, floats: str) -> list[onnx.ValueInfoProto]:
 
 
 def add_answers(
-    features: Features, model: Any, outputs: Sequence[str], others: Others, iterations: int | None = None
+    features: Features, model: Estimator, outputs: Sequence[str], others: Others, iterations: int | None = None
 ) -> None:
     """Add what a fitted estimator answers to a graph.
 
@@ -77,7 +75,7 @@ def add_answers(
         graph.op("Gather", proba, graph.integers(_sorted_places(model)), axis=1, output=outputs[1])
         return
     scorer, operator = multi_output_scorer(model)
-    raw = raw_predictions(features, scorer)
+    raw = scores.raw_predictions(features, scorer)
     if len(outputs) == 1:
         graph.op("Identity", raw, output=outputs[0])
         return
@@ -95,7 +93,7 @@ def add_answers(
     graph.op("Gather", graph.constant(as_tensor(model.classes_)), codes, axis=0, output=outputs[0])
 
 
-def as_tensor(labels: NDArray[np.generic]) -> NDArray[np.generic]:
+def as_tensor(labels: LabelArray) -> LabelArray:
     """Return labels in a type that ONNX has, equal to what they were.
 
     Raises
@@ -158,14 +156,14 @@ def _probabilities(features: Features, model: OrderedClassifier, iterations: int
         return of(model.fitted_member())
     if isinstance(model, OrdinalCalibratedClassifier):
         with graph.in_doubles():  # a curve makes differences of small probabilities larger
-            proba = recalibrated(graph, of(model.fitted_member()), model.fitted_curve(), n_classes)
+            proba = probabilities.recalibrated(graph, of(model.fitted_member()), model.fitted_curve(), n_classes)
         return proba if graph.is_double else graph.floats(proba)
     if isinstance(model, OrdinalPredictionSets):
         raise TypeError(
             "model must be one whose answers a graph holds, and it holds no sets; got OrdinalPredictionSets: write its "
             "estimators_, trained on class codes"
         )
-    return ordinal_probabilities(features, scoring_model(model, iterations, features.by_value))
+    return probabilities.ordinal_probabilities(features, scoring_model(model, iterations, features.by_value))
 
 
 def _member_probabilities(features: Features, estimator: object, others: Others) -> str:
@@ -181,7 +179,7 @@ def _member_probabilities(features: Features, estimator: object, others: Others)
         with graph.in_doubles(False):
             proba = others(features, estimator)
         return graph.floats(proba)
-    raw = raw_predictions(features, scorer)
+    raw = scores.raw_predictions(features, scorer)
     if scorer.n_outputs > 1:
         return graph.op("Softmax", raw, axis=1)
     return _both_classes(features, graph.op("Sigmoid", raw))
@@ -224,4 +222,4 @@ def _class_codes(features: Features, proba: str, model: OrderedClassifier) -> st
         code = graph.op("Ceil", graph.op("Sub", mean_class(), 0.5 + rounding * n_classes))
         code = graph.cast(graph.op("Max", code, 0.0), np.int64)
         return graph.op("Squeeze", code, graph.integers(1))
-    return number_of(graph.op("Less", cumulative(graph, proba, n_classes), 0.5 - rounding))
+    return number_of(graph.op("Less", probabilities.cumulative(graph, proba, n_classes), 0.5 - rounding))

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
 
 import numpy as np
 import onnx
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import DTypeLike
 from onnx import helper, numpy_helper
 
+from ordinal_objectives.aliases import ArrayLike, LabelArray, Level, Params
 from ordinal_objectives.estimators.tables import column_kinds, levels_in
 
 # What every node here is known in. Versions of ai.onnx from 18 on take the axes of a reduction as an input too.
@@ -76,7 +76,7 @@ class Graph:
             if found not in self._taken:
                 return found
 
-    def constant(self, values: NDArray[np.generic]) -> str:
+    def constant(self, values: LabelArray) -> str:
         """Return the name of a constant tensor of any type."""
         content = repr(values.tolist()).encode() if values.dtype == object else values.tobytes()
         key = (values.dtype.str, values.shape, content)
@@ -230,7 +230,7 @@ class Features:
             return tensor if len(places) == len(self.columns) else self.graph.columns(tensor, places)
         return self.graph.beside([self.graph.floats(self._values(column)) for column in columns])
 
-    def looked_up(self, place: int, levels: list[Any], values: NDArray[Any], otherwise: float) -> str:
+    def looked_up(self, place: int, levels: list[object], values: LabelArray, otherwise: float) -> str:
         """Return what belongs to the level of each row, in the graph's floats, (n_samples, 1)."""
         graph, column = self.graph, self.columns[place]
         kind = "float" if column.kind == "number" else column.kind
@@ -247,7 +247,7 @@ class Features:
         if len(set(keys)) != len(keys):
             twice = next(level for level, key in zip(levels, keys, strict=True) if keys.count(key) > 1)
             raise ValueError(f"column {name} must have levels that float32 tells apart; two of them are near {twice!r}")
-        attributes: dict[str, Any] = {
+        attributes: Params = {
             _KEYS[kind]: keys or [_as_key(0, kind)],
             "values_floats": np.float32(values).tolist() or [otherwise],
             "default_float": float(otherwise),
@@ -260,7 +260,7 @@ class Features:
         return column.tensor if column.place is None else self.graph.columns(column.tensor, [column.place])
 
 
-def _as_key(level: Any, kind: str) -> Any:
+def _as_key(level: Level, kind: str) -> Level:
     """Return a level as a key of the encoder, or None if it is of another type."""
     if isinstance(level, str) != (kind == "string"):
         return None

@@ -9,10 +9,9 @@ from onnx import helper
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.estimators.arguments import refuse_other_order
+from ordinal_objectives.estimators import arguments, tables
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
-from ordinal_objectives.estimators.tables import column_names
 from ordinal_objectives.export.onnx.answers import add_answers, answers_of, as_tensor, last_step
 from ordinal_objectives.export.onnx.graph import OPSETS, Features, Graph, inputs_like
 from ordinal_objectives.utils.validation import check_choice, first_few
@@ -119,11 +118,11 @@ def _check_columns(model: object, X_example: object, inputs: list[str], taken: l
     n_features = getattr(model, "n_features_in_", n_columns)  # the first step of a pipeline may not know it
     if n_columns != n_features:
         raise ValueError(f"X_example must have the {n_features} features of the training; got {n_columns}")
-    known, names = getattr(model, "feature_names_in_", None), column_names(X_example)
+    known, names = getattr(model, "feature_names_in_", None), tables.column_names(X_example)
     if known is not None and names is not None and names != list(known):
         wrong = [f"{name!r} for {one!r}" for name, one in zip(names, known, strict=True) if name != one]
         raise ValueError(f"X_example must have the columns of the training, in their order; got {first_few(wrong)}")
-    refuse_other_order(vars(model).get("_column_numbers"), X_example, name="X_example")
+    arguments.refuse_other_order(vars(model).get("_column_numbers"), X_example, name="X_example")
     strange = [repr(name) for name in inputs if name in ("", *taken)]
     if strange:
         raise ValueError(

@@ -7,23 +7,22 @@ from typing import Any
 
 import numpy as np
 import onnx
-from numpy.typing import NDArray
 from onnx import compose
 from sklearn.base import is_regressor
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, PowerTransformer, StandardScaler, TargetEncoder
 
+from ordinal_objectives.aliases import LabelArray
 from ordinal_objectives.export.onnx.answers import add_answers, answers_of, last_step
 from ordinal_objectives.export.onnx.graph import OPSETS, Column, Features, Graph
-from ordinal_objectives.utils.extras import not_installed
-from ordinal_objectives.utils.validation import first_few
+from ordinal_objectives.utils import extras, validation
 
 try:
     import skl2onnx
     from skl2onnx.common import data_types
 except ImportError as error:
-    raise not_installed(error, "onnx") from error
+    raise extras.not_installed(error, "onnx") from error
 
 _TYPES = {
     onnx.TensorProto.BOOL: data_types.BooleanTensorType,
@@ -115,7 +114,7 @@ def to_onnx_by_skl2onnx(estimator: object, inputs: list[onnx.ValueInfoProto]) ->
             raise
         raise ValueError(
             f"skl2onnx cannot write a step, perhaps since it is given whole numbers: try an X_example with floats in "
-            f"the columns {first_few(whole, repr)}. Its error: {error}"
+            f"the columns {validation.first_few(whole, repr)}. Its error: {error}"
         ) from error
     _name_inputs(made.graph, [name for name, _ in types])
     return made
@@ -201,7 +200,7 @@ def _prepare_ordinal_encoder(encoder: OrdinalEncoder) -> None:
     encoder.categories_ = [levels[:-1] if _is_nan(levels[-1]) else levels for levels in encoder.categories_]
 
 
-def _with_empty_text(encoder: object, levels: NDArray[np.generic]) -> NDArray[np.generic]:
+def _with_empty_text(encoder: object, levels: LabelArray) -> LabelArray:
     """Return the levels of one column, the missing one written as ""."""
     if levels.dtype.kind == "f" and np.isnan(levels).any():
         raise ValueError(

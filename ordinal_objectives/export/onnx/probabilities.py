@@ -6,9 +6,9 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.polynomial import Chebyshev, Polynomial
-from numpy.typing import NDArray
 from scipy.special import erfcx
 
+from ordinal_objectives.aliases import FloatArray
 from ordinal_objectives.decisions.calibrated import LEAST, Curve, Isotonic, Recalibration, Sigmoids
 from ordinal_objectives.export.model import ScoringModel
 from ordinal_objectives.export.onnx.graph import Features, Graph
@@ -138,10 +138,9 @@ def _normal_log_tail(graph: Graph, x: str) -> str:
 def _tail_polynomial() -> tuple[float, ...]:
     """Return the coefficients of P in u = 2 t - 1: log(erfc(z) exp(z^2) / t), z = 2 / t - 2, interpolated."""
 
-    def logarithm(u: NDArray[np.float64]) -> NDArray[np.float64]:
+    def logarithm(u: FloatArray) -> FloatArray:
         t = (u + 1.0) / 2.0
-        found: NDArray[np.float64] = np.log(erfcx(2.0 / t - 2.0) / t)
-        return found
+        return np.log(erfcx(2.0 / t - 2.0) / t)
 
     found = Chebyshev.interpolate(logarithm, _DEGREE)
     return tuple(found.convert(kind=Polynomial).coef.tolist())

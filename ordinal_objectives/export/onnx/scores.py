@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import reduce
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from onnx import numpy_helper
 
+from ordinal_objectives.aliases import FloatArray, IndexArray, Params
 from ordinal_objectives.estimators.linear import LinearPart
 from ordinal_objectives.export.model import Scorer, ScoringModel, ScoringTree
 from ordinal_objectives.export.onnx.graph import ML, Features, Graph
@@ -41,7 +40,7 @@ def raw_predictions(features: Features, scorer: Scorer) -> str:
 def _as_read(graph: Graph, matrix: str, scorer: Scorer, n_features: int) -> str:
     """Return features as the trees' trainer reads them."""
 
-    def where(features: NDArray[np.intp] | list[int]) -> str:
+    def where(features: IndexArray | list[int]) -> str:
         mask = np.zeros((1, n_features), bool)
         mask[0, features] = True
         return graph.constant(mask)
@@ -104,11 +103,11 @@ def tree_scores(graph: Graph, features: str, scorer: Scorer) -> str:
     return graph.floats(found) if graph.is_double else found  # it answers in float32
 
 
-def _tree_attributes(trees: list[ScoringTree], is_double: bool) -> dict[str, Any]:
+def _tree_attributes(trees: list[ScoringTree], is_double: bool) -> Params:
     """Return nodes and leaves of all trees, in the columns that ONNX has for them."""
-    columns: dict[str, list[Any]] = defaultdict(list)
+    columns: dict[str, list[object]] = defaultdict(list)
 
-    def add(tree: int, node: int, mode: str, feature: int, value: float, sides: tuple[int, int], missing: Any) -> None:
+    def add(tree: int, node: int, mode: str, feature: int, value: float, sides: tuple[int, int], missing: bool) -> None:
         names = ("treeids", "nodeids", "modes", "featureids", "values", "truenodeids", "falsenodeids")
         entries = (tree, node, mode, feature, value, *sides, int(missing))
         for name, entry in zip((*names, "missing_value_tracks_true"), entries, strict=True):
@@ -147,7 +146,7 @@ def _tree_attributes(trees: list[ScoringTree], is_double: bool) -> dict[str, Any
     return found
 
 
-def rounded_down(thresholds: NDArray[np.float64]) -> NDArray[np.float64]:
+def rounded_down(thresholds: FloatArray) -> FloatArray:
     """Return the largest float32 that is at most each number: a float32 is up to both or to none.
 
     The nearest float32 may be above a threshold. Then a value between the two would go the other way.
