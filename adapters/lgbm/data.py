@@ -13,21 +13,10 @@ import lightgbm
 import numpy as np
 from scipy.sparse import issparse
 
-from ordinal_objectives.adapters.arguments import check_same_names, refused_by_host, refused_columns
+from ordinal_objectives.adapters import arguments
+from ordinal_objectives.estimators import tables
 from ordinal_objectives.estimators.arguments import refuse_other_order
-from ordinal_objectives.estimators.tables import (
-    PLAIN,
-    called,
-    check_table,
-    codes_in,
-    column_kinds,
-    column_names,
-    levels_in,
-    names_as_text,
-    plain_level,
-    refuse_text_and_dates,
-    with_columns,
-)
+from ordinal_objectives.estimators.tables import called, column_kinds
 from ordinal_objectives.utils.validation import first_few
 
 _UNWRITTEN = re.compile(r'[",:\[\]{}]|^$')
@@ -61,14 +50,14 @@ def check_rows(data: Any, name: str) -> None:
     """
     rows = np.asarray(data) if isinstance(data, list) and data and isinstance(data[0], (list, tuple)) else data
     for part in rows if isinstance(rows, list) else [rows]:
-        check_table(part, name=name)
-        refuse_text_and_dates(part, name=name)
+        tables.check_table(part, name=name)
+        tables.refuse_text_and_dates(part, name=name)
         check_columns(part, name)
 
 
 def refused_rows(X: Any, name: str) -> AbstractContextManager[None]:
     """Return what turns any error of LightGBM over rows to predict into a ValueError that names them and columns."""
-    return refused_by_host("LightGBM", name, X, _take)
+    return arguments.refused_by_host("LightGBM", name, X, _take)
 
 
 @contextmanager
@@ -88,7 +77,7 @@ def refused_sets(sets: list[tuple[str, Any]], has_begun: Callable[[], Any]) -> I
         raise
     except Exception as error:
         for name, X in () if has_begun() else sets:
-            columns = refused_columns(X, _take)
+            columns = arguments.refused_columns(X, _take)
             if columns:
                 raise ValueError(f"LightGBM refuses {name}: {columns}") from error
         raise
@@ -199,13 +188,13 @@ def levels_of(X: Any) -> list[list[Any]]:
     """
     columns = [(getattr(X.dtypes.iloc[place], "categories", None), place) for place in category_places(X)]
     return [
-        list(levels) if levels is not None and _can_be_held(levels) else levels_in(X, place)[0]
+        list(levels) if levels is not None and _can_be_held(levels) else tables.levels_in(X, place)[0]
         for levels, place in columns
     ]
 
 
 def _can_be_held(levels: Iterable[Any]) -> bool:
-    return all(isinstance(level, (*PLAIN, np.integer, np.floating)) for level in levels)
+    return all(isinstance(level, (*tables.PLAIN, np.integer, np.floating)) for level in levels)
 
 
 def _check_levels(X: Any, name: str) -> None:
@@ -232,9 +221,9 @@ def _check_same_levels(X: Any, train_set: lightgbm.Dataset, name: str) -> None:
     here, there = (getattr(rows, "shape", (0, 0)) for rows in (X, trained))
     if len(here) == len(there) == 2 and here[1] != there[1] and here[1] * there[1]:
         raise ValueError(f"{name} must have the {there[1]} columns of the training set; got {here[1]}")
-    if column_names(X) is not None:
-        check_same_names(column_names(trained), column_names(X), name=name)
-    refuse_other_order(names_as_text(trained), X, name=name)
+    if tables.column_names(X) is not None:
+        arguments.check_same_names(tables.column_names(trained), tables.column_names(X), name=name)
+    refuse_other_order(tables.names_as_text(trained), X, name=name)
     places, in_fit = category_places(X), category_places(trained)
     is_frame = hasattr(trained, "iloc")
     if is_frame and hasattr(X, "iloc") and places != in_fit:
@@ -292,7 +281,7 @@ def with_levels(
             continue
         if issparse(X):
             raise ValueError(f"{name} is a sparse matrix, and {called(X, place)} has levels; pass a table")
-        codes = codes_in(X, place, [plain_level(level) for level in of_model], name=name, refuse=refuse)
+        codes = tables.codes_in(X, place, [tables.plain_level(level) for level in of_model], name=name, refuse=refuse)
         if not hasattr(X, "iloc"):
             columns[place] = np.where(codes < 0, np.nan, codes)
             continue
@@ -300,4 +289,4 @@ def with_levels(
 
         index = pd.Index(of_model, dtype=None if of_model else object)
         columns[place] = pd.Categorical.from_codes(codes, index, ordered=bool(getattr(dtype, "ordered", False)))
-    return with_columns(X, columns)
+    return tables.with_columns(X, columns)

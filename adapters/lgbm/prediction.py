@@ -13,26 +13,15 @@ import lightgbm
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives import _core
-from ordinal_objectives.adapters.arguments import check_same_names
-from ordinal_objectives.adapters.lgbm.booster import carried_record, check_all_rounds, iterations_of, leaf_values_in
-from ordinal_objectives.adapters.lgbm.data import (
-    are_made_up,
-    category_places,
-    check_rows,
-    refused_rows,
-    with_levels,
-    written_names,
-)
+from ordinal_objectives import _core, decision, predictions, threads
+from ordinal_objectives.adapters import arguments
+from ordinal_objectives.adapters.lgbm import booster as lgbm_booster
+from ordinal_objectives.adapters.lgbm import data as lgbm_data
 from ordinal_objectives.adapters.objective import predict_from_scores
-from ordinal_objectives.decision import decide
+from ordinal_objectives.estimators import tables
 from ordinal_objectives.estimators.arguments import refuse_other_order
-from ordinal_objectives.estimators.tables import column_names
-from ordinal_objectives.predictions import without_mean
-from ordinal_objectives.threads import effective_n_threads, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
-from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import collected
+from ordinal_objectives.utils import shared_docs, validation
 
 # Leaf numbers that are held at a time.
 _BLOCK = 1 << 25
@@ -73,13 +62,17 @@ def rows_for(booster: lightgbm.Booster, data: Any) -> Any:
 
     LightGBM reads columns by their places, whatever their names.
     """
-    data = collected(data, name="data")
-    check_rows(data, "data")
-    names, given = booster.feature_name(), column_names(data)
-    if given is not None and not are_made_up(names):
-        check_same_names(names, written_names(given))
+    data = validation.collected(data, name="data")
+    lgbm_data.check_rows(data, "data")
+    names, given = booster.feature_name(), tables.column_names(data)
+    if given is not None and not lgbm_data.are_made_up(names):
+        arguments.check_same_names(names, lgbm_data.written_names(given))
     refuse_other_order(names, data, name="data")
-    return with_levels(data, None, booster.pandas_categorical, name="data") if category_places(data) else data
+    return (
+        lgbm_data.with_levels(data, None, booster.pandas_categorical, name="data")
+        if lgbm_data.category_places(data)
+        else data
+    )
 
 
 def predict_raw(
@@ -92,7 +85,7 @@ def predict_raw(
     A LightGBM booster keeps the iterations it predicts with as a state of its own, so a call from another thread
     with other iterations would change the answer under way.
     """
-    with refused_rows(data, name), _gates.setdefault(booster, _Gate()).passed((start, stop)):
+    with lgbm_data.refused_rows(data, name), _gates.setdefault(booster, _Gate()).passed((start, stop)):
         answer = booster.predict(data, raw_score=True, start_iteration=start, num_iteration=stop - start, **params)
     return np.asarray(answer)
 
@@ -129,7 +122,7 @@ def predict_scores(
         last = min(first + step, stop)
         tables = [_vectors_of(booster, record, tree) for tree in range(first, last)]
         offsets = np.cumsum([0, *map(len, tables)], dtype=np.int64)
-        n_threads = effective_n_threads(None)
+        n_threads = threads.effective_n_threads(None)
         _core.add_tree_vectors(find_leaves(first, last), offsets, np.concatenate(tables), scores, n_threads)
     return scores
 
@@ -139,7 +132,7 @@ def _vectors_of(booster: lightgbm.Booster, record: ThresholdRecord, tree: int) -
     vectors = record.leaf_vectors[tree]
     if len(vectors):
         return vectors.astype(np.float64)
-    values = leaf_values_in(booster.model_to_string(num_iteration=1, start_iteration=tree))
+    values = lgbm_booster.leaf_values_in(booster.model_to_string(num_iteration=1, start_iteration=tree))
     return np.repeat(values[:, np.newaxis], record.n_classes - 1, axis=1)
 
 
@@ -156,22 +149,22 @@ def shifts_of(booster: lightgbm.Booster, record: ThresholdRecord, data: Any) -> 
             "a model with thresholds that move with x is continued on its raw rows: pass Datasets that still hold them "
             "(free_raw_data=False, or new ones)"
         )
-    return without_mean(predict_scores(booster, record, data, 0, booster.current_iteration()))
+    return predictions.without_mean(predict_scores(booster, record, data, 0, booster.current_iteration()))
 
 
 def proba_of(
     booster: lightgbm.Booster, record: ThresholdRecord, data: Any, num_iteration: int | None
 ) -> NDArray[np.float64]:
     """Return class probabilities of a booster whose record is known; see :func:`predict_proba`."""
-    end = iterations_of(booster, num_iteration)
+    end = lgbm_booster.iterations_of(booster, num_iteration)
     record.check_start(False, "booster")
     data = rows_for(booster, data)
-    check_all_rounds(booster, record, end)
+    lgbm_booster.check_all_rounds(booster, record, end)
     return predict_from_scores(record, end, predict_scores(booster, record, data, 0, end))
 
 
-@documented
-@one_thread_after_fork()
+@shared_docs.documented
+@threads.one_thread_after_fork()
 def predict_proba(booster: lightgbm.Booster, data: Any, num_iteration: int | None = None) -> NDArray[np.float64]:
     """Return class probabilities of a booster that carries its thresholds.
 
@@ -205,11 +198,11 @@ def predict_proba(booster: lightgbm.Booster, data: Any, num_iteration: int | Non
     >>> olgbm.predict_proba(booster, X).shape
     (300, 3)
     """
-    return proba_of(booster, carried_record(booster), data, num_iteration)
+    return proba_of(booster, lgbm_booster.carried_record(booster), data, num_iteration)
 
 
-@one_thread_after_fork()
-@documented(like=predict_proba)
+@threads.one_thread_after_fork()
+@shared_docs.documented(like=predict_proba)
 def predict(
     booster: lightgbm.Booster,
     data: Any,
@@ -240,6 +233,6 @@ def predict(
     >>> olgbm.predict(booster, X)[:4], y[:4]
     (array([1, 1, 1, 2]), array([1, 1, 0, 2]))
     """
-    record = carried_record(booster)
+    record = lgbm_booster.carried_record(booster)
     record.ordinal_loss().check_decision(decision_rule, cost_matrix)
-    return decide(proba_of(booster, record, data, num_iteration), decision_rule, cost_matrix)
+    return decision.decide(proba_of(booster, record, data, num_iteration), decision_rule, cost_matrix)

@@ -18,23 +18,14 @@ try:
 except ImportError as error:
     raise not_installed(error, "xgboost", "dask") from None
 
+from ordinal_objectives.adapters.xgb import booster as xgb_booster
 from ordinal_objectives.adapters.xgb import dask as xgb_dask
-from ordinal_objectives.adapters.xgb.booster import kept_rounds, threshold_record
+from ordinal_objectives.adapters.xgb import input_checks
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
-from ordinal_objectives.adapters.xgb.input_checks import (
-    Levels,
-    attributes,
-    callbacks_in,
-    coded,
-    learned,
-    levels_of,
-    named,
-)
 from ordinal_objectives.adapters.xgb.train import own_copies
-from ordinal_objectives.estimators.arguments import check_rounds, evaluation_pairs, explains_keywords, one_for_each
+from ordinal_objectives.estimators import arguments, tables
 from ordinal_objectives.estimators.held_out import rounds_unsearched
 from ordinal_objectives.estimators.labels import OrderedLabels
-from ordinal_objectives.estimators.tables import column_names, names_as_text, occurring, without_rows
 from ordinal_objectives.threads import library_n_threads
 from ordinal_objectives.utils.shared_docs import documented
 
@@ -119,7 +110,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         return {name: value for name, value in state.items() if name != "_client"}
 
     @documented(like=XGBOrdinalClassifier.fit)
-    @explains_keywords
+    @arguments.explains_keywords
     def fit(  # type: ignore[override]
         self,
         X: Any,
@@ -179,9 +170,11 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             xgb_dask.check_numbers_of_rows("sample_weight", sample_weight)
             xgb_dask.check_numbers_of_rows("base_margin", base_margin)
             sets = self._evaluation_sets(eval_set, sample_weight_eval_set, base_margin_eval_set)
-            check_rounds("early_stopping_rounds", self.early_stopping_rounds, len(sets), instead="eval_set to fit")
+            arguments.check_rounds(
+                "early_stopping_rounds", self.early_stopping_rounds, len(sets), instead="eval_set to fit"
+            )
             codes = self._codes(y)
-            self._levels = self._levels_of_parts(X) if continued is None else levels_of(continued)
+            self._levels = self._levels_of_parts(X) if continued is None else input_checks.levels_of(continued)
             X = X if continued is None else self._with_levels(X, continued)
             dtrain = self._dask_matrix(_DaskRows(X, codes, self._weights(codes, sample_weight), base_margin))
             evals = []
@@ -196,16 +189,20 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
                 rounds_unsearched("n_estimators", self.n_estimators),  # workers hold the rows: none is searched
                 xgb_model=continued,
                 evals=evals or ([(dtrain, "training")] if verbose else []),
-                callbacks=own_copies(callbacks_in(self.callbacks)),
+                callbacks=own_copies(input_checks.callbacks_in(self.callbacks)),
                 early_stopping_rounds=self.early_stopping_rounds,
                 verbose_eval=verbose,
                 coll_cfg=coll_cfg,
                 carried=self._carried(),
             )
             self.booster_, self.evals_result_ = trained["booster"], trained["history"] if evals else {}
-            self.booster_.set_attr(**attributes(self._levels))
+            self.booster_.set_attr(**input_checks.attributes(self._levels))
             self.booster_.set_param({"nthread": library_n_threads(self.n_jobs) or 0})
-            self._keep(threshold_record(self.booster_), self._ordinal_loss(), kept_rounds(self.booster_))
+            self._keep(
+                xgb_booster.threshold_record(self.booster_),
+                self._ordinal_loss(),
+                xgb_booster.kept_rounds(self.booster_),
+            )
         self._warn_if_constant(0, "min_child_weight", stacklevel=4)
         return self
 
@@ -224,9 +221,9 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
 
     def _evaluation_sets(self, eval_set: object, sample_weight: object, base_margin: object) -> list[_DaskRows]:
         """Return every evaluation set, checked, its labels in one dimension and among the classes."""
-        pairs = evaluation_pairs(eval_set)
-        weights = one_for_each(sample_weight, pairs, "sample_weight_eval_set")
-        margins = one_for_each(base_margin, pairs, "base_margin_eval_set")
+        pairs = arguments.evaluation_pairs(eval_set)
+        weights = arguments.one_for_each(sample_weight, pairs, "sample_weight_eval_set")
+        margins = arguments.one_for_each(base_margin, pairs, "base_margin_eval_set")
         sets, name = list[_DaskRows](), "y of an evaluation set"
         for (X, y), weight, margin in zip(pairs, weights, margins, strict=True):
             xgb_dask.check_table(X, self.n_features_in_, name="X of an evaluation set")
@@ -297,24 +294,24 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         for name in ("feature_names_in_", "_column_numbers"):
             self.__dict__.pop(name, None)
         if hasattr(X, "columns"):
-            names = column_names(X)
+            names = tables.column_names(X)
             if names is None:
-                self._column_numbers = names_as_text(X) or []
+                self._column_numbers = tables.names_as_text(X) or []
             else:
                 self.feature_names_in_ = np.asarray(names, dtype=object)
 
     def _header(self, X: object) -> Any:
         """Return the first part without its rows: what it declares, Dask may not know."""
-        return self.client.compute(delayed(without_rows)(_parts(X)[0])).result()
+        return self.client.compute(delayed(tables.without_rows)(_parts(X)[0])).result()
 
-    def _levels_of_parts(self, X: Any) -> Levels:
+    def _levels_of_parts(self, X: Any) -> input_checks.Levels:
         """Return the levels of the training: those that the first part declares, and the codes that all parts have."""
-        levels = dict(learned(self._header(X), self.feature_types, self._missing))
+        levels = dict(input_checks.learned(self._header(X), self.feature_types, self._missing))
         for place, kind in enumerate(self.feature_types or ()):
             if kind == "c" and not levels.get(place):
                 column = X[:, [place]] if isinstance(X, da.Array) else X.iloc[:, [place]]
                 found = self.client.gather(
-                    [self.client.compute(delayed(occurring)(part, 0)) for part in _parts(column)]
+                    [self.client.compute(delayed(tables.occurring)(part, 0)) for part in _parts(column)]
                 )
                 levels[place] = {value: value for value in sorted(set().union(*found)) if value != self._missing}
         return levels
@@ -331,9 +328,9 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         if isinstance(X, da.Array):
             return X
         header = self._header(X)
-        named(header, self._levels, continued, self._missing)  # whether XGBoost can be given their names
-        meta = named(header, self._levels, None, self._missing)
-        return X.map_partitions(named, self._levels, None, self._missing, meta=meta)
+        input_checks.named(header, self._levels, continued, self._missing)  # whether XGBoost can be given their names
+        meta = input_checks.named(header, self._levels, None, self._missing)
+        return X.map_partitions(input_checks.named, self._levels, None, self._missing, meta=meta)
 
     def _distinct(self, y: Any, name: str = "y") -> Any:
         """Return the labels that the workers have, each once."""
@@ -415,10 +412,10 @@ def _parts(X: Any) -> list[Any]:
     return list(np.ravel(np.asarray(parts.to_delayed(), dtype=object)))
 
 
-def _fault(part: object, levels: Levels, missing: float) -> str:
+def _fault(part: object, levels: input_checks.Levels, missing: float) -> str:
     """Return which level of some rows the training did not have, if any."""
     try:
-        coded(part, levels, missing)
+        input_checks.coded(part, levels, missing)
     except ValueError as error:
         return str(error)
     return ""

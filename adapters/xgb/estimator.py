@@ -14,31 +14,8 @@ import xgboost
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.adapters.xgb.booster import (
-    carried_record,
-    check_all_rounds,
-    kept_rounds,
-    nodes_of_trees,
-    store_record,
-    threshold_record,
-)
-from ordinal_objectives.adapters.xgb.input_checks import (
-    DIALECT,
-    KNOWN,
-    NATIVE,
-    OWN,
-    REFUSED,
-    Levels,
-    attributes,
-    callbacks_in,
-    check_finite,
-    coded,
-    learned,
-    levels_of,
-    named,
-    refused_rows,
-)
-from ordinal_objectives.adapters.xgb.prediction import check_leaves, leaf_scores, proba_of
+from ordinal_objectives.adapters.xgb import booster as xgb_booster
+from ordinal_objectives.adapters.xgb import input_checks, prediction
 from ordinal_objectives.adapters.xgb.train import (
     CustomMetric,
     asks_for_early_stop,
@@ -46,19 +23,18 @@ from ordinal_objectives.adapters.xgb.train import (
     schedules,
     train_spec,
 )
-from ordinal_objectives.estimators.arguments import GivenSets, check_rounds, explains_keywords
-from ordinal_objectives.estimators.given_to_fit import GivenToFit, Schedules, of_callbacks, smallest_rate
+from ordinal_objectives.estimators import arguments, given_to_fit
+from ordinal_objectives.estimators.given_to_fit import GivenToFit, Schedules
 from ordinal_objectives.estimators.held_out import Rows, Trial
 from ordinal_objectives.estimators.host_classifier import HostClassifier
 from ordinal_objectives.estimators.linear import with_start
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threads import effective_n_threads, library_n_threads, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
-from ordinal_objectives.utils.files import as_damaged_file, check_kind
-from ordinal_objectives.utils.shared_docs import documented
+from ordinal_objectives.utils import files, shared_docs
 
 
-@documented
+@shared_docs.documented
 class XGBOrdinalClassifier(HostClassifier):
     """Ordinal classifier grown by XGBoost, its thresholds learned with the trees.
 
@@ -120,15 +96,15 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
 
     _start_name: ClassVar = "base_margin"
     _continued_by: ClassVar = "xgb_model"
-    _native: ClassVar = NATIVE
-    _own: ClassVar = OWN
-    _dialect: ClassVar = DIALECT
-    _refused: ClassVar = REFUSED
-    _known: ClassVar = KNOWN
+    _native: ClassVar = input_checks.NATIVE
+    _own: ClassVar = input_checks.OWN
+    _dialect: ClassVar = input_checks.DIALECT
+    _refused: ClassVar = input_checks.REFUSED
+    _known: ClassVar = input_checks.KNOWN
     _host_checks_names: ClassVar = True
     # XGBoost takes a level that it does not know for another one, and one outside ASCII too, if the order differs: it
     # is given codes of these.
-    _levels: Levels = MappingProxyType({})
+    _levels: input_checks.Levels = MappingProxyType({})
 
     def __init__(
         self,
@@ -225,9 +201,9 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         self.progress = progress
         self._keep_host_params(host_params)
 
-    @documented
+    @shared_docs.documented
     @one_thread_after_fork()
-    @explains_keywords
+    @arguments.explains_keywords
     def fit(
         self,
         X: Any,
@@ -280,7 +256,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             If labels, weights or parameters are not what the docs allow; the message names the argument.
         """
         with self._all_or_nothing():
-            sets = GivenSets(
+            sets = arguments.GivenSets(
                 eval_set, sample_weight_eval_set, "sample_weight_eval_set",
                 base_margin_eval_set, "base_margin_eval_set", X_val, y_val, sample_weight_val,
             )  # fmt: skip
@@ -288,7 +264,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             rows, held_out = self._rows_to_fit(training, "base_margin", sets, self.random_state)
             continued, earlier = self._continued(xgb_model)
             self._levels = self._levels_to_fit(rows.X if self.validation_fraction is None else X, continued)
-            check_rounds("early_stopping_rounds", self.early_stopping_rounds, len(held_out))
+            arguments.check_rounds("early_stopping_rounds", self.early_stopping_rounds, len(held_out))
             metric = CustomMetric(self._metrics(self.eval_metric))
             callbacks, rounds = metric.early_stopping(self.callbacks, self.early_stopping_rounds)
             self.evals_result_: dict[str, Any] = {}
@@ -314,8 +290,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
                     progress=self.progress,
                     carried=self._carried(),
                 )
-            self.booster_.set_attr(**attributes(self._levels))
-            record, n_iter = threshold_record(self.booster_), kept_rounds(self.booster_)
+            self.booster_.set_attr(**input_checks.attributes(self._levels))
+            record, n_iter = xgb_booster.threshold_record(self.booster_), xgb_booster.kept_rounds(self.booster_)
             self._finish(record, n_iter, plan, rows, held_out, self.random_state)
             belonging = {"base_margin": base_margin, "xgb_model": xgb_model}
             self._given = GivenToFit.of(sets.given, groups is not None, {}, [], **belonging)
@@ -329,7 +305,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         ends = asks_for_early_stop({"early_stopping_rounds": self.early_stopping_rounds}, callbacks)
         decided = ends or continued is not None or params.get("booster") == "dart"  # which cannot stop early
         scheduled = schedules(self.callbacks)
-        rate = smallest_rate(params.get("learning_rate", 0.3), first_rates(scheduled.known))  # XGBoost's
+        rate = given_to_fit.smallest_rate(params.get("learning_rate", 0.3), first_rates(scheduled.known))  # XGBoost's
         return None if decided else (rate, self.random_state), scheduled
 
     def _trial(self, fit: Rows, held: Rows, most: int, patience: int | None, **options: Any) -> Trial:
@@ -350,16 +326,20 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             what="search",
         )
         losses = next(iter(result["held_out"].values()))
-        return Trial(losses, lambda n: proba_of(booster, carried_record(booster), matrix, (0, n)))
+        return Trial(
+            losses, lambda n: prediction.proba_of(booster, xgb_booster.carried_record(booster), matrix, (0, n))
+        )
 
     def _given_to_copies(self) -> GivenToFit:
-        given, every = super()._given_to_copies(), callbacks_in(self.callbacks)
+        given, every = super()._given_to_copies(), input_checks.callbacks_in(self.callbacks)
         if not every:
             return given
         some, unknown = schedules(every)
         stops = [callback for callback in every if isinstance(callback, xgboost.callback.EarlyStopping)]
         callbacks = {"callbacks": [*some, *copy.deepcopy(stops)]}
-        return replace(given, changed={**given.changed, **callbacks}, refused=(*given.refused, *of_callbacks(unknown)))
+        return replace(
+            given, changed={**given.changed, **callbacks}, refused=(*given.refused, *given_to_fit.of_callbacks(unknown))
+        )
 
     def _fixed_rounds(self, n_rounds: int, given: GivenToFit) -> dict[str, Any]:
         stopping = xgboost.callback.EarlyStopping
@@ -368,7 +348,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
 
     @one_thread_after_fork()
     def _splits(self) -> list[bool]:
-        return [n_nodes > 1 for n_nodes in nodes_of_trees(self.booster_)]
+        return [n_nodes > 1 for n_nodes in xgb_booster.nodes_of_trees(self.booster_)]
 
     @property
     def is_categorical_(self) -> NDArray[np.bool_]:
@@ -389,19 +369,19 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             booster = model.booster_
         else:
             booster = model if isinstance(model, xgboost.Booster) else xgboost.Booster(model_file=model)
-        record = threshold_record(booster)
+        record = xgb_booster.threshold_record(booster)
         self._check_same_classes(record, model, "xgb_model")
         return booster, record
 
     def _carried(self) -> dict[str, Any]:
-        return super()._carried() | {"attributes": attributes(self._levels)}
+        return super()._carried() | {"attributes": input_checks.attributes(self._levels)}
 
-    def _levels_to_fit(self, X: Any, continued: xgboost.Booster | None) -> Levels:
+    def _levels_to_fit(self, X: Any, continued: xgboost.Booster | None) -> input_checks.Levels:
         """Return the levels of the training: the continued model's, or else those of the rows."""
         if continued is not None:
-            return levels_of(continued)
+            return input_checks.levels_of(continued)
         rows = X if self.validation_fraction is None else self._check_features(X, reset=False)
-        return learned(rows, self.feature_types, self._missing)
+        return input_checks.learned(rows, self.feature_types, self._missing)
 
     def _native_params(self) -> dict[str, Any]:
         # XGBoost warns of parameters that it does not know or use; 1 shows warnings only.
@@ -415,19 +395,19 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     def _prediction_data(self, X: Any) -> Any:
         # XGBoost reads an array where it lies; making a matrix of one row costs more than its prediction.
         if isinstance(X, np.ndarray) and self._record.last_only is False:
-            check_finite(X, self._missing)
-            return coded(X, self._levels, self._missing)
+            input_checks.check_finite(X, self._missing)
+            return input_checks.coded(X, self._levels, self._missing)
         return self._matrix(X, like=self.booster_)
 
     @one_thread_after_fork()
     def _score(self, data: Any, start: int, stop: int) -> NDArray[np.float64]:
         if start or stop != self.booster_.num_boosted_rounds():
-            check_all_rounds(self.booster_, self._record, stop)
+            xgb_booster.check_all_rounds(self.booster_, self._record, stop)
         outputs = self._record.outputs
-        with refused_rows(data, self._missing):
+        with input_checks.refused_rows(data, self._missing):
             if not self.proportional_ and outputs is None:
                 n_threads = effective_n_threads(self.n_jobs)
-                return leaf_scores(self.booster_, self._record, data, start, stop, self._missing, n_threads)
+                return prediction.leaf_scores(self.booster_, self._record, data, start, stop, self._missing, n_threads)
             if isinstance(data, np.ndarray):
                 options = {"predict_type": "margin", "iteration_range": (start, stop), "missing": self._missing}
                 scores = self.booster_.inplace_predict(data, **options)
@@ -437,7 +417,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
 
     @one_thread_after_fork()
     def _carry(self, record: ThresholdRecord) -> None:
-        store_record(self.booster_, record)
+        xgb_booster.store_record(self.booster_, record)
 
     @one_thread_after_fork()
     def _write(self, path: str | PathLike[str]) -> None:
@@ -448,18 +428,18 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     @one_thread_after_fork()
     def _read(self, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
         threads = library_n_threads(self.n_jobs)
-        check_kind(path, "XGBoost")
-        with as_damaged_file(path):
+        files.check_kind(path, "XGBoost")
+        with files.as_damaged_file(path):
             self.booster_ = xgboost.Booster({} if threads is None else {"nthread": threads}, model_file=path)
-        record = threshold_record(self.booster_)
+        record = xgb_booster.threshold_record(self.booster_)
         self.shift_method = "renewal" if record.outputs is None else "host"
         if record.outputs is None:
             self.split_outputs = "score"
-        with as_damaged_file(path):
-            self._levels = levels_of(self.booster_)
-            check_leaves(self.booster_, record)
-            n_iter = kept_rounds(self.booster_)
-        check_all_rounds(self.booster_, record, n_iter)
+        with files.as_damaged_file(path):
+            self._levels = input_checks.levels_of(self.booster_)
+            prediction.check_leaves(self.booster_, record)
+            n_iter = xgb_booster.kept_rounds(self.booster_)
+        xgb_booster.check_all_rounds(self.booster_, record, n_iter)
         return record, n_iter, self.booster_.num_features()
 
     def _names_in_booster(self) -> list[str] | None:
@@ -485,7 +465,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
 
     def _training_matrix(self, rows: Rows, continued: xgboost.Booster | None = None) -> xgboost.DMatrix:
         types = self.feature_types if continued is None or not self._levels else continued.feature_types
-        X = named(rows.X, self._levels, continued, self._missing)
+        X = input_checks.named(rows.X, self._levels, continued, self._missing)
         return self._dmatrix(X, rows, types, feature_weights=self.feature_weights)
 
     def _matrix(
@@ -493,7 +473,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     ) -> xgboost.DMatrix:
         """Return a matrix of rows to evaluate, or of features to predict, as codes of the training's levels."""
         types = like.feature_types if self._levels else self.feature_types
-        return self._dmatrix(coded(X, self._levels, self._missing, name=name), rows, types, name)
+        return self._dmatrix(input_checks.coded(X, self._levels, self._missing, name=name), rows, types, name)
 
     def _dmatrix(
         self, X: Any, rows: Rows | None, feature_types: Any, name: str = "X", **options: Any
@@ -503,7 +483,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             if start is not None and self.shift_method == "host":  # the score is the first of the outputs
                 start = np.pad(start[:, np.newaxis], ((0, 0), (0, self.n_classes_ - 2)))
             options |= {"label": rows.codes, "weight": rows.weight, "base_margin": start}
-        with refused_rows(X, self._missing, name):
+        with input_checks.refused_rows(X, self._missing, name):
             return xgboost.DMatrix(
                 X,
                 missing=self._missing,
@@ -580,7 +560,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         total = values.sum()
         return values / total if total else values
 
-    @documented
+    @shared_docs.documented
     @one_thread_after_fork()
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Return the leaf that each row ends in, int32 ``(n_samples, n_iter_)``.

@@ -13,18 +13,11 @@ import xgboost
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from ordinal_objectives.adapters.arguments import check_same_columns, check_sets, listed_callbacks, refused_by_host
+from ordinal_objectives.adapters import arguments
 from ordinal_objectives.adapters.xgb.booster import categories_of
+from ordinal_objectives.estimators import tables
 from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS
-from ordinal_objectives.estimators.tables import (
-    PLAIN,
-    called,
-    codes_in,
-    column_kinds,
-    levels_in,
-    occurring,
-    with_columns,
-)
+from ordinal_objectives.estimators.tables import called, column_kinds
 from ordinal_objectives.utils.validation import check_integer, first_few
 
 
@@ -34,7 +27,7 @@ def refused_rows(X: Any, missing: float = np.nan, name: str = "X") -> AbstractCo
     def take(column: Any) -> None:
         xgboost.DMatrix(column, missing=missing, enable_categorical=True)
 
-    return refused_by_host("XGBoost", name, X, take)
+    return arguments.refused_by_host("XGBoost", name, X, take)
 
 
 def check_finite(X: NDArray[np.floating], missing: float) -> None:
@@ -101,7 +94,7 @@ def check_continues(booster: Any, dtrain: Any) -> None:
     if isinstance(booster, xgboost.Booster) and hasattr(dtrain, "num_col"):
         names = (dtrain.feature_names or ()) if isinstance(dtrain, xgboost.DMatrix) else None
         here = int(dtrain.num_col())
-        check_same_columns("xgb_model", booster.num_features(), here, booster.feature_names, names)
+        arguments.check_same_columns("xgb_model", booster.num_features(), here, booster.feature_names, names)
         if isinstance(dtrain, xgboost.DMatrix):
             check_levels(booster, dtrain, "dtrain")
 
@@ -157,7 +150,9 @@ _OF_NUMBERS = [
 def callbacks_in(callbacks: Any) -> list[Any]:
     """Return XGBoost's callbacks as a list; raise TypeError for anything else."""
     kind = xgboost.callback.TrainingCallback
-    return listed_callbacks(callbacks, lambda entry: isinstance(entry, kind), "xgboost.callback.TrainingCallback")
+    return arguments.listed_callbacks(
+        callbacks, lambda entry: isinstance(entry, kind), "xgboost.callback.TrainingCallback"
+    )
 
 
 def check_dtrain(dtrain: Any) -> None:
@@ -174,7 +169,7 @@ def check_evals(evals: Any, kind: type = xgboost.DMatrix) -> None:
             return False
         return isinstance(entry[0], kind) and isinstance(entry[1], str)
 
-    check_sets("evals", evals, is_pair, "(DMatrix, name) pairs")
+    arguments.check_sets("evals", evals, is_pair, "(DMatrix, name) pairs")
 
 
 # Constructor names that xgboost.train spells otherwise.
@@ -269,10 +264,10 @@ _ATTRIBUTE = "ordinal_levels"
 def learned(X: Any, feature_types: Any, missing: float) -> Levels:
     """Return the levels of the rows of a training: those of a category type, and numbers that are said to be codes."""
     named = [place for place, (_, _, kind) in enumerate(column_kinds(X)) if kind == "category"]
-    levels = {place: {level: code for code, level in enumerate(levels_in(X, place)[0])} for place in named}
+    levels = {place: {level: code for code, level in enumerate(tables.levels_in(X, place)[0])} for place in named}
     codes = [i for i, kind in enumerate(feature_types or ()) if kind == "c" and i < X.shape[1] and i not in levels]
     for place in codes:
-        levels[place] = {value: value for value in sorted(occurring(X, place)) if value != missing}
+        levels[place] = {value: value for value in sorted(tables.occurring(X, place)) if value != missing}
     return levels
 
 
@@ -295,7 +290,7 @@ def levels_of(booster: xgboost.Booster) -> Levels:
         found = dict[int, Any]()
         for place, pairs in json.loads(text):
             known = None if pairs is None else dict(pairs)
-            plain = all(isinstance(one, PLAIN) for pair in (known or {}).items() for one in pair)
+            plain = all(isinstance(one, tables.PLAIN) for pair in (known or {}).items() for one in pair)
             if not plain or len(known or ()) != len(pairs or ()):
                 raise ValueError("levels must be text or numbers, and differ")
             found[check_integer("levels", place, 0, booster.num_features() - 1)] = known
@@ -326,7 +321,7 @@ def coded(X: Any, levels: Levels, missing: float = np.nan, *, name: str = "X") -
     for place, known in levels.items():
         _, dtype, kind = kinds.get(place, (None, None, "category"))
         has_text = any(isinstance(level, str) for level in known or ())
-        if kind == "number" and has_text and occurring(X, place):
+        if kind == "number" and has_text and tables.occurring(X, place):
             differ.append(f"{called(X, place)} of type {dtype}, which had categories in fit")
     if differ:
         raise ValueError(f"{name} must have categories in the columns of fit that had them; got {first_few(differ)}")
@@ -336,7 +331,7 @@ def coded(X: Any, levels: Levels, missing: float = np.nan, *, name: str = "X") -
         as_they_are = _are_codes(here) and kinds.get(place, (None, None, "number"))[2] == "number"
         if as_they_are and missing == missing:
             here = {**here, missing: 0}
-        codes = codes_in(X, place, here, name=name, refuse=True)
+        codes = tables.codes_in(X, place, here, name=name, refuse=True)
         if not as_they_are:
             if missing in here.values():
                 raise ValueError(
@@ -346,7 +341,7 @@ def coded(X: Any, levels: Levels, missing: float = np.nan, *, name: str = "X") -
             columns[place] = np.where(codes < 0, np.nan, codes)
     if columns and issparse(X):
         raise ValueError(f"{name} is a sparse matrix, and {called(X, next(iter(columns)))} has levels; pass a table")
-    return with_columns(X, columns)
+    return tables.with_columns(X, columns)
 
 
 def named(X: Any, levels: Levels, continued: xgboost.Booster | None, missing: float) -> Any:
@@ -368,7 +363,7 @@ def named(X: Any, levels: Levels, continued: xgboost.Booster | None, missing: fl
         )
     columns = {}
     for place, known in by_name.items():
-        codes, names = codes_in(X, place, known), _names(known)
+        codes, names = tables.codes_in(X, place, known), _names(known)
         if hasattr(X, "iloc"):
             if continued is not None and stored[place] != names:
                 names = [str(level) for level in known]
@@ -388,7 +383,7 @@ def named(X: Any, levels: Levels, continued: xgboost.Booster | None, missing: fl
                 f"{called(X, place)} must come in the kind of table that xgb_model was trained on, pandas or another: "
                 f"XGBoost keeps the levels {first_few(list(known), repr)} otherwise there"
             )
-    return with_columns(rows, columns)
+    return tables.with_columns(rows, columns)
 
 
 def as_stored(names: list[Any]) -> list[Any]:
@@ -433,7 +428,7 @@ def _are_codes(known: Mapping[Any, int]) -> bool:
 
 def _own_codes(X: Any, place: int) -> Mapping[Any, int]:
     """Return the levels of rows as codes of a model whose levels nobody knows."""
-    found = occurring(X, place)
+    found = tables.occurring(X, place)
     wrong = [level for level in found if isinstance(level, str) or level < 0 or level != int(level)]
     if wrong:
         raise ValueError(

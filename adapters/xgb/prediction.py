@@ -10,15 +10,11 @@ import numpy as np
 import xgboost
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives import _core
-from ordinal_objectives.adapters.arguments import check_same_names
+from ordinal_objectives import _core, decision, predictions, threads
+from ordinal_objectives.adapters import arguments
 from ordinal_objectives.adapters.objective import predict_from_scores
 from ordinal_objectives.adapters.xgb import booster as xgb_booster
-from ordinal_objectives.adapters.xgb.input_checks import check_levels, check_matrix, refused_rows
-from ordinal_objectives.adapters.xgb.outputs import CONTRIBUTIONS, refuse_before
-from ordinal_objectives.decision import decide
-from ordinal_objectives.predictions import without_mean
-from ordinal_objectives.threads import effective_n_threads, one_thread_after_fork
+from ordinal_objectives.adapters.xgb import input_checks, outputs
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.trees import Tree, TreeEnsemble
 from ordinal_objectives.utils.shared_docs import documented
@@ -76,7 +72,7 @@ def leaf_scores(
     n_threads : int or None
     """
     known = _known_trees(booster, record)
-    n_threads = effective_n_threads(n_threads)
+    n_threads = threads.effective_n_threads(n_threads)
     if isinstance(data, np.ndarray):
         if known.ensemble is not None:
             scores = np.zeros((len(data), record.n_classes - 1))
@@ -116,7 +112,7 @@ def shifts_before(
     before = xgb_booster.rounds_of(model, 0, rounds)
 
     def shifts(data: xgboost.DMatrix) -> NDArray[np.float64]:
-        return without_mean(leaf_scores(before, record, data, 0, rounds))
+        return predictions.without_mean(leaf_scores(before, record, data, 0, rounds))
 
     return shifts
 
@@ -226,17 +222,17 @@ def proba_of(
     iteration_range: tuple[int, int] | None,
 ) -> NDArray[np.float64]:
     """Return class probabilities of a booster whose record is known; see :func:`predict_proba`."""
-    check_matrix(booster, data)
-    check_levels(booster, data, "data")
+    input_checks.check_matrix(booster, data)
+    input_checks.check_levels(booster, data, "data")
     record.check_start(data.get_base_margin().size > 0, "data has no base_margin")
     end = xgb_booster.last_round(booster, iteration_range)
     xgb_booster.check_all_rounds(booster, record, end)
     if record.outputs is None and record.shifts is not None:
-        check_same_names(booster.feature_names, data.feature_names)
-        with refused_rows(data, name="data"):
+        arguments.check_same_names(booster.feature_names, data.feature_names)
+        with input_checks.refused_rows(data, name="data"):
             scores = start_scores(data)[:, np.newaxis] + leaf_scores(booster, record, data, 0, end)
     else:
-        with refused_rows(data, name="data"):
+        with input_checks.refused_rows(data, name="data"):
             outputs = booster.predict(data, output_margin=True, iteration_range=(0, end))
         of_rows = record.outputs
         scores = outputs.reshape(data.num_row()) if of_rows is None else of_rows.scores(outputs, 0, end)
@@ -244,7 +240,7 @@ def proba_of(
 
 
 @documented
-@one_thread_after_fork()
+@threads.one_thread_after_fork()
 def predict_proba(
     booster: xgboost.Booster, data: xgboost.DMatrix, iteration_range: tuple[int, int] | None = None
 ) -> NDArray[np.float64]:
@@ -287,7 +283,7 @@ def predict_proba(
 
 
 @documented(like=predict_proba)
-@one_thread_after_fork()
+@threads.one_thread_after_fork()
 def predict(
     booster: xgboost.Booster,
     data: xgboost.DMatrix,
@@ -321,11 +317,11 @@ def predict(
     """
     booster = xgb_booster.completed(booster)
     xgb_booster.carried_record(booster).ordinal_loss().check_decision(decision_rule, cost_matrix)
-    return decide(predict_proba(booster, data, iteration_range), decision_rule, cost_matrix)
+    return decision.decide(predict_proba(booster, data, iteration_range), decision_rule, cost_matrix)
 
 
 @documented
-@one_thread_after_fork()
+@threads.one_thread_after_fork()
 def margin_contributions(
     booster: xgboost.Booster, data: xgboost.DMatrix, iteration_range: tuple[int, int] | None = None
 ) -> NDArray[np.float64]:
@@ -369,7 +365,7 @@ def margin_contributions(
     """
     booster = xgb_booster.completed(booster)
     record = xgb_booster.carried_record(booster)
-    check_matrix(booster, data)
+    input_checks.check_matrix(booster, data)
     n_features = booster.num_features()
     if data.num_col() != n_features:  # XGBoost's room for them is another one
         raise ValueError(f"data must have the model's {n_features} columns; got {data.num_col()}")
@@ -382,7 +378,7 @@ def margin_contributions(
             "shift_method='host' or proportional=True"
         )
     if record.outputs is not None:
-        refuse_before(CONTRIBUTIONS, "margin_contributions")
+        outputs.refuse_before(outputs.CONTRIBUTIONS, "margin_contributions")
     of_outputs = booster.predict(data, pred_contribs=True, iteration_range=(0, end)).astype(np.float64)
     bias = record.at(end)
     if record.outputs is None or record.n_classes == 2:

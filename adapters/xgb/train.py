@@ -12,23 +12,10 @@ import numpy as np
 import xgboost
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.adapters.arguments import (
-    check_asked,
-    check_set_names,
-    joined,
-    ordinal_options,
-    refuse_parameters,
-    spec_and_record,
-)
+from ordinal_objectives.adapters import arguments
 from ordinal_objectives.adapters.training import Plan
-from ordinal_objectives.adapters.xgb.input_checks import (
-    callbacks_in,
-    check_continues,
-    check_dtrain,
-    check_evals,
-    check_levels,
-    refused_training,
-)
+from ordinal_objectives.adapters.xgb import input_checks
+from ordinal_objectives.adapters.xgb.input_checks import callbacks_in
 from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
 from ordinal_objectives.adapters.xgb.training import XGBoostTraining
 from ordinal_objectives.estimators.given_to_fit import Schedules, only_reads
@@ -147,7 +134,7 @@ def train(
     >>> oxgb.predict_proba(booster, dtrain).shape
     (300, 4)
     """
-    asked = spec_and_record(
+    asked = arguments.spec_and_record(
         "xgb.train", n_classes=n_classes, loss=loss, link=link, hessian=hessian, threshold_update=threshold_update,
         thresholds=thresholds, proportional=proportional, shift_l2=shift_l2, shift_penalty=shift_penalty,
         max_shifts=max_shifts, shift_method=shift_method, split_outputs=split_outputs,
@@ -168,8 +155,8 @@ def train_spec(
     **options: Any,
 ) -> xgboost.Booster:
     """Train the model of a specification; ``options`` are the other arguments of :func:`train`."""
-    check_dtrain(dtrain)
-    check_asked(params, num_boost_round, 0)
+    input_checks.check_dtrain(dtrain)
+    arguments.check_asked(params, num_boost_round, 0)
     spec, record = asked
     if spec.in_outputs and spec.n_classes is None and options.get("xgb_model") is None:
         spec = replace(spec, n_classes=n_classes_of(dtrain.get_label()))
@@ -178,7 +165,7 @@ def train_spec(
         if show is not None:
             options["callbacks"].append(ShownRounds(options["obj"].training, show))
         options |= judged_first(options)
-        with refused_training(params, dtrain, options.get("xgb_model")):
+        with input_checks.refused_training(params, dtrain, options.get("xgb_model")):
             return xgboost.train(dtrain=dtrain, num_boost_round=num_boost_round, **options)
 
 
@@ -210,13 +197,13 @@ def arguments_of(
     if options.get("obj") is not None:
         raise ValueError("obj is not allowed: train brings the ordinal objective; use xgboost.train for another one")
     evals, is_here = options.get("evals"), isinstance(dtrain, xgboost.DMatrix)
-    check_evals(evals, xgboost.DMatrix if is_here else object)
-    check_set_names([name for _, name in evals or []], "evals")
+    input_checks.check_evals(evals, xgboost.DMatrix if is_here else object)
+    arguments.check_set_names([name for _, name in evals or []], "evals")
     spec, record = asked
     model, function = options.get("xgb_model"), options.get("custom_metric")
-    check_continues(model, dtrain)
+    input_checks.check_continues(model, dtrain)
     for dmatrix, name in evals or () if is_here else ():
-        check_levels(dtrain, dmatrix, f"{name!r} of evals")
+        input_checks.check_levels(dtrain, dmatrix, f"{name!r} of evals")
     callbacks = callbacks_in(options.get("callbacks"))
     plan = Plan(
         driven=True,
@@ -225,7 +212,7 @@ def arguments_of(
         **carried or {},
     )
     params = {key: value for key, value in params.items() if key != "base_score" or value != 0}
-    refuse_parameters(params, _REFUSED)
+    arguments.refuse_parameters(params, _REFUSED)
     objective = OrdinalObjective.of(XGBoostTraining(spec, record, n_threads=_n_threads_of(params), plan=plan))
     # A model that is continued brings its own base_score, and XGBoost would overwrite it silently.
     start = {"base_score": 0.0} if model is None else {}
@@ -233,7 +220,9 @@ def arguments_of(
         "params": {**params, **start, "disable_default_eval_metric": 1},
         "obj": objective,
         "callbacks": [objective.callback, *callbacks],
-        "custom_metric": joined([objective.metric, *([] if function is None else [objective.proba_metric(function)])]),
+        "custom_metric": arguments.joined(
+            [objective.metric, *([] if function is None else [objective.proba_metric(function)])]
+        ),
     }
 
 
@@ -291,12 +280,12 @@ def cv(
     >>> len(history["test-all_threshold-mean"])
     5
     """
-    check_dtrain(dtrain)
-    check_asked(params, num_boost_round, 0)
-    own = ordinal_options(options, dtrain.get_label())
+    input_checks.check_dtrain(dtrain)
+    arguments.check_asked(params, num_boost_round, 0)
+    own = arguments.ordinal_options(options, dtrain.get_label())
     options |= {"custom_metric": custom_metric, "callbacks": callbacks}
-    options |= arguments_of(spec_and_record("xgb.cv", **own), params, options, dtrain)
-    with refused_training(params, dtrain):
+    options |= arguments_of(arguments.spec_and_record("xgb.cv", **own), params, options, dtrain)
+    with input_checks.refused_training(params, dtrain):
         return xgboost.cv(dtrain=dtrain, num_boost_round=num_boost_round, nfold=nfold, **options)
 
 

@@ -16,29 +16,10 @@ from numpy.typing import NDArray
 from ordinal_objectives.adapters.followed_scores import GrownTree
 from ordinal_objectives.adapters.run import SAME_SCORE, TrainingRun, Update, sample_of, score_of_rows
 from ordinal_objectives.adapters.training import Plan, Training
-from ordinal_objectives.adapters.xgb.booster import (
-    ATTRIBUTE,
-    GrowingBooster,
-    TreeReader,
-    begin_growing,
-    check_all_rounds,
-    check_configuration,
-    end_growing,
-    interrupted,
-    renew_leaves,
-    settings_of,
-    store_record,
-    stored_record,
-    why_last_only,
-    why_not_renewed,
-)
-from ordinal_objectives.adapters.xgb.outputs import (
-    CATEGORICAL_SPLITS,
-    VECTOR_LEAVES,
-    OutputUpdate,
-    ask_for_outputs,
-    refuse_before,
-)
+from ordinal_objectives.adapters.xgb import booster as xgb_booster
+from ordinal_objectives.adapters.xgb import outputs
+from ordinal_objectives.adapters.xgb.booster import GrowingBooster, TreeReader
+from ordinal_objectives.adapters.xgb.outputs import OutputUpdate
 from ordinal_objectives.adapters.xgb.placement import Collective, device_of
 from ordinal_objectives.adapters.xgb.prediction import shifts_before
 from ordinal_objectives.rows import Device, Workers, fail_together
@@ -126,9 +107,9 @@ class CallbackState(threading.local):
         model, rounds = self.model, self.model.num_boosted_rounds()
         # The best round of an earlier training is not that of the model that this one returns.
         model.set_attr(best_iteration=None, best_score=None)
-        stored = stored_record(model)
+        stored = xgb_booster.stored_record(model)
         if stored is not None:
-            check_all_rounds(model, stored, rounds)
+            xgb_booster.check_all_rounds(model, stored, rounds)
             self.previous = stored.kept(rounds)
             check(self.previous)
             # Rounds that were rescaled once stay rescaled.
@@ -205,18 +186,18 @@ class XGBoostTraining(Training):
                 "its own rows; shift_method='renewal', through train of xgb.dask, adds them up"
             )
         if "c" in (matrix.feature_types or ()):
-            refuse_before(CATEGORICAL_SPLITS, "categorical features")
-        tree = settings_of(booster)["gradient_booster"]["tree_train_param"]
+            outputs.refuse_before(outputs.CATEGORICAL_SPLITS, "categorical features")
+        tree = xgb_booster.settings_of(booster)["gradient_booster"]["tree_train_param"]
         return OutputUpdate(self.shifts, reg_lambda=float(tree["reg_lambda"]), halves=not self.callback_state.last_only)
 
     def start(self, model: Any) -> None:
         """Begin a training of this model: refuse parameters that would spoil it; find the record that it continues."""
         self._here.forget()
         state, plan, boosters = self.callback_state, self.plan, boosters_of(model)
-        reason = why_last_only(boosters[0])
+        reason = xgb_booster.why_last_only(boosters[0])
         state.start(model, self.continues, self.workers, last_only=reason is not None)
         for booster in boosters:
-            check_configuration(booster, "newton" if self.in_outputs else self.spec.threshold_update)
+            xgb_booster.check_configuration(booster, "newton" if self.in_outputs else self.spec.threshold_update)
         if reason is not None and plan.stops_early is not None:
             raise ValueError(
                 f"{plan.stops_early} is not allowed here: {reason}, so that the model of the best round is lost; train "
@@ -225,20 +206,22 @@ class XGBoostTraining(Training):
         if isinstance(model, xgboost.Booster):
             state.find_previous(self.check_continues)
         self._check_kind(state.previous)
-        excluded = why_not_renewed(boosters[0])
+        excluded = xgb_booster.why_not_renewed(boosters[0])
         self.choose_shifts(excluded and ": ".join(excluded))
         if self.in_outputs and self.shifts is not None:
             for booster in boosters:
-                asked, afterwards = ask_for_outputs(booster, self._n_classes(), self.shifts, self.spec.n_split_outputs)
+                asked, afterwards = outputs.ask_for_outputs(
+                    booster, self._n_classes(), self.shifts, self.spec.n_split_outputs
+                )
                 booster.set_param(asked)
                 state.afterwards.update(afterwards)
         if isinstance(model, xgboost.Booster):
             if self.needs_tree:
                 # Each tree is read from a slice of the booster, which copies its attributes.
-                model.set_attr(**{ATTRIBUTE: None})
+                model.set_attr(**{xgb_booster.ATTRIBUTE: None})
             state.keep_shifts()
         for booster in boosters:
-            begin_growing(booster, self.completed)
+            xgb_booster.begin_growing(booster, self.completed)
 
     def finish(self, model: Any) -> None:
         """End the training of a model: learn the thresholds of the last round, and complete the boosters.
@@ -247,12 +230,12 @@ class XGBoostTraining(Training):
         """
         state = self.callback_state
         for booster in [*boosters_of(state.model), *([model] if isinstance(model, GrowingBooster) else [])]:
-            end_growing(booster)
+            xgb_booster.end_growing(booster)
         self.refresh()
         for dtrain, run in self.items():
             booster = model if isinstance(model, xgboost.Booster) else state.booster_of(dtrain)
             if booster is not None:
-                store_record(booster, self._renewed(booster, run))
+                xgb_booster.store_record(booster, self._renewed(booster, run))
         for booster in [model] if isinstance(model, xgboost.Booster) else boosters_of(state.model):
             booster.set_param(state.afterwards)
         state.end()
@@ -267,7 +250,7 @@ class XGBoostTraining(Training):
         """
         state = self.callback_state
         if all(booster is not growing for growing in boosters_of(state.model)):
-            raise interrupted()
+            raise xgb_booster.interrupted()
         if self.workers is None:
             self._learn_newest()
         copy = xgboost.Booster.__new__(xgboost.Booster)
@@ -281,14 +264,14 @@ class XGBoostTraining(Training):
             )
         if record is not None:
             copy.set_attr(**self.plan.attributes)
-            store_record(copy, replace(record, classifier=self.plan.classifier))
+            xgb_booster.store_record(copy, replace(record, classifier=self.plan.classifier))
         copy.set_param(state.afterwards)
         return copy
 
     def _renewed(self, booster: xgboost.Booster, run: TrainingRun, *, by_all: bool = True) -> ThresholdRecord:
         """Write the renewed leaves of a run into a booster, if there are any, and return the record of the run."""
         if run.update.renews:
-            renew_leaves(booster, run.first_iteration, run.update.leaf_values)
+            xgb_booster.renew_leaves(booster, run.first_iteration, run.update.leaf_values)
         state = self.callback_state
         linear = self.plan.linear
         if linear is None and state.previous is not None:
@@ -459,7 +442,7 @@ class XGBoostTraining(Training):
         booster = self.callback_state.booster_of(matrix)
         if self.asked_threads is not None or booster is None:
             return self.asked_threads
-        return int(settings_of(booster)["generic_param"]["nthread"]) or None
+        return int(xgb_booster.settings_of(booster)["generic_param"]["nthread"]) or None
 
     def label_and_weight(self, matrix: xgboost.DMatrix) -> tuple[Any, Any]:
         """Return the labels of a matrix and its weights, or None."""
@@ -491,7 +474,7 @@ class XGBoostTraining(Training):
 
 def _for_outputs(spec: OrdinalSpec) -> OrdinalSpec:
     """Return the specification of shifts that XGBoost fits: all thresholds move with x."""
-    refuse_before(VECTOR_LEAVES, "proportional=False")
+    outputs.refuse_before(outputs.VECTOR_LEAVES, "proportional=False")
     if spec.shift_penalty == "sparse":
         raise ValueError(
             "shift_penalty='sparse' chooses thresholds leaf by leaf, which XGBoost does not: it goes with "
