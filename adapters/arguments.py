@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 from numpy.typing import ArrayLike
 
@@ -13,6 +13,9 @@ from ordinal_objectives.spec import OrdinalSpec, parameter_names
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.files import host_reason
 from ordinal_objectives.utils.validation import check_integer, first_few, n_classes_of
+
+# Keywords of a framework's own functions.
+Options: TypeAlias = Mapping[str, Any]
 
 
 def ordinal_options(options: dict[str, object], label: ArrayLike) -> dict[str, object]:
@@ -51,7 +54,7 @@ def refuse_parameters(params: Mapping[str, object], refused: Mapping[str, str]) 
 
 
 @contextmanager
-def refused_by_host(library: str, name: str, X: object, take: Callable[[Any], object]) -> Iterator[None]:
+def refused_by_host(library: str, name: str, X: object, take: Callable[[object], object]) -> Iterator[None]:
     """Turn any error of a library over rows into a ValueError that names the argument, and the columns to blame.
 
     Parameters
@@ -71,7 +74,7 @@ def refused_by_host(library: str, name: str, X: object, take: Callable[[Any], ob
         raise ValueError(f"{library} refuses {name}: {refused_columns(X, take) or _reason(error)}") from error
 
 
-def refused_columns(X: object, take: Callable[[Any], object]) -> str:
+def refused_columns(X: object, take: Callable[[object], object]) -> str:
     """Return name and type of the columns of which a library makes no data, with its reason; "" if there are none."""
     columns, reasons = list[str](), list[str]()
     if getattr(X, "shape", (0,))[0] == 0:  # of which no column is to blame

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives.rows import Device
+from ordinal_objectives.rows.device import Array
 from ordinal_objectives.threshold_solver import Diagnostics
 
 
@@ -39,7 +40,7 @@ class GrownTree(NamedTuple):
     learning_rate: float
     reg_lambda: float
     value_type: type
-    route: Callable[[Any], NDArray[np.int32] | None]
+    route: Callable[[object], NDArray[np.int32] | None]
     renew: Callable[[NDArray[np.float64]], None]
     leaves: NDArray[np.int32] | None = None
     off: float = 0.0
@@ -79,7 +80,7 @@ class FollowedScore:
             self._add = device.add_leaf_values
         else:
             self.raw_prediction, self._add = device.copy(margins), device.add_leaf_vectors
-        self._spare: Any = None  # memory for the score with a tree more: new pages cost more than the sum
+        self._spare: Array = None  # memory for the score with a tree more: new pages cost more than the sum
 
     def find_leaves(
         self, score: NDArray[np.floating], tree: GrownTree, matrix: object
@@ -195,12 +196,12 @@ class FollowedScores:
     def __init__(self, host: Host, matrix: object) -> None:
         self._host: Host = weakref.proxy(host)
         self.matrix = weakref.ref(matrix)
-        self._of: weakref.WeakKeyDictionary[Any, FollowedScore] = weakref.WeakKeyDictionary()
-        self._follow: Callable[[Any, NDArray[np.floating], int], FollowedScore]
+        self._of: weakref.WeakKeyDictionary[object, FollowedScore] = weakref.WeakKeyDictionary()
+        self._follow: Callable[[object, NDArray[np.floating], int], FollowedScore]
         self._tree: GrownTree | None = None
 
     def start(
-        self, own: FollowedScore, follow: Callable[[Any, NDArray[np.floating], int], FollowedScore]
+        self, own: FollowedScore, follow: Callable[[object, NDArray[np.floating], int], FollowedScore]
     ) -> NDArray[np.floating]:
         """Begin with the training rows, and return the model's own score of them.
 
@@ -222,7 +223,9 @@ class FollowedScores:
         diagnostics.add(n_merged_leaves=int(np.count_nonzero(merged != every)))
         return NewestTree(tree, own, score, leaves, merged)
 
-    def score_of(self, matrix: object, score: NDArray[np.floating], added: list[Any]) -> NDArray[np.floating]:
+    def score_of(
+        self, matrix: object, score: NDArray[np.floating], added: Sequence[NDArray[np.floating]]
+    ) -> NDArray[np.floating]:
         """Return the model's own score of any matrix.
 
         Parameters

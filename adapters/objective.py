@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.adapters.arguments import spec_and_record
+from ordinal_objectives.adapters.arguments import given_options, spec_and_record
 from ordinal_objectives.adapters.run import score_of_rows
 from ordinal_objectives.adapters.training import Training
 from ordinal_objectives.losses import OrdinalLoss
@@ -62,21 +62,8 @@ class OrdinalObjectiveBase:
         split_outputs: str | int = "score",
         n_threads: int | None = None,
     ) -> None:
-        spec, record = spec_and_record(
-            self._entry_point,
-            n_classes=n_classes,
-            loss=loss,
-            link=link,
-            hessian=hessian,
-            threshold_update=threshold_update,
-            thresholds=thresholds,
-            proportional=proportional,
-            shift_l2=shift_l2,
-            shift_penalty=shift_penalty,
-            max_shifts=max_shifts,
-            shift_method=shift_method,
-            split_outputs=split_outputs,
-        )
+        asked = given_options(dict(locals()))
+        spec, record = spec_and_record(self._entry_point, **asked)
         self._connect(self._training_type(spec, record, n_threads=n_threads))
 
     @classmethod
@@ -137,7 +124,7 @@ class OrdinalObjectiveBase:
         )
 
     def __call__(
-        self, raw_prediction: NDArray[np.floating], matrix: Any
+        self, raw_prediction: NDArray[np.floating], matrix: object
     ) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
         """Return gradient and Hessian, float32 (n_samples,) each, or a column for each output."""
         training = self.training
@@ -191,7 +178,7 @@ class OrdinalObjectiveBase:
             For ``custom_metric=`` or ``feval=``. Thresholds are fresh if the callback is passed as well.
         """
 
-        def metric(preds: NDArray[np.floating], matrix: object) -> Any:
+        def metric(preds: NDArray[np.floating], matrix: object) -> object:
             self.training.check_matrix(matrix)
             score = score_of_rows(preds)
             return function(self.training.evaluating(score, matrix).proba_of(matrix, score), matrix)

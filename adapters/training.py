@@ -9,13 +9,13 @@ from __future__ import annotations
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.followed_scores import GrownTree
 from ordinal_objectives.adapters.run import RowPlacement, TrainingRun, Update
@@ -50,8 +50,8 @@ class Plan:
     driven: bool = False
     stops_early: str | None = None
     settings_stay: bool = False
-    linear: dict[str, Any] | None = None
-    classifier: dict[str, Any] | None = None
+    linear: dict[str, object] | None = None
+    classifier: dict[str, object] | None = None
     attributes: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -64,7 +64,7 @@ class _OfThread(threading.local):
     def forget(self) -> None:
         """Forget the runs."""
         # One run for each training matrix: cross-validation interleaves its folds through one objective.
-        self.runs: weakref.WeakKeyDictionary[Any, TrainingRun] = weakref.WeakKeyDictionary()
+        self.runs: weakref.WeakKeyDictionary[object, TrainingRun] = weakref.WeakKeyDictionary()
         self.latest: TrainingRun | None = None
         # Whether another run than the latest has grown a tree since.
         self.in_turns = False
@@ -131,7 +131,7 @@ class Training(ABC):
         # Of all threads, for one that reads what another has trained.
         self._latest_anywhere: TrainingRun | None = None
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Callable[[], Training], tuple[()]]:
         return partial(type(self), self.spec, self.continues, n_threads=self.asked_threads, plan=self.plan), ()
 
     @abstractmethod
@@ -146,7 +146,7 @@ class Training(ABC):
         """Return the run whose booster evaluates a matrix, advanced to that booster's iteration where it is known."""
 
     @abstractmethod
-    def label_and_weight(self, matrix: object) -> tuple[Any, Any]:
+    def label_and_weight(self, matrix: object) -> tuple[ArrayLike, ArrayLike | None]:
         """Return the labels of a matrix and its weights; None for weights that are all 1."""
 
     @abstractmethod
@@ -217,10 +217,10 @@ class Training(ABC):
         """Return the run of a training matrix, or None."""
         return self._here.runs.get(matrix)
 
-    def __getitem__(self, matrix: Any) -> TrainingRun:
+    def __getitem__(self, matrix: object) -> TrainingRun:
         return self._here.runs[matrix]
 
-    def items(self) -> list[tuple[Any, TrainingRun]]:
+    def items(self) -> list[tuple[object, TrainingRun]]:
         """Return the training matrices that are alive, each with its run."""
         return list(self._here.runs.items())
 

@@ -8,7 +8,7 @@ newest tree gets vectors in its leaves, then the thresholds take a step.
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from ordinal_objectives.leaves import vector
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import RoundStatistics
 from ordinal_objectives.rows import MarginPass, RowPass
+from ordinal_objectives.rows.device import Array
 from ordinal_objectives.rows.native import is_far
 from ordinal_objectives.threshold_solver import JointQuadratic, JointStep, ThresholdRecord, schur_step
 
@@ -36,7 +37,7 @@ class NewtonUpdate(Update):
         super().__init__()
         self._learns = learns
 
-    def take(self, run: TrainingRun, raw_prediction: Any, iteration: int) -> Any:
+    def take(self, run: TrainingRun, raw_prediction: Array, iteration: int) -> Array:
         """Take the step at the framework's score, and return it."""
         if not self._learns:
             return super().take(run, raw_prediction, iteration)
@@ -62,21 +63,21 @@ class JointUpdate(Update):
 
     follows = True
 
-    def __init__(self, host: Host, matrix: Any, *, renews: bool) -> None:
+    def __init__(self, host: Host, matrix: object, *, renews: bool) -> None:
         super().__init__()
         self.renews = renews
         self._scores = FollowedScores(host, matrix)
 
-    def start(self, run: TrainingRun, raw_prediction: Any, iteration: int) -> Any:
+    def start(self, run: TrainingRun, raw_prediction: Array, iteration: int) -> Array:
         """Begin to follow the score of the training rows, and return it."""
         device = run.placement.device
 
-        def follow(_: Any, score: NDArray[np.floating], iteration: int) -> FollowedScore:
+        def follow(_: object, score: NDArray[np.floating], iteration: int) -> FollowedScore:
             return FollowedScore(score, iteration, device)
 
         return self._scores.start(follow(None, np.asarray(raw_prediction), iteration), follow)
 
-    def take(self, run: TrainingRun, raw_prediction: Any, iteration: int) -> Any:
+    def take(self, run: TrainingRun, raw_prediction: Array, iteration: int) -> Array:
         """Step thresholds, and leaves if they are renewed, over the newest tree; return the model's new score."""
         newest = self._scores.newest(np.asarray(raw_prediction), run.diagnostics)
         step = _solve_joint(run, newest)
@@ -88,7 +89,7 @@ class JointUpdate(Update):
         newest.own.move(newest.score, after)
         return after
 
-    def score_of(self, matrix: Any, raw_prediction: Any) -> Any:
+    def score_of(self, matrix: object, raw_prediction: Array) -> Array:
         """Return the model's own score of any matrix, given the framework's; called after every tree."""
         return self._scores.score_of(matrix, raw_prediction, self.leaf_values[-1:]) if self.renews else raw_prediction
 
@@ -175,7 +176,7 @@ class VectorUpdate(Update):
 
     follows = renews = True
 
-    def __init__(self, host: Host, matrix: Any, shifts: Shifts) -> None:
+    def __init__(self, host: Host, matrix: object, shifts: Shifts) -> None:
         super().__init__()
         self.shifts: Shifts = shifts
         self.leaf_vectors: list[NDArray[np.float32]] = []
@@ -188,11 +189,11 @@ class VectorUpdate(Update):
             none = np.zeros((0, previous.n_classes - 1), np.float32)
             self.leaf_vectors = previous.leaf_vectors or [none] * previous.n_iterations
 
-    def start(self, run: TrainingRun, raw_prediction: Any, iteration: int) -> Any:
+    def start(self, run: TrainingRun, raw_prediction: Array, iteration: int) -> Array:
         """Begin to follow the scores of the training rows, which decide whether float32 is enough; return them."""
         host, n_thresholds, device = self._host, run.thresholds.shape[0], run.placement.device
 
-        def margins_at(matrix: Any, score: NDArray[np.floating]) -> NDArray[np.float64]:
+        def margins_at(matrix: object, score: NDArray[np.floating]) -> NDArray[np.float64]:
             """Return the scores of a matrix for every threshold before the first tree of this run."""
             start = np.asarray(score, dtype=np.float64)[:, np.newaxis]
             before = host.initial_shifts(matrix)
@@ -208,14 +209,14 @@ class VectorUpdate(Update):
             run.read_again()
         dtype = run.rows.scores_dtype
 
-        def follow(matrix: Any, score: NDArray[np.floating], iteration: int) -> FollowedScore:
+        def follow(matrix: object, score: NDArray[np.floating], iteration: int) -> FollowedScore:
             here = np.asarray(margins_at(matrix, score), dtype=dtype, order="F")
             return FollowedScore(score, iteration, device, here)
 
         own = FollowedScore(score, iteration, device, np.asarray(margins, dtype=dtype, order="F"))
         return self._scores.start(own, follow)
 
-    def take(self, run: TrainingRun, raw_prediction: Any, iteration: int) -> Any:
+    def take(self, run: TrainingRun, raw_prediction: Array, iteration: int) -> Array:
         """Renew the newest tree's leaves as vectors, then step the thresholds; return the model's new scores."""
         newest = self._scores.newest(np.asarray(raw_prediction), run.diagnostics)
         tree, n_leaves = newest.tree, newest.tree.leaf_values.shape[0]
@@ -231,13 +232,13 @@ class VectorUpdate(Update):
         newest.own.move(newest.score, scores)
         return scores
 
-    def score_of(self, matrix: Any, raw_prediction: Any) -> Any:
+    def score_of(self, matrix: object, raw_prediction: Array) -> Array:
         """Return the model's own scores of any matrix, given the framework's; called after every tree."""
         return self._scores.score_of(matrix, raw_prediction, self.leaf_vectors[-1:])
 
-    def kept(self) -> dict[str, Any]:
-        """Return how thresholds move with x, and the leaves' vectors."""
-        return {"shifts": self.shifts, "leaf_vectors": list(self.leaf_vectors)}
+    def kept_in(self, record: ThresholdRecord) -> ThresholdRecord:
+        """Return a record with how thresholds move with x, and the leaves' vectors."""
+        return replace(record, shifts=self.shifts, leaf_vectors=list(self.leaf_vectors))
 
     def _renew(
         self, run: TrainingRun, newest: NewestTree, steps: NDArray[np.float64], leaf_weights: NDArray[np.float64]

@@ -111,29 +111,8 @@ def train(
     >>> olgbm.predict_proba(booster, X).shape
     (300, 4)
     """
-    spec, record = arguments.spec_and_record(
-        "lgbm.train",
-        n_classes=n_classes,
-        loss=loss,
-        link=link,
-        hessian=hessian,
-        threshold_update=threshold_update,
-        thresholds=thresholds,
-        proportional=proportional,
-        shift_l2=shift_l2,
-        shift_penalty=shift_penalty,
-        max_shifts=max_shifts,
-    )
-    options: dict[str, Any] = {
-        "valid_sets": valid_sets,
-        "valid_names": valid_names,
-        "feval": feval,
-        "init_model": init_model,
-        "keep_training_booster": keep_training_booster,
-        "callbacks": callbacks,
-        "progress": progress,
-    }
-    return train_spec((spec, record), params, train_set, num_boost_round, **options)
+    given = dict(locals())
+    return train_spec(arguments.spec_and_record("lgbm.train", **arguments.given_options(given)), **given)
 
 
 def train_spec(

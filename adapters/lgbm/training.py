@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 import weakref
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import lightgbm
 import numpy as np
 from lightgbm.callback import CallbackEnv
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.followed_scores import GrownTree
 from ordinal_objectives.adapters.lgbm import booster as lgbm_booster
@@ -204,7 +204,7 @@ class LightGBMTraining(Training):
         # LightGBM takes 0 and less for all processors.
         return self.asked_threads if self.asked_threads is not None or asked <= 0 else asked
 
-    def label_and_weight(self, matrix: lightgbm.Dataset) -> tuple[Any, Any]:
+    def label_and_weight(self, matrix: lightgbm.Dataset) -> tuple[ArrayLike, ArrayLike | None]:
         """Return the labels of a data set and its weights, or None."""
         label = matrix.get_label()
         if label is None:

@@ -119,16 +119,9 @@ def train(
     ...     model = oxgb_dask.train(client, {"max_depth": 2}, dtrain, 20)
     >>> proba = oxgb.predict_proba(model["booster"], xgboost.DMatrix(X))  # doctest: +SKIP
     """
-    ordinal = given_options(options)
-    given: dict[str, Any] = {
-        "evals": evals,
-        "xgb_model": xgb_model,
-        "callbacks": callbacks,
-        "custom_metric": custom_metric,
-    }
-    return train_spec(
-        spec_and_record("xgb.dask.train", **ordinal), client, params, dtrain, num_boost_round, **given, **options
-    )
+    given = dict(locals())
+    asked = spec_and_record("xgb.dask.train", **given_options(options))
+    return train_spec(asked, **given.pop("options"), **given)
 
 
 def train_spec(

@@ -7,11 +7,11 @@ import warnings
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import xgboost
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.followed_scores import GrownTree
 from ordinal_objectives.adapters.run import SAME_SCORE, TrainingRun, Update, sample_of, score_of_rows
@@ -23,14 +23,19 @@ from ordinal_objectives.adapters.xgb.outputs import OutputUpdate
 from ordinal_objectives.adapters.xgb.placement import Collective, device_of
 from ordinal_objectives.adapters.xgb.prediction import shifts_before
 from ordinal_objectives.rows import Device, Workers, fail_together
+from ordinal_objectives.rows.device import Array
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
+Callback: TypeAlias = xgboost.callback.TrainingCallback
+EvalsLog: TypeAlias = xgboost.callback.TrainingCallback.EvalsLog
+# A booster, the folds of xgboost.cv, whose type is not public, or None outside a training.
+Model: TypeAlias = Any
 # The largest step of float32 at the training scores: leaves at small learning rates are not far above it.
 _COARSE = 0.01
 
 
-def boosters_of(model: Any) -> list[xgboost.Booster]:
+def boosters_of(model: Model) -> list[xgboost.Booster]:
     """Return a booster, or those of the folds of xgboost.cv; none of None."""
     return [fold.bst for fold in getattr(model, "cvfolds", [])] or [model] * (model is not None)
 
@@ -60,17 +65,17 @@ class CallbackState(threading.local):
         self.start(None, None)
 
     def start(
-        self, model: Any, previous: ThresholdRecord | None, workers: Workers | None = None, *, last_only: bool = False
+        self, model: Model, previous: ThresholdRecord | None, workers: Workers | None = None, *, last_only: bool = False
     ) -> None:
         """Register the model of a training that begins."""
         self.previous, self.workers, self.last_only = previous, workers, last_only
         self.before: Callable[[xgboost.DMatrix], NDArray[np.float64]] | None = None
-        self.afterwards: dict[str, Any] = {}
-        self.model: Any = None
+        self.afterwards: dict[str, float] = {}
+        self.model: Model = None
         self.start_round(model, 0)
         self._forget_readers()
 
-    def start_round(self, model: Any, epoch: int) -> None:
+    def start_round(self, model: Model, epoch: int) -> None:
         """Register a round that begins.
 
         Raises
@@ -174,7 +179,7 @@ class XGBoostTraining(Training):
         super().__init__(spec, continues, n_threads=n_threads, plan=plan)
         self.callback_state = CallbackState()
 
-    def update_of(self, matrix: Any) -> Update:
+    def update_of(self, matrix: xgboost.DMatrix) -> Update:
         """Return how the rounds of a run on a training matrix move leaves and thresholds."""
         booster = self.callback_state.booster_of(matrix)
         if not self.in_outputs or self.shifts is None or booster is None:
@@ -190,7 +195,7 @@ class XGBoostTraining(Training):
         tree = xgb_booster.settings_of(booster)["gradient_booster"]["tree_train_param"]
         return OutputUpdate(self.shifts, reg_lambda=float(tree["reg_lambda"]), halves=not self.callback_state.last_only)
 
-    def start(self, model: Any) -> None:
+    def start(self, model: Model) -> None:
         """Begin a training of this model: refuse parameters that would spoil it; find the record that it continues."""
         self._here.forget()
         state, plan, boosters = self.callback_state, self.plan, boosters_of(model)
@@ -223,7 +228,7 @@ class XGBoostTraining(Training):
         for booster in boosters:
             xgb_booster.begin_growing(booster, self.completed)
 
-    def finish(self, model: Any) -> None:
+    def finish(self, model: Model) -> None:
         """End the training of a model: learn the thresholds of the last round, and complete the boosters.
 
         A callback may have returned another booster than the trained one, such as early stopping's best rounds.
@@ -444,7 +449,7 @@ class XGBoostTraining(Training):
             return self.asked_threads
         return int(xgb_booster.settings_of(booster)["generic_param"]["nthread"]) or None
 
-    def label_and_weight(self, matrix: xgboost.DMatrix) -> tuple[Any, Any]:
+    def label_and_weight(self, matrix: xgboost.DMatrix) -> tuple[ArrayLike, ArrayLike | None]:
         """Return the labels of a matrix and its weights, or None."""
         weight = matrix.get_weight()
         return matrix.get_label(), weight if weight.size else None
@@ -462,7 +467,7 @@ class XGBoostTraining(Training):
         """Return the shifts of a matrix by the model that is continued, (n_samples, n_classes - 1), or None."""
         return None if self.callback_state.before is None else self.callback_state.before(matrix)
 
-    def newest_tree(self, matrix: xgboost.DMatrix, before: Any, after: Any) -> GrownTree:
+    def newest_tree(self, matrix: xgboost.DMatrix, before: Array, after: Array) -> GrownTree:
         """Return the tree of the last round, whose leaf values are right to the rounding of the scores."""
         state = self.callback_state
         if matrix not in state.readers:
@@ -514,17 +519,17 @@ class ThresholdCallback(xgboost.callback.TrainingCallback):  # type: ignore[misc
         super().__init__()
         self._training = training
 
-    def before_training(self, model: Any) -> Any:
+    def before_training(self, model: Model) -> Model:
         """Pass the model."""
         self._training.start(model)
         return model
 
-    def before_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+    def before_iteration(self, model: Model, epoch: int, evals_log: EvalsLog) -> bool:
         """Pass the number of the round."""
         self._training.callback_state.start_round(model, epoch)
         return False
 
-    def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+    def after_iteration(self, model: Model, epoch: int, evals_log: EvalsLog) -> bool:
         """Pass the end of the round. Its thresholds wait for the next gradient, unless somebody asks for them.
 
         The next gradient is asked for at the same score, which XGBoost then computes and copies once, except where it
@@ -537,7 +542,7 @@ class ThresholdCallback(xgboost.callback.TrainingCallback):  # type: ignore[misc
             training.refresh()
         return False
 
-    def after_training(self, model: Any) -> Any:
+    def after_training(self, model: Model) -> Model:
         """Learn the thresholds of the last round, and store those of all in the booster."""
         # A model that early stopping cut short keeps the whole record; predictions use its own iteration.
         self._training.finish(model)
