@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
-from numpy.typing import ArrayLike
-
+from ordinal_objectives.aliases import ArrayLike, Table
 from ordinal_objectives.estimators.tables import column_kinds
 from ordinal_objectives.spec import OrdinalSpec, parameter_names
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -88,7 +87,7 @@ def refused_columns(X: object, take: Callable[[object], object]) -> str:
     return f"{first_few(columns)}: {reasons[0]}" if columns else ""
 
 
-def _one_column(X: Any, place: int) -> Any:
+def _one_column(X: Table, place: int) -> Table:
     if hasattr(X, "iloc"):
         return X.iloc[:, [place]]
     return X[:, [place]] if hasattr(X, "to_series") else X.select([place])  # polars, Arrow

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.arguments import given_options, spec_and_record
 from ordinal_objectives.adapters.run import score_of_rows
 from ordinal_objectives.adapters.training import Training
+from ordinal_objectives.aliases import ArrayLike, FloatArray, RealArray
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -108,7 +108,7 @@ class OrdinalObjectiveBase:
         return self.spec.threshold_update
 
     @property
-    def thresholds(self) -> NDArray[np.float64] | None:
+    def thresholds(self) -> FloatArray | None:
         """Where the thresholds start, as given."""
         return self.spec.thresholds
 
@@ -123,9 +123,7 @@ class OrdinalObjectiveBase:
             f"hessian={self.hessian!r}, threshold_update={self.threshold_update!r})"
         )
 
-    def __call__(
-        self, raw_prediction: NDArray[np.floating], matrix: object
-    ) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+    def __call__(self, raw_prediction: RealArray, matrix: object) -> tuple[RealArray, RealArray]:
         """Return gradient and Hessian, float32 (n_samples,) each, or a column for each output."""
         training = self.training
         training.check_matrix(matrix)
@@ -142,7 +140,7 @@ class OrdinalObjectiveBase:
         return run.gradient(raw_prediction, iteration)
 
     @property
-    def thresholds_(self) -> NDArray[np.float64]:
+    def thresholds_(self) -> FloatArray:
         """Newest thresholds of the latest training of this thread, or else of any; (n_classes - 1,), float64."""
         return self.training.latest.thresholds.copy()
 
@@ -178,7 +176,7 @@ class OrdinalObjectiveBase:
             For ``custom_metric=`` or ``feval=``. Thresholds are fresh if the callback is passed as well.
         """
 
-        def metric(preds: NDArray[np.floating], matrix: object) -> object:
+        def metric(preds: RealArray, matrix: object) -> object:
             self.training.check_matrix(matrix)
             score = score_of_rows(preds)
             return function(self.training.evaluating(score, matrix).proba_of(matrix, score), matrix)
@@ -187,9 +185,7 @@ class OrdinalObjectiveBase:
         return metric
 
 
-def predict_from_scores(
-    record: ThresholdRecord, iteration: int, raw_prediction: NDArray[np.floating]
-) -> NDArray[np.float64]:
+def predict_from_scores(record: ThresholdRecord, iteration: int, raw_prediction: RealArray) -> FloatArray:
     """Return class probabilities (n_samples, n_classes) with the thresholds of ``iteration``.
 
     ``raw_prediction`` holds one score a row, or with shifts one for every threshold of a row.

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, RealArray
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import RoundStatistics, RoundSums
 from ordinal_objectives.rows import CPU, Device, Workers, distributed_pass, fail_together
@@ -33,13 +33,13 @@ _SAMPLE = 1024
 SAME_SCORE = 1e-4
 
 
-def score_of_rows(score: ArrayLike) -> NDArray[np.floating]:
+def score_of_rows(score: ArrayLike) -> RealArray:
     """Return a framework's score; without rows, where XGBoost 3.4 passes the shape (0, 0), its shape is (0,)."""
     score = np.asarray(score)
     return score if score.size else score.reshape(0)
 
 
-def sample_of(score: Array) -> NDArray[np.floating]:
+def sample_of(score: Array) -> RealArray:
     """Return a copy of some 1,000 entries of a score of any device, evenly spread."""
     return np.array(on_cpu(score[:: score.shape[0] // _SAMPLE + 1]))
 
@@ -63,11 +63,11 @@ class SeenScores:
     def __init__(self, iteration: int) -> None:
         self.n_grown = 0
         self.grown_at = iteration
-        self._start: NDArray[np.floating] = np.empty(0)  # what the first tree was grown on
-        self._grown_on: NDArray[np.floating] = np.empty(0)  # and the newest
-        self._recorded: NDArray[np.floating] = np.empty(0)  # what the newest record was made at
+        self._start: RealArray = np.empty(0)  # what the first tree was grown on
+        self._grown_on: RealArray = np.empty(0)  # and the newest
+        self._recorded: RealArray = np.empty(0)  # what the newest record was made at
 
-    def note_tree(self, sample: NDArray[np.floating], iteration: int) -> bool:
+    def note_tree(self, sample: RealArray, iteration: int) -> bool:
         """Note the score that a tree is grown on; tell whether it is the recorded one, as it is not with dart."""
         self.n_grown += 1
         self.grown_at, self._grown_on = iteration, sample
@@ -75,7 +75,7 @@ class SeenScores:
             self._start = sample
         return np.array_equal(sample, self._recorded)
 
-    def note_record(self, sample: NDArray[np.floating]) -> None:
+    def note_record(self, sample: RealArray) -> None:
         """Note the score of a record."""
         self._recorded = sample
 
@@ -147,7 +147,7 @@ class Update:
     columns: Array = None
 
     def __init__(self) -> None:
-        self.leaf_values: list[NDArray[np.float64]] = []
+        self.leaf_values: list[FloatArray] = []
 
     def begin(self, run: TrainingRun, previous: ThresholdRecord | None) -> None:
         """Restore the state of a model that is continued, beside its thresholds."""
@@ -161,9 +161,7 @@ class Update:
         run.forget()
         return raw_prediction
 
-    def gradients(
-        self, run: TrainingRun, statistics: RoundStatistics
-    ) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+    def gradients(self, run: TrainingRun, statistics: RoundStatistics) -> tuple[RealArray, RealArray]:
         """Return the gradient and the Hessian that the framework values the next tree's leaves by."""
         return statistics.gradient, statistics.hessian
 
@@ -179,8 +177,8 @@ class Update:
 class _EvaluationSet(NamedTuple):
     """Rows of an evaluation set, and the labels and weights that they were read with."""
 
-    codes: NDArray[np.int32]
-    weight: NDArray[np.floating] | None
+    codes: IntArray
+    weight: RealArray | None
     rows: Any
 
     def has(self, label: ArrayLike, weight: ArrayLike | None) -> bool:
@@ -257,18 +255,18 @@ class TrainingRun:
         self.diagnostics = self.learner.diagnostics
         self.newest: RoundStatistics | None = None
         update.begin(self, previous)
-        self.history: list[NDArray[np.float64]] = previous.thresholds[:-1] if previous else []
+        self.history: list[FloatArray] = previous.thresholds[:-1] if previous else []
         self.training_loss: list[float] = previous.training_loss[:-1] if previous else []
         self.seen = SeenScores(self.first_iteration)
         self._sets: weakref.WeakKeyDictionary[object, _EvaluationSet] = weakref.WeakKeyDictionary()
         self._recorded_loss: float | None = None  # the sum of the newest record of this run
 
     @property
-    def thresholds(self) -> NDArray[np.float64]:
+    def thresholds(self) -> FloatArray:
         """The newest thresholds, float64 (n_classes - 1,)."""
         return self.learner.thresholds
 
-    def gradient(self, raw_prediction: ArrayLike, iteration: int) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+    def gradient(self, raw_prediction: ArrayLike, iteration: int) -> tuple[RealArray, RealArray]:
         """Return gradient and Hessian, float32 (n_samples,) or a column for each output, of the next tree.
 
         ``raw_prediction`` is the framework's score after ``iteration`` trees. A host that drops trees (dart) asks at
@@ -290,7 +288,7 @@ class TrainingRun:
         self.newest = None
         return self.update.gradients(self, statistics)
 
-    def advance(self, raw_prediction: ArrayLike, iteration: int, sample: NDArray[np.floating] | None = None) -> None:
+    def advance(self, raw_prediction: ArrayLike, iteration: int, sample: RealArray | None = None) -> None:
         """Learn the thresholds of ``iteration`` from its score, unless that is done already.
 
         The loss is evaluated with them; that pass is also the one the next tree is grown on. ``sample`` is that of the
@@ -323,14 +321,14 @@ class TrainingRun:
         assert self._labels is not None
         self.rows = self._pass_over(*self._labels)
 
-    def evaluate(self, scores: Array, thresholds: NDArray[np.float64]) -> RoundStatistics:
+    def evaluate(self, scores: Array, thresholds: FloatArray) -> RoundStatistics:
         """Return the pass at scores and thresholds that a tree is grown on; what it clipped and floored is counted."""
         columns = {} if self.update.columns is None else {"columns": self.update.columns}
         statistics: RoundStatistics = self.rows(scores, thresholds, self.spec.hessian, **columns)
         self._count(statistics.sums)
         return statistics
 
-    def evaluate_newest(self, scores: Array, thresholds: NDArray[np.float64]) -> RoundStatistics:
+    def evaluate_newest(self, scores: Array, thresholds: FloatArray) -> RoundStatistics:
         """Return the pass at scores and thresholds, and keep it as the newest."""
         self.newest = statistics = self.evaluate(scores, thresholds)
         return statistics
@@ -353,7 +351,7 @@ class TrainingRun:
             )
         self.newest = None
 
-        def loss_at(thresholds: NDArray[np.float64]) -> float:
+        def loss_at(thresholds: FloatArray) -> float:
             # The last trial is the accepted one, unless all are rejected; its pass is what the next tree needs.
             return self.evaluate_newest(scores, thresholds).sums.loss
 
@@ -387,7 +385,7 @@ class TrainingRun:
         return np.array_equal(self.rows.y, np.asarray(label))
 
     def mean_loss_of(
-        self, matrix: object, raw_prediction: NDArray[np.floating], label: ArrayLike, weight: ArrayLike | None
+        self, matrix: object, raw_prediction: RealArray, label: ArrayLike, weight: ArrayLike | None
     ) -> float:
         """Return the weighted mean loss of an evaluation set, at the framework's score and the newest thresholds."""
         score = self.update.score_of(matrix, raw_prediction)
@@ -399,10 +397,9 @@ class TrainingRun:
             loss = rows(score, self.thresholds, self.spec.hessian).loss
         else:
             loss = rows.loss_of_prediction(score, self.thresholds)
-        mean: float = loss / rows.total_weight
-        return mean
+        return loss / rows.total_weight
 
-    def proba_of(self, matrix: object, raw_prediction: NDArray[np.floating]) -> NDArray[np.float64]:
+    def proba_of(self, matrix: object, raw_prediction: RealArray) -> FloatArray:
         """Return class probabilities of any matrix, (n_samples, n_classes), at the framework's score."""
         score, loss = on_cpu(self.update.score_of(matrix, raw_prediction)), self.spec.loss
         if self.update.shifts is None:
@@ -444,7 +441,7 @@ class TrainingRun:
             check_total_weight(rows.class_weights, name=f"the weight of {name}")
         return _EvaluationSet(codes, weight, rows)
 
-    def _record(self, raw_prediction: ArrayLike, score: Array, sample: NDArray[np.floating] | None = None) -> None:
+    def _record(self, raw_prediction: ArrayLike, score: Array, sample: RealArray | None = None) -> None:
         if not self.update.follows:
             self.seen.note_record(sample_of(raw_prediction) if sample is None else sample)
         self.training_loss.append(float("nan"))  # until the sums are known

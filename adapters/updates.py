@@ -11,10 +11,10 @@ import weakref
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ordinal_objectives.adapters.followed_scores import FollowedScore, FollowedScores, Host, NewestTree
 from ordinal_objectives.adapters.run import TrainingRun, Update
+from ordinal_objectives.aliases import FloatArray, NDArray, RealArray
 from ordinal_objectives.leaves import vector
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import RoundStatistics
@@ -72,7 +72,7 @@ class JointUpdate(Update):
         """Begin to follow the score of the training rows, and return it."""
         device = run.placement.device
 
-        def follow(_: object, score: NDArray[np.floating], iteration: int) -> FollowedScore:
+        def follow(_: object, score: RealArray, iteration: int) -> FollowedScore:
             return FollowedScore(score, iteration, device)
 
         return self._scores.start(follow(None, np.asarray(raw_prediction), iteration), follow)
@@ -97,14 +97,14 @@ class JointUpdate(Update):
         self,
         run: TrainingRun,
         newest: NewestTree,
-        leaf_weights: NDArray[np.float64],
-        threshold_step: NDArray[np.float64],
-    ) -> NDArray[np.floating]:
+        leaf_weights: FloatArray,
+        threshold_step: FloatArray,
+    ) -> RealArray:
         """Take the longest of the steps eta, eta/2, ... that does not raise the loss; return the new score."""
         own, tree = newest.own, newest.tree
         values, after = np.zeros_like(leaf_weights), own.raw_prediction
 
-        def loss_at(share: float, thresholds: NDArray[np.float64]) -> float:
+        def loss_at(share: float, thresholds: FloatArray) -> float:
             nonlocal values, after
             values = (share * tree.learning_rate * leaf_weights).astype(tree.value_type).astype(np.float64)
             after = own.plus(newest.leaves, values)
@@ -137,10 +137,10 @@ def _solve_joint(run: TrainingRun, newest: NewestTree) -> JointStep:
     return schur_step(model, tree.reg_lambda, learner.active, learner.tied, diagnostics=run.diagnostics)
 
 
-def _move_thresholds(run: TrainingRun, scores: NDArray[np.floating], delta: NDArray[np.float64]) -> None:
+def _move_thresholds(run: TrainingRun, scores: RealArray, delta: FloatArray) -> None:
     """Move the thresholds only. Without renewal nothing bounds the loss, so the step is always checked."""
 
-    def loss_at(_: float, thresholds: NDArray[np.float64]) -> float:
+    def loss_at(_: float, thresholds: FloatArray) -> float:
         return run.evaluate_newest(scores, thresholds).sums.loss
 
     rows: RowPass = run.rows
@@ -193,7 +193,7 @@ class VectorUpdate(Update):
         """Begin to follow the scores of the training rows, which decide whether float32 is enough; return them."""
         host, n_thresholds, device = self._host, run.thresholds.shape[0], run.placement.device
 
-        def margins_at(matrix: object, score: NDArray[np.floating]) -> NDArray[np.float64]:
+        def margins_at(matrix: object, score: RealArray) -> FloatArray:
             """Return the scores of a matrix for every threshold before the first tree of this run."""
             start = np.asarray(score, dtype=np.float64)[:, np.newaxis]
             before = host.initial_shifts(matrix)
@@ -209,7 +209,7 @@ class VectorUpdate(Update):
             run.read_again()
         dtype = run.rows.scores_dtype
 
-        def follow(matrix: object, score: NDArray[np.floating], iteration: int) -> FollowedScore:
+        def follow(matrix: object, score: RealArray, iteration: int) -> FollowedScore:
             here = np.asarray(margins_at(matrix, score), dtype=dtype, order="F")
             return FollowedScore(score, iteration, device, here)
 
@@ -241,8 +241,8 @@ class VectorUpdate(Update):
         return replace(record, shifts=self.shifts, leaf_vectors=list(self.leaf_vectors))
 
     def _renew(
-        self, run: TrainingRun, newest: NewestTree, steps: NDArray[np.float64], leaf_weights: NDArray[np.float64]
-    ) -> tuple[NDArray[np.floating], RoundStatistics | None]:
+        self, run: TrainingRun, newest: NewestTree, steps: FloatArray, leaf_weights: FloatArray
+    ) -> tuple[RealArray, RoundStatistics | None]:
         """Take the longest of the steps eta, eta/2, ... that does not raise the loss.
 
         Returns
@@ -257,7 +257,7 @@ class VectorUpdate(Update):
         vectors, scores = np.zeros_like(steps, dtype=np.float32), own.raw_prediction
         after: RoundStatistics | None = None
 
-        def loss_at(share: float, thresholds: NDArray[np.float64]) -> float:
+        def loss_at(share: float, thresholds: FloatArray) -> float:
             nonlocal vectors, scores, after
             vectors = (share * tree.learning_rate * centred).astype(np.float32)
             scores = own.plus(newest.leaves, vectors)

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import lightgbm
 import numpy as np
-from numpy.typing import NDArray
 
 from ordinal_objectives.adapters.followed_scores import GrownTree
 from ordinal_objectives.adapters.lgbm.parameters import refuse_boosting
+from ordinal_objectives.aliases import FloatArray, IntArray
 from ordinal_objectives.spec import TREE_UPDATES
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -81,7 +81,7 @@ def newest_tree(booster: lightgbm.Booster, what: str) -> GrownTree:
     _check_leaves(parameters, what)  # callbacks can change parameters in every round
     tree = booster.num_trees() - 1
 
-    def route(data: lightgbm.Dataset) -> NDArray[np.int32] | None:
+    def route(data: lightgbm.Dataset) -> IntArray | None:
         try:
             rows = data.get_data()
         except lightgbm.basic.LightGBMError:
@@ -89,7 +89,7 @@ def newest_tree(booster: lightgbm.Booster, what: str) -> GrownTree:
         leaves = booster.predict(rows, pred_leaf=True, start_iteration=iteration, num_iteration=1)
         return np.asarray(leaves).ravel().astype(np.int32)
 
-    def renew(leaf_values: NDArray[np.float64]) -> None:
+    def renew(leaf_values: FloatArray) -> None:
         for leaf, value in enumerate(leaf_values.tolist()):
             booster.set_leaf_output(tree, leaf, value)
 
@@ -103,7 +103,7 @@ def newest_tree(booster: lightgbm.Booster, what: str) -> GrownTree:
     )
 
 
-def leaf_values_in(text: str) -> NDArray[np.float64]:
+def leaf_values_in(text: str) -> FloatArray:
     """Return the leaf values of the first tree of a model's text, (n_leaves,)."""
     return np.array(_line(text, "leaf_value").split(), dtype=np.float64)
 
@@ -463,7 +463,7 @@ def _field(fields: dict[str, str], name: str) -> str:
     return fields[name]
 
 
-def _numbers(fields: dict[str, str], name: str, n: int, integers: tuple[int, int] | None = None) -> NDArray[np.float64]:
+def _numbers(fields: dict[str, str], name: str, n: int, integers: tuple[int, int] | None = None) -> FloatArray:
     """Return the n numbers of a line; ``integers`` are the lowest and the highest allowed, where only integers are."""
     values = np.array(_field(fields, name).split(), dtype=np.float64)
     if values.size != n:

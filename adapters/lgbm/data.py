@@ -14,6 +14,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ordinal_objectives.adapters import arguments
+from ordinal_objectives.aliases import Column, Table
 from ordinal_objectives.estimators import tables
 from ordinal_objectives.estimators.arguments import refuse_other_order
 from ordinal_objectives.estimators.tables import called, column_kinds
@@ -24,7 +25,7 @@ _UNWRITTEN = re.compile(r'[",:\[\]{}]|^$')
 _READ = re.compile(r"u?int(8|16|32|64)|float|double|bool|U?Int(8|16|32|64)|Float(32|64)|Boolean")
 
 
-def check_columns(X: Any, name: str = "X") -> None:
+def check_columns(X: Table, name: str = "X") -> None:
     """Raise ValueError if a polars frame or an Arrow table has a column over which LightGBM ends the process."""
     if not hasattr(X, "columns") or hasattr(X, "iloc"):
         return
@@ -37,7 +38,7 @@ def check_columns(X: Any, name: str = "X") -> None:
         )
 
 
-def check_rows(data: Any, name: str) -> None:
+def check_rows(data: Table, name: str) -> None:
     """Raise ValueError if rows hold text, dates, durations or types that LightGBM does not read, or a name twice.
 
     Parameters
@@ -55,7 +56,7 @@ def check_rows(data: Any, name: str) -> None:
         check_columns(part, name)
 
 
-def refused_rows(X: Any, name: str) -> AbstractContextManager[None]:
+def refused_rows(X: Table, name: str) -> AbstractContextManager[None]:
     """Return what turns any error of LightGBM over rows to predict into a ValueError that names them and columns."""
     return arguments.refused_by_host("LightGBM", name, X, _take)
 
@@ -83,7 +84,7 @@ def refused_sets(sets: list[tuple[str, Any]], has_begun: Callable[[], Any]) -> I
         raise
 
 
-def _take(column: Any) -> None:
+def _take(column: Column) -> None:
     lightgbm.Dataset(column, params={"verbosity": -1}).construct()
 
 
@@ -153,7 +154,7 @@ def _is_auto(columns: Any) -> bool:
     return isinstance(columns, str) and columns == "auto"
 
 
-def categorical_columns(columns: Any, X: Any) -> Any:
+def categorical_columns(columns: Any, X: Table) -> Table:
     """Return ``categorical_feature`` as LightGBM reads it: None, "auto", or a list of str and int.
 
     Raises
@@ -176,12 +177,12 @@ def categorical_columns(columns: Any, X: Any) -> Any:
     return [int(column) if isinstance(column, np.integer) else column for column in given]
 
 
-def category_places(X: Any) -> list[int]:
+def category_places(X: Table) -> list[int]:
     """Return the columns of a pandas frame that have a category type."""
     return [i for i, (_, _, kind) in enumerate(column_kinds(X)) if kind == "category"] if hasattr(X, "iloc") else []
 
 
-def levels_of(X: Any) -> list[list[Any]]:
+def levels_of(X: Table) -> list[list[Any]]:
     """Return the levels of each column of categories, as LightGBM keeps them in ``pandas_categorical``.
 
     Levels that its files do not hold, such as intervals, dates and tuples, are known by their text.
@@ -197,7 +198,7 @@ def _can_be_held(levels: Iterable[Any]) -> bool:
     return all(isinstance(level, (*tables.PLAIN, np.integer, np.floating)) for level in levels)
 
 
-def _check_levels(X: Any, name: str) -> None:
+def _check_levels(X: Table, name: str) -> None:
     """Raise ValueError for categories of a pandas frame that LightGBM cannot write into its model."""
     strange = [
         f"{called(X, place)} of type {X.dtypes.iloc[place]}"
@@ -211,7 +212,7 @@ def _check_levels(X: Any, name: str) -> None:
         )
 
 
-def _check_same_levels(X: Any, train_set: lightgbm.Dataset, name: str) -> None:
+def _check_same_levels(X: Table, train_set: lightgbm.Dataset, name: str) -> None:
     """Raise ValueError if rows to evaluate have columns or categories that the training set has not.
 
     LightGBM takes 0 for columns that lack, codes of their own for categories where the training set is no frame, and
@@ -237,7 +238,7 @@ def _check_same_levels(X: Any, train_set: lightgbm.Dataset, name: str) -> None:
 
 
 def with_levels(
-    X: Any, places: Sequence[int] | None, levels: Sequence[list[Any]] | None, *, name: str = "X", refuse: bool = False
+    X: Table, places: Sequence[int] | None, levels: Sequence[list[Any]] | None, *, name: str = "X", refuse: bool = False
 ) -> Any:
     """Return rows whose categories are listed as in the training; an unknown level is missing.
 

@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 import lightgbm
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.utils.validation import check_is_fitted
 
@@ -26,6 +25,7 @@ from ordinal_objectives.adapters.lgbm.train import (
     schedules,
     train_spec,
 )
+from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, NDArray, Seed, Table
 from ordinal_objectives.estimators import arguments, tables
 from ordinal_objectives.estimators.given_to_fit import GivenToFit, Schedules, smallest_rate
 from ordinal_objectives.estimators.held_out import Rows, Trial, is_auto, smallest_leaf
@@ -147,7 +147,7 @@ importance_type
         colsample_bytree: float = 1.0,
         reg_alpha: float = 0.0,
         reg_lambda: float = 0.0,
-        random_state: Any = None,
+        random_state: Seed = None,
         n_jobs: int | None = None,
         importance_type: str = "split",
         early_stopping_round: int | None = None,
@@ -199,19 +199,19 @@ importance_type
     @arguments.explains_keywords
     def fit(
         self,
-        X: Any,
-        y: Any,
+        X: Table,
+        y: Column,
         *,
         sample_weight: ArrayLike | None = None,
         init_score: ArrayLike | None = None,
-        eval_set: list[tuple[Any, Any]] | None = None,
+        eval_set: list[tuple[Table, Column]] | None = None,
         eval_X: Any = None,
         eval_y: Any = None,
         eval_names: list[str] | str | None = None,
         eval_sample_weight: list[Any] | None = None,
         eval_init_score: list[Any] | None = None,
-        X_val: Any = None,
-        y_val: Any = None,
+        X_val: Table = None,
+        y_val: Column = None,
         sample_weight_val: ArrayLike | None = None,
         groups: ArrayLike | None = None,
         eval_metric: Any = None,
@@ -342,7 +342,7 @@ importance_type
             progress=self.progress, what="search", set_names=["X", "X"],
         )  # fmt: skip
 
-        def proba(n_rounds: int) -> NDArray[np.float64]:
+        def proba(n_rounds: int) -> FloatArray:
             record, n = lgbm_booster.carried_record(booster), min(trees.after(n_rounds), booster.current_iteration())
             scores = prediction.predict_scores(booster, record, held.X, 0, n)
             scores = scores if held.start is None else predictions.plus(held.start, scores)
@@ -375,13 +375,13 @@ importance_type
 
     @property
     @one_thread_after_fork()
-    def is_categorical_(self) -> NDArray[np.bool_]:
+    def is_categorical_(self) -> BoolArray:
         """Which features are categories, (n_features,); one with a single value is none."""
         check_is_fitted(self)
         infos = self.booster_.dump_model(num_iteration=1)["feature_infos"]  # of a category it lists the codes
         return np.array([bool(infos.get(name, {}).get("values")) for name in self.booster_.feature_name()], np.bool_)
 
-    def _categories(self, X: Any, **options: Any) -> list[int]:
+    def _categories(self, X: Table, **options: Any) -> list[int]:
         columns = data.categorical_columns(options["categorical_feature"], X)
         names = tables.column_names(X) or []
         given = columns if isinstance(columns, list) else []  # "auto" is known by the columns' types
@@ -405,7 +405,7 @@ importance_type
         self._check_same_classes(record, model, "init_model")
         return booster, record
 
-    def _check_features(self, X: Any, *, reset: bool) -> Any:
+    def _check_features(self, X: Table, *, reset: bool) -> Table:
         # LightGBM knows SciPy's sparse matrices, not yet its sparse arrays.
         checked = super()._check_features(X, reset=reset)
         data.check_columns(checked)
@@ -432,7 +432,7 @@ importance_type
         ]
         return first, evaluated
 
-    def _prediction_data(self, X: Any) -> Any:
+    def _prediction_data(self, X: Table) -> Table:
         return data.with_levels(X, self._category_places, self.booster_.pandas_categorical)
 
     def _description(self) -> dict[str, Any]:
@@ -440,7 +440,7 @@ importance_type
         return super()._description() | ({"category_columns": places} if places else {})
 
     @one_thread_after_fork()
-    def _score(self, data: Any, start: int, stop: int) -> NDArray[np.float64]:
+    def _score(self, data: Table, start: int, stop: int) -> FloatArray:
         n_threads = library_n_threads(self._by_other_names()[0].get("n_jobs", self.n_jobs))
         threads = {} if n_threads is None else {"num_threads": n_threads}
         return prediction.predict_scores(self.booster_, self._record, data, start, stop, name="X", **threads)
@@ -463,7 +463,7 @@ importance_type
         names: list[str] = self.booster_.feature_name()
         return None if data.are_made_up(names) else names
 
-    def _has_written_names(self, X: Any) -> bool:
+    def _has_written_names(self, X: Table) -> bool:
         names, known = tables.column_names(X), getattr(self, "feature_names_in_", None)
         return names is not None and known is not None and data.written_names(names) == known.tolist()
 
@@ -477,7 +477,7 @@ importance_type
 
 def _search_of(
     given: dict[str, Any], callbacks: list[Any], booster: lightgbm.Booster | None, n_sets: int
-) -> tuple[tuple[float, Any] | None, Schedules]:
+) -> tuple[tuple[float, Seed] | None, Schedules]:
     """Return what a search for the number of rounds needs, or None where it is decided; and the schedules."""
     arguments.check_rounds("early_stopping_round", given["early_stopping_round"], n_sets)
     scheduled = schedules(callbacks)
@@ -500,7 +500,7 @@ def _places_in(record: ThresholdRecord) -> list[int] | None:
 def _as_feval(metric: EvalMetric) -> Callable[..., list[Result]]:
     """Return a metric as :func:`ordinal_objectives.adapters.lgbm.train` asks for it."""
 
-    def evaluate(proba: NDArray[np.float64], data: lightgbm.Dataset) -> list[Result]:
+    def evaluate(proba: FloatArray, data: lightgbm.Dataset) -> list[Result]:
         return metric(np.asarray(data.get_label()).astype(np.int32), proba, data.get_weight())
 
     return evaluate

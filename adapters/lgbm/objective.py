@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 import lightgbm
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives import decision, threads
 from ordinal_objectives.adapters.lgbm import booster as lgbm_booster
@@ -14,6 +13,7 @@ from ordinal_objectives.adapters.lgbm import prediction
 from ordinal_objectives.adapters.lgbm.training import LightGBMTraining, ThresholdCallback
 from ordinal_objectives.adapters.objective import OrdinalObjectiveBase
 from ordinal_objectives.adapters.run import SAME_SCORE, TrainingRun
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, NDArray, Table
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.rows import CPU
 from ordinal_objectives.threshold_solver import initial_thresholds
@@ -65,7 +65,7 @@ class OrdinalObjective(OrdinalObjectiveBase):
     def __deepcopy__(self, memo: dict[int, object]) -> OrdinalObjective:
         return self
 
-    def metric(self, preds: NDArray[np.float64], data: lightgbm.Dataset) -> tuple[str, float, bool]:
+    def metric(self, preds: FloatArray, data: lightgbm.Dataset) -> tuple[str, float, bool]:
         """Return the name and weighted mean of the loss and False, for ``feval=``: lower is better.
 
         Thresholds are those of the round if the callback is passed as well.
@@ -104,9 +104,7 @@ class OrdinalObjective(OrdinalObjectiveBase):
 
     @threads.one_thread_after_fork()
     @shared_docs.documented(like=prediction.predict_proba)
-    def predict_proba(
-        self, booster: lightgbm.Booster, data: object, num_iteration: int | None = None
-    ) -> NDArray[np.float64]:
+    def predict_proba(self, booster: lightgbm.Booster, data: object, num_iteration: int | None = None) -> FloatArray:
         """Class probabilities, float64 (n_samples, n_classes)."""
         return prediction.proba_of(booster, self._record(booster), data, num_iteration)
 
@@ -115,12 +113,12 @@ class OrdinalObjective(OrdinalObjectiveBase):
     def predict(
         self,
         booster: lightgbm.Booster,
-        data: Any,
+        data: Table,
         num_iteration: int | None = None,
         *,
         decision_rule: str = "median",
         cost_matrix: ArrayLike | None = None,
-    ) -> NDArray[np.intp]:
+    ) -> IndexArray:
         """Class codes, (n_samples,)."""
         record = self._record(booster)
         record.ordinal_loss().check_decision(decision_rule, cost_matrix)
@@ -213,7 +211,7 @@ class FixedThresholds:
         self.loss = get_loss(loss, link)
         self.loss.check_hessian(hessian)
         self.hessian = hessian
-        self.thresholds: NDArray[np.float64] = validation.check_thresholds(thresholds, ordered=self.loss.ordered).copy()
+        self.thresholds: FloatArray = validation.check_thresholds(thresholds, ordered=self.loss.ordered).copy()
         self.n_threads = n_threads
 
     @classmethod
@@ -234,7 +232,7 @@ class FixedThresholds:
         return cls(initial_thresholds(weights, loss=loss).thresholds, **options)
 
     def __call__(
-        self, y_true: ArrayLike, y_pred: NDArray[np.float64], weight: ArrayLike | None = None
+        self, y_true: ArrayLike, y_pred: FloatArray, weight: ArrayLike | None = None
     ) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
         """Return gradient and Hessian, float32 (n_samples,) each, as LightGBM asks for them."""
         n_classes = len(self.thresholds) + 1

@@ -11,13 +11,13 @@ from typing import Any
 
 import lightgbm
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives import _core, decision, predictions, threads
 from ordinal_objectives.adapters import arguments
 from ordinal_objectives.adapters.lgbm import booster as lgbm_booster
 from ordinal_objectives.adapters.lgbm import data as lgbm_data
 from ordinal_objectives.adapters.objective import predict_from_scores
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, IntArray, NDArray, Table
 from ordinal_objectives.estimators import tables
 from ordinal_objectives.estimators.arguments import refuse_other_order
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -57,7 +57,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_gates.clear)
 
 
-def rows_for(booster: lightgbm.Booster, data: Any) -> Any:
+def rows_for(booster: lightgbm.Booster, data: Table) -> Table:
     """Return rows to predict as a booster reads them, by the levels that it was trained on.
 
     LightGBM reads columns by their places, whatever their names.
@@ -76,7 +76,7 @@ def rows_for(booster: lightgbm.Booster, data: Any) -> Any:
 
 
 def predict_raw(
-    booster: lightgbm.Booster, data: Any, start: int, stop: int, *, name: str = "data", **params: Any
+    booster: lightgbm.Booster, data: Table, start: int, stop: int, *, name: str = "data", **params: Any
 ) -> NDArray[Any]:
     """Return what iterations ``start`` to ``stop - 1`` add to the score, (n_samples,); errors call the rows ``name``.
 
@@ -93,13 +93,13 @@ def predict_raw(
 def predict_scores(
     booster: lightgbm.Booster,
     record: ThresholdRecord,
-    data: Any,
+    data: Table,
     start: int,
     stop: int,
     *,
     name: str = "data",
     **params: Any,
-) -> NDArray[np.float64]:
+) -> FloatArray:
     """Return what iterations ``start`` to ``stop - 1`` add to the score, (n_samples,); errors call the rows ``name``.
 
     Where thresholds move with x it is what they add to f + v_k, (n_samples, n_classes - 1): LightGBM itself predicts f,
@@ -109,7 +109,7 @@ def predict_scores(
         raw = predict_raw(booster, data, start, stop, name=name, **params)
         return raw if record.shifts is None else np.zeros((len(raw), record.n_classes - 1))
 
-    def find_leaves(first: int, last: int) -> NDArray[np.int32]:
+    def find_leaves(first: int, last: int) -> IntArray:
         leaves = predict_raw(booster, data, first, last, name=name, pred_leaf=True, **params)
         return np.ascontiguousarray(leaves, dtype=np.int32).reshape(-1, last - first)
 
@@ -127,7 +127,7 @@ def predict_scores(
     return scores
 
 
-def _vectors_of(booster: lightgbm.Booster, record: ThresholdRecord, tree: int) -> NDArray[np.float64]:
+def _vectors_of(booster: lightgbm.Booster, record: ThresholdRecord, tree: int) -> FloatArray:
     """Return what each leaf of a tree adds; a tree without vectors adds its values to all thresholds alike."""
     vectors = record.leaf_vectors[tree]
     if len(vectors):
@@ -136,7 +136,7 @@ def _vectors_of(booster: lightgbm.Booster, record: ThresholdRecord, tree: int) -
     return np.repeat(values[:, np.newaxis], record.n_classes - 1, axis=1)
 
 
-def shifts_of(booster: lightgbm.Booster, record: ThresholdRecord, data: Any) -> NDArray[np.float64]:
+def shifts_of(booster: lightgbm.Booster, record: ThresholdRecord, data: Table) -> FloatArray:
     """Return the shifts of some rows by all iterations of a booster, (n_samples, n_classes - 1).
 
     Raises
@@ -152,9 +152,7 @@ def shifts_of(booster: lightgbm.Booster, record: ThresholdRecord, data: Any) -> 
     return predictions.without_mean(predict_scores(booster, record, data, 0, booster.current_iteration()))
 
 
-def proba_of(
-    booster: lightgbm.Booster, record: ThresholdRecord, data: Any, num_iteration: int | None
-) -> NDArray[np.float64]:
+def proba_of(booster: lightgbm.Booster, record: ThresholdRecord, data: Table, num_iteration: int | None) -> FloatArray:
     """Return class probabilities of a booster whose record is known; see :func:`predict_proba`."""
     end = lgbm_booster.iterations_of(booster, num_iteration)
     record.check_start(False, "booster")
@@ -165,7 +163,7 @@ def proba_of(
 
 @shared_docs.documented
 @threads.one_thread_after_fork()
-def predict_proba(booster: lightgbm.Booster, data: Any, num_iteration: int | None = None) -> NDArray[np.float64]:
+def predict_proba(booster: lightgbm.Booster, data: Table, num_iteration: int | None = None) -> FloatArray:
     """Return class probabilities of a booster that carries its thresholds.
 
     Parameters
@@ -205,12 +203,12 @@ def predict_proba(booster: lightgbm.Booster, data: Any, num_iteration: int | Non
 @shared_docs.documented(like=predict_proba)
 def predict(
     booster: lightgbm.Booster,
-    data: Any,
+    data: Table,
     num_iteration: int | None = None,
     *,
     decision_rule: str = "median",
     cost_matrix: ArrayLike | None = None,
-) -> NDArray[np.intp]:
+) -> IndexArray:
     """Return class codes of a booster that carries its thresholds.
 
     Parameters

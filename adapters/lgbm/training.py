@@ -10,13 +10,13 @@ from typing import ClassVar
 import lightgbm
 import numpy as np
 from lightgbm.callback import CallbackEnv
-from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.followed_scores import GrownTree
 from ordinal_objectives.adapters.lgbm import booster as lgbm_booster
 from ordinal_objectives.adapters.lgbm.parameters import check_evaluated, check_metrics, value_of
 from ordinal_objectives.adapters.run import TrainingRun
 from ordinal_objectives.adapters.training import Plan, Training
+from ordinal_objectives.aliases import ArrayLike, FloatArray, RealArray
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
@@ -67,9 +67,9 @@ class LightGBMTraining(Training):
         super().__init__(spec, continues, n_threads=n_threads, plan=plan)
         self._state = _LightGBMState()
         # Shifts by the model that is continued, if it has any.
-        self._before: weakref.WeakKeyDictionary[lightgbm.Dataset, NDArray[np.float64]] = weakref.WeakKeyDictionary()
+        self._before: weakref.WeakKeyDictionary[lightgbm.Dataset, FloatArray] = weakref.WeakKeyDictionary()
 
-    def set_initial_shifts(self, data: lightgbm.Dataset, shifts: NDArray[np.float64]) -> None:
+    def set_initial_shifts(self, data: lightgbm.Dataset, shifts: FloatArray) -> None:
         """Set the shifts of a data set by the model that is continued, (n_samples, n_classes - 1)."""
         self._before[data] = shifts
 
@@ -96,7 +96,7 @@ class LightGBMTraining(Training):
         # A booster whose training has ended has no train_set.
         return next((one for one in self._state.boosters if getattr(one, "train_set", None) is data), None)
 
-    def growing(self, preds: NDArray[np.floating], train_data: lightgbm.Dataset) -> tuple[TrainingRun, int]:
+    def growing(self, preds: RealArray, train_data: lightgbm.Dataset) -> tuple[TrainingRun, int]:
         """Return the run whose next tree is grown on a score of the data set, and the iteration of that score."""
         run, booster = self.of(train_data), self._booster_of(train_data)
         if run is None or not self._state.scores[train_data].is_in(preds):
@@ -111,7 +111,7 @@ class LightGBMTraining(Training):
         return run, self._iteration(preds, train_data, booster, run)
 
     def _iteration(
-        self, preds: NDArray[np.floating], data: lightgbm.Dataset, booster: lightgbm.Booster | None, run: TrainingRun
+        self, preds: RealArray, data: lightgbm.Dataset, booster: lightgbm.Booster | None, run: TrainingRun
     ) -> int:
         """Return the iteration of a training score: the booster's, or as counted where the callback shows none."""
         unseen = None if booster is None else self._state.unseen.get(booster)
@@ -123,7 +123,7 @@ class LightGBMTraining(Training):
             raise _out_of_count(rounds, unseen + len(run.history) - 1)
         return rounds - unseen
 
-    def _begin(self, preds: NDArray[np.floating], train_data: lightgbm.Dataset) -> TrainingRun:
+    def _begin(self, preds: RealArray, train_data: lightgbm.Dataset) -> TrainingRun:
         """Begin a training: the first on this data set, or a new one, which starts at the scores of its rows."""
         if self.of(train_data) is not None and not np.array_equal(preds, self.initial_score(train_data)):
             raise _foreign_scores()
@@ -142,7 +142,7 @@ class LightGBMTraining(Training):
         self._state.scores[train_data] = _TrainingScore(preds, run.first_iteration)
         return run
 
-    def evaluating(self, preds: NDArray[np.floating], data: lightgbm.Dataset) -> TrainingRun:
+    def evaluating(self, preds: RealArray, data: lightgbm.Dataset) -> TrainingRun:
         """Return the run whose booster evaluates a data set, at the iteration of that booster."""
         own = self.of(data)
         if own is not None and self._state.scores[data].is_in(preds) and not self.needs_tree:
@@ -163,7 +163,7 @@ class LightGBMTraining(Training):
         run = self[booster.train_set]
 
         # Evaluating the training set is the one public way to its cached score.
-        def learn(preds: NDArray[np.floating], data: lightgbm.Dataset) -> tuple[str, float, bool]:
+        def learn(preds: RealArray, data: lightgbm.Dataset) -> tuple[str, float, bool]:
             self._learn(preds, data, booster, run)
             return "", 0.0, False
 
@@ -171,7 +171,7 @@ class LightGBMTraining(Training):
         return run
 
     def _learn(
-        self, preds: NDArray[np.floating], data: lightgbm.Dataset, booster: lightgbm.Booster | None, run: TrainingRun
+        self, preds: RealArray, data: lightgbm.Dataset, booster: lightgbm.Booster | None, run: TrainingRun
     ) -> None:
         if not self._state.scores[data].is_in(preds):
             raise _foreign_scores()
@@ -211,7 +211,7 @@ class LightGBMTraining(Training):
             raise ValueError("the data set has no labels; pass label= to lightgbm.Dataset")
         return label, matrix.get_weight()
 
-    def initial_score(self, matrix: lightgbm.Dataset) -> NDArray[np.floating]:
+    def initial_score(self, matrix: lightgbm.Dataset) -> RealArray:
         """Return the score of a data set before the first tree, float64 (n_samples,)."""
         score = matrix.get_init_score()
         return np.zeros(matrix.num_data()) if score is None else np.asarray(score, dtype=np.float64)
@@ -223,7 +223,7 @@ class LightGBMTraining(Training):
         update = f"threshold_update={self.spec.threshold_update!r}"
         return lgbm_booster.newest_tree(booster, update if self.shifts is None else lgbm_booster.SHIFTS)
 
-    def initial_shifts(self, matrix: lightgbm.Dataset) -> NDArray[np.float64] | None:
+    def initial_shifts(self, matrix: lightgbm.Dataset) -> FloatArray | None:
         """Return the shifts of a data set by the model that is continued, (n_samples, n_classes - 1), or None."""
         return self._before.get(matrix)
 
@@ -242,17 +242,17 @@ class _TrainingScore:
         The iteration that this is.
     """
 
-    def __init__(self, score: NDArray[np.floating], iteration: int) -> None:
+    def __init__(self, score: RealArray, iteration: int) -> None:
         self._array = weakref.ref(_owner(score))
         self._iteration = iteration
         self._sample = _sample_of(score)
-        self._sample_before: NDArray[np.floating] | None = None
+        self._sample_before: RealArray | None = None
 
-    def is_in(self, score: NDArray[np.floating]) -> bool:
+    def is_in(self, score: RealArray) -> bool:
         """Return whether LightGBM passed this array before, for the same booster."""
         return self._array() is _owner(score)
 
-    def count(self, score: NDArray[np.floating]) -> int:
+    def count(self, score: RealArray) -> int:
         """Return the iteration of a score. A round without a split, or one taken back at once, changes nothing.
 
         Raises
@@ -272,11 +272,11 @@ class _TrainingScore:
         return self._iteration
 
 
-def _owner(array: NDArray[np.floating]) -> NDArray[np.floating]:
+def _owner(array: RealArray) -> RealArray:
     return _owner(array.base) if isinstance(array.base, np.ndarray) else array
 
 
-def _sample_of(score: NDArray[np.floating]) -> NDArray[np.floating]:
+def _sample_of(score: RealArray) -> RealArray:
     # No product of vectors here: the threads of a BLAS would go on spinning beside LightGBM's.
     return np.append(score[:: len(score) // 1024 + 1], score.mean())
 
@@ -331,7 +331,7 @@ class ThresholdCallback:
         """Replace metrics of the first round, which were computed before a callback could see the booster."""
         name = self._training.spec.loss.name
 
-        def metric(preds: NDArray[np.floating], data: lightgbm.Dataset) -> tuple[str, float, bool]:
+        def metric(preds: RealArray, data: lightgbm.Dataset) -> tuple[str, float, bool]:
             return name, self._training.mean_loss(preds, data), False
 
         fresh = [

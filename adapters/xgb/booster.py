@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import xgboost
-from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.followed_scores import GrownTree
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, IntArray, NDArray
 from ordinal_objectives.spec import TREE_UPDATES
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -63,15 +63,14 @@ def trees(raw: bytes | bytearray) -> list[dict[str, NDArray[Any]]]:
     return [dict(zip(_OF_NODES, tree, strict=True)) for tree in nodes]
 
 
-def leaf_nodes(left_children: ArrayLike) -> NDArray[np.intp]:
+def leaf_nodes(left_children: ArrayLike) -> IndexArray:
     """Return the numbers of a tree's leaves among its nodes, ascending."""
     return np.flatnonzero(np.asarray(left_children) == -1)
 
 
 def settings_of(booster: xgboost.Booster) -> dict[str, Any]:
     """Return the configuration of a booster's learner."""
-    settings: dict[str, Any] = json.loads(booster.save_config())["learner"]
-    return settings
+    return json.loads(booster.save_config())["learner"]
 
 
 def check_configuration(booster: xgboost.Booster, threshold_update: str) -> None:
@@ -151,7 +150,7 @@ def rounds_of(
     return part
 
 
-def renew_leaves(booster: xgboost.Booster, first_tree: int, leaf_values: list[NDArray[np.float64]]) -> None:
+def renew_leaves(booster: xgboost.Booster, first_tree: int, leaf_values: list[FloatArray]) -> None:
     """Write new leaf values into the trees from ``first_tree`` on, as many as the booster has.
 
     Parameters
@@ -201,8 +200,7 @@ def categories_of(booster: xgboost.Booster) -> dict[str, Any] | None:
         return None
     content = json.loads(bytes(xgboost.Booster.save_raw(booster, "json")))
     grown = content["learner"]["gradient_booster"]
-    categories: dict[str, Any] | None = grown.get("gbtree", grown)["model"].get("cats")  # dart holds trees one deeper
-    return categories
+    return grown.get("gbtree", grown)["model"].get("cats")  # dart holds trees one deeper
 
 
 # Up to so many rounds, writing the bytes of all takes less time than slicing off the newest one.
@@ -282,15 +280,14 @@ class TreeReader:
         values = 0.5 * (steps[starts] + steps[stops - 1])
         return self._grown(nodes[in_order], values[in_order], leaves=leaves, off=noise)
 
-    def _grown(self, nodes: NDArray[np.intp], leaf_values: NDArray[np.float64], **known: Any) -> GrownTree:
+    def _grown(self, nodes: IndexArray, leaf_values: FloatArray, **known: Any) -> GrownTree:
         """Return a tree, given the numbers of its leaves among its nodes, ascending, and what else is known."""
         booster, rounds = self._booster, self._booster.num_boosted_rounds()
         settings = self._settings or _grown_with(booster)
 
-        def route(dmatrix: xgboost.DMatrix) -> NDArray[np.int32]:
+        def route(dmatrix: xgboost.DMatrix) -> IntArray:
             reached = rounds_of(booster, rounds - 1, rounds).predict(dmatrix, pred_leaf=True).ravel()
-            leaves: NDArray[np.int32] = np.searchsorted(nodes, reached).astype(np.int32)
-            return leaves
+            return np.searchsorted(nodes, reached).astype(np.int32)
 
         return GrownTree(
             leaf_values=leaf_values,
@@ -303,7 +300,7 @@ class TreeReader:
         )
 
 
-def _are_all_leaves(nodes: NDArray[np.intp]) -> bool:
+def _are_all_leaves(nodes: IndexArray) -> bool:
     """Tell whether some leaves are all those of their tree, given their numbers among its nodes.
 
     A split numbers its two children next, so the highest number says how many leaves there are. Where two leaves have
@@ -351,15 +348,13 @@ class GrowingBooster(xgboost.Booster):  # type: ignore[misc]
 
     def save_raw(self, *given: object, **options: object) -> bytearray:
         """Return the bytes of the model of the newest round."""
-        raw: bytearray = completed(self).save_raw(*given, **options)
-        return raw
+        return completed(self).save_raw(*given, **options)
 
     def __getitem__(self, rounds: Any) -> xgboost.Booster:
         return completed(self)[rounds]
 
     def __getstate__(self) -> dict[str, Any]:  # copies are made of it as well
-        state: dict[str, Any] = completed(self).__getstate__()
-        return state
+        return completed(self).__getstate__()
 
     def __reduce_ex__(self, protocol: object) -> Any:
         return completed(self).__reduce_ex__(1)  # later protocols ask for the class of the object itself

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import xgboost
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.exceptions import DataConversionWarning
 
+from ordinal_objectives.aliases import Column, FloatArray, Table
 from ordinal_objectives.utils.extras import not_installed
 
 try:
@@ -208,7 +208,7 @@ def _dimensions(shape: Sequence[Any]) -> str:
     return f"{shape[1]} columns" if len(shape) == 2 else f"{len(shape)} dimension(s)"
 
 
-def check_partitions(X: Any, name: str, **beside: Any) -> None:
+def check_partitions(X: Table, name: str, **beside: Any) -> None:
     """Raise ValueError unless labels, weights and start scores have as many parts as the rows."""
     parts = X.npartitions if hasattr(X, "columns") else X.numblocks[0]
     for kind, values in beside.items():
@@ -218,7 +218,7 @@ def check_partitions(X: Any, name: str, **beside: Any) -> None:
             )
 
 
-def flat_labels(y: Any, name: str) -> Any:
+def flat_labels(y: Column, name: str) -> Column:
     """Return labels in one dimension, with scikit-learn's warning if they are a column of a table.
 
     Raises
@@ -285,7 +285,7 @@ def _check_worker(parts: Sequence[Mapping[str, Any]], missing: float) -> _Worker
     return _WorkerRows(None, total, categories)
 
 
-def numbers_of_rows(values: Any, *, name: str) -> NDArray[np.float64]:
+def numbers_of_rows(values: Any, *, name: str) -> FloatArray:
     """Return labels, weights or start scores of a part as float64; a number that is missing is NaN.
 
     Raises
@@ -342,7 +342,7 @@ def _fault_of_features(data: object, missing: float) -> str | None:
     return None
 
 
-def _floats(data: Any) -> Iterator[Any]:
+def _floats(data: Table) -> Iterator[Any]:
     """Yield the floats in the features of a part, if they are in memory, without a copy of all of them."""
     if _is_pandas(data):
         for _, column in data.items():
@@ -354,7 +354,7 @@ def _floats(data: Any) -> Iterator[Any]:
         yield values
 
 
-def _categories(data: Any) -> dict[Any, list[Any]]:
+def _categories(data: Table) -> dict[Any, list[Any]]:
     """Return the categories of each column of a part that has some, in their order."""
     if not _is_pandas(data):
         return {}

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives.aliases import Column, Table
 from ordinal_objectives.utils.extras import not_installed
 
 try:
@@ -41,8 +42,8 @@ _QUANTILES = (None, "auto", "hist")
 class _DaskRows(NamedTuple):
     """Features, labels or their codes, weights and start scores: Dask collections, the last two may be None."""
 
-    X: Any
-    y: Any
+    X: Table
+    y: Column
     weight: Any
     margin: Any
 
@@ -113,12 +114,12 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
     @arguments.explains_keywords
     def fit(  # type: ignore[override]
         self,
-        X: Any,
-        y: Any,
+        X: Table,
+        y: Column,
         *,
         sample_weight: Any = None,
         base_margin: Any = None,
-        eval_set: list[tuple[Any, Any]] | None = None,
+        eval_set: list[tuple[Table, Column]] | None = None,
         sample_weight_eval_set: list[Any] | None = None,
         base_margin_eval_set: list[Any] | None = None,
         xgb_model: Any = None,
@@ -235,7 +236,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         return sets
 
     @documented
-    def predict(self, X: Any, **start: Any) -> Any:
+    def predict(self, X: Table, **start: Any) -> Table:
         """Return labels, (n_samples,); of a Dask collection a Dask array."""
         return self._blockwise("predict", X, start)
 
@@ -254,7 +255,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         """Return the class probabilities from the lowest class on; of a Dask collection a Dask array."""
         return self._blockwise("predict_proba_ordered", X, start)
 
-    def _blockwise(self, name: str, X: Any, start: dict[str, Any]) -> Any:
+    def _blockwise(self, name: str, X: Table, start: dict[str, Any]) -> Table:
         """Return the result of a method of a classifier in memory for every block of rows."""
         if not dask.is_dask_collection(X):
             return getattr(super(), name)(X, **start)
@@ -285,7 +286,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             )
         return super()._check_features(X, reset=reset)
 
-    def _fit_labels(self, X: Any, y: Any) -> None:
+    def _fit_labels(self, X: Table, y: Column) -> None:
         """Find the classes of all workers' labels, and the features."""
         self.round_search_ = self._linear = self.kappa_rule_ = None  # of an earlier fit
         self._keep_labels(OrderedLabels(self.classes).fit(self._distinct(y)))
@@ -304,7 +305,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         """Return the first part without its rows: what it declares, Dask may not know."""
         return self.client.compute(delayed(tables.without_rows)(_parts(X)[0])).result()
 
-    def _levels_of_parts(self, X: Any) -> input_checks.Levels:
+    def _levels_of_parts(self, X: Table) -> input_checks.Levels:
         """Return the levels of the training: those that the first part declares, and the codes that all parts have."""
         levels = dict(input_checks.learned(self._header(X), self.feature_types, self._missing))
         for place, kind in enumerate(self.feature_types or ()):
@@ -316,7 +317,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
                 levels[place] = {value: value for value in sorted(set().union(*found)) if value != self._missing}
         return levels
 
-    def _with_levels(self, X: Any, continued: Any) -> Any:
+    def _with_levels(self, X: Table, continued: Any) -> Table:
         """Return rows whose levels are listed as in the training; raise ValueError if one of them is unknown."""
         if not self._levels:
             return X
@@ -332,7 +333,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         meta = input_checks.named(header, self._levels, None, self._missing)
         return X.map_partitions(input_checks.named, self._levels, None, self._missing, meta=meta)
 
-    def _distinct(self, y: Any, name: str = "y") -> Any:
+    def _distinct(self, y: Column, name: str = "y") -> Column:
         """Return the labels that the workers have, each once."""
 
         def unmasked(block: object) -> Any:
@@ -347,7 +348,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         except TypeError as error:  # NumPy cannot sort labels of different types
             raise ValueError(f"{name} must hold labels of one type, and no missing ones; {error}") from error
 
-    def _codes(self, y: Any) -> Any:
+    def _codes(self, y: Column) -> Column:
         """Return class codes, partitioned as the labels are."""
         labels, none = self._labels, np.empty(0, np.int32)
 
@@ -406,7 +407,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         return xgboost.dask.DaskQuantileDMatrix(self.client, X, codes, max_bin=self.max_bin, ref=like, **options)
 
 
-def _parts(X: Any) -> list[Any]:
+def _parts(X: Table) -> list[Any]:
     """Return the parts of a Dask array or frame, delayed."""
     parts = X.rechunk({1: -1}) if isinstance(X, da.Array) else X
     return list(np.ravel(np.asarray(parts.to_delayed(), dtype=object)))

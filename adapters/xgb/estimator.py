@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import xgboost
-from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.adapters.xgb import booster as xgb_booster
@@ -23,6 +22,7 @@ from ordinal_objectives.adapters.xgb.train import (
     schedules,
     train_spec,
 )
+from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, IntArray, NDArray, Seed, Table
 from ordinal_objectives.estimators import arguments, given_to_fit
 from ordinal_objectives.estimators.given_to_fit import GivenToFit, Schedules
 from ordinal_objectives.estimators.held_out import Rows, Trial
@@ -141,7 +141,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         reg_lambda: float | None = None,
         tree_method: str | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
         verbosity: int | None = None,
         missing: float | None = np.nan,
         enable_categorical: bool = True,
@@ -206,16 +206,16 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     @arguments.explains_keywords
     def fit(
         self,
-        X: Any,
-        y: Any,
+        X: Table,
+        y: Column,
         *,
         sample_weight: ArrayLike | None = None,
         base_margin: ArrayLike | None = None,
-        eval_set: list[tuple[Any, Any]] | None = None,
+        eval_set: list[tuple[Table, Column]] | None = None,
         sample_weight_eval_set: list[Any] | None = None,
         base_margin_eval_set: list[Any] | None = None,
-        X_val: Any = None,
-        y_val: Any = None,
+        X_val: Table = None,
+        y_val: Column = None,
         sample_weight_val: ArrayLike | None = None,
         groups: ArrayLike | None = None,
         xgb_model: XGBOrdinalClassifier | xgboost.Booster | str | PathLike[str] | None = None,
@@ -300,7 +300,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
 
     def _search_of(
         self, params: dict[str, Any], callbacks: list[Any], continued: xgboost.Booster | None
-    ) -> tuple[tuple[float, Any] | None, Schedules]:
+    ) -> tuple[tuple[float, Seed] | None, Schedules]:
         """Return what a search for the number of rounds needs, or None where it is decided; and the schedules."""
         ends = asks_for_early_stop({"early_stopping_rounds": self.early_stopping_rounds}, callbacks)
         decided = ends or continued is not None or params.get("booster") == "dart"  # which cannot stop early
@@ -351,13 +351,13 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         return [n_nodes > 1 for n_nodes in xgb_booster.nodes_of_trees(self.booster_)]
 
     @property
-    def is_categorical_(self) -> NDArray[np.bool_]:
+    def is_categorical_(self) -> BoolArray:
         """Which features are categories, (n_features,)."""
         check_is_fitted(self)
         types = self.booster_.feature_types or [""] * self.n_features_in_
         return np.array([kind == "c" for kind in types], dtype=np.bool_)
 
-    def _categories(self, X: Any, **options: Any) -> list[int]:
+    def _categories(self, X: Table, **options: Any) -> list[int]:
         return [place for place, kind in enumerate(self.feature_types or ()) if kind == "c"]
 
     def _continued(self, model: Any) -> tuple[xgboost.Booster | None, ThresholdRecord | None]:
@@ -376,7 +376,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     def _carried(self) -> dict[str, Any]:
         return super()._carried() | {"attributes": input_checks.attributes(self._levels)}
 
-    def _levels_to_fit(self, X: Any, continued: xgboost.Booster | None) -> input_checks.Levels:
+    def _levels_to_fit(self, X: Table, continued: xgboost.Booster | None) -> input_checks.Levels:
         """Return the levels of the training: the continued model's, or else those of the rows."""
         if continued is not None:
             return input_checks.levels_of(continued)
@@ -392,7 +392,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
                     del params[of_trees]
         return params
 
-    def _prediction_data(self, X: Any) -> Any:
+    def _prediction_data(self, X: Table) -> Table:
         # XGBoost reads an array where it lies; making a matrix of one row costs more than its prediction.
         if isinstance(X, np.ndarray) and self._record.last_only is False:
             input_checks.check_finite(X, self._missing)
@@ -400,7 +400,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         return self._matrix(X, like=self.booster_)
 
     @one_thread_after_fork()
-    def _score(self, data: Any, start: int, stop: int) -> NDArray[np.float64]:
+    def _score(self, data: Table, start: int, stop: int) -> FloatArray:
         if start or stop != self.booster_.num_boosted_rounds():
             xgb_booster.check_all_rounds(self.booster_, self._record, stop)
         outputs = self._record.outputs
@@ -443,8 +443,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         return record, n_iter, self.booster_.num_features()
 
     def _names_in_booster(self) -> list[str] | None:
-        names: list[str] | None = self.booster_.feature_names
-        return names
+        return self.booster_.feature_names
 
     # Rows as XGBoost's matrices
 
@@ -469,14 +468,14 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         return self._dmatrix(X, rows, types, feature_weights=self.feature_weights)
 
     def _matrix(
-        self, X: Any, rows: Rows | None = None, *, like: xgboost.DMatrix | xgboost.Booster, name: str = "X"
+        self, X: Table, rows: Rows | None = None, *, like: xgboost.DMatrix | xgboost.Booster, name: str = "X"
     ) -> xgboost.DMatrix:
         """Return a matrix of rows to evaluate, or of features to predict, as codes of the training's levels."""
         types = like.feature_types if self._levels else self.feature_types
         return self._dmatrix(input_checks.coded(X, self._levels, self._missing, name=name), rows, types, name)
 
     def _dmatrix(
-        self, X: Any, rows: Rows | None, feature_types: Any, name: str = "X", **options: Any
+        self, X: Table, rows: Rows | None, feature_types: Any, name: str = "X", **options: Any
     ) -> xgboost.DMatrix:
         if rows is not None:
             start = rows.start
@@ -562,7 +561,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
 
     @shared_docs.documented
     @one_thread_after_fork()
-    def apply(self, X: Any) -> NDArray[np.int32]:
+    def apply(self, X: Table) -> IntArray:
         """Return the leaf that each row ends in, int32 ``(n_samples, n_iter_)``.
 
         Trees of one round that grew in parallel have a column each.

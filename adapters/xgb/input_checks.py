@@ -10,33 +10,33 @@ from typing import Any
 
 import numpy as np
 import xgboost
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from ordinal_objectives.adapters import arguments
 from ordinal_objectives.adapters.xgb.booster import categories_of
+from ordinal_objectives.aliases import Column, RealArray, Table
 from ordinal_objectives.estimators import tables
 from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS
 from ordinal_objectives.estimators.tables import called, column_kinds
 from ordinal_objectives.utils.validation import check_integer, first_few
 
 
-def refused_rows(X: Any, missing: float = np.nan, name: str = "X") -> AbstractContextManager[None]:
+def refused_rows(X: Table, missing: float = np.nan, name: str = "X") -> AbstractContextManager[None]:
     """Return what turns any error of XGBoost over rows into a ValueError that names them and their columns."""
 
-    def take(column: Any) -> None:
+    def take(column: Column) -> None:
         xgboost.DMatrix(column, missing=missing, enable_categorical=True)
 
     return arguments.refused_by_host("XGBoost", name, X, take)
 
 
-def check_finite(X: NDArray[np.floating], missing: float) -> None:
+def check_finite(X: RealArray, missing: float) -> None:
     """Raise ValueError for values that XGBoost refuses in a matrix, and accepts without an error in an array."""
     if not np.isinf(missing) and (np.abs(X) > np.finfo(np.float32).max).any():
         raise ValueError("XGBoost refuses X: Input data contains `inf` or a value too large for float32")
 
 
-def check_matrix(booster: xgboost.Booster, data: Any) -> None:
+def check_matrix(booster: xgboost.Booster, data: Table) -> None:
     """Raise TypeError unless this is an XGBoost matrix, and ValueError if it has columns that the booster lacks."""
     if not isinstance(data, xgboost.DMatrix):
         raise TypeError(f"data must be an xgboost.DMatrix; got {type(data).__name__}: pass xgboost.DMatrix(data)")
@@ -261,7 +261,7 @@ Levels = Mapping[int, Mapping[Any, int] | None]
 _ATTRIBUTE = "ordinal_levels"
 
 
-def learned(X: Any, feature_types: Any, missing: float) -> Levels:
+def learned(X: Table, feature_types: Any, missing: float) -> Levels:
     """Return the levels of the rows of a training: those of a category type, and numbers that are said to be codes."""
     named = [place for place, (_, _, kind) in enumerate(column_kinds(X)) if kind == "category"]
     levels = {place: {level: code for code, level in enumerate(tables.levels_in(X, place)[0])} for place in named}
@@ -302,7 +302,7 @@ def levels_of(booster: xgboost.Booster) -> Levels:
     }
 
 
-def coded(X: Any, levels: Levels, missing: float = np.nan, *, name: str = "X") -> Any:
+def coded(X: Table, levels: Levels, missing: float = np.nan, *, name: str = "X") -> Table:
     """Return rows with the model's codes in place of their levels.
 
     Raises
@@ -344,7 +344,7 @@ def coded(X: Any, levels: Levels, missing: float = np.nan, *, name: str = "X") -
     return tables.with_columns(X, columns)
 
 
-def named(X: Any, levels: Levels, continued: xgboost.Booster | None, missing: float) -> Any:
+def named(X: Table, levels: Levels, continued: xgboost.Booster | None, missing: float) -> Table:
     """Return rows to train on, with levels in their columns as XGBoost can hold them, in the order of their codes.
 
     Raises
@@ -426,7 +426,7 @@ def _are_codes(known: Mapping[Any, int]) -> bool:
     return all(level == code and not isinstance(level, bool) for level, code in known.items())
 
 
-def _own_codes(X: Any, place: int) -> Mapping[Any, int]:
+def _own_codes(X: Table, place: int) -> Mapping[Any, int]:
     """Return the levels of rows as codes of a model whose levels nobody knows."""
     found = tables.occurring(X, place)
     wrong = [level for level in found if isinstance(level, str) or level < 0 or level != int(level)]

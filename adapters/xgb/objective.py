@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, ClassVar
 
-import numpy as np
 import xgboost
-from numpy.typing import ArrayLike, NDArray
 from xgboost.objective import TreeObjective
 
 from ordinal_objectives import decision, threads
@@ -16,6 +14,7 @@ from ordinal_objectives.adapters.run import SAME_SCORE
 from ordinal_objectives.adapters.xgb import booster as xgb_booster
 from ordinal_objectives.adapters.xgb import prediction
 from ordinal_objectives.adapters.xgb.training import ThresholdCallback, XGBoostTraining
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, RealArray
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.shared_docs import documented
 
@@ -67,14 +66,14 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
     _training_type: ClassVar = XGBoostTraining
     _callback_type: ClassVar = ThresholdCallback
 
-    def __call__(self, *given: Any) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+    def __call__(self, *given: Any) -> tuple[RealArray, RealArray]:
         """Return gradient and Hessian, float32 (n_samples,) each, or a column for each output.
 
         XGBoost hands over ``(iteration, predt, dtrain)``.
         """
         return super().__call__(*given[-2:])
 
-    def split_grad(self, iteration: int, grad: NDArray[np.floating], hess: NDArray[np.floating]) -> Any:
+    def split_grad(self, iteration: int, grad: RealArray, hess: RealArray) -> Any:
         """Return what judges splits where that is not what values leaves, the first columns of each, or None.
 
         Where XGBoost fits the shifts, its leaves have the outputs (w, z), the score and contrasts of the shifts.
@@ -91,7 +90,7 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
             return None
         return grad[:, :n_outputs].copy(), hess[:, :n_outputs].copy()  # of either device
 
-    def metric(self, predt: NDArray[np.floating], dmatrix: xgboost.DMatrix) -> tuple[str, float]:
+    def metric(self, predt: RealArray, dmatrix: xgboost.DMatrix) -> tuple[str, float]:
         """Return the name and weighted mean of the loss, for ``custom_metric=``.
 
         Thresholds are those of the round if the callback is passed as well.
@@ -133,7 +132,7 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
     @documented(like=prediction.predict_proba)
     def predict_proba(
         self, booster: xgboost.Booster, data: xgboost.DMatrix, iteration_range: tuple[int, int] | None = None
-    ) -> NDArray[np.float64]:
+    ) -> FloatArray:
         """Class probabilities, float64 (n_samples, n_classes)."""
         booster = xgb_booster.completed(booster)
         return prediction.proba_of(booster, self._record(booster), data, iteration_range)
@@ -148,7 +147,7 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
         *,
         decision_rule: str = "median",
         cost_matrix: ArrayLike | None = None,
-    ) -> NDArray[np.intp]:
+    ) -> IndexArray:
         """Class codes, (n_samples,)."""
         booster = xgb_booster.completed(booster)
         self._record(booster).ordinal_loss().check_decision(decision_rule, cost_matrix)

@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 import xgboost
-from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.run import TrainingRun, Update
 from ordinal_objectives.adapters.xgb.booster import settings_of
+from ordinal_objectives.aliases import ArrayLike, FloatArray, NDArray, RealArray
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.leaves.vector import contrasts
 from ordinal_objectives.losses import RoundStatistics
@@ -93,7 +93,7 @@ def ask_for_outputs(
     return asked, afterwards
 
 
-def output_shares(n_classes: int, reg_lambda: float, shifts: Shifts) -> NDArray[np.float64]:
+def output_shares(n_classes: int, reg_lambda: float, shifts: Shifts) -> FloatArray:
     """Return the Hessian of every output beside the score's where all thresholds have the same."""
     C = contrasts(n_classes - 1, reg_lambda, shifts.l2, shifts.penalty)
     return np.append(1.0, (C**2).mean(axis=0))
@@ -191,9 +191,7 @@ class OutputUpdate(Update):
         run.step_thresholds(scores)
         return scores
 
-    def gradients(
-        self, run: TrainingRun, statistics: RoundStatistics
-    ) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+    def gradients(self, run: TrainingRun, statistics: RoundStatistics) -> tuple[RealArray, RealArray]:
         """Return those of every output, (n_samples, n_classes - 1) each; the first columns are those of the score."""
         # The next steps are halved if the round before raised the loss.
         if self._halves and run.diagnostics.n_raised > self._n_raised:

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import xgboost
-from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters import arguments
 from ordinal_objectives.adapters.training import Plan
@@ -18,6 +17,7 @@ from ordinal_objectives.adapters.xgb import input_checks
 from ordinal_objectives.adapters.xgb.input_checks import callbacks_in
 from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
 from ordinal_objectives.adapters.xgb.training import Callback, EvalsLog, Model, XGBoostTraining
+from ordinal_objectives.aliases import ArrayLike, FloatArray
 from ordinal_objectives.estimators.given_to_fit import Schedules, only_reads
 from ordinal_objectives.eval_metric import EvalMetric
 from ordinal_objectives.losses import OrdinalLoss
@@ -75,7 +75,7 @@ def train(
     evals: Sequence[tuple[xgboost.DMatrix, str]] | None = None,
     xgb_model: xgboost.Booster | str | PathLike[str] | bytearray | None = None,
     callbacks: Sequence[Callback] | None = None,
-    custom_metric: Callable[[NDArray[np.float64], xgboost.DMatrix], object] | None = None,
+    custom_metric: Callable[[FloatArray, xgboost.DMatrix], object] | None = None,
     progress: bool = False,
     **options: Any,
 ) -> xgboost.Booster:
@@ -308,7 +308,7 @@ class CustomMetric:
         self._stoppers = [entry for entry in every if isinstance(entry, xgboost.callback.EarlyStopping)]
         return every, rounds
 
-    def __call__(self, proba: NDArray[np.float64], dmatrix: xgboost.DMatrix) -> list[tuple[str, float]]:
+    def __call__(self, proba: FloatArray, dmatrix: xgboost.DMatrix) -> list[tuple[str, float]]:
         """Return (name, value) of every metric.
 
         Raises

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import xgboost
-from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.followed_scores import GrownTree
 from ordinal_objectives.adapters.run import SAME_SCORE, TrainingRun, Update, sample_of, score_of_rows
@@ -22,6 +21,7 @@ from ordinal_objectives.adapters.xgb.booster import GrowingBooster, TreeReader
 from ordinal_objectives.adapters.xgb.outputs import OutputUpdate
 from ordinal_objectives.adapters.xgb.placement import Collective, device_of
 from ordinal_objectives.adapters.xgb.prediction import shifts_before
+from ordinal_objectives.aliases import ArrayLike, FloatArray, NDArray, RealArray
 from ordinal_objectives.rows import Device, Workers, fail_together
 from ordinal_objectives.rows.device import Array
 from ordinal_objectives.spec import OrdinalSpec
@@ -69,7 +69,7 @@ class CallbackState(threading.local):
     ) -> None:
         """Register the model of a training that begins."""
         self.previous, self.workers, self.last_only = previous, workers, last_only
-        self.before: Callable[[xgboost.DMatrix], NDArray[np.float64]] | None = None
+        self.before: Callable[[xgboost.DMatrix], FloatArray] | None = None
         self.afterwards: dict[str, float] = {}
         self.model: Model = None
         self.start_round(model, 0)
@@ -309,7 +309,7 @@ class XGBoostTraining(Training):
             )
         return n_classes
 
-    def growing(self, predt: NDArray[np.floating], dtrain: xgboost.DMatrix) -> tuple[TrainingRun, int]:
+    def growing(self, predt: RealArray, dtrain: xgboost.DMatrix) -> tuple[TrainingRun, int]:
         """Return the run whose next tree is grown on a score of the matrix, and the iteration of that score."""
         run, state = self.of(dtrain), self.callback_state
         if self._is_of_callback(predt, dtrain, run):
@@ -334,7 +334,7 @@ class XGBoostTraining(Training):
         self.note_turn(run)
         return run, run.first_iteration + run.seen.n_grown
 
-    def _is_of_callback(self, predt: NDArray[np.floating], dtrain: xgboost.DMatrix, run: TrainingRun | None) -> bool:
+    def _is_of_callback(self, predt: RealArray, dtrain: xgboost.DMatrix, run: TrainingRun | None) -> bool:
         """Tell whether a gradient is asked for by the training with the callback.
 
         Each of its matrices asks once a round. Any other call shows that an exception has ended that training.
@@ -359,7 +359,7 @@ class XGBoostTraining(Training):
             return False
         return True
 
-    def _starts_elsewhere(self, predt: NDArray[np.floating], dtrain: xgboost.DMatrix) -> bool:
+    def _starts_elsewhere(self, predt: RealArray, dtrain: xgboost.DMatrix) -> bool:
         """Tell whether the first score is not that of the model that the callback saw continued.
 
         dart starts without some of the model's trees, so there any score will do.
@@ -372,7 +372,7 @@ class XGBoostTraining(Training):
 
     def _begin(
         self,
-        predt: NDArray[np.floating],
+        predt: RealArray,
         dtrain: xgboost.DMatrix,
         previous: ThresholdRecord | None,
         grows_on_recorded: bool | None = None,
@@ -383,9 +383,7 @@ class XGBoostTraining(Training):
             _warn_of_coarse_scores(predt)
         return run
 
-    def _check_first_score(
-        self, predt: NDArray[np.floating], dtrain: xgboost.DMatrix, previous: ThresholdRecord | None
-    ) -> None:
+    def _check_first_score(self, predt: RealArray, dtrain: xgboost.DMatrix, previous: ThresholdRecord | None) -> None:
         if not np.isfinite(predt).all():
             raise ValueError("the training set starts at scores that are NaN or infinite; base_margin must be finite")
         if previous is not None:
@@ -398,7 +396,7 @@ class XGBoostTraining(Training):
             )
         self.check_start(predt, previous, "a model is continued, or base_margin is set")
 
-    def evaluating(self, predt: NDArray[np.floating], dmatrix: xgboost.DMatrix) -> TrainingRun:
+    def evaluating(self, predt: RealArray, dmatrix: xgboost.DMatrix) -> TrainingRun:
         """Return the run whose booster evaluates a matrix; with the callback, at the round just finished."""
         self.refresh()
         booster = self.callback_state.booster_of(dmatrix)
@@ -454,7 +452,7 @@ class XGBoostTraining(Training):
         weight = matrix.get_weight()
         return matrix.get_label(), weight if weight.size else None
 
-    def initial_score(self, matrix: xgboost.DMatrix) -> NDArray[np.floating]:
+    def initial_score(self, matrix: xgboost.DMatrix) -> RealArray:
         """Return the score of an evaluated matrix before the first tree, (n_samples,)."""
         state = self.callback_state
         rounds = 0 if state.previous is None else state.previous.n_iterations
@@ -463,7 +461,7 @@ class XGBoostTraining(Training):
         margin: NDArray[np.float32] = matrix.get_base_margin()
         return margin if margin.size else np.zeros(matrix.num_row(), np.float32)
 
-    def initial_shifts(self, matrix: xgboost.DMatrix) -> NDArray[np.float64] | None:
+    def initial_shifts(self, matrix: xgboost.DMatrix) -> FloatArray | None:
         """Return the shifts of a matrix by the model that is continued, (n_samples, n_classes - 1), or None."""
         return None if self.callback_state.before is None else self.callback_state.before(matrix)
 
@@ -490,7 +488,7 @@ def _for_outputs(spec: OrdinalSpec) -> OrdinalSpec:
     return spec
 
 
-def _warn_of_coarse_scores(predt: NDArray[np.floating]) -> None:
+def _warn_of_coarse_scores(predt: RealArray) -> None:
     """Warn of training scores, (n_samples,) or the first of several outputs, that float32 rounds too much."""
     sample = sample_of(predt)
     if not sample.size:
