@@ -13,6 +13,8 @@ from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.files import host_reason
 from ordinal_objectives.utils.validation import check_integer, first_few, n_classes_of
 
+# Ordinal model that a training is asked for, and the record of one that is continued.
+Asked: TypeAlias = tuple[OrdinalSpec, ThresholdRecord | None]
 # Keywords of a framework's own functions.
 Options: TypeAlias = Mapping[str, Any]
 
@@ -33,7 +35,7 @@ def given_options(options: dict[str, object]) -> dict[str, object]:
     return {name: options.pop(name) for name in parameter_names("train") if name in options}
 
 
-def spec_and_record(entry_point: str, **given: object) -> tuple[OrdinalSpec, ThresholdRecord | None]:
+def spec_and_record(entry_point: str, **given: object) -> Asked:
     """Return the specification of an entry point's arguments, and the record passed as thresholds, if one was."""
     thresholds = given.pop("thresholds", None)
     record = thresholds if isinstance(thresholds, ThresholdRecord) else None

@@ -18,13 +18,7 @@ from ordinal_objectives import predictions
 from ordinal_objectives.adapters.arguments import check_set_names
 from ordinal_objectives.adapters.lgbm import booster as lgbm_booster
 from ordinal_objectives.adapters.lgbm import data, parameters, prediction
-from ordinal_objectives.adapters.lgbm.train import (
-    TreesOfRounds,
-    checked_callbacks,
-    first_rates,
-    schedules,
-    train_spec,
-)
+from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, checked_callbacks, first_rates, schedules, train_spec
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, NDArray, Seed, Table
 from ordinal_objectives.estimators import arguments, tables
 from ordinal_objectives.estimators.given_to_fit import GivenToFit, Schedules, smallest_rate
@@ -155,44 +149,7 @@ importance_type
         progress: bool = False,
         **host_params: Any,
     ) -> None:
-        self.n_estimators = n_estimators
-        self.classes = classes
-        self.loss = loss
-        self.link = link
-        self.training_cost = training_cost
-        self.hessian = hessian
-        self.threshold_update = threshold_update
-        self.decision_rule = decision_rule
-        self.cost_matrix = cost_matrix
-        self.kappa_weights = kappa_weights
-        self.kappa_rows = kappa_rows
-        self.class_weight = class_weight
-        self.proportional: bool | str = proportional
-        self.shift_l2 = shift_l2
-        self.shift_penalty = shift_penalty
-        self.max_shifts = max_shifts
-        self.linear = linear
-        self.linear_l2 = linear_l2
-        self.boosting_type = boosting_type
-        self.num_leaves = num_leaves
-        self.max_depth = max_depth
-        self.learning_rate = learning_rate
-        self.subsample_for_bin = subsample_for_bin
-        self.min_split_gain = min_split_gain
-        self.min_child_weight = min_child_weight
-        self.min_child_samples = min_child_samples
-        self.subsample = subsample
-        self.subsample_freq = subsample_freq
-        self.colsample_bytree = colsample_bytree
-        self.reg_alpha = reg_alpha
-        self.reg_lambda = reg_lambda
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.importance_type = importance_type
-        self.early_stopping_round = early_stopping_round
-        self.validation_fraction = validation_fraction
-        self.progress = progress
-        self._keep_host_params(host_params)
+        self._keep_params(dict(locals()))
 
     @documented
     @one_thread_after_fork()

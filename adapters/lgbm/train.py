@@ -23,7 +23,6 @@ from ordinal_objectives.estimators.arguments import refuse_other_order
 from ordinal_objectives.estimators.given_to_fit import Schedules
 from ordinal_objectives.estimators.tables import column_names
 from ordinal_objectives.losses import OrdinalLoss
-from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threads import kept_helpers, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.progress import Show, round_bar
@@ -116,7 +115,7 @@ def train(
 
 
 def train_spec(
-    asked: tuple[OrdinalSpec, ThresholdRecord | None],
+    asked: arguments.Asked,
     params: Mapping[str, object],
     train_set: lightgbm.Dataset,
     num_boost_round: int,

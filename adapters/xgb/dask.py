@@ -25,12 +25,10 @@ try:
 except ImportError as error:
     raise not_installed(error, "xgboost", "dask") from None
 
-from ordinal_objectives.adapters.arguments import check_asked, given_options, spec_and_record
+from ordinal_objectives.adapters.arguments import Asked, check_asked, given_options, spec_and_record
 from ordinal_objectives.adapters.xgb.train import arguments_of, judged_first
 from ordinal_objectives.adapters.xgb.train import train as train_here
 from ordinal_objectives.estimators.tables import refuse_but_numbers, refuse_text_and_dates
-from ordinal_objectives.spec import OrdinalSpec
-from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import as_floats, first_few, refuse_masked
 
@@ -125,7 +123,7 @@ def train(
 
 
 def train_spec(
-    asked: tuple[OrdinalSpec, ThresholdRecord | None],
+    asked: Asked,
     client: distributed.Client | None,
     params: Mapping[str, Any],
     dtrain: xgboost.dask.DaskDMatrix,

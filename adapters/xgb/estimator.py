@@ -15,16 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.adapters.xgb import booster as xgb_booster
 from ordinal_objectives.adapters.xgb import input_checks, prediction
-from ordinal_objectives.adapters.xgb.train import (
-    CustomMetric,
-    asks_for_early_stop,
-    first_rates,
-    schedules,
-    train_spec,
-)
+from ordinal_objectives.adapters.xgb.train import CustomMetric, asks_for_early_stop, first_rates, schedules, train_spec
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, IntArray, NDArray, Seed, Table
-from ordinal_objectives.estimators import arguments, given_to_fit
-from ordinal_objectives.estimators.given_to_fit import GivenToFit, Schedules
+from ordinal_objectives.estimators import arguments
+from ordinal_objectives.estimators.given_to_fit import GivenToFit, Schedules, of_callbacks, smallest_rate
 from ordinal_objectives.estimators.held_out import Rows, Trial
 from ordinal_objectives.estimators.host_classifier import HostClassifier
 from ordinal_objectives.estimators.linear import with_start
@@ -155,51 +149,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         progress: bool = False,
         **host_params: Any,
     ) -> None:
-        self.n_estimators = n_estimators
-        self.classes = classes
-        self.loss = loss
-        self.link = link
-        self.training_cost = training_cost
-        self.hessian = hessian
-        self.threshold_update = threshold_update
-        self.proportional: bool | str = proportional
-        self.shift_l2 = shift_l2
-        self.shift_penalty = shift_penalty
-        self.max_shifts = max_shifts
-        self.shift_method = shift_method
-        self.split_outputs = split_outputs
-        self.linear = linear
-        self.linear_l2 = linear_l2
-        self.decision_rule = decision_rule
-        self.cost_matrix = cost_matrix
-        self.kappa_weights = kappa_weights
-        self.kappa_rows = kappa_rows
-        self.class_weight = class_weight
-        self.max_depth = max_depth
-        self.max_leaves = max_leaves
-        self.max_bin = max_bin
-        self.learning_rate = learning_rate
-        self.gamma = gamma
-        self.min_child_weight = min_child_weight
-        self.subsample = subsample
-        self.colsample_bytree = colsample_bytree
-        self.reg_alpha = reg_alpha
-        self.reg_lambda = reg_lambda
-        self.tree_method = tree_method
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbosity = verbosity
-        self.missing = missing
-        self.enable_categorical = enable_categorical
-        self.feature_types = feature_types
-        self.feature_weights = feature_weights
-        self.importance_type = importance_type
-        self.early_stopping_rounds = early_stopping_rounds
-        self.validation_fraction = validation_fraction
-        self.eval_metric = eval_metric
-        self.callbacks = callbacks
-        self.progress = progress
-        self._keep_host_params(host_params)
+        self._keep_params(dict(locals()))
 
     @shared_docs.documented
     @one_thread_after_fork()
@@ -305,7 +255,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         ends = asks_for_early_stop({"early_stopping_rounds": self.early_stopping_rounds}, callbacks)
         decided = ends or continued is not None or params.get("booster") == "dart"  # which cannot stop early
         scheduled = schedules(self.callbacks)
-        rate = given_to_fit.smallest_rate(params.get("learning_rate", 0.3), first_rates(scheduled.known))  # XGBoost's
+        rate = smallest_rate(params.get("learning_rate", 0.3), first_rates(scheduled.known))  # XGBoost's
         return None if decided else (rate, self.random_state), scheduled
 
     def _trial(self, fit: Rows, held: Rows, most: int, patience: int | None, **options: Any) -> Trial:
@@ -337,9 +287,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         some, unknown = schedules(every)
         stops = [callback for callback in every if isinstance(callback, xgboost.callback.EarlyStopping)]
         callbacks = {"callbacks": [*some, *copy.deepcopy(stops)]}
-        return replace(
-            given, changed={**given.changed, **callbacks}, refused=(*given.refused, *given_to_fit.of_callbacks(unknown))
-        )
+        return replace(given, changed={**given.changed, **callbacks}, refused=(*given.refused, *of_callbacks(unknown)))
 
     def _fixed_rounds(self, n_rounds: int, given: GivenToFit) -> dict[str, Any]:
         stopping = xgboost.callback.EarlyStopping

@@ -14,14 +14,12 @@ import xgboost
 from ordinal_objectives.adapters import arguments
 from ordinal_objectives.adapters.training import Plan
 from ordinal_objectives.adapters.xgb import input_checks
-from ordinal_objectives.adapters.xgb.input_checks import callbacks_in
 from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
 from ordinal_objectives.adapters.xgb.training import Callback, EvalsLog, Model, XGBoostTraining
 from ordinal_objectives.aliases import ArrayLike, FloatArray
 from ordinal_objectives.estimators.given_to_fit import Schedules, only_reads
 from ordinal_objectives.eval_metric import EvalMetric
 from ordinal_objectives.losses import OrdinalLoss
-from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threads import kept_helpers, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.progress import Show, round_bar
@@ -40,7 +38,7 @@ _LOOK_ON = (xgboost.callback.EarlyStopping, xgboost.callback.EvaluationMonitor, 
 
 def schedules(callbacks: object) -> Schedules:
     """Return the callbacks that change parameters."""
-    return Schedules.among(callbacks_in(callbacks), _LOOK_ON, xgboost.callback.LearningRateScheduler)
+    return Schedules.among(input_checks.callbacks_in(callbacks), _LOOK_ON, xgboost.callback.LearningRateScheduler)
 
 
 def first_rates(callbacks: Sequence[xgboost.callback.LearningRateScheduler]) -> list[float]:
@@ -140,7 +138,7 @@ def train(
 
 
 def train_spec(
-    asked: tuple[OrdinalSpec, ThresholdRecord | None],
+    asked: arguments.Asked,
     params: Mapping[str, object],
     dtrain: xgboost.DMatrix,
     num_boost_round: int,
@@ -166,7 +164,7 @@ def train_spec(
 
 
 def arguments_of(
-    asked: tuple[OrdinalSpec, ThresholdRecord | None],
+    asked: arguments.Asked,
     params: arguments.Options,
     options: arguments.Options,
     dtrain: object,
@@ -200,7 +198,7 @@ def arguments_of(
     input_checks.check_continues(model, dtrain)
     for dmatrix, name in evals or () if is_here else ():
         input_checks.check_levels(dtrain, dmatrix, f"{name!r} of evals")
-    callbacks = callbacks_in(options.get("callbacks"))
+    callbacks = input_checks.callbacks_in(options.get("callbacks"))
     plan = Plan(
         driven=True,
         stops_early=asks_for_early_stop(options, callbacks),
@@ -302,7 +300,7 @@ class CustomMetric:
 
     def early_stopping(self, callbacks: object, rounds: int | None) -> tuple[list[Callback], int | None]:
         """Return callbacks and ``early_stopping_rounds`` for XGBoost: a callback where there are metrics."""
-        every = own_copies(callbacks_in(callbacks))
+        every = own_copies(input_checks.callbacks_in(callbacks))
         if self.metrics and rounds:
             every, rounds = [*every, xgboost.callback.EarlyStopping(rounds=rounds)], None
         self._stoppers = [entry for entry in every if isinstance(entry, xgboost.callback.EarlyStopping)]

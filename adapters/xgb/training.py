@@ -17,8 +17,6 @@ from ordinal_objectives.adapters.run import SAME_SCORE, TrainingRun, Update, sam
 from ordinal_objectives.adapters.training import Plan, Training
 from ordinal_objectives.adapters.xgb import booster as xgb_booster
 from ordinal_objectives.adapters.xgb import outputs
-from ordinal_objectives.adapters.xgb.booster import GrowingBooster, TreeReader
-from ordinal_objectives.adapters.xgb.outputs import OutputUpdate
 from ordinal_objectives.adapters.xgb.placement import Collective, device_of
 from ordinal_objectives.adapters.xgb.prediction import shifts_before
 from ordinal_objectives.aliases import ArrayLike, FloatArray, NDArray, RealArray
@@ -99,7 +97,7 @@ class CallbackState(threading.local):
 
     def _forget_readers(self) -> None:
         # What reads the trees of each training matrix.
-        self.readers: weakref.WeakKeyDictionary[xgboost.DMatrix, TreeReader] = weakref.WeakKeyDictionary()
+        self.readers: weakref.WeakKeyDictionary[xgboost.DMatrix, xgb_booster.TreeReader] = weakref.WeakKeyDictionary()
 
     def find_previous(self, check: Callable[[ThresholdRecord], None]) -> None:
         """Find the record of the booster that is continued, if it has rounds; ``check(record)`` may refuse it.
@@ -193,7 +191,9 @@ class XGBoostTraining(Training):
         if "c" in (matrix.feature_types or ()):
             outputs.refuse_before(outputs.CATEGORICAL_SPLITS, "categorical features")
         tree = xgb_booster.settings_of(booster)["gradient_booster"]["tree_train_param"]
-        return OutputUpdate(self.shifts, reg_lambda=float(tree["reg_lambda"]), halves=not self.callback_state.last_only)
+        return outputs.OutputUpdate(
+            self.shifts, reg_lambda=float(tree["reg_lambda"]), halves=not self.callback_state.last_only
+        )
 
     def start(self, model: Model) -> None:
         """Begin a training of this model: refuse parameters that would spoil it; find the record that it continues."""
@@ -234,7 +234,7 @@ class XGBoostTraining(Training):
         A callback may have returned another booster than the trained one, such as early stopping's best rounds.
         """
         state = self.callback_state
-        for booster in [*boosters_of(state.model), *([model] if isinstance(model, GrowingBooster) else [])]:
+        for booster in [*boosters_of(state.model), *([model] if isinstance(model, xgb_booster.GrowingBooster) else [])]:
             xgb_booster.end_growing(booster)
         self.refresh()
         for dtrain, run in self.items():
@@ -469,7 +469,9 @@ class XGBoostTraining(Training):
         """Return the tree of the last round, whose leaf values are right to the rounding of the scores."""
         state = self.callback_state
         if matrix not in state.readers:
-            state.readers[matrix] = TreeReader(state.booster_of(matrix), settings_stay=self.plan.settings_stay)
+            state.readers[matrix] = xgb_booster.TreeReader(
+                state.booster_of(matrix), settings_stay=self.plan.settings_stay
+            )
         reader = state.readers[matrix]
         by_steps = reader.from_steps(matrix, before, after) if isinstance(before, np.ndarray) else None
         return by_steps or reader.from_bytes()
