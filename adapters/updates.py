@@ -94,11 +94,7 @@ class JointUpdate(Update):
         return self._scores.score_of(matrix, raw_prediction, self.leaf_values[-1:]) if self.renews else raw_prediction
 
     def _renew(
-        self,
-        run: TrainingRun,
-        newest: NewestTree,
-        leaf_weights: FloatArray,
-        threshold_step: FloatArray,
+        self, run: TrainingRun, newest: NewestTree, leaf_weights: FloatArray, threshold_step: FloatArray
     ) -> RealArray:
         """Take the longest of the steps eta, eta/2, ... that does not raise the loss; return the new score."""
         own, tree = newest.own, newest.tree

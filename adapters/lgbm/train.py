@@ -159,7 +159,7 @@ def train_spec(
     n_labels = 0 if train_set.label is None else len(train_set.label)  # a subset that is not made yet has none
     with kept_helpers(n_threads, n_labels), round_bar(progress, num_boost_round, what) as show:
         native = _arguments(training, params, feval, options.pop("callbacks", None), show)
-        with refused_sets([(name, data.data) for name, data in named], training.boosters):
+        with refused_sets([(name, data.data) for name, data in named], lambda: training.state.boosters):
             booster = lightgbm.train(
                 train_set=train_set, num_boost_round=num_boost_round, init_model=previous, **native, **options
             )
@@ -221,7 +221,7 @@ def cv(
     spec, record = arguments.spec_and_record("lgbm.cv", **own)
     training = LightGBMTraining(spec, record, n_threads=value_of(params, "num_threads"), plan=Plan(driven=True))
     options = {"stratified": False, **options, **_arguments(training, params, feval, callbacks, None)}
-    with refused_sets([("train_set", train_set.data)], training.boosters):
+    with refused_sets([("train_set", train_set.data)], lambda: training.state.boosters):
         history: dict[str, Any] = lightgbm.cv(train_set=train_set, num_boost_round=num_boost_round, **options)
     return history
 

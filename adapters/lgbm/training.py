@@ -65,7 +65,7 @@ class LightGBMTraining(Training):
                 f"shift_method={spec.shift_method!r} belongs to XGBoost: LightGBM fits no shifts itself; leave it out"
             )
         super().__init__(spec, continues, n_threads=n_threads, plan=plan)
-        self._state = _LightGBMState()
+        self.state = _LightGBMState()
         # Shifts by the model that is continued, if it has any.
         self._before: weakref.WeakKeyDictionary[lightgbm.Dataset, FloatArray] = weakref.WeakKeyDictionary()
 
@@ -75,7 +75,7 @@ class LightGBMTraining(Training):
 
     def set_model(self, model: lightgbm.Booster | lightgbm.CVBooster, n_new: int) -> bool:
         """Set a booster of so many new rounds, or folds, if it suits the objective; return whether it is a new one."""
-        if self._state.model is model:
+        if self.state.model is model:
             return False
         boosters = getattr(model, "boosters", None) or [model]
         for booster in boosters:
@@ -84,22 +84,18 @@ class LightGBMTraining(Training):
                 lgbm_booster.check_record(booster, self.continues, n_new)
         if not self.items() or self.plan.driven:
             self.choose_shifts(lgbm_booster.why_not_renewed(boosters[0]))
-        self._state.set_model(model, boosters)
+        self.state.set_model(model, boosters)
         return True
-
-    def boosters(self) -> list[lightgbm.Booster]:
-        """Return the boosters of the training with the callback."""
-        return self._state.boosters
 
     def _booster_of(self, data: lightgbm.Dataset) -> lightgbm.Booster | None:
         """Return the booster that trains on ``data``, or None if the callback was given none."""
         # A booster whose training has ended has no train_set.
-        return next((one for one in self._state.boosters if getattr(one, "train_set", None) is data), None)
+        return next((one for one in self.state.boosters if getattr(one, "train_set", None) is data), None)
 
     def growing(self, preds: RealArray, train_data: lightgbm.Dataset) -> tuple[TrainingRun, int]:
         """Return the run whose next tree is grown on a score of the data set, and the iteration of that score."""
         run, booster = self.of(train_data), self._booster_of(train_data)
-        if run is None or not self._state.scores[train_data].is_in(preds):
+        if run is None or not self.state.scores[train_data].is_in(preds):
             run = self._begin(preds, train_data)
             booster = self._booster_of(train_data)
         elif booster is not None:
@@ -107,16 +103,16 @@ class LightGBMTraining(Training):
         elif self.needs_tree:
             raise self.callback_is_needed()
         if booster is None:
-            self.note_turn(run)
+            self._here.note_turn(run)
         return run, self._iteration(preds, train_data, booster, run)
 
     def _iteration(
         self, preds: RealArray, data: lightgbm.Dataset, booster: lightgbm.Booster | None, run: TrainingRun
     ) -> int:
         """Return the iteration of a training score: the booster's, or as counted where the callback shows none."""
-        unseen = None if booster is None else self._state.unseen.get(booster)
+        unseen = None if booster is None else self.state.unseen.get(booster)
         if booster is None or unseen is None:
-            return self._state.scores[data].count(preds)
+            return self.state.scores[data].count(preds)
         # A tree whose leaves are below the rounding of the score is one all the same.
         rounds: int = booster.current_iteration()
         if rounds - unseen < len(run.history) - 1:
@@ -137,18 +133,18 @@ class LightGBMTraining(Training):
             )
         self.check_start(preds, self.continues, "init_model or init_score is set")
         if not self.plan.driven:
-            self._state.set_model(None, [])
+            self.state.set_model(None, [])
         run = self.begin(train_data, self.continues)
-        self._state.scores[train_data] = _TrainingScore(preds, run.first_iteration)
+        self.state.scores[train_data] = _TrainingScore(preds, run.first_iteration)
         return run
 
     def evaluating(self, preds: RealArray, data: lightgbm.Dataset) -> TrainingRun:
         """Return the run whose booster evaluates a data set, at the iteration of that booster."""
         own = self.of(data)
-        if own is not None and self._state.scores[data].is_in(preds) and not self.needs_tree:
+        if own is not None and self.state.scores[data].is_in(preds) and not self.needs_tree:
             self._learn(preds, data, self._booster_of(data), own)
             return own
-        for booster in self._state.boosters:
+        for booster in self.state.boosters:
             if not hasattr(booster, "train_set"):  # its training has ended
                 continue
             if data is booster.train_set or any(data is valid for valid in booster.valid_sets):
@@ -173,7 +169,7 @@ class LightGBMTraining(Training):
     def _learn(
         self, preds: RealArray, data: lightgbm.Dataset, booster: lightgbm.Booster | None, run: TrainingRun
     ) -> None:
-        if not self._state.scores[data].is_in(preds):
+        if not self.state.scores[data].is_in(preds):
             raise _foreign_scores()
         run.advance(preds, self._iteration(preds, data, booster, run))
 
@@ -193,7 +189,7 @@ class LightGBMTraining(Training):
         # Trees that the run has not seen stand first, and stay as many: those of a model continued without its
         # record, and that of a first round which leaves the score as it was, a constant if it finds no split.
         unseen = rounds - (len(run.history) - 1)
-        expected = self._state.unseen.setdefault(booster, unseen)
+        expected = self.state.unseen.setdefault(booster, unseen)
         if unseen != expected:
             raise _out_of_count(rounds, rounds - unseen + expected)
         return unseen
@@ -317,7 +313,7 @@ class ThresholdCallback:
     def __call__(self, env: CallbackEnv) -> None:
         """Learn the thresholds of the round, and give the booster their record."""
         first = self._training.set_model(env.model, 1)
-        boosters = self._training.boosters()
+        boosters = self._training.state.boosters
         if first:
             check_metrics(env.params)
             if not env.evaluation_result_list:
@@ -336,7 +332,7 @@ class ThresholdCallback:
 
         fresh = [
             {result[:2]: result for result in [*booster.eval_train(metric), *booster.eval_valid(metric)]}
-            for booster in self._training.boosters()
+            for booster in self._training.state.boosters
         ]
         results = env.evaluation_result_list
         for i, result in enumerate(results):
@@ -365,5 +361,5 @@ class BeforeIterationCallback:
     def __call__(self, env: CallbackEnv) -> None:
         """Pass the booster to the training."""
         if self._training.set_model(env.model, 0):
-            for booster in self._training.boosters():
+            for booster in self._training.state.boosters:
                 lgbm_booster.let_train_without_features(booster)

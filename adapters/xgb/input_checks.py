@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from itertools import pairwise
@@ -47,16 +48,27 @@ def check_matrix(booster: xgboost.Booster, data: Table) -> None:
 def check_levels(trained: xgboost.Booster | xgboost.DMatrix, data: xgboost.DMatrix, name: str) -> None:
     """Raise ValueError if a matrix has levels of categories that the model or the training's matrix has not, or none.
 
-    XGBoost takes a level that it does not know for another one, unless it comes last.
+    XGBoost takes a level that it does not know for another one, unless it comes last. It shows the levels of a matrix
+    through pyarrow alone; without it, a warning says that they are not compared.
     """
     if "c" not in (trained.feature_types or ()) or not hasattr(trained, "get_categories"):
         return
-    if trained.get_categories().empty() and not data.get_categories().empty():
+    if data.get_categories().empty():
+        return
+    if trained.get_categories().empty():
         raise ValueError(
             f"{name} has levels of categories, and those of the training are not known: XGBoost keeps none "
             f"of codes, and a slice of a booster forgets them. Pass codes, with the feature_types of the training"
         )
-    known, here = _levels(trained), _levels(data)
+    try:
+        known, here = _levels(trained), _levels(data)
+    except ImportError as error:
+        warnings.warn(
+            f"levels of categories in {name} are not compared with those of the training: {error}",
+            UserWarning,
+            stacklevel=2,
+        )
+        return
     for place, levels in here.items():
         others = {code: level for code, level in enumerate(levels) if level not in known.get(place, levels)}
         if others and (unseen := [level for code, level in others.items() if code in _codes(data, place)]):
@@ -68,15 +80,14 @@ def check_levels(trained: xgboost.Booster | xgboost.DMatrix, data: xgboost.DMatr
 
 
 def _levels(of: xgboost.Booster | xgboost.DMatrix) -> dict[int, list[Any]]:
-    """Return the levels of columns by place, but for text that XGBoost 3.2 cuts; none without pyarrow.
+    """Return the levels of columns by place, but for text that XGBoost 3.2 cuts; raise ImportError without pyarrow.
 
-    XGBoost has no other way to read those of a matrix. :func:`_stored` reads all of a booster's model, which would take
-    too long before every prediction.
+    :func:`_stored` needs no pyarrow, but reads all of a booster's model, which takes too long before every prediction.
     """
     try:
         columns = of.get_categories(export_to_arrow=True).to_arrow()
         found = {place: values.to_pylist() for place, (_, values) in enumerate(columns) if values is not None}
-    except (ImportError, UnicodeDecodeError):
+    except UnicodeDecodeError:
         return {}
     return {place: levels for place, levels in found.items() if all(str(level).isascii() for level in levels)}
 
@@ -219,41 +230,26 @@ REFUSED = {
 }
 # Names of xgboost.train that the constructor does not spell out. XGBoost itself warns of those that it does not know;
 # a name close to one of these is refused before it trains.
-KNOWN = frozenset(
-    {
-        "booster",
-        "colsample_bylevel",
-        "colsample_bynode",
-        "debug_synchronize",
-        "default_direction",
-        "device",
-        "disable_default_eval_metric",
-        "fail_on_invalid_gpu_id",
-        "feature_selector",
-        "grow_policy",
-        "interaction_constraints",
-        "max_cached_hist_node",
-        "max_cat_threshold",
-        "max_cat_to_onehot",
-        "max_delta_step",
-        "monotone_constraints",
-        "normalize_type",
-        "num_parallel_tree",
-        "one_drop",
-        "process_type",
-        "rate_drop",
-        "refresh_leaf",
-        "sample_type",
-        "sampling_method",
-        "seed_per_iteration",
-        "skip_drop",
-        "sparse_threshold",
-        "tolerance",
-        "top_k",
-        "updater",
-        "validate_parameters",
-    }
-)
+KNOWN = (frozenset(xgboost.XGBModel().get_params()) - set(REFUSED)) | {
+    "debug_synchronize",
+    "default_direction",
+    "disable_default_eval_metric",
+    "fail_on_invalid_gpu_id",
+    "feature_selector",
+    "max_cached_hist_node",
+    "normalize_type",
+    "one_drop",
+    "process_type",
+    "rate_drop",
+    "refresh_leaf",
+    "sample_type",
+    "seed_per_iteration",
+    "skip_drop",
+    "sparse_threshold",
+    "tolerance",
+    "top_k",
+    "updater",
+}
 
 # By column: the code of each level; None where a model was trained on codes and nobody knows which.
 Levels = Mapping[int, Mapping[Any, int] | None]

@@ -215,10 +215,7 @@ def _as_tree(tree: dict[str, Any], of_node: FloatArray) -> Tree:
 
 
 def proba_of(
-    booster: xgboost.Booster,
-    record: ThresholdRecord,
-    data: xgboost.DMatrix,
-    iteration_range: tuple[int, int] | None,
+    booster: xgboost.Booster, record: ThresholdRecord, data: xgboost.DMatrix, iteration_range: tuple[int, int] | None
 ) -> FloatArray:
     """Return class probabilities of a booster whose record is known; see :func:`predict_proba`."""
     input_checks.check_matrix(booster, data)
