@@ -19,15 +19,14 @@ Asked: TypeAlias = tuple[OrdinalSpec, ThresholdRecord | None]
 Options: TypeAlias = Mapping[str, Any]
 
 
-def ordinal_options(options: dict[str, object], label: ArrayLike) -> dict[str, object]:
-    """Remove the ordinal parameters from the options of ``cv``, and return them.
+def asked_of_cv(entry_point: str, options: dict[str, object], label: ArrayLike) -> Asked:
+    """Remove the ordinal parameters from the options of a ``cv``, and return the model that they ask for.
 
     The classes are those of all labels, since a fold may lack some.
     """
     own = given_options(options)
-    if own.get("n_classes") is None:
-        own["n_classes"] = n_classes_of(label)
-    return own
+    n_classes = n_classes_of(label) if own.get("n_classes") is None else own["n_classes"]
+    return spec_and_record(entry_point, **own | {"n_classes": n_classes})
 
 
 def given_options(options: dict[str, object]) -> dict[str, object]:
@@ -162,26 +161,6 @@ def check_sets(name: str, sets: object, is_entry: Callable[[Any], bool], what: s
     wrong = [type(entry).__name__ for entry in entries if not is_entry(entry)]
     if sets is not None and (wrong or entries is not sets):
         raise TypeError(f"{name} must be a list of {what}, or None; got {first_few(wrong) or type(sets).__name__}")
-
-
-def joined(metrics: Sequence[Callable[..., object]]) -> Callable[..., list[object]]:
-    """Return metrics of a framework, the ordinal loss first, as one that returns all of their results.
-
-    It raises ValueError if two of them have one name.
-    """
-
-    def metric(scores: object, matrix: object) -> list[object]:
-        answers = [function(scores, matrix) for function in metrics]
-        results = [result for answer in answers for result in (answer if isinstance(answer, list) else [answer])]
-        names = [result[0] for result in results if isinstance(result, tuple)]
-        if len(set(names)) < len(names):
-            raise ValueError(
-                f"each metric must have a name of its own; got {', '.join(map(repr, names))}, of which the first is "
-                f"the ordinal loss. A function can return a name beside its value"
-            )
-        return results
-
-    return metric
 
 
 def check_set_names(names: list[str], argument: str) -> None:

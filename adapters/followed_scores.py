@@ -9,8 +9,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from ordinal_objectives.aliases import FloatArray, IndexArray, IntArray, RealArray
-from ordinal_objectives.rows import Device
-from ordinal_objectives.rows.device import Array
+from ordinal_objectives.rows import Array, Device
 from ordinal_objectives.threshold_solver import Diagnostics
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -40,6 +40,7 @@ class OrdinalObjectiveBase:
 
     training: Training
     callback: Any
+    metric: Callable[..., object]  # of the ordinal loss
     # Its row in the table of :mod:`ordinal_objectives.spec`, and the framework's training and callback.
     _entry_point: ClassVar[str]
     _training_type: ClassVar[type[Training]]
@@ -186,6 +187,26 @@ class OrdinalObjectiveBase:
             return function(self.training.evaluating(score, matrix).proba_of(matrix, score), matrix)
 
         metric.__name__ = getattr(function, "__name__", type(function).__name__)
+        return metric
+
+    def joined_metric(self, functions: Sequence[Callable[..., object]]) -> Callable[..., list[object]]:
+        """Return the ordinal loss, and metrics of class probabilities, as one metric that returns all their results.
+
+        It raises ValueError if two of them have one name.
+        """
+        metrics = [self.metric, *map(self.proba_metric, functions)]
+
+        def metric(scores: object, matrix: object) -> list[object]:
+            answers = [function(scores, matrix) for function in metrics]
+            results = [result for answer in answers for result in (answer if isinstance(answer, list) else [answer])]
+            names = [result[0] for result in results if isinstance(result, tuple)]
+            if len(set(names)) < len(names):
+                raise ValueError(
+                    f"each metric must have a name of its own; got {', '.join(map(repr, names))}, of which the first "
+                    f"is the ordinal loss. A function can return a name beside its value"
+                )
+            return results
+
         return metric
 
 

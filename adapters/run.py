@@ -20,9 +20,9 @@ import numpy as np
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, RealArray
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import RoundStatistics, RoundSums
-from ordinal_objectives.rows import CPU, Device, Workers, distributed_pass, fail_together
+from ordinal_objectives.rows import CPU, Array, Device, Workers, distributed_pass, fail_together
 from ordinal_objectives.rows.checked_rows import MOST_ROUNDING
-from ordinal_objectives.rows.device import Array, on_cpu
+from ordinal_objectives.rows.device import on_cpu
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver import ThresholdLearner, ThresholdRecord
 from ordinal_objectives.utils.validation import check_codes, check_thresholds, check_total_weight, check_two_classes

@@ -18,8 +18,7 @@ from ordinal_objectives.aliases import FloatArray, NDArray, RealArray
 from ordinal_objectives.leaves import vector
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import RoundStatistics
-from ordinal_objectives.rows import MarginPass, RowPass
-from ordinal_objectives.rows.device import Array
+from ordinal_objectives.rows import Array, MarginPass, RowPass
 from ordinal_objectives.rows.native import is_far
 from ordinal_objectives.threshold_solver import JointQuadratic, JointStep, ThresholdRecord, schur_step
 

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives import predictions
+from ordinal_objectives import predictions, threads
 from ordinal_objectives.adapters.arguments import check_set_names
 from ordinal_objectives.adapters.lgbm import booster as lgbm_booster
 from ordinal_objectives.adapters.lgbm import data, parameters, prediction
@@ -27,7 +27,6 @@ from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS, Ho
 from ordinal_objectives.estimators.linear import LinearPart, with_start
 from ordinal_objectives.eval_metric import EvalMetric, Result
 from ordinal_objectives.losses import OrdinalLoss
-from ordinal_objectives.threads import library_n_threads, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.shared_docs import documented
 
@@ -152,7 +151,7 @@ importance_type
         self._keep_params(dict(locals()))
 
     @documented
-    @one_thread_after_fork()
+    @threads.one_thread_after_fork()
     @arguments.explains_keywords
     def fit(
         self,
@@ -318,7 +317,7 @@ importance_type
         others = dict.fromkeys(name for name in parameters.ROUNDS_AND_STOPPING if name in self._host_params)
         return others | {"n_estimators": n_rounds, "early_stopping_round": None}
 
-    @one_thread_after_fork()
+    @threads.one_thread_after_fork()
     def _splits(self) -> list[bool]:
         n_trees = self.booster_.current_iteration()
         # LightGBM keeps a tree without a split only as the first one.
@@ -331,7 +330,7 @@ importance_type
         return self.n_iter_
 
     @property
-    @one_thread_after_fork()
+    @threads.one_thread_after_fork()
     def is_categorical_(self) -> BoolArray:
         """Which features are categories, (n_features,); one with a single value is none."""
         check_is_fitted(self)
@@ -396,11 +395,11 @@ importance_type
         places = self._category_places
         return super()._description() | ({"category_columns": places} if places else {})
 
-    @one_thread_after_fork()
+    @threads.one_thread_after_fork()
     def _score(self, data: Table, start: int, stop: int) -> FloatArray:
-        n_threads = library_n_threads(self._by_other_names()[0].get("n_jobs", self.n_jobs))
-        threads = {} if n_threads is None else {"num_threads": n_threads}
-        return prediction.predict_scores(self.booster_, self._record, data, start, stop, name="X", **threads)
+        n_threads = threads.library_n_threads(self._by_other_names()[0].get("n_jobs", self.n_jobs))
+        options = {} if n_threads is None else {"num_threads": n_threads}
+        return prediction.predict_scores(self.booster_, self._record, data, start, stop, name="X", **options)
 
     def _carry(self, record: ThresholdRecord) -> None:
         lgbm_booster.carry(self.booster_, record)
@@ -425,7 +424,7 @@ importance_type
         return names is not None and known is not None and data.written_names(names) == known.tolist()
 
     @property
-    @one_thread_after_fork()
+    @threads.one_thread_after_fork()
     def feature_importances_(self) -> NDArray[Any]:
         """Importance of each feature by ``importance_type``, (n_features,)."""
         check_is_fitted(self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import lightgbm
 import numpy as np
@@ -15,7 +15,7 @@ from ordinal_objectives.adapters.followed_scores import GrownTree
 from ordinal_objectives.adapters.lgbm import booster as lgbm_booster
 from ordinal_objectives.adapters.lgbm.parameters import check_evaluated, check_metrics, value_of
 from ordinal_objectives.adapters.run import TrainingRun
-from ordinal_objectives.adapters.training import Plan, Training
+from ordinal_objectives.adapters.training import Training
 from ordinal_objectives.aliases import ArrayLike, FloatArray, RealArray
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -42,7 +42,7 @@ class LightGBMTraining(Training):
 
     Parameters
     ----------
-    spec, continues, n_threads, plan
+    spec, continues, **options
         As for :class:`.training.Training`.
     """
 
@@ -52,19 +52,12 @@ class LightGBMTraining(Training):
         "classes take LGBMOrdinalClassifier, or FixedThresholds for thresholds that stay"
     )
 
-    def __init__(
-        self,
-        spec: OrdinalSpec,
-        continues: ThresholdRecord | None = None,
-        *,
-        n_threads: int | None = None,
-        plan: Plan | None = None,
-    ) -> None:
+    def __init__(self, spec: OrdinalSpec, continues: ThresholdRecord | None = None, **options: Any) -> None:
         if spec.shift_method is not None:
             raise ValueError(
                 f"shift_method={spec.shift_method!r} belongs to XGBoost: LightGBM fits no shifts itself; leave it out"
             )
-        super().__init__(spec, continues, n_threads=n_threads, plan=plan)
+        super().__init__(spec, continues, **options)
         self.state = _LightGBMState()
         # Shifts by the model that is continued, if it has any.
         self._before: weakref.WeakKeyDictionary[lightgbm.Dataset, FloatArray] = weakref.WeakKeyDictionary()

@@ -101,33 +101,25 @@ def check_configuration(booster: xgboost.Booster, threshold_update: str) -> None
 def why_not_renewed(booster: xgboost.Booster) -> tuple[str, str] | None:
     """Return a parameter that makes a leaf other than -G / (H + lambda), or a round other than one tree, and why."""
     settings = settings_of(booster)["gradient_booster"]
-    reason = {
-        "reg_alpha": "an L1 penalty shrinks leaves on its own terms",
-        "max_delta_step": "it cuts leaf values",
-        "monotone_constraints": "renewed leaves can break them",
-        "num_parallel_tree": "the leaves of parallel trees overlap",
-        "process_type": "the trees exist already",
-        "rate_drop": "dropped trees change the score behind the newest one",
-        "one_drop": "dropped trees change the score behind the newest one",
-        "booster": "a round must add one plain tree and leave the others alone",
-    }
-    found: dict[str, Any] = {}
     if settings["name"] != "gbtree":
-        found["booster"] = settings["name"]
-    else:
-        tree, forest = settings["tree_train_param"], settings["gbtree_train_param"]
-        found |= {name: float(tree[name]) for name in ("reg_alpha", "max_delta_step") if float(tree[name])}
-        if any(sign in tree["monotone_constraints"] for sign in "123456789"):
-            found["monotone_constraints"] = tree["monotone_constraints"]
-        # Newer versions of XGBoost call dart a gbtree that drops trees.
-        dart = settings.get("dart_train_param", {})
-        found |= {name: float(dart[name]) for name in ("rate_drop", "one_drop") if float(dart.get(name, 0))}
-        n_parallel = int(settings["gbtree_model_param"]["num_parallel_tree"])
-        found |= {"num_parallel_tree": n_parallel} if n_parallel > 1 else {}
-        # The configuration names process_type='default' beside these updaters too.
-        updates = forest["updater_seq"].split(",")[0] in ("refresh", "prune", "sync")
-        found |= {"process_type": "update"} if updates or forest["process_type"] != "default" else {}
-    return next(((f"params[{name!r}] = {value!r}", reason[name]) for name, value in found.items()), None)
+        return f"params['booster'] = {settings['name']!r}", "a round must add one plain tree and leave the others alone"
+    tree, forest = settings["tree_train_param"], settings["gbtree_train_param"]
+    n_parallel = int(settings["gbtree_model_param"]["num_parallel_tree"])
+    has_signs = any(sign in tree["monotone_constraints"] for sign in "123456789")
+    # The configuration names process_type='default' beside these updaters too.
+    updates = forest["updater_seq"].split(",")[0] in ("refresh", "prune", "sync") or forest["process_type"] != "default"
+    # Newer versions of XGBoost call dart a gbtree that drops trees.
+    dart, dropped = settings.get("dart_train_param", {}), "dropped trees change the score behind the newest one"
+    found = {
+        "reg_alpha": (float(tree["reg_alpha"]), "an L1 penalty shrinks leaves on its own terms"),
+        "max_delta_step": (float(tree["max_delta_step"]), "it cuts leaf values"),
+        "monotone_constraints": (has_signs and tree["monotone_constraints"], "renewed leaves can break them"),
+        "rate_drop": (float(dart.get("rate_drop", 0)), dropped),
+        "one_drop": (float(dart.get("one_drop", 0)), dropped),
+        "num_parallel_tree": (n_parallel > 1 and n_parallel, "the leaves of parallel trees overlap"),
+        "process_type": (updates and "update", "the trees exist already"),
+    }
+    return next(((f"params[{name!r}] = {value!r}", why) for name, (value, why) in found.items() if value), None)
 
 
 def rounds_of(

@@ -444,8 +444,17 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
 
     @property
     def best_iteration_(self) -> int:
-        """Last of the iterations that predictions use, counted from 0, as XGBoost does."""
+        """Last of the iterations that predictions use, counted from 0, as XGBoost does.
+
+        Raises
+        ------
+        NotFittedError
+            Before ``fit``.
+        """
+        check_is_fitted(self)
         return self.n_iter_ - 1
+
+    best_iteration = best_iteration_
 
     def get_booster(self) -> xgboost.Booster:
         """Return ``booster_``.
@@ -483,18 +492,6 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         if score is None:
             raise AttributeError("best_score is there after early stopping only; give early_stopping_rounds")
         return float(score)
-
-    @property
-    def best_iteration(self) -> int:
-        """The best round of an early stop, counted from 0, or the last one.
-
-        Raises
-        ------
-        NotFittedError
-            Before ``fit``.
-        """
-        check_is_fitted(self)
-        return self.n_iter_ - 1
 
     @property
     @one_thread_after_fork()

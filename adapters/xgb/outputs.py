@@ -26,7 +26,7 @@ from ordinal_objectives.aliases import ArrayLike, FloatArray, NDArray, RealArray
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.leaves.vector import contrasts
 from ordinal_objectives.losses import RoundStatistics
-from ordinal_objectives.rows.device import Array
+from ordinal_objectives.rows import Array
 from ordinal_objectives.threshold_solver.record import ThresholdRecord, VectorOutputs
 
 # The first versions that support each: older ones end the training with other messages, or do something else.

@@ -214,9 +214,7 @@ def arguments_of(
         "params": {**params, **start, "disable_default_eval_metric": 1},
         "obj": objective,
         "callbacks": [objective.callback, *callbacks],
-        "custom_metric": arguments.joined(
-            [objective.metric, *([] if function is None else [objective.proba_metric(function)])]
-        ),
+        "custom_metric": objective.joined_metric([] if function is None else [function]),
     }
 
 
@@ -276,9 +274,9 @@ def cv(
     """
     input_checks.check_dtrain(dtrain)
     arguments.check_asked(params, num_boost_round, 0)
-    own = arguments.ordinal_options(options, dtrain.get_label())
+    asked = arguments.asked_of_cv("xgb.cv", options, dtrain.get_label())
     options |= {"custom_metric": custom_metric, "callbacks": callbacks}
-    options |= arguments_of(arguments.spec_and_record("xgb.cv", **own), params, options, dtrain)
+    options |= arguments_of(asked, params, options, dtrain)
     with input_checks.refused_training(params, dtrain):
         return xgboost.cv(dtrain=dtrain, num_boost_round=num_boost_round, nfold=nfold, **options)
 

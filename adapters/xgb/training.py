@@ -14,14 +14,11 @@ import xgboost
 
 from ordinal_objectives.adapters.followed_scores import GrownTree
 from ordinal_objectives.adapters.run import SAME_SCORE, TrainingRun, Update, sample_of, score_of_rows
-from ordinal_objectives.adapters.training import Plan, Training
+from ordinal_objectives.adapters.training import Training
 from ordinal_objectives.adapters.xgb import booster as xgb_booster
-from ordinal_objectives.adapters.xgb import outputs
-from ordinal_objectives.adapters.xgb.placement import Collective, device_of
-from ordinal_objectives.adapters.xgb.prediction import shifts_before
+from ordinal_objectives.adapters.xgb import outputs, placement, prediction
 from ordinal_objectives.aliases import ArrayLike, FloatArray, NDArray, RealArray
-from ordinal_objectives.rows import Device, Workers, fail_together
-from ordinal_objectives.rows.device import Array
+from ordinal_objectives.rows import Array, Device, Workers, fail_together
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
@@ -125,7 +122,7 @@ class CallbackState(threading.local):
 
     def keep_shifts(self) -> None:
         """Keep the shifts of the model that is continued, before it grows on."""
-        self.before = shifts_before(self.model, self.previous)
+        self.before = prediction.shifts_before(self.model, self.previous)
 
     def booster_of(self, dmatrix: xgboost.DMatrix) -> xgboost.Booster | None:
         """Return the booster that a matrix belongs to, or None outside a training with the callback."""
@@ -146,7 +143,7 @@ class XGBoostTraining(Training):
 
     Parameters
     ----------
-    spec, continues, n_threads, plan
+    spec, continues, **options
         As for :class:`.training.Training`.
 
     Attributes
@@ -160,21 +157,14 @@ class XGBoostTraining(Training):
         "scikit-learn classes take XGBOrdinalClassifier, and on Dask DaskXGBOrdinalClassifier"
     )
 
-    def __init__(
-        self,
-        spec: OrdinalSpec,
-        continues: ThresholdRecord | None = None,
-        *,
-        n_threads: int | None = None,
-        plan: Plan | None = None,
-    ) -> None:
+    def __init__(self, spec: OrdinalSpec, continues: ThresholdRecord | None = None, **options: Any) -> None:
         if spec.in_outputs:
             spec = _for_outputs(spec)
         elif spec.shift_method == "host":
             raise ValueError(
                 "shift_method='host' belongs to thresholds that move with x: pass proportional=False with it"
             )
-        super().__init__(spec, continues, n_threads=n_threads, plan=plan)
+        super().__init__(spec, continues, **options)
         self.callback_state = CallbackState()
 
     def update_of(self, matrix: xgboost.DMatrix) -> Update:
@@ -432,13 +422,13 @@ class XGBoostTraining(Training):
         return True
 
     @property
-    def workers(self) -> Collective | None:
+    def workers(self) -> placement.Collective | None:
         """The workers that train together, each on its own rows; None if all rows are in this process."""
-        return Collective() if xgboost.collective.is_distributed() else None
+        return placement.Collective() if xgboost.collective.is_distributed() else None
 
     def device(self, matrix: xgboost.DMatrix) -> Device:
         """Return where gradients of a training matrix are computed: on the GPU that the booster is on, if any."""
-        return device_of(self.callback_state.booster_of(matrix), self.spec.loss, self.n_threads(matrix))
+        return placement.device_of(self.callback_state.booster_of(matrix), self.spec.loss, self.n_threads(matrix))
 
     def n_threads(self, matrix: xgboost.DMatrix) -> int | None:
         """Return the threads for a training matrix: the booster's, unless the objective has its own."""
