@@ -306,6 +306,10 @@ class Training(ABC):
         """Return how many threads compute over a training matrix, as :func:`.threads.effective_n_threads` takes it."""
         return self.asked_threads
 
+    def note_turn(self, run: TrainingRun) -> None:
+        """Record which run grew the last tree, where no callback does."""
+        self._here.note_turn(run)
+
     def check_train(self) -> None:
         """Raise ValueError if the update renews leaf values and the framework's own train drives the training."""
         if self.spec.threshold_update == "joint":

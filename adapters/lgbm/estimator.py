@@ -215,7 +215,9 @@ importance_type
             If labels, weights or parameters are not what the docs allow; the message names the argument.
         """
         with self._all_or_nothing():
-            given = self._warned_params()
+            for words in self._by_other_names()[1]:
+                warnings.warn(words, stacklevel=4)  # the caller of fit
+            given = self._resolved_params()
             sets = arguments.GivenSets(
                 arguments.either_library(eval_set, eval_X, eval_y), eval_sample_weight, "eval_sample_weight",
                 eval_init_score, "eval_init_score", X_val, y_val, sample_weight_val,
@@ -263,12 +265,6 @@ importance_type
         names = [name for name in self._get_param_names() if name in parameters.KNOWN]
         own = {name: getattr(self, name) for name in names if getattr(self, name) != self._default(name)}
         return parameters.resolved(own, self._host_params)
-
-    def _warned_params(self) -> dict[str, Any]:
-        """Return the parameters by one name each, and warn the caller of ``fit`` of those that are not used."""
-        for words in self._by_other_names()[1]:
-            warnings.warn(words, stacklevel=5)
-        return self._resolved_params()
 
     def _resolved_params(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self._get_param_names()} | self._by_other_names()[0]
@@ -448,9 +444,8 @@ def _search_of(
 
 def _places_in(record: ThresholdRecord) -> list[int] | None:
     """Return the columns of categories that a classifier's record names; None of another one's."""
-    return (
-        None if record.classifier is None else [int(place) for place in record.classifier.get("category_columns", ())]
-    )
+    described = record.classifier
+    return None if described is None else [int(place) for place in described.get("category_columns", ())]
 
 
 def _as_feval(metric: EvalMetric) -> Callable[..., list[Result]]:

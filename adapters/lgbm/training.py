@@ -93,10 +93,11 @@ class LightGBMTraining(Training):
             booster = self._booster_of(train_data)
         elif booster is not None:
             self._check_in_step(booster, run)
+            return run, len(run.history) - 1
         elif self.needs_tree:
             raise self.callback_is_needed()
         if booster is None:
-            self._here.note_turn(run)
+            self.note_turn(run)
         return run, self._iteration(preds, train_data, booster, run)
 
     def _iteration(
