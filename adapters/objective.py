@@ -124,12 +124,8 @@ class OrdinalObjectiveBase:
             f"hessian={self.hessian!r}, threshold_update={self.threshold_update!r})"
         )
 
-    def __call__(self, *given: Any) -> tuple[RealArray, RealArray]:
-        """Return gradient and Hessian, float32 (n_samples,) each, or a column for each output.
-
-        Frameworks pass the score and the matrix, XGBoost after the number of the round.
-        """
-        raw_prediction, matrix = given[-2:]
+    def __call__(self, raw_prediction: RealArray, matrix: object) -> tuple[RealArray, RealArray]:
+        """Return gradient and Hessian, float32 (n_samples,) each, or a column for each output."""
         training = self.training
         training.check_matrix(matrix)
         if not training.in_outputs:
