@@ -4,26 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
-from numpy.typing import ArrayLike
-
+from ordinal_objectives.aliases import ArrayLike, Table
 from ordinal_objectives.estimators.tables import column_kinds
 from ordinal_objectives.spec import OrdinalSpec, parameter_names
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.files import host_reason
 from ordinal_objectives.utils.validation import check_integer, first_few, n_classes_of
 
+# Ordinal model that a training is asked for, and the record of one that is continued.
+Asked: TypeAlias = tuple[OrdinalSpec, ThresholdRecord | None]
+# Keywords of a framework's own functions.
+Options: TypeAlias = Mapping[str, Any]
 
-def ordinal_options(options: dict[str, object], label: ArrayLike) -> dict[str, object]:
-    """Remove the ordinal parameters from the options of ``cv``, and return them.
+
+def asked_of_cv(entry_point: str, options: dict[str, object], label: ArrayLike) -> Asked:
+    """Remove the ordinal parameters from the options of a ``cv``, and return the model that they ask for.
 
     The classes are those of all labels, since a fold may lack some.
     """
     own = given_options(options)
-    if own.get("n_classes") is None:
-        own["n_classes"] = n_classes_of(label)
-    return own
+    n_classes = n_classes_of(label) if own.get("n_classes") is None else own["n_classes"]
+    return spec_and_record(entry_point, **own | {"n_classes": n_classes})
 
 
 def given_options(options: dict[str, object]) -> dict[str, object]:
@@ -31,7 +34,7 @@ def given_options(options: dict[str, object]) -> dict[str, object]:
     return {name: options.pop(name) for name in parameter_names("train") if name in options}
 
 
-def spec_and_record(entry_point: str, **given: object) -> tuple[OrdinalSpec, ThresholdRecord | None]:
+def spec_and_record(entry_point: str, **given: object) -> Asked:
     """Return the specification of an entry point's arguments, and the record passed as thresholds, if one was."""
     thresholds = given.pop("thresholds", None)
     record = thresholds if isinstance(thresholds, ThresholdRecord) else None
@@ -51,7 +54,7 @@ def refuse_parameters(params: Mapping[str, object], refused: Mapping[str, str]) 
 
 
 @contextmanager
-def refused_by_host(library: str, name: str, X: object, take: Callable[[Any], object]) -> Iterator[None]:
+def refused_by_host(library: str, name: str, X: object, take: Callable[[object], object]) -> Iterator[None]:
     """Turn any error of a library over rows into a ValueError that names the argument, and the columns to blame.
 
     Parameters
@@ -71,7 +74,7 @@ def refused_by_host(library: str, name: str, X: object, take: Callable[[Any], ob
         raise ValueError(f"{library} refuses {name}: {refused_columns(X, take) or _reason(error)}") from error
 
 
-def refused_columns(X: object, take: Callable[[Any], object]) -> str:
+def refused_columns(X: object, take: Callable[[object], object]) -> str:
     """Return name and type of the columns of which a library makes no data, with its reason; "" if there are none."""
     columns, reasons = list[str](), list[str]()
     if getattr(X, "shape", (0,))[0] == 0:  # of which no column is to blame
@@ -85,7 +88,7 @@ def refused_columns(X: object, take: Callable[[Any], object]) -> str:
     return f"{first_few(columns)}: {reasons[0]}" if columns else ""
 
 
-def _one_column(X: Any, place: int) -> Any:
+def _one_column(X: Table, place: int) -> Table:
     if hasattr(X, "iloc"):
         return X.iloc[:, [place]]
     return X[:, [place]] if hasattr(X, "to_series") else X.select([place])  # polars, Arrow
@@ -158,26 +161,6 @@ def check_sets(name: str, sets: object, is_entry: Callable[[Any], bool], what: s
     wrong = [type(entry).__name__ for entry in entries if not is_entry(entry)]
     if sets is not None and (wrong or entries is not sets):
         raise TypeError(f"{name} must be a list of {what}, or None; got {first_few(wrong) or type(sets).__name__}")
-
-
-def joined(metrics: Sequence[Callable[..., object]]) -> Callable[..., list[object]]:
-    """Return metrics of a framework, the ordinal loss first, as one that returns all of their results.
-
-    It raises ValueError if two of them have one name.
-    """
-
-    def metric(scores: object, matrix: object) -> list[object]:
-        answers = [function(scores, matrix) for function in metrics]
-        results = [result for answer in answers for result in (answer if isinstance(answer, list) else [answer])]
-        names = [result[0] for result in results if isinstance(result, tuple)]
-        if len(set(names)) < len(names):
-            raise ValueError(
-                f"each metric must have a name of its own; got {', '.join(map(repr, names))}, of which the first is "
-                f"the ordinal loss. A function can return a name beside its value"
-            )
-        return results
-
-    return metric
 
 
 def check_set_names(names: list[str], argument: str) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ordinal_objectives.rows import Device
+from ordinal_objectives.aliases import FloatArray, IndexArray, IntArray, RealArray
+from ordinal_objectives.rows import Array, Device
 from ordinal_objectives.threshold_solver import Diagnostics
 
 
@@ -35,13 +35,13 @@ class GrownTree(NamedTuple):
         How far ``leaf_values`` may be from those that the framework added.
     """
 
-    leaf_values: NDArray[np.float64]
+    leaf_values: FloatArray
     learning_rate: float
     reg_lambda: float
     value_type: type
-    route: Callable[[Any], NDArray[np.int32] | None]
-    renew: Callable[[NDArray[np.float64]], None]
-    leaves: NDArray[np.int32] | None = None
+    route: Callable[[object], IntArray | None]
+    renew: Callable[[FloatArray], None]
+    leaves: IntArray | None = None
     off: float = 0.0
 
 
@@ -67,23 +67,19 @@ class FollowedScore:
         The model's own score, with renewed leaves.
     """
 
-    def __init__(
-        self, score: NDArray[np.floating], iteration: int, device: Device, margins: NDArray[np.floating] | None = None
-    ) -> None:
+    def __init__(self, score: RealArray, iteration: int, device: Device, margins: RealArray | None = None) -> None:
         self.iteration = iteration
         self._device = device
-        self.framework_score: NDArray[np.floating] = device.copy(score)
-        self._add: Callable[..., NDArray[np.floating]]
+        self.framework_score: RealArray = device.copy(score)
+        self._add: Callable[..., RealArray]
         if margins is None:
-            self.raw_prediction: NDArray[np.floating] = device.copy(score, np.float64)
+            self.raw_prediction: RealArray = device.copy(score, np.float64)
             self._add = device.add_leaf_values
         else:
             self.raw_prediction, self._add = device.copy(margins), device.add_leaf_vectors
-        self._spare: Any = None  # memory for the score with a tree more: new pages cost more than the sum
+        self._spare: Array = None  # memory for the score with a tree more: new pages cost more than the sum
 
-    def find_leaves(
-        self, score: NDArray[np.floating], tree: GrownTree, matrix: object
-    ) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
+    def find_leaves(self, score: RealArray, tree: GrownTree, matrix: object) -> tuple[IntArray, IndexArray]:
         """Return the leaf of every row in the newest tree, and which leaves were merged.
 
         The change of the framework's score is the leaf value. Where two values are too close to be distinguished, the
@@ -126,7 +122,7 @@ class FollowedScore:
         merged[order] = order[first_of_run]
         return self._device.renumbered(leaves, merged), merged
 
-    def move(self, score: NDArray[np.floating], raw_prediction: NDArray[np.floating]) -> None:
+    def move(self, score: RealArray, raw_prediction: RealArray) -> None:
         """Replace both scores by those with the newest tree."""
         self.iteration += 1
         self.framework_score = self._device.copy(score, out=self.framework_score)
@@ -134,7 +130,7 @@ class FollowedScore:
             self._spare = self.raw_prediction
         self.raw_prediction = raw_prediction
 
-    def plus(self, leaves: NDArray[np.int32], leaf_values: NDArray[np.floating]) -> NDArray[np.floating]:
+    def plus(self, leaves: IntArray, leaf_values: RealArray) -> RealArray:
         """Return the model's scores with a tree more, shaped as they are, in memory that the next call reuses."""
         self._spare = total = self._add(self.raw_prediction, leaves, leaf_values, out=self._spare)
         return total
@@ -151,11 +147,11 @@ class Host(Protocol):
         """
         ...
 
-    def initial_score(self, matrix: object) -> NDArray[np.floating]:
+    def initial_score(self, matrix: object) -> RealArray:
         """Return the score of an evaluated matrix before the first tree, (n_samples,)."""
         ...
 
-    def initial_shifts(self, matrix: object) -> NDArray[np.float64] | None:
+    def initial_shifts(self, matrix: object) -> FloatArray | None:
         """Return the shifts of a matrix by the model that is continued, (n_samples, n_classes - 1), or None."""
         ...
 
@@ -177,9 +173,9 @@ class NewestTree(NamedTuple):
 
     tree: GrownTree
     own: FollowedScore
-    score: NDArray[np.floating]
-    leaves: NDArray[np.int32]
-    merged: NDArray[np.intp]
+    score: RealArray
+    leaves: IntArray
+    merged: IndexArray
 
 
 class FollowedScores:
@@ -195,13 +191,11 @@ class FollowedScores:
     def __init__(self, host: Host, matrix: object) -> None:
         self._host: Host = weakref.proxy(host)
         self.matrix = weakref.ref(matrix)
-        self._of: weakref.WeakKeyDictionary[Any, FollowedScore] = weakref.WeakKeyDictionary()
-        self._follow: Callable[[Any, NDArray[np.floating], int], FollowedScore]
+        self._of: weakref.WeakKeyDictionary[object, FollowedScore] = weakref.WeakKeyDictionary()
+        self._follow: Callable[[object, RealArray, int], FollowedScore]
         self._tree: GrownTree | None = None
 
-    def start(
-        self, own: FollowedScore, follow: Callable[[Any, NDArray[np.floating], int], FollowedScore]
-    ) -> NDArray[np.floating]:
+    def start(self, own: FollowedScore, follow: Callable[[object, RealArray, int], FollowedScore]) -> RealArray:
         """Begin with the training rows, and return the model's own score of them.
 
         ``follow(matrix, score, iteration)`` begins another matrix at the framework's score before the first tree.
@@ -210,7 +204,7 @@ class FollowedScores:
         self._of[self.matrix()] = own
         return own.raw_prediction
 
-    def newest(self, score: NDArray[np.floating], diagnostics: Diagnostics) -> NewestTree:
+    def newest(self, score: RealArray, diagnostics: Diagnostics) -> NewestTree:
         """Return the newest tree with the training rows in it, at the framework's score with the tree."""
         matrix = self.matrix()
         own = self._of[matrix]
@@ -222,7 +216,7 @@ class FollowedScores:
         diagnostics.add(n_merged_leaves=int(np.count_nonzero(merged != every)))
         return NewestTree(tree, own, score, leaves, merged)
 
-    def score_of(self, matrix: object, score: NDArray[np.floating], added: list[Any]) -> NDArray[np.floating]:
+    def score_of(self, matrix: object, score: RealArray, added: Sequence[RealArray]) -> RealArray:
         """Return the model's own score of any matrix.
 
         Parameters

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.adapters.arguments import spec_and_record
+from ordinal_objectives.adapters.arguments import given_options, spec_and_record
 from ordinal_objectives.adapters.run import score_of_rows
 from ordinal_objectives.adapters.training import Training
+from ordinal_objectives.aliases import ArrayLike, FloatArray, RealArray
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -40,6 +40,7 @@ class OrdinalObjectiveBase:
 
     training: Training
     callback: Any
+    metric: Callable[..., object]  # of the ordinal loss
     # Its row in the table of :mod:`ordinal_objectives.spec`, and the framework's training and callback.
     _entry_point: ClassVar[str]
     _training_type: ClassVar[type[Training]]
@@ -62,21 +63,8 @@ class OrdinalObjectiveBase:
         split_outputs: str | int = "score",
         n_threads: int | None = None,
     ) -> None:
-        spec, record = spec_and_record(
-            self._entry_point,
-            n_classes=n_classes,
-            loss=loss,
-            link=link,
-            hessian=hessian,
-            threshold_update=threshold_update,
-            thresholds=thresholds,
-            proportional=proportional,
-            shift_l2=shift_l2,
-            shift_penalty=shift_penalty,
-            max_shifts=max_shifts,
-            shift_method=shift_method,
-            split_outputs=split_outputs,
-        )
+        asked = given_options(dict(locals()))
+        spec, record = spec_and_record(self._entry_point, **asked)
         self._connect(self._training_type(spec, record, n_threads=n_threads))
 
     @classmethod
@@ -121,7 +109,7 @@ class OrdinalObjectiveBase:
         return self.spec.threshold_update
 
     @property
-    def thresholds(self) -> NDArray[np.float64] | None:
+    def thresholds(self) -> FloatArray | None:
         """Where the thresholds start, as given."""
         return self.spec.thresholds
 
@@ -136,9 +124,7 @@ class OrdinalObjectiveBase:
             f"hessian={self.hessian!r}, threshold_update={self.threshold_update!r})"
         )
 
-    def __call__(
-        self, raw_prediction: NDArray[np.floating], matrix: Any
-    ) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+    def __call__(self, raw_prediction: RealArray, matrix: object) -> tuple[RealArray, RealArray]:
         """Return gradient and Hessian, float32 (n_samples,) each, or a column for each output."""
         training = self.training
         training.check_matrix(matrix)
@@ -155,7 +141,7 @@ class OrdinalObjectiveBase:
         return run.gradient(raw_prediction, iteration)
 
     @property
-    def thresholds_(self) -> NDArray[np.float64]:
+    def thresholds_(self) -> FloatArray:
         """Newest thresholds of the latest training of this thread, or else of any; (n_classes - 1,), float64."""
         return self.training.latest.thresholds.copy()
 
@@ -191,7 +177,7 @@ class OrdinalObjectiveBase:
             For ``custom_metric=`` or ``feval=``. Thresholds are fresh if the callback is passed as well.
         """
 
-        def metric(preds: NDArray[np.floating], matrix: object) -> Any:
+        def metric(preds: RealArray, matrix: object) -> object:
             self.training.check_matrix(matrix)
             score = score_of_rows(preds)
             return function(self.training.evaluating(score, matrix).proba_of(matrix, score), matrix)
@@ -199,10 +185,28 @@ class OrdinalObjectiveBase:
         metric.__name__ = getattr(function, "__name__", type(function).__name__)
         return metric
 
+    def joined_metric(self, functions: Sequence[Callable[..., object]]) -> Callable[..., list[object]]:
+        """Return the ordinal loss, and metrics of class probabilities, as one metric that returns all their results.
 
-def predict_from_scores(
-    record: ThresholdRecord, iteration: int, raw_prediction: NDArray[np.floating]
-) -> NDArray[np.float64]:
+        It raises ValueError if two of them have one name.
+        """
+        metrics = [self.metric, *map(self.proba_metric, functions)]
+
+        def metric(scores: object, matrix: object) -> list[object]:
+            answers = [function(scores, matrix) for function in metrics]
+            results = [result for answer in answers for result in (answer if isinstance(answer, list) else [answer])]
+            names = [result[0] for result in results if isinstance(result, tuple)]
+            if len(set(names)) < len(names):
+                raise ValueError(
+                    f"each metric must have a name of its own; got {', '.join(map(repr, names))}, of which the first "
+                    f"is the ordinal loss. A function can return a name beside its value"
+                )
+            return results
+
+        return metric
+
+
+def predict_from_scores(record: ThresholdRecord, iteration: int, raw_prediction: RealArray) -> FloatArray:
     """Return class probabilities (n_samples, n_classes) with the thresholds of ``iteration``.
 
     ``raw_prediction`` holds one score a row, or with shifts one for every threshold of a row.

@@ -12,15 +12,15 @@ How a round moves leaves and thresholds is decided by the update of the run: see
 from __future__ import annotations
 
 import weakref
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, RealArray
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import RoundStatistics, RoundSums
-from ordinal_objectives.rows import CPU, Device, Workers, distributed_pass, fail_together
+from ordinal_objectives.rows import CPU, Array, Device, Workers, distributed_pass, fail_together
 from ordinal_objectives.rows.checked_rows import MOST_ROUNDING
 from ordinal_objectives.rows.device import on_cpu
 from ordinal_objectives.spec import OrdinalSpec
@@ -33,13 +33,13 @@ _SAMPLE = 1024
 SAME_SCORE = 1e-4
 
 
-def score_of_rows(score: ArrayLike) -> NDArray[np.floating]:
+def score_of_rows(score: ArrayLike) -> RealArray:
     """Return a framework's score; without rows, where XGBoost 3.4 passes the shape (0, 0), its shape is (0,)."""
     score = np.asarray(score)
     return score if score.size else score.reshape(0)
 
 
-def sample_of(score: Any) -> NDArray[np.floating]:
+def sample_of(score: Array) -> RealArray:
     """Return a copy of some 1,000 entries of a score of any device, evenly spread."""
     return np.array(on_cpu(score[:: score.shape[0] // _SAMPLE + 1]))
 
@@ -63,11 +63,11 @@ class SeenScores:
     def __init__(self, iteration: int) -> None:
         self.n_grown = 0
         self.grown_at = iteration
-        self._start: NDArray[np.floating] = np.empty(0)  # what the first tree was grown on
-        self._grown_on: NDArray[np.floating] = np.empty(0)  # and the newest
-        self._recorded: NDArray[np.floating] = np.empty(0)  # what the newest record was made at
+        self._start: RealArray = np.empty(0)  # what the first tree was grown on
+        self._grown_on: RealArray = np.empty(0)  # and the newest
+        self._recorded: RealArray = np.empty(0)  # what the newest record was made at
 
-    def note_tree(self, sample: NDArray[np.floating], iteration: int) -> bool:
+    def note_tree(self, sample: RealArray, iteration: int) -> bool:
         """Note the score that a tree is grown on; tell whether it is the recorded one, as it is not with dart."""
         self.n_grown += 1
         self.grown_at, self._grown_on = iteration, sample
@@ -75,7 +75,7 @@ class SeenScores:
             self._start = sample
         return np.array_equal(sample, self._recorded)
 
-    def note_record(self, sample: NDArray[np.floating]) -> None:
+    def note_record(self, sample: RealArray) -> None:
         """Note the score of a record."""
         self._recorded = sample
 
@@ -144,48 +144,47 @@ class Update:
     follows = renews = False
     shifts: Shifts | None = None
     in_doubles = False
-    columns: Any = None
+    columns: Array = None
 
     def __init__(self) -> None:
-        self.leaf_values: list[NDArray[np.float64]] = []
+        self.leaf_values: list[FloatArray] = []
 
     def begin(self, run: TrainingRun, previous: ThresholdRecord | None) -> None:
         """Restore the state of a model that is continued, beside its thresholds."""
 
-    def start(self, run: TrainingRun, raw_prediction: Any, iteration: int) -> Any:
+    def start(self, run: TrainingRun, raw_prediction: Array, iteration: int) -> Array:
         """Return the training rows' scores before the first tree of the run, given the framework's."""
         return raw_prediction
 
-    def take(self, run: TrainingRun, raw_prediction: Any, iteration: int) -> Any:
+    def take(self, run: TrainingRun, raw_prediction: Array, iteration: int) -> Array:
         """Take the step of an iteration; return the training rows' scores after it, given the framework's."""
         run.forget()
         return raw_prediction
 
-    def gradients(
-        self, run: TrainingRun, statistics: RoundStatistics
-    ) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+    def gradients(self, run: TrainingRun, statistics: RoundStatistics) -> tuple[RealArray, RealArray]:
         """Return the gradient and the Hessian that the framework values the next tree's leaves by."""
         return statistics.gradient, statistics.hessian
 
-    def score_of(self, matrix: Any, raw_prediction: Any) -> Any:
+    def score_of(self, matrix: object, raw_prediction: Array) -> Array:
         """Return the model's score of a matrix from the framework's. Where none is followed, the matrix may be None."""
         return raw_prediction
 
-    def kept(self) -> dict[str, Any]:
-        """Return what the record holds beside thresholds and losses, by its fields."""
-        return {}
+    def kept_in(self, record: ThresholdRecord) -> ThresholdRecord:
+        """Return a record of thresholds and losses with what the update keeps beside them."""
+        return record
 
 
 class _EvaluationSet(NamedTuple):
     """Rows of an evaluation set, and the labels and weights that they were read with."""
 
-    codes: NDArray[np.int32]
-    weight: NDArray[np.floating] | None
+    codes: IntArray
+    weight: RealArray | None
     rows: Any
 
-    def has(self, label: Any, weight: Any) -> bool:
-        same_weight = np.array_equal(self.weight, weight) if self.weight is not None else weight is None
-        return same_weight and np.array_equal(self.codes, label)
+    def has(self, label: ArrayLike, weight: ArrayLike | None) -> bool:
+        if self.weight is None or weight is None:
+            return self.weight is weight and np.array_equal(self.codes, label)
+        return np.array_equal(self.weight, weight) and np.array_equal(self.codes, label)
 
 
 class TrainingRun:
@@ -242,7 +241,7 @@ class TrainingRun:
         self.spec, self.update = spec, update
         self.placement = placement = placement or RowPlacement()
         # Freed with the first tree.
-        self._labels: tuple[ArrayLike, int, Any] | None = (y, n_classes, sample_weight)
+        self._labels: tuple[ArrayLike, int, ArrayLike | None] | None = (y, n_classes, sample_weight)
         self.rows = rows = self._pass_over(y, n_classes, sample_weight)
         check_total_weight(rows.class_weights)
         check_two_classes(rows.class_weights, name="the training labels")
@@ -256,18 +255,18 @@ class TrainingRun:
         self.diagnostics = self.learner.diagnostics
         self.newest: RoundStatistics | None = None
         update.begin(self, previous)
-        self.history: list[NDArray[np.float64]] = previous.thresholds[:-1] if previous else []
+        self.history: list[FloatArray] = previous.thresholds[:-1] if previous else []
         self.training_loss: list[float] = previous.training_loss[:-1] if previous else []
         self.seen = SeenScores(self.first_iteration)
-        self._sets: weakref.WeakKeyDictionary[Any, _EvaluationSet] = weakref.WeakKeyDictionary()
+        self._sets: weakref.WeakKeyDictionary[object, _EvaluationSet] = weakref.WeakKeyDictionary()
         self._recorded_loss: float | None = None  # the sum of the newest record of this run
 
     @property
-    def thresholds(self) -> NDArray[np.float64]:
+    def thresholds(self) -> FloatArray:
         """The newest thresholds, float64 (n_classes - 1,)."""
         return self.learner.thresholds
 
-    def gradient(self, raw_prediction: ArrayLike, iteration: int) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+    def gradient(self, raw_prediction: ArrayLike, iteration: int) -> tuple[RealArray, RealArray]:
         """Return gradient and Hessian, float32 (n_samples,) or a column for each output, of the next tree.
 
         ``raw_prediction`` is the framework's score after ``iteration`` trees. A host that drops trees (dart) asks at
@@ -289,7 +288,7 @@ class TrainingRun:
         self.newest = None
         return self.update.gradients(self, statistics)
 
-    def advance(self, raw_prediction: ArrayLike, iteration: int, sample: NDArray[np.floating] | None = None) -> None:
+    def advance(self, raw_prediction: ArrayLike, iteration: int, sample: RealArray | None = None) -> None:
         """Learn the thresholds of ``iteration`` from its score, unless that is done already.
 
         The loss is evaluated with them; that pass is also the one the next tree is grown on. ``sample`` is that of the
@@ -322,19 +321,19 @@ class TrainingRun:
         assert self._labels is not None
         self.rows = self._pass_over(*self._labels)
 
-    def evaluate(self, scores: Any, thresholds: NDArray[np.float64]) -> RoundStatistics:
+    def evaluate(self, scores: Array, thresholds: FloatArray) -> RoundStatistics:
         """Return the pass at scores and thresholds that a tree is grown on; what it clipped and floored is counted."""
         columns = {} if self.update.columns is None else {"columns": self.update.columns}
         statistics: RoundStatistics = self.rows(scores, thresholds, self.spec.hessian, **columns)
         self._count(statistics.sums)
         return statistics
 
-    def evaluate_newest(self, scores: Any, thresholds: NDArray[np.float64]) -> RoundStatistics:
+    def evaluate_newest(self, scores: Array, thresholds: FloatArray) -> RoundStatistics:
         """Return the pass at scores and thresholds, and keep it as the newest."""
         self.newest = statistics = self.evaluate(scores, thresholds)
         return statistics
 
-    def step_thresholds(self, scores: Any, now: RoundStatistics | None = None) -> None:
+    def step_thresholds(self, scores: Array, now: RoundStatistics | None = None) -> None:
         """Take one conditional Newton step on the thresholds, given the training rows' scores.
 
         Parameters
@@ -352,7 +351,7 @@ class TrainingRun:
             )
         self.newest = None
 
-        def loss_at(thresholds: NDArray[np.float64]) -> float:
+        def loss_at(thresholds: FloatArray) -> float:
             # The last trial is the accepted one, unless all are rejected; its pass is what the next tree needs.
             return self.evaluate_newest(scores, thresholds).sums.loss
 
@@ -385,7 +384,9 @@ class TrainingRun:
         """Tell whether these are the labels of the training rows."""
         return np.array_equal(self.rows.y, np.asarray(label))
 
-    def mean_loss_of(self, matrix: Any, raw_prediction: NDArray[np.floating], label: Any, weight: Any) -> float:
+    def mean_loss_of(
+        self, matrix: object, raw_prediction: RealArray, label: ArrayLike, weight: ArrayLike | None
+    ) -> float:
         """Return the weighted mean loss of an evaluation set, at the framework's score and the newest thresholds."""
         score = self.update.score_of(matrix, raw_prediction)
         known = self._sets.get(matrix)
@@ -396,10 +397,9 @@ class TrainingRun:
             loss = rows(score, self.thresholds, self.spec.hessian).loss
         else:
             loss = rows.loss_of_prediction(score, self.thresholds)
-        mean: float = loss / rows.total_weight
-        return mean
+        return loss / rows.total_weight
 
-    def proba_of(self, matrix: Any, raw_prediction: NDArray[np.floating]) -> NDArray[np.float64]:
+    def proba_of(self, matrix: object, raw_prediction: RealArray) -> FloatArray:
         """Return class probabilities of any matrix, (n_samples, n_classes), at the framework's score."""
         score, loss = on_cpu(self.update.score_of(matrix, raw_prediction)), self.spec.loss
         if self.update.shifts is None:
@@ -419,16 +419,16 @@ class TrainingRun:
         record = ThresholdRecord.of(
             spec.loss, spec.hessian, spec.threshold_update, self.history, self.training_loss, self.diagnostics.as_dict()
         )
-        return replace(record, **self.update.kept())
+        return self.update.kept_in(record)
 
-    def _pass_over(self, y: ArrayLike, n_classes: int, weight: Any) -> Any:
+    def _pass_over(self, y: ArrayLike, n_classes: int, weight: ArrayLike | None) -> Any:
         """Return the pass over some rows, for steps and for evaluation."""
         device, workers, given = self.placement.device, self.placement.workers, (self.spec.loss, y, n_classes, weight)
         if self.update.shifts is None:
             return distributed_pass(device.row_pass, workers, *given)
         return distributed_pass(device.margin_pass, workers, *given, in_doubles=self.update.in_doubles)
 
-    def _read(self, label: Any, weight: Any) -> _EvaluationSet:
+    def _read(self, label: ArrayLike, weight: ArrayLike | None) -> _EvaluationSet:
         """Return the rows of an evaluation set; raise ValueError for labels that are no codes, and weights of 0."""
         workers, name, n_classes = self.placement.workers, "an evaluation set", self.rows.n_classes
         part = workers is not None
@@ -441,7 +441,7 @@ class TrainingRun:
             check_total_weight(rows.class_weights, name=f"the weight of {name}")
         return _EvaluationSet(codes, weight, rows)
 
-    def _record(self, raw_prediction: ArrayLike, score: Any, sample: NDArray[np.floating] | None = None) -> None:
+    def _record(self, raw_prediction: ArrayLike, score: Array, sample: RealArray | None = None) -> None:
         if not self.update.follows:
             self.seen.note_record(sample_of(raw_prediction) if sample is None else sample)
         self.training_loss.append(float("nan"))  # until the sums are known
@@ -475,7 +475,7 @@ class TrainingRun:
         if self.placement.workers is not None:
             self.rows.collect()
 
-    def _fit_start(self, score: Any) -> None:
+    def _fit_start(self, score: Array) -> None:
         """Fit the thresholds to scores that do not start at zero (an offset, a model continued)."""
         if self._given_start or not self.spec.learns:
             return
@@ -485,7 +485,7 @@ class TrainingRun:
             self.learner.set_thresholds(self.thresholds + middle)
             self._fit(score)
 
-    def _middle_of(self, score: Any) -> float | None:
+    def _middle_of(self, score: Array) -> float | None:
         """Return the median of the training scores, or the mean of the workers' medians; None if all are 0."""
         n_not_zero, middle = self.placement.device.middle(score)
         workers = self.placement.workers
@@ -495,5 +495,5 @@ class TrainingRun:
         n_of_all, n, total = workers.sum(np.array([n_not_zero, size, size * middle]))
         return float(total / n) if n_of_all else None
 
-    def _fit(self, score: Any) -> None:
+    def _fit(self, score: Array) -> None:
         self.learner.settle(lambda: self.step_thresholds(score))

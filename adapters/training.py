@@ -9,17 +9,17 @@ from __future__ import annotations
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ordinal_objectives.adapters.followed_scores import GrownTree
 from ordinal_objectives.adapters.run import RowPlacement, TrainingRun, Update
 from ordinal_objectives.adapters.updates import JointUpdate, NewtonUpdate, VectorUpdate
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, RealArray
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.rows import CPU, Device, Workers, fail_together
 from ordinal_objectives.spec import OrdinalSpec
@@ -50,8 +50,8 @@ class Plan:
     driven: bool = False
     stops_early: str | None = None
     settings_stay: bool = False
-    linear: dict[str, Any] | None = None
-    classifier: dict[str, Any] | None = None
+    linear: dict[str, object] | None = None
+    classifier: dict[str, object] | None = None
     attributes: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -64,7 +64,7 @@ class _OfThread(threading.local):
     def forget(self) -> None:
         """Forget the runs."""
         # One run for each training matrix: cross-validation interleaves its folds through one objective.
-        self.runs: weakref.WeakKeyDictionary[Any, TrainingRun] = weakref.WeakKeyDictionary()
+        self.runs: weakref.WeakKeyDictionary[object, TrainingRun] = weakref.WeakKeyDictionary()
         self.latest: TrainingRun | None = None
         # Whether another run than the latest has grown a tree since.
         self.in_turns = False
@@ -131,33 +131,33 @@ class Training(ABC):
         # Of all threads, for one that reads what another has trained.
         self._latest_anywhere: TrainingRun | None = None
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Callable[[], Training], tuple[()]]:
         return partial(type(self), self.spec, self.continues, n_threads=self.asked_threads, plan=self.plan), ()
 
     @abstractmethod
-    def growing(self, score: NDArray[np.floating], matrix: object) -> tuple[TrainingRun, int]:
+    def growing(self, score: RealArray, matrix: object) -> tuple[TrainingRun, int]:
         """Return the run whose next tree is grown on a score of the matrix, and the iteration of that score.
 
         The run is begun if the score is the first of a training.
         """
 
     @abstractmethod
-    def evaluating(self, score: NDArray[np.floating], matrix: object) -> TrainingRun:
+    def evaluating(self, score: RealArray, matrix: object) -> TrainingRun:
         """Return the run whose booster evaluates a matrix, advanced to that booster's iteration where it is known."""
 
     @abstractmethod
-    def label_and_weight(self, matrix: object) -> tuple[Any, Any]:
+    def label_and_weight(self, matrix: object) -> tuple[ArrayLike, ArrayLike | None]:
         """Return the labels of a matrix and its weights; None for weights that are all 1."""
 
     @abstractmethod
-    def initial_score(self, matrix: object) -> NDArray[np.floating]:
+    def initial_score(self, matrix: object) -> RealArray:
         """Return the score of an evaluated matrix before the first tree, (n_samples,)."""
 
     @abstractmethod
     def newest_tree(self, matrix: object, before: object, after: object) -> GrownTree:
         """Return the tree that the framework added last for a training matrix, given its scores without and with it."""
 
-    def initial_shifts(self, matrix: object) -> NDArray[np.float64] | None:
+    def initial_shifts(self, matrix: object) -> FloatArray | None:
         """Return the shifts of a matrix by the model that is continued, (n_samples, n_classes - 1), or None."""
         return None
 
@@ -205,7 +205,7 @@ class Training(ABC):
         if not isinstance(matrix, self._matrix_type):
             raise TypeError(f"{self._elsewhere}; got {type(matrix).__name__} in the place of the data")
 
-    def mean_loss(self, score: NDArray[np.floating], matrix: object) -> float:
+    def mean_loss(self, score: RealArray, matrix: object) -> float:
         """Return the weighted mean loss of a matrix at given scores, with the newest thresholds of its run."""
         self.check_matrix(matrix)
         run = self.evaluating(score, matrix)
@@ -217,10 +217,10 @@ class Training(ABC):
         """Return the run of a training matrix, or None."""
         return self._here.runs.get(matrix)
 
-    def __getitem__(self, matrix: Any) -> TrainingRun:
+    def __getitem__(self, matrix: object) -> TrainingRun:
         return self._here.runs[matrix]
 
-    def items(self) -> list[tuple[Any, TrainingRun]]:
+    def items(self) -> list[tuple[object, TrainingRun]]:
         """Return the training matrices that are alive, each with its run."""
         return list(self._here.runs.items())
 
@@ -280,7 +280,7 @@ class Training(ABC):
             return JointUpdate(self, matrix, renews=self.spec.threshold_update == "joint")
         return NewtonUpdate(learns=self.spec.learns)
 
-    def _n_classes_of(self, codes: NDArray[np.int32]) -> int:
+    def _n_classes_of(self, codes: IntArray) -> int:
         """Return the number of classes by the largest code of all workers."""
         lowest, highest = (int(codes.min()), int(codes.max())) if codes.size else (np.iinfo(np.int32).max, -1)
         if self.workers is not None:
@@ -322,7 +322,7 @@ class Training(ABC):
     def _package(self) -> str:
         return type(self).__module__.rpartition(".")[0]
 
-    def check_start(self, score: NDArray[np.floating], previous: ThresholdRecord | None, cause: str) -> None:
+    def check_start(self, score: RealArray, previous: ThresholdRecord | None, cause: str) -> None:
         """Raise ValueError if thresholds that stay fixed cannot suit the score that a run starts at."""
         fixed = not self.spec.learns and self.spec.thresholds is None
         if fixed and previous is None and np.any(score):

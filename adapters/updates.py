@@ -8,17 +8,17 @@ newest tree gets vectors in its leaves, then the thresholds take a step.
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ordinal_objectives.adapters.followed_scores import FollowedScore, FollowedScores, Host, NewestTree
 from ordinal_objectives.adapters.run import TrainingRun, Update
+from ordinal_objectives.aliases import FloatArray, NDArray, RealArray
 from ordinal_objectives.leaves import vector
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import RoundStatistics
-from ordinal_objectives.rows import MarginPass, RowPass
+from ordinal_objectives.rows import Array, MarginPass, RowPass
 from ordinal_objectives.rows.native import is_far
 from ordinal_objectives.threshold_solver import JointQuadratic, JointStep, ThresholdRecord, schur_step
 
@@ -36,7 +36,7 @@ class NewtonUpdate(Update):
         super().__init__()
         self._learns = learns
 
-    def take(self, run: TrainingRun, raw_prediction: Any, iteration: int) -> Any:
+    def take(self, run: TrainingRun, raw_prediction: Array, iteration: int) -> Array:
         """Take the step at the framework's score, and return it."""
         if not self._learns:
             return super().take(run, raw_prediction, iteration)
@@ -62,21 +62,21 @@ class JointUpdate(Update):
 
     follows = True
 
-    def __init__(self, host: Host, matrix: Any, *, renews: bool) -> None:
+    def __init__(self, host: Host, matrix: object, *, renews: bool) -> None:
         super().__init__()
         self.renews = renews
         self._scores = FollowedScores(host, matrix)
 
-    def start(self, run: TrainingRun, raw_prediction: Any, iteration: int) -> Any:
+    def start(self, run: TrainingRun, raw_prediction: Array, iteration: int) -> Array:
         """Begin to follow the score of the training rows, and return it."""
         device = run.placement.device
 
-        def follow(_: Any, score: NDArray[np.floating], iteration: int) -> FollowedScore:
+        def follow(_: object, score: RealArray, iteration: int) -> FollowedScore:
             return FollowedScore(score, iteration, device)
 
         return self._scores.start(follow(None, np.asarray(raw_prediction), iteration), follow)
 
-    def take(self, run: TrainingRun, raw_prediction: Any, iteration: int) -> Any:
+    def take(self, run: TrainingRun, raw_prediction: Array, iteration: int) -> Array:
         """Step thresholds, and leaves if they are renewed, over the newest tree; return the model's new score."""
         newest = self._scores.newest(np.asarray(raw_prediction), run.diagnostics)
         step = _solve_joint(run, newest)
@@ -88,22 +88,18 @@ class JointUpdate(Update):
         newest.own.move(newest.score, after)
         return after
 
-    def score_of(self, matrix: Any, raw_prediction: Any) -> Any:
+    def score_of(self, matrix: object, raw_prediction: Array) -> Array:
         """Return the model's own score of any matrix, given the framework's; called after every tree."""
         return self._scores.score_of(matrix, raw_prediction, self.leaf_values[-1:]) if self.renews else raw_prediction
 
     def _renew(
-        self,
-        run: TrainingRun,
-        newest: NewestTree,
-        leaf_weights: NDArray[np.float64],
-        threshold_step: NDArray[np.float64],
-    ) -> NDArray[np.floating]:
+        self, run: TrainingRun, newest: NewestTree, leaf_weights: FloatArray, threshold_step: FloatArray
+    ) -> RealArray:
         """Take the longest of the steps eta, eta/2, ... that does not raise the loss; return the new score."""
         own, tree = newest.own, newest.tree
         values, after = np.zeros_like(leaf_weights), own.raw_prediction
 
-        def loss_at(share: float, thresholds: NDArray[np.float64]) -> float:
+        def loss_at(share: float, thresholds: FloatArray) -> float:
             nonlocal values, after
             values = (share * tree.learning_rate * leaf_weights).astype(tree.value_type).astype(np.float64)
             after = own.plus(newest.leaves, values)
@@ -136,10 +132,10 @@ def _solve_joint(run: TrainingRun, newest: NewestTree) -> JointStep:
     return schur_step(model, tree.reg_lambda, learner.active, learner.tied, diagnostics=run.diagnostics)
 
 
-def _move_thresholds(run: TrainingRun, scores: NDArray[np.floating], delta: NDArray[np.float64]) -> None:
+def _move_thresholds(run: TrainingRun, scores: RealArray, delta: FloatArray) -> None:
     """Move the thresholds only. Without renewal nothing bounds the loss, so the step is always checked."""
 
-    def loss_at(_: float, thresholds: NDArray[np.float64]) -> float:
+    def loss_at(_: float, thresholds: FloatArray) -> float:
         return run.evaluate_newest(scores, thresholds).sums.loss
 
     rows: RowPass = run.rows
@@ -175,7 +171,7 @@ class VectorUpdate(Update):
 
     follows = renews = True
 
-    def __init__(self, host: Host, matrix: Any, shifts: Shifts) -> None:
+    def __init__(self, host: Host, matrix: object, shifts: Shifts) -> None:
         super().__init__()
         self.shifts: Shifts = shifts
         self.leaf_vectors: list[NDArray[np.float32]] = []
@@ -188,11 +184,11 @@ class VectorUpdate(Update):
             none = np.zeros((0, previous.n_classes - 1), np.float32)
             self.leaf_vectors = previous.leaf_vectors or [none] * previous.n_iterations
 
-    def start(self, run: TrainingRun, raw_prediction: Any, iteration: int) -> Any:
+    def start(self, run: TrainingRun, raw_prediction: Array, iteration: int) -> Array:
         """Begin to follow the scores of the training rows, which decide whether float32 is enough; return them."""
         host, n_thresholds, device = self._host, run.thresholds.shape[0], run.placement.device
 
-        def margins_at(matrix: Any, score: NDArray[np.floating]) -> NDArray[np.float64]:
+        def margins_at(matrix: object, score: RealArray) -> FloatArray:
             """Return the scores of a matrix for every threshold before the first tree of this run."""
             start = np.asarray(score, dtype=np.float64)[:, np.newaxis]
             before = host.initial_shifts(matrix)
@@ -208,14 +204,14 @@ class VectorUpdate(Update):
             run.read_again()
         dtype = run.rows.scores_dtype
 
-        def follow(matrix: Any, score: NDArray[np.floating], iteration: int) -> FollowedScore:
+        def follow(matrix: object, score: RealArray, iteration: int) -> FollowedScore:
             here = np.asarray(margins_at(matrix, score), dtype=dtype, order="F")
             return FollowedScore(score, iteration, device, here)
 
         own = FollowedScore(score, iteration, device, np.asarray(margins, dtype=dtype, order="F"))
         return self._scores.start(own, follow)
 
-    def take(self, run: TrainingRun, raw_prediction: Any, iteration: int) -> Any:
+    def take(self, run: TrainingRun, raw_prediction: Array, iteration: int) -> Array:
         """Renew the newest tree's leaves as vectors, then step the thresholds; return the model's new scores."""
         newest = self._scores.newest(np.asarray(raw_prediction), run.diagnostics)
         tree, n_leaves = newest.tree, newest.tree.leaf_values.shape[0]
@@ -231,17 +227,17 @@ class VectorUpdate(Update):
         newest.own.move(newest.score, scores)
         return scores
 
-    def score_of(self, matrix: Any, raw_prediction: Any) -> Any:
+    def score_of(self, matrix: object, raw_prediction: Array) -> Array:
         """Return the model's own scores of any matrix, given the framework's; called after every tree."""
         return self._scores.score_of(matrix, raw_prediction, self.leaf_vectors[-1:])
 
-    def kept(self) -> dict[str, Any]:
-        """Return how thresholds move with x, and the leaves' vectors."""
-        return {"shifts": self.shifts, "leaf_vectors": list(self.leaf_vectors)}
+    def kept_in(self, record: ThresholdRecord) -> ThresholdRecord:
+        """Return a record with how thresholds move with x, and the leaves' vectors."""
+        return replace(record, shifts=self.shifts, leaf_vectors=list(self.leaf_vectors))
 
     def _renew(
-        self, run: TrainingRun, newest: NewestTree, steps: NDArray[np.float64], leaf_weights: NDArray[np.float64]
-    ) -> tuple[NDArray[np.floating], RoundStatistics | None]:
+        self, run: TrainingRun, newest: NewestTree, steps: FloatArray, leaf_weights: FloatArray
+    ) -> tuple[RealArray, RoundStatistics | None]:
         """Take the longest of the steps eta, eta/2, ... that does not raise the loss.
 
         Returns
@@ -256,7 +252,7 @@ class VectorUpdate(Update):
         vectors, scores = np.zeros_like(steps, dtype=np.float32), own.raw_prediction
         after: RoundStatistics | None = None
 
-        def loss_at(share: float, thresholds: NDArray[np.float64]) -> float:
+        def loss_at(share: float, thresholds: FloatArray) -> float:
             nonlocal vectors, scores, after
             vectors = (share * tree.learning_rate * centred).astype(np.float32)
             scores = own.plus(newest.leaves, vectors)

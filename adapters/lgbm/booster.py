@@ -15,15 +15,14 @@ from pathlib import Path
 
 import lightgbm
 import numpy as np
-from numpy.typing import NDArray
 
 from ordinal_objectives.adapters.followed_scores import GrownTree
 from ordinal_objectives.adapters.lgbm.parameters import refuse_boosting
+from ordinal_objectives.aliases import FloatArray, IntArray
 from ordinal_objectives.spec import TREE_UPDATES
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
-from ordinal_objectives.utils.files import as_damaged_file, check_kind, check_path
-from ordinal_objectives.utils.shared_docs import documented
+from ordinal_objectives.utils import files, shared_docs
 
 SHIFTS = "proportional=False"
 # Parameters that make a leaf other than -G / (H + lambda), with the values that do not.
@@ -82,7 +81,7 @@ def newest_tree(booster: lightgbm.Booster, what: str) -> GrownTree:
     _check_leaves(parameters, what)  # callbacks can change parameters in every round
     tree = booster.num_trees() - 1
 
-    def route(data: lightgbm.Dataset) -> NDArray[np.int32] | None:
+    def route(data: lightgbm.Dataset) -> IntArray | None:
         try:
             rows = data.get_data()
         except lightgbm.basic.LightGBMError:
@@ -90,7 +89,7 @@ def newest_tree(booster: lightgbm.Booster, what: str) -> GrownTree:
         leaves = booster.predict(rows, pred_leaf=True, start_iteration=iteration, num_iteration=1)
         return np.asarray(leaves).ravel().astype(np.int32)
 
-    def renew(leaf_values: NDArray[np.float64]) -> None:
+    def renew(leaf_values: FloatArray) -> None:
         for leaf, value in enumerate(leaf_values.tolist()):
             booster.set_leaf_output(tree, leaf, value)
 
@@ -104,7 +103,7 @@ def newest_tree(booster: lightgbm.Booster, what: str) -> GrownTree:
     )
 
 
-def leaf_values_in(text: str) -> NDArray[np.float64]:
+def leaf_values_in(text: str) -> FloatArray:
     """Return the leaf values of the first tree of a model's text, (n_leaves,)."""
     return np.array(_line(text, "leaf_value").split(), dtype=np.float64)
 
@@ -252,7 +251,7 @@ def carried_record(booster: lightgbm.Booster) -> ThresholdRecord:
     return record
 
 
-@documented
+@shared_docs.documented
 @one_thread_after_fork()
 def threshold_record(booster: lightgbm.Booster) -> ThresholdRecord:
     """Return what a booster carries about its thresholds: those of every iteration, losses, settings.
@@ -342,7 +341,7 @@ def save_model(booster: lightgbm.Booster, filename: str | PathLike[str], num_ite
     5
     """
     record = carried_record(booster)
-    check_path(filename)
+    files.check_path(filename)
     end = iterations_of(booster, num_iteration)
     check_all_rounds(booster, record, end)
     text = booster.model_to_string(num_iteration=end)
@@ -384,15 +383,15 @@ def load_model(filename: str | PathLike[str]) -> lightgbm.Booster:
     >>> bool((olgbm.threshold_record(booster).thresholds[-1] == model.thresholds_).all())
     True
     """
-    check_kind(filename, "LightGBM")
-    with as_damaged_file(filename):
+    files.check_kind(filename, "LightGBM")
+    with files.as_damaged_file(filename):
         text = Path(filename).read_text(encoding="utf-8")
     if _LINE_START not in text:
         raise ValueError(f"{filename} holds no ordinal thresholds; it was not written by olgbm.save_model")
-    with as_damaged_file(filename):
+    with files.as_damaged_file(filename):
         plain, line = _split(text)
     record = ThresholdRecord.from_json(line)
-    with as_damaged_file(filename):
+    with files.as_damaged_file(filename):
         check_text(plain)
         booster = lightgbm.Booster(model_str=plain)
         _check_trees(booster, record)
@@ -464,7 +463,7 @@ def _field(fields: dict[str, str], name: str) -> str:
     return fields[name]
 
 
-def _numbers(fields: dict[str, str], name: str, n: int, integers: tuple[int, int] | None = None) -> NDArray[np.float64]:
+def _numbers(fields: dict[str, str], name: str, n: int, integers: tuple[int, int] | None = None) -> FloatArray:
     """Return the n numbers of a line; ``integers`` are the lowest and the highest allowed, where only integers are."""
     values = np.array(_field(fields, name).split(), dtype=np.float64)
     if values.size != n:

@@ -13,21 +13,11 @@ import lightgbm
 import numpy as np
 from scipy.sparse import issparse
 
-from ordinal_objectives.adapters.arguments import check_same_names, refused_by_host, refused_columns
+from ordinal_objectives.adapters import arguments
+from ordinal_objectives.aliases import Column, Table
+from ordinal_objectives.estimators import tables
 from ordinal_objectives.estimators.arguments import refuse_other_order
-from ordinal_objectives.estimators.tables import (
-    PLAIN,
-    called,
-    check_table,
-    codes_in,
-    column_kinds,
-    column_names,
-    levels_in,
-    names_as_text,
-    plain_level,
-    refuse_text_and_dates,
-    with_columns,
-)
+from ordinal_objectives.estimators.tables import called, column_kinds
 from ordinal_objectives.utils.validation import first_few
 
 _UNWRITTEN = re.compile(r'[",:\[\]{}]|^$')
@@ -35,7 +25,7 @@ _UNWRITTEN = re.compile(r'[",:\[\]{}]|^$')
 _READ = re.compile(r"u?int(8|16|32|64)|float|double|bool|U?Int(8|16|32|64)|Float(32|64)|Boolean")
 
 
-def check_columns(X: Any, name: str = "X") -> None:
+def check_columns(X: Table, name: str = "X") -> None:
     """Raise ValueError if a polars frame or an Arrow table has a column over which LightGBM ends the process."""
     if not hasattr(X, "columns") or hasattr(X, "iloc"):
         return
@@ -48,7 +38,7 @@ def check_columns(X: Any, name: str = "X") -> None:
         )
 
 
-def check_rows(data: Any, name: str) -> None:
+def check_rows(data: Table, name: str) -> None:
     """Raise ValueError if rows hold text, dates, durations or types that LightGBM does not read, or a name twice.
 
     Parameters
@@ -61,14 +51,14 @@ def check_rows(data: Any, name: str) -> None:
     """
     rows = np.asarray(data) if isinstance(data, list) and data and isinstance(data[0], (list, tuple)) else data
     for part in rows if isinstance(rows, list) else [rows]:
-        check_table(part, name=name)
-        refuse_text_and_dates(part, name=name)
+        tables.check_table(part, name=name)
+        tables.refuse_text_and_dates(part, name=name)
         check_columns(part, name)
 
 
-def refused_rows(X: Any, name: str) -> AbstractContextManager[None]:
+def refused_rows(X: Table, name: str) -> AbstractContextManager[None]:
     """Return what turns any error of LightGBM over rows to predict into a ValueError that names them and columns."""
-    return refused_by_host("LightGBM", name, X, _take)
+    return arguments.refused_by_host("LightGBM", name, X, _take)
 
 
 @contextmanager
@@ -88,13 +78,13 @@ def refused_sets(sets: list[tuple[str, Any]], has_begun: Callable[[], Any]) -> I
         raise
     except Exception as error:
         for name, X in () if has_begun() else sets:
-            columns = refused_columns(X, _take)
+            columns = arguments.refused_columns(X, _take)
             if columns:
                 raise ValueError(f"LightGBM refuses {name}: {columns}") from error
         raise
 
 
-def _take(column: Any) -> None:
+def _take(column: Column) -> None:
     lightgbm.Dataset(column, params={"verbosity": -1}).construct()
 
 
@@ -164,7 +154,7 @@ def _is_auto(columns: Any) -> bool:
     return isinstance(columns, str) and columns == "auto"
 
 
-def categorical_columns(columns: Any, X: Any) -> Any:
+def categorical_columns(columns: Any, X: Table) -> Table:
     """Return ``categorical_feature`` as LightGBM reads it: None, "auto", or a list of str and int.
 
     Raises
@@ -187,28 +177,28 @@ def categorical_columns(columns: Any, X: Any) -> Any:
     return [int(column) if isinstance(column, np.integer) else column for column in given]
 
 
-def category_places(X: Any) -> list[int]:
+def category_places(X: Table) -> list[int]:
     """Return the columns of a pandas frame that have a category type."""
     return [i for i, (_, _, kind) in enumerate(column_kinds(X)) if kind == "category"] if hasattr(X, "iloc") else []
 
 
-def levels_of(X: Any) -> list[list[Any]]:
+def levels_of(X: Table) -> list[list[Any]]:
     """Return the levels of each column of categories, as LightGBM keeps them in ``pandas_categorical``.
 
     Levels that its files do not hold, such as intervals, dates and tuples, are known by their text.
     """
     columns = [(getattr(X.dtypes.iloc[place], "categories", None), place) for place in category_places(X)]
     return [
-        list(levels) if levels is not None and _can_be_held(levels) else levels_in(X, place)[0]
+        list(levels) if levels is not None and _can_be_held(levels) else tables.levels_in(X, place)[0]
         for levels, place in columns
     ]
 
 
 def _can_be_held(levels: Iterable[Any]) -> bool:
-    return all(isinstance(level, (*PLAIN, np.integer, np.floating)) for level in levels)
+    return all(isinstance(level, (*tables.PLAIN, np.integer, np.floating)) for level in levels)
 
 
-def _check_levels(X: Any, name: str) -> None:
+def _check_levels(X: Table, name: str) -> None:
     """Raise ValueError for categories of a pandas frame that LightGBM cannot write into its model."""
     strange = [
         f"{called(X, place)} of type {X.dtypes.iloc[place]}"
@@ -222,7 +212,7 @@ def _check_levels(X: Any, name: str) -> None:
         )
 
 
-def _check_same_levels(X: Any, train_set: lightgbm.Dataset, name: str) -> None:
+def _check_same_levels(X: Table, train_set: lightgbm.Dataset, name: str) -> None:
     """Raise ValueError if rows to evaluate have columns or categories that the training set has not.
 
     LightGBM takes 0 for columns that lack, codes of their own for categories where the training set is no frame, and
@@ -232,9 +222,9 @@ def _check_same_levels(X: Any, train_set: lightgbm.Dataset, name: str) -> None:
     here, there = (getattr(rows, "shape", (0, 0)) for rows in (X, trained))
     if len(here) == len(there) == 2 and here[1] != there[1] and here[1] * there[1]:
         raise ValueError(f"{name} must have the {there[1]} columns of the training set; got {here[1]}")
-    if column_names(X) is not None:
-        check_same_names(column_names(trained), column_names(X), name=name)
-    refuse_other_order(names_as_text(trained), X, name=name)
+    if tables.column_names(X) is not None:
+        arguments.check_same_names(tables.column_names(trained), tables.column_names(X), name=name)
+    refuse_other_order(tables.names_as_text(trained), X, name=name)
     places, in_fit = category_places(X), category_places(trained)
     is_frame = hasattr(trained, "iloc")
     if is_frame and hasattr(X, "iloc") and places != in_fit:
@@ -248,7 +238,7 @@ def _check_same_levels(X: Any, train_set: lightgbm.Dataset, name: str) -> None:
 
 
 def with_levels(
-    X: Any, places: Sequence[int] | None, levels: Sequence[list[Any]] | None, *, name: str = "X", refuse: bool = False
+    X: Table, places: Sequence[int] | None, levels: Sequence[list[Any]] | None, *, name: str = "X", refuse: bool = False
 ) -> Any:
     """Return rows whose categories are listed as in the training; an unknown level is missing.
 
@@ -292,7 +282,7 @@ def with_levels(
             continue
         if issparse(X):
             raise ValueError(f"{name} is a sparse matrix, and {called(X, place)} has levels; pass a table")
-        codes = codes_in(X, place, [plain_level(level) for level in of_model], name=name, refuse=refuse)
+        codes = tables.codes_in(X, place, [tables.plain_level(level) for level in of_model], name=name, refuse=refuse)
         if not hasattr(X, "iloc"):
             columns[place] = np.where(codes < 0, np.nan, codes)
             continue
@@ -300,4 +290,4 @@ def with_levels(
 
         index = pd.Index(of_model, dtype=None if of_model else object)
         columns[place] = pd.Categorical.from_codes(codes, index, ordered=bool(getattr(dtype, "ordered", False)))
-    return with_columns(X, columns)
+    return tables.with_columns(X, columns)

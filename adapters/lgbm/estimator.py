@@ -11,64 +11,22 @@ from typing import Any, ClassVar
 
 import lightgbm
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives import predictions
+from ordinal_objectives import predictions, threads
 from ordinal_objectives.adapters.arguments import check_set_names
-from ordinal_objectives.adapters.lgbm.booster import (
-    as_booster,
-    carried_record,
-    carry,
-    check_all_rounds,
-    iterations_of,
-    leaf_values_in,
-    load_model,
-    save_model,
-    threshold_record,
-)
-from ordinal_objectives.adapters.lgbm.data import (
-    are_made_up,
-    categorical_columns,
-    category_places,
-    check_columns,
-    levels_of,
-    with_levels,
-    written_names,
-)
-from ordinal_objectives.adapters.lgbm.parameters import (
-    DIALECT,
-    FIT_HINTS,
-    KNOWN,
-    NATIVE,
-    OF_MACHINE,
-    REFUSED,
-    ROUNDS_AND_STOPPING,
-    resolved,
-)
-from ordinal_objectives.adapters.lgbm.prediction import predict_scores
-from ordinal_objectives.adapters.lgbm.train import (
-    TreesOfRounds,
-    checked_callbacks,
-    first_rates,
-    schedules,
-    train_spec,
-)
-from ordinal_objectives.estimators.arguments import (
-    GivenSets,
-    check_rounds,
-    either_library,
-    explains_keywords,
-)
+from ordinal_objectives.adapters.lgbm import booster as lgbm_booster
+from ordinal_objectives.adapters.lgbm import data, parameters, prediction
+from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, checked_callbacks, first_rates, schedules, train_spec
+from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, NDArray, Seed, Table
+from ordinal_objectives.estimators import arguments, tables
 from ordinal_objectives.estimators.given_to_fit import GivenToFit, Schedules, smallest_rate
 from ordinal_objectives.estimators.held_out import Rows, Trial, is_auto, smallest_leaf
 from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS, HostClassifier
 from ordinal_objectives.estimators.linear import LinearPart, with_start
-from ordinal_objectives.estimators.tables import column_names
 from ordinal_objectives.eval_metric import EvalMetric, Result
 from ordinal_objectives.losses import OrdinalLoss
-from ordinal_objectives.threads import library_n_threads, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.shared_docs import documented
 
@@ -136,17 +94,17 @@ importance_type
     (300, 4)
     """
 
-    _native: ClassVar = NATIVE
+    _native: ClassVar = parameters.NATIVE
     _own: ClassVar = ORDINAL_PARAMETERS
-    _refused: ClassVar = REFUSED
-    _dialect: ClassVar = DIALECT
-    _known: ClassVar = KNOWN
-    _not_in_files: ClassVar = OF_MACHINE | HostClassifier._not_in_files
+    _refused: ClassVar = parameters.REFUSED
+    _dialect: ClassVar = parameters.DIALECT
+    _known: ClassVar = parameters.KNOWN
+    _not_in_files: ClassVar = parameters.OF_MACHINE | HostClassifier._not_in_files
     _start_name: ClassVar = "init_score"
     _continued_by: ClassVar = "init_model"
     # None: those of a category type, of a model that was trained without the classifier.
     _category_places: list[int] | None = None
-    _fit_hints: ClassVar = FIT_HINTS
+    _fit_hints: ClassVar = parameters.FIT_HINTS
 
     def __init__(
         self,
@@ -182,7 +140,7 @@ importance_type
         colsample_bytree: float = 1.0,
         reg_alpha: float = 0.0,
         reg_lambda: float = 0.0,
-        random_state: Any = None,
+        random_state: Seed = None,
         n_jobs: int | None = None,
         importance_type: str = "split",
         early_stopping_round: int | None = None,
@@ -190,63 +148,26 @@ importance_type
         progress: bool = False,
         **host_params: Any,
     ) -> None:
-        self.n_estimators = n_estimators
-        self.classes = classes
-        self.loss = loss
-        self.link = link
-        self.training_cost = training_cost
-        self.hessian = hessian
-        self.threshold_update = threshold_update
-        self.decision_rule = decision_rule
-        self.cost_matrix = cost_matrix
-        self.kappa_weights = kappa_weights
-        self.kappa_rows = kappa_rows
-        self.class_weight = class_weight
-        self.proportional: bool | str = proportional
-        self.shift_l2 = shift_l2
-        self.shift_penalty = shift_penalty
-        self.max_shifts = max_shifts
-        self.linear = linear
-        self.linear_l2 = linear_l2
-        self.boosting_type = boosting_type
-        self.num_leaves = num_leaves
-        self.max_depth = max_depth
-        self.learning_rate = learning_rate
-        self.subsample_for_bin = subsample_for_bin
-        self.min_split_gain = min_split_gain
-        self.min_child_weight = min_child_weight
-        self.min_child_samples = min_child_samples
-        self.subsample = subsample
-        self.subsample_freq = subsample_freq
-        self.colsample_bytree = colsample_bytree
-        self.reg_alpha = reg_alpha
-        self.reg_lambda = reg_lambda
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.importance_type = importance_type
-        self.early_stopping_round = early_stopping_round
-        self.validation_fraction = validation_fraction
-        self.progress = progress
-        self._keep_host_params(host_params)
+        self._keep_params(dict(locals()))
 
     @documented
-    @one_thread_after_fork()
-    @explains_keywords
+    @threads.one_thread_after_fork()
+    @arguments.explains_keywords
     def fit(
         self,
-        X: Any,
-        y: Any,
+        X: Table,
+        y: Column,
         *,
         sample_weight: ArrayLike | None = None,
         init_score: ArrayLike | None = None,
-        eval_set: list[tuple[Any, Any]] | None = None,
+        eval_set: list[tuple[Table, Column]] | None = None,
         eval_X: Any = None,
         eval_y: Any = None,
         eval_names: list[str] | str | None = None,
         eval_sample_weight: list[Any] | None = None,
         eval_init_score: list[Any] | None = None,
-        X_val: Any = None,
-        y_val: Any = None,
+        X_val: Table = None,
+        y_val: Column = None,
         sample_weight_val: ArrayLike | None = None,
         groups: ArrayLike | None = None,
         eval_metric: Any = None,
@@ -294,9 +215,11 @@ importance_type
             If labels, weights or parameters are not what the docs allow; the message names the argument.
         """
         with self._all_or_nothing():
-            given = self._warned_params()
-            sets = GivenSets(
-                either_library(eval_set, eval_X, eval_y), eval_sample_weight, "eval_sample_weight",
+            for words in self._by_other_names()[1]:
+                warnings.warn(words, stacklevel=4)  # the caller of fit
+            given = self._resolved_params()
+            sets = arguments.GivenSets(
+                arguments.either_library(eval_set, eval_X, eval_y), eval_sample_weight, "eval_sample_weight",
                 X_val, y_val, sample_weight_val, eval_init_score, "eval_init_score",
             )  # fmt: skip
             training = (X, y, sample_weight, init_score, groups)
@@ -321,7 +244,10 @@ importance_type
                     progress=self.progress, carried=self._carried(),
                     set_names=["X", *(f"X of evaluation set {i}" for i in range(len(valid_sets)))],
                 )  # fmt: skip
-            record, n_iter = carried_record(self.booster_).copied(), iterations_of(self.booster_)
+            record, n_iter = (
+                lgbm_booster.carried_record(self.booster_).copied(),
+                lgbm_booster.iterations_of(self.booster_),
+            )
             n_rounds = trees.rounds_of(n_iter, stopped=self.booster_.best_iteration > 0)
             self._finish(record, n_iter, plan, rows, held_out, given["random_state"], n_rounds)
             finds = groups is not None or len(callbacks) > len(scheduled.known)
@@ -336,15 +262,9 @@ importance_type
         """Return parameters given by other names of LightGBM, and warnings of those that are not used."""
         if not self._host_params:
             return {}, []
-        names = [name for name in self._get_param_names() if name in KNOWN]
+        names = [name for name in self._get_param_names() if name in parameters.KNOWN]
         own = {name: getattr(self, name) for name in names if getattr(self, name) != self._default(name)}
-        return resolved(own, self._host_params)
-
-    def _warned_params(self) -> dict[str, Any]:
-        """Return the parameters by one name each, and warn the caller of ``fit`` of those that are not used."""
-        for words in self._by_other_names()[1]:
-            warnings.warn(words, stacklevel=5)
-        return self._resolved_params()
+        return parameters.resolved(own, self._host_params)
 
     def _resolved_params(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self._get_param_names()} | self._by_other_names()[0]
@@ -374,9 +294,9 @@ importance_type
             progress=self.progress, what="search", set_names=["X", "X"],
         )  # fmt: skip
 
-        def proba(n_rounds: int) -> NDArray[np.float64]:
-            record, n = carried_record(booster), min(trees.after(n_rounds), booster.current_iteration())
-            scores = predict_scores(booster, record, held.X, 0, n)
+        def proba(n_rounds: int) -> FloatArray:
+            record, n = lgbm_booster.carried_record(booster), min(trees.after(n_rounds), booster.current_iteration())
+            scores = prediction.predict_scores(booster, record, held.X, 0, n)
             scores = scores if held.start is None else predictions.plus(held.start, scores)
             return predictions.proba(record.ordinal_loss(), scores, record.at(n))
 
@@ -390,14 +310,14 @@ importance_type
         return GivenToFit(kept={"categorical_feature": others} if others else {})  # of a file
 
     def _fixed_rounds(self, n_rounds: int, given: GivenToFit) -> dict[str, Any]:
-        others = dict.fromkeys(name for name in ROUNDS_AND_STOPPING if name in self._host_params)
+        others = dict.fromkeys(name for name in parameters.ROUNDS_AND_STOPPING if name in self._host_params)
         return others | {"n_estimators": n_rounds, "early_stopping_round": None}
 
-    @one_thread_after_fork()
+    @threads.one_thread_after_fork()
     def _splits(self) -> list[bool]:
         n_trees = self.booster_.current_iteration()
         # LightGBM keeps a tree without a split only as the first one.
-        first = leaf_values_in(self.booster_.model_to_string(num_iteration=1)) if n_trees else ()
+        first = lgbm_booster.leaf_values_in(self.booster_.model_to_string(num_iteration=1)) if n_trees else ()
         return [len(first) > 1, *[True] * (n_trees - 1)][:n_trees]
 
     @property
@@ -406,16 +326,16 @@ importance_type
         return self.n_iter_
 
     @property
-    @one_thread_after_fork()
-    def is_categorical_(self) -> NDArray[np.bool_]:
+    @threads.one_thread_after_fork()
+    def is_categorical_(self) -> BoolArray:
         """Which features are categories, (n_features,); one with a single value is none."""
         check_is_fitted(self)
         infos = self.booster_.dump_model(num_iteration=1)["feature_infos"]  # of a category it lists the codes
         return np.array([bool(infos.get(name, {}).get("values")) for name in self.booster_.feature_name()], np.bool_)
 
-    def _categories(self, X: Any, **options: Any) -> list[int]:
-        columns = categorical_columns(options["categorical_feature"], X)
-        names = column_names(X) or []
+    def _categories(self, X: Table, **options: Any) -> list[int]:
+        columns = data.categorical_columns(options["categorical_feature"], X)
+        names = tables.column_names(X) or []
         given = columns if isinstance(columns, list) else []  # "auto" is known by the columns' types
         return [names.index(column) if isinstance(column, str) else column for column in given]
 
@@ -432,15 +352,15 @@ importance_type
             check_is_fitted(model, msg="init_model must be fitted; got a %(name)s that is not")
             booster = model.booster_
         else:
-            booster = as_booster(model)
-        record = threshold_record(booster)
+            booster = lgbm_booster.as_booster(model)
+        record = lgbm_booster.threshold_record(booster)
         self._check_same_classes(record, model, "init_model")
         return booster, record
 
-    def _check_features(self, X: Any, *, reset: bool) -> Any:
+    def _check_features(self, X: Table, *, reset: bool) -> Table:
         # LightGBM knows SciPy's sparse matrices, not yet its sparse arrays.
         checked = super()._check_features(X, reset=reset)
-        check_columns(checked)
+        data.check_columns(checked)
         return csr_matrix(checked) if isinstance(checked, csr_array) else checked
 
     def _with_levels(
@@ -448,59 +368,59 @@ importance_type
     ) -> tuple[Rows, list[Rows]]:
         """Set which columns hold categories, and return rows to train on and to evaluate with the training's levels."""
         if booster is None:
-            levels, self._category_places = levels_of(rows.X), category_places(rows.X)
+            levels, self._category_places = data.levels_of(rows.X), data.category_places(rows.X)
         else:
             levels = booster.pandas_categorical
             self._category_places = (
                 model._category_places
                 if isinstance(model, LGBMOrdinalClassifier)
-                else _places_in(carried_record(booster))
+                else _places_in(lgbm_booster.carried_record(booster))
             )
         places = self._category_places
-        first = replace(rows, X=with_levels(rows.X, places, levels, refuse=booster is not None))
+        first = replace(rows, X=data.with_levels(rows.X, places, levels, refuse=booster is not None))
         evaluated = [
-            replace(held, X=with_levels(held.X, places, levels, name=f"X of evaluation set {i}"))
+            replace(held, X=data.with_levels(held.X, places, levels, name=f"X of evaluation set {i}"))
             for i, held in enumerate(held_out)
         ]
         return first, evaluated
 
-    def _prediction_data(self, X: Any) -> Any:
-        return with_levels(X, self._category_places, self.booster_.pandas_categorical)
+    def _prediction_data(self, X: Table) -> Table:
+        return data.with_levels(X, self._category_places, self.booster_.pandas_categorical)
 
     def _description(self) -> dict[str, Any]:
         places = self._category_places
         return super()._description() | ({"category_columns": places} if places else {})
 
-    @one_thread_after_fork()
-    def _score(self, data: Any, start: int, stop: int) -> NDArray[np.float64]:
-        n_threads = library_n_threads(self._by_other_names()[0].get("n_jobs", self.n_jobs))
-        threads = {} if n_threads is None else {"num_threads": n_threads}
-        return predict_scores(self.booster_, self._record, data, start, stop, name="X", **threads)
+    @threads.one_thread_after_fork()
+    def _score(self, data: Table, start: int, stop: int) -> FloatArray:
+        n_threads = threads.library_n_threads(self._by_other_names()[0].get("n_jobs", self.n_jobs))
+        options = {} if n_threads is None else {"num_threads": n_threads}
+        return prediction.predict_scores(self.booster_, self._record, data, start, stop, name="X", **options)
 
     def _carry(self, record: ThresholdRecord) -> None:
-        carry(self.booster_, record)
+        lgbm_booster.carry(self.booster_, record)
 
     def _write(self, path: str | PathLike[str]) -> None:
-        save_model(self.booster_, path, num_iteration=self.n_iter_)
+        lgbm_booster.save_model(self.booster_, path, num_iteration=self.n_iter_)
 
     def _read(self, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
-        self.booster_ = load_model(path)
-        record = carried_record(self.booster_).copied()
+        self.booster_ = lgbm_booster.load_model(path)
+        record = lgbm_booster.carried_record(self.booster_).copied()
         self._category_places = _places_in(record)
         n_iter = self.booster_.current_iteration()
-        check_all_rounds(self.booster_, record, n_iter)
+        lgbm_booster.check_all_rounds(self.booster_, record, n_iter)
         return record, n_iter, self.booster_.num_feature()
 
     def _names_in_booster(self) -> list[str] | None:
         names: list[str] = self.booster_.feature_name()
-        return None if are_made_up(names) else names
+        return None if data.are_made_up(names) else names
 
-    def _has_written_names(self, X: Any) -> bool:
-        names, known = column_names(X), getattr(self, "feature_names_in_", None)
-        return names is not None and known is not None and written_names(names) == known.tolist()
+    def _has_written_names(self, X: Table) -> bool:
+        names, known = tables.column_names(X), getattr(self, "feature_names_in_", None)
+        return names is not None and known is not None and data.written_names(names) == known.tolist()
 
     @property
-    @one_thread_after_fork()
+    @threads.one_thread_after_fork()
     def feature_importances_(self) -> NDArray[Any]:
         """Importance of each feature by ``importance_type``, (n_features,)."""
         check_is_fitted(self)
@@ -509,9 +429,9 @@ importance_type
 
 def _search_of(
     given: dict[str, Any], callbacks: list[Any], booster: lightgbm.Booster | None, n_sets: int
-) -> tuple[tuple[float, Any] | None, Schedules]:
+) -> tuple[tuple[float, Seed] | None, Schedules]:
     """Return what a search for the number of rounds needs, or None where it is decided; and the schedules."""
-    check_rounds("early_stopping_round", given["early_stopping_round"], n_sets)
+    arguments.check_rounds("early_stopping_round", given["early_stopping_round"], n_sets)
     scheduled = schedules(callbacks)
     # LightGBM's early stopping has no public type.
     stops = bool(given["early_stopping_round"]) or any(hasattr(one, "stopping_rounds") for one in callbacks)
@@ -524,15 +444,14 @@ def _search_of(
 
 def _places_in(record: ThresholdRecord) -> list[int] | None:
     """Return the columns of categories that a classifier's record names; None of another one's."""
-    return (
-        None if record.classifier is None else [int(place) for place in record.classifier.get("category_columns", ())]
-    )
+    described = record.classifier
+    return None if described is None else [int(place) for place in described.get("category_columns", ())]
 
 
 def _as_feval(metric: EvalMetric) -> Callable[..., list[Result]]:
     """Return a metric as :func:`ordinal_objectives.adapters.lgbm.train` asks for it."""
 
-    def evaluate(proba: NDArray[np.float64], data: lightgbm.Dataset) -> list[Result]:
+    def evaluate(proba: FloatArray, data: lightgbm.Dataset) -> list[Result]:
         return metric(np.asarray(data.get_label()).astype(np.int32), proba, data.get_weight())
 
     return evaluate
@@ -542,7 +461,7 @@ def _datasets(rows: list[Rows], categorical_feature: Any, linear: LinearPart | N
     """Return the training set and those to evaluate."""
     sets = list[lightgbm.Dataset]()
     for part in (with_start(linear, part) for part in rows):
-        columns = {"categorical_feature": categorical_columns(categorical_feature, part.X)}
+        columns = {"categorical_feature": data.categorical_columns(categorical_feature, part.X)}
         options = {"reference": sets[0]} if sets else columns
         sets.append(lightgbm.Dataset(part.X, part.codes, weight=part.weight, init_score=part.start, **options))
     return sets

@@ -6,24 +6,22 @@ from typing import Any, ClassVar
 
 import lightgbm
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.adapters.lgbm.booster import check_parameters, store_record, stored_record
-from ordinal_objectives.adapters.lgbm.prediction import predict, predict_proba, predict_raw, proba_of, rows_for
+from ordinal_objectives import decision, threads
+from ordinal_objectives.adapters.lgbm import booster as lgbm_booster
+from ordinal_objectives.adapters.lgbm import prediction
 from ordinal_objectives.adapters.lgbm.training import LightGBMTraining, ThresholdCallback
 from ordinal_objectives.adapters.objective import OrdinalObjectiveBase
 from ordinal_objectives.adapters.run import SAME_SCORE, TrainingRun
-from ordinal_objectives.decision import decide
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, NDArray, Table
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.rows import CPU
-from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver import initial_thresholds
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
-from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import check_thresholds, check_total_weight, check_two_classes
+from ordinal_objectives.utils import shared_docs, validation
 
 
-@documented
+@shared_docs.documented
 class OrdinalObjective(OrdinalObjectiveBase):
     """Ordinal objective for :func:`lightgbm.train`: ``params["objective"] = objective``.
 
@@ -67,7 +65,7 @@ class OrdinalObjective(OrdinalObjectiveBase):
     def __deepcopy__(self, memo: dict[int, object]) -> OrdinalObjective:
         return self
 
-    def metric(self, preds: NDArray[np.float64], data: lightgbm.Dataset) -> tuple[str, float, bool]:
+    def metric(self, preds: FloatArray, data: lightgbm.Dataset) -> tuple[str, float, bool]:
         """Return the name and weighted mean of the loss and False, for ``feval=``: lower is better.
 
         Thresholds are those of the round if the callback is passed as well.
@@ -81,7 +79,7 @@ class OrdinalObjective(OrdinalObjectiveBase):
         """
         return self.loss.name, self.training.mean_loss(preds, data), False
 
-    @one_thread_after_fork()
+    @threads.one_thread_after_fork()
     def attach(self, booster: lightgbm.Booster, data: object = None) -> None:
         """Give its thresholds to a booster that was trained without the callback.
 
@@ -99,39 +97,37 @@ class OrdinalObjective(OrdinalObjectiveBase):
             If the objective's latest training is not the booster's, if data is missing, or if the training
             had an init_score, which data does not hold.
         """
-        store_record(booster, _finished_record(self.training, booster, data))
+        lgbm_booster.store_record(booster, _finished_record(self.training, booster, data))
 
     def _record(self, booster: lightgbm.Booster) -> ThresholdRecord:
-        return stored_record(booster) or _finished_record(self.training, booster, None)
+        return lgbm_booster.stored_record(booster) or _finished_record(self.training, booster, None)
 
-    @one_thread_after_fork()
-    @documented(like=predict_proba)
-    def predict_proba(
-        self, booster: lightgbm.Booster, data: object, num_iteration: int | None = None
-    ) -> NDArray[np.float64]:
+    @threads.one_thread_after_fork()
+    @shared_docs.documented(like=prediction.predict_proba)
+    def predict_proba(self, booster: lightgbm.Booster, data: object, num_iteration: int | None = None) -> FloatArray:
         """Class probabilities, float64 (n_samples, n_classes)."""
-        return proba_of(booster, self._record(booster), data, num_iteration)
+        return prediction.proba_of(booster, self._record(booster), data, num_iteration)
 
-    @one_thread_after_fork()
-    @documented(like=predict)
+    @threads.one_thread_after_fork()
+    @shared_docs.documented(like=prediction.predict)
     def predict(
         self,
         booster: lightgbm.Booster,
-        data: Any,
+        data: Table,
         num_iteration: int | None = None,
         *,
         decision_rule: str = "median",
         cost_matrix: ArrayLike | None = None,
-    ) -> NDArray[np.intp]:
+    ) -> IndexArray:
         """Class codes, (n_samples,)."""
         record = self._record(booster)
         record.ordinal_loss().check_decision(decision_rule, cost_matrix)
-        return decide(proba_of(booster, record, data, num_iteration), decision_rule, cost_matrix)
+        return decision.decide(prediction.proba_of(booster, record, data, num_iteration), decision_rule, cost_matrix)
 
 
 def _finished_record(training: LightGBMTraining, booster: lightgbm.Booster, data: object) -> ThresholdRecord:
     """Return the record of an objective's latest training; raise ValueError unless the booster is what it returned."""
-    check_parameters(booster, training.spec.threshold_update)
+    lgbm_booster.check_parameters(booster, training.spec.threshold_update)
     run = training.latest
     rounds = booster.current_iteration()
     if rounds < run.seen.grown_at:
@@ -144,10 +140,10 @@ def _finished_record(training: LightGBMTraining, booster: lightgbm.Booster, data
             "data is needed to tell whether the booster is that of this objective's latest training: call "
             "objective.attach(booster, X) with the training features, or train with callbacks=[objective.callback]"
         )
-    data = rows_for(booster, data)
+    data = prediction.rows_for(booster, data)
     seen = _iterations_seen(run, booster, data, rounds)
     if seen < rounds:
-        run.advance(predict_raw(booster, data, 0, rounds), run.seen.grown_at + 1)
+        run.advance(prediction.predict_raw(booster, data, 0, rounds), run.seen.grown_at + 1)
     # LightGBM puts a constant first where the first round finds no split; it left the score as it was.
     return run.record().stretched(rounds, max(0, seen - run.seen.grown_at))
 
@@ -157,7 +153,7 @@ def _iterations_seen(run: TrainingRun, booster: lightgbm.Booster, data: object, 
     # All but the last, or all if the last round found no split.
     off = {}
     for iteration in (rounds - 1, rounds):
-        score = predict_raw(booster, data, 0, max(iteration, 1)) * (iteration > 0)
+        score = prediction.predict_raw(booster, data, 0, max(iteration, 1)) * (iteration > 0)
         off[iteration] = run.seen.off_grown_on(score)
     seen = min(off, key=off.__getitem__)
     if off[seen] > SAME_SCORE:
@@ -169,7 +165,7 @@ def _iterations_seen(run: TrainingRun, booster: lightgbm.Booster, data: object, 
     return seen
 
 
-@documented
+@shared_docs.documented
 class FixedThresholds:
     """Objective with given thresholds: a row's gradient depends only on the row, so rows may be on any worker.
 
@@ -215,7 +211,7 @@ class FixedThresholds:
         self.loss = get_loss(loss, link)
         self.loss.check_hessian(hessian)
         self.hessian = hessian
-        self.thresholds: NDArray[np.float64] = check_thresholds(thresholds, ordered=self.loss.ordered).copy()
+        self.thresholds: FloatArray = validation.check_thresholds(thresholds, ordered=self.loss.ordered).copy()
         self.n_threads = n_threads
 
     @classmethod
@@ -230,13 +226,13 @@ class FixedThresholds:
             ``loss``, ``link``, ``hessian`` and ``n_threads``.
         """
         weights = np.asarray(class_weights, dtype=np.float64)
-        check_total_weight(weights, name="class_weights")
-        check_two_classes(weights, name="class_weights")
+        validation.check_total_weight(weights, name="class_weights")
+        validation.check_two_classes(weights, name="class_weights")
         loss = get_loss(options.get("loss", "all_threshold"), options.get("link", "logit"))
         return cls(initial_thresholds(weights, loss=loss).thresholds, **options)
 
     def __call__(
-        self, y_true: ArrayLike, y_pred: NDArray[np.float64], weight: ArrayLike | None = None
+        self, y_true: ArrayLike, y_pred: FloatArray, weight: ArrayLike | None = None
     ) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
         """Return gradient and Hessian, float32 (n_samples,) each, as LightGBM asks for them."""
         n_classes = len(self.thresholds) + 1
@@ -244,7 +240,7 @@ class FixedThresholds:
         statistics = rows(y_pred, self.thresholds, self.hessian, want_loss=False)
         return statistics.gradient, statistics.hessian
 
-    @one_thread_after_fork()
+    @threads.one_thread_after_fork()
     def attach(self, booster: lightgbm.Booster) -> None:
         """Give its thresholds to a booster that was trained with this objective.
 
@@ -255,4 +251,4 @@ class FixedThresholds:
         """
         n = booster.current_iteration() + 1
         history, losses = [self.thresholds] * n, [float("nan")] * n
-        store_record(booster, ThresholdRecord.of(self.loss, self.hessian, "fixed", history, losses, {}))
+        lgbm_booster.store_record(booster, ThresholdRecord.of(self.loss, self.hessian, "fixed", history, losses, {}))

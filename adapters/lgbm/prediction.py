@@ -11,28 +11,17 @@ from typing import Any
 
 import lightgbm
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives import _core
-from ordinal_objectives.adapters.arguments import check_same_names
-from ordinal_objectives.adapters.lgbm.booster import carried_record, check_all_rounds, iterations_of, leaf_values_in
-from ordinal_objectives.adapters.lgbm.data import (
-    are_made_up,
-    category_places,
-    check_rows,
-    refused_rows,
-    with_levels,
-    written_names,
-)
+from ordinal_objectives import _core, decision, predictions, threads
+from ordinal_objectives.adapters import arguments
+from ordinal_objectives.adapters.lgbm import booster as lgbm_booster
+from ordinal_objectives.adapters.lgbm import data as lgbm_data
 from ordinal_objectives.adapters.objective import predict_from_scores
-from ordinal_objectives.decision import decide
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, IntArray, NDArray, Table
+from ordinal_objectives.estimators import tables
 from ordinal_objectives.estimators.arguments import refuse_other_order
-from ordinal_objectives.estimators.tables import column_names
-from ordinal_objectives.predictions import without_mean
-from ordinal_objectives.threads import effective_n_threads, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
-from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import collected
+from ordinal_objectives.utils import shared_docs, validation
 
 # Leaf numbers that are held at a time.
 _BLOCK = 1 << 25
@@ -68,22 +57,26 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_gates.clear)
 
 
-def rows_for(booster: lightgbm.Booster, data: Any) -> Any:
+def rows_for(booster: lightgbm.Booster, data: Table) -> Table:
     """Return rows to predict as a booster reads them, by the levels that it was trained on.
 
     LightGBM reads columns by their places, whatever their names.
     """
-    data = collected(data, name="data")
-    check_rows(data, "data")
-    names, given = booster.feature_name(), column_names(data)
-    if given is not None and not are_made_up(names):
-        check_same_names(names, written_names(given))
+    data = validation.collected(data, name="data")
+    lgbm_data.check_rows(data, "data")
+    names, given = booster.feature_name(), tables.column_names(data)
+    if given is not None and not lgbm_data.are_made_up(names):
+        arguments.check_same_names(names, lgbm_data.written_names(given))
     refuse_other_order(names, data, name="data")
-    return with_levels(data, None, booster.pandas_categorical, name="data") if category_places(data) else data
+    return (
+        lgbm_data.with_levels(data, None, booster.pandas_categorical, name="data")
+        if lgbm_data.category_places(data)
+        else data
+    )
 
 
 def predict_raw(
-    booster: lightgbm.Booster, data: Any, start: int, stop: int, *, name: str = "data", **params: Any
+    booster: lightgbm.Booster, data: Table, start: int, stop: int, *, name: str = "data", **params: Any
 ) -> NDArray[Any]:
     """Return what iterations ``start`` to ``stop - 1`` add to the score, (n_samples,); errors call the rows ``name``.
 
@@ -92,7 +85,7 @@ def predict_raw(
     A LightGBM booster keeps the iterations it predicts with as a state of its own, so a call from another thread
     with other iterations would change the answer under way.
     """
-    with refused_rows(data, name), _gates.setdefault(booster, _Gate()).passed((start, stop)):
+    with lgbm_data.refused_rows(data, name), _gates.setdefault(booster, _Gate()).passed((start, stop)):
         answer = booster.predict(data, raw_score=True, start_iteration=start, num_iteration=stop - start, **params)
     return np.asarray(answer)
 
@@ -100,13 +93,13 @@ def predict_raw(
 def predict_scores(
     booster: lightgbm.Booster,
     record: ThresholdRecord,
-    data: Any,
+    data: Table,
     start: int,
     stop: int,
     *,
     name: str = "data",
     **params: Any,
-) -> NDArray[np.float64]:
+) -> FloatArray:
     """Return what iterations ``start`` to ``stop - 1`` add to the score, (n_samples,); errors call the rows ``name``.
 
     Where thresholds move with x it is what they add to f + v_k, (n_samples, n_classes - 1): LightGBM itself predicts f,
@@ -116,7 +109,7 @@ def predict_scores(
         raw = predict_raw(booster, data, start, stop, name=name, **params)
         return raw if record.shifts is None else np.zeros((len(raw), record.n_classes - 1))
 
-    def find_leaves(first: int, last: int) -> NDArray[np.int32]:
+    def find_leaves(first: int, last: int) -> IntArray:
         leaves = predict_raw(booster, data, first, last, name=name, pred_leaf=True, **params)
         return np.ascontiguousarray(leaves, dtype=np.int32).reshape(-1, last - first)
 
@@ -129,21 +122,21 @@ def predict_scores(
         last = min(first + step, stop)
         tables = [_vectors_of(booster, record, tree) for tree in range(first, last)]
         offsets = np.cumsum([0, *map(len, tables)], dtype=np.int64)
-        n_threads = effective_n_threads(None)
+        n_threads = threads.effective_n_threads(None)
         _core.add_tree_vectors(find_leaves(first, last), offsets, np.concatenate(tables), scores, n_threads)
     return scores
 
 
-def _vectors_of(booster: lightgbm.Booster, record: ThresholdRecord, tree: int) -> NDArray[np.float64]:
+def _vectors_of(booster: lightgbm.Booster, record: ThresholdRecord, tree: int) -> FloatArray:
     """Return what each leaf of a tree adds; a tree without vectors adds its values to all thresholds alike."""
     vectors = record.leaf_vectors[tree]
     if len(vectors):
         return vectors.astype(np.float64)
-    values = leaf_values_in(booster.model_to_string(num_iteration=1, start_iteration=tree))
+    values = lgbm_booster.leaf_values_in(booster.model_to_string(num_iteration=1, start_iteration=tree))
     return np.repeat(values[:, np.newaxis], record.n_classes - 1, axis=1)
 
 
-def shifts_of(booster: lightgbm.Booster, record: ThresholdRecord, data: Any) -> NDArray[np.float64]:
+def shifts_of(booster: lightgbm.Booster, record: ThresholdRecord, data: Table) -> FloatArray:
     """Return the shifts of some rows by all iterations of a booster, (n_samples, n_classes - 1).
 
     Raises
@@ -156,23 +149,21 @@ def shifts_of(booster: lightgbm.Booster, record: ThresholdRecord, data: Any) -> 
             "a model with thresholds that move with x is continued on its raw rows: pass Datasets that still hold them "
             "(free_raw_data=False, or new ones)"
         )
-    return without_mean(predict_scores(booster, record, data, 0, booster.current_iteration()))
+    return predictions.without_mean(predict_scores(booster, record, data, 0, booster.current_iteration()))
 
 
-def proba_of(
-    booster: lightgbm.Booster, record: ThresholdRecord, data: Any, num_iteration: int | None
-) -> NDArray[np.float64]:
+def proba_of(booster: lightgbm.Booster, record: ThresholdRecord, data: Table, num_iteration: int | None) -> FloatArray:
     """Return class probabilities of a booster whose record is known; see :func:`predict_proba`."""
-    end = iterations_of(booster, num_iteration)
+    end = lgbm_booster.iterations_of(booster, num_iteration)
     record.check_start(False, "booster")
     data = rows_for(booster, data)
-    check_all_rounds(booster, record, end)
+    lgbm_booster.check_all_rounds(booster, record, end)
     return predict_from_scores(record, end, predict_scores(booster, record, data, 0, end))
 
 
-@documented
-@one_thread_after_fork()
-def predict_proba(booster: lightgbm.Booster, data: Any, num_iteration: int | None = None) -> NDArray[np.float64]:
+@shared_docs.documented
+@threads.one_thread_after_fork()
+def predict_proba(booster: lightgbm.Booster, data: Table, num_iteration: int | None = None) -> FloatArray:
     """Return class probabilities of a booster that carries its thresholds.
 
     Parameters
@@ -205,19 +196,19 @@ def predict_proba(booster: lightgbm.Booster, data: Any, num_iteration: int | Non
     >>> olgbm.predict_proba(booster, X).shape
     (300, 3)
     """
-    return proba_of(booster, carried_record(booster), data, num_iteration)
+    return proba_of(booster, lgbm_booster.carried_record(booster), data, num_iteration)
 
 
-@one_thread_after_fork()
-@documented(like=predict_proba)
+@threads.one_thread_after_fork()
+@shared_docs.documented(like=predict_proba)
 def predict(
     booster: lightgbm.Booster,
-    data: Any,
+    data: Table,
     num_iteration: int | None = None,
     *,
     decision_rule: str = "median",
     cost_matrix: ArrayLike | None = None,
-) -> NDArray[np.intp]:
+) -> IndexArray:
     """Return class codes of a booster that carries its thresholds.
 
     Parameters
@@ -240,6 +231,6 @@ def predict(
     >>> olgbm.predict(booster, X)[:4], y[:4]
     (array([1, 1, 1, 2]), array([1, 1, 0, 2]))
     """
-    record = carried_record(booster)
+    record = lgbm_booster.carried_record(booster)
     record.ordinal_loss().check_decision(decision_rule, cost_matrix)
-    return decide(proba_of(booster, record, data, num_iteration), decision_rule, cost_matrix)
+    return decision.decide(proba_of(booster, record, data, num_iteration), decision_rule, cost_matrix)

@@ -13,17 +13,14 @@ from numpy.typing import ArrayLike
 
 from ordinal_objectives.adapters import arguments
 from ordinal_objectives.adapters.lgbm import booster as lgbm_booster
+from ordinal_objectives.adapters.lgbm import parameters, prediction
 from ordinal_objectives.adapters.lgbm.data import are_made_up, check_set, refused_sets, written_names
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
-from ordinal_objectives.adapters.lgbm.parameters import checked_params, value_of
-from ordinal_objectives.adapters.lgbm.prediction import shifts_of
 from ordinal_objectives.adapters.lgbm.training import BeforeIterationCallback, LightGBMTraining
 from ordinal_objectives.adapters.training import Plan
+from ordinal_objectives.estimators import given_to_fit, tables
 from ordinal_objectives.estimators.arguments import refuse_other_order
-from ordinal_objectives.estimators.given_to_fit import Schedules
-from ordinal_objectives.estimators.tables import column_names
 from ordinal_objectives.losses import OrdinalLoss
-from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threads import kept_helpers, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.progress import Show, round_bar
@@ -111,33 +108,12 @@ def train(
     >>> olgbm.predict_proba(booster, X).shape
     (300, 4)
     """
-    spec, record = arguments.spec_and_record(
-        "lgbm.train",
-        n_classes=n_classes,
-        loss=loss,
-        link=link,
-        hessian=hessian,
-        threshold_update=threshold_update,
-        thresholds=thresholds,
-        proportional=proportional,
-        shift_l2=shift_l2,
-        shift_penalty=shift_penalty,
-        max_shifts=max_shifts,
-    )
-    options: dict[str, Any] = {
-        "valid_sets": valid_sets,
-        "valid_names": valid_names,
-        "feval": feval,
-        "init_model": init_model,
-        "keep_training_booster": keep_training_booster,
-        "callbacks": callbacks,
-        "progress": progress,
-    }
-    return train_spec((spec, record), params, train_set, num_boost_round, **options)
+    given = dict(locals())
+    return train_spec(arguments.spec_and_record("lgbm.train", **arguments.given_options(given)), **given)
 
 
 def train_spec(
-    asked: tuple[OrdinalSpec, ThresholdRecord | None],
+    asked: arguments.Asked,
     params: Mapping[str, object],
     train_set: lightgbm.Dataset,
     num_boost_round: int,
@@ -154,7 +130,7 @@ def train_spec(
     :class:`.training.Plan`, and ``set_names`` what errors call the rows to train on and to evaluate.
     """
     arguments.check_asked(params, num_boost_round, 1)
-    params = checked_params(params)
+    params = parameters.checked_params(params)
     spec, record = asked
     valid_sets, set_names = options.get("valid_sets"), options.pop("set_names", ("train_set", "valid_sets"))
     evaluated = [valid_sets] if isinstance(valid_sets, lightgbm.Dataset) else valid_sets or []
@@ -173,15 +149,15 @@ def train_spec(
             lgbm_booster.check_all_rounds(previous, record, previous.current_iteration())
         elif record is not None:
             lgbm_booster.check_record(previous, record)
-    n_threads = value_of(params, "num_threads")
+    n_threads = parameters.value_of(params, "num_threads")
     training = LightGBMTraining(spec, record, n_threads=n_threads, plan=Plan(driven=True, **options.pop("carried", {})))
     if record is not None and record.shifts is not None and previous is not None:
         for data in sets:
-            training.set_initial_shifts(data, shifts_of(previous, record, data.data))
+            training.set_initial_shifts(data, prediction.shifts_of(previous, record, data.data))
     n_labels = 0 if train_set.label is None else len(train_set.label)  # a subset that is not made yet has none
     with kept_helpers(n_threads, n_labels), round_bar(progress, num_boost_round, what) as show:
         native = _arguments(training, params, feval, options.pop("callbacks", None), show)
-        with refused_sets([(name, data.data) for name, data in named], training.boosters):
+        with refused_sets([(name, data.data) for name, data in named], lambda: training.state.boosters):
             booster = lightgbm.train(
                 train_set=train_set, num_boost_round=num_boost_round, init_model=previous, **native, **options
             )
@@ -237,13 +213,14 @@ def cv(
     5
     """
     arguments.check_asked(params, num_boost_round, 1)
-    params = checked_params(params)
+    params = parameters.checked_params(params)
     check_set(train_set, "train_set", train_set)
-    own = arguments.ordinal_options(options, train_set.get_label())
-    spec, record = arguments.spec_and_record("lgbm.cv", **own)
-    training = LightGBMTraining(spec, record, n_threads=value_of(params, "num_threads"), plan=Plan(driven=True))
+    spec, record = arguments.asked_of_cv("lgbm.cv", options, train_set.get_label())
+    training = LightGBMTraining(
+        spec, record, n_threads=parameters.value_of(params, "num_threads"), plan=Plan(driven=True)
+    )
     options = {"stratified": False, **options, **_arguments(training, params, feval, callbacks, None)}
-    with refused_sets([("train_set", train_set.data)], training.boosters):
+    with refused_sets([("train_set", train_set.data)], lambda: training.state.boosters):
         history: dict[str, Any] = lightgbm.cv(train_set=train_set, num_boost_round=num_boost_round, **options)
     return history
 
@@ -259,7 +236,7 @@ def _arguments(
     callbacks = [BeforeIterationCallback(training), objective.callback, *checked_callbacks(callbacks)]
     return {
         "params": {**params, "objective": objective, "metric": "None"},
-        "feval": arguments.joined([objective.metric, *map(objective.proba_metric, metrics)]),
+        "feval": objective.joined_metric(metrics),
         "callbacks": callbacks if show is None else [*callbacks, _shown_rounds(training, show)],
     }
 
@@ -280,9 +257,9 @@ _LOOK_ON = tuple(
 )
 
 
-def schedules(callbacks: list[_Callback]) -> Schedules:
+def schedules(callbacks: list[_Callback]) -> given_to_fit.Schedules:
     """Return the callbacks that change parameters."""
-    return Schedules.among(callbacks, _LOOK_ON, _CHANGES)
+    return given_to_fit.Schedules.among(callbacks, _LOOK_ON, _CHANGES)
 
 
 def first_rates(callbacks: list[Any]) -> list[float]:
@@ -296,7 +273,7 @@ def first_rates(callbacks: list[Any]) -> list[float]:
             f"callbacks may not hold lightgbm.reset_parameter({listed[0]}=[...]) where n_estimators='auto' finds the "
             f"number of rounds, since a list has a value for each: pass a function of the round, or a number"
         )
-    rates = [value_of(one.kwargs, "learning_rate") for one in copy.deepcopy(callbacks)]
+    rates = [parameters.value_of(one.kwargs, "learning_rate") for one in copy.deepcopy(callbacks)]
     return [float(rate_of(0)) for rate_of in rates if rate_of is not None]
 
 
@@ -350,7 +327,7 @@ def _check_continues(booster: lightgbm.Booster, train_set: lightgbm.Dataset) -> 
     while rows.data is None and rows.used_indices is not None:  # a subset, which may not be made yet
         rows = rows.reference
     shape: tuple[int, ...] = getattr(rows.data, "shape", ())
-    names = rows.feature_name if isinstance(rows.feature_name, list) else column_names(rows.data)
+    names = rows.feature_name if isinstance(rows.feature_name, list) else tables.column_names(rows.data)
     n_columns = shape[1] if len(shape) == 2 else None
     arguments.check_same_columns(
         "init_model", booster.num_feature(), n_columns, _written(booster.feature_name()), _written(names)

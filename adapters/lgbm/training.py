@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 import lightgbm
 import numpy as np
 from lightgbm.callback import CallbackEnv
-from numpy.typing import NDArray
 
 from ordinal_objectives.adapters.followed_scores import GrownTree
 from ordinal_objectives.adapters.lgbm import booster as lgbm_booster
 from ordinal_objectives.adapters.lgbm.parameters import check_evaluated, check_metrics, value_of
 from ordinal_objectives.adapters.run import TrainingRun
-from ordinal_objectives.adapters.training import Plan, Training
+from ordinal_objectives.adapters.training import Training
+from ordinal_objectives.aliases import ArrayLike, FloatArray, RealArray
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
@@ -42,7 +42,7 @@ class LightGBMTraining(Training):
 
     Parameters
     ----------
-    spec, continues, n_threads, plan
+    spec, continues, **options
         As for :class:`.training.Training`.
     """
 
@@ -52,30 +52,23 @@ class LightGBMTraining(Training):
         "classes take LGBMOrdinalClassifier, or FixedThresholds for thresholds that stay"
     )
 
-    def __init__(
-        self,
-        spec: OrdinalSpec,
-        continues: ThresholdRecord | None = None,
-        *,
-        n_threads: int | None = None,
-        plan: Plan | None = None,
-    ) -> None:
+    def __init__(self, spec: OrdinalSpec, continues: ThresholdRecord | None = None, **options: Any) -> None:
         if spec.shift_method is not None:
             raise ValueError(
                 f"shift_method={spec.shift_method!r} belongs to XGBoost: LightGBM fits no shifts itself; leave it out"
             )
-        super().__init__(spec, continues, n_threads=n_threads, plan=plan)
-        self._state = _LightGBMState()
+        super().__init__(spec, continues, **options)
+        self.state = _LightGBMState()
         # Shifts by the model that is continued, if it has any.
-        self._before: weakref.WeakKeyDictionary[lightgbm.Dataset, NDArray[np.float64]] = weakref.WeakKeyDictionary()
+        self._before: weakref.WeakKeyDictionary[lightgbm.Dataset, FloatArray] = weakref.WeakKeyDictionary()
 
-    def set_initial_shifts(self, data: lightgbm.Dataset, shifts: NDArray[np.float64]) -> None:
+    def set_initial_shifts(self, data: lightgbm.Dataset, shifts: FloatArray) -> None:
         """Set the shifts of a data set by the model that is continued, (n_samples, n_classes - 1)."""
         self._before[data] = shifts
 
     def set_model(self, model: lightgbm.Booster | lightgbm.CVBooster, n_new: int) -> bool:
         """Set a booster of so many new rounds, or folds, if it suits the objective; return whether it is a new one."""
-        if self._state.model is model:
+        if self.state.model is model:
             return False
         boosters = getattr(model, "boosters", None) or [model]
         for booster in boosters:
@@ -84,26 +77,23 @@ class LightGBMTraining(Training):
                 lgbm_booster.check_record(booster, self.continues, n_new)
         if not self.items() or self.plan.driven:
             self.choose_shifts(lgbm_booster.why_not_renewed(boosters[0]))
-        self._state.set_model(model, boosters)
+        self.state.set_model(model, boosters)
         return True
-
-    def boosters(self) -> list[lightgbm.Booster]:
-        """Return the boosters of the training with the callback."""
-        return self._state.boosters
 
     def _booster_of(self, data: lightgbm.Dataset) -> lightgbm.Booster | None:
         """Return the booster that trains on ``data``, or None if the callback was given none."""
         # A booster whose training has ended has no train_set.
-        return next((one for one in self._state.boosters if getattr(one, "train_set", None) is data), None)
+        return next((one for one in self.state.boosters if getattr(one, "train_set", None) is data), None)
 
-    def growing(self, preds: NDArray[np.floating], train_data: lightgbm.Dataset) -> tuple[TrainingRun, int]:
+    def growing(self, preds: RealArray, train_data: lightgbm.Dataset) -> tuple[TrainingRun, int]:
         """Return the run whose next tree is grown on a score of the data set, and the iteration of that score."""
         run, booster = self.of(train_data), self._booster_of(train_data)
-        if run is None or not self._state.scores[train_data].is_in(preds):
+        if run is None or not self.state.scores[train_data].is_in(preds):
             run = self._begin(preds, train_data)
             booster = self._booster_of(train_data)
         elif booster is not None:
             self._check_in_step(booster, run)
+            return run, len(run.history) - 1
         elif self.needs_tree:
             raise self.callback_is_needed()
         if booster is None:
@@ -111,19 +101,19 @@ class LightGBMTraining(Training):
         return run, self._iteration(preds, train_data, booster, run)
 
     def _iteration(
-        self, preds: NDArray[np.floating], data: lightgbm.Dataset, booster: lightgbm.Booster | None, run: TrainingRun
+        self, preds: RealArray, data: lightgbm.Dataset, booster: lightgbm.Booster | None, run: TrainingRun
     ) -> int:
         """Return the iteration of a training score: the booster's, or as counted where the callback shows none."""
-        unseen = None if booster is None else self._state.unseen.get(booster)
+        unseen = None if booster is None else self.state.unseen.get(booster)
         if booster is None or unseen is None:
-            return self._state.scores[data].count(preds)
+            return self.state.scores[data].count(preds)
         # A tree whose leaves are below the rounding of the score is one all the same.
         rounds: int = booster.current_iteration()
         if rounds - unseen < len(run.history) - 1:
             raise _out_of_count(rounds, unseen + len(run.history) - 1)
         return rounds - unseen
 
-    def _begin(self, preds: NDArray[np.floating], train_data: lightgbm.Dataset) -> TrainingRun:
+    def _begin(self, preds: RealArray, train_data: lightgbm.Dataset) -> TrainingRun:
         """Begin a training: the first on this data set, or a new one, which starts at the scores of its rows."""
         if self.of(train_data) is not None and not np.array_equal(preds, self.initial_score(train_data)):
             raise _foreign_scores()
@@ -137,18 +127,18 @@ class LightGBMTraining(Training):
             )
         self.check_start(preds, self.continues, "init_model or init_score is set")
         if not self.plan.driven:
-            self._state.set_model(None, [])
+            self.state.set_model(None, [])
         run = self.begin(train_data, self.continues)
-        self._state.scores[train_data] = _TrainingScore(preds, run.first_iteration)
+        self.state.scores[train_data] = _TrainingScore(preds, run.first_iteration)
         return run
 
-    def evaluating(self, preds: NDArray[np.floating], data: lightgbm.Dataset) -> TrainingRun:
+    def evaluating(self, preds: RealArray, data: lightgbm.Dataset) -> TrainingRun:
         """Return the run whose booster evaluates a data set, at the iteration of that booster."""
         own = self.of(data)
-        if own is not None and self._state.scores[data].is_in(preds) and not self.needs_tree:
+        if own is not None and self.state.scores[data].is_in(preds) and not self.needs_tree:
             self._learn(preds, data, self._booster_of(data), own)
             return own
-        for booster in self._state.boosters:
+        for booster in self.state.boosters:
             if not hasattr(booster, "train_set"):  # its training has ended
                 continue
             if data is booster.train_set or any(data is valid for valid in booster.valid_sets):
@@ -163,7 +153,7 @@ class LightGBMTraining(Training):
         run = self[booster.train_set]
 
         # Evaluating the training set is the one public way to its cached score.
-        def learn(preds: NDArray[np.floating], data: lightgbm.Dataset) -> tuple[str, float, bool]:
+        def learn(preds: RealArray, data: lightgbm.Dataset) -> tuple[str, float, bool]:
             self._learn(preds, data, booster, run)
             return "", 0.0, False
 
@@ -171,9 +161,9 @@ class LightGBMTraining(Training):
         return run
 
     def _learn(
-        self, preds: NDArray[np.floating], data: lightgbm.Dataset, booster: lightgbm.Booster | None, run: TrainingRun
+        self, preds: RealArray, data: lightgbm.Dataset, booster: lightgbm.Booster | None, run: TrainingRun
     ) -> None:
-        if not self._state.scores[data].is_in(preds):
+        if not self.state.scores[data].is_in(preds):
             raise _foreign_scores()
         run.advance(preds, self._iteration(preds, data, booster, run))
 
@@ -193,7 +183,7 @@ class LightGBMTraining(Training):
         # Trees that the run has not seen stand first, and stay as many: those of a model continued without its
         # record, and that of a first round which leaves the score as it was, a constant if it finds no split.
         unseen = rounds - (len(run.history) - 1)
-        expected = self._state.unseen.setdefault(booster, unseen)
+        expected = self.state.unseen.setdefault(booster, unseen)
         if unseen != expected:
             raise _out_of_count(rounds, rounds - unseen + expected)
         return unseen
@@ -204,14 +194,14 @@ class LightGBMTraining(Training):
         # LightGBM takes 0 and less for all processors.
         return self.asked_threads if self.asked_threads is not None or asked <= 0 else asked
 
-    def label_and_weight(self, matrix: lightgbm.Dataset) -> tuple[Any, Any]:
+    def label_and_weight(self, matrix: lightgbm.Dataset) -> tuple[ArrayLike, ArrayLike | None]:
         """Return the labels of a data set and its weights, or None."""
         label = matrix.get_label()
         if label is None:
             raise ValueError("the data set has no labels; pass label= to lightgbm.Dataset")
         return label, matrix.get_weight()
 
-    def initial_score(self, matrix: lightgbm.Dataset) -> NDArray[np.floating]:
+    def initial_score(self, matrix: lightgbm.Dataset) -> RealArray:
         """Return the score of a data set before the first tree, float64 (n_samples,)."""
         score = matrix.get_init_score()
         return np.zeros(matrix.num_data()) if score is None else np.asarray(score, dtype=np.float64)
@@ -223,7 +213,7 @@ class LightGBMTraining(Training):
         update = f"threshold_update={self.spec.threshold_update!r}"
         return lgbm_booster.newest_tree(booster, update if self.shifts is None else lgbm_booster.SHIFTS)
 
-    def initial_shifts(self, matrix: lightgbm.Dataset) -> NDArray[np.float64] | None:
+    def initial_shifts(self, matrix: lightgbm.Dataset) -> FloatArray | None:
         """Return the shifts of a data set by the model that is continued, (n_samples, n_classes - 1), or None."""
         return self._before.get(matrix)
 
@@ -242,17 +232,17 @@ class _TrainingScore:
         The iteration that this is.
     """
 
-    def __init__(self, score: NDArray[np.floating], iteration: int) -> None:
+    def __init__(self, score: RealArray, iteration: int) -> None:
         self._array = weakref.ref(_owner(score))
         self._iteration = iteration
         self._sample = _sample_of(score)
-        self._sample_before: NDArray[np.floating] | None = None
+        self._sample_before: RealArray | None = None
 
-    def is_in(self, score: NDArray[np.floating]) -> bool:
+    def is_in(self, score: RealArray) -> bool:
         """Return whether LightGBM passed this array before, for the same booster."""
         return self._array() is _owner(score)
 
-    def count(self, score: NDArray[np.floating]) -> int:
+    def count(self, score: RealArray) -> int:
         """Return the iteration of a score. A round without a split, or one taken back at once, changes nothing.
 
         Raises
@@ -272,11 +262,11 @@ class _TrainingScore:
         return self._iteration
 
 
-def _owner(array: NDArray[np.floating]) -> NDArray[np.floating]:
+def _owner(array: RealArray) -> RealArray:
     return _owner(array.base) if isinstance(array.base, np.ndarray) else array
 
 
-def _sample_of(score: NDArray[np.floating]) -> NDArray[np.floating]:
+def _sample_of(score: RealArray) -> RealArray:
     # No product of vectors here: the threads of a BLAS would go on spinning beside LightGBM's.
     return np.append(score[:: len(score) // 1024 + 1], score.mean())
 
@@ -317,7 +307,7 @@ class ThresholdCallback:
     def __call__(self, env: CallbackEnv) -> None:
         """Learn the thresholds of the round, and give the booster their record."""
         first = self._training.set_model(env.model, 1)
-        boosters = self._training.boosters()
+        boosters = self._training.state.boosters
         if first:
             check_metrics(env.params)
             if not env.evaluation_result_list:
@@ -331,12 +321,12 @@ class ThresholdCallback:
         """Replace metrics of the first round, which were computed before a callback could see the booster."""
         name = self._training.spec.loss.name
 
-        def metric(preds: NDArray[np.floating], data: lightgbm.Dataset) -> tuple[str, float, bool]:
+        def metric(preds: RealArray, data: lightgbm.Dataset) -> tuple[str, float, bool]:
             return name, self._training.mean_loss(preds, data), False
 
         fresh = [
             {result[:2]: result for result in [*booster.eval_train(metric), *booster.eval_valid(metric)]}
-            for booster in self._training.boosters()
+            for booster in self._training.state.boosters
         ]
         results = env.evaluation_result_list
         for i, result in enumerate(results):
@@ -365,5 +355,5 @@ class BeforeIterationCallback:
     def __call__(self, env: CallbackEnv) -> None:
         """Pass the booster to the training."""
         if self._training.set_model(env.model, 0):
-            for booster in self._training.boosters():
+            for booster in self._training.state.boosters:
                 lgbm_booster.let_train_without_features(booster)

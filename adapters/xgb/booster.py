@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import xgboost
-from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.followed_scores import GrownTree
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, IntArray, NDArray
 from ordinal_objectives.spec import TREE_UPDATES
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -63,15 +63,14 @@ def trees(raw: bytes | bytearray) -> list[dict[str, NDArray[Any]]]:
     return [dict(zip(_OF_NODES, tree, strict=True)) for tree in nodes]
 
 
-def leaf_nodes(left_children: ArrayLike) -> NDArray[np.intp]:
+def leaf_nodes(left_children: ArrayLike) -> IndexArray:
     """Return the numbers of a tree's leaves among its nodes, ascending."""
     return np.flatnonzero(np.asarray(left_children) == -1)
 
 
 def settings_of(booster: xgboost.Booster) -> dict[str, Any]:
     """Return the configuration of a booster's learner."""
-    settings: dict[str, Any] = json.loads(booster.save_config())["learner"]
-    return settings
+    return json.loads(booster.save_config())["learner"]
 
 
 def check_configuration(booster: xgboost.Booster, threshold_update: str) -> None:
@@ -102,33 +101,25 @@ def check_configuration(booster: xgboost.Booster, threshold_update: str) -> None
 def why_not_renewed(booster: xgboost.Booster) -> tuple[str, str] | None:
     """Return a parameter that makes a leaf other than -G / (H + lambda), or a round other than one tree, and why."""
     settings = settings_of(booster)["gradient_booster"]
-    reason = {
-        "reg_alpha": "an L1 penalty shrinks leaves on its own terms",
-        "max_delta_step": "it cuts leaf values",
-        "monotone_constraints": "renewed leaves can break them",
-        "num_parallel_tree": "the leaves of parallel trees overlap",
-        "process_type": "the trees exist already",
-        "rate_drop": "dropped trees change the score behind the newest one",
-        "one_drop": "dropped trees change the score behind the newest one",
-        "booster": "a round must add one plain tree and leave the others alone",
-    }
-    found: dict[str, Any] = {}
     if settings["name"] != "gbtree":
-        found["booster"] = settings["name"]
-    else:
-        tree, forest = settings["tree_train_param"], settings["gbtree_train_param"]
-        found |= {name: float(tree[name]) for name in ("reg_alpha", "max_delta_step") if float(tree[name])}
-        if any(sign in tree["monotone_constraints"] for sign in "123456789"):
-            found["monotone_constraints"] = tree["monotone_constraints"]
-        # Newer versions of XGBoost call dart a gbtree that drops trees.
-        dart = settings.get("dart_train_param", {})
-        found |= {name: float(dart[name]) for name in ("rate_drop", "one_drop") if float(dart.get(name, 0))}
-        n_parallel = int(settings["gbtree_model_param"]["num_parallel_tree"])
-        found |= {"num_parallel_tree": n_parallel} if n_parallel > 1 else {}
-        # The configuration names process_type='default' beside these updaters too.
-        updates = forest["updater_seq"].split(",")[0] in ("refresh", "prune", "sync")
-        found |= {"process_type": "update"} if updates or forest["process_type"] != "default" else {}
-    return next(((f"params[{name!r}] = {value!r}", reason[name]) for name, value in found.items()), None)
+        return f"params['booster'] = {settings['name']!r}", "a round must add one plain tree and leave the others alone"
+    tree, forest = settings["tree_train_param"], settings["gbtree_train_param"]
+    n_parallel = int(settings["gbtree_model_param"]["num_parallel_tree"])
+    has_signs = any(sign in tree["monotone_constraints"] for sign in "123456789")
+    # The configuration names process_type='default' beside these updaters too.
+    updates = forest["updater_seq"].split(",")[0] in ("refresh", "prune", "sync") or forest["process_type"] != "default"
+    # Newer versions of XGBoost call dart a gbtree that drops trees.
+    dart, dropped = settings.get("dart_train_param", {}), "dropped trees change the score behind the newest one"
+    found = {
+        "reg_alpha": (float(tree["reg_alpha"]), "an L1 penalty shrinks leaves on its own terms"),
+        "max_delta_step": (float(tree["max_delta_step"]), "it cuts leaf values"),
+        "monotone_constraints": (has_signs and tree["monotone_constraints"], "renewed leaves can break them"),
+        "rate_drop": (float(dart.get("rate_drop", 0)), dropped),
+        "one_drop": (float(dart.get("one_drop", 0)), dropped),
+        "num_parallel_tree": (n_parallel > 1 and n_parallel, "the leaves of parallel trees overlap"),
+        "process_type": (updates and "update", "the trees exist already"),
+    }
+    return next(((f"params[{name!r}] = {value!r}", why) for name, (value, why) in found.items() if value), None)
 
 
 def rounds_of(
@@ -151,7 +142,7 @@ def rounds_of(
     return part
 
 
-def renew_leaves(booster: xgboost.Booster, first_tree: int, leaf_values: list[NDArray[np.float64]]) -> None:
+def renew_leaves(booster: xgboost.Booster, first_tree: int, leaf_values: list[FloatArray]) -> None:
     """Write new leaf values into the trees from ``first_tree`` on, as many as the booster has.
 
     Parameters
@@ -201,8 +192,7 @@ def categories_of(booster: xgboost.Booster) -> dict[str, Any] | None:
         return None
     content = json.loads(bytes(xgboost.Booster.save_raw(booster, "json")))
     grown = content["learner"]["gradient_booster"]
-    categories: dict[str, Any] | None = grown.get("gbtree", grown)["model"].get("cats")  # dart holds trees one deeper
-    return categories
+    return grown.get("gbtree", grown)["model"].get("cats")  # dart holds trees one deeper
 
 
 # Up to so many rounds, writing the bytes of all takes less time than slicing off the newest one.
@@ -282,15 +272,14 @@ class TreeReader:
         values = 0.5 * (steps[starts] + steps[stops - 1])
         return self._grown(nodes[in_order], values[in_order], leaves=leaves, off=noise)
 
-    def _grown(self, nodes: NDArray[np.intp], leaf_values: NDArray[np.float64], **known: Any) -> GrownTree:
+    def _grown(self, nodes: IndexArray, leaf_values: FloatArray, **known: Any) -> GrownTree:
         """Return a tree, given the numbers of its leaves among its nodes, ascending, and what else is known."""
         booster, rounds = self._booster, self._booster.num_boosted_rounds()
         settings = self._settings or _grown_with(booster)
 
-        def route(dmatrix: xgboost.DMatrix) -> NDArray[np.int32]:
+        def route(dmatrix: xgboost.DMatrix) -> IntArray:
             reached = rounds_of(booster, rounds - 1, rounds).predict(dmatrix, pred_leaf=True).ravel()
-            leaves: NDArray[np.int32] = np.searchsorted(nodes, reached).astype(np.int32)
-            return leaves
+            return np.searchsorted(nodes, reached).astype(np.int32)
 
         return GrownTree(
             leaf_values=leaf_values,
@@ -303,7 +292,7 @@ class TreeReader:
         )
 
 
-def _are_all_leaves(nodes: NDArray[np.intp]) -> bool:
+def _are_all_leaves(nodes: IndexArray) -> bool:
     """Tell whether some leaves are all those of their tree, given their numbers among its nodes.
 
     A split numbers its two children next, so the highest number says how many leaves there are. Where two leaves have
@@ -351,15 +340,13 @@ class GrowingBooster(xgboost.Booster):  # type: ignore[misc]
 
     def save_raw(self, *given: object, **options: object) -> bytearray:
         """Return the bytes of the model of the newest round."""
-        raw: bytearray = completed(self).save_raw(*given, **options)
-        return raw
+        return completed(self).save_raw(*given, **options)
 
     def __getitem__(self, rounds: Any) -> xgboost.Booster:
         return completed(self)[rounds]
 
     def __getstate__(self) -> dict[str, Any]:  # copies are made of it as well
-        state: dict[str, Any] = completed(self).__getstate__()
-        return state
+        return completed(self).__getstate__()
 
     def __reduce_ex__(self, protocol: object) -> Any:
         return completed(self).__reduce_ex__(1)  # later protocols ask for the class of the object itself

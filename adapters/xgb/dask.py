@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import xgboost
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.exceptions import DataConversionWarning
 
+from ordinal_objectives.aliases import Column, FloatArray, Table
 from ordinal_objectives.utils.extras import not_installed
 
 try:
@@ -25,12 +25,10 @@ try:
 except ImportError as error:
     raise not_installed(error, "xgboost", "dask") from None
 
-from ordinal_objectives.adapters.arguments import check_asked, given_options, spec_and_record
+from ordinal_objectives.adapters.arguments import Asked, check_asked, given_options, spec_and_record
 from ordinal_objectives.adapters.xgb.train import arguments_of, judged_first
 from ordinal_objectives.adapters.xgb.train import train as train_here
 from ordinal_objectives.estimators.tables import refuse_but_numbers, refuse_text_and_dates
-from ordinal_objectives.spec import OrdinalSpec
-from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import as_floats, first_few, refuse_masked
 
@@ -119,20 +117,13 @@ def train(
     ...     model = oxgb_dask.train(client, {"max_depth": 2}, dtrain, 20)
     >>> proba = oxgb.predict_proba(model["booster"], xgboost.DMatrix(X))  # doctest: +SKIP
     """
-    ordinal = given_options(options)
-    given: dict[str, Any] = {
-        "evals": evals,
-        "xgb_model": xgb_model,
-        "callbacks": callbacks,
-        "custom_metric": custom_metric,
-    }
-    return train_spec(
-        spec_and_record("xgb.dask.train", **ordinal), client, params, dtrain, num_boost_round, **given, **options
-    )
+    given = dict(locals())
+    asked = spec_and_record("xgb.dask.train", **given_options(options))
+    return train_spec(asked, **given.pop("options"), **given)
 
 
 def train_spec(
-    asked: tuple[OrdinalSpec, ThresholdRecord | None],
+    asked: Asked,
     client: distributed.Client | None,
     params: Mapping[str, Any],
     dtrain: xgboost.dask.DaskDMatrix,
@@ -215,7 +206,7 @@ def _dimensions(shape: Sequence[Any]) -> str:
     return f"{shape[1]} columns" if len(shape) == 2 else f"{len(shape)} dimension(s)"
 
 
-def check_partitions(X: Any, name: str, **beside: Any) -> None:
+def check_partitions(X: Table, name: str, **beside: Any) -> None:
     """Raise ValueError unless labels, weights and start scores have as many parts as the rows."""
     parts = X.npartitions if hasattr(X, "columns") else X.numblocks[0]
     for kind, values in beside.items():
@@ -225,7 +216,7 @@ def check_partitions(X: Any, name: str, **beside: Any) -> None:
             )
 
 
-def flat_labels(y: Any, name: str) -> Any:
+def flat_labels(y: Column, name: str) -> Column:
     """Return labels in one dimension, with scikit-learn's warning if they are a column of a table.
 
     Raises
@@ -292,7 +283,7 @@ def _check_worker(parts: Sequence[Mapping[str, Any]], missing: float) -> _Worker
     return _WorkerRows(None, total, categories)
 
 
-def numbers_of_rows(values: Any, *, name: str) -> NDArray[np.float64]:
+def numbers_of_rows(values: Any, *, name: str) -> FloatArray:
     """Return labels, weights or start scores of a part as float64; a number that is missing is NaN.
 
     Raises
@@ -349,7 +340,7 @@ def _fault_of_features(data: object, missing: float) -> str | None:
     return None
 
 
-def _floats(data: Any) -> Iterator[Any]:
+def _floats(data: Table) -> Iterator[Any]:
     """Yield the floats in the features of a part, if they are in memory, without a copy of all of them."""
     if _is_pandas(data):
         for _, column in data.items():
@@ -361,7 +352,7 @@ def _floats(data: Any) -> Iterator[Any]:
         yield values
 
 
-def _categories(data: Any) -> dict[Any, list[Any]]:
+def _categories(data: Table) -> dict[Any, list[Any]]:
     """Return the categories of each column of a part that has some, in their order."""
     if not _is_pandas(data):
         return {}

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives.aliases import Column, Table
 from ordinal_objectives.utils.extras import not_installed
 
 try:
@@ -18,23 +19,14 @@ try:
 except ImportError as error:
     raise not_installed(error, "xgboost", "dask") from None
 
+from ordinal_objectives.adapters.xgb import booster as xgb_booster
 from ordinal_objectives.adapters.xgb import dask as xgb_dask
-from ordinal_objectives.adapters.xgb.booster import kept_rounds, threshold_record
+from ordinal_objectives.adapters.xgb import input_checks
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
-from ordinal_objectives.adapters.xgb.input_checks import (
-    Levels,
-    attributes,
-    callbacks_in,
-    coded,
-    learned,
-    levels_of,
-    named,
-)
 from ordinal_objectives.adapters.xgb.train import own_copies
-from ordinal_objectives.estimators import arguments
+from ordinal_objectives.estimators import arguments, tables
 from ordinal_objectives.estimators.held_out import rounds_unsearched
 from ordinal_objectives.estimators.labels import OrderedLabels
-from ordinal_objectives.estimators.tables import column_names, names_as_text, occurring, without_rows
 from ordinal_objectives.threads import library_n_threads
 from ordinal_objectives.utils.shared_docs import documented
 
@@ -50,8 +42,8 @@ _QUANTILES = (None, "auto", "hist")
 class _DaskRows(NamedTuple):
     """Features, labels or their codes, weights and start scores: Dask collections, the last two may be None."""
 
-    X: Any
-    y: Any
+    X: Table
+    y: Column
     weight: Any
     margin: Any
 
@@ -122,12 +114,12 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
     @arguments.explains_keywords
     def fit(  # type: ignore[override]
         self,
-        X: Any,
-        y: Any,
+        X: Table,
+        y: Column,
         *,
         sample_weight: Any = None,
         base_margin: Any = None,
-        eval_set: list[tuple[Any, Any]] | None = None,
+        eval_set: list[tuple[Table, Column]] | None = None,
         sample_weight_eval_set: list[Any] | None = None,
         base_margin_eval_set: list[Any] | None = None,
         xgb_model: Any = None,
@@ -183,7 +175,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
                 "early_stopping_rounds", self.early_stopping_rounds, len(sets), instead="eval_set to fit"
             )
             codes = self._codes(y)
-            self._levels = self._levels_of_parts(X) if continued is None else levels_of(continued)
+            self._levels = self._levels_of_parts(X) if continued is None else input_checks.levels_of(continued)
             X = X if continued is None else self._with_levels(X, continued)
             dtrain = self._dask_matrix(_DaskRows(X, codes, self._weights(codes, sample_weight), base_margin))
             evals = []
@@ -198,16 +190,20 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
                 rounds_unsearched("n_estimators", self.n_estimators),  # workers hold the rows: none is searched
                 xgb_model=continued,
                 evals=evals or ([(dtrain, "training")] if verbose else []),
-                callbacks=own_copies(callbacks_in(self.callbacks)),
+                callbacks=own_copies(input_checks.callbacks_in(self.callbacks)),
                 early_stopping_rounds=self.early_stopping_rounds,
                 verbose_eval=verbose,
                 coll_cfg=coll_cfg,
                 carried=self._carried(),
             )
             self.booster_, self.evals_result_ = trained["booster"], trained["history"] if evals else {}
-            self.booster_.set_attr(**attributes(self._levels))
+            self.booster_.set_attr(**input_checks.attributes(self._levels))
             self.booster_.set_param({"nthread": library_n_threads(self.n_jobs) or 0})
-            self._keep(threshold_record(self.booster_), self._ordinal_loss(), kept_rounds(self.booster_))
+            self._keep(
+                xgb_booster.threshold_record(self.booster_),
+                self._ordinal_loss(),
+                xgb_booster.kept_rounds(self.booster_),
+            )
         self._warn_if_constant(0, "min_child_weight", stacklevel=4)
         return self
 
@@ -240,7 +236,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         return sets
 
     @documented
-    def predict(self, X: Any, **start: Any) -> Any:
+    def predict(self, X: Table, **start: Any) -> Table:
         """Return labels, (n_samples,); of a Dask collection a Dask array."""
         return self._blockwise("predict", X, start)
 
@@ -259,7 +255,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         """Return the class probabilities from the lowest class on; of a Dask collection a Dask array."""
         return self._blockwise("predict_proba_ordered", X, start)
 
-    def _blockwise(self, name: str, X: Any, start: dict[str, Any]) -> Any:
+    def _blockwise(self, name: str, X: Table, start: dict[str, Any]) -> Table:
         """Return the result of a method of a classifier in memory for every block of rows."""
         if not dask.is_dask_collection(X):
             return getattr(super(), name)(X, **start)
@@ -290,32 +286,32 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             )
         return super()._check_features(X, reset=reset)
 
-    def _fit_labels(self, X: Any, y: Any) -> None:
+    def _fit_labels(self, X: Table, y: Column) -> None:
         """Find the classes of all workers' labels, and the features."""
         self.round_search_ = self._linear = self.kappa_rule_ = None  # of an earlier fit
         self._keep_labels(OrderedLabels(self.classes).fit(self._distinct(y)))
         self._check_decision()
         self.n_features_in_ = X.shape[1]
-        names = column_names(X)
-        arguments.keep_names(self, names, names_as_text(X) if names is None else None)
+        names = tables.column_names(X)
+        arguments.keep_names(self, names, tables.names_as_text(X) if names is None else None)
 
     def _header(self, X: object) -> Any:
         """Return the first part without its rows: what it declares, Dask may not know."""
-        return self.client.compute(delayed(without_rows)(_parts(X)[0])).result()
+        return self.client.compute(delayed(tables.without_rows)(_parts(X)[0])).result()
 
-    def _levels_of_parts(self, X: Any) -> Levels:
+    def _levels_of_parts(self, X: Table) -> input_checks.Levels:
         """Return the levels of the training: those that the first part declares, and the codes that all parts have."""
-        levels = dict(learned(self._header(X), self.feature_types, self._missing))
+        levels = dict(input_checks.learned(self._header(X), self.feature_types, self._missing))
         for place, kind in enumerate(self.feature_types or ()):
             if kind == "c" and not levels.get(place):
                 column = X[:, [place]] if isinstance(X, da.Array) else X.iloc[:, [place]]
                 found = self.client.gather(
-                    [self.client.compute(delayed(occurring)(part, 0)) for part in _parts(column)]
+                    [self.client.compute(delayed(tables.occurring)(part, 0)) for part in _parts(column)]
                 )
                 levels[place] = {value: value for value in sorted(set().union(*found)) if value != self._missing}
         return levels
 
-    def _with_levels(self, X: Any, continued: Any) -> Any:
+    def _with_levels(self, X: Table, continued: Any) -> Table:
         """Return rows whose levels are listed as in the training; raise ValueError if one of them is unknown."""
         if not self._levels:
             return X
@@ -327,11 +323,11 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         if isinstance(X, da.Array):
             return X
         header = self._header(X)
-        named(header, self._levels, continued, self._missing)  # whether XGBoost can be given their names
-        meta = named(header, self._levels, None, self._missing)
-        return X.map_partitions(named, self._levels, None, self._missing, meta=meta)
+        input_checks.named(header, self._levels, continued, self._missing)  # whether XGBoost can be given their names
+        meta = input_checks.named(header, self._levels, None, self._missing)
+        return X.map_partitions(input_checks.named, self._levels, None, self._missing, meta=meta)
 
-    def _distinct(self, y: Any, name: str = "y") -> Any:
+    def _distinct(self, y: Column, name: str = "y") -> Column:
         """Return the labels that the workers have, each once."""
 
         def unmasked(block: object) -> Any:
@@ -346,7 +342,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         except TypeError as error:  # NumPy cannot sort labels of different types
             raise ValueError(f"{name} must hold labels of one type, and no missing ones; {error}") from error
 
-    def _codes(self, y: Any) -> Any:
+    def _codes(self, y: Column) -> Column:
         """Return class codes, partitioned as the labels are."""
         labels, none = self._labels, np.empty(0, np.int32)
 
@@ -405,16 +401,16 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         return xgboost.dask.DaskQuantileDMatrix(self.client, X, codes, max_bin=self.max_bin, ref=like, **options)
 
 
-def _parts(X: Any) -> list[Any]:
+def _parts(X: Table) -> list[Any]:
     """Return the parts of a Dask array or frame, delayed."""
     parts = X.rechunk({1: -1}) if isinstance(X, da.Array) else X
     return list(np.ravel(np.asarray(parts.to_delayed(), dtype=object)))
 
 
-def _fault(part: object, levels: Levels, missing: float) -> str:
+def _fault(part: object, levels: input_checks.Levels, missing: float) -> str:
     """Return which level of some rows the training did not have, if any."""
     try:
-        coded(part, levels, missing)
+        input_checks.coded(part, levels, missing)
     except ValueError as error:
         return str(error)
     return ""

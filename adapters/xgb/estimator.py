@@ -11,42 +11,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 import xgboost
-from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.adapters.xgb.booster import (
-    carried_record,
-    check_all_rounds,
-    kept_rounds,
-    nodes_of_trees,
-    store_record,
-    threshold_record,
-)
-from ordinal_objectives.adapters.xgb.input_checks import (
-    DIALECT,
-    KNOWN,
-    NATIVE,
-    OWN,
-    REFUSED,
-    Levels,
-    attributes,
-    callbacks_in,
-    check_finite,
-    coded,
-    learned,
-    levels_of,
-    named,
-    refused_rows,
-)
-from ordinal_objectives.adapters.xgb.prediction import check_leaves, leaf_scores, proba_of
-from ordinal_objectives.adapters.xgb.train import (
-    CustomMetric,
-    asks_for_early_stop,
-    first_rates,
-    schedules,
-    train_spec,
-)
-from ordinal_objectives.estimators.arguments import GivenSets, check_rounds, explains_keywords
+from ordinal_objectives.adapters.xgb import booster as xgb_booster
+from ordinal_objectives.adapters.xgb import input_checks, prediction
+from ordinal_objectives.adapters.xgb.train import CustomMetric, asks_for_early_stop, first_rates, schedules, train_spec
+from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, IntArray, NDArray, Seed, Table
+from ordinal_objectives.estimators import arguments
 from ordinal_objectives.estimators.given_to_fit import GivenToFit, Schedules, of_callbacks, smallest_rate
 from ordinal_objectives.estimators.held_out import Rows, Trial
 from ordinal_objectives.estimators.host_classifier import HostClassifier
@@ -54,11 +25,10 @@ from ordinal_objectives.estimators.linear import with_start
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threads import effective_n_threads, library_n_threads, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
-from ordinal_objectives.utils.files import as_damaged_file, check_kind
-from ordinal_objectives.utils.shared_docs import documented
+from ordinal_objectives.utils import files, shared_docs
 
 
-@documented
+@shared_docs.documented
 class XGBOrdinalClassifier(HostClassifier):
     """Ordinal classifier grown by XGBoost, its thresholds learned with the trees.
 
@@ -120,15 +90,15 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
 
     _start_name: ClassVar = "base_margin"
     _continued_by: ClassVar = "xgb_model"
-    _native: ClassVar = NATIVE
-    _own: ClassVar = OWN
-    _dialect: ClassVar = DIALECT
-    _refused: ClassVar = REFUSED
-    _known: ClassVar = KNOWN
+    _native: ClassVar = input_checks.NATIVE
+    _own: ClassVar = input_checks.OWN
+    _dialect: ClassVar = input_checks.DIALECT
+    _refused: ClassVar = input_checks.REFUSED
+    _known: ClassVar = input_checks.KNOWN
     _host_checks_names: ClassVar = True
     # XGBoost takes a level that it does not know for another one, and one outside ASCII too, if the order differs: it
     # is given codes of these.
-    _levels: Levels = MappingProxyType({})
+    _levels: input_checks.Levels = MappingProxyType({})
 
     def __init__(
         self,
@@ -165,7 +135,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         reg_lambda: float | None = None,
         tree_method: str | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
         verbosity: int | None = None,
         missing: float | None = np.nan,
         enable_categorical: bool = True,
@@ -179,67 +149,23 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         progress: bool = False,
         **host_params: Any,
     ) -> None:
-        self.n_estimators = n_estimators
-        self.classes = classes
-        self.loss = loss
-        self.link = link
-        self.training_cost = training_cost
-        self.hessian = hessian
-        self.threshold_update = threshold_update
-        self.proportional: bool | str = proportional
-        self.shift_l2 = shift_l2
-        self.shift_penalty = shift_penalty
-        self.max_shifts = max_shifts
-        self.shift_method = shift_method
-        self.split_outputs = split_outputs
-        self.linear = linear
-        self.linear_l2 = linear_l2
-        self.decision_rule = decision_rule
-        self.cost_matrix = cost_matrix
-        self.kappa_weights = kappa_weights
-        self.kappa_rows = kappa_rows
-        self.class_weight = class_weight
-        self.max_depth = max_depth
-        self.max_leaves = max_leaves
-        self.max_bin = max_bin
-        self.learning_rate = learning_rate
-        self.gamma = gamma
-        self.min_child_weight = min_child_weight
-        self.subsample = subsample
-        self.colsample_bytree = colsample_bytree
-        self.reg_alpha = reg_alpha
-        self.reg_lambda = reg_lambda
-        self.tree_method = tree_method
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbosity = verbosity
-        self.missing = missing
-        self.enable_categorical = enable_categorical
-        self.feature_types = feature_types
-        self.feature_weights = feature_weights
-        self.importance_type = importance_type
-        self.early_stopping_rounds = early_stopping_rounds
-        self.validation_fraction = validation_fraction
-        self.eval_metric = eval_metric
-        self.callbacks = callbacks
-        self.progress = progress
-        self._keep_host_params(host_params)
+        self._keep_params(dict(locals()))
 
-    @documented
+    @shared_docs.documented
     @one_thread_after_fork()
-    @explains_keywords
+    @arguments.explains_keywords
     def fit(
         self,
-        X: Any,
-        y: Any,
+        X: Table,
+        y: Column,
         *,
         sample_weight: ArrayLike | None = None,
         base_margin: ArrayLike | None = None,
-        eval_set: list[tuple[Any, Any]] | None = None,
+        eval_set: list[tuple[Table, Column]] | None = None,
         sample_weight_eval_set: list[Any] | None = None,
         base_margin_eval_set: list[Any] | None = None,
-        X_val: Any = None,
-        y_val: Any = None,
+        X_val: Table = None,
+        y_val: Column = None,
         sample_weight_val: ArrayLike | None = None,
         groups: ArrayLike | None = None,
         xgb_model: XGBOrdinalClassifier | xgboost.Booster | str | PathLike[str] | None = None,
@@ -280,7 +206,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             If labels, weights or parameters are not what the docs allow; the message names the argument.
         """
         with self._all_or_nothing():
-            sets = GivenSets(
+            sets = arguments.GivenSets(
                 eval_set, sample_weight_eval_set, "sample_weight_eval_set", X_val, y_val, sample_weight_val,
                 base_margin_eval_set, "base_margin_eval_set",
             )  # fmt: skip
@@ -288,7 +214,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             rows, held_out = self._rows_to_fit(training, "base_margin", sets, self.random_state)
             continued, earlier = self._continued(xgb_model)
             self._levels = self._levels_to_fit(rows.X if self.validation_fraction is None else X, continued)
-            check_rounds("early_stopping_rounds", self.early_stopping_rounds, len(held_out))
+            arguments.check_rounds("early_stopping_rounds", self.early_stopping_rounds, len(held_out))
             metric = CustomMetric(self._metrics(self.eval_metric))
             callbacks, rounds = metric.early_stopping(self.callbacks, self.early_stopping_rounds)
             self.evals_result_: dict[str, Any] = {}
@@ -314,8 +240,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
                     progress=self.progress,
                     carried=self._carried(),
                 )
-            self.booster_.set_attr(**attributes(self._levels))
-            record, n_iter = threshold_record(self.booster_), kept_rounds(self.booster_)
+            self.booster_.set_attr(**input_checks.attributes(self._levels))
+            record, n_iter = xgb_booster.threshold_record(self.booster_), xgb_booster.kept_rounds(self.booster_)
             self._finish(record, n_iter, plan, rows, held_out, self.random_state)
             belonging = {"base_margin": base_margin, "xgb_model": xgb_model}
             self._given = GivenToFit.of(sets.given, groups is not None, {}, [], **belonging)
@@ -324,7 +250,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
 
     def _search_of(
         self, params: dict[str, Any], callbacks: list[Any], continued: xgboost.Booster | None
-    ) -> tuple[tuple[float, Any] | None, Schedules]:
+    ) -> tuple[tuple[float, Seed] | None, Schedules]:
         """Return what a search for the number of rounds needs, or None where it is decided; and the schedules."""
         ends = asks_for_early_stop({"early_stopping_rounds": self.early_stopping_rounds}, callbacks)
         decided = ends or continued is not None or params.get("booster") == "dart"  # which cannot stop early
@@ -350,10 +276,12 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             what="search",
         )
         losses = next(iter(result["held_out"].values()))
-        return Trial(losses, lambda n: proba_of(booster, carried_record(booster), matrix, (0, n)))
+        return Trial(
+            losses, lambda n: prediction.proba_of(booster, xgb_booster.carried_record(booster), matrix, (0, n))
+        )
 
     def _given_to_copies(self) -> GivenToFit:
-        given, every = super()._given_to_copies(), callbacks_in(self.callbacks)
+        given, every = super()._given_to_copies(), input_checks.callbacks_in(self.callbacks)
         if not every:
             return given
         some, unknown = schedules(every)
@@ -368,16 +296,16 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
 
     @one_thread_after_fork()
     def _splits(self) -> list[bool]:
-        return [n_nodes > 1 for n_nodes in nodes_of_trees(self.booster_)]
+        return [n_nodes > 1 for n_nodes in xgb_booster.nodes_of_trees(self.booster_)]
 
     @property
-    def is_categorical_(self) -> NDArray[np.bool_]:
+    def is_categorical_(self) -> BoolArray:
         """Which features are categories, (n_features,)."""
         check_is_fitted(self)
         types = self.booster_.feature_types or [""] * self.n_features_in_
         return np.array([kind == "c" for kind in types], dtype=np.bool_)
 
-    def _categories(self, X: Any, **options: Any) -> list[int]:
+    def _categories(self, X: Table, **options: Any) -> list[int]:
         return [place for place, kind in enumerate(self.feature_types or ()) if kind == "c"]
 
     def _continued(self, model: Any) -> tuple[xgboost.Booster | None, ThresholdRecord | None]:
@@ -389,19 +317,19 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             booster = model.booster_
         else:
             booster = model if isinstance(model, xgboost.Booster) else xgboost.Booster(model_file=model)
-        record = threshold_record(booster)
+        record = xgb_booster.threshold_record(booster)
         self._check_same_classes(record, model, "xgb_model")
         return booster, record
 
     def _carried(self) -> dict[str, Any]:
-        return super()._carried() | {"attributes": attributes(self._levels)}
+        return super()._carried() | {"attributes": input_checks.attributes(self._levels)}
 
-    def _levels_to_fit(self, X: Any, continued: xgboost.Booster | None) -> Levels:
+    def _levels_to_fit(self, X: Table, continued: xgboost.Booster | None) -> input_checks.Levels:
         """Return the levels of the training: the continued model's, or else those of the rows."""
         if continued is not None:
-            return levels_of(continued)
+            return input_checks.levels_of(continued)
         rows = X if self.validation_fraction is None else self._check_features(X, reset=False)
-        return learned(rows, self.feature_types, self._missing)
+        return input_checks.learned(rows, self.feature_types, self._missing)
 
     def _native_params(self) -> dict[str, Any]:
         # XGBoost warns of parameters that it does not know or use; 1 shows warnings only.
@@ -412,22 +340,22 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
                     del params[of_trees]
         return params
 
-    def _prediction_data(self, X: Any) -> Any:
+    def _prediction_data(self, X: Table) -> Table:
         # XGBoost reads an array where it lies; making a matrix of one row costs more than its prediction.
         if isinstance(X, np.ndarray) and self._record.last_only is False:
-            check_finite(X, self._missing)
-            return coded(X, self._levels, self._missing)
+            input_checks.check_finite(X, self._missing)
+            return input_checks.coded(X, self._levels, self._missing)
         return self._matrix(X, like=self.booster_)
 
     @one_thread_after_fork()
-    def _score(self, data: Any, start: int, stop: int) -> NDArray[np.float64]:
+    def _score(self, data: Table, start: int, stop: int) -> FloatArray:
         if start or stop != self.booster_.num_boosted_rounds():
-            check_all_rounds(self.booster_, self._record, stop)
+            xgb_booster.check_all_rounds(self.booster_, self._record, stop)
         outputs = self._record.outputs
-        with refused_rows(data, self._missing):
+        with input_checks.refused_rows(data, self._missing):
             if not self.proportional_ and outputs is None:
                 n_threads = effective_n_threads(self.n_jobs)
-                return leaf_scores(self.booster_, self._record, data, start, stop, self._missing, n_threads)
+                return prediction.leaf_scores(self.booster_, self._record, data, start, stop, self._missing, n_threads)
             if isinstance(data, np.ndarray):
                 options = {"predict_type": "margin", "iteration_range": (start, stop), "missing": self._missing}
                 scores = self.booster_.inplace_predict(data, **options)
@@ -437,7 +365,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
 
     @one_thread_after_fork()
     def _carry(self, record: ThresholdRecord) -> None:
-        store_record(self.booster_, record)
+        xgb_booster.store_record(self.booster_, record)
 
     @one_thread_after_fork()
     def _write(self, path: str | PathLike[str]) -> None:
@@ -448,23 +376,22 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     @one_thread_after_fork()
     def _read(self, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
         threads = library_n_threads(self.n_jobs)
-        check_kind(path, "XGBoost")
-        with as_damaged_file(path):
+        files.check_kind(path, "XGBoost")
+        with files.as_damaged_file(path):
             self.booster_ = xgboost.Booster({} if threads is None else {"nthread": threads}, model_file=path)
-        record = threshold_record(self.booster_)
+        record = xgb_booster.threshold_record(self.booster_)
         self.shift_method = "renewal" if record.outputs is None else "host"
         if record.outputs is None:
             self.split_outputs = "score"
-        with as_damaged_file(path):
-            self._levels = levels_of(self.booster_)
-            check_leaves(self.booster_, record)
-            n_iter = kept_rounds(self.booster_)
-        check_all_rounds(self.booster_, record, n_iter)
+        with files.as_damaged_file(path):
+            self._levels = input_checks.levels_of(self.booster_)
+            prediction.check_leaves(self.booster_, record)
+            n_iter = xgb_booster.kept_rounds(self.booster_)
+        xgb_booster.check_all_rounds(self.booster_, record, n_iter)
         return record, n_iter, self.booster_.num_features()
 
     def _names_in_booster(self) -> list[str] | None:
-        names: list[str] | None = self.booster_.feature_names
-        return names
+        return self.booster_.feature_names
 
     # Rows as XGBoost's matrices
 
@@ -485,25 +412,25 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
 
     def _training_matrix(self, rows: Rows, continued: xgboost.Booster | None = None) -> xgboost.DMatrix:
         types = self.feature_types if continued is None or not self._levels else continued.feature_types
-        X = named(rows.X, self._levels, continued, self._missing)
+        X = input_checks.named(rows.X, self._levels, continued, self._missing)
         return self._dmatrix(X, rows, types, feature_weights=self.feature_weights)
 
     def _matrix(
-        self, X: Any, rows: Rows | None = None, *, like: xgboost.DMatrix | xgboost.Booster, name: str = "X"
+        self, X: Table, rows: Rows | None = None, *, like: xgboost.DMatrix | xgboost.Booster, name: str = "X"
     ) -> xgboost.DMatrix:
         """Return a matrix of rows to evaluate, or of features to predict, as codes of the training's levels."""
         types = like.feature_types if self._levels else self.feature_types
-        return self._dmatrix(coded(X, self._levels, self._missing, name=name), rows, types, name)
+        return self._dmatrix(input_checks.coded(X, self._levels, self._missing, name=name), rows, types, name)
 
     def _dmatrix(
-        self, X: Any, rows: Rows | None, feature_types: Any, name: str = "X", **options: Any
+        self, X: Table, rows: Rows | None, feature_types: Any, name: str = "X", **options: Any
     ) -> xgboost.DMatrix:
         if rows is not None:
             start = rows.start
             if start is not None and self.shift_method == "host":  # the score is the first of the outputs
                 start = np.pad(start[:, np.newaxis], ((0, 0), (0, self.n_classes_ - 2)))
             options |= {"label": rows.codes, "weight": rows.weight, "base_margin": start}
-        with refused_rows(X, self._missing, name):
+        with input_checks.refused_rows(X, self._missing, name):
             return xgboost.DMatrix(
                 X,
                 missing=self._missing,
@@ -517,8 +444,17 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
 
     @property
     def best_iteration_(self) -> int:
-        """Last of the iterations that predictions use, counted from 0, as XGBoost does."""
+        """Last of the iterations that predictions use, counted from 0, as XGBoost does.
+
+        Raises
+        ------
+        NotFittedError
+            Before ``fit``.
+        """
+        check_is_fitted(self)
         return self.n_iter_ - 1
+
+    best_iteration = best_iteration_
 
     def get_booster(self) -> xgboost.Booster:
         """Return ``booster_``.
@@ -558,18 +494,6 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         return float(score)
 
     @property
-    def best_iteration(self) -> int:
-        """The best round of an early stop, counted from 0, or the last one.
-
-        Raises
-        ------
-        NotFittedError
-            Before ``fit``.
-        """
-        check_is_fitted(self)
-        return self.n_iter_ - 1
-
-    @property
     @one_thread_after_fork()
     def feature_importances_(self) -> NDArray[np.float32]:
         """Importance of each feature by ``importance_type``, summing to 1, float32 (n_features,)."""
@@ -580,9 +504,9 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         total = values.sum()
         return values / total if total else values
 
-    @documented
+    @shared_docs.documented
     @one_thread_after_fork()
-    def apply(self, X: Any) -> NDArray[np.int32]:
+    def apply(self, X: Table) -> IntArray:
         """Return the leaf that each row ends in, int32 ``(n_samples, n_iter_)``.
 
         Trees of one round that grew in parallel have a column each.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from itertools import pairwise
@@ -10,40 +11,33 @@ from typing import Any
 
 import numpy as np
 import xgboost
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from ordinal_objectives.adapters.arguments import check_same_columns, check_sets, listed_callbacks, refused_by_host
+from ordinal_objectives.adapters import arguments
 from ordinal_objectives.adapters.xgb.booster import categories_of
+from ordinal_objectives.aliases import Column, RealArray, Table
+from ordinal_objectives.estimators import tables
 from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS
-from ordinal_objectives.estimators.tables import (
-    PLAIN,
-    called,
-    codes_in,
-    column_kinds,
-    levels_in,
-    occurring,
-    with_columns,
-)
+from ordinal_objectives.estimators.tables import called, column_kinds
 from ordinal_objectives.utils.validation import check_integer, first_few
 
 
-def refused_rows(X: Any, missing: float = np.nan, name: str = "X") -> AbstractContextManager[None]:
+def refused_rows(X: Table, missing: float = np.nan, name: str = "X") -> AbstractContextManager[None]:
     """Return what turns any error of XGBoost over rows into a ValueError that names them and their columns."""
 
-    def take(column: Any) -> None:
+    def take(column: Column) -> None:
         xgboost.DMatrix(column, missing=missing, enable_categorical=True)
 
-    return refused_by_host("XGBoost", name, X, take)
+    return arguments.refused_by_host("XGBoost", name, X, take)
 
 
-def check_finite(X: NDArray[np.floating], missing: float) -> None:
+def check_finite(X: RealArray, missing: float) -> None:
     """Raise ValueError for values that XGBoost refuses in a matrix, and accepts without an error in an array."""
     if not np.isinf(missing) and (np.abs(X) > np.finfo(np.float32).max).any():
         raise ValueError("XGBoost refuses X: Input data contains `inf` or a value too large for float32")
 
 
-def check_matrix(booster: xgboost.Booster, data: Any) -> None:
+def check_matrix(booster: xgboost.Booster, data: Table) -> None:
     """Raise TypeError unless this is an XGBoost matrix, and ValueError if it has columns that the booster lacks."""
     if not isinstance(data, xgboost.DMatrix):
         raise TypeError(f"data must be an xgboost.DMatrix; got {type(data).__name__}: pass xgboost.DMatrix(data)")
@@ -54,16 +48,27 @@ def check_matrix(booster: xgboost.Booster, data: Any) -> None:
 def check_levels(trained: xgboost.Booster | xgboost.DMatrix, data: xgboost.DMatrix, name: str) -> None:
     """Raise ValueError if a matrix has levels of categories that the model or the training's matrix has not, or none.
 
-    XGBoost takes a level that it does not know for another one, unless it comes last.
+    XGBoost takes a level that it does not know for another one, unless it comes last. It shows the levels of a matrix
+    through pyarrow alone; without it, a warning says that they are not compared.
     """
     if "c" not in (trained.feature_types or ()) or not hasattr(trained, "get_categories"):
         return
-    if trained.get_categories().empty() and not data.get_categories().empty():
+    if data.get_categories().empty():
+        return
+    if trained.get_categories().empty():
         raise ValueError(
             f"{name} has levels of categories, and those of the training are not known: XGBoost keeps none "
             f"of codes, and a slice of a booster forgets them. Pass codes, with the feature_types of the training"
         )
-    known, here = _levels(trained), _levels(data)
+    try:
+        known, here = _levels(trained), _levels(data)
+    except ImportError as error:
+        warnings.warn(
+            f"levels of categories in {name} are not compared with those of the training: {error}",
+            UserWarning,
+            stacklevel=2,
+        )
+        return
     for place, levels in here.items():
         others = {code: level for code, level in enumerate(levels) if level not in known.get(place, levels)}
         if others and (unseen := [level for code, level in others.items() if code in _codes(data, place)]):
@@ -75,15 +80,14 @@ def check_levels(trained: xgboost.Booster | xgboost.DMatrix, data: xgboost.DMatr
 
 
 def _levels(of: xgboost.Booster | xgboost.DMatrix) -> dict[int, list[Any]]:
-    """Return the levels of columns by place, but for text that XGBoost 3.2 cuts; none without pyarrow.
+    """Return the levels of columns by place, but for text that XGBoost 3.2 cuts; raise ImportError without pyarrow.
 
-    XGBoost has no other way to read those of a matrix. :func:`_stored` reads all of a booster's model, which would take
-    too long before every prediction.
+    :func:`_stored` needs no pyarrow, but reads all of a booster's model, which takes too long before every prediction.
     """
     try:
         columns = of.get_categories(export_to_arrow=True).to_arrow()
         found = {place: values.to_pylist() for place, (_, values) in enumerate(columns) if values is not None}
-    except (ImportError, UnicodeDecodeError):
+    except UnicodeDecodeError:
         return {}
     return {place: levels for place, levels in found.items() if all(str(level).isascii() for level in levels)}
 
@@ -101,7 +105,7 @@ def check_continues(booster: Any, dtrain: Any) -> None:
     if isinstance(booster, xgboost.Booster) and hasattr(dtrain, "num_col"):
         names = (dtrain.feature_names or ()) if isinstance(dtrain, xgboost.DMatrix) else None
         here = int(dtrain.num_col())
-        check_same_columns("xgb_model", booster.num_features(), here, booster.feature_names, names)
+        arguments.check_same_columns("xgb_model", booster.num_features(), here, booster.feature_names, names)
         if isinstance(dtrain, xgboost.DMatrix):
             check_levels(booster, dtrain, "dtrain")
 
@@ -157,7 +161,9 @@ _OF_NUMBERS = [
 def callbacks_in(callbacks: Any) -> list[Any]:
     """Return XGBoost's callbacks as a list; raise TypeError for anything else."""
     kind = xgboost.callback.TrainingCallback
-    return listed_callbacks(callbacks, lambda entry: isinstance(entry, kind), "xgboost.callback.TrainingCallback")
+    return arguments.listed_callbacks(
+        callbacks, lambda entry: isinstance(entry, kind), "xgboost.callback.TrainingCallback"
+    )
 
 
 def check_dtrain(dtrain: Any) -> None:
@@ -174,7 +180,7 @@ def check_evals(evals: Any, kind: type = xgboost.DMatrix) -> None:
             return False
         return isinstance(entry[0], kind) and isinstance(entry[1], str)
 
-    check_sets("evals", evals, is_pair, "(DMatrix, name) pairs")
+    arguments.check_sets("evals", evals, is_pair, "(DMatrix, name) pairs")
 
 
 # Constructor names that xgboost.train spells otherwise.
@@ -224,41 +230,26 @@ REFUSED = {
 }
 # Names of xgboost.train that the constructor does not spell out. XGBoost itself warns of those that it does not know;
 # a name close to one of these is refused before it trains.
-KNOWN = frozenset(
-    {
-        "booster",
-        "colsample_bylevel",
-        "colsample_bynode",
-        "debug_synchronize",
-        "default_direction",
-        "device",
-        "disable_default_eval_metric",
-        "fail_on_invalid_gpu_id",
-        "feature_selector",
-        "grow_policy",
-        "interaction_constraints",
-        "max_cached_hist_node",
-        "max_cat_threshold",
-        "max_cat_to_onehot",
-        "max_delta_step",
-        "monotone_constraints",
-        "normalize_type",
-        "num_parallel_tree",
-        "one_drop",
-        "process_type",
-        "rate_drop",
-        "refresh_leaf",
-        "sample_type",
-        "sampling_method",
-        "seed_per_iteration",
-        "skip_drop",
-        "sparse_threshold",
-        "tolerance",
-        "top_k",
-        "updater",
-        "validate_parameters",
-    }
-)
+KNOWN = (frozenset(xgboost.XGBModel().get_params()) - set(REFUSED)) | {
+    "debug_synchronize",
+    "default_direction",
+    "disable_default_eval_metric",
+    "fail_on_invalid_gpu_id",
+    "feature_selector",
+    "max_cached_hist_node",
+    "normalize_type",
+    "one_drop",
+    "process_type",
+    "rate_drop",
+    "refresh_leaf",
+    "sample_type",
+    "seed_per_iteration",
+    "skip_drop",
+    "sparse_threshold",
+    "tolerance",
+    "top_k",
+    "updater",
+}
 
 # By column: the code of each level; None where a model was trained on codes and nobody knows which.
 Levels = Mapping[int, Mapping[Any, int] | None]
@@ -266,13 +257,13 @@ Levels = Mapping[int, Mapping[Any, int] | None]
 _ATTRIBUTE = "ordinal_levels"
 
 
-def learned(X: Any, feature_types: Any, missing: float) -> Levels:
+def learned(X: Table, feature_types: Any, missing: float) -> Levels:
     """Return the levels of the rows of a training: those of a category type, and numbers that are said to be codes."""
     named = [place for place, (_, _, kind) in enumerate(column_kinds(X)) if kind == "category"]
-    levels = {place: {level: code for code, level in enumerate(levels_in(X, place)[0])} for place in named}
+    levels = {place: {level: code for code, level in enumerate(tables.levels_in(X, place)[0])} for place in named}
     codes = [i for i, kind in enumerate(feature_types or ()) if kind == "c" and i < X.shape[1] and i not in levels]
     for place in codes:
-        levels[place] = {value: value for value in sorted(occurring(X, place)) if value != missing}
+        levels[place] = {value: value for value in sorted(tables.occurring(X, place)) if value != missing}
     return levels
 
 
@@ -295,7 +286,7 @@ def levels_of(booster: xgboost.Booster) -> Levels:
         found = dict[int, Any]()
         for place, pairs in json.loads(text):
             known = None if pairs is None else dict(pairs)
-            plain = all(isinstance(one, PLAIN) for pair in (known or {}).items() for one in pair)
+            plain = all(isinstance(one, tables.PLAIN) for pair in (known or {}).items() for one in pair)
             if not plain or len(known or ()) != len(pairs or ()):
                 raise ValueError("levels must be text or numbers, and differ")
             found[check_integer("levels", place, 0, booster.num_features() - 1)] = known
@@ -307,7 +298,7 @@ def levels_of(booster: xgboost.Booster) -> Levels:
     }
 
 
-def coded(X: Any, levels: Levels, missing: float = np.nan, *, name: str = "X") -> Any:
+def coded(X: Table, levels: Levels, missing: float = np.nan, *, name: str = "X") -> Table:
     """Return rows with the model's codes in place of their levels.
 
     Raises
@@ -326,7 +317,7 @@ def coded(X: Any, levels: Levels, missing: float = np.nan, *, name: str = "X") -
     for place, known in levels.items():
         _, dtype, kind = kinds.get(place, (None, None, "category"))
         has_text = any(isinstance(level, str) for level in known or ())
-        if kind == "number" and has_text and occurring(X, place):
+        if kind == "number" and has_text and tables.occurring(X, place):
             differ.append(f"{called(X, place)} of type {dtype}, which had categories in fit")
     if differ:
         raise ValueError(f"{name} must have categories in the columns of fit that had them; got {first_few(differ)}")
@@ -336,7 +327,7 @@ def coded(X: Any, levels: Levels, missing: float = np.nan, *, name: str = "X") -
         as_they_are = _are_codes(here) and kinds.get(place, (None, None, "number"))[2] == "number"
         if as_they_are and missing == missing:
             here = {**here, missing: 0}
-        codes = codes_in(X, place, here, name=name, refuse=True)
+        codes = tables.codes_in(X, place, here, name=name, refuse=True)
         if not as_they_are:
             if missing in here.values():
                 raise ValueError(
@@ -346,10 +337,10 @@ def coded(X: Any, levels: Levels, missing: float = np.nan, *, name: str = "X") -
             columns[place] = np.where(codes < 0, np.nan, codes)
     if columns and issparse(X):
         raise ValueError(f"{name} is a sparse matrix, and {called(X, next(iter(columns)))} has levels; pass a table")
-    return with_columns(X, columns)
+    return tables.with_columns(X, columns)
 
 
-def named(X: Any, levels: Levels, continued: xgboost.Booster | None, missing: float) -> Any:
+def named(X: Table, levels: Levels, continued: xgboost.Booster | None, missing: float) -> Table:
     """Return rows to train on, with levels in their columns as XGBoost can hold them, in the order of their codes.
 
     Raises
@@ -368,7 +359,7 @@ def named(X: Any, levels: Levels, continued: xgboost.Booster | None, missing: fl
         )
     columns = {}
     for place, known in by_name.items():
-        codes, names = codes_in(X, place, known), _names(known)
+        codes, names = tables.codes_in(X, place, known), _names(known)
         if hasattr(X, "iloc"):
             if continued is not None and stored[place] != names:
                 names = [str(level) for level in known]
@@ -388,7 +379,7 @@ def named(X: Any, levels: Levels, continued: xgboost.Booster | None, missing: fl
                 f"{called(X, place)} must come in the kind of table that xgb_model was trained on, pandas or another: "
                 f"XGBoost keeps the levels {first_few(list(known), repr)} otherwise there"
             )
-    return with_columns(rows, columns)
+    return tables.with_columns(rows, columns)
 
 
 def as_stored(names: list[Any]) -> list[Any]:
@@ -431,9 +422,9 @@ def _are_codes(known: Mapping[Any, int]) -> bool:
     return all(level == code and not isinstance(level, bool) for level, code in known.items())
 
 
-def _own_codes(X: Any, place: int) -> Mapping[Any, int]:
+def _own_codes(X: Table, place: int) -> Mapping[Any, int]:
     """Return the levels of rows as codes of a model whose levels nobody knows."""
-    found = occurring(X, place)
+    found = tables.occurring(X, place)
     wrong = [level for level in found if isinstance(level, str) or level < 0 or level != int(level)]
     if wrong:
         raise ValueError(

@@ -5,18 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, ClassVar
 
-import numpy as np
 import xgboost
-from numpy.typing import ArrayLike, NDArray
 from xgboost.objective import TreeObjective
 
+from ordinal_objectives import decision, threads
 from ordinal_objectives.adapters.objective import OrdinalObjectiveBase
 from ordinal_objectives.adapters.run import SAME_SCORE
-from ordinal_objectives.adapters.xgb.booster import completed, store_record, stored_record, why_last_only
-from ordinal_objectives.adapters.xgb.prediction import predict, predict_proba, proba_of
+from ordinal_objectives.adapters.xgb import booster as xgb_booster
+from ordinal_objectives.adapters.xgb import prediction
 from ordinal_objectives.adapters.xgb.training import ThresholdCallback, XGBoostTraining
-from ordinal_objectives.decision import decide
-from ordinal_objectives.threads import one_thread_after_fork
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, RealArray
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.shared_docs import documented
 
@@ -68,14 +66,14 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
     _training_type: ClassVar = XGBoostTraining
     _callback_type: ClassVar = ThresholdCallback
 
-    def __call__(self, *given: Any) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+    def __call__(self, *given: Any) -> tuple[RealArray, RealArray]:
         """Return gradient and Hessian, float32 (n_samples,) each, or a column for each output.
 
         XGBoost hands over ``(iteration, predt, dtrain)``.
         """
         return super().__call__(*given[-2:])
 
-    def split_grad(self, iteration: int, grad: NDArray[np.floating], hess: NDArray[np.floating]) -> Any:
+    def split_grad(self, iteration: int, grad: RealArray, hess: RealArray) -> Any:
         """Return what judges splits where that is not what values leaves, the first columns of each, or None.
 
         Where XGBoost fits the shifts, its leaves have the outputs (w, z), the score and contrasts of the shifts.
@@ -92,7 +90,7 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
             return None
         return grad[:, :n_outputs].copy(), hess[:, :n_outputs].copy()  # of either device
 
-    def metric(self, predt: NDArray[np.floating], dmatrix: xgboost.DMatrix) -> tuple[str, float]:
+    def metric(self, predt: RealArray, dmatrix: xgboost.DMatrix) -> tuple[str, float]:
         """Return the name and weighted mean of the loss, for ``custom_metric=``.
 
         Thresholds are those of the round if the callback is passed as well.
@@ -106,7 +104,7 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
         """
         return self.loss.name, self.mean_loss(predt, dmatrix)
 
-    @one_thread_after_fork()
+    @threads.one_thread_after_fork()
     def attach(self, booster: xgboost.Booster, dtrain: xgboost.DMatrix | None = None) -> None:
         """Store the thresholds in a booster that was trained without the callback.
 
@@ -125,22 +123,22 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
         ValueError
             If the objective's latest training is not the booster's, or dtrain is needed to tell.
         """
-        store_record(booster, _finished_record(self.training, booster, dtrain))
+        xgb_booster.store_record(booster, _finished_record(self.training, booster, dtrain))
 
     def _record(self, booster: xgboost.Booster) -> ThresholdRecord:
-        return stored_record(booster) or _finished_record(self.training, booster, None)
+        return xgb_booster.stored_record(booster) or _finished_record(self.training, booster, None)
 
-    @one_thread_after_fork()
-    @documented(like=predict_proba)
+    @threads.one_thread_after_fork()
+    @documented(like=prediction.predict_proba)
     def predict_proba(
         self, booster: xgboost.Booster, data: xgboost.DMatrix, iteration_range: tuple[int, int] | None = None
-    ) -> NDArray[np.float64]:
+    ) -> FloatArray:
         """Class probabilities, float64 (n_samples, n_classes)."""
-        booster = completed(booster)
-        return proba_of(booster, self._record(booster), data, iteration_range)
+        booster = xgb_booster.completed(booster)
+        return prediction.proba_of(booster, self._record(booster), data, iteration_range)
 
-    @one_thread_after_fork()
-    @documented(like=predict)
+    @threads.one_thread_after_fork()
+    @documented(like=prediction.predict)
     def predict(
         self,
         booster: xgboost.Booster,
@@ -149,11 +147,11 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
         *,
         decision_rule: str = "median",
         cost_matrix: ArrayLike | None = None,
-    ) -> NDArray[np.intp]:
+    ) -> IndexArray:
         """Class codes, (n_samples,)."""
-        booster = completed(booster)
+        booster = xgb_booster.completed(booster)
         self._record(booster).ordinal_loss().check_decision(decision_rule, cost_matrix)
-        return decide(self.predict_proba(booster, data, iteration_range), decision_rule, cost_matrix)
+        return decision.decide(self.predict_proba(booster, data, iteration_range), decision_rule, cost_matrix)
 
 
 def _finished_record(
@@ -181,7 +179,7 @@ def _finished_record(
             f"booster has {rounds} rounds, but this objective's latest training had {run.seen.n_grown}; attach the "
             f"booster that it returned, or pass callbacks=[objective.callback] to train"
         )
-    last_only = why_last_only(booster) is not None
+    last_only = xgb_booster.why_last_only(booster) is not None
     comparable = rounds > 1 and not last_only
     matrix = dtrain
     if matrix is None and comparable:

@@ -14,17 +14,19 @@ loss, the next steps are halved.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import xgboost
-from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.run import TrainingRun, Update
 from ordinal_objectives.adapters.xgb.booster import settings_of
+from ordinal_objectives.aliases import ArrayLike, FloatArray, NDArray, RealArray
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.leaves.vector import contrasts
 from ordinal_objectives.losses import RoundStatistics
+from ordinal_objectives.rows import Array
 from ordinal_objectives.threshold_solver.record import ThresholdRecord, VectorOutputs
 
 # The first versions that support each: older ones end the training with other messages, or do something else.
@@ -53,7 +55,7 @@ def refuse_before(version: tuple[int, int], what: str) -> None:
 
 def ask_for_outputs(
     booster: xgboost.Booster, n_classes: int, shifts: Shifts, n_split_outputs: int | None = 1
-) -> tuple[dict[str, Any], dict[str, Any]]:
+) -> tuple[dict[str, object], dict[str, float]]:
     """Return what to set in a booster that is about to be trained for vector leaves, and what when it is trained.
 
     Parameters
@@ -81,7 +83,7 @@ def ask_for_outputs(
         )
     tree = before["gradient_booster"]["tree_train_param"]
     asked = {"multi_strategy": "multi_output_tree", "num_target": n_classes - 1, "tree_method": "hist"}
-    afterwards: dict[str, Any] = {}
+    afterwards: dict[str, float] = {}
     # What XGBoost compares with min_child_weight, beside the score's Hessian.
     shares = output_shares(n_classes, float(tree["reg_lambda"]), shifts)
     share = float(shares[:n_split_outputs].mean() if is_at_least(MIN_CHILD_WEIGHT) else shares.min())
@@ -91,7 +93,7 @@ def ask_for_outputs(
     return asked, afterwards
 
 
-def output_shares(n_classes: int, reg_lambda: float, shifts: Shifts) -> NDArray[np.float64]:
+def output_shares(n_classes: int, reg_lambda: float, shifts: Shifts) -> FloatArray:
     """Return the Hessian of every output beside the score's where all thresholds have the same."""
     C = contrasts(n_classes - 1, reg_lambda, shifts.l2, shifts.penalty)
     return np.append(1.0, (C**2).mean(axis=0))
@@ -178,20 +180,18 @@ class OutputUpdate(Update):
         self._shares = device.copy((shares / shares.sum()).astype(np.float32))
         self.columns = device.columns(n_samples, 2 * n_thresholds)
 
-    def start(self, run: TrainingRun, raw_prediction: Any, iteration: int) -> Any:
+    def start(self, run: TrainingRun, raw_prediction: Array, iteration: int) -> Array:
         """Return the scores at the outputs, without the mean of the shifts."""
         self._centre(run, raw_prediction, iteration)
         return self.score_of(None, raw_prediction)
 
-    def take(self, run: TrainingRun, raw_prediction: Any, iteration: int) -> Any:
+    def take(self, run: TrainingRun, raw_prediction: Array, iteration: int) -> Array:
         """Take the conditional step at the outputs, and return their scores."""
         scores = self.start(run, raw_prediction, iteration)
         run.step_thresholds(scores)
         return scores
 
-    def gradients(
-        self, run: TrainingRun, statistics: RoundStatistics
-    ) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+    def gradients(self, run: TrainingRun, statistics: RoundStatistics) -> tuple[RealArray, RealArray]:
         """Return those of every output, (n_samples, n_classes - 1) each; the first columns are those of the score."""
         # The next steps are halved if the round before raised the loss.
         if self._halves and run.diagnostics.n_raised > self._n_raised:
@@ -204,14 +204,15 @@ class OutputUpdate(Update):
         damped = np.float32(self._damping) * self._to_hessian
         return self._device.times(G, self._to_gradient), self._device.times(H, damped)
 
-    def score_of(self, matrix: Any, raw_prediction: Any) -> Any:
+    def score_of(self, matrix: object, raw_prediction: Array) -> Array:
         """Return the scores f + v_k, (n_samples, n_classes - 1), at outputs of any matrix."""
         offset = self._outputs.offset(-1).astype(np.float32)
         return self._device.scores_of(_rows_of(raw_prediction), self._mixing.T, offset)
 
-    def kept(self) -> dict[str, Any]:
-        """Return how thresholds move with x, and how outputs become scores."""
-        return {"shifts": self.shifts, "outputs": VectorOutputs(self._outputs.contrasts, list(self._outputs.means))}
+    def kept_in(self, record: ThresholdRecord) -> ThresholdRecord:
+        """Return a record with how thresholds move with x, and how outputs become scores."""
+        outputs = VectorOutputs(self._outputs.contrasts, list(self._outputs.means))
+        return replace(record, shifts=self.shifts, outputs=outputs)
 
     def _centre(self, run: TrainingRun, outputs: ArrayLike, iteration: int) -> None:
         """Take the mean of the shifts out of the scores and into the thresholds, which changes no margin.

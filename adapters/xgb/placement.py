@@ -8,10 +8,10 @@ from types import ModuleType
 
 import numpy as np
 import xgboost
-from numpy.typing import NDArray
 from xgboost.collective import Op
 
 from ordinal_objectives.adapters.xgb.booster import settings_of
+from ordinal_objectives.aliases import FloatArray
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.rows import CPU, Device
 from ordinal_objectives.rows.gpu import GPU, why_no_pass
@@ -81,11 +81,11 @@ class Collective:
         """Number of this worker, from 0 on."""
         return int(xgboost.collective.get_rank())
 
-    def sum(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def sum(self, values: FloatArray) -> FloatArray:
         """Return the sums over all workers."""
         return self._reduce(values, Op.SUM)
 
-    def max(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def max(self, values: FloatArray) -> FloatArray:
         """Return the largest of all workers, entry by entry."""
         return self._reduce(values, Op.MAX)
 
@@ -94,7 +94,7 @@ class Collective:
         return str(xgboost.collective.broadcast(text, rank))
 
     @staticmethod
-    def _reduce(values: NDArray[np.float64], how: Op) -> NDArray[np.float64]:
+    def _reduce(values: FloatArray, how: Op) -> FloatArray:
         # Shapes are not kept by every version.
         total = xgboost.collective.allreduce(np.asarray(values, dtype=np.float64).ravel(), how)
         return np.asarray(total, dtype=np.float64).reshape(np.shape(values))

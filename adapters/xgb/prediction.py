@@ -8,17 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import xgboost
-from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives import _core
-from ordinal_objectives.adapters.arguments import check_same_names
+from ordinal_objectives import _core, decision, predictions, threads
+from ordinal_objectives.adapters import arguments
 from ordinal_objectives.adapters.objective import predict_from_scores
 from ordinal_objectives.adapters.xgb import booster as xgb_booster
-from ordinal_objectives.adapters.xgb.input_checks import check_levels, check_matrix, refused_rows
-from ordinal_objectives.adapters.xgb.outputs import CONTRIBUTIONS, refuse_before
-from ordinal_objectives.decision import decide
-from ordinal_objectives.predictions import without_mean
-from ordinal_objectives.threads import effective_n_threads, one_thread_after_fork
+from ordinal_objectives.adapters.xgb import input_checks, outputs
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, NDArray, RealArray
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.trees import Tree, TreeEnsemble
 from ordinal_objectives.utils.shared_docs import documented
@@ -47,7 +43,7 @@ class _KnownTrees(NamedTuple):
     checksums: list[int] | None
     categories: dict[str, Any] | None
     ensemble: TreeEnsemble | None
-    of_node: list[NDArray[np.float64]]
+    of_node: list[FloatArray]
 
 
 _known: weakref.WeakKeyDictionary[xgboost.Booster, _KnownTrees] = weakref.WeakKeyDictionary()
@@ -56,12 +52,12 @@ _known: weakref.WeakKeyDictionary[xgboost.Booster, _KnownTrees] = weakref.WeakKe
 def leaf_scores(
     booster: xgboost.Booster,
     record: ThresholdRecord,
-    data: xgboost.DMatrix | NDArray[np.floating],
+    data: xgboost.DMatrix | RealArray,
     start: int,
     stop: int,
     missing: float = np.nan,
     n_threads: int | None = None,
-) -> NDArray[np.float64]:
+) -> FloatArray:
     """Return what rounds ``start`` to ``stop - 1`` add to the scores, (n_samples, n_classes - 1).
 
     Parameters
@@ -76,7 +72,7 @@ def leaf_scores(
     n_threads : int or None
     """
     known = _known_trees(booster, record)
-    n_threads = effective_n_threads(n_threads)
+    n_threads = threads.effective_n_threads(n_threads)
     if isinstance(data, np.ndarray):
         if known.ensemble is not None:
             scores = np.zeros((len(data), record.n_classes - 1))
@@ -99,7 +95,7 @@ def leaf_scores(
     return scores
 
 
-def start_scores(data: xgboost.DMatrix) -> NDArray[np.float64]:
+def start_scores(data: xgboost.DMatrix) -> FloatArray:
     """Return the base_margin of a matrix, or zeros, (n_samples,)."""
     margin = data.get_base_margin()
     return margin.astype(np.float64) if margin.size else np.zeros(data.num_row())
@@ -107,7 +103,7 @@ def start_scores(data: xgboost.DMatrix) -> NDArray[np.float64]:
 
 def shifts_before(
     model: xgboost.Booster, record: ThresholdRecord | None
-) -> Callable[[xgboost.DMatrix], NDArray[np.float64]] | None:
+) -> Callable[[xgboost.DMatrix], FloatArray] | None:
     """Return a function that gives the shifts of a matrix by a model that is continued; None if it has none."""
     if record is None or record.shifts is None or record.outputs is not None:
         return None
@@ -115,13 +111,13 @@ def shifts_before(
     rounds = model.num_boosted_rounds()
     before = xgb_booster.rounds_of(model, 0, rounds)
 
-    def shifts(data: xgboost.DMatrix) -> NDArray[np.float64]:
-        return without_mean(leaf_scores(before, record, data, 0, rounds))
+    def shifts(data: xgboost.DMatrix) -> FloatArray:
+        return predictions.without_mean(leaf_scores(before, record, data, 0, rounds))
 
     return shifts
 
 
-def _without(data: NDArray[np.floating], missing: float) -> NDArray[np.float32]:
+def _without(data: RealArray, missing: float) -> NDArray[np.float32]:
     """Return an array as XGBoost reads it: in float32, missing values as NaN."""
     X = np.asarray(data, dtype=np.float32)
     return X if np.isnan(missing) else np.where(np.float32(missing) == X, np.float32(np.nan), X)
@@ -130,8 +126,7 @@ def _without(data: NDArray[np.floating], missing: float) -> NDArray[np.float32]:
 def _dense(rows: Any, first: int, stop: int) -> NDArray[np.float32]:
     part = rows[first:stop]
     if part.nnz == part.shape[0] * part.shape[1]:
-        full: NDArray[np.float32] = part.data.reshape(part.shape)
-        return full
+        return part.data.reshape(part.shape)
     block = np.full(part.shape, np.nan, dtype=np.float32)
     block[np.repeat(np.arange(part.shape[0]), np.diff(part.indptr)), part.indices] = part.data
     return block
@@ -141,7 +136,7 @@ def _add_by_leaves(
     booster: xgboost.Booster,
     known: _KnownTrees,
     data: xgboost.DMatrix,
-    scores: NDArray[np.float64],
+    scores: FloatArray,
     start: int,
     stop: int,
     n_threads: int,
@@ -184,7 +179,7 @@ def _known_trees(booster: xgboost.Booster, record: ThresholdRecord) -> _KnownTre
     return known
 
 
-def _by_node(tree: dict[str, Any], vectors: NDArray[np.float32], n_thresholds: int) -> NDArray[np.float64]:
+def _by_node(tree: dict[str, Any], vectors: NDArray[np.float32], n_thresholds: int) -> FloatArray:
     """Return what each node of a tree adds; a tree without vectors adds its leaf values to all thresholds alike."""
     leaves = xgb_booster.leaf_nodes(tree["left_children"])
     table = np.zeros((len(tree["left_children"]), n_thresholds))
@@ -195,7 +190,7 @@ def _by_node(tree: dict[str, Any], vectors: NDArray[np.float32], n_thresholds: i
     return table
 
 
-def _as_tree(tree: dict[str, Any], of_node: NDArray[np.float64]) -> Tree:
+def _as_tree(tree: dict[str, Any], of_node: FloatArray) -> Tree:
     """Return a tree of XGBoost as one of ours, its nodes renumbered so that children are next to each other."""
     left = np.asarray(tree["left_children"], dtype=np.int32)
     right = np.asarray(tree["right_children"], dtype=np.int32)
@@ -220,23 +215,20 @@ def _as_tree(tree: dict[str, Any], of_node: NDArray[np.float64]) -> Tree:
 
 
 def proba_of(
-    booster: xgboost.Booster,
-    record: ThresholdRecord,
-    data: xgboost.DMatrix,
-    iteration_range: tuple[int, int] | None,
-) -> NDArray[np.float64]:
+    booster: xgboost.Booster, record: ThresholdRecord, data: xgboost.DMatrix, iteration_range: tuple[int, int] | None
+) -> FloatArray:
     """Return class probabilities of a booster whose record is known; see :func:`predict_proba`."""
-    check_matrix(booster, data)
-    check_levels(booster, data, "data")
+    input_checks.check_matrix(booster, data)
+    input_checks.check_levels(booster, data, "data")
     record.check_start(data.get_base_margin().size > 0, "data has no base_margin")
     end = xgb_booster.last_round(booster, iteration_range)
     xgb_booster.check_all_rounds(booster, record, end)
     if record.outputs is None and record.shifts is not None:
-        check_same_names(booster.feature_names, data.feature_names)
-        with refused_rows(data, name="data"):
+        arguments.check_same_names(booster.feature_names, data.feature_names)
+        with input_checks.refused_rows(data, name="data"):
             scores = start_scores(data)[:, np.newaxis] + leaf_scores(booster, record, data, 0, end)
     else:
-        with refused_rows(data, name="data"):
+        with input_checks.refused_rows(data, name="data"):
             outputs = booster.predict(data, output_margin=True, iteration_range=(0, end))
         of_rows = record.outputs
         scores = outputs.reshape(data.num_row()) if of_rows is None else of_rows.scores(outputs, 0, end)
@@ -244,10 +236,10 @@ def proba_of(
 
 
 @documented
-@one_thread_after_fork()
+@threads.one_thread_after_fork()
 def predict_proba(
     booster: xgboost.Booster, data: xgboost.DMatrix, iteration_range: tuple[int, int] | None = None
-) -> NDArray[np.float64]:
+) -> FloatArray:
     """Return class probabilities of a booster that carries its thresholds.
 
     Parameters
@@ -287,7 +279,7 @@ def predict_proba(
 
 
 @documented(like=predict_proba)
-@one_thread_after_fork()
+@threads.one_thread_after_fork()
 def predict(
     booster: xgboost.Booster,
     data: xgboost.DMatrix,
@@ -295,7 +287,7 @@ def predict(
     *,
     decision_rule: str = "median",
     cost_matrix: ArrayLike | None = None,
-) -> NDArray[np.intp]:
+) -> IndexArray:
     """Return class codes of a booster that carries its thresholds.
 
     Parameters
@@ -321,14 +313,14 @@ def predict(
     """
     booster = xgb_booster.completed(booster)
     xgb_booster.carried_record(booster).ordinal_loss().check_decision(decision_rule, cost_matrix)
-    return decide(predict_proba(booster, data, iteration_range), decision_rule, cost_matrix)
+    return decision.decide(predict_proba(booster, data, iteration_range), decision_rule, cost_matrix)
 
 
 @documented
-@one_thread_after_fork()
+@threads.one_thread_after_fork()
 def margin_contributions(
     booster: xgboost.Booster, data: xgboost.DMatrix, iteration_range: tuple[int, int] | None = None
-) -> NDArray[np.float64]:
+) -> FloatArray:
     """Return the contributions of all features to the margins theta_k - f(x) - v_k(x), which say P(y <= k).
 
     XGBoost splits each of its outputs into one SHAP value for each feature and a bias. The margins are the thresholds
@@ -369,7 +361,7 @@ def margin_contributions(
     """
     booster = xgb_booster.completed(booster)
     record = xgb_booster.carried_record(booster)
-    check_matrix(booster, data)
+    input_checks.check_matrix(booster, data)
     n_features = booster.num_features()
     if data.num_col() != n_features:  # XGBoost's room for them is another one
         raise ValueError(f"data must have the model's {n_features} columns; got {data.num_col()}")
@@ -382,7 +374,7 @@ def margin_contributions(
             "shift_method='host' or proportional=True"
         )
     if record.outputs is not None:
-        refuse_before(CONTRIBUTIONS, "margin_contributions")
+        outputs.refuse_before(outputs.CONTRIBUTIONS, "margin_contributions")
     of_outputs = booster.predict(data, pred_contribs=True, iteration_range=(0, end)).astype(np.float64)
     bias = record.at(end)
     if record.outputs is None or record.n_classes == 2:

@@ -10,31 +10,16 @@ from typing import Any
 
 import numpy as np
 import xgboost
-from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.adapters.arguments import (
-    check_asked,
-    check_set_names,
-    joined,
-    ordinal_options,
-    refuse_parameters,
-    spec_and_record,
-)
+from ordinal_objectives.adapters import arguments
 from ordinal_objectives.adapters.training import Plan
-from ordinal_objectives.adapters.xgb.input_checks import (
-    callbacks_in,
-    check_continues,
-    check_dtrain,
-    check_evals,
-    check_levels,
-    refused_training,
-)
+from ordinal_objectives.adapters.xgb import input_checks
 from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
-from ordinal_objectives.adapters.xgb.training import XGBoostTraining
+from ordinal_objectives.adapters.xgb.training import Callback, EvalsLog, Model, XGBoostTraining
+from ordinal_objectives.aliases import ArrayLike, FloatArray
 from ordinal_objectives.estimators.given_to_fit import Schedules, only_reads
 from ordinal_objectives.eval_metric import EvalMetric
 from ordinal_objectives.losses import OrdinalLoss
-from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threads import kept_helpers, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.progress import Show, round_bar
@@ -51,17 +36,17 @@ _REFUSED = {
 _LOOK_ON = (xgboost.callback.EarlyStopping, xgboost.callback.EvaluationMonitor, xgboost.callback.TrainingCheckPoint)
 
 
-def schedules(callbacks: Any) -> Schedules:
+def schedules(callbacks: object) -> Schedules:
     """Return the callbacks that change parameters."""
-    return Schedules.among(callbacks_in(callbacks), _LOOK_ON, xgboost.callback.LearningRateScheduler)
+    return Schedules.among(input_checks.callbacks_in(callbacks), _LOOK_ON, xgboost.callback.LearningRateScheduler)
 
 
-def first_rates(callbacks: list[Any]) -> list[float]:
+def first_rates(callbacks: Sequence[xgboost.callback.LearningRateScheduler]) -> list[float]:
     """Return the learning rates with which schedules begin."""
     return [float(callback.learning_rates(0)) for callback in copy.deepcopy(callbacks)]
 
 
-def own_copies(callbacks: list[Any]) -> list[Any]:
+def own_copies(callbacks: Sequence[Callback]) -> list[Callback]:
     """Return callbacks for one training: copies of those of XGBoost's that keep what they have seen."""
     return [copy.deepcopy(one) if isinstance(one, _LOOK_ON) else one for one in callbacks]
 
@@ -69,7 +54,7 @@ def own_copies(callbacks: list[Any]) -> list[Any]:
 @documented
 @one_thread_after_fork()
 def train(
-    params: Mapping[str, Any],
+    params: Mapping[str, object],
     dtrain: xgboost.DMatrix,
     num_boost_round: int = 10,
     *,
@@ -87,8 +72,8 @@ def train(
     split_outputs: str | int = "score",
     evals: Sequence[tuple[xgboost.DMatrix, str]] | None = None,
     xgb_model: xgboost.Booster | str | PathLike[str] | bytearray | None = None,
-    callbacks: Sequence[xgboost.callback.TrainingCallback] | None = None,
-    custom_metric: Callable[[NDArray[np.float64], xgboost.DMatrix], Any] | None = None,
+    callbacks: Sequence[Callback] | None = None,
+    custom_metric: Callable[[FloatArray, xgboost.DMatrix], object] | None = None,
     progress: bool = False,
     **options: Any,
 ) -> xgboost.Booster:
@@ -147,29 +132,25 @@ def train(
     >>> oxgb.predict_proba(booster, dtrain).shape
     (300, 4)
     """
-    asked = spec_and_record(
-        "xgb.train", n_classes=n_classes, loss=loss, link=link, hessian=hessian, threshold_update=threshold_update,
-        thresholds=thresholds, proportional=proportional, shift_l2=shift_l2, shift_penalty=shift_penalty,
-        max_shifts=max_shifts, shift_method=shift_method, split_outputs=split_outputs,
-    )  # fmt: skip
-    options |= {"evals": evals, "xgb_model": xgb_model, "callbacks": callbacks, "custom_metric": custom_metric}
-    return train_spec(asked, params, dtrain, num_boost_round, progress=progress, **options)
+    given = dict(locals())
+    asked = arguments.spec_and_record("xgb.train", **arguments.given_options(given))
+    return train_spec(asked, **given.pop("options"), **given)
 
 
 def train_spec(
-    asked: tuple[OrdinalSpec, ThresholdRecord | None],
-    params: Mapping[str, Any],
+    asked: arguments.Asked,
+    params: Mapping[str, object],
     dtrain: xgboost.DMatrix,
     num_boost_round: int,
     *,
     progress: bool = False,
     what: str = "rounds",
-    carried: Mapping[str, Any] | None = None,
+    carried: arguments.Options | None = None,
     **options: Any,
 ) -> xgboost.Booster:
     """Train the model of a specification; ``options`` are the other arguments of :func:`train`."""
-    check_dtrain(dtrain)
-    check_asked(params, num_boost_round, 0)
+    input_checks.check_dtrain(dtrain)
+    arguments.check_asked(params, num_boost_round, 0)
     spec, record = asked
     if spec.in_outputs and spec.n_classes is None and options.get("xgb_model") is None:
         spec = replace(spec, n_classes=n_classes_of(dtrain.get_label()))
@@ -178,17 +159,17 @@ def train_spec(
         if show is not None:
             options["callbacks"].append(ShownRounds(options["obj"].training, show))
         options |= judged_first(options)
-        with refused_training(params, dtrain, options.get("xgb_model")):
+        with input_checks.refused_training(params, dtrain, options.get("xgb_model")):
             return xgboost.train(dtrain=dtrain, num_boost_round=num_boost_round, **options)
 
 
 def arguments_of(
-    asked: tuple[OrdinalSpec, ThresholdRecord | None],
-    params: Mapping[str, Any],
-    options: Mapping[str, Any],
-    dtrain: xgboost.DMatrix | Any,
-    carried: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
+    asked: arguments.Asked,
+    params: arguments.Options,
+    options: arguments.Options,
+    dtrain: object,
+    carried: arguments.Options | None = None,
+) -> dict[str, object]:
     """Return arguments of XGBoost's own ``train``, here or on a cluster; they replace some of the options.
 
     Parameters
@@ -210,14 +191,14 @@ def arguments_of(
     if options.get("obj") is not None:
         raise ValueError("obj is not allowed: train brings the ordinal objective; use xgboost.train for another one")
     evals, is_here = options.get("evals"), isinstance(dtrain, xgboost.DMatrix)
-    check_evals(evals, xgboost.DMatrix if is_here else object)
-    check_set_names([name for _, name in evals or []], "evals")
+    input_checks.check_evals(evals, xgboost.DMatrix if is_here else object)
+    arguments.check_set_names([name for _, name in evals or []], "evals")
     spec, record = asked
     model, function = options.get("xgb_model"), options.get("custom_metric")
-    check_continues(model, dtrain)
+    input_checks.check_continues(model, dtrain)
     for dmatrix, name in evals or () if is_here else ():
-        check_levels(dtrain, dmatrix, f"{name!r} of evals")
-    callbacks = callbacks_in(options.get("callbacks"))
+        input_checks.check_levels(dtrain, dmatrix, f"{name!r} of evals")
+    callbacks = input_checks.callbacks_in(options.get("callbacks"))
     plan = Plan(
         driven=True,
         stops_early=asks_for_early_stop(options, callbacks),
@@ -225,7 +206,7 @@ def arguments_of(
         **carried or {},
     )
     params = {key: value for key, value in params.items() if key != "base_score" or value != 0}
-    refuse_parameters(params, _REFUSED)
+    arguments.refuse_parameters(params, _REFUSED)
     objective = OrdinalObjective.of(XGBoostTraining(spec, record, n_threads=_n_threads_of(params), plan=plan))
     # A model that is continued brings its own base_score, and XGBoost would overwrite it silently.
     start = {"base_score": 0.0} if model is None else {}
@@ -233,11 +214,11 @@ def arguments_of(
         "params": {**params, **start, "disable_default_eval_metric": 1},
         "obj": objective,
         "callbacks": [objective.callback, *callbacks],
-        "custom_metric": joined([objective.metric, *([] if function is None else [objective.proba_metric(function)])]),
+        "custom_metric": objective.joined_metric([] if function is None else [function]),
     }
 
 
-def _n_threads_of(params: Mapping[str, Any]) -> int | None:
+def _n_threads_of(params: arguments.Options) -> int | None:
     """Return the threads that the parameters ask for, or None."""
     return next((params[name] for name in ("nthread", "n_jobs") if params.get(name) is not None), None)
 
@@ -245,13 +226,13 @@ def _n_threads_of(params: Mapping[str, Any]) -> int | None:
 @documented(like=train)
 @one_thread_after_fork()
 def cv(
-    params: Mapping[str, Any],
+    params: Mapping[str, object],
     dtrain: xgboost.DMatrix,
     num_boost_round: int = 10,
     nfold: int = 3,
     *,
-    custom_metric: Callable[..., Any] | None = None,
-    callbacks: Sequence[xgboost.callback.TrainingCallback] | None = None,
+    custom_metric: Callable[..., object] | None = None,
+    callbacks: Sequence[Callback] | None = None,
     **options: Any,
 ) -> Any:
     """Cross-validate an ordinal model: :func:`xgboost.cv` with objective, callback and metric in place.
@@ -291,12 +272,12 @@ def cv(
     >>> len(history["test-all_threshold-mean"])
     5
     """
-    check_dtrain(dtrain)
-    check_asked(params, num_boost_round, 0)
-    own = ordinal_options(options, dtrain.get_label())
+    input_checks.check_dtrain(dtrain)
+    arguments.check_asked(params, num_boost_round, 0)
+    asked = arguments.asked_of_cv("xgb.cv", options, dtrain.get_label())
     options |= {"custom_metric": custom_metric, "callbacks": callbacks}
-    options |= arguments_of(spec_and_record("xgb.cv", **own), params, options, dtrain)
-    with refused_training(params, dtrain):
+    options |= arguments_of(asked, params, options, dtrain)
+    with input_checks.refused_training(params, dtrain):
         return xgboost.cv(dtrain=dtrain, num_boost_round=num_boost_round, nfold=nfold, **options)
 
 
@@ -313,17 +294,17 @@ class CustomMetric:
 
     def __init__(self, metrics: list[EvalMetric]) -> None:
         self.metrics = metrics
-        self._stoppers: list[Any] = []
+        self._stoppers: list[xgboost.callback.EarlyStopping] = []
 
-    def early_stopping(self, callbacks: Any, rounds: int | None) -> tuple[list[Any], int | None]:
+    def early_stopping(self, callbacks: object, rounds: int | None) -> tuple[list[Callback], int | None]:
         """Return callbacks and ``early_stopping_rounds`` for XGBoost: a callback where there are metrics."""
-        every = own_copies(callbacks_in(callbacks))
+        every = own_copies(input_checks.callbacks_in(callbacks))
         if self.metrics and rounds:
             every, rounds = [*every, xgboost.callback.EarlyStopping(rounds=rounds)], None
         self._stoppers = [entry for entry in every if isinstance(entry, xgboost.callback.EarlyStopping)]
         return every, rounds
 
-    def __call__(self, proba: NDArray[np.float64], dmatrix: xgboost.DMatrix) -> list[tuple[str, float]]:
+    def __call__(self, proba: FloatArray, dmatrix: xgboost.DMatrix) -> list[tuple[str, float]]:
         """Return (name, value) of every metric.
 
         Raises
@@ -344,9 +325,7 @@ class CustomMetric:
         return [(name, value) for name, value, _ in results]
 
 
-def asks_for_early_stop(
-    options: Mapping[str, Any], callbacks: Sequence[xgboost.callback.TrainingCallback]
-) -> str | None:
+def asks_for_early_stop(options: arguments.Options, callbacks: Sequence[Callback]) -> str | None:
     """Return the argument of train() that asks for an early stop, if one does."""
     if options.get("early_stopping_rounds"):
         return f"early_stopping_rounds={options['early_stopping_rounds']}"
@@ -361,7 +340,7 @@ class ShownRounds(xgboost.callback.TrainingCallback):  # type: ignore[misc]
         super().__init__()
         self._training, self._show, self._done = training, show, 0
 
-    def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+    def after_iteration(self, model: Model, epoch: int, evals_log: EvalsLog) -> bool:
         """Show a round."""
         self._done += 1
         last = next(iter(list(evals_log.values())[-1].values()))[-1] if evals_log else None
@@ -373,11 +352,11 @@ class ShownRounds(xgboost.callback.TrainingCallback):  # type: ignore[misc]
 class _JudgesRound(xgboost.callback.TrainingCallback):  # type: ignore[misc]
     """Lets early stopping judge a round before other callbacks see it: what they save knows the best round."""
 
-    def __init__(self, stopper: Any) -> None:
+    def __init__(self, stopper: xgboost.callback.EarlyStopping) -> None:
         super().__init__()
         self.stopper, self.ends = stopper, False
 
-    def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+    def after_iteration(self, model: Model, epoch: int, evals_log: EvalsLog) -> bool:
         """Judge a round. The training goes on, so that the other callbacks see it too."""
         self.ends = self.stopper.after_iteration(model, epoch, evals_log)
         return False
@@ -390,15 +369,15 @@ class _EndsTraining(xgboost.callback.TrainingCallback):  # type: ignore[misc]
         super().__init__()
         self._judge = judge
 
-    def before_training(self, model: Any) -> Any:
+    def before_training(self, model: Model) -> Model:
         """Begin as early stopping does."""
         return self._judge.stopper.before_training(model)
 
-    def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+    def after_iteration(self, model: Model, epoch: int, evals_log: EvalsLog) -> bool:
         """Return whether the training ends."""
         return self._judge.ends
 
-    def after_training(self, model: Any) -> Any:
+    def after_training(self, model: Model) -> Model:
         """End as early stopping does."""
         return self._judge.stopper.after_training(model)
 
@@ -412,7 +391,7 @@ _SAVES_NOTHING = (
 )
 
 
-def judged_first(options: Mapping[str, Any]) -> dict[str, Any]:
+def judged_first(options: arguments.Options) -> dict[str, object]:
     """Return arguments of XGBoost's own ``train`` with early stopping before what may save the booster.
 
     XGBoost's early stopping sets the best round of the booster, and comes last: what another callback saves would not
@@ -421,7 +400,7 @@ def judged_first(options: Mapping[str, Any]) -> dict[str, Any]:
     ours, *callbacks = options["callbacks"]
     if all(type(callback) in _SAVES_NOTHING for callback in callbacks) or not asks_for_early_stop(options, callbacks):
         return {}
-    others: dict[str, Any] = {}
+    others: dict[str, object] = {}
     if options.get("early_stopping_rounds"):
         period, rounds = options.get("verbose_eval", True), options["early_stopping_rounds"]
         others = {"early_stopping_rounds": None, "verbose_eval": False}

@@ -7,49 +7,31 @@ import warnings
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import xgboost
-from numpy.typing import NDArray
 
 from ordinal_objectives.adapters.followed_scores import GrownTree
 from ordinal_objectives.adapters.run import SAME_SCORE, TrainingRun, Update, sample_of, score_of_rows
-from ordinal_objectives.adapters.training import Plan, Training
-from ordinal_objectives.adapters.xgb.booster import (
-    ATTRIBUTE,
-    GrowingBooster,
-    TreeReader,
-    begin_growing,
-    check_all_rounds,
-    check_configuration,
-    end_growing,
-    interrupted,
-    renew_leaves,
-    settings_of,
-    store_record,
-    stored_record,
-    why_last_only,
-    why_not_renewed,
-)
-from ordinal_objectives.adapters.xgb.outputs import (
-    CATEGORICAL_SPLITS,
-    VECTOR_LEAVES,
-    OutputUpdate,
-    ask_for_outputs,
-    refuse_before,
-)
+from ordinal_objectives.adapters.training import Training
+from ordinal_objectives.adapters.xgb import booster as xgb_booster
+from ordinal_objectives.adapters.xgb import outputs, prediction
 from ordinal_objectives.adapters.xgb.placement import Collective, device_of
-from ordinal_objectives.adapters.xgb.prediction import shifts_before
-from ordinal_objectives.rows import Device, Workers, fail_together
+from ordinal_objectives.aliases import ArrayLike, FloatArray, NDArray, RealArray
+from ordinal_objectives.rows import Array, Device, Workers, fail_together
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
+Callback: TypeAlias = xgboost.callback.TrainingCallback
+EvalsLog: TypeAlias = xgboost.callback.TrainingCallback.EvalsLog
+# A booster, the folds of xgboost.cv, whose type is not public, or None outside a training.
+Model: TypeAlias = Any
 # The largest step of float32 at the training scores: leaves at small learning rates are not far above it.
 _COARSE = 0.01
 
 
-def boosters_of(model: Any) -> list[xgboost.Booster]:
+def boosters_of(model: Model) -> list[xgboost.Booster]:
     """Return a booster, or those of the folds of xgboost.cv; none of None."""
     return [fold.bst for fold in getattr(model, "cvfolds", [])] or [model] * (model is not None)
 
@@ -79,17 +61,17 @@ class CallbackState(threading.local):
         self.start(None, None)
 
     def start(
-        self, model: Any, previous: ThresholdRecord | None, workers: Workers | None = None, *, last_only: bool = False
+        self, model: Model, previous: ThresholdRecord | None, workers: Workers | None = None, *, last_only: bool = False
     ) -> None:
         """Register the model of a training that begins."""
         self.previous, self.workers, self.last_only = previous, workers, last_only
-        self.before: Callable[[xgboost.DMatrix], NDArray[np.float64]] | None = None
-        self.afterwards: dict[str, Any] = {}
-        self.model: Any = None
+        self.before: Callable[[xgboost.DMatrix], FloatArray] | None = None
+        self.afterwards: dict[str, float] = {}
+        self.model: Model = None
         self.start_round(model, 0)
         self._forget_readers()
 
-    def start_round(self, model: Any, epoch: int) -> None:
+    def start_round(self, model: Model, epoch: int) -> None:
         """Register a round that begins.
 
         Raises
@@ -113,7 +95,7 @@ class CallbackState(threading.local):
 
     def _forget_readers(self) -> None:
         # What reads the trees of each training matrix.
-        self.readers: weakref.WeakKeyDictionary[xgboost.DMatrix, TreeReader] = weakref.WeakKeyDictionary()
+        self.readers: weakref.WeakKeyDictionary[xgboost.DMatrix, xgb_booster.TreeReader] = weakref.WeakKeyDictionary()
 
     def find_previous(self, check: Callable[[ThresholdRecord], None]) -> None:
         """Find the record of the booster that is continued, if it has rounds; ``check(record)`` may refuse it.
@@ -126,9 +108,9 @@ class CallbackState(threading.local):
         model, rounds = self.model, self.model.num_boosted_rounds()
         # The best round of an earlier training is not that of the model that this one returns.
         model.set_attr(best_iteration=None, best_score=None)
-        stored = stored_record(model)
+        stored = xgb_booster.stored_record(model)
         if stored is not None:
-            check_all_rounds(model, stored, rounds)
+            xgb_booster.check_all_rounds(model, stored, rounds)
             self.previous = stored.kept(rounds)
             check(self.previous)
             # Rounds that were rescaled once stay rescaled.
@@ -141,7 +123,7 @@ class CallbackState(threading.local):
 
     def keep_shifts(self) -> None:
         """Keep the shifts of the model that is continued, before it grows on."""
-        self.before = shifts_before(self.model, self.previous)
+        self.before = prediction.shifts_before(self.model, self.previous)
 
     def booster_of(self, dmatrix: xgboost.DMatrix) -> xgboost.Booster | None:
         """Return the booster that a matrix belongs to, or None outside a training with the callback."""
@@ -162,7 +144,7 @@ class XGBoostTraining(Training):
 
     Parameters
     ----------
-    spec, continues, n_threads, plan
+    spec, continues, **options
         As for :class:`.training.Training`.
 
     Attributes
@@ -176,24 +158,17 @@ class XGBoostTraining(Training):
         "scikit-learn classes take XGBOrdinalClassifier, and on Dask DaskXGBOrdinalClassifier"
     )
 
-    def __init__(
-        self,
-        spec: OrdinalSpec,
-        continues: ThresholdRecord | None = None,
-        *,
-        n_threads: int | None = None,
-        plan: Plan | None = None,
-    ) -> None:
+    def __init__(self, spec: OrdinalSpec, continues: ThresholdRecord | None = None, **options: Any) -> None:
         if spec.in_outputs:
             spec = _for_outputs(spec)
         elif spec.shift_method == "host":
             raise ValueError(
                 "shift_method='host' belongs to thresholds that move with x: pass proportional=False with it"
             )
-        super().__init__(spec, continues, n_threads=n_threads, plan=plan)
+        super().__init__(spec, continues, **options)
         self.callback_state = CallbackState()
 
-    def update_of(self, matrix: Any) -> Update:
+    def update_of(self, matrix: xgboost.DMatrix) -> Update:
         """Return how the rounds of a run on a training matrix move leaves and thresholds."""
         booster = self.callback_state.booster_of(matrix)
         if not self.in_outputs or self.shifts is None or booster is None:
@@ -205,18 +180,20 @@ class XGBoostTraining(Training):
                 "its own rows; shift_method='renewal', through train of xgb.dask, adds them up"
             )
         if "c" in (matrix.feature_types or ()):
-            refuse_before(CATEGORICAL_SPLITS, "categorical features")
-        tree = settings_of(booster)["gradient_booster"]["tree_train_param"]
-        return OutputUpdate(self.shifts, reg_lambda=float(tree["reg_lambda"]), halves=not self.callback_state.last_only)
+            outputs.refuse_before(outputs.CATEGORICAL_SPLITS, "categorical features")
+        tree = xgb_booster.settings_of(booster)["gradient_booster"]["tree_train_param"]
+        return outputs.OutputUpdate(
+            self.shifts, reg_lambda=float(tree["reg_lambda"]), halves=not self.callback_state.last_only
+        )
 
-    def start(self, model: Any) -> None:
+    def start(self, model: Model) -> None:
         """Begin a training of this model: refuse parameters that would spoil it; find the record that it continues."""
         self._here.forget()
         state, plan, boosters = self.callback_state, self.plan, boosters_of(model)
-        reason = why_last_only(boosters[0])
+        reason = xgb_booster.why_last_only(boosters[0])
         state.start(model, self.continues, self.workers, last_only=reason is not None)
         for booster in boosters:
-            check_configuration(booster, "newton" if self.in_outputs else self.spec.threshold_update)
+            xgb_booster.check_configuration(booster, "newton" if self.in_outputs else self.spec.threshold_update)
         if reason is not None and plan.stops_early is not None:
             raise ValueError(
                 f"{plan.stops_early} is not allowed here: {reason}, so that the model of the best round is lost; train "
@@ -225,34 +202,36 @@ class XGBoostTraining(Training):
         if isinstance(model, xgboost.Booster):
             state.find_previous(self.check_continues)
         self._check_kind(state.previous)
-        excluded = why_not_renewed(boosters[0])
+        excluded = xgb_booster.why_not_renewed(boosters[0])
         self.choose_shifts(excluded and ": ".join(excluded))
         if self.in_outputs and self.shifts is not None:
             for booster in boosters:
-                asked, afterwards = ask_for_outputs(booster, self._n_classes(), self.shifts, self.spec.n_split_outputs)
+                asked, afterwards = outputs.ask_for_outputs(
+                    booster, self._n_classes(), self.shifts, self.spec.n_split_outputs
+                )
                 booster.set_param(asked)
                 state.afterwards.update(afterwards)
         if isinstance(model, xgboost.Booster):
             if self.needs_tree:
                 # Each tree is read from a slice of the booster, which copies its attributes.
-                model.set_attr(**{ATTRIBUTE: None})
+                model.set_attr(**{xgb_booster.ATTRIBUTE: None})
             state.keep_shifts()
         for booster in boosters:
-            begin_growing(booster, self.completed)
+            xgb_booster.begin_growing(booster, self.completed)
 
-    def finish(self, model: Any) -> None:
+    def finish(self, model: Model) -> None:
         """End the training of a model: learn the thresholds of the last round, and complete the boosters.
 
         A callback may have returned another booster than the trained one, such as early stopping's best rounds.
         """
         state = self.callback_state
-        for booster in [*boosters_of(state.model), *([model] if isinstance(model, GrowingBooster) else [])]:
-            end_growing(booster)
+        for booster in [*boosters_of(state.model), *([model] if isinstance(model, xgb_booster.GrowingBooster) else [])]:
+            xgb_booster.end_growing(booster)
         self.refresh()
         for dtrain, run in self.items():
             booster = model if isinstance(model, xgboost.Booster) else state.booster_of(dtrain)
             if booster is not None:
-                store_record(booster, self._renewed(booster, run))
+                xgb_booster.store_record(booster, self._renewed(booster, run))
         for booster in [model] if isinstance(model, xgboost.Booster) else boosters_of(state.model):
             booster.set_param(state.afterwards)
         state.end()
@@ -267,7 +246,7 @@ class XGBoostTraining(Training):
         """
         state = self.callback_state
         if all(booster is not growing for growing in boosters_of(state.model)):
-            raise interrupted()
+            raise xgb_booster.interrupted()
         if self.workers is None:
             self._learn_newest()
         copy = xgboost.Booster.__new__(xgboost.Booster)
@@ -281,14 +260,14 @@ class XGBoostTraining(Training):
             )
         if record is not None:
             copy.set_attr(**self.plan.attributes)
-            store_record(copy, replace(record, classifier=self.plan.classifier))
+            xgb_booster.store_record(copy, replace(record, classifier=self.plan.classifier))
         copy.set_param(state.afterwards)
         return copy
 
     def _renewed(self, booster: xgboost.Booster, run: TrainingRun, *, by_all: bool = True) -> ThresholdRecord:
         """Write the renewed leaves of a run into a booster, if there are any, and return the record of the run."""
         if run.update.renews:
-            renew_leaves(booster, run.first_iteration, run.update.leaf_values)
+            xgb_booster.renew_leaves(booster, run.first_iteration, run.update.leaf_values)
         state = self.callback_state
         linear = self.plan.linear
         if linear is None and state.previous is not None:
@@ -321,7 +300,7 @@ class XGBoostTraining(Training):
             )
         return n_classes
 
-    def growing(self, predt: NDArray[np.floating], dtrain: xgboost.DMatrix) -> tuple[TrainingRun, int]:
+    def growing(self, predt: RealArray, dtrain: xgboost.DMatrix) -> tuple[TrainingRun, int]:
         """Return the run whose next tree is grown on a score of the matrix, and the iteration of that score."""
         run, state = self.of(dtrain), self.callback_state
         if self._is_of_callback(predt, dtrain, run):
@@ -346,7 +325,7 @@ class XGBoostTraining(Training):
         self.note_turn(run)
         return run, run.first_iteration + run.seen.n_grown
 
-    def _is_of_callback(self, predt: NDArray[np.floating], dtrain: xgboost.DMatrix, run: TrainingRun | None) -> bool:
+    def _is_of_callback(self, predt: RealArray, dtrain: xgboost.DMatrix, run: TrainingRun | None) -> bool:
         """Tell whether a gradient is asked for by the training with the callback.
 
         Each of its matrices asks once a round. Any other call shows that an exception has ended that training.
@@ -371,7 +350,7 @@ class XGBoostTraining(Training):
             return False
         return True
 
-    def _starts_elsewhere(self, predt: NDArray[np.floating], dtrain: xgboost.DMatrix) -> bool:
+    def _starts_elsewhere(self, predt: RealArray, dtrain: xgboost.DMatrix) -> bool:
         """Tell whether the first score is not that of the model that the callback saw continued.
 
         dart starts without some of the model's trees, so there any score will do.
@@ -384,7 +363,7 @@ class XGBoostTraining(Training):
 
     def _begin(
         self,
-        predt: NDArray[np.floating],
+        predt: RealArray,
         dtrain: xgboost.DMatrix,
         previous: ThresholdRecord | None,
         grows_on_recorded: bool | None = None,
@@ -395,9 +374,7 @@ class XGBoostTraining(Training):
             _warn_of_coarse_scores(predt)
         return run
 
-    def _check_first_score(
-        self, predt: NDArray[np.floating], dtrain: xgboost.DMatrix, previous: ThresholdRecord | None
-    ) -> None:
+    def _check_first_score(self, predt: RealArray, dtrain: xgboost.DMatrix, previous: ThresholdRecord | None) -> None:
         if not np.isfinite(predt).all():
             raise ValueError("the training set starts at scores that are NaN or infinite; base_margin must be finite")
         if previous is not None:
@@ -410,7 +387,7 @@ class XGBoostTraining(Training):
             )
         self.check_start(predt, previous, "a model is continued, or base_margin is set")
 
-    def evaluating(self, predt: NDArray[np.floating], dmatrix: xgboost.DMatrix) -> TrainingRun:
+    def evaluating(self, predt: RealArray, dmatrix: xgboost.DMatrix) -> TrainingRun:
         """Return the run whose booster evaluates a matrix; with the callback, at the round just finished."""
         self.refresh()
         booster = self.callback_state.booster_of(dmatrix)
@@ -459,14 +436,14 @@ class XGBoostTraining(Training):
         booster = self.callback_state.booster_of(matrix)
         if self.asked_threads is not None or booster is None:
             return self.asked_threads
-        return int(settings_of(booster)["generic_param"]["nthread"]) or None
+        return int(xgb_booster.settings_of(booster)["generic_param"]["nthread"]) or None
 
-    def label_and_weight(self, matrix: xgboost.DMatrix) -> tuple[Any, Any]:
+    def label_and_weight(self, matrix: xgboost.DMatrix) -> tuple[ArrayLike, ArrayLike | None]:
         """Return the labels of a matrix and its weights, or None."""
         weight = matrix.get_weight()
         return matrix.get_label(), weight if weight.size else None
 
-    def initial_score(self, matrix: xgboost.DMatrix) -> NDArray[np.floating]:
+    def initial_score(self, matrix: xgboost.DMatrix) -> RealArray:
         """Return the score of an evaluated matrix before the first tree, (n_samples,)."""
         state = self.callback_state
         rounds = 0 if state.previous is None else state.previous.n_iterations
@@ -475,15 +452,17 @@ class XGBoostTraining(Training):
         margin: NDArray[np.float32] = matrix.get_base_margin()
         return margin if margin.size else np.zeros(matrix.num_row(), np.float32)
 
-    def initial_shifts(self, matrix: xgboost.DMatrix) -> NDArray[np.float64] | None:
+    def initial_shifts(self, matrix: xgboost.DMatrix) -> FloatArray | None:
         """Return the shifts of a matrix by the model that is continued, (n_samples, n_classes - 1), or None."""
         return None if self.callback_state.before is None else self.callback_state.before(matrix)
 
-    def newest_tree(self, matrix: xgboost.DMatrix, before: Any, after: Any) -> GrownTree:
+    def newest_tree(self, matrix: xgboost.DMatrix, before: Array, after: Array) -> GrownTree:
         """Return the tree of the last round, whose leaf values are right to the rounding of the scores."""
         state = self.callback_state
         if matrix not in state.readers:
-            state.readers[matrix] = TreeReader(state.booster_of(matrix), settings_stay=self.plan.settings_stay)
+            state.readers[matrix] = xgb_booster.TreeReader(
+                state.booster_of(matrix), settings_stay=self.plan.settings_stay
+            )
         reader = state.readers[matrix]
         by_steps = reader.from_steps(matrix, before, after) if isinstance(before, np.ndarray) else None
         return by_steps or reader.from_bytes()
@@ -491,7 +470,7 @@ class XGBoostTraining(Training):
 
 def _for_outputs(spec: OrdinalSpec) -> OrdinalSpec:
     """Return the specification of shifts that XGBoost fits: all thresholds move with x."""
-    refuse_before(VECTOR_LEAVES, "proportional=False")
+    outputs.refuse_before(outputs.VECTOR_LEAVES, "proportional=False")
     if spec.shift_penalty == "sparse":
         raise ValueError(
             "shift_penalty='sparse' chooses thresholds leaf by leaf, which XGBoost does not: it goes with "
@@ -502,7 +481,7 @@ def _for_outputs(spec: OrdinalSpec) -> OrdinalSpec:
     return spec
 
 
-def _warn_of_coarse_scores(predt: NDArray[np.floating]) -> None:
+def _warn_of_coarse_scores(predt: RealArray) -> None:
     """Warn of training scores, (n_samples,) or the first of several outputs, that float32 rounds too much."""
     sample = sample_of(predt)
     if not sample.size:
@@ -531,17 +510,17 @@ class ThresholdCallback(xgboost.callback.TrainingCallback):  # type: ignore[misc
         super().__init__()
         self._training = training
 
-    def before_training(self, model: Any) -> Any:
+    def before_training(self, model: Model) -> Model:
         """Pass the model."""
         self._training.start(model)
         return model
 
-    def before_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+    def before_iteration(self, model: Model, epoch: int, evals_log: EvalsLog) -> bool:
         """Pass the number of the round."""
         self._training.callback_state.start_round(model, epoch)
         return False
 
-    def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+    def after_iteration(self, model: Model, epoch: int, evals_log: EvalsLog) -> bool:
         """Pass the end of the round. Its thresholds wait for the next gradient, unless somebody asks for them.
 
         The next gradient is asked for at the same score, which XGBoost then computes and copies once, except where it
@@ -554,7 +533,7 @@ class ThresholdCallback(xgboost.callback.TrainingCallback):  # type: ignore[misc
             training.refresh()
         return False
 
-    def after_training(self, model: Any) -> Any:
+    def after_training(self, model: Model) -> Model:
         """Learn the thresholds of the last round, and store those of all in the booster."""
         # A model that early stopping cut short keeps the whole record; predictions use its own iteration.
         self._training.finish(model)

@@ -1,12 +1,13 @@
 """Passes over the rows: gradients, Hessians and the sums that the threshold step needs."""
 
-from ordinal_objectives.rows.device import CPU, Device, MarginPass, Pass, RowPass
+from ordinal_objectives.rows.device import CPU, Array, Device, MarginPass, Pass, RowPass
 from ordinal_objectives.rows.distributed_rows import Workers, distributed_pass, fail_together
 from ordinal_objectives.rows.native import MarginStatistics, RowStatistics
 from ordinal_objectives.utils.public_names import public_names
 
 __all__ = [
     "CPU",
+    "Array",
     "Device",
     "MarginPass",
     "MarginStatistics",

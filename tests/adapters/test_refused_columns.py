@@ -304,6 +304,17 @@ def test_categories_for_a_model_of_xgboost_without_levels_are_refused(options, r
         oxgb.train({}, named, 3, xgb_model=booster, **options)
 
 
+def test_levels_that_cannot_be_compared_are_named(monkeypatch):
+    """XGBoost shows the levels of a matrix through pyarrow alone."""
+    booster = oxgb.train({}, xgboost.DMatrix(FRAME, Y, enable_categorical=True), 3)
+    data = xgboost.DMatrix(SOME, enable_categorical=True)
+    monkeypatch.setattr(xgboost.core, "is_pyarrow_available", lambda: False)
+    with pytest.warns(UserWarning, match="levels of categories in data are not compared with .*pyarrow"):
+        oxgb.predict_proba(booster, data)
+    codes = xgboost.DMatrix(SOME.assign(g=SOME.g.cat.codes), feature_types=["q", "c"], enable_categorical=True)
+    oxgb.predict_proba(booster, codes)  # has no levels
+
+
 def test_errors_of_xgboost_over_a_matrix_name_it():
     booster = oxgb.train({}, xgboost.DMatrix(FRAME, Y, enable_categorical=True), 3)
     unseen = FRAME.assign(g=FRAME.g.cat.rename_categories({"a": "z"}))
