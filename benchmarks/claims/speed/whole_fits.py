@@ -58,19 +58,21 @@ COLUMNS = ("trainer", "rows", "K", "columns", "threads")
 def classifier(who: str, trees: int | None, threads: int) -> Any:
     """Return a classifier of so many trees; None is the plain call."""
     ours: dict[str, Any] = {} if trees is None else {"subsample": SUBSAMPLE}
-    count = {} if trees is None else {"n_estimators": trees}
+    count: dict[str, Any] = {} if trees is None else {"n_estimators": trees}
     if who == "native":
         kind = HistGradientBoostingOrdinalClassifier
-        more = {} if trees is None else {"max_iter": trees, "early_stopping": False, "max_leaf_nodes": LEAVES}
+        more: dict[str, Any] = (
+            {} if trees is None else {"max_iter": trees, "early_stopping": False, "max_leaf_nodes": LEAVES}
+        )
         return kind(n_jobs=threads, **ours, **more)
     if who == "ours in LightGBM":
-        leaves = {} if trees is None else {"num_leaves": LEAVES, "subsample_freq": 1}
+        leaves: dict[str, Any] = {} if trees is None else {"num_leaves": LEAVES, "subsample_freq": 1}
         return LGBMOrdinalClassifier(n_jobs=threads, verbosity=-1, **ours, **count, **leaves)
     grown: dict[str, Any] = {"max_leaves": LEAVES, "grow_policy": "lossguide", "max_depth": 0}
     if who == "ours in XGBoost":
         return XGBOrdinalClassifier(n_jobs=threads, **ours, **count, **({} if trees is None else grown))
     if who == "LightGBM binary":
-        sampled = {"num_leaves": LEAVES, "subsample": SUBSAMPLE, "subsample_freq": 1, "verbosity": -1}
+        sampled: dict[str, Any] = {"num_leaves": LEAVES, "subsample": SUBSAMPLE, "subsample_freq": 1, "verbosity": -1}
         return lightgbm.LGBMClassifier(n_jobs=threads, **count, **sampled)
     return xgboost.XGBClassifier(n_jobs=threads, subsample=SUBSAMPLE, enable_categorical=True, **count, **grown)
 
