@@ -19,6 +19,7 @@ from skl2onnx import to_onnx as by_skl2onnx
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -30,6 +31,7 @@ from ordinal_objectives import (
     HistGradientBoostingOrdinalClassifier,
     LGBMOrdinalClassifier,
     OrdinalEnsembleClassifier,
+    OrdinalTunedClassifier,
     XGBOrdinalClassifier,
 )
 from ordinal_objectives.export import register_converters, to_onnx
@@ -135,6 +137,25 @@ def test_members_that_cannot_be_written_are_refused(array):
         model = OrdinalEnsembleClassifier([("m", member)], classes=NAMES).fit(X, y)
         with pytest.raises(ValueError, match=message):
             to_onnx(model, X)
+
+
+def test_the_rounds_of_a_member_are_those_that_it_predicts_with(array):
+    X, y = array
+    codes = np.searchsorted(sorted(NAMES), y)
+    stopping = xgboost.callback.EarlyStopping(rounds=2)
+    member = XGBClassifier(n_estimators=80, learning_rate=0.8, callbacks=[stopping], n_jobs=1)
+    member.fit(X[:150], codes[:150], eval_set=[(X[150:], codes[150:])], verbose=False)
+    assert member.best_iteration + 1 < member.get_booster().num_boosted_rounds()
+    member = FrozenEstimator(member)
+    assert_same(OrdinalTunedClassifier(member, classes=range(4)).fit(X, codes), X)
+
+
+def test_rows_that_a_member_stops_adding_trees_to_are_refused(array):
+    X, y = array
+    member = LGBMClassifier(n_estimators=9, pred_early_stop=True, pred_early_stop_margin=0.1, verbosity=-1)
+    model = OrdinalEnsembleClassifier([("a", member)], classes=NAMES).fit(X, y)
+    with pytest.raises(ValueError, match=r"pred_early_stop of a member must be False; got True, which stops adding"):
+        to_onnx(model, X)
 
 
 def test_an_ensemble_of_columns_of_categories(frame):
