@@ -300,6 +300,17 @@ def test_steps_of_numbers_take_missing_ones_as_the_pipeline_does(step):
     assert_same(model.fit(X, np.arange(120) % 4), X)
 
 
+@pytest.mark.parametrize("columns", [[True, False, True, False], np.array([False, True, True, False]), [-2, 0]])
+def test_columns_of_a_step_are_given_by_a_mask_or_from_the_end(frame, columns):
+    X, y = frame
+    X = X[["size", "age", "town", "grade"]].assign(town=np.arange(N) % 7.0, grade=np.arange(N) % 5.0)
+    model = HistGradientBoostingOrdinalClassifier(max_iter=5, classes=NAMES, random_state=0)
+    step = make_column_transformer(("passthrough", columns), (StandardScaler(), ["age"]))
+    assert_same(make_pipeline(step, model).fit(X, y), X)
+    within = make_column_transformer((make_pipeline(step, StandardScaler()), [0, 1, 2, 3]))
+    assert_same(make_pipeline(within, model).fit(X, y), X)
+
+
 def test_whole_numbers_that_a_step_cannot_take_are_named():
     X = pd.DataFrame({"a": np.arange(120) % 5, "b": np.arange(120) % 3.0})
     steps = make_column_transformer((StandardScaler(), ["a"]), remainder="passthrough")

@@ -10,6 +10,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import compose
 from sklearn.base import is_regressor
+from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, PowerTransformer, StandardScaler, TargetEncoder
@@ -145,6 +146,11 @@ def _with_empty_text_as_missing(estimator: object, last: object) -> Any:
     encoders = [one for one in steps if isinstance(one, _ENCODERS) and hasattr(one, "categories_")]
     none_is_level = any(level is None for one in encoders for levels in one.categories_ for level in levels)
     _check_power_transformers(steps)
+    for step in steps:
+        if isinstance(step, ColumnTransformer) and hasattr(step, "transformers_"):
+            step.transformers_ = [
+                (name, one, _numbers_of(columns, step.n_features_in_)) for name, one, columns in step.transformers_
+            ]
     for imputer in imputers:
         _prepare_imputer(imputer, none_is_level)
     for encoder in encoders:
@@ -152,6 +158,14 @@ def _with_empty_text_as_missing(estimator: object, last: object) -> Any:
             _prepare_ordinal_encoder(encoder)
         encoder.categories_ = [_with_empty_text(encoder, levels) for levels in encoder.categories_]
     return estimator
+
+
+def _numbers_of(columns: Any, n_features: int) -> Any:
+    """Return numbers of columns for a mask, which skl2onnx takes for numbers, or for those from the end."""
+    try:
+        return np.arange(n_features)[columns].tolist()
+    except (IndexError, TypeError):  # names
+        return columns
 
 
 def _check_power_transformers(steps: list[Any]) -> None:
