@@ -16,13 +16,15 @@ from lightgbm import LGBMClassifier
 from numpy.testing import assert_allclose
 from onnxmltools.convert.common.data_types import FloatTensorType
 from skl2onnx import to_onnx as by_skl2onnx
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import RandomForestClassifier, VotingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, PowerTransformer, StandardScaler, TargetEncoder
 from xgboost import XGBClassifier
@@ -156,6 +158,21 @@ def test_rows_that_a_member_stops_adding_trees_to_are_refused(array):
     model = OrdinalEnsembleClassifier([("a", member)], classes=NAMES).fit(X, y)
     with pytest.raises(ValueError, match=r"pred_early_stop of a member must be False; got True, which stops adding"):
         to_onnx(model, X)
+
+
+@pytest.mark.parametrize(
+    ("member", "message"),
+    [
+        (KNeighborsClassifier(weights="distance"), r"KNeighborsClassifier\(weights='distance'\) cannot be written.*other"),
+        (CalibratedClassifierCV(LogisticRegression(), method="isotonic", cv=2), r"CV\(method='isotonic'\) cannot be"),
+    ],
+)
+def test_members_of_which_other_probabilities_would_be_written_are_refused(array, member, message):
+    X, y = array
+    for one in (member, make_pipeline(StandardScaler(), member), VotingClassifier([("b", member)], voting="soft")):
+        model = OrdinalEnsembleClassifier([("a", one)], classes=NAMES, n_bags=1).fit(X, y)
+        with pytest.raises(ValueError, match=message):
+            to_onnx(model, X)
 
 
 def test_an_ensemble_of_columns_of_categories(frame):
