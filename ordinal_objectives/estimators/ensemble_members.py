@@ -34,6 +34,11 @@ _DEFAULTS: tuple[tuple[str, str, str, dict[str, Any], dict[str, Any]], ...] = (
 )
 # How members say that they stop early on rows that ``fit`` is given.
 _STOPPING = ("early_stopping_rounds", "early_stopping_round")
+# All names of LightGBM for the number of rounds, of which XGBoost has the first.
+ROUNDS = (
+    *("n_estimators", "num_iterations", "num_iteration", "n_iter", "num_tree", "num_trees", "num_round", "num_rounds"),
+    *("nrounds", "num_boost_round", "max_iter"),
+)
 _EVALUATION_WEIGHTS = ("sample_weight_eval_set", "eval_sample_weight")
 Members = list[tuple[str, Any]]
 
@@ -122,7 +127,8 @@ class TrainingRows:
         stopping = _stopping(member)
         if not self.refit or stopping is None:
             return fitted
-        again = clone(member).set_params(**seeds, **{"n_estimators": _rounds(name, fitted.estimator), stopping: None})
+        rounds = dict.fromkeys(set(ROUNDS) & set(member.get_params(deep=False)), _rounds(name, fitted.estimator))
+        again = clone(member).set_params(**seeds, **rounds, **{stopping: None})
         return self._fit(name, again, np.sort(np.concatenate([bag, rest])), rest[:0])
 
     def _fit(self, name: str, copy: Any, bag: NDArray[np.intp], rest: NDArray[np.intp]) -> wrappers.FittedMember:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier
+from lightgbm.basic import _ConfigAliases
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -18,6 +19,7 @@ from xgboost import XGBClassifier
 from makers import EVERY, LIGHTGBM_CLASSIFIES, MAKERS, PAIR
 from ordinal_objectives import OrdinalEnsembleClassifier
 from ordinal_objectives.decision import decide
+from ordinal_objectives.estimators.ensemble_members import ROUNDS
 from ordinal_objectives.metrics import ordinal_log_loss, ranked_probability_score
 
 NAMES = np.array(["poor", "fair", "good", "excellent"])  # not in the order of the alphabet
@@ -176,6 +178,21 @@ def test_members_of_the_hosts_stop_early(make, data, capfd):
     if "validation_fraction" in member.get_params():
         own = member.set_params(validation_fraction=0.3)
         OrdinalEnsembleClassifier([("a", own)], subsample=1.0, n_bags=1).fit(X, y)
+
+
+@pytest.mark.parametrize("name", ["lightgbm", "lightgbm multiclass"])
+def test_members_are_trained_again_by_the_name_that_their_rounds_have(name, data):
+    if name not in STOPPING:
+        pytest.skip("this scikit-learn is too new for LightGBM's own classifier")
+    X, y = data
+    assert set(ROUNDS) == set(_ConfigAliases.get("num_iterations"))
+    member = STOPPING[name]().set_params(learning_rate=0.5)
+    default = type(member)().n_estimators
+    plain, named = (
+        OrdinalEnsembleClassifier([("a", clone(member).set_params(**{"n_estimators": default, rounds: 200}))]).fit(X, y)
+        for rounds in ("n_estimators", "num_iterations")
+    )
+    np.testing.assert_array_equal(named.predict_proba(X), plain.predict_proba(X))
 
 
 @KINDS
