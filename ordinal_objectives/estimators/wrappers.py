@@ -159,10 +159,21 @@ def row_keywords(
     return given
 
 
-def refuse_weights_by_label(what: str, estimator: Any, instead: str) -> None:
-    """Raise ValueError if anything that is trained on class codes has a ``class_weight`` by label, at any depth."""
-    for name, value in _settings(estimator, ("class_weight", "class_weights")):
-        if isinstance(value, Mapping):
+def refuse_settings_by_label(what: str, estimator: Any, instead: str) -> None:
+    """Raise ValueError if anything that is trained on class codes has a setting by label, at any depth.
+
+    That is a ``class_weight``, for which ``instead`` says what to do, or a scorer with labels that are no codes.
+    """
+    for name, value in _settings(estimator, ("class_weight", "class_weights", "scoring")):
+        if name.endswith("scoring"):
+            several = isinstance(value, (list, tuple))
+            for scorer in value.values() if isinstance(value, Mapping) else value if several else [value]:
+                labels = getattr(scorer, "labels", None)
+                if labels is not None and np.asarray(labels).tolist() != list(range(len(labels))):
+                    raise ValueError(
+                        f"{what} has a scorer with labels ({name}), but it is trained on class codes: give it none"
+                    )
+        elif isinstance(value, Mapping):
             place = "" if name == "class_weight" else f" ({name})"
             raise ValueError(f"{what} has a class_weight by label{place}, but it is trained on class codes: {instead}")
 
@@ -188,9 +199,7 @@ def weighs_costs(estimator: Any) -> bool:
 
 def _settings(estimator: Any, names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
     """Yield name and value of some parameters, of all that an estimator trains; searches set some."""
-    if not hasattr(estimator, "get_params"):
-        return
-    for name, value in estimator.get_params().items():
+    for name, value in estimator.get_params().items() if hasattr(estimator, "get_params") else ():
         if name.rpartition("__")[2] in names:
             yield name, value
     yield from _searched(estimator, names)
@@ -198,7 +207,7 @@ def _settings(estimator: Any, names: tuple[str, ...]) -> Iterator[tuple[str, Any
 
 def _searched(estimator: Any, names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
     """Yield name and value of some parameters that searches, at any depth, may set."""
-    for name, grids in estimator.get_params().items():
+    for name, grids in estimator.get_params().items() if hasattr(estimator, "get_params") else ():
         if name.rpartition("__")[2] not in ("param_grid", "param_distributions"):
             continue
         for grid in [grids] if isinstance(grids, Mapping) else grids:

@@ -163,7 +163,10 @@ def test_rows_that_a_member_stops_adding_trees_to_are_refused(array):
 @pytest.mark.parametrize(
     ("member", "message"),
     [
-        (KNeighborsClassifier(weights="distance"), r"KNeighborsClassifier\(weights='distance'\) cannot be written.*other"),
+        (
+            KNeighborsClassifier(weights="distance"),
+            r"KNeighborsClassifier\(weights='distance'\) cannot be written.*other",
+        ),
         (CalibratedClassifierCV(LogisticRegression(), method="isotonic", cv=2), r"CV\(method='isotonic'\) cannot be"),
     ],
 )
