@@ -165,7 +165,7 @@ def test_rows_that_a_member_stops_adding_trees_to_are_refused(array):
     [
         (
             KNeighborsClassifier(weights="distance"),
-            r"KNeighborsClassifier\(weights='distance'\) cannot be written.*other",
+            r"Classifier\(weights='distance'\) cannot be.*other",
         ),
         (CalibratedClassifierCV(LogisticRegression(), method="isotonic", cv=2), r"CV\(method='isotonic'\) cannot be"),
     ],
