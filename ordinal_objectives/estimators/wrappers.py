@@ -148,14 +148,16 @@ def row_keywords(
     """
     last = FinalClassifier.of(copy)
     routed = last.in_fit != "" and sklearn.get_config().get("enable_metadata_routing", False)
-    given: dict[str, Any] = {name if routed else f"{last.in_fit}{name}": value for name, value in others.items()}
+    in_fit = "" if routed else last.in_fit
+    given: dict[str, Any] = {f"{in_fit}{name}": value for name, value in others.items()}
     if weight is not None:
         parameters = inspect.signature(last.estimator.fit).parameters
         if "sample_weight" not in parameters and all(p.kind is not p.VAR_KEYWORD for p in parameters.values()):
             raise ValueError(f"{what} takes no sample_weight in fit, and the rows have weights")
-        given["sample_weight" if routed else f"{last.in_fit}sample_weight"] = weight
-    if groups is not None and has_fit_parameter(last.estimator, "groups") and not (routed or last.is_searched):
-        given[f"{last.in_fit}groups"] = groups
+        given[f"{in_fit}sample_weight"] = weight
+    if groups is not None and has_fit_parameter(last.estimator, "groups") and not last.is_searched:
+        if not routed or last.estimator.get_metadata_routing().fit.requests.get("groups") is not False:
+            given[f"{in_fit}groups"] = groups
     return given
 
 

@@ -11,12 +11,14 @@ import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier
 from lightgbm.basic import _ConfigAliases
+from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from xgboost import XGBClassifier
 
-from makers import EVERY, LIGHTGBM_CLASSIFIES, MAKERS, PAIR
+from makers import EVERY, LIGHTGBM_CLASSIFIES, MAKERS, PAIR, make_engine
 from ordinal_objectives import OrdinalEnsembleClassifier
 from ordinal_objectives.decision import decide
 from ordinal_objectives.estimators.ensemble_members import ROUNDS
@@ -223,6 +225,22 @@ def test_every_copy_keeps_a_row_of_each_class(numbered):
     for copy in recorders(model):
         assert np.unique(copy.y_).tolist() == [0, 1, 2, 3]
         assert sorted([*copy.rows_, *copy.evaluated_[0]]) == list(range(300))
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_groups_are_routed_to_the_last_step_that_asks_for_them(asks, data):
+    X, y = data
+    groups = np.arange(300) // 10
+    with config_context(enable_metadata_routing=True):
+        last = make_engine(early_stopping=True).set_fit_request(groups=asks)
+        model = OrdinalEnsembleClassifier([("a", make_pipeline(StandardScaler(), last))], subsample=1.0, n_bags=1)
+        model.fit(X, y, groups=groups)
+        (copy,) = recorders(model)
+        alone = clone(copy).fit(X, y, **({"groups": groups} if asks else {}))
+        np.testing.assert_array_equal(alone.predict_proba(X), copy.predict_proba(X))
+        unsaid = make_pipeline(StandardScaler(), make_engine())
+        with pytest.raises(ValueError, match=r"member 'a' cannot be trained: UnsetMetadataPassedError: \[groups\] are"):
+            OrdinalEnsembleClassifier([("a", unsaid)]).fit(X, y, groups=groups)
 
 
 def test_weights_reach_the_members_and_rows_without_are_left_out(numbered):
