@@ -22,6 +22,7 @@ from ordinal_objectives.estimators.held_out import Rows, hold_out, take_rows
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.threads import one_thread_after_fork
+from ordinal_objectives.utils.seeds import seeds_of
 
 # Where nobody names members: an ordinal and a multiclass one of the first library that is installed.
 # Both stop by the rows that they leave out, and draw rows for each tree.
@@ -122,7 +123,7 @@ class TrainingRows:
                 member, self.labels.encode(member.classes_, name=f"classes_ of member {name!r}")
             )
         bag, rest = self.draw(seed)
-        seeds = {key: seed for key in member.get_params() if ("__" + key).endswith("__random_state")}
+        seeds = seeds_of(member, seed)
         fitted = self._fit(name, clone(member).set_params(**seeds), bag, rest)
         stopping = _stopping(member)
         if not self.refit or stopping is None:

@@ -19,7 +19,7 @@ from ordinal_objectives.estimators.held_out import take_rows
 from ordinal_objectives.estimators.labels import is_missing
 from ordinal_objectives.estimators.tables import as_dictionary, column_kinds
 from ordinal_objectives.estimators.wrappers import row_keywords
-from ordinal_objectives.utils.seeds import drawn_seed
+from ordinal_objectives.utils.seeds import drawn_seed, seeds_of
 from ordinal_objectives.utils.validation import check_sample_weight, collected
 
 # So many values of a column are followed through a pipeline.
@@ -289,8 +289,7 @@ def trained_again(
         If its ``fit`` was given what a copy cannot be.
     """
     copy, (last, path) = clone(estimator), last_step(estimator)
-    seed = drawn_seed(random)
-    seeds = {key: seed for key in copy.get_params() if ("__" + key).endswith("__random_state")}
+    seeds = seeds_of(copy, drawn_seed(random))
     keywords: dict[str, Any] = {}
     if hasattr(last, "for_copies") and last.__sklearn_is_fitted__():
         as_it_was, keywords = deepcopy(last.for_copies(own_rounds=own_rounds))

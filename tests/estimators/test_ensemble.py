@@ -97,6 +97,17 @@ def test_copies_have_seeds_and_rows_of_their_own(numbered):
     assert not {tuple(copy.rows_) for copy in recorders(other)} & set(rows)
 
 
+@pytest.mark.parametrize("name", ["lightgbm", "lightgbm multiclass"])
+@pytest.mark.parametrize("seed", ["random_state", "seed", "random_seed"])
+def test_seeds_have_every_name_of_lightgbm(name, seed, data):
+    if name not in STOPPING:
+        pytest.skip("this scikit-learn is too new for LightGBM's own classifier")
+    X, y = data
+    member = EVERY[name]().set_params(**{seed: 7}, subsample=0.5, subsample_freq=1)
+    first, second = recorders(OrdinalEnsembleClassifier([("a", member)], subsample=1.0).fit(X, y))
+    assert (first.predict_proba(X) != second.predict_proba(X)).any()
+
+
 def test_all_rows_and_seeds_inside_a_pipeline(numbered):
     X, y = numbered
     model = OrdinalEnsembleClassifier([("a", make_pipeline(Recorder()))], subsample=1.0).fit(X, y)
