@@ -155,9 +155,11 @@ def row_keywords(
         if "sample_weight" not in parameters and all(p.kind is not p.VAR_KEYWORD for p in parameters.values()):
             raise ValueError(f"{what} takes no sample_weight in fit, and the rows have weights")
         given[f"{in_fit}sample_weight"] = weight
-    if groups is not None and has_fit_parameter(last.estimator, "groups") and not last.is_searched:
-        if not routed or last.estimator.get_metadata_routing().fit.requests.get("groups") is not False:
-            given[f"{in_fit}groups"] = groups
+    takes_groups = has_fit_parameter(last.estimator, "groups") and not last.is_searched
+    if routed and takes_groups:  # unless it says that it does without
+        takes_groups = last.estimator.get_metadata_routing().fit.requests.get("groups") is not False
+    if groups is not None and takes_groups:
+        given[f"{in_fit}groups"] = groups
     return given
 
 
