@@ -46,7 +46,7 @@ class AroundClassifier(ClassifierOfClassifiers):
             check_is_fitted(self.estimator)
         else:
             instead = "pass sample_weight to fit, or train it and pass FrozenEstimator(estimator)"
-            wrappers.refuse_weights_by_label("estimator", self.estimator, instead)
+            wrappers.refuse_settings_by_label("estimator", self.estimator, instead)
         return self._check_training(X, y, sample_weight)
 
     @property

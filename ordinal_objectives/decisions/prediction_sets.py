@@ -257,15 +257,15 @@ class OrdinalPredictionSets(AroundClassifier):
             warnings.warn(f"For alpha={self.alpha} {text}.", UserWarning, stacklevel=3)
         return self
 
-    def _check_sets(self) -> None:
-        """Check the parameters that sets are predicted with."""
+    def _check_sets(self, n_parts: int = 1) -> None:
+        """Check the parameters that sets are predicted with, which may have been set after a fit of several parts."""
         validation.check_choice(self.method, METHODS, name="method")
         validation.check_choice(self.coverage, COVERAGES, name="coverage")
         if self.alpha is not None:
             validation.check_number("alpha", self.alpha, above=0.0, below=1.0)
         if self.severity is not None:
             validation.check_number("severity", self.severity, above=0.0)
-            if self.method == "cross":
+            if self.method == "cross" or n_parts > 1:
                 raise ValueError("severity has a bound for method='split' alone; got method='cross'")
         elif self.alpha is None:
             raise ValueError("alpha and severity are both None; give one of them")
@@ -323,7 +323,7 @@ class OrdinalPredictionSets(AroundClassifier):
     def _bounds(self, X: object) -> tuple[IndexArray, IndexArray]:
         """Return the codes of the lowest and the highest class of each row's set."""
         check_is_fitted(self)
-        self._check_sets()
+        self._check_sets(len(self._parts))
         X = self._check_features(X, reset=False)
         proba = [part.member.proba(X, self.n_classes_) for part in self._parts]
         scores = [tail_scores(part_proba) for part_proba in proba]

@@ -21,6 +21,7 @@ from ordinal_objectives.estimators.held_out import Rows, hold_out, take_rows
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.threads import one_thread_after_fork
+from ordinal_objectives.utils.validation import seeds_of
 
 # Where nobody names members: an ordinal and a multiclass one of the first library that is installed.
 # Both stop by the rows that they leave out, and draw rows for each tree.
@@ -33,6 +34,11 @@ _DEFAULTS: tuple[tuple[str, str, str, Params, Params], ...] = (
 )
 # How members say that they stop early on rows that ``fit`` is given.
 _STOPPING = ("early_stopping_rounds", "early_stopping_round")
+# All names of LightGBM for the number of rounds, of which XGBoost has the first.
+ROUNDS = (
+    *("n_estimators", "num_iterations", "num_iteration", "n_iter", "num_tree", "num_trees", "num_round", "num_rounds"),
+    *("nrounds", "num_boost_round", "max_iter"),
+)
 _EVALUATION_WEIGHTS = ("sample_weight_eval_set", "eval_sample_weight")
 Members = list[tuple[str, Estimator]]
 
@@ -69,7 +75,7 @@ def check_members(members: object, taken: Collection[str] = ()) -> Members:
                 f"member {name!r} has a training_cost, so its probabilities are weighted by cost: an ensemble averages "
                 f"probabilities of the classes"
             )
-        wrappers.refuse_weights_by_label(f"member {name!r}", member, "give it to the ensemble")
+        wrappers.refuse_settings_by_label(f"member {name!r}", member, "give it to the ensemble")
     return members
 
 
@@ -116,12 +122,13 @@ class TrainingRows:
                 member, self.labels.encode(member.classes_, name=f"classes_ of member {name!r}")
             )
         bag, rest = self.draw(seed)
-        seeds = {key: seed for key in member.get_params() if ("__" + key).endswith("__random_state")}
+        seeds = seeds_of(member, seed)
         fitted = self._fit(name, clone(member).set_params(**seeds), bag, rest)
         stopping = _stopping(member)
         if not self.refit or stopping is None:
             return fitted
-        again = clone(member).set_params(**seeds, **{"n_estimators": _rounds(name, fitted.estimator), stopping: None})
+        rounds = dict.fromkeys(set(ROUNDS) & set(member.get_params(deep=False)), _rounds(name, fitted.estimator))
+        again = clone(member).set_params(**seeds, **rounds, **{stopping: None})
         return self._fit(name, again, np.sort(np.concatenate([bag, rest])), rest[:0])
 
     def _fit(self, name: str, copy: Estimator, bag: IndexArray, rest: IndexArray) -> wrappers.FittedMember:

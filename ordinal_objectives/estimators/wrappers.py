@@ -7,6 +7,7 @@ import pickle
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import sklearn
@@ -144,21 +145,36 @@ def row_keywords(
     """
     last = FinalClassifier.of(copy)
     routed = last.in_fit != "" and sklearn.get_config().get("enable_metadata_routing", False)
-    given: Params = {name if routed else f"{last.in_fit}{name}": value for name, value in others.items()}
+    in_fit = "" if routed else last.in_fit
+    given: Params = {f"{in_fit}{name}": value for name, value in others.items()}
     if weight is not None:
         parameters = inspect.signature(last.estimator.fit).parameters
         if "sample_weight" not in parameters and all(p.kind is not p.VAR_KEYWORD for p in parameters.values()):
             raise ValueError(f"{what} takes no sample_weight in fit, and the rows have weights")
-        given["sample_weight" if routed else f"{last.in_fit}sample_weight"] = weight
-    if groups is not None and has_fit_parameter(last.estimator, "groups") and not (routed or last.is_searched):
-        given[f"{last.in_fit}groups"] = groups
+        given[f"{in_fit}sample_weight"] = weight
+    takes_groups = has_fit_parameter(last.estimator, "groups") and not last.is_searched
+    if routed and takes_groups:  # unless it says that it does without
+        takes_groups = last.estimator.get_metadata_routing().fit.requests.get("groups") is not False
+    if groups is not None and takes_groups:
+        given[f"{in_fit}groups"] = groups
     return given
 
 
-def refuse_weights_by_label(what: str, estimator: Estimator, instead: str) -> None:
-    """Raise ValueError if anything that is trained on class codes has a ``class_weight`` by label, at any depth."""
-    for name, value in _settings(estimator, ("class_weight", "class_weights")):
-        if isinstance(value, Mapping):
+def refuse_settings_by_label(what: str, estimator: Estimator, instead: str) -> None:
+    """Raise ValueError if anything that is trained on class codes has a setting by label, at any depth.
+
+    That is a ``class_weight``, for which ``instead`` says what to do, or a scorer with labels that are no codes.
+    """
+    for name, value in _settings(estimator, ("class_weight", "class_weights", "scoring")):
+        if name.endswith("scoring"):
+            several = isinstance(value, (list, tuple))
+            for scorer in value.values() if isinstance(value, Mapping) else value if several else [value]:
+                labels = getattr(scorer, "labels", None)
+                if labels is not None and np.asarray(labels).tolist() != list(range(len(labels))):
+                    raise ValueError(
+                        f"{what} has a scorer with labels ({name}), but it is trained on class codes: give it none"
+                    )
+        elif isinstance(value, Mapping):
             place = "" if name == "class_weight" else f" ({name})"
             raise ValueError(f"{what} has a class_weight by label{place}, but it is trained on class codes: {instead}")
 
@@ -182,19 +198,17 @@ def weighs_costs(estimator: Estimator) -> bool:
     ) or any(weighs_costs(inner) for _, inner in inside(estimator))
 
 
-def _settings(estimator: Estimator, names: tuple[str, ...]) -> Iterator[tuple[str, object]]:
+def _settings(estimator: Estimator, names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
     """Yield name and value of some parameters, of all that an estimator trains; searches set some."""
-    if not hasattr(estimator, "get_params"):
-        return
-    for name, value in estimator.get_params().items():
+    for name, value in estimator.get_params().items() if hasattr(estimator, "get_params") else ():
         if name.rpartition("__")[2] in names:
             yield name, value
     yield from _searched(estimator, names)
 
 
-def _searched(estimator: Estimator, names: tuple[str, ...]) -> Iterator[tuple[str, object]]:
+def _searched(estimator: Estimator, names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
     """Yield name and value of some parameters that searches, at any depth, may set."""
-    for name, grids in estimator.get_params().items():
+    for name, grids in estimator.get_params().items() if hasattr(estimator, "get_params") else ():
         if name.rpartition("__")[2] not in ("param_grid", "param_distributions"):
             continue
         for grid in [grids] if isinstance(grids, Mapping) else grids:

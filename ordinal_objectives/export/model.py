@@ -310,13 +310,13 @@ def _read_xgboost_multiclass(model: xgboost.XGBClassifier, by_value: Sequence[in
     if model.objective not in _XGBOOST_OBJECTIVES:
         raise ValueError(f"objective of a member must be {' or '.join(_XGBOOST_OBJECTIVES)}; got {model.objective!r}")
     booster = model.get_booster()
-    stops = model.early_stopping_rounds is not None
     n_outputs = 1 if model.n_classes_ == 2 else int(model.n_classes_)
 
     def add(number: int, output: int, values: FloatArray) -> FloatArray:
         return np.where(np.arange(n_outputs) == output, values, 0.0) if values.shape[1] == 1 else values
 
-    n_iter = booster.best_iteration + 1 if stops else booster.num_boosted_rounds()
+    # The best round, where any callback stopped early, is the last that it predicts with.
+    n_iter = getattr(model, "best_iteration", booster.num_boosted_rounds() - 1) + 1
     scorer = _xgboost_scorer(booster, n_iter, add)
     offset = np.log(scorer.offset / (1.0 - scorer.offset)) if n_outputs == 1 else scorer.offset
     offset = np.broadcast_to(offset, n_outputs).astype(np.float64)
@@ -423,6 +423,8 @@ def _read_lightgbm_multiclass(model: lightgbm.LGBMClassifier, by_value: Sequence
     booster = model.booster_
     content = booster.dump_model(num_iteration=model.best_iteration_ or None)
     objective, *details = str(content.get("objective", "")).split()
+    if model.get_params().get("pred_early_stop"):
+        raise ValueError("pred_early_stop of a member must be False; got True, which stops adding up trees row by row")
     if content["average_output"]:
         raise ValueError("boosting_type of a member must be one whose trees add up; got 'rf', whose mean is taken")
     if objective not in _LIGHTGBM_OBJECTIVES or details not in (["sigmoid:1"], [f"num_class:{model.n_classes_}"]):

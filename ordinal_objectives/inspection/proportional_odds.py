@@ -9,8 +9,9 @@ from scipy.optimize import minimize
 from scipy.special import ndtr
 from sklearn.model_selection import StratifiedShuffleSplit
 
-from ordinal_objectives.aliases import ArrayLike, BoolArray, Estimator, FloatArray, IndexArray, LabelArray, Seed, Table
+from ordinal_objectives.aliases import ArrayLike, BoolArray, Estimator, FloatArray, IntArray, LabelArray, Seed, Table
 from ordinal_objectives.estimators.held_out import take_rows
+from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.inspection.importances import threshold_columns
 from ordinal_objectives.inspection.rows import as_rows, last_step, trained_again, untrained, unwrapped
 from ordinal_objectives.links import Link
@@ -161,7 +162,7 @@ def proportional_odds_test(
     found, X, random = untrained(estimator), as_rows(X), random_numbers(random_state)
     _check_loss(found)
     n_splits, test_size = check_integer("n_splits", n_splits, 1), check_number("test_size", test_size, above=0, below=1)
-    codes = _codes(y, X.shape[0])
+    codes = _codes(y, last_step(found)[0].classes, X.shape[0])
     weight = row_weights(sample_weight, len(codes))
     splits = StratifiedShuffleSplit(n_splits, test_size=test_size, random_state=random)
     statistics: list[FloatArray] = []
@@ -182,12 +183,12 @@ def proportional_odds_test(
     return ProportionalOddsTest(z[:-1], holm(p[:-1]), float(z[-1]), float(p[-1]), classes)
 
 
-def _codes(y: ArrayLike, n_samples: int) -> IndexArray:
-    """Return labels as codes by which rows are drawn."""
-    codes: IndexArray = np.unique(np.asarray(y), return_inverse=True)[1]
+def _codes(y: ArrayLike, classes: ArrayLike | None, n_samples: int) -> IntArray:
+    """Return labels as class codes, by which rows are drawn: what classes are called does not matter."""
+    codes = OrderedLabels(classes).fit_encode(y)
     if codes.shape != (n_samples,):
         raise ValueError(f"X and y must have the same number of rows; got {n_samples} and y of shape {np.shape(y)}")
-    counts = np.bincount(codes)
+    counts = np.unique(codes, return_counts=True)[1]
     if len(counts) < 3:
         raise ValueError(f"y must hold at least 3 classes, so that there are 2 thresholds; got {len(counts)}")
     if counts.min() < 2:

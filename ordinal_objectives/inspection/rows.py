@@ -25,7 +25,7 @@ from ordinal_objectives.aliases import (
     Table,
 )
 from ordinal_objectives.estimators import held_out, labels, tables, wrappers
-from ordinal_objectives.utils.validation import collected, drawn_seed
+from ordinal_objectives.utils.validation import collected, drawn_seed, seeds_of
 
 # So many values of a column are followed through a pipeline.
 _MOST_FOLLOWED = 50
@@ -284,8 +284,7 @@ def trained_again(
         If its ``fit`` was given what a copy cannot be.
     """
     copy, (last, path) = clone(estimator), last_step(estimator)
-    seed = drawn_seed(random)
-    seeds = {key: seed for key in copy.get_params() if ("__" + key).endswith("__random_state")}
+    seeds = seeds_of(copy, drawn_seed(random))
     keywords: Params = {}
     if hasattr(last, "for_copies") and last.__sklearn_is_fitted__():
         as_it_was, keywords = deepcopy(last.for_copies(own_rounds=own_rounds))

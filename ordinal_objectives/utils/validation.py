@@ -8,7 +8,17 @@ from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
-from ordinal_objectives.aliases import ArrayLike, Column, FloatArray, IntArray, LabelArray, RealArray, Seed, Table
+from ordinal_objectives.aliases import (
+    ArrayLike,
+    Column,
+    Estimator,
+    FloatArray,
+    IntArray,
+    LabelArray,
+    RealArray,
+    Seed,
+    Table,
+)
 
 # Probabilities that went through float32 still pass.
 _PROBABILITY_TOLERANCE = 1e-4
@@ -394,3 +404,12 @@ def random_numbers(random_state: Seed) -> np.random.RandomState:
 def drawn_seed(random_state: Seed) -> int:
     """Return a seed that ``random_state`` draws."""
     return int(random_numbers(random_state).randint(np.iinfo(np.int32).max))
+
+
+# What scikit-learn calls a seed, and LightGBM beside it.
+_SEEDS = ("random_state", "seed", "random_seed")
+
+
+def seeds_of(estimator: Estimator, seed: int) -> dict[str, int]:
+    """Return a value for each parameter of an estimator that is a seed, at any depth."""
+    return {name: seed for name in estimator.get_params() if name.rpartition("__")[2] in _SEEDS}

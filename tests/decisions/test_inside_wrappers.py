@@ -26,6 +26,8 @@ from ordinal_objectives import (
     OrdinalPredictionSets,
     OrdinalTunedClassifier,
 )
+from ordinal_objectives.metrics import mean_absolute_error
+from ordinal_objectives.scorers import OrdinalScorer
 
 NAMES = np.array(["poor", "fair", "good", "excellent"])
 
@@ -112,6 +114,28 @@ def test_a_class_weight_by_label_is_refused_at_any_depth(wrap, nest, data):
     for model in (nest(weights), GridSearchCV(nest(LogisticRegression()), {"class_weight": [{"poor": 9.0}]})):
         with pytest.raises(ValueError, match=r"has a class_weight by label.*trained on class codes"):
             wrap(model, classes=NAMES).fit(X, NAMES[y])
+
+
+@WRAPPERS
+@pytest.mark.parametrize("given", ["search", "searches", "early stopping", "searched"])
+def test_labels_of_a_scorer_are_refused_where_others_are_trained_on(wrap, given, data):
+    X, y = data
+
+    def model(labels):
+        scorer = OrdinalScorer(mean_absolute_error, labels=labels)
+        inside = {
+            "search": lambda: GridSearchCV(make_engine(), {"max_iter": [1, 2]}, scoring=scorer, cv=2),
+            "searches": lambda: GridSearchCV(make_engine(), {}, scoring={"mae": scorer}, refit="mae", cv=2),
+            "early stopping": lambda: make_pipeline(StandardScaler(), make_engine(early_stopping=True, scoring=scorer)),
+            "searched": lambda: GridSearchCV(make_engine(early_stopping=True), {"scoring": [scorer]}, cv=2),
+        }
+        return wrap(inside[given]())
+
+    labels = np.array([2, 0, 3, 1])
+    message = r"has a scorer with labels \(.*scoring.*\), but it is trained on class codes: give it none"
+    with pytest.raises(ValueError, match=message):
+        model(labels).set_params(classes=labels).fit(X, labels[y])
+    assert len(model(range(4)).fit(X, y).classes_) == 4  # the codes
 
 
 @EACH

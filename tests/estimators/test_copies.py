@@ -205,6 +205,13 @@ def test_copies_follow_a_schedule(kind, inspect):
 
 
 @BOTH
+def test_copies_have_seeds_by_every_name_of_lightgbm(inspect, trained):
+    model = LGBMOrdinalClassifier(n_estimators=3, seed=7, n_jobs=1).fit(X, Y)
+    inspected(inspect, model)  # no warning of a seed that is not used
+    assert len({copy.get_params()["seed"] for copy, _, _ in trained} | {7}) == 3
+
+
+@BOTH
 def test_copies_write_no_checkpoints(inspect, tmp_path):
     save = xgboost.callback.TrainingCheckPoint(tmp_path, interval=2)
     model = make("xgb", n_estimators=6, callbacks=[save]).fit(X, Y)

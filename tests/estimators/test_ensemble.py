@@ -10,14 +10,18 @@ import numpy as np
 import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier
+from lightgbm.basic import _ConfigAliases
+from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from xgboost import XGBClassifier
 
-from makers import EVERY, LIGHTGBM_CLASSIFIES, MAKERS, PAIR
+from makers import EVERY, LIGHTGBM_CLASSIFIES, MAKERS, PAIR, make_engine
 from ordinal_objectives import OrdinalEnsembleClassifier
 from ordinal_objectives.decision import decide
+from ordinal_objectives.estimators.ensemble_members import ROUNDS
 from ordinal_objectives.metrics import ordinal_log_loss, ranked_probability_score
 
 NAMES = np.array(["poor", "fair", "good", "excellent"])  # not in the order of the alphabet
@@ -91,6 +95,17 @@ def test_copies_have_seeds_and_rows_of_their_own(numbered):
     assert [tuple(copy.rows_) for copy in recorders(again)] == rows[:3]
     other = OrdinalEnsembleClassifier([("a", Recorder())], n_bags=3, subsample=0.7, random_state=1).fit(X, y)
     assert not {tuple(copy.rows_) for copy in recorders(other)} & set(rows)
+
+
+@pytest.mark.parametrize("name", ["lightgbm", "lightgbm multiclass"])
+@pytest.mark.parametrize("seed", ["random_state", "seed", "random_seed"])
+def test_seeds_have_every_name_of_lightgbm(name, seed, data):
+    if name not in STOPPING:
+        pytest.skip("this scikit-learn is too new for LightGBM's own classifier")
+    X, y = data
+    member = EVERY[name]().set_params(**{seed: 7}, subsample=0.5, subsample_freq=1)
+    first, second = recorders(OrdinalEnsembleClassifier([("a", member)], subsample=1.0).fit(X, y))
+    assert (first.predict_proba(X) != second.predict_proba(X)).any()
 
 
 def test_all_rows_and_seeds_inside_a_pipeline(numbered):
@@ -178,6 +193,21 @@ def test_members_of_the_hosts_stop_early(make, data, capfd):
         OrdinalEnsembleClassifier([("a", own)], subsample=1.0, n_bags=1).fit(X, y)
 
 
+@pytest.mark.parametrize("name", ["lightgbm", "lightgbm multiclass"])
+def test_members_are_trained_again_by_the_name_that_their_rounds_have(name, data):
+    if name not in STOPPING:
+        pytest.skip("this scikit-learn is too new for LightGBM's own classifier")
+    X, y = data
+    assert set(ROUNDS) == set(_ConfigAliases.get("num_iterations"))
+    member = STOPPING[name]().set_params(learning_rate=0.5)
+    default = type(member)().n_estimators
+    plain, named = (
+        OrdinalEnsembleClassifier([("a", clone(member).set_params(**{"n_estimators": default, rounds: 200}))]).fit(X, y)
+        for rounds in ("n_estimators", "num_iterations")
+    )
+    np.testing.assert_array_equal(named.predict_proba(X), plain.predict_proba(X))
+
+
 @KINDS
 @pytest.mark.filterwarnings("ignore:no tree has a split")
 def test_a_class_that_a_copy_or_all_rows_lack_keeps_its_column(make, data):
@@ -206,6 +236,22 @@ def test_every_copy_keeps_a_row_of_each_class(numbered):
     for copy in recorders(model):
         assert np.unique(copy.y_).tolist() == [0, 1, 2, 3]
         assert sorted([*copy.rows_, *copy.evaluated_[0]]) == list(range(300))
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_groups_are_routed_to_the_last_step_that_asks_for_them(asks, data):
+    X, y = data
+    groups = np.arange(300) // 10
+    with config_context(enable_metadata_routing=True):
+        last = make_engine(early_stopping=True).set_fit_request(groups=asks)
+        model = OrdinalEnsembleClassifier([("a", make_pipeline(StandardScaler(), last))], subsample=1.0, n_bags=1)
+        model.fit(X, y, groups=groups)
+        (copy,) = recorders(model)
+        alone = clone(copy).fit(X, y, **({"groups": groups} if asks else {}))
+        np.testing.assert_array_equal(alone.predict_proba(X), copy.predict_proba(X))
+        unsaid = make_pipeline(StandardScaler(), make_engine())
+        with pytest.raises(ValueError, match=r"member 'a' cannot be trained: UnsetMetadataPassedError: \[groups\] are"):
+            OrdinalEnsembleClassifier([("a", unsaid)]).fit(X, y, groups=groups)
 
 
 def test_weights_reach_the_members_and_rows_without_are_left_out(numbered):

@@ -130,7 +130,7 @@ def test_whole_weights_are_copies_of_rows():
 
 def test_labels_and_tables_of_every_kind_give_the_same():
     X, codes = sample(300, 0, (1.0, 0.0, 0.0))
-    names = np.array(["bad", "fair", "good", "great"])
+    names = np.array(["poor", "fair", "good", "best"])  # not in the order of the alphabet
     expected = proportional_odds_test(small(make_xgb), X, codes, n_splits=2, random_state=0)
     assert expected.classes.tolist() == [0, 1, 2, 3]
     frame, before = pd.DataFrame(X, columns=["a", "b", "c"]), X.copy()
@@ -139,7 +139,9 @@ def test_labels_and_tables_of_every_kind_give_the_same():
     found = proportional_odds_test(small(make_xgb), frame, ordered, n_splits=2, random_state=0)
     np.testing.assert_array_equal(found.statistics, expected.statistics)
     table = found.to_frame()
-    assert table.index.tolist() == ["<= bad", "<= fair", "<= good", "overall"]
+    assert table.index.tolist() == ["<= poor", "<= fair", "<= good", "overall"]
+    declared = proportional_odds_test(small(make_xgb, classes=names), X, names[codes], n_splits=2, random_state=0)
+    np.testing.assert_array_equal(declared.statistics, expected.statistics)
     assert table.loc["overall", "p_value"] == found.overall_p_value
     through = proportional_odds_test(pipeline, frame, codes, n_splits=2, random_state=0, sample_weight=np.ones(300))
     assert through.statistics.shape == (3,)

@@ -16,12 +16,15 @@ from lightgbm import LGBMClassifier
 from numpy.testing import assert_allclose
 from onnxmltools.convert.common.data_types import FloatTensorType
 from skl2onnx import to_onnx as by_skl2onnx
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import RandomForestClassifier, VotingClassifier
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, PowerTransformer, StandardScaler, TargetEncoder
 from xgboost import XGBClassifier
@@ -30,6 +33,7 @@ from ordinal_objectives import (
     HistGradientBoostingOrdinalClassifier,
     LGBMOrdinalClassifier,
     OrdinalEnsembleClassifier,
+    OrdinalTunedClassifier,
     XGBOrdinalClassifier,
 )
 from ordinal_objectives.export import register_converters, to_onnx
@@ -133,6 +137,43 @@ def test_members_that_cannot_be_written_are_refused(array):
     ):
         member = LGBMClassifier(n_estimators=3, **options)
         model = OrdinalEnsembleClassifier([("m", member)], classes=NAMES).fit(X, y)
+        with pytest.raises(ValueError, match=message):
+            to_onnx(model, X)
+
+
+def test_the_rounds_of_a_member_are_those_that_it_predicts_with(array):
+    X, y = array
+    codes = np.searchsorted(sorted(NAMES), y)
+    stopping = xgboost.callback.EarlyStopping(rounds=2)
+    member = XGBClassifier(n_estimators=80, learning_rate=0.8, callbacks=[stopping], n_jobs=1)
+    member.fit(X[:150], codes[:150], eval_set=[(X[150:], codes[150:])], verbose=False)
+    assert member.best_iteration + 1 < member.get_booster().num_boosted_rounds()
+    member = FrozenEstimator(member)
+    assert_same(OrdinalTunedClassifier(member, classes=range(4)).fit(X, codes), X)
+
+
+def test_rows_that_a_member_stops_adding_trees_to_are_refused(array):
+    X, y = array
+    member = LGBMClassifier(n_estimators=9, pred_early_stop=True, pred_early_stop_margin=0.1, verbosity=-1)
+    model = OrdinalEnsembleClassifier([("a", member)], classes=NAMES).fit(X, y)
+    with pytest.raises(ValueError, match=r"pred_early_stop of a member must be False; got True, which stops adding"):
+        to_onnx(model, X)
+
+
+@pytest.mark.parametrize(
+    ("member", "message"),
+    [
+        (
+            KNeighborsClassifier(weights="distance"),
+            r"Classifier\(weights='distance'\) cannot be.*other",
+        ),
+        (CalibratedClassifierCV(LogisticRegression(), method="isotonic", cv=2), r"CV\(method='isotonic'\) cannot be"),
+    ],
+)
+def test_members_of_which_other_probabilities_would_be_written_are_refused(array, member, message):
+    X, y = array
+    for one in (member, make_pipeline(StandardScaler(), member), VotingClassifier([("b", member)], voting="soft")):
+        model = OrdinalEnsembleClassifier([("a", one)], classes=NAMES, n_bags=1).fit(X, y)
         with pytest.raises(ValueError, match=message):
             to_onnx(model, X)
 
@@ -277,6 +318,17 @@ def test_steps_of_numbers_take_missing_ones_as_the_pipeline_does(step):
         HistGradientBoostingOrdinalClassifier(max_iter=2),
     )
     assert_same(model.fit(X, np.arange(120) % 4), X)
+
+
+@pytest.mark.parametrize("columns", [[True, False, True, False], np.array([False, True, True, False]), [-2, 0]])
+def test_columns_of_a_step_are_given_by_a_mask_or_from_the_end(frame, columns):
+    X, y = frame
+    X = X[["size", "age", "town", "grade"]].assign(town=np.arange(N) % 7.0, grade=np.arange(N) % 5.0)
+    model = HistGradientBoostingOrdinalClassifier(max_iter=5, classes=NAMES, random_state=0)
+    step = make_column_transformer(("passthrough", columns), (StandardScaler(), ["age"]))
+    assert_same(make_pipeline(step, model).fit(X, y), X)
+    within = make_column_transformer((make_pipeline(step, StandardScaler()), [0, 1, 2, 3]))
+    assert_same(make_pipeline(within, model).fit(X, y), X)
 
 
 def test_whole_numbers_that_a_step_cannot_take_are_named():

@@ -253,6 +253,16 @@ def test_a_metric_of_the_table_needs_no_traits(graded):
     assert repr(OrdinalScorer(max)) == "OrdinalScorer(max, response_method='predict', greater_is_better=False)"
 
 
+def test_an_estimator_needs_no_more_than_what_is_judged():
+    class Bare:
+        classes_ = np.arange(2)
+
+        def predict_proba(self, X):
+            return np.array([[0.75, 0.25], [0.5, 0.5]])
+
+    assert neg_rps_scorer(Bare(), [[0.0], [1.0]], [0, 1]) == -(0.25**2 + 0.5**2) / 2
+
+
 def test_scores_of_an_estimator_that_has_none_are_refused(graded):
     X, y, codes = graded
     model = make_pipeline(FunctionTransformer(), LogisticRegression()).fit(X, codes)

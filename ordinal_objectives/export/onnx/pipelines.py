@@ -9,11 +9,15 @@ import numpy as np
 import onnx
 from onnx import compose
 from sklearn.base import is_regressor
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, PowerTransformer, StandardScaler, TargetEncoder
 
 from ordinal_objectives.aliases import LabelArray
+from ordinal_objectives.estimators.wrappers import all_inside
 from ordinal_objectives.export.onnx.answers import add_answers, answers_of, last_step
 from ordinal_objectives.export.onnx.graph import OPSETS, Column, Features, Graph
 from ordinal_objectives.utils import extras, validation
@@ -143,7 +147,13 @@ def _with_empty_text_as_missing(estimator: object, last: object) -> Any:
     imputers = [one for one in steps if isinstance(one, SimpleImputer) and hasattr(one, "statistics_")]
     encoders = [one for one in steps if isinstance(one, _ENCODERS) and hasattr(one, "categories_")]
     none_is_level = any(level is None for one in encoders for levels in one.categories_ for level in levels)
+    _check_classifiers(estimator)
     _check_power_transformers(steps)
+    for step in steps:
+        if isinstance(step, ColumnTransformer) and hasattr(step, "transformers_"):
+            step.transformers_ = [
+                (name, one, _numbers_of(columns, step.n_features_in_)) for name, one, columns in step.transformers_
+            ]
     for imputer in imputers:
         _prepare_imputer(imputer, none_is_level)
     for encoder in encoders:
@@ -151,6 +161,29 @@ def _with_empty_text_as_missing(estimator: object, last: object) -> Any:
             _prepare_ordinal_encoder(encoder)
         encoder.categories_ = [_with_empty_text(encoder, levels) for levels in encoder.categories_]
     return estimator
+
+
+def _numbers_of(columns: Any, n_features: int) -> Any:
+    """Return numbers of columns for a mask, which skl2onnx takes for numbers, or for those from the end."""
+    try:
+        return np.arange(n_features)[columns].tolist()
+    except (IndexError, TypeError):  # names
+        return columns
+
+
+def _check_classifiers(estimator: object) -> None:
+    """Raise ValueError if skl2onnx writes other probabilities than a classifier has."""
+    for _, one in all_inside(estimator):
+        what = ""
+        if isinstance(one, KNeighborsClassifier) and one.weights not in ("uniform", None):
+            what = f"weights={one.weights!r}"
+        if isinstance(one, CalibratedClassifierCV) and one.method == "isotonic":
+            what = "method='isotonic'"
+        if what:
+            raise ValueError(
+                f"{type(one).__name__}({what}) cannot be written: skl2onnx makes other probabilities of it; train "
+                f"without {what.split('=')[0]}"
+            )
 
 
 def _check_power_transformers(steps: list[Any]) -> None:
