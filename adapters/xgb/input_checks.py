@@ -154,6 +154,26 @@ _OF_NUMBERS = [
 ]
 
 
+# Metrics whose names begin so are the better the higher, as XGBoost's early stopping has it.
+_RISING = ("auc", "pre", "map", "ndcg")
+
+
+def check_metric_name(name: str, what: str) -> None:
+    """Raise ValueError for a name that XGBoost could not read back: it puts names and values into one line."""
+    if ":" in name or "".join(name.split()) != name:
+        raise ValueError(f"{what} must have names without spaces and colons with XGBoost; got {name!r}")
+
+
+def check_loss_name(name: str) -> None:
+    """Raise ValueError for the name of a loss that XGBoost could not read back or would maximise."""
+    check_metric_name(name, "losses")
+    if name.startswith(_RISING) and name != "mape":
+        raise ValueError(
+            f"losses must have names that do not begin with {', '.join(_RISING)} with XGBoost, whose early stopping "
+            f"would take the highest value for the best; got {name!r}"
+        )
+
+
 def callbacks_in(callbacks: Any) -> list[Any]:
     """Return XGBoost's callbacks as a list; raise TypeError for anything else."""
     kind = xgboost.callback.TrainingCallback

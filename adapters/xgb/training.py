@@ -32,6 +32,7 @@ from ordinal_objectives.adapters.xgb.booster import (
     why_last_only,
     why_not_renewed,
 )
+from ordinal_objectives.adapters.xgb.input_checks import check_loss_name
 from ordinal_objectives.adapters.xgb.outputs import (
     CATEGORICAL_SPLITS,
     VECTOR_LEAVES,
@@ -184,6 +185,7 @@ class XGBoostTraining(Training):
         n_threads: int | None = None,
         plan: Plan | None = None,
     ) -> None:
+        check_loss_name(spec.loss.name)
         if spec.in_outputs:
             spec = _for_outputs(spec)
         elif spec.shift_method == "host":
