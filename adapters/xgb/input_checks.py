@@ -392,7 +392,13 @@ def named(X: Any, levels: Levels, continued: xgboost.Booster | None, missing: fl
         if hasattr(X, "iloc"):
             if continued is not None and stored[place] != names:
                 names = [str(level) for level in known]
-            same = continued is None or stored[place] in (names, as_stored(names))
+            kept = as_stored(names)
+            if continued is not None and len(set(kept)) < len(kept):
+                raise ValueError(
+                    f"{called(X, place)} must have levels in ASCII where xgb_model is continued: XGBoost compares them "
+                    f"by name, and cuts {first_few(names, repr)} so that some become the same"
+                )
+            same = continued is None or stored[place] == kept
             columns[place] = _categorical(codes, names)
         else:
             import pyarrow as pa  # XGBoost reads polars and Arrow by it
