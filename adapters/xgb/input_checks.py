@@ -65,27 +65,62 @@ def check_levels(trained: xgboost.Booster | xgboost.DMatrix, data: xgboost.DMatr
         )
     known, here = _levels(trained), _levels(data)
     for place, levels in here.items():
-        others = {code: level for code, level in enumerate(levels) if level not in known.get(place, levels)}
-        if others and (unseen := [level for code, level in others.items() if code in _codes(data, place)]):
-            column = place if data.feature_names is None else data.feature_names[place]
+        of_training = known.get(place, levels)
+        if _are_cut([*of_training, *levels]) and (levels != of_training or len(set(levels)) < len(levels)):
             raise ValueError(
-                f"{name} must have the levels of the training in column {column!r}, {first_few(known[place])}; got "
+                f"{name} must have levels in ASCII in {_column(data, place)}: XGBoost cuts others in tables of pandas, "
+                f"and takes them for one another; got {first_few(levels, repr)}"
+            )
+        others = {code: level for code, level in enumerate(levels) if level not in of_training}
+        if others and (unseen := [level for code, level in others.items() if code in _codes(data, place)]):
+            raise ValueError(
+                f"{name} must have the levels of the training in {_column(data, place)}, {first_few(of_training)}; got "
                 f"{first_few(unseen)}"
             )
 
 
+def check_same_codes(booster: xgboost.Booster, dtrain: xgboost.DMatrix) -> None:
+    """Raise ValueError if levels have other codes in rows to train on than in the model that is continued on them.
+
+    XGBoost grows trees on the codes of the rows, and predicts by those of the model.
+    """
+    check_levels(booster, dtrain, "the training set")
+    known = _levels(booster) if "c" in (dtrain.feature_types or ()) else {}
+    for place, levels in _levels(dtrain).items() if known else ():
+        if levels != known.get(place, levels):
+            raise ValueError(
+                f"the training set must list the levels of {_column(dtrain, place)} in the order of the model that is "
+                f"continued, {first_few(known[place], repr)}; got {first_few(levels, repr)}"
+            )
+
+
+def _are_cut(levels: list[Any]) -> bool:
+    return any("\udc80" <= letter <= "\udcff" for level in levels for letter in str(level))
+
+
+def _column(data: xgboost.DMatrix, place: int) -> str:
+    return f"column {place if data.feature_names is None else data.feature_names[place]!r}"
+
+
 def _levels(of: xgboost.Booster | xgboost.DMatrix) -> dict[int, list[Any]]:
-    """Return the levels of columns by place, but for text that XGBoost 3.2 cuts; none without pyarrow.
+    """Return the levels of columns by place, with surrogates where XGBoost 3.2 cuts text; none without pyarrow.
 
     XGBoost has no other way to read those of a matrix. :func:`_stored` reads all of a booster's model, which would take
     too long before every prediction.
     """
     try:
         columns = of.get_categories(export_to_arrow=True).to_arrow()
-        found = {place: values.to_pylist() for place, (_, values) in enumerate(columns) if values is not None}
-    except (ImportError, UnicodeDecodeError):
+    except ImportError:
         return {}
-    return {place: levels for place, levels in found.items() if all(str(level).isascii() for level in levels)}
+    return {place: _decoded(values) for place, (_, values) in enumerate(columns) if values is not None}
+
+
+def _decoded(values: Any) -> list[Any]:
+    """Return levels in an Arrow array."""
+    if str(values.type) not in ("string", "large_string"):
+        return list(values.to_pylist())
+    texts = values.cast("large_binary" if str(values.type) == "large_string" else "binary").to_pylist()
+    return [text.decode("utf-8", "surrogateescape") for text in texts]
 
 
 def _codes(data: xgboost.DMatrix, place: int) -> set[float]:
@@ -419,7 +454,7 @@ def named(X: Any, levels: Levels, continued: xgboost.Booster | None, missing: fl
 
 def as_stored(names: list[Any]) -> list[Any]:
     """Return names of levels as XGBoost 3.2 keeps those of pandas: it counts letters and cuts bytes."""
-    if all(isinstance(name, int) for name in names):
+    if all(isinstance(name, int) for name in names) or not xgboost.__version__.startswith("3.2."):
         return names
     text = "".join(map(str, names)).encode()
     ends = np.cumsum([0, *(len(str(one)) for one in names)])

@@ -32,7 +32,7 @@ from ordinal_objectives.adapters.xgb.booster import (
     why_last_only,
     why_not_renewed,
 )
-from ordinal_objectives.adapters.xgb.input_checks import check_loss_name
+from ordinal_objectives.adapters.xgb.input_checks import check_loss_name, check_same_codes
 from ordinal_objectives.adapters.xgb.outputs import (
     CATEGORICAL_SPLITS,
     VECTOR_LEAVES,
@@ -402,6 +402,9 @@ class XGBoostTraining(Training):
     ) -> None:
         if not np.isfinite(predt).all():
             raise ValueError("the training set starts at scores that are NaN or infinite; base_margin must be finite")
+        booster = self.callback_state.booster_of(dtrain)
+        if previous is not None and booster is not None:
+            check_same_codes(booster, dtrain)
         if previous is not None:
             previous.check_start(dtrain.get_base_margin().size > 0, "the training set has no base_margin")
         starts_bare = previous is None and not dtrain.get_base_margin().size
