@@ -132,13 +132,15 @@ def _number_of(feature: object, n_features: int, numbers: dict[str, int], name: 
 
 
 def monotone_values(
-    tree: Tree, leaves: NDArray[np.intp], values: FloatArray, signs: NDArray[np.int8]
+    tree: Tree, weight: FloatArray, leaves: NDArray[np.intp], values: FloatArray, signs: NDArray[np.int8]
 ) -> tuple[FloatArray, bool]:
     """Return the values of some nodes as leaves, clipped where a constraint asks for it, and whether any was.
 
     Parameters
     ----------
     tree : Tree
+    weight : ndarray of float64, shape (n_nodes,)
+        Of the rows in each node.
     leaves : ndarray of int, shape (n_leaves,)
         Nodes that are leaves: of the tree, or of one that is pruned.
     values : ndarray of float64, shape (n_leaves,) or (n_leaves, n_thresholds)
@@ -150,7 +152,7 @@ def monotone_values(
     is_leaf[leaves] = True
     lowest, highest, mean = (np.full(shape, np.nan) for _ in range(3))
     lowest[leaves] = highest[leaves] = mean[leaves] = values
-    weight = np.maximum(tree.count.astype(np.float64), 1.0)
+    weight = np.maximum(weight, np.finfo(np.float64).tiny)
     inner: list[int] = [] if is_leaf[0] else [0]  # the nodes above the leaves, parents first
     for node in inner:
         inner += [child for child in (int(tree.left[node]), int(tree.left[node]) + 1) if not is_leaf[child]]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import InitVar, dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -219,7 +218,7 @@ class EngineRun:
         sample = self._sample(in_bag)
         with state.sampled(sample):
             tree = Tree.from_bins(self.grow(sample.rows, features), self.cuts, state.n_values)
-        solve = partial(self._solve, tree)
+        solve = self._solver(tree)
         if self.parameters.judges:
             sums = self._sums_to_judge(tree, in_bag)
             tree, number, step, size = judged_step(tree, *sums, solve, self.parameters)
@@ -273,20 +272,25 @@ class EngineRun:
         curvature = some[:, n:].sum()
         return float((some[:, :n].sum(axis=1) ** 2).sum() / curvature) if curvature > 0.0 else 0.0
 
-    def _solve(self, tree: Tree, sums: object, leaves: Leaves) -> LeafStep:
+    def _solver(self, tree: Tree) -> Fit:
         """Return the criterion's step of a newly grown tree, kept monotone where that is asked for.
 
         Pruning asks for several sets of leaves, (n_sets, n_leaves): what is clipped differs from set to set.
         """
-        signs = self.parameters.constraints.signs
-        if signs is not None and leaves.ndim == 2:
-            steps = [self._solve(tree, sums, one) for one in leaves]
-            return LeafStep(np.array([one.weights for one in steps]), np.array([one.delta for one in steps]))
-        step = self.criterion.solve(sums, leaves)
+        signs, criterion = self.parameters.constraints.signs, self.criterion
         if signs is None:
-            return step
-        weights, clipped = monotone_values(tree, leaves, step.weights, signs)
-        return self.criterion.with_leaves(sums, leaves, LeafStep(weights, step.delta)) if clipped else step
+            return criterion.solve
+        weight = self.state.weight_of_nodes(tree)
+
+        def solve(sums: Any, leaves: Leaves) -> LeafStep:
+            if leaves.ndim == 2:
+                steps = [solve(sums, one) for one in leaves]
+                return LeafStep(np.array([one.weights for one in steps]), np.array([one.delta for one in steps]))
+            step = criterion.solve(sums, leaves)
+            weights, clipped = monotone_values(tree, weight, leaves, step.weights, signs)
+            return criterion.with_leaves(sums, leaves, LeafStep(weights, step.delta)) if clipped else step
+
+        return solve
 
     def _sums_to_judge(self, tree: Tree, in_bag: NDArray[np.uint32] | None) -> tuple[Any, Any]:
         """Return the sums that the step is fitted on, of all rows that do not judge, and those that judge it."""
@@ -307,7 +311,7 @@ class EngineRun:
         assert in_bag is not None
         self.iteration = iteration
         tree = Tree.from_bins(self.grow(in_bag, features), self.cuts, self.state.n_values)
-        tree.value[tree.leaves] = self._solve(tree, self.criterion.sums(len(tree.left), in_bag), tree.leaves).weights
+        tree.value[tree.leaves] = self._solver(tree)(self.criterion.sums(len(tree.left), in_bag), tree.leaves).weights
         return tree, in_bag
 
 

@@ -282,6 +282,13 @@ class EngineState(Generic[Pass]):
         self.columns, self._count = self.engine.statistics(n_columns, n_behind), n_columns
         return self.columns
 
+    def weight_of_nodes(self, tree: Tree) -> FloatArray:
+        """Return the sum of the weights of all rows in each node of the newest tree, (n_nodes,)."""
+        weight = np.bincount(self.leaf_of_row, self.rows.sample_weight, minlength=len(tree.left)).astype(np.float64)
+        for node in np.flatnonzero(tree.left >= 0)[::-1]:  # children come after their parent
+            weight[node] = weight[tree.left[node] : tree.left[node] + 2].sum()
+        return weight
+
     def weights_of(self, rows: NDArray[np.uint32]) -> FloatArray | None:
         """Return the weights of the rows of a sample, by how much each of them counts; None where all are 1."""
         weight = None if self.rows.sample_weight is None else self.rows.sample_weight[rows]

@@ -47,6 +47,11 @@ def check_parameters(booster: lightgbm.Booster, threshold_update: str) -> None:
     """Raise ValueError for a booster's parameter that is not allowed with the threshold update."""
     parameters = _parameters_in(booster.model_to_string(num_iteration=1))
     refuse_boosting("boosting", parameters["boosting"])
+    if parameters.get("bagging_by_query") == "1":  # LightGBM 4.5 does not have it
+        raise ValueError(
+            "params['bagging_by_query'] = 1 is not allowed beside an ordinal objective: LightGBM leaves the scores of "
+            "rows outside a sample behind, so the thresholds would be learned for other scores than the model's"
+        )
     if threshold_update in TREE_UPDATES:
         _check_leaves(parameters, f"threshold_update={threshold_update!r}")
 

@@ -45,11 +45,14 @@ def check_matrix(booster: xgboost.Booster, data: Table) -> None:
         raise ValueError(f"data must have at most the model's {booster.num_features()} columns; got {data.num_col()}")
 
 
-def check_levels(trained: xgboost.Booster | xgboost.DMatrix, data: xgboost.DMatrix, name: str) -> None:
+def check_levels(
+    trained: xgboost.Booster | xgboost.DMatrix, data: xgboost.DMatrix, name: str, *, in_order: bool = False
+) -> None:
     """Raise ValueError if a matrix has levels of categories that the model or the training's matrix has not, or none.
 
-    XGBoost takes a level that it does not know for another one, unless it comes last. It shows the levels of a matrix
-    through pyarrow alone; without it, a warning says that they are not compared.
+    XGBoost takes a level that it does not know for another one, unless it comes last. Rows that continue a model must
+    have its levels ``in_order``: trees are grown on the rows' codes, and predict by the model's. XGBoost shows the
+    levels of a matrix through pyarrow only; without it, a warning says that they are not compared.
     """
     if "c" not in (trained.feature_types or ()) or not hasattr(trained, "get_categories"):
         return
@@ -70,26 +73,50 @@ def check_levels(trained: xgboost.Booster | xgboost.DMatrix, data: xgboost.DMatr
         )
         return
     for place, levels in here.items():
-        others = {code: level for code, level in enumerate(levels) if level not in known.get(place, levels)}
-        if others and (unseen := [level for code, level in others.items() if code in _codes(data, place)]):
-            column = place if data.feature_names is None else data.feature_names[place]
+        of_training = known.get(place, levels)
+        if _are_cut([*of_training, *levels]) and (levels != of_training or len(set(levels)) < len(levels)):
             raise ValueError(
-                f"{name} must have the levels of the training in column {column!r}, {first_few(known[place])}; got "
+                f"{name} must have levels in ASCII in {_column(data, place)}: XGBoost cuts others in tables of pandas, "
+                f"and takes them for one another; got {first_few(levels, repr)}"
+            )
+        others = {code: level for code, level in enumerate(levels) if level not in of_training}
+        if others and (unseen := [level for code, level in others.items() if code in _codes(data, place)]):
+            raise ValueError(
+                f"{name} must have the levels of the training in {_column(data, place)}, {first_few(of_training)}; got "
                 f"{first_few(unseen)}"
+            )
+        if in_order and levels != of_training:
+            raise ValueError(
+                f"{name} must list the levels of {_column(data, place)} in the order of the model that is continued, "
+                f"{first_few(of_training, repr)}; got {first_few(levels, repr)}"
             )
 
 
+def _are_cut(levels: list[Any]) -> bool:
+    return any("\udc80" <= letter <= "\udcff" for level in levels for letter in str(level))
+
+
+def _column(data: xgboost.DMatrix, place: int) -> str:
+    return f"column {place if data.feature_names is None else data.feature_names[place]!r}"
+
+
 def _levels(of: xgboost.Booster | xgboost.DMatrix) -> dict[int, list[Any]]:
-    """Return the levels of columns by place, but for text that XGBoost 3.2 cuts; raise ImportError without pyarrow.
+    """Return the levels of columns by place, with surrogates where XGBoost 3.2 cuts text.
+
+    Raises ImportError without pyarrow.
 
     :func:`_stored` needs no pyarrow, but reads all of a booster's model, which takes too long before every prediction.
     """
-    try:
-        columns = of.get_categories(export_to_arrow=True).to_arrow()
-        found = {place: values.to_pylist() for place, (_, values) in enumerate(columns) if values is not None}
-    except UnicodeDecodeError:
-        return {}
-    return {place: levels for place, levels in found.items() if all(str(level).isascii() for level in levels)}
+    columns = of.get_categories(export_to_arrow=True).to_arrow()
+    return {place: _decoded(values) for place, (_, values) in enumerate(columns) if values is not None}
+
+
+def _decoded(values: Any) -> list[Any]:
+    """Return levels in an Arrow array."""
+    if str(values.type) not in ("string", "large_string"):
+        return list(values.to_pylist())
+    texts = values.cast("large_binary" if str(values.type) == "large_string" else "binary").to_pylist()
+    return [text.decode("utf-8", "surrogateescape") for text in texts]
 
 
 def _codes(data: xgboost.DMatrix, place: int) -> set[float]:
@@ -156,6 +183,26 @@ _OF_NUMBERS = [
     ("updater", "grow_colmaker", "Leave updater out, or encode the categories as numbers"),
     ("tree_method", "exact", "Take tree_method='hist', or encode the categories as numbers"),
 ]
+
+
+# Metrics whose names begin so are the better the higher, as XGBoost's early stopping has it.
+_RISING = ("auc", "pre", "map", "ndcg")
+
+
+def check_metric_name(name: str, what: str) -> None:
+    """Raise ValueError for a name that XGBoost could not read back: it puts names and values into one line."""
+    if ":" in name or "".join(name.split()) != name:
+        raise ValueError(f"{what} must have names without spaces and colons with XGBoost; got {name!r}")
+
+
+def check_loss_name(name: str) -> None:
+    """Raise ValueError for the name of a loss that XGBoost could not read back or would maximise."""
+    check_metric_name(name, "losses")
+    if name.startswith(_RISING) and name != "mape":
+        raise ValueError(
+            f"losses must have names that do not begin with {', '.join(_RISING)} with XGBoost, whose early stopping "
+            f"would take the highest value for the best; got {name!r}"
+        )
 
 
 def callbacks_in(callbacks: Any) -> list[Any]:
@@ -363,7 +410,13 @@ def named(X: Table, levels: Levels, continued: xgboost.Booster | None, missing: 
         if hasattr(X, "iloc"):
             if continued is not None and stored[place] != names:
                 names = [str(level) for level in known]
-            same = continued is None or stored[place] in (names, as_stored(names))
+            kept = as_stored(names)
+            if continued is not None and len(set(kept)) < len(kept):
+                raise ValueError(
+                    f"{called(X, place)} must have levels in ASCII where xgb_model is continued: XGBoost compares them "
+                    f"by name, and cuts {first_few(names, repr)} so that some become the same"
+                )
+            same = continued is None or stored[place] == kept
             columns[place] = _categorical(codes, names)
         else:
             import pyarrow as pa  # XGBoost reads polars and Arrow by it
@@ -384,7 +437,7 @@ def named(X: Table, levels: Levels, continued: xgboost.Booster | None, missing: 
 
 def as_stored(names: list[Any]) -> list[Any]:
     """Return names of levels as XGBoost 3.2 keeps those of pandas: it counts letters and cuts bytes."""
-    if all(isinstance(name, int) for name in names):
+    if all(isinstance(name, int) for name in names) or not xgboost.__version__.startswith("3.2."):
         return names
     text = "".join(map(str, names)).encode()
     ends = np.cumsum([0, *(len(str(one)) for one in names)])

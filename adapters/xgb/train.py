@@ -310,14 +310,13 @@ class CustomMetric:
         Raises
         ------
         ValueError
-            If XGBoost could not read a name back: it puts names and values into one line.
+            If XGBoost could not read a name back.
         """
         weight = dmatrix.get_weight()
         codes = dmatrix.get_label().astype(np.int32)
         results = [value for metric in self.metrics for value in metric(codes, proba, weight if weight.size else None)]
         for name, _, _ in results:
-            if ":" in name or "".join(name.split()) != name:
-                raise ValueError(f"eval_metric must have names without spaces and colons with XGBoost; got {name!r}")
+            input_checks.check_metric_name(name, "eval_metric")
         higher = {name: is_higher_better for name, _, is_higher_better in results}
         for stopper in self._stoppers:
             if stopper.maximize is None:

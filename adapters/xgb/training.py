@@ -16,7 +16,7 @@ from ordinal_objectives.adapters.followed_scores import GrownTree
 from ordinal_objectives.adapters.run import SAME_SCORE, TrainingRun, Update, sample_of, score_of_rows
 from ordinal_objectives.adapters.training import Training
 from ordinal_objectives.adapters.xgb import booster as xgb_booster
-from ordinal_objectives.adapters.xgb import outputs, prediction
+from ordinal_objectives.adapters.xgb import input_checks, outputs, prediction
 from ordinal_objectives.adapters.xgb.placement import Collective, device_of
 from ordinal_objectives.aliases import ArrayLike, FloatArray, NDArray, RealArray
 from ordinal_objectives.rows import Array, Device, Workers, fail_together
@@ -159,6 +159,7 @@ class XGBoostTraining(Training):
     )
 
     def __init__(self, spec: OrdinalSpec, continues: ThresholdRecord | None = None, **options: Any) -> None:
+        input_checks.check_loss_name(spec.loss.name)
         if spec.in_outputs:
             spec = _for_outputs(spec)
         elif spec.shift_method == "host":
@@ -377,6 +378,9 @@ class XGBoostTraining(Training):
     def _check_first_score(self, predt: RealArray, dtrain: xgboost.DMatrix, previous: ThresholdRecord | None) -> None:
         if not np.isfinite(predt).all():
             raise ValueError("the training set starts at scores that are NaN or infinite; base_margin must be finite")
+        booster = self.callback_state.booster_of(dtrain)
+        if previous is not None and booster is not None:
+            input_checks.check_levels(booster, dtrain, "the training set", in_order=True)
         if previous is not None:
             previous.check_start(dtrain.get_base_margin().size > 0, "the training set has no base_margin")
         starts_bare = previous is None and not dtrain.get_base_margin().size

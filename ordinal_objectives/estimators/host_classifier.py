@@ -376,7 +376,7 @@ class HostClassifier(OrdinalClassifier):
         categories = self._categories(rows.X, **options) if self.linear is not False else ()
 
         def fit_linear(some: Rows) -> LinearPart:
-            given: Params = {"missing": self.missing} if hasattr(self, "missing") else {}
+            given: Params = {"missing": self._missing} if hasattr(self, "_missing") else {}
             given |= {"hessian": self.hessian, "categories": categories, "n_threads": self.n_jobs}
             return LinearPart.fit(some, self.n_classes_, self._ordinal_loss(), self.linear_l2, **given)
 

@@ -170,6 +170,9 @@ class LinearPart:
         mean, scale = np.where(usable, mean, 0.0), np.where(usable, scale, 1.0)
         low, high = np.where(usable, low, 0.0), np.where(usable, high, 0.0)
         levels = {place: in_order(occurring(X, place)) for place in of_levels}
+        for place in of_levels:
+            if kinds.get(place, "number") == "number":  # codes, of which one may stand for a missing value
+                levels[place] = [level for level in levels[place] if level != missing]
         return cls(X.shape[1], places, mean, scale, low, high, levels, np.zeros(0), [], missing)
 
     def _encode(self, X: object) -> Encoded:

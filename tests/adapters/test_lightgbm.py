@@ -15,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 
 from ordinal_objectives import LGBMOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm
+from ordinal_objectives.adapters.lgbm.parameters import KNOWN
 
 pytestmark = pytest.mark.slow
 
@@ -82,6 +83,22 @@ def test_without_the_callback_a_dart_booster_gets_no_thresholds(ordinal_data):
             use(booster, X)
     with pytest.raises(ValueError, match="carries no ordinal thresholds"):
         olgbm.predict_proba(booster, X)
+
+
+@pytest.mark.skipif("bagging_by_query" not in KNOWN, reason="LightGBM 4.5 does not have it")
+def test_samples_of_queries_are_refused(ordinal_data):
+    X, y = ordinal_data(200)
+    refused = pytest.raises(ValueError, match=r"^params\['bagging_by_query'\] = 1 is not allowed beside an ordinal obj")
+    params = {"bagging_by_query": True, "bagging_fraction": 0.8, "bagging_freq": 1}
+    for update in ("newton", "joint"):
+        with refused:
+            olgbm.train({**QUIET, **params}, lightgbm.Dataset(X, y), 3, threshold_update=update)
+    with refused:
+        LGBMOrdinalClassifier(n_estimators=3, bagging_by_query=True).fit(X, y)
+    objective = olgbm.OrdinalObjective(5)
+    booster = train(objective, lightgbm.Dataset(X, y), 3, callback=False, params=params)
+    with refused:
+        objective.attach(booster, X)
 
 
 @pytest.mark.parametrize("boosting", ["dart", "rf"])

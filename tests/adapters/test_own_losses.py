@@ -213,3 +213,18 @@ def test_lightgbm_s_fixed_thresholds_take_them(ordinal_data):
     _, g, h, *_ = rising(np.zeros(len(y)), y, objective.thresholds)
     np.testing.assert_allclose(gradient, g, rtol=1e-6)
     np.testing.assert_allclose(hessian, h, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["precise", "mapped", "auc_like", "two words", "a:b"])
+def test_xgboost_refuses_names_that_it_would_misread(name, halves):
+    X, y, *_ = halves
+    loss, data = type("Named", (Rising,), {"name": name})(), xgboost.DMatrix(X, y)
+    for train in (
+        lambda: oxgb.train({}, data, 9, n_classes=K, loss=loss, evals=[(data, "training")], early_stopping_rounds=1),
+        lambda: oxgb.cv({}, data, 9, n_classes=K, loss=loss, early_stopping_rounds=1),
+        lambda: oxgb.OrdinalObjective(K, loss=loss),
+        lambda: make_xgb(loss=loss, n_estimators="auto").fit(X, y),
+    ):
+        with pytest.raises(ValueError, match=rf"^losses must have names .* with XGBoost.*; got '{name}'$"):
+            train()
+    make_lgb(loss=loss, n_estimators=2).fit(X, y)  # which is told what is better

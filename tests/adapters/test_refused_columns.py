@@ -358,6 +358,59 @@ def test_a_level_that_a_matrix_of_xgboost_does_not_know_is_refused(table, unseen
         oxgb.predict_proba(booster, listed)
 
 
+@pytest.mark.parametrize("table", TABLES_OF_LEVELS)
+def test_xgboost_goes_on_with_levels_in_their_order(table, tmp_path):
+    def matrix(levels):
+        frame = pd.DataFrame({"g": pd.Categorical(G, categories=levels), "x": X})
+        return xgboost.DMatrix(TABLES_OF_LEVELS[table](frame), Y, enable_categorical=True)
+
+    booster = oxgb.train({}, matrix([*"bac"]), 3, threshold_update="newton")
+    booster.save_model(tmp_path / "model.json")
+    objective = oxgb.OrdinalObjective()
+    options = {"obj": objective, "callbacks": [objective.callback], "xgb_model": booster}
+    for go_on in (
+        lambda rows: oxgb.train({}, rows, 3, threshold_update="newton", xgb_model=booster),
+        lambda rows: oxgb.train({}, rows, 3, threshold_update="newton", xgb_model=tmp_path / "model.json"),
+        lambda rows: xgboost.train({"disable_default_eval_metric": 1}, rows, 3, **options),
+    ):
+        further = go_on(matrix([*"bac"]))
+        loss = oxgb.threshold_record(further).ordinal_loss()
+        score = further.predict(matrix([*"cab"]), output_margin=True).astype(np.float64)
+        recorded = oxgb.threshold_record(further)
+        assert loss.value(score, Y, recorded.thresholds[-1]).mean() == pytest.approx(
+            recorded.training_loss[-1], abs=1e-5
+        )
+        with pytest.raises(
+            ValueError, match="levels of column 'g' in the order of the model that is continued, 'b', 'a'"
+        ):
+            go_on(matrix([*"cab"]))
+
+
+LONG = ("ñandú", "a", "zz", "é", "ü")
+
+
+@pytest.mark.skipif(not xgboost.__version__.startswith("3.2."), reason="later ones may keep names whole")
+@pytest.mark.parametrize(
+    ("levels", "others"),
+    [(["ü", "é", "zz"], ["zz", "é", "ü"]), ([*LONG], [*LONG])],
+    ids=["another order", "names that become the same"],
+)
+def test_levels_that_xgboost_cuts_are_refused(levels, others):
+    def matrix(order):
+        frame = pd.DataFrame({"g": pd.Categorical([levels[i] for i in Y], categories=order), "x": X})
+        return xgboost.DMatrix(frame, Y, enable_categorical=True)
+
+    booster = oxgb.train({}, matrix(levels), 3)
+    for use in (
+        lambda rows: oxgb.predict_proba(booster, rows),
+        lambda rows: oxgb.predict(booster, rows),
+        lambda rows: oxgb.train({}, matrix(levels), 3, evals=[(rows, "others")]),
+        lambda rows: oxgb.train({}, rows, 3, xgb_model=booster),
+    ):
+        with pytest.raises(ValueError, match="must have levels in ASCII in column 'g': XGBoost cuts others"):
+            use(matrix(others))
+
+
 WITH_CATEGORIES = pd.DataFrame({"x": X, "level": pd.Categorical(G)})
 
 

@@ -192,6 +192,36 @@ def test_continued_trainings(trainer, kind, trained, given, tmp_path):
         make(trainer).fit(strange(given, kind), Y, **{keyword: start})
 
 
+KIND, ASCII = "must come in the kind of table that xgb_model", "must have levels in ASCII where xgb_model is continued"
+
+
+@pytest.mark.parametrize(
+    ("trained", "given", "distinct", "same"),
+    [("pandas", "pandas", None, ASCII), ("polars", "polars", None, None)]
+    + [("pandas", "polars", KIND, KIND), ("polars", "pandas", KIND, ASCII)],
+)
+def test_xgboost_goes_on_with_names_that_it_can_compare(trained, given, distinct, same):
+    rng = np.random.default_rng(0)
+    which = rng.integers(0, 5, size=300)
+    y = np.digitize(np.array([1.0, -2.0, 0.0, 2.0, -0.5])[which] + 0.5 * rng.normal(size=300), [-1.0, 1.0])
+    # XGBoost counts letters for bytes: what it cuts of pandas' names differs, or two become the same.
+    for levels, refusal in ((["ü", "é", "zz", "a", "ñandú"], distinct), (["ñandú", "a", "zz", "é", "ü"], same)):
+        text = [levels[i] for i in which]
+        tables = {
+            "pandas": pd.DataFrame({"t": pd.Categorical(text, categories=levels)}),
+            "polars": pl.DataFrame({"t": pl.Series(text, dtype=pl.Enum(levels))}),
+        }
+        start, further = (XGBOrdinalClassifier(n_estimators=3, loss="cumulative_link") for _ in range(2))
+        start.fit(tables[trained], y)
+        if refusal is None:
+            further.fit(tables[given], y, xgb_model=start)
+            loss = -np.log(further.predict_proba(tables[given])[np.arange(300), y]).mean()
+            assert further.training_loss_[-1] == pytest.approx(loss, abs=1e-5)
+        else:
+            with pytest.raises(ValueError, match=f"column 't' {refusal}"):
+                further.fit(tables[given], y, xgb_model=start)
+
+
 @pytest.mark.parametrize(("trainer", "kind", "trained", "given"), FEW)
 def test_loaded_models(trainer, kind, trained, given, tmp_path):
     model, expected = loaded(fitted(trainer, kind, trained), tmp_path), reference(trainer, kind)

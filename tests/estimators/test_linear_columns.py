@@ -89,3 +89,32 @@ def test_a_number_that_means_missing_adds_nothing():
     model = XGBOrdinalClassifier(n_estimators=2, linear=True, missing=-99.0).fit(marked, Y)
     assert model.linear_.low[0] > -90.0
     assert not model.linear_.contributions(marked)[::4, 0].any()
+
+
+@pytest.mark.parametrize("as_table", [np.asarray, pd.DataFrame], ids=["array", "frame"])
+def test_a_code_that_means_missing_adds_nothing(as_table):
+    code = np.where(RNG.random(N) < 0.3, np.nan, RNG.integers(0, 3, size=N))
+    bare, marked = (as_table(np.column_stack([X[:, 0], column])) for column in (code, np.nan_to_num(code, nan=-1.0)))
+    options = {"n_estimators": 2, "linear": True, "feature_types": ["q", "c"], "random_state": 0}
+    expected = XGBOrdinalClassifier(**options).fit(bare, Y)
+    model = XGBOrdinalClassifier(**options, missing=-1).fit(marked, Y)
+    assert model.linear_.levels == expected.linear_.levels == {1: [0.0, 1.0, 2.0]}
+    for rows in (bare, marked):
+        np.testing.assert_allclose(model.predict_proba(rows), expected.predict_proba(bare), atol=1e-7)
+
+
+def test_a_level_that_has_the_value_of_missing_stays_one():
+    levels = pd.DataFrame({"a": X[:, 0], "b": pd.Categorical(RNG.choice([-1, 5, 7], size=N))})
+    model = XGBOrdinalClassifier(n_estimators=2, linear=True, missing=-1).fit(levels, Y)
+    assert model.linear_.levels == {1: [-1, 5, 7]}
+
+
+def test_missing_none_is_nan(tmp_path):
+    marked = X.copy()
+    marked[::4, 0] = np.nan
+    options = {"n_estimators": 2, "linear": True, "random_state": 0}
+    expected = XGBOrdinalClassifier(**options).fit(marked, Y).predict_proba(marked)
+    model = XGBOrdinalClassifier(**options, missing=None).fit(marked, Y)
+    model.save_model(tmp_path / "model.json")
+    for one in (model, XGBOrdinalClassifier().load_model(tmp_path / "model.json")):
+        np.testing.assert_array_equal(one.predict_proba(marked), expected)

@@ -98,6 +98,18 @@ def test_thresholds_follow_leaves_that_were_clipped(data):
     assert_allclose(sums.u + weights @ sums.L[leaves] + sums.V @ step.delta, 0.0, atol=1e-8 * len(y))
 
 
+@pytest.mark.parametrize("params", [{}, {"proportional": True}, {"pruning": True, "judged_by": "validation"}], ids=str)
+def test_leaves_are_clipped_by_the_weights_of_rows(data, params):
+    X, y = (part[:400] for part in data)
+    times = np.arange(400) % 3  # a third of the rows has no weight
+    options = {"max_iter": 3, "max_leaf_nodes": 15, "monotonic_cst": [1, -1, 1, 0], "min_samples_leaf": 1, **params}
+    options |= {"subsample": 1.0, "early_stopping": False}
+    held = {"eval_set": [(data[0][400:], data[1][400:])]} if "judged_by" in params else {}
+    weighted = make_engine(**options).fit(X, y, sample_weight=times.astype(float), **held)
+    repeated = make_engine(**options).fit(np.repeat(X, times, axis=0), np.repeat(y, times), **held)
+    assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-6)
+
+
 def test_two_classes_beside_scikit_learn(data):
     X, y = data
     y = (y > 2).astype(int)
@@ -289,7 +301,7 @@ def grown_trees(draw):
 def test_clipped_leaves_are_monotone_and_stay_in_range(grown, signs):
     tree, boxes, rng = grown
     values = rng.normal(size=(len(tree.leaves), 3))
-    found, clipped = monotone_values(tree, tree.leaves, values, np.array(signs, np.int8))
+    found, clipped = monotone_values(tree, tree.count.astype(float), tree.leaves, values, np.array(signs, np.int8))
     assert (found.min(axis=0) >= values.min(axis=0)).all()
     assert (found.max(axis=0) <= values.max(axis=0)).all()
     assert clipped == bool((found != values).any())
@@ -300,5 +312,5 @@ def test_clipped_leaves_are_monotone_and_stay_in_range(grown, signs):
                 beside = boxes[leaf][g, 0] < boxes[other][g, 1] and boxes[other][g, 0] < boxes[leaf][g, 1]
                 if sign and beside and boxes[leaf][f, 1] <= boxes[other][f, 0]:
                     assert (sign * found[a] <= sign * found[b] + 1e-12).all()
-    again, clipped = monotone_values(tree, tree.leaves, found, np.array(signs, np.int8))
+    again, clipped = monotone_values(tree, tree.count.astype(float), tree.leaves, found, np.array(signs, np.int8))
     assert_allclose(again, found, atol=1e-12)
