@@ -107,6 +107,22 @@ def test_one_mean_for_all_rows_is_one_class():
     assert len(set(model.predict(alike))) == 1
 
 
+def test_one_start_predicts_each_class_as_often_as_it_occurs():
+    """From rounding, which predicts class 0 only, two cut points at a time never get there."""
+    mean, y = np.linspace(0.0, 0.4, 40), np.repeat(range(4), 10)
+    proba = np.column_stack([1.0 - mean, mean, np.zeros((40, 2))])
+    model = OrdinalTunedClassifier(
+        frozen(), metric=lambda y, codes: float(np.bincount(codes, minlength=4).tolist() == [10] * 4)
+    )
+    assert model.fit(proba, y).tuned_score_ == 1.0
+
+
+def test_shares_whose_sum_rounding_lifts_above_1_are_taken():
+    shares = np.array([0.2, 0.4, 0.3, 0.1, 0.0])
+    assert np.cumsum(shares)[3] > 1.0
+    assert CutPoints.free(np.eye(5), shares, lambda codes: float((codes == range(5)).mean())).cuts.shape == (4,)
+
+
 def test_what_cannot_be_is_refused():
     with pytest.raises(TypeError, match=r"metric must be a metric, not a scorer of .*: pass 'qwk'; got OrdinalScorer"):
         OrdinalTunedClassifier(LogisticRegression(), metric=get_scorer("qwk")).fit(X, Y)

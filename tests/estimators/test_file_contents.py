@@ -182,8 +182,9 @@ def test_what_json_cannot_hold_is_named(data, tmp_path):
     model = XGBOrdinalClassifier(n_estimators=3, n_jobs=1, eval_metric=lambda y, proba: 0.0, random_state=3)
     model.fit(X, y).save_model(tmp_path / "model.ubj")
     kept = XGBOrdinalClassifier(eval_metric="rps")
-    with pytest.warns(UserWarning, match="the file holds no eval_metric, which JSON cannot"):
+    with pytest.warns(UserWarning, match="the file holds no eval_metric, which JSON cannot") as told:
         kept.load_model(tmp_path / "model.ubj")
+    assert told[0].filename == __file__
     assert kept.eval_metric == "rps"
     assert kept.random_state == 3
 
