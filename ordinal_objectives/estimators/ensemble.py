@@ -429,7 +429,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
             if names is not None:
                 self.feature_names_in_ = names
             left_out = [str(name) for name in contents["left_out"]]
-        files.warn_of(left_out, stacklevel=2)
+        files.warn_of(left_out, stacklevel=3)  # past the context that is around the method
         return self
 
     def __sklearn_tags__(self) -> Any:
