@@ -14,7 +14,7 @@ from sklearn.model_selection import KFold
 from makers import draw, given
 from ordinal_objectives import OrdinalTunedClassifier
 from ordinal_objectives.decision import KappaRule, decide
-from ordinal_objectives.decisions.tuned import CutPoints, mean_class, tune_decision
+from ordinal_objectives.decisions.tuned import CutPoints, _moved, mean_class, tune_decision
 from ordinal_objectives.metrics import METRICS, macro_mean_absolute_error, quadratic_weighted_kappa
 from ordinal_objectives.scorers import get_scorer
 
@@ -105,6 +105,11 @@ def test_one_mean_for_all_rows_is_one_class():
     alike = np.tile([0.4, 0.1, 0.2, 0.3], (20, 1))
     model = OrdinalTunedClassifier(frozen(), metric="mae").fit(alike, np.arange(20) % 4)
     assert len(set(model.predict(alike))) == 1
+
+
+def test_a_cut_point_moves_as_far_as_its_neighbours():
+    moved = [cuts.tolist() for cuts in _moved(np.array([0.0, 1.0, 2.0]), 1, np.arange(4.0))]
+    assert moved[:4] == [[0.0, 0.0, 2.0], [0.0, 1.0, 2.0], [0.0, 2.0, 2.0], [0.0, 0.0, 0.0]]
 
 
 def test_one_start_predicts_each_class_as_often_as_it_occurs():
