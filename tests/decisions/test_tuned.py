@@ -14,7 +14,7 @@ from sklearn.model_selection import KFold
 from makers import draw, given
 from ordinal_objectives import OrdinalTunedClassifier
 from ordinal_objectives.decision import KappaRule, decide
-from ordinal_objectives.decisions.tuned import CutPoints, _moved, mean_class, tune_decision
+from ordinal_objectives.decisions.tuned import CutPoints, _moved, _off_values, mean_class, tune_decision
 from ordinal_objectives.metrics import METRICS, macro_mean_absolute_error, quadratic_weighted_kappa
 from ordinal_objectives.scorers import get_scorer
 
@@ -171,3 +171,7 @@ def test_no_cut_point_lies_on_a_mean_of_the_rows(wanted):
     assert np.abs(np.unique(means)[:, np.newaxis] - found.cuts).min() > 1e-7
     assert (np.diff(found.cuts) >= 0).all()
     assert (found.decide(proba) == wanted).all()
+
+
+def test_a_cut_point_on_a_value_moves_to_the_middle_between_close_ones():
+    np.testing.assert_allclose(_off_values(np.array([4e-6, 8.0]), np.array([0.0, 4e-6])), [2e-6, 8.0])
