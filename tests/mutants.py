@@ -6,7 +6,8 @@
 
 A mutant is known by its function and the line's text, so that it is found where a rebuild put it. It is applied to a
 copy of the installed package. Verdicts are "killed", with the first test that failed, "survived" and "gone": the line
-is no longer there.
+is no longer there. Where a rebuild wrote a line anew, the list has its counterpart, with the verdict of the
+line before.
 """
 
 from __future__ import annotations
