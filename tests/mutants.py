@@ -18,6 +18,7 @@ import csv
 import os
 import random
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -30,7 +31,7 @@ from typing import NamedTuple
 
 TESTS = Path(__file__).parent
 LIST = TESTS / "data" / "mutants.csv"
-EACH, SECONDS = 25, 1200
+EACH, SECONDS, BYTES = 25, 1200, 8 << 30
 # Where mutants are drawn, and the tests that should notice them.
 AREAS = {
     "losses": (("losses",), "tests/losses tests/rows"),
@@ -237,6 +238,8 @@ def main() -> None:
     if options.what == "draw":
         write(draw(package), options.list)
         return
+    # For the tests, which inherit it: some mutants fill the memory in a loop without end.
+    resource.setrlimit(resource.RLIMIT_DATA, (BYTES, resource.getrlimit(resource.RLIMIT_DATA)[1]))
     mutants = read(options.list)
     left = [number for number, mutant in enumerate(mutants) if options.again or not mutant.verdict]
     with ThreadPoolExecutor(options.jobs) as pool:
