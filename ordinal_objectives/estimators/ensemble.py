@@ -419,7 +419,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
                 raise ValueError("weights must be one non-negative number for each member, of sum 1")
             keep_names(self, files.names_from_json(contents["feature_names"], self.n_features_in_))
             left_out = [str(name) for name in contents["left_out"]]
-        files.warn_of(left_out, stacklevel=2)
+        files.warn_of(left_out, stacklevel=3)  # past the context that is around the method
         return self
 
     def __sklearn_tags__(self) -> Tags:

@@ -379,6 +379,12 @@ def test_categorical_features_that_lightgbm_would_not_read(columns):
 # Arguments
 
 
+@pytest.mark.parametrize(("package", "rows"), [(oxgb, MATRIX), (olgbm, DATASET)], ids=["xgboost", "lightgbm"])
+def test_thresholds_start_in_any_order_where_the_loss_has_none(package, rows):
+    booster = package.train({}, rows, 1, loss="immediate_threshold", thresholds=[1.0, -1.0])
+    assert package.threshold_record(booster).at(0).tolist() == [1.0, -1.0]
+
+
 def test_metrics_are_functions():
     data = lightgbm.Dataset(ROWS, LABELS)
     for wrong in ("rps", ["rps"], (lambda proba, rows: ("one", 1.0, True),)):

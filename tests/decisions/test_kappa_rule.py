@@ -73,7 +73,7 @@ def test_true_probabilities_meet_the_expected_kappa():
 
 def test_without_a_kappa_above_zero_the_median_decides():
     alike = np.tile([0.3, 0.3, 0.4], (5, 1))
-    for proba in (alike, np.tile([0.0, 1.0, 0.0], (4, 1))):
+    for proba in (alike, *np.repeat(np.eye(3)[:, np.newaxis], 4, axis=1)):
         rule = KappaRule.fit(proba)
         assert rule.kappa == 0.0
         np.testing.assert_array_equal(rule.decide(proba), decide(proba))

@@ -14,7 +14,7 @@ from sklearn.model_selection import KFold
 from makers import draw, given
 from ordinal_objectives import OrdinalTunedClassifier
 from ordinal_objectives.decision import KappaRule, decide
-from ordinal_objectives.decisions.tuned import CutPoints, mean_class, tune_decision
+from ordinal_objectives.decisions.tuned import CutPoints, _moved, _off_values, mean_class, tune_decision
 from ordinal_objectives.metrics import METRICS, macro_mean_absolute_error, quadratic_weighted_kappa
 from ordinal_objectives.scorers import get_scorer
 
@@ -107,6 +107,27 @@ def test_one_mean_for_all_rows_is_one_class():
     assert len(set(model.predict(alike))) == 1
 
 
+def test_a_cut_point_moves_as_far_as_its_neighbours():
+    moved = [cuts.tolist() for cuts in _moved(np.array([0.0, 1.0, 2.0]), 1, np.arange(4.0))]
+    assert moved[:4] == [[0.0, 0.0, 2.0], [0.0, 1.0, 2.0], [0.0, 2.0, 2.0], [0.0, 0.0, 0.0]]
+
+
+def test_one_start_predicts_each_class_as_often_as_it_occurs():
+    """From rounding, which predicts class 0 only, two cut points at a time never get there."""
+    mean, y = np.linspace(0.0, 0.4, 40), np.repeat(range(4), 10)
+    proba = np.column_stack([1.0 - mean, mean, np.zeros((40, 2))])
+    model = OrdinalTunedClassifier(
+        frozen(), metric=lambda y, codes: float(np.bincount(codes, minlength=4).tolist() == [10] * 4)
+    )
+    assert model.fit(proba, y).tuned_score_ == 1.0
+
+
+def test_shares_whose_sum_rounding_lifts_above_1_are_taken():
+    shares = np.array([0.2, 0.4, 0.3, 0.1, 0.0])
+    assert np.cumsum(shares)[3] > 1.0
+    assert CutPoints.free(np.eye(5), shares, lambda codes: float((codes == range(5)).mean())).cuts.shape == (4,)
+
+
 def test_what_cannot_be_is_refused():
     with pytest.raises(TypeError, match=r"metric must be a metric, not a scorer of .*: pass 'qwk'; got OrdinalScorer"):
         OrdinalTunedClassifier(LogisticRegression(), metric=get_scorer("qwk")).fit(X, Y)
@@ -150,3 +171,7 @@ def test_no_cut_point_lies_on_a_mean_of_the_rows(wanted):
     assert np.abs(np.unique(means)[:, np.newaxis] - found.cuts).min() > 1e-7
     assert (np.diff(found.cuts) >= 0).all()
     assert (found.decide(proba) == wanted).all()
+
+
+def test_a_cut_point_on_a_value_moves_to_the_middle_between_close_ones():
+    np.testing.assert_allclose(_off_values(np.array([4e-6, 8.0]), np.array([0.0, 4e-6])), [2e-6, 8.0])

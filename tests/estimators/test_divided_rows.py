@@ -6,10 +6,15 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn import config_context
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from makers import make_engine, make_lgb, make_xgb
 from ordinal_objectives import OrdinalEnsembleClassifier
 from ordinal_objectives.estimators import held_out
+from ordinal_objectives.estimators.wrappers import row_keywords
 from pairs import pairwise
 
 TRAINERS = {
@@ -73,6 +78,16 @@ def test_members_of_an_ensemble_get_the_groups_of_their_rows(data, spied):
     for part in searched:
         numbers = part.X[:, 0].astype(int)
         assert (np.bincount(numbers // 3)[np.unique(numbers // 3)] == 3).all()
+
+
+def test_groups_go_to_classifiers_that_divide_rows_themselves():
+    one, groups = make_xgb(), np.arange(3)
+    piped, searched = make_pipeline(StandardScaler(), one), GridSearchCV(one, {})
+    assert list(row_keywords("model", one, None, groups)) == ["groups"]
+    assert list(row_keywords("model", piped, None, groups)) == ["xgbordinalclassifier__groups"]
+    assert row_keywords("model", searched, None, groups) == {}
+    with config_context(enable_metadata_routing=True):
+        assert row_keywords("model", piped, None, groups) == {}
 
 
 @pytest.mark.parametrize("trainer", TRAINERS)

@@ -111,8 +111,9 @@ def test_what_json_cannot_hold_is_named(data, tmp_path):
     member = MAKERS["xgboost"](callbacks=[])
     model = OrdinalEnsembleClassifier([("a", member)], random_state=random_state).fit(X, y)
     model.save_model(tmp_path / "model.zip")
-    with pytest.warns(UserWarning, match="the file holds no random_state"):
+    with pytest.warns(UserWarning, match="the file holds no random_state") as told:
         OrdinalEnsembleClassifier().load_model(tmp_path / "model.zip")
+    assert told[0].filename == __file__
 
 
 def test_a_member_of_a_missing_library_is_named(saved, monkeypatch):

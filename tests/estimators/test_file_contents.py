@@ -177,6 +177,18 @@ def test_a_warning_of_what_a_file_lacks_is_no_damage(kind, data, tmp_path):
     np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
 
 
+def test_what_json_cannot_hold_is_named(data, tmp_path):
+    X, y = data
+    model = XGBOrdinalClassifier(n_estimators=3, n_jobs=1, eval_metric=lambda y, proba: 0.0, random_state=3)
+    model.fit(X, y).save_model(tmp_path / "model.ubj")
+    kept = XGBOrdinalClassifier(eval_metric="rps")
+    with pytest.warns(UserWarning, match="the file holds no eval_metric, which JSON cannot") as told:
+        kept.load_model(tmp_path / "model.ubj")
+    assert told[0].filename == __file__
+    assert kept.eval_metric == "rps"
+    assert kept.random_state == 3
+
+
 @pytest.mark.parametrize(
     "value",
     [None, True, 3, 0.5, "text", [1, [2, "a"]], (1, -1, 0), {1: 2.0, "a": (1,)}, {}, (), [{"x": None}], [(0, 1), (2,)]]

@@ -15,6 +15,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEnc
 
 from makers import make_engine, make_lgb, make_xgb
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
+from ordinal_objectives.estimators.tables import codes_in
 from ordinal_objectives.inspection import (
     accumulated_local_effects,
     average_marginal_effects,
@@ -110,6 +111,10 @@ def test_files_keep_which_columns_are_categories(tmp_path):
         model = cls().load_model(tmp_path / "model.json")
         assert model.is_categorical_.tolist() == [False, True, False]
         assert average_marginal_effects(model, X, 1).levels.tolist() == [1, 2, 3, 4]
+
+
+def test_a_fraction_that_no_row_had_has_no_code():
+    assert codes_in(np.array([[0.5], [0.75], [np.nan]]), 0, [0.25, 0.5]).tolist() == [1, -1, -1]
 
 
 def test_numbers_stay_numbers():

@@ -139,8 +139,9 @@ def test_metrics_of_probabilities_warn(data, make):
 def test_scorers_of_probabilities_warn(data):
     X, y, X_test, y_test = data
     model = make_pipeline(StandardScaler(), make_xgb(training_cost="quadratic")).fit(X, y)
-    with pytest.warns(UserWarning, match="ranked_probability_score judges probabilities"):
+    with pytest.warns(UserWarning, match="ranked_probability_score judges probabilities") as told:
         get_scorer("neg_rps")(model, X_test, y_test)
+    assert told[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         get_scorer("neg_mae")(model, X_test, y_test)

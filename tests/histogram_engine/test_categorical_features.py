@@ -64,6 +64,12 @@ NAMED = {
 }
 
 
+def test_every_level_and_a_missing_one_are_told_apart():
+    g = np.arange(-1, 3).repeat(20)
+    X = frame(np.zeros(80), g)
+    assert make().fit(X, g + 1).predict(X).tolist() == (g + 1).tolist()
+
+
 @pytest.mark.parametrize("kind", range(len(KINDS)))
 def test_categories_are_known_by_their_value(rows, kind, tmp_path):
     x, g, y = rows

@@ -160,6 +160,7 @@ def test_validation_rows_are_those_given_or_held_out(halves, proportional):
     loss = model.evals_result_["validation"]
     assert loss[model.n_iter_] == min(loss) < 0.9 * loss[0]
     assert len(loss) < 31
+    assert all((tree.left[tree.feature < 0] == -1).all() for tree in model._ensemble.trees)
     other = judged(**options).fit(X, y, X_val=X_val[::2], y_val=y_val[::2])
     assert np.abs(other.predict_proba(X) - model.predict_proba(X)).max() > 0.01
     held = judged(**options, validation_fraction=0.3).fit(X, y)

@@ -125,6 +125,12 @@ def test_samples_pruning_bins_and_early_stopping_work_together(data, options, ga
     assert (np.diff(training) <= 2e-7 * training[:-1]).all()
 
 
+@pytest.mark.parametrize("gain", ["vector", "joint", "scalar"])
+def test_bins_follow_the_hessians_whatever_judges_splits(data, gain):
+    once, often = (make(split_gain=gain, rebin_every=every).fit(*data).predict_raw(data[0]) for every in (None, 3))
+    assert not np.array_equal(once, often)
+
+
 def test_the_validation_loss_is_that_of_predictions(data):
     X, y = data
     model = make(shift_l2=0.1, learning_rate=0.5, max_iter=30).fit(X[:600], y[:600], eval_set=(X[600:], y[600:]))

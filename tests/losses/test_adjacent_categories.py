@@ -90,3 +90,8 @@ def test_any_finite_score_has_probabilities(link):
         proba = ImmediateThreshold(link).predict_proba(scores, thresholds)
         np.testing.assert_allclose(proba.sum(axis=1), 1.0)
         assert proba.argmax(axis=1).tolist() == [0] * 4 + [3] * 4
+
+
+def test_rounding_lifts_no_cumulative_probability_above_1():
+    below = ImmediateThreshold().cumulative_proba(np.linspace(-30.0, 30.0, 400), np.linspace(0.0, 20.0, 5))
+    assert below.max() == 1.0

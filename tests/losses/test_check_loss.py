@@ -234,7 +234,7 @@ class LowMajoriserOfMargins(AllThreshold):
 
     def _majorized_of_margins(self, x, y):
         found = super()._majorized_of_margins(x, y)
-        return type(found)(found.hessian, 0.3 * found.diagonal, found.off_diagonal)
+        return type(found)(found.hessian, 0.9 * found.diagonal, found.off_diagonal)
 
 
 class DeficientMargins(AllThreshold):

@@ -11,6 +11,7 @@ from sklearn.metrics import log_loss
 
 from ordinal_objectives.links import LINKS, get_link
 from ordinal_objectives.losses import LOSSES, AllThreshold, CumulativeLink, ImmediateThreshold, get_loss
+from own_losses import Rising
 
 TABLE = [(loss, link) for loss in LOSSES for link in LINKS]
 each = pytest.mark.parametrize(("loss", "link"), TABLE, ids=["-".join(pair) for pair in TABLE])
@@ -104,6 +105,12 @@ def test_sums_of_a_round(loss, link):
         assert_array_equal(statistics.hessian, weight * loss.hessian(f, y, thresholds))
         assert_array_equal(statistics.threshold_hessian, diagonal)
     assert statistics.n_clipped == 0
+
+
+@pytest.mark.parametrize(("loss", "f", "n_floored"), [(CumulativeLink(), -1e3, 0), (Rising("cauchit"), 4.0, 3)])
+def test_what_is_raised_to_the_floor_is_counted(loss, f, n_floored):
+    """A curvature that is 0 because it underflows lies at the logit's floor; far from both thresholds all three do."""
+    assert loss.round_statistics([f], [0], [-1.0, 1.0], hessian="exact").n_floored == n_floored
 
 
 @each

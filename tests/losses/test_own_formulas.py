@@ -150,10 +150,12 @@ def test_derivatives_that_are_no_numbers_are_refused_wherever_they_are_so(kind, 
     class Far(Broken):
         def _of_margins(self, x, y):
             rows = super()._of_margins(x, y)
-            return replace(rows, **{name: np.where(np.abs(x).max() > 700.0, np.nan, getattr(rows, name))})
+            getattr(rows, name)[np.abs(x).max(axis=1) > 700.0] = np.nan
+            return rows
 
     rows = kind(Far(1.0), Y, 3)
-    scores = np.full((6, 2) if kind is ReferenceMargins else (6,), 800.0)
+    scores = np.zeros((6, 2) if kind is ReferenceMargins else (6,))
+    scores[0] = 800.0
     with pytest.raises(ValueError, match=r"derivatives of loss '.*Far.*' must be finite at finite scores"):
         rows(scores, THETA, "exact")
 
@@ -222,6 +224,7 @@ def test_curvatures_of_another_type_are_named(formula):
         (lambda found: None, TypeError, "start of loss .*Wrong' must return InitialThresholds; got NoneType"),
         (lambda found: found._replace(thresholds=found.thresholds[:1]), ValueError, "must be 2 finite thresholds"),
         (lambda found: found._replace(thresholds=found.thresholds * np.nan), ValueError, "must be 2 finite thresholds"),
+        (lambda found: found._replace(thresholds=found.thresholds * [1, np.inf]), ValueError, "2 finite thresholds"),
         (lambda found: found._replace(thresholds=found.thresholds[::-1]), ValueError, "2 thresholds in order; got"),
         (lambda found: found._replace(active=found.active[:1]), ValueError, r"active of start of .* got bool \(1,\)"),
         (lambda found: found._replace(tied=found.tied * 1.0), ValueError, r"tied of start of .* got float64 \(2,\)"),

@@ -51,7 +51,7 @@ def compare(found, expected, rtol=2e-6):
 
 
 @pytest.mark.parametrize("hessian", HESSIANS)
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", [*LOSSES, "cumulative_link"])
 @pytest.mark.parametrize("weighted", [True, False])
 def test_a_round_is_the_native_one(device, loss, hessian, weighted):
     rng, y, weight, theta = make(0, weighted=weighted)

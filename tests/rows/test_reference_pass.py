@@ -111,6 +111,12 @@ def test_a_part_may_have_no_rows(part):
     assert here.leaf_sums(np.zeros(0, np.int32), 2).cross.tolist() == [[0.0, 0.0]] * 2
 
 
+@pytest.mark.parametrize("margin", [700.0, 701.0])
+def test_rows_beyond_the_limit_of_a_link_are_counted(margin):
+    found = ReferenceMargins(AllThreshold("cloglog"), [0, 1], 2)([[-margin], [0.0]], [0.0], "exact")
+    assert found.n_clipped == (margin > 700.0)
+
+
 def test_what_is_wrong_is_refused():
     here = ReferenceRows(ImmediateThreshold(), [0, 1, 2], 3)
     with pytest.raises(ValueError, match="call the object with these first"):

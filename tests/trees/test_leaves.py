@@ -227,9 +227,10 @@ def test_trees_with_several_values_are_added_up_for_every_output(n_threads):
 
 
 def test_trees_of_several_outputs_are_checked():
-    tree = random_tree(np.random.default_rng(0), 2)
-    tree.value[3, 1] = np.nan
-    with pytest.raises(ValueError, match="NaN"):
-        tree.check(3)
+    for name in ("threshold", "gain", "value"):
+        tree = random_tree(np.random.default_rng(0), 2)
+        getattr(tree, name)[..., 1] = np.nan
+        with pytest.raises(ValueError, match="NaN"):
+            tree.check(3)
     with pytest.raises(ValueError, match="arrays over nodes must have one size"):
         TreeEnsemble([tree], 3).add_to(np.zeros((2, 3)), np.zeros((2, 3)), 0, 1, 1)
