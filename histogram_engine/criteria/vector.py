@@ -157,7 +157,7 @@ class Vector(Criterion):
 
     def _joint_terms(self, in_bag: NDArray[np.uint32] | None) -> tuple[Any, ...]:
         """Return the arguments of the native joint criterion, for which each group is a threshold."""
-        _, now = self._state.pass_over(in_bag)
+        now = self._state.sums_of(in_bag)
         own, n = self.groups >= 0, int(self.groups.max()) + 1
         u, V = np.zeros(n), np.zeros(n)
         np.add.at(u, self.groups[own], now.threshold_gradient[own])
@@ -205,9 +205,12 @@ class Vector(Criterion):
     def _mean_shift(self, tree: Tree, steps: FloatArray) -> FloatArray:
         """Return the mean over all training rows of a tree's shifts, (n_classes - 1,)."""
         state, weight = self._state, self._state.rows.sample_weight
-        known = weight is None and state.parameters.subsample == 1.0
-        of_nodes = tree.count if known else np.bincount(state.leaf_of_row, weight, len(tree.left))
-        return vector.mean_shift(steps, of_nodes[tree.leaves].astype(np.float64))
+        of_nodes = tree.count.astype(np.float64)
+        if weight is not None:
+            of_nodes = np.bincount(state.leaf_of_row, weight, len(tree.left))
+        elif tree.count[0] < len(state.leaf_of_row):
+            _core.leaf_counts(state.leaf_of_row, of_nodes, state.n_threads)
+        return vector.mean_shift(steps, of_nodes[tree.leaves])
 
 
 @dataclass

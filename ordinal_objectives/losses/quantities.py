@@ -108,7 +108,8 @@ class MarginDerivatives:
 
 @dataclass(frozen=True)
 class RoundSums:
-    """Sums over rows of one boosting round, multiplied by the sample weights. Sums of parts of the rows can be added.
+    """Sums over rows of one boosting round, multiplied by the sample weights. Sums of parts of the rows can be added,
+    and taken from those of all.
 
     Attributes
     ----------
@@ -143,6 +144,9 @@ class RoundSums:
 
     def __add__(self, other: RoundSums) -> RoundSums:
         return _added(self, other)
+
+    def __sub__(self, other: RoundSums) -> RoundSums:
+        return RoundSums(*(getattr(self, field.name) - getattr(other, field.name) for field in fields(self)))
 
 
 @dataclass(frozen=True)

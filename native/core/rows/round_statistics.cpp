@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "rows/gathered_rows.hpp"
 #include "rows/logit_tables.hpp"
 #include "rows/sum_chunks.hpp"
 #include "simd/aligned.hpp"
@@ -48,8 +49,12 @@ void add_loss_out_of_reach(const LogitRound& round, const LogitConstants& consta
 // depends on the weight of each inner class alone.
 void add_gap_terms(const LogitRound& round, std::int64_t n_rows, RoundSums& total) {
     std::vector<double> class_weight(static_cast<std::size_t>(round.n_thresholds) + 1, 0.0);
-    for (std::int64_t i = 0; i < n_rows; ++i)
-        class_weight[static_cast<std::size_t>(round.y[i])] += round.weight ? round.weight[i] : 1.0;
+    for (std::int64_t i = 0; i < n_rows; ++i) {
+        const std::int64_t row = round.rows ? round.rows[i] : i;
+        const double factor = round.light && round.light[i] ? round.factor : 1.0;
+        class_weight[static_cast<std::size_t>(round.y[row])] +=
+            factor * (round.weight ? round.weight[row] : 1.0);
+    }
     for (int k = 1; k < round.n_thresholds; ++k) {
         const std::size_t high = static_cast<std::size_t>(k);
         const double weight = class_weight[high];
@@ -72,14 +77,20 @@ RoundSums logit_statistics(const LogitRound& round, std::int64_t n_rows, int n_t
     const int width = round.n_thresholds;
     const LogitTables tables(round);
     const LogitBlock block = active_instruction_set().logit_block;
+    const auto add = [&](const LogitRound& some, std::int64_t begin, std::int64_t n, BlockSums& sums) {
+        AlignedVector<float> lanes(lane_memory(2 * width));
+        for (std::int64_t at = 0; at < n; at += kLaneBlock)
+            block(some, tables.constants, begin + at,
+                  static_cast<int>(std::min<std::int64_t>(kLaneBlock, n - at)), sums, lanes.data());
+        if (sums.n_clipped > 0) add_loss_out_of_reach(some, tables.constants, begin, n, sums);
+    };
     RoundSums total = sum_chunks(
         n_rows, kChunk, width, n_threads,
         [&](std::int64_t begin, std::int64_t n, BlockSums& sums) {
-            AlignedVector<float> lanes(lane_memory(2 * width));
-            for (std::int64_t at = 0; at < n; at += kLaneBlock)
-                block(round, tables.constants, begin + at,
-                      static_cast<int>(std::min<std::int64_t>(kLaneBlock, n - at)), sums, lanes.data());
-            if (sums.n_clipped > 0) add_loss_out_of_reach(round, tables.constants, begin, n, sums);
+            if (round.rows)
+                add(GatheredRows<float, float>(round, begin, n).round(), 0, n, sums);
+            else
+                add(round, begin, n, sums);
         },
         kLeast);
     if (round.loss == Loss::cumulative_link) add_gap_terms(round, n_rows, total);
