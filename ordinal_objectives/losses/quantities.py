@@ -108,8 +108,7 @@ class MarginDerivatives:
 
 @dataclass(frozen=True)
 class RoundSums:
-    """Sums over rows of one boosting round, multiplied by the sample weights. Sums of parts of the rows can be added,
-    and taken from those of all.
+    """Sums over rows of one boosting round, multiplied by the sample weights. Those of parts of the rows can be added.
 
     Attributes
     ----------

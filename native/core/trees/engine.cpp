@@ -190,20 +190,31 @@ void Engine::pass_down(const Tree& tree, std::uint32_t* rows, std::uint32_t* rig
     }
 }
 
-// Calls work(place) for the places in a sample that are light.
+// Calls work(place, row) for the places in a sample that are light, whose rows lie far apart in memory.
 template <class Work>
-void Engine::over_light(const std::uint8_t* light, std::int64_t n, const Work& work) {
-    pool_->run("weigh rows", (n + kBlockRows - 1) / kBlockRows, n >= kBlockRows, [&](std::int64_t block) {
-        for (std::int64_t i = block * kBlockRows; i < std::min(n, (block + 1) * kBlockRows); ++i)
-            if (light[i]) work(i);
+void Engine::over_light(const std::uint32_t* rows, const std::uint8_t* light, std::int64_t n,
+                        const Work& work) {
+    constexpr std::int64_t kListed = 1 << 10, kAhead = 16;
+    pool_->run("weigh rows", (n + kListed - 1) / kListed, n >= kBlockRows, [&](std::int64_t block) {
+        std::uint32_t places[kListed + 1];
+        std::int64_t n_light = 0;
+        for (std::int64_t i = block * kListed; i < std::min(n, (block + 1) * kListed); ++i) {
+            places[n_light] = static_cast<std::uint32_t>(i);
+            n_light += light[i];
+        }
+        for (std::int64_t i = 0; i < n_light; ++i) {
+            const std::uint32_t later = places[std::min(i + kAhead, n_light - 1)];
+            fetch(statistics_.data() + std::int64_t{rows[later]} * layout_.width());
+            work(std::int64_t{places[i]}, std::int64_t{rows[places[i]]});
+        }
     });
 }
 
 void Engine::weigh(const std::uint32_t* rows, const std::uint8_t* light, std::int64_t n, float factor) {
     const std::int64_t width = layout_.width();
     before_.resize(static_cast<std::size_t>(n * width));
-    over_light(light, n, [&](std::int64_t place) {
-        float* row = statistics_.data() + rows[place] * width;
+    over_light(rows, light, n, [&](std::int64_t place, std::int64_t i) {
+        float* row = statistics_.data() + i * width;
         std::copy(row, row + width, before_.data() + place * width);
         for (int c = 0; c < width; ++c)
             if (c != layout_.count()) row[c] *= factor;
@@ -212,9 +223,9 @@ void Engine::weigh(const std::uint32_t* rows, const std::uint8_t* light, std::in
 
 void Engine::unweigh(const std::uint32_t* rows, const std::uint8_t* light, std::int64_t n) {
     const std::int64_t width = layout_.width();
-    over_light(light, n, [&](std::int64_t place) {
+    over_light(rows, light, n, [&](std::int64_t place, std::int64_t i) {
         const float* row = before_.data() + place * width;
-        std::copy(row, row + width, statistics_.data() + rows[place] * width);
+        std::copy(row, row + width, statistics_.data() + i * width);
     });
 }
 

@@ -68,7 +68,7 @@ class Engine {
     void pass_down(const Tree& tree, std::uint32_t* rows, std::uint32_t* right, std::int64_t n,
                    std::int32_t* leaf_of_row) const;
     template <class Work>
-    void over_light(const std::uint8_t* light, std::int64_t n, const Work& work);
+    void over_light(const std::uint32_t* rows, const std::uint8_t* light, std::int64_t n, const Work& work);
 
     std::shared_ptr<Pool> pool_;
     bool in_float64_;

@@ -207,7 +207,7 @@ double RowSampler::draw_by_gradients(const float* columns, int width, int n_grad
         draw_numbers(of_others, begin, n_here, buffer);
         for (std::int64_t i = 0; i < n_here; ++i) {
             const std::uint64_t one = by_size_[static_cast<std::size_t>(begin + i)];
-            if (one < top.number || one == kNever) buffer[i] = kNever;
+            buffer[i] = one < top.number || one == kNever ? kNever : buffer[i];
         }
         return buffer;
     };
@@ -221,15 +221,21 @@ double RowSampler::draw_by_gradients(const float* columns, int width, int n_grad
         "draw", n_blocks(n_rows_), n_threads,
         [&](std::int64_t block) {
             std::uint64_t buffer[kBatch];
+            std::uint32_t found[kBatch];
+            std::uint8_t is_light[kBatch];
             std::size_t to = static_cast<std::size_t>(start[static_cast<std::size_t>(block)]);
             over_batches(block, n_rows_, [&](std::int64_t begin, std::int64_t n_here) {
                 numbers(begin, n_here, buffer);
+                std::size_t n_found = 0;
                 for (std::int64_t i = 0; i < n_here; ++i) {
                     const bool is_other = buffer[i] < others.number;
-                    if (!is_other && by_size_[static_cast<std::size_t>(begin + i)] >= top.number) continue;
-                    rows_[to] = static_cast<std::uint32_t>(begin + i);
-                    light_[to++] = is_other;
+                    found[n_found] = static_cast<std::uint32_t>(begin + i);
+                    is_light[n_found] = is_other;
+                    n_found += is_other | (by_size_[static_cast<std::size_t>(begin + i)] < top.number);
                 }
+                std::copy(found, found + n_found, rows_.data() + to);
+                std::copy(is_light, is_light + n_found, light_.data() + to);
+                to += n_found;
             });
         },
         kLeast);

@@ -19,6 +19,12 @@ constexpr std::int64_t kFloatRows =
 constexpr std::int64_t kFewRows = 2048;  // added up in float64
 constexpr double kTie = 1e-9;            // a later candidate wins by more than this share of the gain
 
+#if defined(__GNUC__)
+static inline void fetch(const void* address) { __builtin_prefetch(address, 0, 2); }
+#else
+static inline void fetch(const void*) {}
+#endif
+
 struct HistogramTask {
     const std::uint8_t* bins;  // (n_rows, stride) row-major
     std::int64_t stride;
