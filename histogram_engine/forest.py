@@ -47,6 +47,7 @@ def fit_forest(
     total, out_of_bag, n_out = np.zeros(len(rows.y)), np.zeros(len(rows.y)), np.zeros(len(rows.y), np.int64)
     while not ends and len(trees) < run.parameters.max_iter:
         tree, sample = run.separate_tree(len(trees))
+        assert sample.outside is not None
         sums = total, out_of_bag, n_out
         _core.add_tree_of_forest(run.state.leaf_of_row, tree.value, sample.outside, *sums, run.state.n_threads)
         trees.append(tree)

@@ -289,15 +289,15 @@ class EngineState(Generic[Pass]):
     @contextmanager
     def sampled(self, sample: Sample) -> Iterator[None]:
         """Let the rows of a sample count as it says, in the columns of the next tree and in passes over them."""
-        self._sample, light = sample, sample.light
-        if light is not None:
-            self.engine.weigh(sample.rows, light, sample.factor)
+        self._sample, (rows, light, factor, _) = sample, sample
+        if rows is not None and light is not None:
+            self.engine.weigh(rows, light, factor)
         try:
             yield
         finally:
             self._sample = Sample(None)
-            if light is not None:
-                self.engine.unweigh(sample.rows, light)
+            if rows is not None and light is not None:
+                self.engine.unweigh(rows, light)
 
     def sums_of(self, rows: NDArray[np.uint32] | None) -> RoundStatistics:
         """Return the sums of some rows over thresholds, None for all, at the newest score and thresholds."""

@@ -207,7 +207,7 @@ class Vector(Criterion):
         state, weight = self._state, self._state.rows.sample_weight
         of_nodes = tree.count.astype(np.float64)
         if weight is not None:
-            of_nodes = np.bincount(state.leaf_of_row, weight, len(tree.left))
+            of_nodes[:] = np.bincount(state.leaf_of_row, weight, len(tree.left))
         elif tree.count[0] < len(state.leaf_of_row):
             _core.leaf_counts(state.leaf_of_row, of_nodes, state.n_threads)
         return vector.mean_shift(steps, of_nodes[tree.leaves])

@@ -57,7 +57,7 @@ void register_sampler(nb::module_& m) {
         .def(
             "draw_by_gradients",
             [](Handle self, Matrix<float> columns, int n_gradients, double top_rate, double other_rate,
-               std::uint64_t seed, std::uint64_t iteration, int n_threads) -> nb::object {
+               std::uint64_t seed, std::uint64_t iteration, int n_threads) -> std::optional<nb::tuple> {
                 auto& sampler = nb::cast<Sampler&>(self);
                 const int width = static_cast<int>(columns.shape(1));
                 require(static_cast<std::int64_t>(columns.shape(0)) == sampler.n_rows() && n_gradients >= 1 &&
@@ -69,7 +69,7 @@ void register_sampler(nb::module_& m) {
                     factor = sampler.draw_by_gradients(columns.data(), width, n_gradients, top_rate,
                                                        other_rate, seed, iteration, n_threads);
                 }
-                if (factor == 0.0) return nb::none();
+                if (factor == 0.0) return std::nullopt;
                 return nb::make_tuple(view(sampler.rows(), self), view(sampler.light(), self), factor);
             },
             "columns"_a.noconvert(), "n_gradients"_a, "top_rate"_a, "other_rate"_a, "seed"_a, "iteration"_a,

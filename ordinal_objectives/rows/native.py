@@ -197,7 +197,7 @@ class RowStatistics(_NativePass):
         """
         in_lanes = self._lanes and not _too_wide(thresholds)
         of_rows = self if in_lanes or not self._lanes else self._in_double
-        nothing = np.empty(0, of_rows._computed)
+        nothing: NDArray[Any] = np.empty(0, of_rows._computed)
         sums = (_kernels.logit_statistics if in_lanes else _kernels.link_statistics)(
             raw_prediction,
             self.y,
@@ -216,7 +216,7 @@ class RowStatistics(_NativePass):
             light=light,
             factor=factor,
         )
-        none = np.empty(0, self._dtype)
+        none: NDArray[Any] = np.empty(0, self._dtype)
         return RoundStatistics(none, none, np.empty((0, self.n_classes - 1), self._dtype), self._sums(sums))
 
     @staticmethod

@@ -82,7 +82,7 @@ def measure(case: Row, rounds: int) -> list[Row]:
         calls[f"joint {drawn}"] = engine(proportional=True)
         if drawn != FOREST:
             calls[f"shifts {drawn}"] = engine(proportional=False)
-        theirs = {"learning_rate": LEARNING_RATE} | asked_of_lightgbm(drawn)
+        theirs = {**asked_of_lightgbm(drawn), "learning_rate": LEARNING_RATE}
         calls[f"LightGBM {drawn}"] = lightgbm_booster(dataset, y, 2, threads, **theirs).update
         if drawn not in (GOSS, FOREST):
             share = 1.0 if drawn == EVERY else float(drawn)

@@ -77,20 +77,27 @@ RoundSums logit_statistics(const LogitRound& round, std::int64_t n_rows, int n_t
     const int width = round.n_thresholds;
     const LogitTables tables(round);
     const LogitBlock block = active_instruction_set().logit_block;
-    const auto add = [&](const LogitRound& some, std::int64_t begin, std::int64_t n, BlockSums& sums) {
-        AlignedVector<float> lanes(lane_memory(2 * width));
-        for (std::int64_t at = 0; at < n; at += kLaneBlock)
-            block(some, tables.constants, begin + at,
-                  static_cast<int>(std::min<std::int64_t>(kLaneBlock, n - at)), sums, lanes.data());
-        if (sums.n_clipped > 0) add_loss_out_of_reach(some, tables.constants, begin, n, sums);
-    };
     RoundSums total = sum_chunks(
         n_rows, kChunk, width, n_threads,
         [&](std::int64_t begin, std::int64_t n, BlockSums& sums) {
-            if (round.rows)
-                add(GatheredRows<float, float>(round, begin, n).round(), 0, n, sums);
-            else
-                add(round, begin, n, sums);
+            AlignedVector<float> lanes(lane_memory(2 * width));
+            const auto add = [&](const LogitRound& some, std::int64_t first, std::int64_t n_some) {
+                block(some, tables.constants, first, static_cast<int>(n_some), sums, lanes.data());
+            };
+            const auto add_lost = [&](const LogitRound& some, std::int64_t first, std::int64_t n_some) {
+                if (sums.n_clipped > 0) add_loss_out_of_reach(some, tables.constants, first, n_some, sums);
+            };
+            for (std::int64_t at = 0; at < n; at += kLaneBlock) {
+                const std::int64_t here = std::min<std::int64_t>(kLaneBlock, n - at);
+                if (!round.rows) {
+                    add(round, begin + at, here);
+                    continue;
+                }
+                const GatheredRows<float, float> some(round, begin + at, here);
+                add(some.round(), 0, here);
+                add_lost(some.round(), 0, here);
+            }
+            if (!round.rows) add_lost(round, begin, n);
         },
         kLeast);
     if (round.loss == Loss::cumulative_link) add_gap_terms(round, n_rows, total);

@@ -25,6 +25,8 @@ struct InstructionSet {
     PartitionRows partition_rows;
     ListUnknown list_unknown;
     DrawNumbers draw_numbers;
+    NumberBySize number_by_size;
+    LeaveOut leave_out;
     CountBelow count_below;
     ListBelow list_below;
 };

@@ -1,6 +1,8 @@
 // Random numbers of rows, and which of these numbers are small.
 #include "trees/draw.hpp"
 
+#include <cstring>
+
 #if defined(__AVX512F__)
 #include <immintrin.h>
 #endif
@@ -14,6 +16,42 @@ void ORDINAL_PASTE(draw_numbers_, ORDINAL_ISA)(std::uint64_t key, std::int64_t f
                                                std::uint64_t* numbers) {
     for (std::int64_t i = 0; i < n; ++i)
         numbers[i] = mixed(key + static_cast<std::uint64_t>(first + i + 1) * kGolden);
+}
+
+// Numbers of rows by the sum of |g h|, the largest first, and ties at random; returns how many rows have a
+// Hessian, and a number below kNever.
+std::int64_t ORDINAL_PASTE(number_by_size_, ORDINAL_ISA)(const float* row, int width, int n_gradients,
+                                                         std::uint64_t key, std::int64_t first,
+                                                         std::int64_t n, std::uint64_t* numbers) {
+    std::int64_t found = 0;
+    for (std::int64_t i = 0; i < n; ++i, row += width) {
+        float size = 0.0f;
+        bool any = false;
+        for (int j = 0; j < n_gradients; ++j) {
+            const float product = row[j] * row[n_gradients + j];
+            size += product < 0.0f ? -product : product;
+            any |= row[n_gradients + j] != 0.0f;
+        }
+        // Floats that are not negative have the order of their bits; what is no number comes first.
+        std::uint32_t bits;
+        std::memcpy(&bits, &size, sizeof bits);
+        bits &= 0x7fffffffu;
+        // One to one, so that no two rows have the same number.
+        std::uint32_t tie = static_cast<std::uint32_t>(first + i) ^ static_cast<std::uint32_t>(key);
+        tie = (tie ^ (tie >> 16)) * 0x7feb352du;
+        tie = (tie ^ (tie >> 15)) * 0x846ca68bu;
+        tie ^= tie >> 16;
+        numbers[i] = any ? (std::uint64_t{0x7fffffffu - bits} << 32) | tie : kNever;
+        found += any;
+    }
+    return found;
+}
+
+// Leaves out rows whose number by size is below the limit, or that have none.
+void ORDINAL_PASTE(leave_out_, ORDINAL_ISA)(const std::uint64_t* by_size, std::int64_t n, std::uint64_t limit,
+                                            std::uint64_t* numbers) {
+    for (std::int64_t i = 0; i < n; ++i)
+        numbers[i] = (by_size[i] < limit) | (by_size[i] == kNever) ? kNever : numbers[i];
 }
 
 // Returns how many numbers are below `low`; `between` takes those from there to below `high`.

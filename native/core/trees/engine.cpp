@@ -216,8 +216,8 @@ void Engine::weigh(const std::uint32_t* rows, const std::uint8_t* light, std::in
     over_light(rows, light, n, [&](std::int64_t place, std::int64_t i) {
         float* row = statistics_.data() + i * width;
         std::copy(row, row + width, before_.data() + place * width);
-        for (int c = 0; c < width; ++c)
-            if (c != layout_.count()) row[c] *= factor;
+        for (std::int64_t c = 0; c < width; ++c) row[c] *= factor;
+        row[layout_.count()] = 1.0f;
     });
 }
 

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <functional>
-#include <limits>
 #include <numeric>
 
 #include "simd/dispatch.hpp"
@@ -16,9 +14,8 @@ namespace {
 
 constexpr std::int64_t kBlock = 64 * kBatch;  // rows
 constexpr std::int64_t kLeast = 2;            // blocks for which a thread is started
-constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
-constexpr double kDeviations = 6.0;      // half the range in which a limit is looked for
-constexpr std::int64_t kGlanced = 4096;  // rows that tell where the limit of the gradients lies about
+constexpr double kDeviations = 4.0;           // half the range in which a limit is looked for
+constexpr std::int64_t kGlanced = 4096;       // rows that tell where the limit of the gradients lies about
 
 // What numbers are drawn for.
 enum Stream : std::uint64_t { kRows, kOthers, kTies };
@@ -48,24 +45,6 @@ std::vector<std::int64_t> starts(const std::vector<std::int64_t>& sizes) {
     std::vector<std::int64_t> start(sizes.size() + 1, 0);
     std::partial_sum(sizes.begin(), sizes.end(), start.begin() + 1);
     return start;
-}
-
-// As large as the row is to come late: by the sum of |g h|, ties at random. Without a Hessian never.
-std::uint64_t number_by_size(const float* row, int n_gradients, std::uint64_t key, std::int64_t i) {
-    float size = 0.0f;
-    bool any = false;
-    for (int j = 0; j < n_gradients; ++j) {
-        size += std::abs(row[j] * row[n_gradients + j]);
-        any |= row[n_gradients + j] != 0.0f;
-    }
-    if (!any) return kNever;
-    std::uint32_t bits, tie = static_cast<std::uint32_t>(i) ^ static_cast<std::uint32_t>(key);
-    std::memcpy(&bits, &size, sizeof bits);
-    // One to one, so that no two rows have the same number.
-    tie = (tie ^ (tie >> 16)) * 0x7feb352du;
-    tie = (tie ^ (tie >> 15)) * 0x846ca68bu;
-    tie ^= tie >> 16;
-    return (std::uint64_t{0x7fffffffu - std::min(bits, 0x7fffffffu)} << 32) | tie;
 }
 
 }  // namespace
@@ -164,7 +143,7 @@ void RowSampler::draw(std::int64_t n_drawn, std::uint64_t seed, std::uint64_t it
 double RowSampler::draw_by_gradients(const float* columns, int width, int n_gradients, double top_rate,
                                      double other_rate, std::uint64_t seed, std::uint64_t iteration,
                                      int n_threads) {
-    const DrawNumbers draw_numbers = active_instruction_set().draw_numbers;
+    const InstructionSet& set = active_instruction_set();
     const std::uint64_t of_ties = key_of(seed, iteration, kTies),
                         of_others = key_of(seed, iteration, kOthers);
     by_size_.resize(static_cast<std::size_t>(n_rows_));
@@ -172,12 +151,10 @@ double RowSampler::draw_by_gradients(const float* columns, int width, int n_grad
     parallel_blocks(
         "draw", n_blocks(n_rows_), n_threads,
         [&](std::int64_t block) {
-            const std::int64_t end = std::min(n_rows_, (block + 1) * kBlock);
-            for (std::int64_t i = block * kBlock; i < end; ++i) {
-                const std::uint64_t number = number_by_size(columns + i * width, n_gradients, of_ties, i);
-                by_size_[static_cast<std::size_t>(i)] = number;
-                with_hessian[static_cast<std::size_t>(block)] += number != kNever;
-            }
+            const std::int64_t begin = block * kBlock;
+            with_hessian[static_cast<std::size_t>(block)] =
+                set.number_by_size(columns + begin * width, width, n_gradients, of_ties, begin,
+                                   std::min(kBlock, n_rows_ - begin), by_size_.data() + begin);
         },
         kLeast);
     const std::int64_t n = std::accumulate(with_hessian.begin(), with_hessian.end(), std::int64_t{0});
@@ -204,11 +181,8 @@ double RowSampler::draw_by_gradients(const float* columns, int width, int n_grad
             return static_cast<const std::uint64_t*>(by_size_.data() + begin);
         });
     const auto numbers = [&](std::int64_t begin, std::int64_t n_here, std::uint64_t* buffer) {
-        draw_numbers(of_others, begin, n_here, buffer);
-        for (std::int64_t i = 0; i < n_here; ++i) {
-            const std::uint64_t one = by_size_[static_cast<std::size_t>(begin + i)];
-            buffer[i] = one < top.number || one == kNever ? kNever : buffer[i];
-        }
+        set.draw_numbers(of_others, begin, n_here, buffer);
+        set.leave_out(by_size_.data() + begin, n_here, top.number, buffer);
         return buffer;
     };
     const Limit others = random_limit(n_others, n - n_top, n_threads, numbers);

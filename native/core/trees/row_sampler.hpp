@@ -2,9 +2,9 @@
 //
 // Each row has a random number by its place, and the rows with the smallest numbers are drawn: exactly as
 // many as are wanted, every set of them equally likely, in order, and the same ones for any number of
-// threads. The limit between the numbers lies, but for a chance of some billionths, within a narrow range
-// around the share that is wanted. So one pass over the rows counts the numbers below this range and keeps
-// the few within it, and a second one lists the rows below the limit.
+// threads. Nothing is sorted: but for one time in ten thousand the limit between the numbers lies within a
+// narrow range, which the share that is wanted tells. One pass over the rows counts the numbers below this
+// range and keeps the few within it, and a second one lists the rows below the limit.
 #pragma once
 
 #include <cstdint>
