@@ -55,7 +55,7 @@ def asked_of_lightgbm(drawn: float | str) -> dict[str, Any]:
     """Return LightGBM's parameters for the same."""
     if drawn == FOREST:
         return {"boosting": "rf", "bagging_fraction": BAG, "bagging_freq": 1}
-    bagging = {"bagging_fraction": drawn, "bagging_freq": 1}
+    bagging: dict[str, Any] = {"bagging_fraction": drawn, "bagging_freq": 1}
     return {"data_sample_strategy": "goss"} if drawn == GOSS else {} if drawn == EVERY else bagging
 
 
@@ -96,7 +96,7 @@ def measure(case: Row, rounds: int) -> list[Row]:
     for drawn in DRAWN:
         of_drawn = {name: ms.get(f"{name} {drawn}", float("nan")) for name in names}
         ratios = {f"{name} / every row": of_drawn[name] / ms[f"{name} {EVERY}"] for name in names}
-        lines.append({"drawn": str(drawn)} | {f"{name} ms": of_drawn[name] for name in names} | ratios)
+        lines.append({"drawn": str(drawn), **{f"{name} ms": of_drawn[name] for name in names}, **ratios})
     return lines
 
 
