@@ -22,8 +22,8 @@ void add_tree_of_forest(Vector<std::int32_t> leaf_of_row, Vector<double> value, 
     require(total.size() == n && out_of_bag.size() == n && n_out.size() == n,
             "sums must have one entry for each row");
     nb::gil_scoped_release release;
-    ordinal::add_tree_of_forest(leaf_of_row.data(), value.data(), static_cast<std::int64_t>(n), outside.data(),
-                                static_cast<std::int64_t>(outside.size()),
+    ordinal::add_tree_of_forest(leaf_of_row.data(), value.data(), static_cast<std::int64_t>(n),
+                                outside.data(), static_cast<std::int64_t>(outside.size()),
                                 {total.data(), out_of_bag.data(), n_out.data()}, n_threads);
 }
 
