@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from ordinal_objectives import predictions
+from ordinal_objectives import _core, predictions
 from ordinal_objectives.histogram_engine.fit_loop import AfterTree, GrownModel, OutOfBag, WatchedRows, asks_to_end, note
 from ordinal_objectives.histogram_engine.run import EngineRun
 from ordinal_objectives.histogram_engine.state import FloatArray, LabelledRows, settle_thresholds
@@ -46,13 +46,10 @@ def fit_forest(
     ends = False
     total, out_of_bag, n_out = np.zeros(len(rows.y)), np.zeros(len(rows.y)), np.zeros(len(rows.y), np.int64)
     while not ends and len(trees) < run.parameters.max_iter:
-        tree, in_bag = run.separate_tree(len(trees))
-        values = tree.value[run.state.leaf_of_row]
-        total += values
-        outside = np.ones(len(values), bool)
-        outside[in_bag] = False
-        out_of_bag[outside] += values[outside]
-        n_out[outside] += 1
+        tree, sample = run.separate_tree(len(trees))
+        assert sample.outside is not None
+        sums = total, out_of_bag, n_out
+        _core.add_tree_of_forest(run.state.leaf_of_row, tree.value, sample.outside, *sums, run.state.n_threads)
         trees.append(tree)
         ends = asks_to_end(callback, len(trees), evals, None)
     for losses in evals.values():

@@ -8,12 +8,12 @@ Q(beta) = g'beta + 1/2 beta'H beta, with g and H their sums and no penalty.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import InitVar, dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ordinal_objectives import _core
 from ordinal_objectives.histogram_engine.constraints import monotone_values
 from ordinal_objectives.histogram_engine.criteria import choose
 from ordinal_objectives.histogram_engine.criteria.base import Criterion
@@ -40,7 +40,6 @@ Judge = Callable[[Tree, FloatArray, SumsOf], LeafModel]
 NOISE_ROWS = 8192
 
 
-@dataclass
 class Sampler:
     """Draws rows and columns without replacement; what is drawn depends on seed and iteration only.
 
@@ -54,65 +53,65 @@ class Sampler:
     seed : int
     leaves_rows_out : bool
         Whether at least one row stays outside of each tree.
+    n_threads : int
     """
 
-    n_rows: int
-    n_features: int
-    sample_weight: InitVar[FloatArray | None]
-    subsample: float
-    colsample_bytree: float
-    seed: int
-    leaves_rows_out: bool = False
-    _weighted: NDArray[np.intp] | None = field(init=False, default=None)
+    def __init__(
+        self,
+        n_rows: int,
+        n_features: int,
+        sample_weight: FloatArray | None,
+        subsample: float,
+        colsample_bytree: float,
+        seed: int,
+        *,
+        leaves_rows_out: bool = False,
+        n_threads: int = 1,
+    ) -> None:
+        self._rows, self._n_features = _core.RowSampler(n_rows, sample_weight), n_features
+        self._share_of_rows, self._share_of_columns = subsample, colsample_bytree
+        self._seed, self._leaves_rows_out, self._n_threads = seed, leaves_rows_out, n_threads
 
-    def __post_init__(self, sample_weight: FloatArray | None) -> None:
-        if sample_weight is not None and not sample_weight.all():
-            self._weighted = np.flatnonzero(sample_weight)
+    def draw(self, iteration: int) -> tuple[Sample, list[int]]:
+        """Return the rows of an iteration and the columns; in order.
 
-    def draw(self, iteration: int) -> tuple[NDArray[np.uint32] | None, list[int]]:
-        """Return the rows of an iteration, None for all, and the columns; in order."""
-        n, p = self.n_rows if self._weighted is None else len(self._weighted), self.n_features
-        rng = np.random.default_rng([self.seed, iteration])
-        rows, features = None, list(range(p))
-        if self.subsample < 1.0:
-            size = min(max(1, round(self.subsample * n)), n - self.leaves_rows_out)
-            drawn = np.sort(rng.choice(n, size, replace=False, shuffle=False))
-            rows = (drawn if self._weighted is None else self._weighted[drawn]).astype(np.uint32)
-        if self.colsample_bytree < 1.0:
-            size = max(1, round(self.colsample_bytree * p))
-            features = sorted(rng.choice(p, size, replace=False).tolist())
-        return rows, features
+        Exactly the share of the rows is drawn, rounded. The rows hold until the next call.
+        """
+        sample, features = Sample(None), list(range(self._n_features))
+        if self._share_of_rows < 1.0:
+            n = self._rows.n_eligible
+            size = min(max(1, round(self._share_of_rows * n)), n - self._leaves_rows_out)
+            rows, outside = self._rows.draw(size, self._seed % 2**64, iteration, self._n_threads)
+            sample = Sample(rows, outside=outside)
+        if self._share_of_columns < 1.0:
+            size = max(1, round(self._share_of_columns * self._n_features))
+            rng = np.random.default_rng([self._seed, iteration])
+            features = sorted(rng.choice(self._n_features, size, replace=False).tolist())
+        return sample, features
 
+    def by_gradients(
+        self, columns: NDArray[np.float32], n_gradients: int, top_rate: float, other_rate: float, iteration: int
+    ) -> Sample:
+        """Keep the rows with the largest gradients, and draw some others, which count for all of these (GOSS) [1]_.
 
-def by_gradients(
-    columns: NDArray[np.float32], n_gradients: int, top_rate: float, other_rate: float, rng: np.random.Generator
-) -> Sample:
-    """Keep the rows with the largest gradients, and draw some of the others, which count for all of these (GOSS) [1]_.
+        Parameters
+        ----------
+        columns : ndarray of float32, shape (n_samples, at least 2 n_gradients)
+            Gradients, then Hessians, weighted. Rows without Hessians are left out.
+        n_gradients : int
+        top_rate, other_rate : float
+            Shares of the rows.
+        iteration : int
 
-    Parameters
-    ----------
-    columns : ndarray of float32, shape (n_samples, at least 2 n_gradients)
-        Gradients, then Hessians, weighted. Rows without either are left out.
-    n_gradients : int
-    top_rate, other_rate : float
-        Shares of the rows.
-    rng : Generator
-
-    References
-    ----------
-    .. [1] G. Ke et al., "LightGBM: a highly efficient gradient boosting decision tree", NIPS 2017.
-    """
-    size = np.abs(columns[:, :n_gradients] * columns[:, n_gradients : 2 * n_gradients]).sum(axis=1)
-    weighted = np.flatnonzero(columns[:, n_gradients : 2 * n_gradients].any(axis=1))
-    n = len(weighted)
-    n_top, n_other = max(1, round(top_rate * n)), max(1, round(other_rate * n))
-    if n_top + n_other >= n:
-        return Sample(None)
-    order = np.argpartition(-size[weighted], n_top - 1)
-    drawn = rng.choice(order[n_top:], n_other, replace=False, shuffle=False)
-    kept = np.sort(np.concatenate([order[:n_top], drawn]))
-    light = np.flatnonzero(np.isin(kept, drawn, assume_unique=True))
-    return Sample(weighted[kept].astype(np.uint32), light, (n - n_top) / n_other)
+        References
+        ----------
+        .. [1] G. Ke et al., "LightGBM: a highly efficient gradient boosting decision tree", NIPS 2017.
+        """
+        rates = top_rate, other_rate
+        found = self._rows.draw_by_gradients(
+            columns, n_gradients, *rates, self._seed % 2**64, iteration, self._n_threads
+        )
+        return Sample(None) if found is None else Sample(*found)
 
 
 class EngineRun:
@@ -173,6 +172,7 @@ class EngineRun:
             parameters.colsample_bytree,
             seed,
             leaves_rows_out=parameters.is_forest or (parameters.judges and judge is None),
+            n_threads=self.state.n_threads,
         )
         self.criterion = criterion(self.state)
         self.state.set_newest(self.criterion.columns(self.state.score, self.state.thresholds))
@@ -214,13 +214,13 @@ class EngineRun:
         every, state, criterion = self.parameters.rebin_every, self.state, self.criterion
         if every is not None and self.iteration > 0 and self.iteration % every == 0:
             state.recut()
-        in_bag, features = self._sampler.draw(self.iteration)
-        sample = self._sample(in_bag)
+        drawn, features = self._sampler.draw(self.iteration)
+        sample = self._sample(drawn)
         with state.sampled(sample):
             tree = Tree.from_bins(self.grow(sample.rows, features), self.cuts, state.n_values)
         solve = self._solver(tree)
         if self.parameters.judges:
-            sums = self._sums_to_judge(tree, in_bag)
+            sums = self._sums_to_judge(tree, drawn)
             tree, number, step, size = judged_step(tree, *sums, solve, self.parameters)
             np.take(number, state.leaf_of_row, out=state.leaf_of_row)  # the leaves of the pruned tree
         else:
@@ -230,17 +230,16 @@ class EngineRun:
         self.iteration += 1
         return tree
 
-    def _sample(self, in_bag: NDArray[np.uint32] | None) -> Sample:
+    def _sample(self, drawn: Sample) -> Sample:
         """Return the rows of the next tree: those that were drawn, or by their gradients.
 
         As in LightGBM, the first 1 / learning_rate trees take all rows instead.
         """
         parameters = self.parameters
         if parameters.data_sample_strategy != "goss" or self.iteration + 1 <= 1.0 / parameters.learning_rate:
-            return Sample(in_bag)
-        rng = np.random.default_rng([self._seed, self.iteration, 2])
+            return drawn
         rates = parameters.top_rate, parameters.other_rate
-        return by_gradients(self.state.columns, self.criterion.n_gradients, *rates, rng)
+        return self._sampler.by_gradients(self.state.columns, self.criterion.n_gradients, *rates, self.iteration)
 
     def grow(self, in_bag: NDArray[np.uint32] | None, features: list[int]) -> dict[str, Any]:
         """Grow a tree on some rows, None for all, and some columns; return its nodes."""
@@ -292,27 +291,26 @@ class EngineRun:
 
         return solve
 
-    def _sums_to_judge(self, tree: Tree, in_bag: NDArray[np.uint32] | None) -> tuple[Any, Any]:
+    def _sums_to_judge(self, tree: Tree, drawn: Sample) -> tuple[Any, Any]:
         """Return the sums that the step is fitted on, of all rows that do not judge, and those that judge it."""
         n_nodes, criterion = len(tree.left), self.criterion
         if self._judge is not None:
             held_out = self._judge(tree, self.thresholds, criterion.exact_sums)
             return criterion.sums(n_nodes, None), held_out
-        assert in_bag is not None
-        outside = np.setdiff1d(np.arange(len(self.state.leaf_of_row), dtype=np.uint32), in_bag, assume_unique=True)
-        return criterion.sums(n_nodes, in_bag), criterion.sums(n_nodes, outside)
+        return criterion.sums(n_nodes, drawn.rows), criterion.sums(n_nodes, drawn.outside)
 
-    def separate_tree(self, iteration: int) -> tuple[Tree, NDArray[np.uint32]]:
+    def separate_tree(self, iteration: int) -> tuple[Tree, Sample]:
         """Grow a tree on a sample, with whole steps of its leaves fitted to the sample; the run stays where it is.
 
-        Returns the tree and the rows that it was grown on.
+        Returns the tree and the sample, which holds until the next one.
         """
-        in_bag, features = self._sampler.draw(iteration)
-        assert in_bag is not None
+        sample, features = self._sampler.draw(iteration)
         self.iteration = iteration
-        tree = Tree.from_bins(self.grow(in_bag, features), self.cuts, self.state.n_values)
-        tree.value[tree.leaves] = self._solver(tree)(self.criterion.sums(len(tree.left), in_bag), tree.leaves).weights
-        return tree, in_bag
+        with self.state.sampled(sample):
+            tree = Tree.from_bins(self.grow(sample.rows, features), self.cuts, self.state.n_values)
+            sums = self.criterion.sums(len(tree.left), sample.rows)
+        tree.value[tree.leaves] = self._solver(tree)(sums, tree.leaves).weights
+        return tree, sample
 
 
 def judged_step(

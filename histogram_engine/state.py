@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -97,23 +97,22 @@ class Sample(NamedTuple):
     ----------
     rows : ndarray of uint32, or None
         In order; None for all.
-    light : ndarray of intp, or None
-        Places among them of rows that stand for others as well.
+    light : ndarray of uint8, shape (n_rows,), or None
+        Which of them stand for others as well.
     factor : float
         How much more these count.
+    outside : ndarray of uint32, or None
+        The other rows, in order, where they are known.
     """
 
     rows: NDArray[np.uint32] | None
-    light: NDArray[np.intp] | None = None
+    light: NDArray[np.uint8] | None = None
     factor: float = 1.0
+    outside: NDArray[np.uint32] | None = None
 
     def factors(self) -> FloatArray | None:
         """Return how much each row counts, (n_rows,); None where all count alike."""
-        if self.rows is None or self.light is None:
-            return None
-        factors = np.ones(len(self.rows))
-        factors[self.light] = self.factor
-        return factors
+        return None if self.light is None else np.where(self.light, self.factor, 1.0)
 
 
 class LeafStep(NamedTuple):
@@ -205,8 +204,7 @@ class EngineState(Generic[Pass]):
     row_pass: Pass
     now: RoundStatistics
     columns: NDArray[np.float32]
-    _count: int
-    _factors: FloatArray | None = None
+    _sample = Sample(None)
 
     def __init__(
         self,
@@ -279,38 +277,56 @@ class EngineState(Generic[Pass]):
 
     def new_columns(self, n_columns: int, n_behind: int = 0) -> NDArray[np.float32]:
         """Return the columns of the rows, to be filled: so many, their number, and so many behind it."""
-        self.columns, self._count = self.engine.statistics(n_columns, n_behind), n_columns
+        self.columns = self.engine.statistics(n_columns, n_behind)
         return self.columns
 
     def weight_of_nodes(self, tree: Tree) -> FloatArray:
         """Return the sum of the weights of all rows in each node of the newest tree, (n_nodes,)."""
-        weight = np.bincount(self.leaf_of_row, self.rows.sample_weight, minlength=len(tree.left)).astype(np.float64)
-        for node in np.flatnonzero(tree.left >= 0)[::-1]:  # children come after their parent
-            weight[node] = weight[tree.left[node] : tree.left[node] + 2].sum()
-        return weight
+        weight = self.rows.sample_weight
+        if weight is None and tree.count[0] == len(self.leaf_of_row):
+            return tree.count.astype(np.float64)
+        of_nodes = np.zeros(len(tree.left))
+        if weight is None:
+            _core.leaf_counts(self.leaf_of_row, of_nodes, self.n_threads)
+        else:
+            of_nodes += np.bincount(self.leaf_of_row, weight, len(of_nodes))
+        add_up(of_nodes, tree.left)
+        return of_nodes
 
     def weights_of(self, rows: NDArray[np.uint32]) -> FloatArray | None:
         """Return the weights of the rows of a sample, by how much each of them counts; None where all are 1."""
         weight = None if self.rows.sample_weight is None else self.rows.sample_weight[rows]
-        factors = self._factors
+        factors = self._sample.factors()
         return weight if factors is None else factors if weight is None else weight * factors
 
     @contextmanager
     def sampled(self, sample: Sample) -> Iterator[None]:
         """Let the rows of a sample count as it says, in the columns of the next tree and in passes over them."""
-        if sample.rows is None or sample.light is None:
-            yield
-            return
-        light = sample.rows[sample.light]
-        before = self.columns[light]
-        after = before * np.float32(sample.factor)
-        after[:, self._count] = before[:, self._count]
-        self._factors = sample.factors()
+        self._sample, (rows, light, factor, _) = sample, sample
+        if rows is not None and light is not None:
+            self.engine.weigh(rows, light, factor)
         try:
-            self.columns[light] = after
             yield
         finally:
-            self.columns[light], self._factors = before, None
+            self._sample = Sample(None)
+            if rows is not None and light is not None:
+                self.engine.unweigh(rows, light)
+
+    def sums_of(self, rows: NDArray[np.uint32] | None) -> RoundStatistics:
+        """Return the sums of some rows over thresholds, None for all, at the newest score and thresholds."""
+        if rows is None:
+            return self.now
+        if not self._proportional:
+            return self.pass_over(rows)[1]
+        row_pass: Any = self.row_pass
+        at = self.score, self.thresholds, self.parameters.spec.hessian
+        _, light, factor, outside = self._sample
+        if outside is None or self.rows.sample_weight is not None or len(outside) >= len(rows):
+            some: RoundStatistics = row_pass.sums_of(rows, *at, light, factor)
+            return some
+        # The fewer rows are read. Where none is heavy, the difference is as exact as the sum.
+        others: RoundStatistics = row_pass.sums_of(outside, *at)
+        return replace(others, sums=self.now.sums - others.sums)
 
     def pass_over(self, rows: NDArray[np.uint32] | None) -> tuple[Pass, RoundStatistics]:
         """Return the pass over some rows, None for all, and its statistics at the newest score and thresholds."""

@@ -148,11 +148,12 @@ def score_mass(
     sample_weight: NDArray[np.float64] | None,
     thresholds: NDArray[np.float64],
     n_threads: int,
+    rows: NDArray[np.uint32] | None = None,
 ) -> ScoreMass:
-    """Add up the weights of the rows by score, in one pass over them."""
+    """Add up the weights of some rows by score, None for all, in one pass over them."""
     low, high = thresholds.min() - _REACH, thresholds.max() + _REACH
     sums = np.empty((2, _BINS))
-    _core.score_histogram(raw_prediction, sample_weight, low, _BINS / (high - low), sums, n_threads)
+    _core.score_histogram(raw_prediction, sample_weight, low, _BINS / (high - low), sums, n_threads, rows)
     mass, moment = sums[:, sums[0] > 0.0]
     return ScoreMass(moment / mass, mass)
 

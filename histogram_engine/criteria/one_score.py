@@ -137,7 +137,7 @@ class Joint(Scalar):
         """Fill gradient, Hessian and the cross terms: a few where the others follow from them."""
         few = None
         if self._looks_for_few:
-            few = self._few(score, self._state.rows.sample_weight, thresholds)
+            few = self._few(score, thresholds)
             # Scores spread from tree to tree: where few no longer do, they hardly ever will again.
             self._looks_for_few = few is not None
         return self._carry(few or self._all, score, thresholds)
@@ -149,14 +149,14 @@ class Joint(Scalar):
     def _few(
         self,
         score: NDArray[Any],
-        sample_weight: FloatArray | None,
         thresholds: FloatArray,
+        rows: NDArray[np.uint32] | None = None,
         chosen: NDArray[np.int32] | None = None,
     ) -> CrossTerms | None:
-        """Return a few cross terms that determine the others at these rows, or None."""
-        state = self._state
+        """Return a few cross terms that determine the others at some rows, None for all; or None."""
+        state, sample_weight = self._state, self._state.rows.sample_weight
         return cross_terms.few_cross_terms(
-            cross_terms.score_mass(score, sample_weight, thresholds, state.n_threads),
+            cross_terms.score_mass(score, sample_weight, thresholds, state.n_threads, rows),
             thresholds,
             state.parameters.spec.hessian,
             weighted=sample_weight is not None,
@@ -172,7 +172,7 @@ class Joint(Scalar):
     def threshold_terms(self, in_bag: NDArray[np.uint32] | None) -> tuple[Any, ...]:
         """Return the arguments of the native criterion about the thresholds, for a tree on some rows, None for all."""
         state, learner = self._state, self._state.learner
-        _, now = state.pass_over(in_bag)
+        now = state.sums_of(in_bag)
         V, n_rows = full_hessian(now), len(state.rows.y) if in_bag is None else len(in_bag)
         self._judge_cross_terms(in_bag, V, n_rows)
         cross = self.cross_terms
@@ -188,8 +188,7 @@ class Joint(Scalar):
         if not self.cross_terms.exact:
             few: CrossTerms | None = self.cross_terms
             if in_bag is not None:
-                weight = state.weights_of(in_bag)
-                few = self._few(state.score[in_bag], weight, state.thresholds, self.cross_terms.chosen)
+                few = self._few(state.score, state.thresholds, in_bag, self.cross_terms.chosen)
             exact_hessian = state.parameters.spec.hessian == "exact"
             if few is None or (exact_hessian and not few.agree(V, n_rows, state.learner.active)):
                 state.set_newest(self._carry(self._all, state.score, state.thresholds))
@@ -204,9 +203,9 @@ class Joint(Scalar):
         columns, if they are known.
         """
         state = self._state
-        row_pass, now = state.pass_over(rows)
         if not self.cross_terms.exact:
-            return self.exact_sums(row_pass, now, state.leaves_of(rows), n_nodes)
+            return self.exact_sums(*state.pass_over(rows), state.leaves_of(rows), n_nodes)
+        now = state.sums_of(rows)
         if of_nodes is None:
             of_nodes = state.engine.leaf_sums(state.leaf_of_row, n_nodes, rows)
         L = self.cross_terms.of_all(of_nodes)

@@ -157,7 +157,7 @@ class Vector(Criterion):
 
     def _joint_terms(self, in_bag: NDArray[np.uint32] | None) -> tuple[Any, ...]:
         """Return the arguments of the native joint criterion, for which each group is a threshold."""
-        _, now = self._state.pass_over(in_bag)
+        now = self._state.sums_of(in_bag)
         own, n = self.groups >= 0, int(self.groups.max()) + 1
         u, V = np.zeros(n), np.zeros(n)
         np.add.at(u, self.groups[own], now.threshold_gradient[own])
@@ -191,7 +191,7 @@ class Vector(Criterion):
     def take(self, tree: Tree, step: LeafStep, size: float) -> None:
         """Move the scores, less the mean shift, which the thresholds take; then the thresholds given the scores."""
         state = self._state
-        shift = self._mean_shift(tree, step.weights)
+        shift = vector.mean_shift(step.weights, state.weight_of_nodes(tree)[tree.leaves])
         now = state.move(tree, LeafStep(step.weights - shift, -shift), size, self._at)
         state.newton(now, self.columns)
 
@@ -201,13 +201,6 @@ class Vector(Criterion):
         now = state.row_pass(score, thresholds, state.learner.step_hessian, want_rows=False)
         self.curvature = now.threshold_hessian
         return now
-
-    def _mean_shift(self, tree: Tree, steps: FloatArray) -> FloatArray:
-        """Return the mean over all training rows of a tree's shifts, (n_classes - 1,)."""
-        state, weight = self._state, self._state.rows.sample_weight
-        known = weight is None and state.parameters.subsample == 1.0
-        of_nodes = tree.count if known else np.bincount(state.leaf_of_row, weight, len(tree.left))
-        return vector.mean_shift(steps, of_nodes[tree.leaves].astype(np.float64))
 
 
 @dataclass

@@ -345,7 +345,7 @@ class MultiOutputRun:
         self._statistics = self._engine.statistics(self._columns.n_columns)
         self._total_weight = float(len(y) if sample_weight is None else sample_weight.sum())
         shares = parameters.subsample, parameters.colsample_bytree
-        self._sampler = Sampler(len(y), len(self.cuts), sample_weight, *shares, seed)
+        self._sampler = Sampler(len(y), len(self.cuts), sample_weight, *shares, seed, n_threads=threads)
         self._leaf_of_row = np.zeros(len(y), np.int32)
         self._next_raw = np.empty_like(self.raw_prediction)  # swapped with raw_prediction after a step
         self.diagnostics = Diagnostics()
@@ -386,9 +386,9 @@ class MultiOutputRun:
 
     def _grow(self) -> dict[str, Any]:
         parameters, columns = self.parameters, self._columns
-        in_bag, features = self._sampler.draw(self.iteration)
+        sample, features = self._sampler.draw(self.iteration)
         noise = self._category_noise() if self._by_category else 0.0
-        growth = parameters.growth(features, in_bag, self._leaf_of_row, category_noise=noise)
+        growth = parameters.growth(features, sample.rows, self._leaf_of_row, category_noise=noise)
         return self._engine.grow_multi_output(
             growth,
             columns.n_outputs,

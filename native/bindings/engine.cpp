@@ -162,6 +162,19 @@ void register_engine(nb::module_& m) {
             },
             "n_columns"_a, "n_behind"_a = 0)
         .def(
+            "weigh",
+            [](ordinal::Engine& self, Vector<std::uint32_t> rows, Vector<std::uint8_t> light, float factor) {
+                require(rows.size() == light.size(), "rows and light must have one size");
+                self.weigh(rows.data(), light.data(), static_cast<std::int64_t>(rows.size()), factor);
+            },
+            "rows"_a.noconvert(), "light"_a.noconvert(), "factor"_a)
+        .def(
+            "unweigh",
+            [](ordinal::Engine& self, Vector<std::uint32_t> rows, Vector<std::uint8_t> light) {
+                self.unweigh(rows.data(), light.data(), static_cast<std::int64_t>(rows.size()));
+            },
+            "rows"_a.noconvert(), "light"_a.noconvert())
+        .def(
             "leaf_sums",
             [](ordinal::Engine& self, Vector<std::int32_t> leaf_of_row, int n_leaves,
                std::optional<Vector<std::uint32_t>> rows) {

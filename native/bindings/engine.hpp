@@ -3,3 +3,4 @@
 #include <nanobind/nanobind.h>
 
 void register_engine(nanobind::module_& m);
+void register_sampler(nanobind::module_& m);

@@ -30,7 +30,8 @@ nb::dict statistics(Vector<Raw> raw, Vector<std::int32_t> y, Vector<double> thre
                     std::optional<OutputRows<Real>> cross, int loss, int link, bool majorized, bool want_loss,
                     double limit, int n_threads, std::optional<OutputRows<Real>> beside,
                     std::optional<Vector<std::int32_t>> cross_places, std::optional<OutputRows<Real>> higher,
-                    std::optional<Costs<Real>> costs) {
+                    std::optional<Costs<Real>> costs, std::optional<Vector<std::uint32_t>> rows,
+                    std::optional<Vector<std::uint8_t>> light, double factor) {
     auto round = make_round<Raw, Real>(raw, y, thresholds, weight, gradient, hessian, cross, loss, link,
                                        majorized, want_loss, limit, costs);
     if (beside) {
@@ -43,7 +44,10 @@ nb::dict statistics(Vector<Raw> raw, Vector<std::int32_t> y, Vector<double> thre
         round.n_higher = static_cast<int>(higher->shape(1));
         round.higher_step = higher->stride(0);
     }
-    const auto n_rows = static_cast<std::int64_t>(raw.size());
+    round.rows = rows ? rows->data() : nullptr;
+    round.light = light ? light->data() : nullptr;
+    round.factor = factor;
+    const auto n_rows = static_cast<std::int64_t>(rows ? rows->size() : raw.size());
     ordinal::RoundSums sums;
     {
         // Only pointers into arrays that the caller's frame keeps alive are used from here on.
@@ -90,7 +94,8 @@ NB_MODULE(_core, m) {
               "cross"_a.noconvert().none(), "loss"_a, "link"_a, "majorized"_a, "want_loss"_a, "limit"_a,
               "n_threads"_a, "beside"_a.noconvert().none() = nb::none(),
               "cross_places"_a.noconvert().none() = nb::none(), "higher"_a.noconvert().none() = nb::none(),
-              "costs"_a.noconvert().none() = nb::none());
+              "costs"_a.noconvert().none() = nb::none(), "rows"_a.noconvert().none() = nb::none(),
+              "light"_a.noconvert().none() = nb::none(), "factor"_a = 1.0);
     };
     define("logit_statistics", &statistics<float, float>);
     define("logit_statistics", &statistics<double, float>);
@@ -103,6 +108,7 @@ NB_MODULE(_core, m) {
     m.attr("max_lane_classes") = ordinal::kMaxThresholds + 1;
     define_leaves(m);
     define_margins(m);
+    register_sampler(m);
     register_engine(m);
     // Empty unless they are asked for (threads/region_times.hpp): (phase, shared, begin, end, seconds of each
     // task).

@@ -125,7 +125,7 @@ class _Sums:
 
 @dataclass(frozen=True)
 class RoundSums(_Sums):
-    """Sums over rows of one boosting round, multiplied by the sample weights. Sums of parts of the rows can be added.
+    """Sums over rows of one boosting round, multiplied by the sample weights. Those of parts of the rows can be added.
 
     Attributes
     ----------
@@ -157,6 +157,9 @@ class RoundSums(_Sums):
     threshold_hessian_off: FloatArray
     n_floored: int
     n_clipped: int
+
+    def __sub__(self, other: RoundSums) -> RoundSums:
+        return RoundSums(*(getattr(self, field.name) - getattr(other, field.name) for field in fields(self)))
 
 
 @dataclass(frozen=True)

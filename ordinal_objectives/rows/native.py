@@ -129,7 +129,7 @@ class RowStatistics(_NativePass):
         theta = check_thresholds(thresholds, self.n_classes, ordered=self.loss.ordered)
         self.loss.check_gaps(theta, self.class_weights)
         raw = self._check_scores(raw_prediction)
-        if self._lanes and (np.ptp(theta) > _WIDEST or np.abs(theta).max() > _FARTHEST):
+        if self._lanes and _too_wide(theta):
             self._latest = None
             wide = self._in_double(raw, theta, hessian, want_loss=want_loss, want_cross=want_cross, higher=higher)
             narrow = {name: getattr(wide, name).astype(np.float32) for name in ("gradient", "hessian", "cross")}
@@ -160,6 +160,52 @@ class RowStatistics(_NativePass):
         self._latest = (raw, theta, majorized)
         result = self._result(self._gradient, self._hessian, cross, self._sums(sums))
         return result if self._lanes else self._written(result, side_by_side, cross_of)
+
+    def sums_of(
+        self,
+        rows: NDArray[np.uint32],
+        raw_prediction: NDArray[Any],
+        thresholds: NDArray[np.float64],
+        hessian: str,
+        light: NDArray[np.uint8] | None = None,
+        factor: float = 1.0,
+    ) -> RoundStatistics:
+        """Return the sums over thresholds of some rows, without anything of the rows themselves.
+
+        Parameters
+        ----------
+        rows : ndarray of uint32, shape (n_some,)
+        raw_prediction : ndarray, shape (n_samples,)
+            Of all rows.
+        thresholds : ndarray of float64, shape (n_classes - 1,)
+        hessian : {"majorized", "exact"}
+        light : ndarray of uint8, shape (n_some,), or None
+            Which of them count by the factor.
+        factor : float
+        """
+        in_lanes = self._lanes and not _too_wide(thresholds)
+        of_rows = self if in_lanes or not self._lanes else self._in_double
+        nothing: NDArray[Any] = np.empty(0, of_rows._computed)
+        sums = (_kernels.logit_statistics if in_lanes else _kernels.link_statistics)(
+            raw_prediction,
+            self.y,
+            thresholds,
+            of_rows._weight,
+            nothing,
+            nothing,
+            None,
+            *self._codes,
+            hessian == "majorized",
+            False,
+            of_rows._limit,
+            self.n_threads,
+            costs=of_rows._costs,
+            rows=rows,
+            light=light,
+            factor=factor,
+        )
+        none: NDArray[Any] = np.empty(0, self._dtype)
+        return RoundStatistics(none, none, np.empty((0, self.n_classes - 1), self._dtype), self._sums(sums))
 
     @staticmethod
     def _written(
@@ -221,6 +267,11 @@ class RowStatistics(_NativePass):
         if raw.shape != self.y.shape:
             raise ValueError(f"raw_prediction must have shape {self.y.shape}, one score a row; got {raw.shape}")
         return np.require(raw, requirements=["C", "A"])
+
+
+def _too_wide(thresholds: NDArray[np.float64]) -> bool:
+    """Tell whether thresholds lie too far apart, or too far from 0, for the lanes."""
+    return bool(np.ptp(thresholds) > _WIDEST or np.abs(thresholds).max() > _FARTHEST)
 
 
 class _Outputs(NamedTuple):

@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import RandomForestClassifier
 
 from makers import make_engine
+from ordinal_objectives.histogram_engine.run import Sampler
 from ordinal_objectives.losses import AllThreshold
 from ordinal_objectives.metrics import ranked_probability_score as rps
 
@@ -51,9 +52,9 @@ def test_it_is_the_mean_of_its_trees_and_its_thresholds_fit_the_rows_out_of_bag(
     weight = np.random.default_rng(1).uniform(0.5, 2, len(y))
     model = make(max_iter=8).fit(X, y, sample_weight=weight)
     total, n_out, loss = np.zeros(1000), np.zeros(1000), AllThreshold()
+    sampler = Sampler(1000, 6, None, 0.632, 1.0, model._seed)
     for i in range(8):
-        drawn = np.random.default_rng([model._seed, i]).choice(1000, 632, replace=False, shuffle=False)
-        outside = np.setdiff1d(np.arange(1000), drawn)
+        outside = sampler.draw(i)[0].outside
         total[outside] += 8 * model._score(X, i, i + 1)[outside]
         n_out[outside] += 1
     known = n_out > 0

@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from makers import make_engine
 from ordinal_objectives.histogram_engine.criteria.one_score import Joint
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
-from ordinal_objectives.histogram_engine.run import EngineRun, by_gradients
-from ordinal_objectives.histogram_engine.state import LabelledRows
+from ordinal_objectives.histogram_engine.run import EngineRun, Sampler
+from ordinal_objectives.histogram_engine.state import LabelledRows, Sample
 
 CRITERIA = [
     {},
@@ -34,31 +34,37 @@ def columns(n, n_gradients, seed=0):
     return np.hstack([rng.normal(size=(n, n_gradients)), rng.uniform(0.1, 1, (n, n_gradients))]).astype(np.float32)
 
 
+def by_gradients(table, n_gradients, top_rate, other_rate, *, seed=0, iteration=0, n_threads=1):
+    sampler = Sampler(len(table), 1, None, 1.0, 1.0, seed, n_threads=n_threads)
+    rows, light, factor, _ = sampler.by_gradients(table, n_gradients, top_rate, other_rate, iteration)
+    return Sample(rows.copy(), light.copy(), factor)
+
+
 @pytest.mark.parametrize("n_gradients", [1, 3])
 def test_large_gradients_stay_and_others_count_for_all(n_gradients):
     table = columns(1000, n_gradients)
     table[::10] = 0.0  # rows of weight 0
-    sample = by_gradients(table, n_gradients, 0.2, 0.1, np.random.default_rng(0))
+    sample = by_gradients(table, n_gradients, 0.2, 0.1)
     assert sample.rows is not None
     size = np.abs(table[:, :n_gradients] * table[:, n_gradients:]).sum(axis=1)
     assert len(sample.rows) == 270
     assert (np.diff(sample.rows.astype(int)) > 0).all()
     assert not (sample.rows % 10 == 0).any()
-    light = sample.rows[sample.light]
+    light = sample.rows[sample.light == 1]
     heavy = np.setdiff1d(sample.rows, light)
     assert size[heavy].min() >= np.delete(size, heavy).max()
     assert sample.factor == pytest.approx((900 - 180) / 90)
     factors = sample.factors()
     assert factors is not None
     assert factors.sum() == pytest.approx(900)
-    assert_array_equal(np.flatnonzero(factors > 1), sample.light)
+    assert_array_equal(factors > 1, sample.light == 1)
 
 
 def test_sums_are_right_on_average():
     table = columns(400, 1)
     found = []
     for seed in range(300):
-        sample = by_gradients(table, 1, 0.2, 0.1, np.random.default_rng(seed))
+        sample = by_gradients(table, 1, 0.2, 0.1, seed=seed)
         factors = sample.factors()
         assert factors is not None
         found.append(factors @ table[sample.rows])
@@ -75,16 +81,19 @@ def test_what_judges_splits_counts_rows_as_the_sample_says(data, params):
     for _ in range(3):
         run.advance()
     before = run.state.columns.copy()
-    sample = run._sample(None)
+    sample = run._sample(Sample(None))
     with run.state.sampled(sample):
         inside = run.state.columns[sample.rows].astype(float)
         _, now = run.state.pass_over(sample.rows)
+        sums = run.state.sums_of(sample.rows).sums
         of_rows = run.state.weights_of(sample.rows)
     assert_array_equal(run.state.columns, before)
     factors = sample.factors()
     assert factors is not None
     assert_allclose(of_rows, weight[sample.rows] * factors)
-    count = run.state._count
+    for name in ("threshold_gradient", "threshold_hessian", "threshold_hessian_off"):
+        assert_allclose(getattr(sums, name), getattr(now.sums, name), rtol=1e-5, atol=1e-4)
+    (count,) = np.flatnonzero((inside == 1.0).all(axis=0))
     assert_allclose(
         np.delete(inside, count, 1), np.delete(before[sample.rows] * sample.factors()[:, None], count, 1), rtol=1e-6
     )

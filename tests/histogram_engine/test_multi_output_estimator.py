@@ -114,7 +114,7 @@ def test_trees_are_grown_on_the_drawn_rows_and_columns(data):
     weight = np.random.default_rng(2).integers(0, 3, len(X)).astype(float)
     model = regressor(subsample=0.5, colsample_bytree=0.4, max_iter=12).fit(X, Y, sample_weight=weight)
     sampler = Sampler(len(X), X.shape[1], weight, 0.5, 0.4, model._seed)
-    drawn = [sampler.draw(iteration) for iteration in range(12)]
+    drawn = [(sample.rows.copy(), columns) for sample, columns in map(sampler.draw, range(12))]
     for tree, (rows, columns) in zip(model._ensemble.trees, drawn, strict=True):
         assert len(rows) == round(0.5 * np.count_nonzero(weight)) == len(np.unique(rows))
         assert weight[rows].all()

@@ -1,6 +1,6 @@
 // Checks the core where Python does not run, with every instruction set that there is: what the lanes make of
-// rows, against the float64 kernel, and the first split of a tree, against all that there are. `make cross`
-// runs it.
+// rows, against the float64 kernel, the first split of a tree, against all that there are, and a tree on rows
+// that are drawn. `make cross` runs it.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -12,6 +12,7 @@
 #include "rows/round_statistics.hpp"
 #include "simd/dispatch.hpp"
 #include "trees/engine.hpp"
+#include "trees/row_sampler.hpp"
 
 namespace {
 
@@ -145,6 +146,50 @@ void check_tree(const char* set, const Rows& rows) {
     compare(set, "gradients of leaves", found, expected, 1e-9);
 }
 
+// The rows that are drawn, against those of another instruction set, and where all rows fall in a tree on
+// them.
+void check_sample(const char* set, const Rows& rows) {
+    static std::vector<std::uint32_t> first;
+    ordinal::RowSampler sampler(kRows, rows.weight.data());
+    sampler.draw(kRows / 3, 1, 2, 2);
+    const std::vector<std::uint32_t>& drawn = sampler.rows();
+    if (first.empty()) first = drawn;
+    compare(set, "drawn rows", drawn, first, 0.0);
+
+    std::vector<double> cuts;
+    for (int bin = 0; bin < kCuts; ++bin) cuts.push_back(bin + 0.5);
+    ordinal::Engine engine(kRows, std::vector<std::vector<double>>(kFeatures, cuts), 2);
+    engine.bin(0, {rows.X.data(), false, kRows, kFeatures, kFeatures, 1});
+    float* statistics = engine.statistics(2);
+    for (std::size_t i = 0; i < kRows; ++i, statistics += engine.width()) {
+        statistics[0] = static_cast<float>(rows.score[i] + (rows.X[i * kFeatures + 1] > 3.0 ? 1.0 : 0.0));
+        statistics[1] = static_cast<float>(rows.weight[i]);
+    }
+    const auto grow = [&](std::vector<std::int32_t>& leaf_of_row) {
+        ordinal::GrowthLimits limits;
+        limits.max_leaves = 8;
+        return engine.grow<ordinal::ScalarCriterion>({}, limits, {}, {0, 1, 2}, drawn.data(),
+                                                     static_cast<std::int64_t>(drawn.size()),
+                                                     leaf_of_row.data());
+    };
+    std::vector<std::int32_t> found(kRows), expected(kRows);
+    const ordinal::Tree tree = grow(found);
+    for (std::size_t i = 0; i < kRows; ++i)
+        while (tree.nodes[static_cast<std::size_t>(expected[i])].feature >= 0) {
+            const ordinal::TreeNode& node = tree.nodes[static_cast<std::size_t>(expected[i])];
+            const double value = rows.X[i * kFeatures + static_cast<std::size_t>(node.feature)];
+            expected[i] = node.left + (value > node.split.last_left);
+        }
+    compare(set, "leaves of all rows", found, expected, 0.0);
+
+    const double factor =
+        sampler.draw_by_gradients(engine.statistics(2), engine.width(), 1, 0.2, 0.1, 1, 2, 2);
+    compare(set, "by gradients", std::vector{static_cast<double>(sampler.rows().size()), factor},
+            std::vector{4001.0 + 2000.0, (kRows - 4001.0) / 2000.0}, 1e-12);
+    engine.weigh(sampler.rows().data(), sampler.light().data(), 6001, static_cast<float>(factor));
+    engine.unweigh(sampler.rows().data(), sampler.light().data(), 6001);
+}
+
 }  // namespace
 
 int main() {
@@ -155,6 +200,7 @@ int main() {
         if (!ordinal::select_instruction_set(sets[s].name)) continue;
         check_passes(sets[s].name, rows);
         check_tree(sets[s].name, rows);
+        check_sample(sets[s].name, rows);
     }
     return failed;
 }

@@ -66,21 +66,24 @@ def timed(call: Callable[[], Any]) -> tuple[float, Any]:
     return time.perf_counter() - start, result
 
 
-def lightgbm_booster(dataset: lightgbm.Dataset, y: np.ndarray, n_classes: int, threads: int) -> lightgbm.Booster:
-    params = {"num_leaves": LEAVES, "num_threads": threads, "verbose": -1, "objective": "binary"}
+def lightgbm_booster(
+    dataset: lightgbm.Dataset, y: np.ndarray, n_classes: int, threads: int, **asked: Any
+) -> lightgbm.Booster:
+    params = {"num_leaves": LEAVES, "num_threads": threads, "verbose": -1, "objective": "binary", **asked}
     if n_classes > 2:
         params |= {"objective": "multiclass", "num_class": n_classes}
     dataset.set_label(y)
     return lightgbm.Booster(params, dataset)
 
 
-def xgboost_update(matrix: xgboost.DMatrix, threads: int) -> Callable[[], None]:
+def xgboost_update(matrix: xgboost.DMatrix, threads: int, **asked: Any) -> Callable[[], None]:
     params = {
         "objective": "binary:logistic",
         "max_leaves": LEAVES,
         "grow_policy": "lossguide",
         "max_depth": 0,
         "nthread": threads,
+        **asked,
     }
     booster = xgboost.Booster(params, [matrix])
     return lambda: booster.update(matrix, booster.num_boosted_rounds())

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "rows/gathered_rows.hpp"
 #include "rows/round_statistics.hpp"
 #include "rows/sum_chunks.hpp"
 #include "rows/threshold_term.hpp"
@@ -140,15 +141,24 @@ void cumulative_link_rows(const LinkRound& round, std::int64_t begin, std::int64
 }
 
 template <class L, bool kMajorized, bool kValue>
+void add_rows(const LinkRound& round, std::int64_t begin, std::int64_t n, BlockSums& sums) {
+    if (round.loss == Loss::cumulative_link)
+        cumulative_link_rows<L, kMajorized, kValue>(round, begin, n, sums);
+    else
+        threshold_sum_rows<L, kMajorized, kValue>(round, begin, n, sums);
+    if (round.higher) logit_higher_rows(round, begin, n);
+    sums.n_clipped += count_clipped<L>(round, begin, n);
+}
+
+template <class L, bool kMajorized, bool kValue>
 RoundSums run(const LinkRound& round, std::int64_t n_rows, int n_threads) {
     return sum_chunks(n_rows, kChunk, round.n_thresholds, n_threads,
                       [&](std::int64_t begin, std::int64_t n, BlockSums& sums) {
-                          if (round.loss == Loss::cumulative_link)
-                              cumulative_link_rows<L, kMajorized, kValue>(round, begin, n, sums);
+                          if (round.rows)
+                              add_rows<L, kMajorized, kValue>(
+                                  GatheredRows<double, double>(round, begin, n).round(), 0, n, sums);
                           else
-                              threshold_sum_rows<L, kMajorized, kValue>(round, begin, n, sums);
-                          if (round.higher) logit_higher_rows(round, begin, n);
-                          sums.n_clipped += count_clipped<L>(round, begin, n);
+                              add_rows<L, kMajorized, kValue>(round, begin, n, sums);
                       });
 }
 

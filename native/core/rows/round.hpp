@@ -43,6 +43,11 @@ struct Round {
     Output* higher = nullptr;
     int n_higher = 0;
     std::int64_t higher_step = 0;
+    // Rows that are added up, with no output of their own; null for all. Those that are light count by a
+    // factor.
+    const std::uint32_t* rows = nullptr;
+    const std::uint8_t* light = nullptr;  // (number of rows,) or null
+    double factor = 1.0;
 };
 
 // Of a Round or a MarginRound. `static`, since files that are compiled for several instruction sets use it.

@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "rows/gathered_rows.hpp"
 #include "rows/logit_tables.hpp"
 #include "rows/sum_chunks.hpp"
 #include "simd/aligned.hpp"
@@ -48,8 +49,12 @@ void add_loss_out_of_reach(const LogitRound& round, const LogitConstants& consta
 // depends on the weight of each inner class alone.
 void add_gap_terms(const LogitRound& round, std::int64_t n_rows, RoundSums& total) {
     std::vector<double> class_weight(static_cast<std::size_t>(round.n_thresholds) + 1, 0.0);
-    for (std::int64_t i = 0; i < n_rows; ++i)
-        class_weight[static_cast<std::size_t>(round.y[i])] += round.weight ? round.weight[i] : 1.0;
+    for (std::int64_t i = 0; i < n_rows; ++i) {
+        const std::int64_t row = round.rows ? round.rows[i] : i;
+        const double factor = round.light && round.light[i] ? round.factor : 1.0;
+        class_weight[static_cast<std::size_t>(round.y[row])] +=
+            factor * (round.weight ? round.weight[row] : 1.0);
+    }
     for (int k = 1; k < round.n_thresholds; ++k) {
         const std::size_t high = static_cast<std::size_t>(k);
         const double weight = class_weight[high];
@@ -76,10 +81,23 @@ RoundSums logit_statistics(const LogitRound& round, std::int64_t n_rows, int n_t
         n_rows, kChunk, width, n_threads,
         [&](std::int64_t begin, std::int64_t n, BlockSums& sums) {
             AlignedVector<float> lanes(lane_memory(2 * width));
-            for (std::int64_t at = 0; at < n; at += kLaneBlock)
-                block(round, tables.constants, begin + at,
-                      static_cast<int>(std::min<std::int64_t>(kLaneBlock, n - at)), sums, lanes.data());
-            if (sums.n_clipped > 0) add_loss_out_of_reach(round, tables.constants, begin, n, sums);
+            const auto add = [&](const LogitRound& some, std::int64_t first, std::int64_t n_some) {
+                block(some, tables.constants, first, static_cast<int>(n_some), sums, lanes.data());
+            };
+            const auto add_lost = [&](const LogitRound& some, std::int64_t first, std::int64_t n_some) {
+                if (sums.n_clipped > 0) add_loss_out_of_reach(some, tables.constants, first, n_some, sums);
+            };
+            for (std::int64_t at = 0; at < n; at += kLaneBlock) {
+                const std::int64_t here = std::min<std::int64_t>(kLaneBlock, n - at);
+                if (!round.rows) {
+                    add(round, begin + at, here);
+                    continue;
+                }
+                const GatheredRows<float, float> some(round, begin + at, here);
+                add(some.round(), 0, here);
+                add_lost(some.round(), 0, here);
+            }
+            if (!round.rows) add_lost(round, begin, n);
         },
         kLeast);
     if (round.loss == Loss::cumulative_link) add_gap_terms(round, n_rows, total);

@@ -15,8 +15,8 @@ struct ScoreBins {
 };
 
 // Returns (2, n_bins): the weight of the rows in each bin, and their weighted sum of scores. weight may be
-// null. The same bytes for any number of threads.
-std::vector<double> score_histogram(const double* scores, const double* weight, std::int64_t n_rows,
-                                    const ScoreBins& bins, int n_threads);
+// null. rows: n_rows of them, or null for all. The same bytes for any number of threads.
+std::vector<double> score_histogram(const double* scores, const double* weight, const std::uint32_t* rows,
+                                    std::int64_t n_rows, const ScoreBins& bins, int n_threads);
 
 }  // namespace ordinal

@@ -3,6 +3,7 @@
 
 #include "rows/logit_lanes.hpp"
 #include "rows/margins.hpp"
+#include "trees/draw.hpp"
 #include "trees/tasks.hpp"
 
 namespace ordinal {
@@ -22,6 +23,12 @@ struct InstructionSet {
     BinColumn bin_column;
     SumByLeaf sum_by_leaf;
     PartitionRows partition_rows;
+    ListUnknown list_unknown;
+    DrawNumbers draw_numbers;
+    NumberBySize number_by_size;
+    LeaveOut leave_out;
+    CountBelow count_below;
+    ListBelow list_below;
 };
 
 // The scan of each criterion, by the type of its leaf.

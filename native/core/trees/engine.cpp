@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "criteria/every_criterion.hpp"
 #include "criteria/list.hpp"
@@ -15,6 +16,7 @@ namespace {
 
 constexpr std::int64_t kBlockRows = 1 << 14;
 constexpr int kStrideUnit = 8;
+constexpr std::int32_t kUnknown = -1;  // leaf of a row
 
 // The largest float32 that is not above x: for float32 values v, v <= x and v <= down(x) are the same.
 float round_down(double x) {
@@ -116,7 +118,15 @@ Tree Engine::grow(const typename Criterion::Input& input, const GrowthLimits& li
                   const std::uint32_t* rows, std::int64_t n_rows, std::int32_t* leaf_of_row) {
     histograms_->begin(statistics_.data(), layout_, features, rows, n_rows);
     Tree tree = Grower<Criterion>(*histograms_, input, limits, rules).grow(rows, n_rows);
-    note_leaves(tree, rows, leaf_of_row);
+    if (rows)
+        pool_->run("note leaves", (data_.n_rows + kBlockRows - 1) / kBlockRows, data_.n_rows >= kBlockRows,
+                   [&](std::int64_t block) {
+                       const std::int64_t begin = block * kBlockRows;
+                       std::fill(leaf_of_row + begin,
+                                 leaf_of_row + std::min(data_.n_rows, begin + kBlockRows), kUnknown);
+                   });
+    note_leaves(tree, leaf_of_row);
+    if (rows) find_leaves(tree, leaf_of_row);
     return tree;
 }
 
@@ -127,24 +137,8 @@ Tree Engine::grow(const typename Criterion::Input& input, const GrowthLimits& li
 ORDINAL_CRITERIA(ORDINAL_GROW)
 #undef ORDINAL_GROW
 
-void Engine::note_leaves(const Tree& tree, const std::uint32_t* rows, std::int32_t* leaf_of_row) {
-    if (rows) {
-        // Rows outside the sample are not in any leaf: all rows walk down the tree.
-        const std::int64_t n_blocks = (data_.n_rows + kBlockRows - 1) / kBlockRows;
-        pool_->run("find leaves", n_blocks, true, [&](std::int64_t block) {
-            const std::int64_t end = std::min(data_.n_rows, (block + 1) * kBlockRows);
-            for (std::int64_t i = block * kBlockRows; i < end; ++i) {
-                const std::uint8_t* bins = data_.rows + i * data_.stride;
-                std::int32_t node = 0;
-                while (tree.nodes[static_cast<std::size_t>(node)].feature >= 0) {
-                    const TreeNode& at = tree.nodes[static_cast<std::size_t>(node)];
-                    node = at.left + !goes_left(at.split, bins[at.feature]);
-                }
-                leaf_of_row[i] = node;
-            }
-        });
-        return;
-    }
+// The rows of the tree, which lie in its leaves.
+void Engine::note_leaves(const Tree& tree, std::int32_t* leaf_of_row) {
     pool_->run("note leaves", static_cast<std::int64_t>(tree.nodes.size()), data_.n_rows >= kBlockRows,
                [&](std::int64_t index) {
                    const TreeNode& node = tree.nodes[static_cast<std::size_t>(index)];
@@ -153,6 +147,86 @@ void Engine::note_leaves(const Tree& tree, const std::uint32_t* rows, std::int32
                        leaf_of_row[histograms_->rows()[static_cast<std::size_t>(i)]] =
                            static_cast<std::int32_t>(index);
                });
+}
+
+// The rows outside of the sample. Those of a block are parted at one node after the other, as they lie in the
+// first-level cache.
+void Engine::find_leaves(const Tree& tree, std::int32_t* leaf_of_row) {
+    const ListUnknown list_unknown = active_instruction_set().list_unknown;
+    const std::size_t room = static_cast<std::size_t>(kBlockRows + kPastList);
+    std::vector<std::uint32_t> lists(2 * room * static_cast<std::size_t>(pool_->n_threads()));
+    pool_->run("find leaves", (data_.n_rows + kBlockRows - 1) / kBlockRows, data_.n_rows >= kBlockRows,
+               [&](std::int64_t block, int thread) {
+                   std::uint32_t* rows = lists.data() + 2 * room * static_cast<std::size_t>(thread);
+                   const std::int64_t begin = block * kBlockRows;
+                   const std::int64_t n =
+                       list_unknown(leaf_of_row + begin, std::min(kBlockRows, data_.n_rows - begin),
+                                    static_cast<std::uint32_t>(begin), rows);
+                   pass_down(tree, rows, rows + room, n, leaf_of_row);
+               });
+}
+
+// right: room for the rows.
+void Engine::pass_down(const Tree& tree, std::uint32_t* rows, std::uint32_t* right, std::int64_t n,
+                       std::int32_t* leaf_of_row) const {
+    const PartitionRows partition_rows = active_instruction_set().partition_rows;
+    std::vector<std::pair<std::int64_t, std::int64_t>> ranges(tree.nodes.size());
+    ranges[0] = {0, n};
+    for (std::size_t index = 0; index < tree.nodes.size(); ++index) {
+        const auto [begin, end] = ranges[index];
+        const TreeNode& node = tree.nodes[index];
+        if (begin == end) continue;
+        if (node.feature < 0) {
+            for (std::int64_t i = begin; i < end; ++i)
+                leaf_of_row[rows[i]] = static_cast<std::int32_t>(index);
+            continue;
+        }
+        const std::int64_t n_left = partition_rows({data_.columns + node.feature * data_.n_rows, rows + begin,
+                                                    rows + begin, right, end - begin, node.split});
+        std::copy(right, right + (end - begin - n_left), rows + begin + n_left);
+        const std::size_t left = static_cast<std::size_t>(node.left);
+        ranges[left] = {begin, begin + n_left};
+        ranges[left + 1] = {begin + n_left, end};
+    }
+}
+
+// Calls work(place, row) for the places in a sample that are light, whose rows lie far apart in memory.
+template <class Work>
+void Engine::over_light(const std::uint32_t* rows, const std::uint8_t* light, std::int64_t n,
+                        const Work& work) {
+    constexpr std::int64_t kListed = 1 << 10, kAhead = 16;
+    pool_->run("weigh rows", (n + kListed - 1) / kListed, n >= kBlockRows, [&](std::int64_t block) {
+        std::uint32_t places[kListed + 1];
+        std::int64_t n_light = 0;
+        for (std::int64_t i = block * kListed; i < std::min(n, (block + 1) * kListed); ++i) {
+            places[n_light] = static_cast<std::uint32_t>(i);
+            n_light += light[i];
+        }
+        for (std::int64_t i = 0; i < n_light; ++i) {
+            const std::uint32_t later = places[std::min(i + kAhead, n_light - 1)];
+            fetch(statistics_.data() + std::int64_t{rows[later]} * layout_.width());
+            work(std::int64_t{places[i]}, std::int64_t{rows[places[i]]});
+        }
+    });
+}
+
+void Engine::weigh(const std::uint32_t* rows, const std::uint8_t* light, std::int64_t n, float factor) {
+    const std::int64_t width = layout_.width();
+    before_.resize(static_cast<std::size_t>(n * width));
+    over_light(rows, light, n, [&](std::int64_t place, std::int64_t i) {
+        float* row = statistics_.data() + i * width;
+        std::copy(row, row + width, before_.data() + place * width);
+        for (std::int64_t c = 0; c < width; ++c) row[c] *= factor;
+        row[layout_.count()] = 1.0f;
+    });
+}
+
+void Engine::unweigh(const std::uint32_t* rows, const std::uint8_t* light, std::int64_t n) {
+    const std::int64_t width = layout_.width();
+    over_light(rows, light, n, [&](std::int64_t place, std::int64_t i) {
+        const float* row = before_.data() + place * width;
+        std::copy(row, row + width, statistics_.data() + i * width);
+    });
 }
 
 std::vector<double> Engine::leaf_sums(const std::int32_t* leaf_of_row, int n_leaves,

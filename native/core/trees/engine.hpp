@@ -42,7 +42,13 @@ class Engine {
     // that it has behind the count. The rest is set.
     float* statistics(int n_columns, int n_behind = 0);
 
-    // leaf_of_row (n_rows,) takes each row's node, also of rows that the tree was not grown on.
+    // Lets some rows of a sample, where `light` says so, count by a factor in the columns of the next tree,
+    // or as before. The rows themselves are still counted as one.
+    void weigh(const std::uint32_t* rows, const std::uint8_t* light, std::int64_t n, float factor);
+    void unweigh(const std::uint32_t* rows, const std::uint8_t* light, std::int64_t n);
+
+    // rows: in increasing order, or null for all; n_rows of them.
+    // leaf_of_row (n_rows(),) takes each row's node, also of rows that the tree was not grown on.
     template <class Criterion>
     Tree grow(const typename Criterion::Input& input, const GrowthLimits& limits, const FeatureRules& rules,
               const std::vector<std::int32_t>& features, const std::uint32_t* rows, std::int64_t n_rows,
@@ -57,7 +63,12 @@ class Engine {
     int width() const { return layout_.width(); }
 
   private:
-    void note_leaves(const Tree& tree, const std::uint32_t* rows, std::int32_t* leaf_of_row);
+    void note_leaves(const Tree& tree, std::int32_t* leaf_of_row);
+    void find_leaves(const Tree& tree, std::int32_t* leaf_of_row);
+    void pass_down(const Tree& tree, std::uint32_t* rows, std::uint32_t* right, std::int64_t n,
+                   std::int32_t* leaf_of_row) const;
+    template <class Work>
+    void over_light(const std::uint32_t* rows, const std::uint8_t* light, std::int64_t n, const Work& work);
 
     std::shared_ptr<Pool> pool_;
     bool in_float64_;
@@ -66,7 +77,7 @@ class Engine {
     std::vector<std::vector<double>> cuts_;
     std::vector<std::int32_t> n_bins_;
     std::vector<std::uint8_t> by_category_;
-    AlignedVector<float> statistics_;
+    AlignedVector<float> statistics_, before_;  // before_: of the rows of a sample that are weighed
     RowLayout layout_;
     std::unique_ptr<LeafHistograms> histograms_;
 };

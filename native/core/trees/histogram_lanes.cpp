@@ -19,12 +19,6 @@ constexpr std::int64_t kAhead = 512;      // additions between the prefetch of a
 constexpr std::int64_t kFewestAhead = 8;  // rows
 constexpr std::int64_t kMostAhead = 128;  // rows
 
-#if defined(__GNUC__)
-inline void fetch(const void* address) { __builtin_prefetch(address, 0, 2); }
-#else
-inline void fetch(const void*) {}
-#endif
-
 // A row's statistics, or a slice of them, held in one register of 4, 8 or 16 lanes.
 template <int kWidth>
 struct Row {

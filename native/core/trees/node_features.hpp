@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "trees/draw.hpp"
+
 namespace ordinal {
 
 // What a training asks of the features of each node.
@@ -56,7 +58,7 @@ class NodeFeatures {
         std::size_t n = allowed.size();
         if (draws && n > 0) {
             n = static_cast<std::size_t>(std::ceil(rules_.share * static_cast<double>(n) - 1e-9));
-            std::uint64_t state = rules_.seed + 0x9e3779b97f4a7c15u * (static_cast<std::uint64_t>(node) + 1);
+            std::uint64_t state = rules_.seed + kGolden * (static_cast<std::uint64_t>(node) + 1);
             for (std::size_t i = 0; i < n; ++i)
                 std::swap(allowed[i], allowed[i + next(state) % (allowed.size() - i)]);
         }
@@ -78,13 +80,7 @@ class NodeFeatures {
         return false;
     }
 
-    // SplitMix64.
-    static std::uint64_t next(std::uint64_t& state) {
-        std::uint64_t z = state += 0x9e3779b97f4a7c15u;
-        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-        z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-        return z ^ (z >> 31);
-    }
+    static std::uint64_t next(std::uint64_t& state) { return mixed(state += kGolden); }
 
     const FeatureRules& rules_;
     const std::vector<std::int32_t>& features_;

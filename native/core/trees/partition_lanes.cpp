@@ -1,4 +1,5 @@
-// Splits a block of a leaf's rows in two, keeping their order on both sides.
+// Splits a block of a leaf's rows in two, keeping their order on both sides; lists rows whose leaf is not
+// known.
 #include "trees/tasks.hpp"
 
 #define ORDINAL_PASTE_(a, b) a##b
@@ -34,6 +35,29 @@ std::int64_t ORDINAL_PASTE(partition_rows_, ORDINAL_ISA)(const PartitionTask& ta
         right += !to_left;
     }
     return left - task.left;
+}
+
+// Returns how many of n rows have a leaf below 0; `rows` takes them, counted from `first`, and is written as
+// many as kPastList beyond their end.
+std::int64_t ORDINAL_PASTE(list_unknown_, ORDINAL_ISA)(const std::int32_t* leaf_of_row, std::int64_t n,
+                                                       std::uint32_t first, std::uint32_t* rows) {
+    std::int64_t found = 0, i = 0;
+#if defined(__AVX512F__)
+    __m512i here = _mm512_add_epi32(_mm512_set1_epi32(static_cast<int>(first)),
+                                    _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+    for (; i + 16 <= n; i += 16) {
+        const __mmask16 unknown =
+            _mm512_cmplt_epi32_mask(_mm512_loadu_si512(leaf_of_row + i), _mm512_setzero_si512());
+        _mm512_storeu_si512(rows + found, _mm512_maskz_compress_epi32(unknown, here));
+        found += __builtin_popcount(unknown);
+        here = _mm512_add_epi32(here, _mm512_set1_epi32(16));
+    }
+#endif
+    for (; i < n; ++i) {
+        rows[found] = first + static_cast<std::uint32_t>(i);
+        found += leaf_of_row[i] < 0;
+    }
+    return found;
 }
 
 }  // namespace ordinal

@@ -19,6 +19,12 @@ constexpr std::int64_t kFloatRows =
 constexpr std::int64_t kFewRows = 2048;  // added up in float64
 constexpr double kTie = 1e-9;            // a later candidate wins by more than this share of the gain
 
+#if defined(__GNUC__)
+static inline void fetch(const void* address) { __builtin_prefetch(address, 0, 2); }
+#else
+static inline void fetch(const void*) {}
+#endif
+
 struct HistogramTask {
     const std::uint8_t* bins;  // (n_rows, stride) row-major
     std::int64_t stride;
@@ -109,6 +115,7 @@ struct PartitionTask {
 };
 
 constexpr std::int64_t kPadding = 4;
+constexpr std::int64_t kPastList = 16;
 
 using BuildHistogram = void (*)(const HistogramTask&);
 template <class Leaf>
@@ -117,6 +124,8 @@ using SubtractBins = void (*)(const SubtractTask&);
 using BinColumn = void (*)(const BinTask&);
 using SumByLeaf = void (*)(const SumTask&);
 using PartitionRows = std::int64_t (*)(const PartitionTask&);
+using ListUnknown = std::int64_t (*)(const std::int32_t* leaf_of_row, std::int64_t n, std::uint32_t first,
+                                     std::uint32_t* rows);
 
 #define ORDINAL_SCAN_ENTRIES(folder, Name)                                  \
     Candidate scan_##folder##_baseline(const ScanTask&, const Name##Leaf&); \
@@ -125,14 +134,15 @@ using PartitionRows = std::int64_t (*)(const PartitionTask&);
 ORDINAL_CRITERIA(ORDINAL_SCAN_ENTRIES)
 #undef ORDINAL_SCAN_ENTRIES
 
-#define ORDINAL_ENGINE_ENTRIES(isa)                   \
-    void build_histogram_##isa(const HistogramTask&); \
-    void add_block_##isa(const HistogramTask&);       \
-    void flush_block_##isa(const HistogramTask&);     \
-    void subtract_bins_##isa(const SubtractTask&);    \
-    void bin_column_##isa(const BinTask&);            \
-    void sum_by_leaf_##isa(const SumTask&);           \
-    std::int64_t partition_rows_##isa(const PartitionTask&);
+#define ORDINAL_ENGINE_ENTRIES(isa)                          \
+    void build_histogram_##isa(const HistogramTask&);        \
+    void add_block_##isa(const HistogramTask&);              \
+    void flush_block_##isa(const HistogramTask&);            \
+    void subtract_bins_##isa(const SubtractTask&);           \
+    void bin_column_##isa(const BinTask&);                   \
+    void sum_by_leaf_##isa(const SumTask&);                  \
+    std::int64_t partition_rows_##isa(const PartitionTask&); \
+    std::int64_t list_unknown_##isa(const std::int32_t*, std::int64_t, std::uint32_t, std::uint32_t*);
 ORDINAL_ENGINE_ENTRIES(baseline)
 ORDINAL_ENGINE_ENTRIES(avx2)
 ORDINAL_ENGINE_ENTRIES(avx512)

@@ -1,0 +1,34 @@
+// The trees of a forest, added up: for all rows, and for each row those that were not grown on it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "threads/parallel.hpp"
+
+namespace ordinal {
+
+struct ForestSums {
+    double* total;        // (n_rows,)
+    double* out_of_bag;   // (n_rows,)
+    std::int64_t* n_out;  // (n_rows,) trees in out_of_bag
+};
+
+// value: of each node. outside: n_outside rows that the tree was not grown on.
+inline void add_tree_of_forest(const std::int32_t* leaf_of_row, const double* value, std::int64_t n_rows,
+                               const std::uint32_t* outside, std::int64_t n_outside, const ForestSums& sums,
+                               int n_threads) {
+    constexpr std::int64_t kBlock = 1 << 14;
+    const auto over = [&](std::int64_t n, const auto& add) {
+        parallel_blocks("add to forest", (n + kBlock - 1) / kBlock, n_threads, [&](std::int64_t block) {
+            for (std::int64_t i = block * kBlock; i < std::min(n, (block + 1) * kBlock); ++i) add(i);
+        });
+    };
+    over(n_rows, [&](std::int64_t row) { sums.total[row] += value[leaf_of_row[row]]; });
+    over(n_outside, [&](std::int64_t i) {
+        sums.out_of_bag[outside[i]] += value[leaf_of_row[outside[i]]];
+        sums.n_out[outside[i]] += 1;
+    });
+}
+
+}  // namespace ordinal
