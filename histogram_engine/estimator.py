@@ -264,63 +264,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         verbose: int = 0,
         **other_params: object,
     ) -> None:
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.max_leaf_nodes = max_leaf_nodes
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.l2_regularization = l2_regularization
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.min_samples_category = min_samples_category
-        self.rebin_every = rebin_every
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.scoring = scoring
-        self.eval_metric = eval_metric
-        self.warm_start = warm_start
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.loss = loss
-        self.link = link
-        self.training_cost = training_cost
-        self.hessian = hessian
-        self.order = order
-        self.threshold_update = threshold_update
-        self.min_child_weight = min_child_weight
-        self.gamma = gamma
-        self.subsample = subsample
-        self.colsample_bytree = colsample_bytree
-        self.boosting_type = boosting_type
-        self.data_sample_strategy = data_sample_strategy
-        self.top_rate = top_rate
-        self.other_rate = other_rate
-        self.max_features = max_features
-        self.monotonic_cst = monotonic_cst
-        self.interaction_cst = interaction_cst
-        self.pruning = pruning
-        self.adaptive_step = adaptive_step
-        self.judged_by = judged_by
-        self.cross_terms = cross_terms
-        self.proportional: bool | str = proportional
-        self.shift_l2 = shift_l2
-        self.shift_penalty = shift_penalty
-        self.max_shifts = max_shifts
-        self.split_gain = split_gain
-        self.linear = linear
-        self.linear_l2 = linear_l2
-        self.classes = classes
-        self.decision_rule = decision_rule
-        self.cost_matrix = cost_matrix
-        self.kappa_weights = kappa_weights
-        self.kappa_rows = kappa_rows
-        self.importance_type = importance_type
-        self.n_jobs = n_jobs
-        self.progress = progress
-        self.verbose = verbose
-        self._keep_host_params(other_params)
+        self._keep_arguments(dict(locals()), "other_params")
 
     @documented
     @explains_keywords

@@ -148,7 +148,7 @@ importance_type
         progress: bool = False,
         **host_params: Any,
     ) -> None:
-        self._keep_params(dict(locals()))
+        self._keep_arguments(dict(locals()), "host_params")
 
     @documented
     @threads.one_thread_after_fork()

@@ -149,7 +149,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         progress: bool = False,
         **host_params: Any,
     ) -> None:
-        self._keep_params(dict(locals()))
+        self._keep_arguments(dict(locals()), "host_params")
 
     @shared_docs.documented
     @one_thread_after_fork()

@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
-from ordinal_objectives.estimators.arguments import GivenSets, all_or_nothing, explains_keywords
+from ordinal_objectives.estimators.arguments import GivenSets, all_or_nothing, explains_keywords, keep_arguments
 from ordinal_objectives.estimators.held_out import check_groups, hold_out
 from ordinal_objectives.estimators.tables import refuse_but_numbers
 from ordinal_objectives.histogram_engine import fit_loop, model_file
@@ -123,31 +123,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
         importance_type: str = "gain",
         n_jobs: int | None = None,
     ) -> None:
-        self.loss = loss
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.max_leaf_nodes = max_leaf_nodes
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.min_child_weight = min_child_weight
-        self.l2_regularization = l2_regularization
-        self.gamma = gamma
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.min_samples_category = min_samples_category
-        self.subsample = subsample
-        self.colsample_bytree = colsample_bytree
-        self.max_outputs = max_outputs
-        self.search = search
-        self.hessian = hessian
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.importance_type = importance_type
-        self.n_jobs = n_jobs
+        keep_arguments(self, dict(locals()))
 
     @abstractmethod
     def _learn_targets(self, y: ArrayLike) -> None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from ordinal_objectives.aliases import ArrayLike, Column, Estimator, FloatArray, Table
+from ordinal_objectives.aliases import ArrayLike, Column, Estimator, FloatArray, Params, Table
 from ordinal_objectives.estimators.tables import column_names, names_as_text
 from ordinal_objectives.utils.validation import check_start_score, first_few
 
@@ -272,6 +272,11 @@ def validate_columns(estimator: Estimator, X: Table, *, reset: bool, **options: 
     else:
         refuse_other_order(getattr(estimator, "_column_numbers", getattr(estimator, "feature_names_in_", None)), X)
     return checked
+
+
+def keep_arguments(estimator: Estimator, given: Params) -> None:
+    """Store what a constructor was given, its ``locals()``, each argument under its own name, as scikit-learn asks."""
+    estimator.__dict__.update({name: value for name, value in given.items() if name not in ("self", "__class__")})
 
 
 def keep_names(estimator: Estimator, text: Iterable[str] | None = None, numbers: Sequence[str] | None = None) -> None:

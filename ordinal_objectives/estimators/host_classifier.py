@@ -104,11 +104,6 @@ class HostClassifier(OrdinalClassifier):
         """Return the value of a parameter that nobody set."""
         return inspect.signature(cls).parameters[name].default
 
-    def _keep_params(self, arguments: Params) -> None:
-        """Store what the constructor was given, each argument under its own name, as scikit-learn asks."""
-        self._keep_host_params(arguments.pop("host_params"))
-        self.__dict__.update({name: value for name, value in arguments.items() if name != "self"})
-
     def _resolved_params(self) -> Params:
         """Return the parameters, by one name each."""
         return self.get_params(deep=False)

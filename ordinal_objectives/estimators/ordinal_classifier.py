@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives import predictions
 from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, LabelArray, Params, Table
 from ordinal_objectives.decision import RULES, KappaRule, decide, kappa_weights
-from ordinal_objectives.estimators.arguments import start_scores
+from ordinal_objectives.estimators.arguments import keep_arguments, start_scores
 from ordinal_objectives.estimators.given_to_fit import GivenToFit
 from ordinal_objectives.estimators.held_out import UnseenRows, is_auto
 from ordinal_objectives.estimators.linear import LinearPart
@@ -103,6 +103,11 @@ class OrdinalClassifier(OrderedClassifier):
     _record: ThresholdRecord
     # Whether there are trees, none of them with a split.
     _is_constant: bool
+
+    def _keep_arguments(self, given: Params, others: str) -> None:
+        """Store what the constructor was given, its ``locals()``; ``others`` is its name for what goes on."""
+        self._keep_host_params(given.pop(others))
+        keep_arguments(self, given)
 
     def _keep_host_params(self, host_params: Params) -> None:
         """Store what the constructor does not name, unless the name is foreign or impossible here."""
