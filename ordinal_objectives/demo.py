@@ -6,8 +6,6 @@ import argparse
 import math
 import re
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -186,29 +184,20 @@ def _models(split: Split, backend: str, rounds: int) -> Params:
     return {name: model for name, model in models.items() if is_whole or not name.endswith("multiclass")}
 
 
-def _fit(name: str, model: Estimator, split: Split, tick: Callable[[], object]) -> Result:
-    """Train a model, with a tick after each round, and let it predict the test rows."""
+def _fit(name: str, model: Estimator, split: Split) -> Result:
+    """Train a model, and let it predict the test rows."""
     (X, X_held, X_test), (y, y_held, _) = split.X, split.y
-    held_out: dict[str, object] = {"eval_set": [(X_held, y_held)]}
-    start = time.perf_counter()
+    given: dict[str, object] = {"eval_set": [(X_held, y_held)]}
     if name.startswith("XGBoost"):
-        import xgboost
-
-        class Tick(xgboost.callback.TrainingCallback):  # type: ignore[misc]
-            def after_iteration(self, model: object, epoch: int, evals_log: object) -> bool:
-                tick()
-                return False
-
-        model.set_params(callbacks=[Tick()]).fit(X, y, **held_out, verbose=False).set_params(callbacks=None)
+        given["verbose"] = False
     elif name.startswith("LightGBM"):
         import lightgbm
 
-        callbacks = [lightgbm.early_stopping(_PATIENCE, verbose=False), lambda _: tick()]
         if not isinstance(model, OrdinalClassifier):
-            held_out = {"eval_X": X_held, "eval_y": y_held}
-        model.fit(X, y, callbacks=callbacks, **held_out)
-    else:
-        model.fit(X, y, callback=lambda *_: tick() and None, **held_out)
+            given = {"eval_X": X_held, "eval_y": y_held}
+        given["callbacks"] = [lightgbm.early_stopping(_PATIENCE, verbose=False)]
+    start = time.perf_counter()
+    model.fit(X, y, **given)
     seconds, predicted = time.perf_counter() - start, model.predict(X_test)
     if hasattr(model, "predict_proba"):
         proba = model.predict_proba(X_test)
@@ -220,18 +209,6 @@ def _fit(name: str, model: Estimator, split: Split, tick: Callable[[], object]) 
     else:  # both libraries keep the best iteration; XGBoost counts it from 0
         rounds = int(model.best_iteration + 1 if hasattr(model, "best_iteration") else model.best_iteration_)
     return Result(name, proba, predicted, seconds, rounds, model)
-
-
-@contextmanager
-def _progress(name: str, rounds: int) -> Iterator[Callable[[], object]]:
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        yield lambda: None
-        return
-    # disable=None: no bar where nobody watches.
-    with tqdm(total=rounds, desc=name, unit="round", leave=False, disable=None) as bar:
-        yield lambda: bar.update(1)
 
 
 def table(results: list[Result], y: IntArray) -> str:
@@ -309,13 +286,12 @@ def run(options: argparse.Namespace) -> list[Result]:
     print(f"classes, lowest first: {', '.join(map(str, split.labels.ordered_classes_))}\n")
     results: list[Result] = []
     for name, model in _models(split, options.backend, options.rounds).items():
-        with _progress(name, options.rounds) as tick:
-            try:
-                results.append(_fit(name, model, split, tick))
-            except ValueError as error:  # the native engine takes at most 254 categories of a column
-                if not name.startswith("Native"):
-                    raise
-                print(f"{name} is left out: {error}\n")
+        try:
+            results.append(_fit(name, model, split))
+        except ValueError as error:  # the native engine takes at most 254 categories of a column
+            if not name.startswith("Native"):
+                raise
+            print(f"{name} is left out: {error}\n")
     if not results:
         raise ValueError("no model could be trained")
     print(table(results, split.y[2]), LEGEND, reading(results, split.y[2]), sep="\n")

@@ -123,7 +123,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
         importance_type: str = "gain",
         n_jobs: int | None = None,
     ) -> None:
-        keep_arguments(self, dict(locals()))
+        keep_arguments(self, locals())
 
     @abstractmethod
     def _learn_targets(self, y: ArrayLike) -> None:

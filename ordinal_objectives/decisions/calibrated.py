@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Estimator, FloatArray, IntArray, Seed, Table
 from ordinal_objectives.decisions.around import AroundOneClassifier
+from ordinal_objectives.estimators.arguments import keep_arguments
 from ordinal_objectives.utils import documented, validation
 
 # Stated probabilities of 0 and 1 have a logit of some 14.
@@ -180,13 +181,7 @@ class OrdinalCalibratedClassifier(AroundOneClassifier):
         cost_matrix: ArrayLike | None = None,
         random_state: Seed = None,
     ) -> None:
-        self.estimator = estimator
-        self.method = method
-        self.cv = cv
-        self.classes = classes
-        self.decision_rule = decision_rule
-        self.cost_matrix = cost_matrix
-        self.random_state = random_state
+        keep_arguments(self, locals())
 
     @documented
     def fit(self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None) -> OrdinalCalibratedClassifier:

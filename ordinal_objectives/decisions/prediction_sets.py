@@ -22,7 +22,7 @@ from ordinal_objectives.aliases import (
 )
 from ordinal_objectives.decision import decide
 from ordinal_objectives.decisions.around import AroundClassifier
-from ordinal_objectives.estimators.arguments import explains_keywords
+from ordinal_objectives.estimators.arguments import explains_keywords, keep_arguments
 from ordinal_objectives.estimators.held_out import Rows, split_seed
 from ordinal_objectives.estimators.wrappers import FittedMember
 from ordinal_objectives.utils import documented, validation
@@ -209,15 +209,7 @@ class OrdinalPredictionSets(AroundClassifier):
         classes: ArrayLike | None = None,
         random_state: Seed = None,
     ) -> None:
-        self.estimator = estimator
-        self.alpha = alpha
-        self.method = method
-        self.coverage = coverage
-        self.severity = severity
-        self.calibration_fraction = calibration_fraction
-        self.cv = cv
-        self.classes = classes
-        self.random_state = random_state
+        keep_arguments(self, locals())
 
     @documented
     @explains_keywords

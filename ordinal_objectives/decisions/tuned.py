@@ -16,6 +16,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IndexArray, LabelArray, Seed, Table
 from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.decisions.around import AroundOneClassifier
+from ordinal_objectives.estimators.arguments import keep_arguments
 from ordinal_objectives.estimators.held_out import Rows
 from ordinal_objectives.metrics import METRICS
 from ordinal_objectives.metrics.table import Metric
@@ -204,13 +205,7 @@ class OrdinalTunedClassifier(AroundOneClassifier):
         classes: ArrayLike | None = None,
         random_state: Seed = None,
     ) -> None:
-        self.estimator = estimator
-        self.metric = metric
-        self.greater_is_better = greater_is_better
-        self.rule = rule
-        self.cv = cv
-        self.classes = classes
-        self.random_state = random_state
+        keep_arguments(self, locals())
 
     @documented
     def fit(self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None) -> OrdinalTunedClassifier:

@@ -19,7 +19,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, Params, Seed, Table
-from ordinal_objectives.estimators.arguments import GivenSets, explains_keywords, keep_names
+from ordinal_objectives.estimators.arguments import GivenSets, explains_keywords, keep_arguments, keep_names
 from ordinal_objectives.estimators.ensemble_members import CRITERIA, TrainingRows, best_weights, check_members, is_pair
 from ordinal_objectives.estimators.held_out import Rows, hold_out_unless_given, n_rows, split_seed
 from ordinal_objectives.estimators.labels import OrderedLabels
@@ -122,18 +122,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
         random_state: Seed = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.members = members
-        self.n_bags = n_bags
-        self.subsample = subsample
-        self.refit = refit
-        self.weights = weights
-        self.validation_fraction = validation_fraction
-        self.classes = classes
-        self.class_weight = class_weight
-        self.decision_rule = decision_rule
-        self.cost_matrix = cost_matrix
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+        keep_arguments(self, locals())
 
     def get_params(self, deep: bool = True) -> Params:
         """Return the parameters, with ``deep`` those of the members by ``name__parameter``.
