@@ -188,7 +188,15 @@ class OrdinalObjectiveBase:
     def joined_metric(self, functions: Sequence[Callable[..., object]]) -> Callable[..., list[object]]:
         """Return the ordinal loss, and metrics of class probabilities, as one metric that returns all their results.
 
-        It raises ValueError if two of them have one name.
+        Parameters
+        ----------
+        functions : sequence of callable
+            As :meth:`proba_metric` takes them. The joined metric raises ValueError if two of them have one name.
+
+        Returns
+        -------
+        callable
+            For ``custom_metric=`` or ``feval=``.
         """
         metrics = [self.metric, *map(self.proba_metric, functions)]
 

@@ -215,9 +215,7 @@ importance_type
             If labels, weights or parameters are not what the docs allow; the message names the argument.
         """
         with self._all_or_nothing():
-            for words in self._by_other_names()[1]:
-                warnings.warn(words, stacklevel=4)  # the caller of fit
-            given = self._resolved_params()
+            given = self._warned_params()
             sets = arguments.GivenSets(
                 arguments.either_library(eval_set, eval_X, eval_y), eval_sample_weight, "eval_sample_weight",
                 X_val, y_val, sample_weight_val, eval_init_score, "eval_init_score",
@@ -226,30 +224,26 @@ importance_type
             rows, held_out = self._rows_to_fit(training, "init_score", sets, given["random_state"])
             booster, earlier = self._continued(init_model, init_score=init_score, eval_init_score=eval_init_score)
             rows, held_out = self._with_levels(rows, held_out, booster, init_model)
-            callbacks = checked_callbacks(callbacks)
-            search, scheduled = _search_of(given, callbacks, booster, len(held_out))
-            options: dict[str, Any] = {"categorical_feature": categorical_feature, "watched": held_out}
-            options |= {"callbacks": scheduled, "says": self._native_params()["verbosity"] > 0}
-            plan = self._plan(given["n_estimators"], rows, search, continued=earlier, **options)
+            search, scheduled = _search_of(given, callbacks := checked_callbacks(callbacks), booster, len(held_out))
+            plan = self._plan(
+                given["n_estimators"], rows, search, continued=earlier, watched=held_out, callbacks=scheduled,
+                says=self._native_params()["verbosity"] > 0, categorical_feature=categorical_feature,
+            )  # fmt: skip
             train_set, *valid_sets = _datasets([rows, *held_out], categorical_feature, self._linear)
             self.evals_result_, trees = dict[str, Any](), TreesOfRounds()
-            watching = [lightgbm.record_evaluation(self.evals_result_), trees] if valid_sets else [trees]
-            spec, params = (self._spec("LGBMOrdinalClassifier"), None), self._params_for(len(rows))
+            watching = [*([lightgbm.record_evaluation(self.evals_result_)] if valid_sets else []), trees]
             with self._under_way():
                 self.booster_ = train_spec(
-                    spec, params, train_set, plan.n_rounds,
+                    (self._spec("LGBMOrdinalClassifier"), None), self._params_for(len(rows)), train_set, plan.n_rounds,
                     valid_sets=valid_sets or None, valid_names=_set_names(eval_names, len(valid_sets)),
                     feval=[_as_feval(metric) for metric in self._metrics(eval_metric)],
                     init_model=booster, callbacks=[*watching, *callbacks],
                     progress=self.progress, carried=self._carried(),
                     set_names=["X", *(f"X of evaluation set {i}" for i in range(len(valid_sets)))],
                 )  # fmt: skip
-            record, n_iter = (
-                lgbm_booster.carried_record(self.booster_).copied(),
-                lgbm_booster.iterations_of(self.booster_),
-            )
+            record, n_iter = lgbm_booster.carried_record(self.booster_), lgbm_booster.iterations_of(self.booster_)
             n_rounds = trees.rounds_of(n_iter, stopped=self.booster_.best_iteration > 0)
-            self._finish(record, n_iter, plan, rows, held_out, given["random_state"], n_rounds)
+            self._finish(record.copied(), n_iter, plan, rows, held_out, given["random_state"], n_rounds)
             finds = groups is not None or len(callbacks) > len(scheduled.known)
             kept = {"categorical_feature": categorical_feature, "callbacks": scheduled.known}
             belonging = {"init_score": init_score, "init_model": init_model}
@@ -265,6 +259,12 @@ importance_type
         names = [name for name in self._get_param_names() if name in parameters.KNOWN]
         own = {name: getattr(self, name) for name in names if getattr(self, name) != self._default(name)}
         return parameters.resolved(own, self._host_params)
+
+    def _warned_params(self) -> dict[str, Any]:
+        """Return the parameters by one name each, and warn of those that are not used."""
+        for words in self._by_other_names()[1]:
+            warnings.warn(words, stacklevel=5)  # the caller of fit
+        return self._resolved_params()
 
     def _resolved_params(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self._get_param_names()} | self._by_other_names()[0]

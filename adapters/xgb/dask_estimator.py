@@ -171,9 +171,8 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             xgb_dask.check_numbers_of_rows("sample_weight", sample_weight)
             xgb_dask.check_numbers_of_rows("base_margin", base_margin)
             sets = self._evaluation_sets(eval_set, sample_weight_eval_set, base_margin_eval_set)
-            arguments.check_rounds(
-                "early_stopping_rounds", self.early_stopping_rounds, len(sets), instead="eval_set to fit"
-            )
+            rounds = self.early_stopping_rounds
+            arguments.check_rounds("early_stopping_rounds", rounds, len(sets), instead="eval_set to fit")
             codes = self._codes(y)
             self._levels = self._levels_of_parts(X) if continued is None else input_checks.levels_of(continued)
             X = X if continued is None else self._with_levels(X, continued)
@@ -191,7 +190,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
                 xgb_model=continued,
                 evals=evals or ([(dtrain, "training")] if verbose else []),
                 callbacks=own_copies(input_checks.callbacks_in(self.callbacks)),
-                early_stopping_rounds=self.early_stopping_rounds,
+                early_stopping_rounds=rounds,
                 verbose_eval=verbose,
                 coll_cfg=coll_cfg,
                 carried=self._carried(),

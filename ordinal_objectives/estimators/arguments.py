@@ -276,7 +276,7 @@ def validate_columns(estimator: Estimator, X: Table, *, reset: bool, **options: 
 
 def keep_arguments(estimator: Estimator, given: Params) -> None:
     """Store what a constructor was given, its ``locals()``, each argument under its own name, as scikit-learn asks."""
-    estimator.__dict__.update({name: value for name, value in given.items() if name not in ("self", "__class__")})
+    estimator.__dict__ |= {name: value for name, value in given.items() if name not in ("self", "__class__")}
 
 
 def keep_names(estimator: Estimator, text: Iterable[str] | None = None, numbers: Sequence[str] | None = None) -> None:

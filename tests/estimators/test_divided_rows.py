@@ -86,8 +86,10 @@ def test_groups_go_to_classifiers_that_divide_rows_themselves():
     assert list(row_keywords("model", one, None, groups)) == ["groups"]
     assert list(row_keywords("model", piped, None, groups)) == ["xgbordinalclassifier__groups"]
     assert row_keywords("model", searched, None, groups) == {}
-    with config_context(enable_metadata_routing=True):
-        assert row_keywords("model", piped, None, groups) == {}
+    with config_context(enable_metadata_routing=True):  # scikit-learn asks a classifier that has not said
+        assert list(row_keywords("model", piped, None, groups)) == ["groups"]
+        without = make_pipeline(StandardScaler(), make_xgb().set_fit_request(groups=False))
+        assert row_keywords("model", without, None, groups) == {}
 
 
 @pytest.mark.parametrize("trainer", TRAINERS)

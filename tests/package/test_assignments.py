@@ -23,6 +23,7 @@ EXCEPTIONS = {
     "ordinal_objectives/export/onnx/pipelines.py: encoder.handle_unknown": COPIED,
     "ordinal_objectives/export/onnx/pipelines.py: encoder.unknown_value": COPIED,
     "ordinal_objectives/export/onnx/pipelines.py: imputer.missing_values": COPIED,
+    "ordinal_objectives/export/onnx/pipelines.py: step.transformers_": COPIED,
     "adapters/xgb/train.py: stopper.maximize": "XGBoost's own callback, which no method tells the direction",
 }
 EXCEPTIONS["ordinal_objectives/estimators/arguments.py: estimator.__dict__"] = (

@@ -11,11 +11,9 @@ from sources import check_exceptions, trees
 
 MOST_LINES, MOST_ARGUMENTS = 60, 8
 HOST_SIGNATURES = ("train", "cv", "fit")
-ONE_A_PARAMETER = "scikit-learn asks for a line of the signature and an assignment for every parameter"
 LONG = {
-    "adapters/lgbm/estimator.py: LGBMOrdinalClassifier.__init__": ONE_A_PARAMETER,
-    "adapters/xgb/estimator.py: XGBOrdinalClassifier.__init__": ONE_A_PARAMETER,
-    "histogram_engine/estimator.py: HistGradientBoostingOrdinalClassifier.__init__": ONE_A_PARAMETER,
+    "histogram_engine/estimator.py: HistGradientBoostingOrdinalClassifier.__init__": "a line of the signature for every "
+    "parameter",
 }
 MANY = {
     "ordinal_objectives/compare.py: compare_updates": "a public door: what is compared, and what all modes share",
