@@ -12,8 +12,8 @@ from sources import check_exceptions, trees
 MOST_LINES, MOST_ARGUMENTS = 60, 8
 HOST_SIGNATURES = ("train", "cv", "fit")
 LONG = {
-    "histogram_engine/estimator.py: HistGradientBoostingOrdinalClassifier.__init__": "a line of the signature for every "
-    "parameter",
+    "histogram_engine/estimator.py: HistGradientBoostingOrdinalClassifier.__init__": "a signature has a line for "
+    "every parameter",
 }
 MANY = {
     "ordinal_objectives/compare.py: compare_updates": "a public door: what is compared, and what all modes share",
