@@ -232,7 +232,7 @@ def test_few_rows_and_heavy_rows_are_judged_as_by_all(rows, options):
                 start=RunStart(*(plain.raw_prediction.copy(), plain.thresholds, t), cuts=plain.cuts),
             )
             sample, features = plain._sampler.draw(plain.iteration)
-            judged, right = few.grow(sample, features), plain.grow(sample, features)
+            judged, right = few.grow(sample.rows, features), plain.grow(sample.rows, features)
             for node in sorted(np.flatnonzero(right["feature"] >= 0), key=lambda node: right["left"][node]):
                 (same,) = np.flatnonzero(judged["left"] == right["left"][node])
                 assert judged["gain"][same] == pytest.approx(right["gain"][node], rel=1e-2)

@@ -58,8 +58,8 @@ def losses_of(run, y, weight=None, n_rounds=6):
 
 
 def assert_never_rises(values):
-    """Allow what the float32 lanes round."""
-    assert (np.diff(values) <= 2e-7 * np.abs(values[:-1]) + 1e-12).all(), values
+    """Allow what the float32 lanes round: two sums, and a step may raise what is measured by as much."""
+    assert (np.diff(values) <= 3e-7 * np.abs(values[:-1]) + 1e-12).all(), values
 
 
 @pytest.mark.parametrize("threshold_update", ["joint", "fixed"])

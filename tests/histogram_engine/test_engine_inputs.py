@@ -162,7 +162,8 @@ def test_samples_are_drawn_from_rows_with_weight(data, options):
     # With a weight of 0 for all rows of a class, as class_weight gives it.
     make(**wanted, class_weight={0: 0.0, 1: 0.0}).fit(X, y)
     alone = make(**wanted).fit(X[kept], y[kept], sample_weight=weight[kept])
-    np.testing.assert_allclose(model.predict_raw(X), alone.predict_raw(X), atol=1e-4)
+    # Steps next to 0 are halved or not by what float32 rounds.
+    np.testing.assert_allclose(model.predict_raw(X), alone.predict_raw(X), atol=1e-3)
 
 
 @pytest.mark.parametrize("judge", ["pruning", "adaptive_step"])

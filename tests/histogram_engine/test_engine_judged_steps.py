@@ -101,7 +101,8 @@ def test_pruned_trees_and_step_sizes_agree_with_the_oracle(block):
         options = {"subsample": 0.6, "colsample_bytree": 0.7}
         options |= {"pruning": seed % 3 != 0, "adaptive_step": seed % 3 != 1}
         boosting, X = engine_oracle.random_problem(seed, learning_rate=1.0, **options)
-        in_bag, features = boosting._sampler.draw(boosting.iteration)
+        sample, features = boosting._sampler.draw(boosting.iteration)
+        in_bag = sample.rows
         outside = np.setdiff1d(np.arange(len(X)), in_bag)
         grown = boosting.grow(in_bag, features)
         training, held_out = engine_oracle.Oracle(boosting, X, in_bag), engine_oracle.Oracle(boosting, X, outside)
@@ -179,7 +180,8 @@ def test_trainings_that_one_validation_set_judges_agree_with_the_transcription(b
         options |= {"subsample": 0.7 if seed % 4 == 1 else 1.0, "colsample_bytree": 0.7}
         run, X = engine_oracle.random_problem(seed, learning_rate=1.0, run=JudgedRun, **options)
         for _ in range(2):
-            grown = run.grow(*run._sampler.draw(run.iteration))
+            sample, features = run._sampler.draw(run.iteration)
+            grown = run.grow(sample.rows, features)
             both = engine_oracle.Oracle(run, X), ValidationOracle(run)
             merged, shortened = assert_judged_step_agrees(run, *both, grown)
             n_merged, n_shortened = n_merged + merged, n_shortened + shortened

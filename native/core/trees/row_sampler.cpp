@@ -55,6 +55,23 @@ RowSampler::RowSampler(std::int64_t n_rows, const double* weight) : n_rows_(n_ro
     if (n_eligible_ == n_rows) return;
     left_out_.resize(static_cast<std::size_t>(n_rows));
     std::transform(weight, weight + n_rows, left_out_.begin(), [](double one) { return one == 0.0; });
+    std::int64_t n_before = 0;
+    for (std::int64_t begin = 0; begin < n_rows; begin += kBatch) {
+        const std::int64_t end = std::min(n_rows, begin + kBatch);
+        n_before_.push_back(n_before);
+        n_before += end - begin - std::count(weight + begin, weight + end, 0.0);
+    }
+}
+
+void RowSampler::draw_numbers(std::uint64_t key, std::int64_t begin, std::int64_t n,
+                              std::uint64_t* numbers) const {
+    const DrawNumbers draw = active_instruction_set().draw_numbers;
+    if (left_out_.empty()) return draw(key, begin, n, numbers);
+    std::uint64_t of_eligible[kBatch];
+    draw(key, n_before_[static_cast<std::size_t>(begin / kBatch)], n, of_eligible);
+    const std::uint64_t* next = of_eligible;
+    for (std::int64_t i = 0; i < n; ++i)
+        numbers[i] = left_out_[static_cast<std::size_t>(begin + i)] ? kNever : *next++;
 }
 
 // numbers(begin, n, buffer) returns those of some rows, of which n_below are to be below the limit.
@@ -108,9 +125,7 @@ void RowSampler::draw(std::int64_t n_drawn, std::uint64_t seed, std::uint64_t it
     const InstructionSet& set = active_instruction_set();
     const std::uint64_t key = key_of(seed, iteration, kRows);
     const auto numbers = [&](std::int64_t begin, std::int64_t n, std::uint64_t* buffer) {
-        set.draw_numbers(key, begin, n, buffer);
-        for (std::int64_t i = 0; !left_out_.empty() && i < n; ++i)
-            if (left_out_[static_cast<std::size_t>(begin + i)]) buffer[i] = kNever;
+        draw_numbers(key, begin, n, buffer);
         return buffer;
     };
     const Limit limit = random_limit(n_drawn, n_eligible_, n_threads, numbers);
@@ -181,7 +196,7 @@ double RowSampler::draw_by_gradients(const float* columns, int width, int n_grad
             return static_cast<const std::uint64_t*>(by_size_.data() + begin);
         });
     const auto numbers = [&](std::int64_t begin, std::int64_t n_here, std::uint64_t* buffer) {
-        set.draw_numbers(of_others, begin, n_here, buffer);
+        draw_numbers(of_others, begin, n_here, buffer);
         set.leave_out(by_size_.data() + begin, n_here, top.number, buffer);
         return buffer;
     };

@@ -46,11 +46,14 @@ class RowSampler {
     template <class Numbers>
     Limit limit_of(std::int64_t n_below, std::uint64_t low, std::uint64_t high, int n_threads,
                    const Numbers& numbers) const;
+    // Of a batch of rows, by their places among the eligible ones: the others change no sample.
+    void draw_numbers(std::uint64_t key, std::int64_t begin, std::int64_t n, std::uint64_t* numbers) const;
     template <class Numbers>
     Limit random_limit(std::int64_t n_below, std::int64_t n, int n_threads, const Numbers& numbers) const;
 
     std::int64_t n_rows_, n_eligible_;
     std::vector<std::uint8_t> left_out_;  // empty where no row is
+    std::vector<std::int64_t> n_before_;  // eligible rows before each batch, where some are left out
     std::vector<std::uint32_t> rows_, outside_;
     std::vector<std::uint8_t> light_;
     std::vector<std::uint64_t> by_size_;  // the larger the gradients of a row, the smaller
