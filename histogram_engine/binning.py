@@ -168,5 +168,4 @@ def _cuts_of(
     with np.errstate(over="ignore", invalid="ignore"):
         middle = low + 0.5 * (high - low)
     # Between neighbouring floats, or beside an infinity, there is no middle: the lower value is a cut as well.
-    cuts: NDArray[np.float64] = np.where((middle < high) & np.isfinite(middle), middle, low)
-    return cuts
+    return np.where((middle < high) & np.isfinite(middle), middle, low)

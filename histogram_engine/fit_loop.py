@@ -476,8 +476,7 @@ def check_scoring(scoring: object) -> Scorer | None:
     if isinstance(scoring, str) and scoring == LOSS:
         return None
     if scoring is None:
-        accuracy: Scorer = PredictedRows.score
-        return accuracy
+        return PredictedRows.score
     allowed = "scoring must be 'loss', None for the accuracy, a scorer, or the name of one"
     if isinstance(scoring, str):
         if scoring in scorers.get_scorer_names():
@@ -490,8 +489,7 @@ def check_scoring(scoring: object) -> Scorer | None:
         return found
     if not callable(scoring):
         raise TypeError(f"{allowed}; got {scoring!r}")
-    given: Scorer = scoring
-    return given
+    return scoring
 
 
 def scored_by(scorer: Scorer, labels: OrderedLabels, decide: Decide) -> Scored:

@@ -159,8 +159,7 @@ def settle_thresholds(learner: ThresholdLearner, row_pass: Any, score: NDArray[n
     """Take conditional Newton steps of the thresholds, given the score, until they rest."""
 
     def at(thresholds: FloatArray) -> RoundStatistics:
-        now: RoundStatistics = row_pass(score, thresholds, learner.step_hessian)
-        return now
+        return row_pass(score, thresholds, learner.step_hessian)
 
     learner.settle(
         lambda: learner.newton(at(learner.thresholds), lambda thresholds: at(thresholds).loss, row_pass.highest_loss)
@@ -322,8 +321,7 @@ class EngineState(Generic[Pass]):
         at = self.score, self.thresholds, self.parameters.spec.hessian
         _, light, factor, outside = self._sample
         if outside is None or self.rows.sample_weight is not None or len(outside) >= len(rows):
-            some: RoundStatistics = row_pass.sums_of(rows, *at, light, factor)
-            return some
+            return row_pass.sums_of(rows, *at, light, factor)
         # The fewer rows are read. Where none is heavy, the difference is as exact as the sum.
         others: RoundStatistics = row_pass.sums_of(outside, *at)
         return replace(others, sums=self.now.sums - others.sums)

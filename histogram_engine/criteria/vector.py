@@ -233,5 +233,4 @@ class VectorQuadratic:
     def changes(self, leaves: Leaves, weights: FloatArray, delta: FloatArray) -> FloatArray:
         """Return Q(beta) of several sets of leaves, (n_sets, n_leaves), with a step each: (n_sets,)."""
         of_leaves: FloatArray = (self.G[leaves] + 0.5 * self.H[leaves] * weights) * weights
-        change: FloatArray = of_leaves.sum(axis=(1, 2))
-        return change
+        return of_leaves.sum(axis=(1, 2))

@@ -260,8 +260,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
 
     @property
     def _start(self) -> FloatArray:
-        start: FloatArray = self._grown.start  # type: ignore[assignment]  # there with several outputs
-        return start
+        return self._grown.start  # type: ignore[return-value]  # there with several outputs
 
     def trained_parts(self) -> tuple[losses.MultiOutputLoss, FloatArray, TreeEnsemble]:
         """Return the loss, the raw prediction without trees, ``(n_outputs_,)``, and the trees."""

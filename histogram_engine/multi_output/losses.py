@@ -154,8 +154,7 @@ class SoftmaxCrossEntropy:
 
     def predict(self, raw_prediction: FloatArray) -> FloatArray:
         """Return class probabilities, (n_rows, n_classes)."""
-        p: FloatArray = softmax(raw_prediction, axis=1)
-        return p
+        return softmax(raw_prediction, axis=1)
 
 
 class BinaryCrossEntropy:
@@ -177,5 +176,4 @@ class BinaryCrossEntropy:
 
     def predict(self, raw_prediction: FloatArray) -> FloatArray:
         """Return the probability of each label, (n_rows, n_labels)."""
-        p: FloatArray = expit(raw_prediction)
-        return p
+        return expit(raw_prediction)
