@@ -32,9 +32,10 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.estimators.arguments import keep_names
+from ordinal_objectives.estimators.arguments import keep_names, keeper
 from ordinal_objectives.estimators.tables import CategoryColumns
 from ordinal_objectives.histogram_engine.binning import as_table, check_features, learn_categories
 from ordinal_objectives.histogram_engine.fit_loop import GrownModel
@@ -167,8 +168,9 @@ class EngineModel:
         written_by = name if stored.targets is None else stored.targets.get("estimator")
         if written_by != name:
             raise ValueError(f"{path} holds a model of {written_by}; {name} cannot load it")
+        model = clone(self)
         with files.as_damaged_file(path):
-            model = type(self)(**stored.params)
+            model.__dict__ |= vars(keeper(type(self))(**stored.params))
             effective_n_threads(model.n_jobs)
             model.n_features_in_, model._seed, model._max_bins = stored.n_features, stored.seed, stored.max_bins
             model._categories = stored.categories

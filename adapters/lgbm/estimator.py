@@ -21,6 +21,7 @@ from ordinal_objectives.adapters.lgbm import data, parameters, prediction
 from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, checked_callbacks, first_rates, schedules, train_spec
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, NDArray, Seed, Table
 from ordinal_objectives.estimators import arguments, tables
+from ordinal_objectives.estimators.arguments import kept_arguments
 from ordinal_objectives.estimators.given_to_fit import GivenToFit, Schedules, smallest_rate
 from ordinal_objectives.estimators.held_out import Rows, Trial, is_auto, smallest_leaf
 from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS, HostClassifier
@@ -256,8 +257,8 @@ importance_type
         """Return parameters given by other names of LightGBM, and warnings of those that are not used."""
         if not self._host_params:
             return {}, []
-        names = [name for name in self._get_param_names() if name in parameters.KNOWN]
-        own = {name: getattr(self, name) for name in names if getattr(self, name) != self._default(name)}
+        kept = {name: value for name, value in kept_arguments(self).items() if name in parameters.KNOWN}
+        own = {name: value for name, value in kept.items() if value != self._default(name)}
         return parameters.resolved(own, self._host_params)
 
     def _warned_params(self) -> dict[str, Any]:
@@ -267,7 +268,7 @@ importance_type
         return self._resolved_params()
 
     def _resolved_params(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self._get_param_names()} | self._by_other_names()[0]
+        return kept_arguments(self) | self._by_other_names()[0]
 
     def _native_params(self) -> dict[str, Any]:
         return {"feature_pre_filter": False, "verbosity": -1, **super()._native_params()}

@@ -14,7 +14,13 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
-from ordinal_objectives.estimators.arguments import GivenSets, all_or_nothing, explains_keywords, keep_arguments
+from ordinal_objectives.estimators.arguments import (
+    GivenSets,
+    all_or_nothing,
+    explains_keywords,
+    keep_arguments,
+    kept_arguments,
+)
 from ordinal_objectives.estimators.held_out import check_groups, hold_out
 from ordinal_objectives.estimators.tables import refuse_but_numbers
 from ordinal_objectives.histogram_engine import fit_loop, model_file
@@ -304,7 +310,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
             raise TypeError(f"a file holds no loss of your own; got loss={loss!r}. Pickle the model")
         classes, targets = self._describe_targets()
         return self._as_stored(
-            self.get_params(deep=False) | {"loss": loss},
+            kept_arguments(self) | {"loss": loss},
             classes=classes,
             proportional=False,
             targets={"estimator": type(self).__name__, **targets},

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from ordinal_objectives.aliases import ArrayLike, Column, Estimator, FloatArray, Params, Table
@@ -277,6 +278,17 @@ def validate_columns(estimator: Estimator, X: Table, *, reset: bool, **options: 
 def keep_arguments(estimator: Estimator, given: Params) -> None:
     """Store what a constructor was given, its ``locals()``, each argument under its own name, as scikit-learn asks."""
     estimator.__dict__ |= {name: value for name, value in given.items() if name not in ("self", "__class__")}
+
+
+def keeper(kind: type[Any]) -> Any:
+    """Return the class whose constructor keeps its arguments; a subclass may have a constructor of its own."""
+    return next(one for one in reversed(kind.__mro__) if issubclass(one, BaseEstimator) and "__init__" in vars(one))
+
+
+def kept_arguments(estimator: Estimator) -> Params:
+    """Return what is kept of the arguments of that constructor, whether or not a subclass names them."""
+    given = inspect.signature(keeper(type(estimator))).parameters.values()
+    return {p.name: getattr(estimator, p.name) for p in given if p.kind is not p.VAR_KEYWORD}
 
 
 def keep_names(estimator: Estimator, text: Iterable[str] | None = None, numbers: Sequence[str] | None = None) -> None:

@@ -18,7 +18,14 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives.aliases import JSON, FloatArray, Params, Seed, Table
 from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.estimators import held_out, linear
-from ordinal_objectives.estimators.arguments import GivenSets, keep_names, one_for_each
+from ordinal_objectives.estimators.arguments import (
+    GivenSets,
+    keep_arguments,
+    keep_names,
+    keeper,
+    kept_arguments,
+    one_for_each,
+)
 from ordinal_objectives.estimators.given_to_fit import Schedules
 from ordinal_objectives.estimators.held_out import FinishedSearch, RoundSearch, Rows, Trial, TrialOf, UnseenRows
 from ordinal_objectives.estimators.labels import OrderedLabels
@@ -102,11 +109,11 @@ class HostClassifier(OrdinalClassifier):
     @functools.cache
     def _default(cls, name: str) -> Any:
         """Return the value of a parameter that nobody set."""
-        return inspect.signature(cls).parameters[name].default
+        return inspect.signature(keeper(cls)).parameters[name].default
 
     def _resolved_params(self) -> Params:
         """Return the parameters, by one name each."""
-        return self.get_params(deep=False)
+        return kept_arguments(self) | self._host_params
 
     def _native_params(self) -> Params:
         """Return the parameters of the library's ``train``; those left at None take its defaults."""
@@ -246,7 +253,10 @@ class HostClassifier(OrdinalClassifier):
                         raise ValueError(f"{names} must not be among the parameters")
                     left_out = [str(name) for name in described["left_out"]]
                     self._forget_params(kept={*params, *left_out, *self._not_in_files})
-                    self.set_params(**{name: files.value_from_json(value) for name, value in params.items()})
+                    read = {name: files.value_from_json(value) for name, value in params.items()}
+                    kept = read.keys() & kept_arguments(self).keys()
+                    self._keep_host_params(self._host_params | {k: v for k, v in read.items() if k not in kept})
+                    keep_arguments(self, {name: read[name] for name in kept})
                     self._refuse_unknown()
                 labels = OrderedLabels(np.arange(record.n_classes) if self.classes is None else self.classes)
                 n_classes = len(labels.classes_)
@@ -286,7 +296,7 @@ class HostClassifier(OrdinalClassifier):
     def _forget_params(self, kept: Collection[str]) -> None:
         """Set parameters to their defaults, and drop those of the library below, but for some."""
         self._host_params = {name: value for name, value in self._host_params.items() if name in kept}
-        for name in self._get_param_names():
+        for name in kept_arguments(self):
             if name not in kept:
                 setattr(self, name, self._default(name))
 
@@ -444,7 +454,7 @@ class HostClassifier(OrdinalClassifier):
         """Return the description of the classifier in a file, in JSON's types."""
         classes, dtype = files.labels_to_json(self.ordered_classes_)
         names = getattr(self, "feature_names_in_", None)
-        given = self.get_params(deep=False).items()
+        given = (kept_arguments(self) | self._host_params).items()
         params, left_out = files.parameters_to_json({name: value for name, value in given if name not in _NOT_IN_FILES})
         return {
             "classes": classes,

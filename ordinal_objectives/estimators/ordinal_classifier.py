@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
@@ -17,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives import predictions
 from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, LabelArray, Params, Table
 from ordinal_objectives.decision import RULES, KappaRule, decide, kappa_weights
-from ordinal_objectives.estimators.arguments import keep_arguments, start_scores
+from ordinal_objectives.estimators.arguments import keep_arguments, kept_arguments, start_scores
 from ordinal_objectives.estimators.given_to_fit import GivenToFit
 from ordinal_objectives.estimators.held_out import UnseenRows, is_auto
 from ordinal_objectives.estimators.linear import LinearPart
@@ -120,6 +121,18 @@ class OrdinalClassifier(OrderedClassifier):
                 raise TypeError(f"{type(self).__name__} takes no {name!r}: {self._refused[name]}; got {name}={value!r}")
         self._host_params = dict(host_params)
 
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        """Return the names of the constructor, and of its parents' as far as it passes arguments on to them."""
+        names: set[str] = set(super()._get_param_names())
+        for one in cls.__mro__:
+            if "__init__" in vars(one):
+                given = inspect.signature(vars(one)["__init__"]).parameters.values()
+                names |= {p.name for p in given if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+                if not any(p.kind is p.VAR_KEYWORD for p in given):
+                    break
+        return sorted(names - {"self"})
+
     def get_params(self, deep: bool = True) -> Params:
         """Return the parameters, those passed on to the library below included.
 
@@ -138,7 +151,7 @@ class OrdinalClassifier(OrderedClassifier):
         **params
             Values by name.
         """
-        own = set(self._get_param_names())
+        own = {*self._get_param_names(), *kept_arguments(self)}  # those that a subclass does not take are refused
         self._keep_host_params({**self._host_params, **{k: v for k, v in params.items() if k not in own}})
         super().set_params(**{k: v for k, v in params.items() if k in own})
         return self

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.inspection import partial_dependence, permutation_importance
@@ -273,3 +275,40 @@ def test_the_sign_of_the_decision_function_is_that_of_predict(make, link, names,
     np.testing.assert_array_equal(positive, model.predict_proba(X)[:, 1] > 0.5)
     np.testing.assert_array_equal(positive, model.predict(X) == model.classes_[1])
     assert 0.2 < positive.mean() < 0.8
+
+
+@ALL
+@pytest.mark.parametrize("names_all", [True, False], ids=["passes on what it does not name", "names a few"])
+def test_a_subclass_may_have_a_constructor_of_its_own(make, names_all, data, tmp_path):
+    X, codes = data
+    kind: Any = type(make())
+    settings = {"max_depth": 1, "link": "probit", "decision_rule": "mode", "subsample": 0.5, "random_state": 0}
+
+    class PassesOn(kind):
+        def __init__(self, note=None, **others):
+            self.note = note
+            super().__init__(**others)
+
+    class NamesFew(kind):
+        def __init__(self, note=None, link="logit"):
+            self.note = note
+            super().__init__(**make().get_params() | settings | {"link": link})
+
+    plain = make(**settings).fit(X, codes)
+    model = PassesOn("mine", **plain.get_params()) if names_all else NamesFew("mine", "probit")
+    assert repr(clone(model)) == repr(model)
+    for one in (model, clone(model)):
+        assert one.note == "mine"
+        np.testing.assert_array_equal(one.fit(X, codes).predict_proba(X), plain.predict_proba(X))
+    model.save_model(tmp_path / "model.json")
+    loaded = kind().load_model(tmp_path / "model.json")
+    wanted = plain.get_params()
+    assert {name: loaded.get_params()[name] for name in settings} == {name: wanted[name] for name in settings}
+    np.testing.assert_array_equal(loaded.predict(X), plain.predict(X))
+    if names_all:
+        assert model.set_params(max_depth=2).max_depth == 2
+    else:  # a copy would not have it
+        with pytest.raises(ValueError, match="Invalid parameter 'max_depth'"):
+            model.set_params(max_depth=2)
+    again = type(model)().load_model(tmp_path / "model.json")
+    np.testing.assert_array_equal(again.fit(X, codes).predict_proba(X), plain.predict_proba(X))

@@ -55,6 +55,27 @@ def test_rows_without_weight_are_outside():
         drawn(5000, eligible + 1, weight=weight)
 
 
+@pytest.mark.parametrize("n_sizes", [1, 3, 40_000])
+def test_rows_without_weight_change_no_sample(n_sizes):
+    """Those of one size, too: which of them stay among the largest gradients is drawn by their places."""
+    rng, n = np.random.default_rng(0), 40_000
+    weight = (rng.random(n) < 0.7).astype(float)
+    kept = np.flatnonzero(weight)
+    columns = (np.column_stack([rng.integers(1, n_sizes + 1, n), np.ones(n)]) * weight[:, np.newaxis]).astype(
+        np.float32
+    )
+    samplers = _core.RowSampler(n, weight), _core.RowSampler(len(kept), None)
+    for n_threads in (1, 2):
+        rows, alone = (one.draw(9000, 3, 1, n_threads)[0] for one in samplers)
+        assert_array_equal(rows, kept[alone])
+        (rows, light, _), (alone, light_alone, _) = (
+            one.draw_by_gradients(of_rows, 1, 0.2, 0.1, 3, 1, n_threads)
+            for one, of_rows in zip(samplers, (columns, columns[kept]), strict=True)
+        )
+        assert_array_equal(rows, kept[alone])
+        assert_array_equal(light, light_alone)
+
+
 def test_every_set_of_rows_is_as_likely():
     sets = dict.fromkeys(combinations(range(5), 2), 0)
     for i in range(6000):

@@ -74,6 +74,19 @@ void RowSampler::draw_numbers(std::uint64_t key, std::int64_t begin, std::int64_
         numbers[i] = left_out_[static_cast<std::size_t>(begin + i)] ? kNever : *next++;
 }
 
+template <class Work>
+void RowSampler::over_eligible(std::int64_t begin, std::int64_t end, const Work& work) const {
+    if (left_out_.empty()) return work(begin, end - begin, begin);
+    std::int64_t place = n_before_[static_cast<std::size_t>(begin / kBatch)];
+    const auto from = left_out_.begin();
+    while ((begin = std::find(from + begin, from + end, 0) - from) < end) {
+        const std::int64_t n = std::find(from + begin, from + end, 1) - from - begin;
+        work(begin, n, place);
+        begin += n;
+        place += n;
+    }
+}
+
 // numbers(begin, n, buffer) returns those of some rows, of which n_below are to be below the limit.
 template <class Numbers>
 RowSampler::Limit RowSampler::limit_of(std::int64_t n_below, std::uint64_t low, std::uint64_t high,
@@ -161,15 +174,17 @@ double RowSampler::draw_by_gradients(const float* columns, int width, int n_grad
     const InstructionSet& set = active_instruction_set();
     const std::uint64_t of_ties = key_of(seed, iteration, kTies),
                         of_others = key_of(seed, iteration, kOthers);
-    by_size_.resize(static_cast<std::size_t>(n_rows_));
+    by_size_.resize(static_cast<std::size_t>(n_rows_), kNever);
     std::vector<std::int64_t> with_hessian(static_cast<std::size_t>(n_blocks(n_rows_)), 0);
     parallel_blocks(
         "draw", n_blocks(n_rows_), n_threads,
         [&](std::int64_t block) {
-            const std::int64_t begin = block * kBlock;
-            with_hessian[static_cast<std::size_t>(block)] =
-                set.number_by_size(columns + begin * width, width, n_gradients, of_ties, begin,
-                                   std::min(kBlock, n_rows_ - begin), by_size_.data() + begin);
+            const std::int64_t begin = block * kBlock, end = std::min(n_rows_, begin + kBlock);
+            over_eligible(begin, end, [&](std::int64_t first, std::int64_t n_here, std::int64_t place) {
+                with_hessian[static_cast<std::size_t>(block)] +=
+                    set.number_by_size(columns + first * width, width, n_gradients, of_ties, place, n_here,
+                                       by_size_.data() + first);
+            });
         },
         kLeast);
     const std::int64_t n = std::accumulate(with_hessian.begin(), with_hessian.end(), std::int64_t{0});

@@ -48,6 +48,9 @@ class RowSampler {
                    const Numbers& numbers) const;
     // Of a batch of rows, by their places among the eligible ones: the others change no sample.
     void draw_numbers(std::uint64_t key, std::int64_t begin, std::int64_t n, std::uint64_t* numbers) const;
+    // Calls work(first, n, place) for each run of eligible rows. `begin` starts a batch.
+    template <class Work>
+    void over_eligible(std::int64_t begin, std::int64_t end, const Work& work) const;
     template <class Numbers>
     Limit random_limit(std::int64_t n_below, std::int64_t n, int n_threads, const Numbers& numbers) const;
 
