@@ -280,15 +280,21 @@ def keep_arguments(estimator: Estimator, given: Params) -> None:
     estimator.__dict__ |= {name: value for name, value in given.items() if name not in ("self", "__class__")}
 
 
+@functools.cache
 def keeper(kind: type[Any]) -> Any:
     """Return the class whose constructor keeps its arguments; a subclass may have a constructor of its own."""
     return next(one for one in reversed(kind.__mro__) if issubclass(one, BaseEstimator) and "__init__" in vars(one))
 
 
+@functools.cache
+def _kept_names(kind: type[Any]) -> tuple[str, ...]:
+    given = inspect.signature(keeper(kind)).parameters.values()
+    return tuple(p.name for p in given if p.kind is not p.VAR_KEYWORD)
+
+
 def kept_arguments(estimator: Estimator) -> Params:
     """Return what is kept of the arguments of that constructor, whether or not a subclass names them."""
-    given = inspect.signature(keeper(type(estimator))).parameters.values()
-    return {p.name: getattr(estimator, p.name) for p in given if p.kind is not p.VAR_KEYWORD}
+    return {name: getattr(estimator, name) for name in _kept_names(type(estimator))}
 
 
 def keep_names(estimator: Estimator, text: Iterable[str] | None = None, numbers: Sequence[str] | None = None) -> None:
