@@ -280,7 +280,6 @@ def keep_arguments(estimator: Estimator, given: Params) -> None:
     estimator.__dict__ |= {name: value for name, value in given.items() if name not in ("self", "__class__")}
 
 
-@functools.cache
 def keeper(kind: type[Any]) -> Any:
     """Return the class whose constructor keeps its arguments; a subclass may have a constructor of its own."""
     return next(one for one in reversed(kind.__mro__) if issubclass(one, BaseEstimator) and "__init__" in vars(one))
