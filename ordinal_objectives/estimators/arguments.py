@@ -293,7 +293,8 @@ def _kept_names(kind: type[Any]) -> tuple[str, ...]:
 
 def kept_arguments(estimator: Estimator) -> Params:
     """Return what is kept of the arguments of that constructor, whether or not a subclass names them."""
-    return {name: getattr(estimator, name) for name in _kept_names(type(estimator))}
+    kind: Any = type(estimator)
+    return {name: getattr(estimator, name) for name in _kept_names(kind)}
 
 
 def keep_names(estimator: Estimator, text: Iterable[str] | None = None, numbers: Sequence[str] | None = None) -> None:
