@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "simd/masks.hpp"
+
 #if defined(__AVX512F__)
 #include <immintrin.h>
 #endif
@@ -67,9 +69,10 @@ std::int64_t ORDINAL_PASTE(count_below_, ORDINAL_ISA)(const std::uint64_t* numbe
         const __mmask8 is_below = _mm512_cmplt_epu64_mask(some, lows);
         const __mmask8 is_between =
             static_cast<__mmask8>(_mm512_cmplt_epu64_mask(some, highs) & static_cast<__mmask8>(~is_below));
-        below += __builtin_popcount(is_below);
+        below += n_set(is_below);
+        const int n_here = n_set(is_between);
         if (is_between) _mm512_storeu_si512(between + found, _mm512_maskz_compress_epi64(is_between, some));
-        found += __builtin_popcount(is_between);
+        found += n_here;
     }
 #endif
     for (; i < n; ++i) {
@@ -92,9 +95,10 @@ std::int64_t ORDINAL_PASTE(list_below_, ORDINAL_ISA)(const std::uint64_t* number
                                     _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
     for (; i + 8 <= n; i += 8) {
         const __mmask8 is_below = _mm512_cmplt_epu64_mask(_mm512_loadu_si512(numbers + i), limits);
+        const int n_here = n_set(is_below);
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(rows + found),
                             _mm256_maskz_compress_epi32(is_below, here));
-        found += __builtin_popcount(is_below);
+        found += n_here;
         here = _mm256_add_epi32(here, _mm256_set1_epi32(8));
     }
 #endif

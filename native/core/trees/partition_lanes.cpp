@@ -1,5 +1,6 @@
 // Splits a block of a leaf's rows in two, keeping their order on both sides; lists rows whose leaf is not
 // known.
+#include "simd/masks.hpp"
 #include "trees/tasks.hpp"
 
 #define ORDINAL_PASTE_(a, b) a##b
@@ -19,9 +20,9 @@ std::int64_t ORDINAL_PASTE(partition_rows_, ORDINAL_ISA)(const PartitionTask& ta
         const __m512i rows = _mm512_loadu_si512(task.rows + i);
         const __m512i bins = _mm512_and_epi32(_mm512_i32gather_epi32(rows, task.column, 1), byte);
         const __mmask16 to_left = goes_left(task.split, bins);
+        const int n_left = n_set(to_left);
         _mm512_storeu_si512(left, _mm512_maskz_compress_epi32(to_left, rows));
         _mm512_storeu_si512(right, _mm512_maskz_compress_epi32(static_cast<__mmask16>(~to_left), rows));
-        const int n_left = __builtin_popcount(to_left);
         left += n_left;
         right += 16 - n_left;
     }
@@ -48,8 +49,9 @@ std::int64_t ORDINAL_PASTE(list_unknown_, ORDINAL_ISA)(const std::int32_t* leaf_
     for (; i + 16 <= n; i += 16) {
         const __mmask16 unknown =
             _mm512_cmplt_epi32_mask(_mm512_loadu_si512(leaf_of_row + i), _mm512_setzero_si512());
+        const int n_here = n_set(unknown);
         _mm512_storeu_si512(rows + found, _mm512_maskz_compress_epi32(unknown, here));
-        found += __builtin_popcount(unknown);
+        found += n_here;
         here = _mm512_add_epi32(here, _mm512_set1_epi32(16));
     }
 #endif
