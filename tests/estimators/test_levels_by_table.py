@@ -204,7 +204,9 @@ def test_xgboost_goes_on_with_names_that_it_can_compare(trained, given, distinct
     rng = np.random.default_rng(0)
     which = rng.integers(0, 5, size=300)
     y = np.digitize(np.array([1.0, -2.0, 0.0, 2.0, -0.5])[which] + 0.5 * rng.normal(size=300), [-1.0, 1.0])
-    # XGBoost counts letters for bytes: what it cuts of pandas' names differs, or two become the same.
+    # XGBoost 3.2 counts letters for bytes: what it cuts of pandas' names differs, or two become the same.
+    if not xgboost.__version__.startswith("3.2."):
+        distinct = same = None
     for levels, refusal in ((["ü", "é", "zz", "a", "ñandú"], distinct), (["ñandú", "a", "zz", "é", "ü"], same)):
         text = [levels[i] for i in which]
         tables = {
