@@ -281,8 +281,9 @@ def keep_arguments(estimator: Estimator, given: Params) -> None:
 
 
 def keeper(kind: type[Any]) -> Any:
-    """Return the class whose constructor keeps its arguments; a subclass may have a constructor of its own."""
-    return next(one for one in reversed(kind.__mro__) if issubclass(one, BaseEstimator) and "__init__" in vars(one))
+    """Return the class here whose constructor keeps its arguments; subclasses and mixins may have their own."""
+    here = [one for one in kind.__mro__ if one.__module__.startswith("ordinal_objectives.")]
+    return next(one for one in reversed(here) if issubclass(one, BaseEstimator) and "__init__" in vars(one))
 
 
 @functools.cache

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.inspection import partial_dependence, permutation_importance
@@ -312,3 +312,24 @@ def test_a_subclass_may_have_a_constructor_of_its_own(make, names_all, data, tmp
             model.set_params(max_depth=2)
     again = type(model)().load_model(tmp_path / "model.json")
     np.testing.assert_array_equal(again.fit(X, codes).predict_proba(X), plain.predict_proba(X))
+
+
+@ALL
+def test_a_mixin_with_a_constructor_changes_no_parameter(make, data):
+    X, codes = data
+    kind: Any = type(make())
+
+    class Noted(BaseEstimator):
+        def __init__(self, note=None):
+            self.note = note
+
+    class WithNote(kind, Noted):
+        def __init__(self, note=None, **others):
+            kind.__init__(self, **others)
+            Noted.__init__(self, note)
+
+    plain = make(max_depth=1, link="probit", subsample=0.5, random_state=0).fit(X, codes)
+    model = WithNote("mine", **plain.get_params())
+    for one in (model, clone(model)):
+        assert one.note == "mine"
+        np.testing.assert_array_equal(one.fit(X, codes).predict_proba(X), plain.predict_proba(X))
