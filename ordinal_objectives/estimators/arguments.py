@@ -298,6 +298,18 @@ def kept_arguments(estimator: Estimator) -> Params:
     return {name: getattr(estimator, name) for name in _kept_names(kind)}
 
 
+def names_of_constructors(kind: type[Any], own: Iterable[str]) -> list[str]:
+    """Return the names of a constructor, and of its parents' as far as it passes arguments on to them."""
+    names = set(own)
+    for one in kind.__mro__:
+        if "__init__" in vars(one):
+            given = inspect.signature(vars(one)["__init__"]).parameters.values()
+            names |= {p.name for p in given if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+            if not any(p.kind is p.VAR_KEYWORD for p in given):
+                break
+    return sorted(names - {"self"})
+
+
 def keep_names(estimator: Estimator, text: Iterable[str] | None = None, numbers: Sequence[str] | None = None) -> None:
     """Keep the names of the training's columns, or the text of those that are numbers, and forget an earlier fit's."""
     names = {"feature_names_in_": None if text is None else np.array(text, dtype=object), "_column_numbers": numbers}
