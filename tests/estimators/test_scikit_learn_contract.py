@@ -347,7 +347,9 @@ def test_a_mixin_with_a_constructor_changes_no_parameter(make, data):
     ],
 )
 def test_a_subclass_is_copied_with_what_it_passes_on(kind, name):
-    class PassesOn(kind):
+    parent: Any = kind
+
+    class PassesOn(parent):
         def __init__(self, note=None, **others):
             self.note = note
             super().__init__(**others)
