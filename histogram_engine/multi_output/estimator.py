@@ -20,6 +20,7 @@ from ordinal_objectives.estimators.arguments import (
     explains_keywords,
     keep_arguments,
     kept_arguments,
+    names_of_constructors,
 )
 from ordinal_objectives.estimators.held_out import check_groups, hold_out
 from ordinal_objectives.estimators.tables import refuse_but_numbers
@@ -130,6 +131,10 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
         n_jobs: int | None = None,
     ) -> None:
         keep_arguments(self, locals())
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        return names_of_constructors(cls, super()._get_param_names())
 
     @abstractmethod
     def _learn_targets(self, y: ArrayLike) -> None:

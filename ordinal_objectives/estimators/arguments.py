@@ -281,8 +281,9 @@ def keep_arguments(estimator: Estimator, given: Params) -> None:
 
 
 def keeper(kind: type[Any]) -> Any:
-    """Return the class whose constructor keeps its arguments; a subclass may have a constructor of its own."""
-    return next(one for one in reversed(kind.__mro__) if issubclass(one, BaseEstimator) and "__init__" in vars(one))
+    """Return the class here whose constructor keeps its arguments; subclasses and mixins may have their own."""
+    here = [one for one in kind.__mro__ if one.__module__.startswith("ordinal_objectives.")]
+    return next(one for one in reversed(here) if issubclass(one, BaseEstimator) and "__init__" in vars(one))
 
 
 @functools.cache
@@ -295,6 +296,18 @@ def kept_arguments(estimator: Estimator) -> Params:
     """Return what is kept of the arguments of that constructor, whether or not a subclass names them."""
     kind: Any = type(estimator)
     return {name: getattr(estimator, name) for name in _kept_names(kind)}
+
+
+def names_of_constructors(kind: type[Any], own: Iterable[str]) -> list[str]:
+    """Return the names of a constructor, and of its parents' as far as it passes arguments on to them."""
+    names = set(own)
+    for one in kind.__mro__:
+        if "__init__" in vars(one):
+            given = inspect.signature(vars(one)["__init__"]).parameters.values()
+            names |= {p.name for p in given if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+            if not any(p.kind is p.VAR_KEYWORD for p in given):
+                break
+    return sorted(names - {"self"})
 
 
 def keep_names(estimator: Estimator, text: Iterable[str] | None = None, numbers: Sequence[str] | None = None) -> None:

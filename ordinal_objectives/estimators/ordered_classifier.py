@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, IntArray, LabelArray, Table
 from ordinal_objectives.decision import RULES, check_rule, decide
-from ordinal_objectives.estimators.arguments import GivenSets, all_or_nothing, validate_columns
+from ordinal_objectives.estimators.arguments import GivenSets, all_or_nothing, names_of_constructors, validate_columns
 from ordinal_objectives.estimators.held_out import Rows, check_groups, n_rows
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.tables import as_table, refuse_text_and_dates
@@ -37,6 +37,10 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_features_in_: int
     _all_or_nothing = all_or_nothing
     _rules: ClassVar[tuple[str, ...]] = RULES
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        return names_of_constructors(cls, super()._get_param_names())
 
     @abstractmethod
     def predict_proba_ordered(self, X: object, **start: ArrayLike | None) -> FloatArray:

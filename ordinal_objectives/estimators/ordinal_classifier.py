@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import inspect
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
@@ -121,18 +120,6 @@ class OrdinalClassifier(OrderedClassifier):
                 raise TypeError(f"{type(self).__name__} takes no {name!r}: {self._refused[name]}; got {name}={value!r}")
         self._host_params = dict(host_params)
 
-    @classmethod
-    def _get_param_names(cls) -> list[str]:
-        """Return the names of the constructor, and of its parents' as far as it passes arguments on to them."""
-        names: set[str] = set(super()._get_param_names())
-        for one in cls.__mro__:
-            if "__init__" in vars(one):
-                given = inspect.signature(vars(one)["__init__"]).parameters.values()
-                names |= {p.name for p in given if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
-                if not any(p.kind is p.VAR_KEYWORD for p in given):
-                    break
-        return sorted(names - {"self"})
-
     def get_params(self, deep: bool = True) -> Params:
         """Return the parameters, those passed on to the library below included.
 
@@ -152,7 +139,8 @@ class OrdinalClassifier(OrderedClassifier):
             Values by name.
         """
         own = {*self._get_param_names(), *kept_arguments(self)}  # those that a subclass does not take are refused
-        self._keep_host_params({**self._host_params, **{k: v for k, v in params.items() if k not in own}})
+        passed_on = {k: v for k, v in params.items() if k not in own or k in self._host_params}
+        self._keep_host_params({**self._host_params, **passed_on})
         super().set_params(**{k: v for k, v in params.items() if k in own})
         return self
 

@@ -136,7 +136,8 @@ def row_keywords(
 ) -> Params:
     """Return weights and groups of rows as the ``fit`` of a classifier takes them, or a pipeline that ends in one.
 
-    Groups are for classifiers that divide rows themselves; others do without. ``others`` are other keywords of ``fit``.
+    Groups are for classifiers that divide rows themselves, and for steps that ask for them by scikit-learn's routing;
+    others do without. ``others`` are other keywords of ``fit``.
 
     Raises
     ------
@@ -155,6 +156,8 @@ def row_keywords(
     takes_groups = has_fit_parameter(last.estimator, "groups") and not last.is_searched
     if routed and takes_groups:  # unless it says that it does without
         takes_groups = last.estimator.get_metadata_routing().fit.requests.get("groups") is not False
+    if routed and not last.is_searched:  # another step may ask for them
+        takes_groups |= "groups" in copy.get_metadata_routing().consumes("fit", ["groups"])
     if groups is not None and takes_groups:
         given[f"{in_fit}groups"] = groups
     return given

@@ -12,7 +12,7 @@ import pytest
 from lightgbm import LGBMClassifier
 from lightgbm.basic import _ConfigAliases
 from sklearn import config_context
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -252,6 +252,25 @@ def test_groups_are_routed_to_the_last_step_that_asks_for_them(asks, data):
         unsaid = make_pipeline(StandardScaler(), make_engine())
         with pytest.raises(ValueError, match=r"member 'a' cannot be trained: UnsetMetadataPassedError: \[groups\] are"):
             OrdinalEnsembleClassifier([("a", unsaid)]).fit(X, y, groups=groups)
+
+
+class ByGroup(TransformerMixin, BaseEstimator):
+    def fit(self, X, y=None, groups=None):
+        self.groups_ = groups
+        return self
+
+    def transform(self, X):
+        return X
+
+
+def test_groups_are_routed_to_a_step_that_asks_for_them_before_the_last(data):
+    X, y = data
+    groups = np.arange(300) // 10
+    with config_context(enable_metadata_routing=True):
+        member = make_pipeline(ByGroup().set_fit_request(groups=True), KNeighborsClassifier())
+        model = OrdinalEnsembleClassifier([("a", member)], subsample=1.0, n_bags=1).fit(X, y, groups=groups)
+    (copy,) = recorders(model)
+    np.testing.assert_array_equal(copy[0].groups_, groups)
 
 
 def test_weights_reach_the_members_and_rows_without_are_left_out(numbered):

@@ -67,7 +67,7 @@ def is_made(value: ast.AST, classes: set[str]) -> bool:
     if not isinstance(value, ast.Call):
         return False
     maker = ast.unparse(value.func)
-    if maker in ("copy.copy", "copy.deepcopy"):
+    if maker in ("copy.copy", "copy.deepcopy", "clone"):
         return ast.unparse(value.args[0]) == "self"
     if maker == "super().__sklearn_tags__":  # an estimator changes the tags that its base hands it
         return True
@@ -159,6 +159,7 @@ def test_an_offence_is_seen(line):
         "new = cls.__new__(cls); new.x = 1",
         "new = object.__new__(type(self)); vars(new).update(vars(self))",
         "twin = copy.copy(self); twin.x = 1",
+        "twin = clone(self); twin.x = 1",
         "tags = super().__sklearn_tags__(); tags.input_tags.sparse = True",
         "def inner(): made.x = 1",
         "def inner(): pass\n        inner.__name__ = 'x'",
