@@ -268,8 +268,9 @@ def validate_columns(estimator: Estimator, X: Table, *, reset: bool, **options: 
     """Return what scikit-learn's ``validate_data`` does, which knows no names but text; numbers keep their order."""
     checked = validate_data(estimator, X, reset=reset, **options)
     if reset:
-        text = column_names(X) or None
-        keep_names(estimator, text, names_as_text(X) if text is None else None)
+        # scikit-learn keeps the names that it knows, which depends on its version and the kind of table.
+        text = getattr(estimator, "feature_names_in_", None)
+        keep_names(estimator, text, None if column_names(X) else names_as_text(X))
     else:
         refuse_other_order(getattr(estimator, "_column_numbers", getattr(estimator, "feature_names_in_", None)), X)
     return checked

@@ -193,6 +193,7 @@ def test_members_of_the_hosts_stop_early(make, data, capfd):
         OrdinalEnsembleClassifier([("a", own)], subsample=1.0, n_bags=1).fit(X, y)
 
 
+@pytest.mark.filterwarnings("ignore:Found .num_iterations. in params")  # LightGBM 4.5
 @pytest.mark.parametrize("name", ["lightgbm", "lightgbm multiclass"])
 def test_members_are_trained_again_by_the_name_that_their_rounds_have(name, data):
     if name not in STOPPING:
