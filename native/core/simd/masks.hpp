@@ -3,8 +3,9 @@
 
 namespace ordinal {
 
-// How many bits are set. GCC 12 may put a mask aside as one or two bytes and count the bits of four, where calls stand
-// between, as those of the sanitizer of threads: it has to move the mask into a register of numbers first.
+// How many bits are set. GCC 12 may put a mask aside as one or two bytes and count the bits of four, where
+// calls stand between, as those of the sanitizer of threads: it has to move the mask into a register of
+// numbers first.
 static inline int n_set(unsigned mask) {
 #if defined(__GNUC__)
     asm("" : "+r"(mask));

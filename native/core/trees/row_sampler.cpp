@@ -63,17 +63,6 @@ RowSampler::RowSampler(std::int64_t n_rows, const double* weight) : n_rows_(n_ro
     }
 }
 
-void RowSampler::draw_numbers(std::uint64_t key, std::int64_t begin, std::int64_t n,
-                              std::uint64_t* numbers) const {
-    const DrawNumbers draw = active_instruction_set().draw_numbers;
-    if (left_out_.empty()) return draw(key, begin, n, numbers);
-    std::uint64_t of_eligible[kBatch];
-    draw(key, n_before_[static_cast<std::size_t>(begin / kBatch)], n, of_eligible);
-    const std::uint64_t* next = of_eligible;
-    for (std::int64_t i = 0; i < n; ++i)
-        numbers[i] = left_out_[static_cast<std::size_t>(begin + i)] ? kNever : *next++;
-}
-
 template <class Work>
 void RowSampler::over_eligible(std::int64_t begin, std::int64_t end, const Work& work) const {
     if (left_out_.empty()) return work(begin, end - begin, begin);
@@ -85,6 +74,15 @@ void RowSampler::over_eligible(std::int64_t begin, std::int64_t end, const Work&
         begin += n;
         place += n;
     }
+}
+
+void RowSampler::draw_numbers(std::uint64_t key, std::int64_t begin, std::int64_t n,
+                              std::uint64_t* numbers) const {
+    const DrawNumbers draw = active_instruction_set().draw_numbers;
+    if (!left_out_.empty()) std::fill(numbers, numbers + n, kNever);
+    over_eligible(begin, begin + n, [&](std::int64_t first, std::int64_t n_here, std::int64_t place) {
+        draw(key, place, n_here, numbers + (first - begin));
+    });
 }
 
 // numbers(begin, n, buffer) returns those of some rows, of which n_below are to be below the limit.
