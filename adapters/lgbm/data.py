@@ -154,7 +154,7 @@ def _is_auto(columns: Any) -> bool:
     return isinstance(columns, str) and columns == "auto"
 
 
-def categorical_columns(columns: Any, X: Table) -> Table:
+def categorical_columns(columns: Any, X: Table) -> Any:
     """Return ``categorical_feature`` as LightGBM reads it: None, "auto", or a list of str and int.
 
     Raises

@@ -21,7 +21,6 @@ from ordinal_objectives.adapters.lgbm import data, parameters, prediction
 from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, checked_callbacks, first_rates, schedules, train_spec
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, NDArray, Seed, Table
 from ordinal_objectives.estimators import arguments, tables
-from ordinal_objectives.estimators.arguments import kept_arguments
 from ordinal_objectives.estimators.given_to_fit import GivenToFit, Schedules, smallest_rate
 from ordinal_objectives.estimators.held_out import Rows, Trial, is_auto, smallest_leaf
 from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS, HostClassifier
@@ -257,7 +256,7 @@ importance_type
         """Return parameters given by other names of LightGBM, and warnings of those that are not used."""
         if not self._host_params:
             return {}, []
-        kept = {name: value for name, value in kept_arguments(self).items() if name in parameters.KNOWN}
+        kept = {name: value for name, value in arguments.kept_arguments(self).items() if name in parameters.KNOWN}
         own = {name: value for name, value in kept.items() if value != self._default(name)}
         return parameters.resolved(own, self._host_params)
 
@@ -268,7 +267,7 @@ importance_type
         return self._resolved_params()
 
     def _resolved_params(self) -> dict[str, Any]:
-        return kept_arguments(self) | self._by_other_names()[0]
+        return arguments.kept_arguments(self) | self._by_other_names()[0]
 
     def _native_params(self) -> dict[str, Any]:
         return {"feature_pre_filter": False, "verbosity": -1, **super()._native_params()}

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
 
-from ordinal_objectives.aliases import JSON, Column, FloatArray, IndexArray, Params, Table
+from ordinal_objectives.aliases import JSON, FloatArray, IndexArray, Params, Table
 from ordinal_objectives.estimators.held_out import FinishedSearch, Rows, Trial, TrialOf, find_rounds, is_auto
 from ordinal_objectives.estimators.tables import codes_in, column_kinds, in_order, occurring, refuse_but_numbers
 from ordinal_objectives.losses import OrdinalLoss
@@ -296,7 +297,7 @@ def check_continued(always: bool, has_linear: bool) -> None:
         raise ValueError("linear=True continues models that have a linear part; the one to go on with has none")
 
 
-def check_monotone(linear: object, continued: bool, name: str, signs: Column) -> None:
+def check_monotone(linear: object, continued: bool, name: str, signs: Any) -> None:
     """Raise ValueError if a linear part, asked for or continued, stands beside monotone constraints.
 
     Parameters

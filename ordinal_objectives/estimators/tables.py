@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -31,12 +32,12 @@ _OF_ENGINE = (
 )
 
 
-def _names(X: Table) -> Column:
+def _names(X: Table) -> Any:
     """Return the names of the columns of a frame or an Arrow table; None of what names none."""
     return X.schema.names if _is_arrow(X) else getattr(X, "columns", None)
 
 
-def _types(X: Table) -> Column:
+def _types(X: Table) -> Any:
     return X.schema.types if _is_arrow(X) else getattr(X, "dtypes", None)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import pickle
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -203,15 +203,20 @@ def weighs_costs(estimator: Estimator) -> bool:
 
 def _settings(estimator: Estimator, names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
     """Yield name and value of some parameters, of all that an estimator trains; searches set some."""
-    for name, value in estimator.get_params().items() if hasattr(estimator, "get_params") else ():
+    for name, value in _given(estimator):
         if name.rpartition("__")[2] in names:
             yield name, value
     yield from _searched(estimator, names)
 
 
+def _given(estimator: Estimator) -> Iterable[tuple[str, Any]]:
+    """Return name and value of all parameters; none of an estimator that has no ``get_params``."""
+    return estimator.get_params().items() if hasattr(estimator, "get_params") else ()
+
+
 def _searched(estimator: Estimator, names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
     """Yield name and value of some parameters that searches, at any depth, may set."""
-    for name, grids in estimator.get_params().items() if hasattr(estimator, "get_params") else ():
+    for name, grids in _given(estimator):
         if name.rpartition("__")[2] not in ("param_grid", "param_distributions"):
             continue
         for grid in [grids] if isinstance(grids, Mapping) else grids:

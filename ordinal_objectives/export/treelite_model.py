@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ordinal_objectives.aliases import Booster, Estimator
 from ordinal_objectives.export.model import ScoringTree, model_of_trees
 from ordinal_objectives.utils import extras, files
@@ -92,7 +94,7 @@ def to_treelite(model: Estimator, *, iterations: int | None = None) -> Booster:
     return builder.commit()
 
 
-def _add(builder: Booster, tree: ScoringTree, *, counts_rows: bool) -> None:
+def _add(builder: Any, tree: ScoringTree, *, counts_rows: bool) -> None:
     """Add a tree to those of a builder."""
     builder.start_tree()
     for node in tree.reachable_nodes():

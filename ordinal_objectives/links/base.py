@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ordinal_objectives import _core
-from ordinal_objectives.aliases import Estimator, FloatArray
+from ordinal_objectives.aliases import FloatArray
 from ordinal_objectives.registry import Named
 from ordinal_objectives.utils import read_only, validation
 
@@ -321,7 +321,7 @@ class Link(Named, ABC):
         for name, array in zip(("value", "first derivative", "second derivative"), terms, strict=True):
             read_only.check_answer(f"the {name} of lower of {owner}", array, x.shape)
         low, high = (read_only.call_read_only(owner, self._link, np.array(p)) for p in ([0.25, 0.25], [0.5, 0.75]))
-        inner: Estimator = read_only.call_read_only(owner, self._interval, low, high)
+        inner: Any = read_only.call_read_only(owner, self._interval, low, high)
         if not isinstance(inner, IntervalTerms):
             raise TypeError(f"_interval of {owner} must return IntervalTerms; got {type(inner).__name__}")
         for name, array in vars(inner).items():

@@ -80,7 +80,7 @@ class Kernels:
         float32 or float64: of the terms of a threshold, and of scores.
     """
 
-    def __init__(self, arrays: Array, link: Link, real: type, score: Array) -> None:
+    def __init__(self, arrays: Any, link: Link, real: type, score: Array) -> None:
         self._arrays = arrays
         self._module = arrays.RawModule(code=source(), options=options_of(link, real, score))
         self._functions: Params = {}
@@ -126,7 +126,7 @@ class GPU:
         CuPy, or a library with the same functions.
     """
 
-    def __init__(self, arrays: Array) -> None:
+    def __init__(self, arrays: Any) -> None:
         self.arrays = arrays
         self._sent: tuple[Array, Array] = (None, None)
         self._kernels: dict[tuple[object, ...], Kernels] = {}

@@ -201,10 +201,8 @@ def _resident() -> float:
     return pages * resource.getpagesize() / 2**20
 
 
-def _peak(kind: str, n_rows: int, n_features: int, queue: Any) -> None:
-    X, score = make_data(n_rows, n_features)
-    y = classes(score, 5)
-    del score
+def highest_memory(call: Callable[[], Any]) -> tuple[float, Any]:
+    """Return the highest memory of a call above that before in MiB, and its result."""
     before, highest, done = _resident(), 0.0, threading.Event()
 
     def watch() -> None:
@@ -214,18 +212,28 @@ def _peak(kind: str, n_rows: int, n_features: int, queue: Any) -> None:
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    if kind == "engine":
-        run = EngineRun(
-            BoostingParameters.of(AllThreshold(), max_leaf_nodes=LEAVES), LabelledRows(X, y, 5), n_threads=1
-        )
-        for _ in range(3):
-            run.advance()
-    else:
-        params = {"objective": "binary", "num_leaves": LEAVES, "num_threads": 1, "verbose": -1}
-        lightgbm.train(params, lightgbm.Dataset(X, y > 2), 3)
+    result = call()
     done.set()
     watcher.join()
-    queue.put(highest - before)
+    return highest - before, result
+
+
+def _peak(kind: str, n_rows: int, n_features: int, queue: Any) -> None:
+    X, score = make_data(n_rows, n_features)
+    y = classes(score, 5)
+    del score
+
+    def train() -> None:
+        if kind == "engine":
+            parameters = BoostingParameters.of(AllThreshold(), max_leaf_nodes=LEAVES)
+            run = EngineRun(parameters, LabelledRows(X, y, 5), n_threads=1)
+            for _ in range(3):
+                run.advance()
+        else:
+            params = {"objective": "binary", "num_leaves": LEAVES, "num_threads": 1, "verbose": -1}
+            lightgbm.train(params, lightgbm.Dataset(X, y > 2), 3)
+
+    queue.put(highest_memory(train)[0])
 
 
 def memory_table(options: argparse.Namespace) -> list[dict[str, Any]]:

@@ -16,9 +16,7 @@ import json
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -28,7 +26,7 @@ import numpy as np
 import pandas as pd
 import xgboost
 
-from claims.speed.engine_rounds import LEAVES, _resident, classes, make_data, timed
+from claims.speed.engine_rounds import LEAVES, classes, highest_memory, make_data, timed
 from lib import report
 from lib.runner import Row, resume
 from ordinal_objectives import (
@@ -93,23 +91,6 @@ def make_table(rows: int, K: int, columns: str) -> tuple[Any, np.ndarray]:
     return table, y
 
 
-def watched(call: Callable[[], Any]) -> tuple[float, float, Any]:
-    """Return seconds, the highest memory above that before in MiB, and the result."""
-    before, highest, done = _resident(), 0.0, threading.Event()
-
-    def watch() -> None:
-        nonlocal highest
-        while not done.wait(0.005):
-            highest = max(highest, _resident())
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    seconds, result = timed(call)
-    done.set()
-    watcher.join()
-    return seconds, highest - before, result
-
-
 def save(who: str, model: Any, path: str) -> None:
     if who == "LightGBM binary":
         model.booster_.save_model(path)
@@ -136,7 +117,7 @@ def measure_here(who: str, rows: int, K: int, columns: str, threads: int, trees:
         seconds, search = time.perf_counter() - began, model.round_search_
         return {"fit": seconds, "trees": model.n_iter_, "tried": len(search.losses) - 1 if search else 0}
     half, _ = timed(lambda: classifier(who, trees // 2, threads).fit(X, y))
-    whole, memory, model = watched(lambda: classifier(who, trees, threads).fit(X, y))
+    memory, (whole, model) = highest_memory(lambda: timed(lambda: classifier(who, trees, threads).fit(X, y)))
     some = X[: min(rows, SMALL_ROWS)]
     proba = min(timed(lambda: model.predict_proba(some))[0] for _ in range(2))
     with tempfile.TemporaryDirectory() as folder:
