@@ -44,10 +44,11 @@ class AroundClassifier(ClassifierOfClassifiers):
         wrappers.check_classifier("estimator", self.estimator)
         if self._prefit:
             check_is_fitted(self.estimator)
-        else:
+        rows = self._check_training(X, y, sample_weight)
+        if not self._prefit:
             instead = "pass sample_weight to fit, or train it and pass FrozenEstimator(estimator)"
-            wrappers.refuse_settings_by_label("estimator", self.estimator, instead)
-        return self._check_training(X, y, sample_weight)
+            wrappers.refuse_settings_by_label("estimator", self.estimator, self.ordered_classes_, instead)
+        return rows
 
     @property
     def _prefit(self) -> bool:

@@ -75,7 +75,6 @@ def check_members(members: object, taken: Collection[str] = ()) -> Members:
                 f"member {name!r} has a training_cost, so its probabilities are weighted by cost: an ensemble averages "
                 f"probabilities of the classes"
             )
-        wrappers.refuse_settings_by_label(f"member {name!r}", member, "give it to the ensemble")
     return members
 
 

@@ -7,6 +7,7 @@ import pickle
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import sklearn
 from scipy.sparse import issparse
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
@@ -163,7 +165,7 @@ def row_keywords(
     return given
 
 
-def refuse_settings_by_label(what: str, estimator: Estimator, instead: str) -> None:
+def refuse_settings_by_label(what: str, estimator: Estimator, classes: LabelArray, instead: str) -> None:
     """Raise ValueError if anything that is trained on class codes has a setting by label, at any depth.
 
     That is a ``class_weight``, for which ``instead`` says what to do, or a scorer with labels that are no codes.
@@ -172,14 +174,34 @@ def refuse_settings_by_label(what: str, estimator: Estimator, instead: str) -> N
         if name.endswith("scoring"):
             several = isinstance(value, (list, tuple))
             for scorer in value.values() if isinstance(value, Mapping) else value if several else [value]:
-                labels = getattr(scorer, "labels", None)
-                if labels is not None and np.asarray(labels).tolist() != list(range(len(labels))):
+                labels = _scored_labels(scorer, classes)
+                if labels != list(range(len(classes))) and any(not _is_own_code(label, classes) for label in labels):
                     raise ValueError(
                         f"{what} has a scorer with labels ({name}), but it is trained on class codes: give it none"
                     )
         elif isinstance(value, Mapping):
             place = "" if name == "class_weight" else f" ({name})"
             raise ValueError(f"{what} has a class_weight by label{place}, but it is trained on class codes: {instead}")
+
+
+def _scored_labels(scorer: object, classes: LabelArray) -> list[object]:
+    """Return the labels by name in a scorer of this package or scikit-learn's, also one that counts as positive."""
+    if isinstance(scorer, str):
+        scorer = get_scorer(scorer) if scorer in get_scorer_names() else None
+    given, metric = dict(getattr(scorer, "_kwargs", {})), getattr(scorer, "_score_func", None)
+    while isinstance(metric, partial):
+        given, metric = metric.keywords | given, metric.func
+    labels = given.get("labels", getattr(scorer, "labels", None))
+    named = [] if labels is None else np.asarray(labels).tolist()
+    takes_one = metric is not None and "pos_label" in inspect.signature(metric).parameters
+    if takes_one and len(classes) == 2 and (1 in classes.tolist() or "pos_label" in given):  # 1 without being named
+        named.append(given.get("pos_label", 1))
+    return named
+
+
+def _is_own_code(label: object, classes: LabelArray) -> bool:
+    """Return whether the label of a class is also its code."""
+    return any(label == code == own for code, own in enumerate(classes.tolist()))
 
 
 def weighs_costs(estimator: Estimator) -> bool:
