@@ -17,7 +17,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, log_loss, make_scorer, precision_score, recall_score
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -204,6 +204,16 @@ def test_a_label_and_the_positive_class_of_a_scorer_are_not_all_codes(wrap, data
     scorer = make_scorer(f1_score, labels=[0], average="macro")  # 1 is positive, unless another is named
     with pytest.raises(ValueError, match="has a scorer with labels"):
         wrap(searched(scorer), classes=[1, 0]).fit(X, 1 - y)
+
+
+@WRAPPERS
+@pytest.mark.parametrize("grid", [{"pos_label": [1]}, {"threshold": [0.4]}])
+def test_the_positive_class_of_a_threshold_is_the_same_inside(wrap, grid, data):
+    X, y = data[0], (data[1] > 1).astype(int)
+    search = GridSearchCV(FixedThresholdClassifier(LogisticRegression(), pos_label=1), grid, cv=2)
+    with pytest.raises(ValueError, match=r"has .*pos_label=1, but it is trained on class codes"):
+        wrap(search).fit(X, y + 1)
+    assert len(wrap(search).fit(X, y).classes_) == 2
 
 
 @EACH
