@@ -306,8 +306,8 @@ def names_of_constructors(kind: type[Any], own: Iterable[str]) -> list[str]:
         if "__init__" in vars(one):
             given = inspect.signature(vars(one)["__init__"]).parameters.values()
             names |= {p.name for p in given if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
-            if not any(p.kind is p.VAR_KEYWORD for p in given):
-                break
+            if one is keeper(kind) or not any(p.kind is p.VAR_KEYWORD for p in given):
+                break  # what keeps its arguments passes none on
     return sorted(names - {"self"})
 
 

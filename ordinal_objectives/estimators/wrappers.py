@@ -27,6 +27,9 @@ from ordinal_objectives.losses import CostWeighted, get_loss
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.utils import documented, validation
 
+# What searches call the values that they try.
+_GRIDS = ("param_grid", "param_distributions")
+
 
 def check_classifier(what: str, estimator: Estimator, *others: str) -> None:
     """Raise TypeError unless this is a classifier with probabilities, and with some other methods."""
@@ -168,35 +171,44 @@ def row_keywords(
 def refuse_settings_by_label(what: str, estimator: Estimator, classes: LabelArray, instead: str) -> None:
     """Raise ValueError if anything that is trained on class codes has a setting by label, at any depth.
 
-    That is a ``class_weight``, for which ``instead`` says what to do, or a scorer with labels that are no codes.
+    That is a ``class_weight``, for which ``instead`` says what to do, or a scorer or ``pos_label`` with labels that are
+    no codes.
     """
-    for name, value in _settings(estimator, ("class_weight", "class_weights", "scoring")):
+    for name, value in _settings(estimator, ("class_weight", "class_weights", "pos_label", "scoring")):
         if name.endswith("scoring"):
             several = isinstance(value, (list, tuple))
             for scorer in value.values() if isinstance(value, Mapping) else value if several else [value]:
-                labels = _scored_labels(scorer, classes)
-                if labels != list(range(len(classes))) and any(not _is_own_code(label, classes) for label in labels):
+                if not all(_is_own_code(label, classes) for label in _scored_labels(scorer, classes)):
                     raise ValueError(
                         f"{what} has a scorer with labels ({name}), but it is trained on class codes: give it none"
                     )
+        elif name.endswith("pos_label"):
+            if value is not None and not _is_own_code(value, classes):
+                raise ValueError(f"{what} has {name}={value!r}, but it is trained on class codes: give it none")
         elif isinstance(value, Mapping):
             place = "" if name == "class_weight" else f" ({name})"
             raise ValueError(f"{what} has a class_weight by label{place}, but it is trained on class codes: {instead}")
 
 
 def _scored_labels(scorer: object, classes: LabelArray) -> list[object]:
-    """Return the labels by name in a scorer of this package or scikit-learn's, also one that counts as positive."""
+    """Return the labels by name in a scorer of this package or scikit-learn's, also the one that counts as positive.
+
+    The codes of all classes, in their order, name none.
+    """
     if isinstance(scorer, str):
         scorer = get_scorer(scorer) if scorer in get_scorer_names() else None
-    given, metric = dict(getattr(scorer, "_kwargs", {})), getattr(scorer, "_score_func", None)
+    given, metric = dict(getattr(scorer, "_kwargs", {})), getattr(scorer, "_score_func", scorer)
     while isinstance(metric, partial):
         given, metric = metric.keywords | given, metric.func
     labels = given.get("labels", getattr(scorer, "labels", None))
     named = [] if labels is None else np.asarray(labels).tolist()
-    takes_one = metric is not None and "pos_label" in inspect.signature(metric).parameters
-    if takes_one and len(classes) == 2 and (1 in classes.tolist() or "pos_label" in given):  # 1 without being named
-        named.append(given.get("pos_label", 1))
-    return named
+    if named == list(range(len(classes))):
+        named = []
+    positive = given.get("pos_label")
+    if "pos_label" not in given and len(classes) == 2 and callable(metric):  # one without being named
+        default = inspect.signature(metric).parameters.get("pos_label")
+        positive = default.default if default is not None and default.default in classes.tolist() else None
+    return named if positive is None else [*named, positive]
 
 
 def _is_own_code(label: object, classes: LabelArray) -> bool:
@@ -233,21 +245,30 @@ def _settings(estimator: Estimator, names: tuple[str, ...]) -> Iterator[tuple[st
 
 def _given(estimator: Estimator) -> Iterable[tuple[str, Any]]:
     """Return name and value of all parameters; none of an estimator that has no ``get_params``."""
-    return estimator.get_params().items() if hasattr(estimator, "get_params") else ()
+    is_one = hasattr(estimator, "get_params") and not isinstance(estimator, type)
+    return estimator.get_params().items() if is_one else ()
 
 
 def _searched(estimator: Estimator, names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
     """Yield name and value of some parameters that searches, at any depth, may set."""
     for name, grids in _given(estimator):
-        if name.rpartition("__")[2] not in ("param_grid", "param_distributions"):
-            continue
-        for grid in [grids] if isinstance(grids, Mapping) else grids:
-            for searched, values in grid.items():
-                for value in values if np.iterable(values) else ():
-                    if searched.rpartition("__")[2] in names:
-                        yield f"{name}: {searched}", value
-                    elif not isinstance(value, type):
-                        yield from _settings(value, names)
+        if name.rpartition("__")[2] in _GRIDS:
+            yield from _in_grids(name, grids, names)
+
+
+def _in_grids(name: str, grids: Any, names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+    """Yield the same of what a search is given, which may be estimators, lists of named ones, and other grids."""
+    for grid in [grids] if isinstance(grids, Mapping) else grids:
+        for searched, values in grid.items():
+            kind, place = searched.rpartition("__")[2], f"{name}: {searched}"
+            for value in values if np.iterable(values) else ():
+                if kind in names:
+                    yield place, value
+                elif kind in _GRIDS:
+                    yield from _in_grids(place, value, names)
+                else:
+                    for entry in value if isinstance(value, list) else [value]:
+                        yield from _settings(entry[1] if isinstance(entry, tuple) and entry[1:] else entry, names)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, log_loss, make_scorer, precision_score, recall_score
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -114,7 +114,12 @@ def test_rows_that_cannot_be_divided_are_refused(wrap, X, data):
 def test_a_class_weight_by_label_is_refused_at_any_depth(wrap, nest, data):
     X, y = data
     weights = LogisticRegression(class_weight=dict(zip(NAMES, [9.0, 1.0, 1.0, 1.0], strict=True)))
-    for model in (nest(weights), GridSearchCV(nest(LogisticRegression()), {"class_weight": [{"poor": 9.0}]})):
+    searches = [
+        GridSearchCV(nest(LogisticRegression()), {"class_weight": [{"poor": 9.0}]}),
+        GridSearchCV(make_pipeline(nest(LogisticRegression())), {"steps": [[("nested", nest(weights))]]}),
+        GridSearchCV(searched("accuracy"), {"param_grid": [{"class_weight": [{"poor": 9.0}]}]}),
+    ]
+    for model in (nest(weights), *searches):
         with pytest.raises(ValueError, match=r"has a class_weight by label.*trained on class codes"):
             wrap(model, classes=NAMES).fit(X, NAMES[y])
 
@@ -141,12 +146,17 @@ def test_labels_of_a_scorer_are_refused_where_others_are_trained_on(wrap, given,
     assert len(model(range(4)).fit(X, y).classes_) == 4  # the codes
 
 
+def share_of_one_class(y, predicted, pos_label=0):
+    return np.mean((y == pos_label) == (predicted == pos_label))
+
+
 SCORERS = {
     "one class": make_scorer(recall_score, labels=[3], average="macro"),
     "partial": make_scorer(partial(recall_score, labels=np.array([3]), average="macro")),
     "in a list": [make_scorer(f1_score, labels=(1, 3), average="macro")],
     "all": make_scorer(log_loss, response_method="predict_proba", labels=[1, 2, 3, 4]),
     "names": make_scorer(recall_score, labels=["poor"], average="macro"),
+    "positive": make_scorer(share_of_one_class, pos_label=3),
 }
 OF_ONE_CLASS = {"f1": "f1", "named": make_scorer(f1_score, pos_label=2), "default": make_scorer(precision_score)}
 
@@ -177,6 +187,33 @@ def test_the_class_that_a_scorer_calls_positive_is_the_same_inside(wrap, scorer,
     if scorer is not OF_ONE_CLASS["named"]:
         assert wrap(searched(scorer)).fit(X, y).score(X, y) > 0.5
         assert wrap(searched(scorer), classes=NAMES[:2]).fit(X, NAMES[y]).score(X, NAMES[y]) > 0.5
+
+
+@WRAPPERS
+@pytest.mark.parametrize("scorer", ["f1_macro", "recall_weighted", "jaccard_micro", "neg_brier_score", "accuracy"])
+def test_scorers_that_call_no_class_positive_are_taken(wrap, scorer, data):
+    X, y = data[0], (data[1] > 1).astype(int)
+    for labels in ([0, 1], [1, 2]):
+        found = wrap(searched(scorer), classes=labels).fit(X, np.array(labels)[y])
+        assert found.classes_.tolist() == labels
+
+
+@WRAPPERS
+def test_a_label_and_the_positive_class_of_a_scorer_are_not_all_codes(wrap, data):
+    X, y = data[0], (data[1] > 1).astype(int)
+    scorer = make_scorer(f1_score, labels=[0], average="macro")  # 1 is positive, unless another is named
+    with pytest.raises(ValueError, match="has a scorer with labels"):
+        wrap(searched(scorer), classes=[1, 0]).fit(X, 1 - y)
+
+
+@WRAPPERS
+@pytest.mark.parametrize("grid", [{"pos_label": [1]}, {"threshold": [0.4]}])
+def test_the_positive_class_of_a_threshold_is_the_same_inside(wrap, grid, data):
+    X, y = data[0], (data[1] > 1).astype(int)
+    search = GridSearchCV(FixedThresholdClassifier(LogisticRegression(), pos_label=1), grid, cv=2)
+    with pytest.raises(ValueError, match=r"has .*pos_label=1, but it is trained on class codes"):
+        wrap(search).fit(X, y + 1)
+    assert len(wrap(search).fit(X, y).classes_) == 2
 
 
 @EACH

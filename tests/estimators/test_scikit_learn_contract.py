@@ -331,7 +331,13 @@ def test_a_mixin_with_a_constructor_changes_no_parameter(make, data):
             kind.__init__(self, **others)
             Noted.__init__(self, note)
 
+    class NotesLater(kind, Noted):  # nothing calls the mixin's constructor
+        pass
+
     plain = make(max_depth=1, link="probit", subsample=0.5, random_state=0).fit(X, codes)
+    assert NotesLater().get_params().keys() == make().get_params().keys()
+    later = clone(NotesLater(**plain.get_params())).fit(X, codes)
+    np.testing.assert_array_equal(later.predict_proba(X), plain.predict_proba(X))
     model = WithNote("mine", **plain.get_params())
     for one in (model, clone(model)):
         assert one.note == "mine"
