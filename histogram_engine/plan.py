@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ordinal_objectives import predictions
+from ordinal_objectives.aliases import Params
 from ordinal_objectives.estimators import held_out
 from ordinal_objectives.estimators import linear as linear_scores
 from ordinal_objectives.estimators.linear import LinearPart
@@ -20,6 +21,12 @@ from ordinal_objectives.histogram_engine.state import FloatArray, LabelledRows, 
 from ordinal_objectives.row_blocks import RowBlocks
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.utils.progress import round_bar
+
+# What a search tries, with few rows and with more.
+_TRIED: tuple[held_out.Settings, held_out.Settings] = (
+    ({"max_leaf_nodes": 7},),
+    ({"max_leaf_nodes": 15}, {"max_leaf_nodes": 63}),
+)
 
 
 class Decided(NamedTuple):
@@ -70,7 +77,7 @@ class TrainingPlan:
         elif self._searches(rows, watched, earlier):
             found, linear = self._search(rows)
             if found is not None:
-                parameters = parameters.changed(max_iter=found.search.n_iter)
+                parameters = parameters.changed(max_iter=found.search.n_iter, **found.search.settings)
         else:
             if not watched:
                 rows, watched = self._divided(rows, stopping)
@@ -104,7 +111,10 @@ class TrainingPlan:
                 f"scoring={model.scoring!r} decides when to stop, and with max_iter='auto' the loss of rows held "
                 f"out finds the number of trees: pass early_stopping=True, or an eval_set, or max_iter as a number"
             )
-        return linear_scores.search(model.linear, self.fit_linear, self.trial, rows, model.learning_rate, self.seed)
+        given = {"max_leaf_nodes": model.max_leaf_nodes}
+        settings = held_out.settings_to_try(*_TRIED, given, len(rows.weighted))
+        trials = (model.linear, self.fit_linear, self.trial, settings)
+        return linear_scores.search(*trials, rows, model.learning_rate, self.seed)
 
     def _divided(
         self, rows: held_out.Rows, stopping: fit_loop.EarlyStopping
@@ -140,11 +150,13 @@ class TrainingPlan:
             n_threads=model.n_jobs,
         )
 
-    def trial(self, fit: held_out.Rows, held: held_out.Rows, most: int, patience: int | None) -> held_out.Trial:
+    def trial(
+        self, fit: held_out.Rows, held: held_out.Rows, most: int, patience: int | None, settings: Params
+    ) -> held_out.Trial:
         """Train on some rows, and measure others after 0, 1, ... trees."""
-        model, parameters = self.model, self.parameters
+        model, parameters = self.model, self.parameters.changed(**settings)
         if held_out.is_auto(model.min_samples_leaf):
-            parameters = parameters.changed(min_samples_leaf=held_out.smallest_leaf("auto", len(fit)))
+            parameters = parameters.changed(min_samples_leaf=held_out.smallest_leaf("auto", len(fit.weighted)))
         others = self.labelled(held)
 
         def grow(n_trees: int, stopping: fit_loop.EarlyStopping | None) -> fit_loop.GrownModel:

@@ -19,7 +19,7 @@ from ordinal_objectives.adapters.arguments import check_set_names
 from ordinal_objectives.adapters.lgbm import booster as lgbm_booster
 from ordinal_objectives.adapters.lgbm import data, parameters, prediction
 from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, checked_callbacks, first_rates, schedules, train_spec
-from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, NDArray, Seed, Table
+from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, NDArray, Params, Seed, Table
 from ordinal_objectives.estimators import arguments, tables
 from ordinal_objectives.estimators.given_to_fit import GivenToFit, Schedules, smallest_rate
 from ordinal_objectives.estimators.held_out import Rows, Trial, is_auto, smallest_leaf
@@ -42,7 +42,10 @@ class LGBMOrdinalClassifier(HostClassifier):
         dart and rf are refused for all.
     <<shift parameters, linear, linear_l2>>
     <<decision_rule, cost_matrix, kappa_weights, kappa_rows, class_weight>>
-    boosting_type, num_leaves, max_depth, learning_rate, subsample_for_bin, min_split_gain, min_child_weight, \
+    num_leaves : int or "auto", default="auto"
+        "auto": with ``n_estimators="auto"`` 7 leaves for fewer than 1,000 rows with weight, and else the better number
+        of 15 and 63 on the rows held out; ``round_search_`` says what was tried. Where nothing is searched, 31.
+    boosting_type, max_depth, learning_rate, subsample_for_bin, min_split_gain, min_child_weight, \
 min_child_samples, subsample, subsample_freq, colsample_bytree, reg_alpha, reg_lambda, random_state, n_jobs, \
 importance_type
         As in :class:`lightgbm.LGBMClassifier`, but for ``learning_rate=0.2``, ``subsample=0.8`` with
@@ -99,6 +102,8 @@ importance_type
     _refused: ClassVar = parameters.REFUSED
     _dialect: ClassVar = parameters.DIALECT
     _known: ClassVar = parameters.KNOWN
+    _tried: ClassVar = (({"num_leaves": 7},), ({"num_leaves": 15}, {"num_leaves": 63}))
+    _unsearched: ClassVar = {"num_leaves": 31}
     _not_in_files: ClassVar = parameters.OF_MACHINE | HostClassifier._not_in_files
     _start_name: ClassVar = "init_score"
     _continued_by: ClassVar = "init_model"
@@ -128,7 +133,7 @@ importance_type
         linear: bool | str = False,
         linear_l2: float = 100.0,
         boosting_type: str = "gbdt",
-        num_leaves: int = 31,
+        num_leaves: int | str = "auto",
         max_depth: int = -1,
         learning_rate: float = 0.2,
         subsample_for_bin: int = 200_000,
@@ -234,7 +239,8 @@ importance_type
             watching = [*([lightgbm.record_evaluation(self.evals_result_)] if valid_sets else []), trees]
             with self._under_way():
                 self.booster_ = train_spec(
-                    (self._spec("LGBMOrdinalClassifier"), None), self._params_for(len(rows)), train_set, plan.n_rounds,
+                    (self._spec("LGBMOrdinalClassifier"), None), self._params_for(rows) | plan.settings, train_set,
+                    plan.n_rounds,
                     valid_sets=valid_sets or None, valid_names=_set_names(eval_names, len(valid_sets)),
                     feval=[_as_feval(metric) for metric in self._metrics(eval_metric)],
                     init_model=booster, callbacks=[*watching, *callbacks],
@@ -248,7 +254,7 @@ importance_type
             kept = {"categorical_feature": categorical_feature, "callbacks": scheduled.known}
             belonging = {"init_score": init_score, "init_model": init_model}
             self._given = GivenToFit.of(sets.given, finds, kept, scheduled.unknown, **belonging)
-        least = smallest_leaf(given["min_child_samples"], len(rows))
+        least = smallest_leaf(given["min_child_samples"], len(rows.weighted))
         self._warn_if_constant(len(rows), "min_child_samples", 20 if least is None else least)  # LightGBM's default
         return self
 
@@ -272,21 +278,21 @@ importance_type
     def _native_params(self) -> dict[str, Any]:
         return {"feature_pre_filter": False, "verbosity": -1, **super()._native_params()}
 
-    def _params_for(self, n_rows: int) -> dict[str, Any]:
-        """Return the parameters of a training on so many rows."""
+    def _params_for(self, rows: Rows) -> dict[str, Any]:
+        """Return the parameters of a training on some rows."""
         params = self._native_params()
         if "min_data_in_leaf" in params:
-            params["min_data_in_leaf"] = smallest_leaf(params["min_data_in_leaf"], n_rows)
+            params["min_data_in_leaf"] = smallest_leaf(params["min_data_in_leaf"], len(rows.weighted))
         is_default = params.get("bagging_fraction") == self._default("subsample")
         if is_default and "goss" in (params.get("boosting"), params.get("data_sample_strategy")):
             params["bagging_freq"] = 0  # LightGBM draws rows in only one way
         return params
 
-    def _trial(self, fit: Rows, held: Rows, most: int, patience: int | None, **options: Any) -> Trial:
+    def _trial(self, fit: Rows, held: Rows, most: int, patience: int | None, settings: Params, **options: Any) -> Trial:
         train_set, held_set = _datasets([fit, held], options["categorical_feature"])
         result, trees = dict[str, dict[str, list[float]]](), TreesOfRounds()
         stops = [] if patience is None else [lightgbm.early_stopping(patience, verbose=False)]
-        spec, params = self._spec("LGBMOrdinalClassifier"), self._params_for(len(fit)) | {"verbosity": -1}
+        spec, params = self._spec("LGBMOrdinalClassifier"), self._params_for(fit) | {"verbosity": -1} | settings
         booster = train_spec(
             (spec, None), params, train_set, most,
             valid_sets=[held_set], valid_names=["held_out"],
@@ -311,7 +317,8 @@ importance_type
 
     def _fixed_rounds(self, n_rounds: int, given: GivenToFit) -> dict[str, Any]:
         others = dict.fromkeys(name for name in parameters.ROUNDS_AND_STOPPING if name in self._host_params)
-        return others | {"n_estimators": n_rounds, "early_stopping_round": None}
+        found = {} if self.round_search_ is None else self.round_search_.settings
+        return others | found | {"n_estimators": n_rounds, "early_stopping_round": None}
 
     @threads.one_thread_after_fork()
     def _splits(self) -> list[bool]:

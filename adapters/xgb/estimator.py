@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives.adapters.xgb import booster as xgb_booster
 from ordinal_objectives.adapters.xgb import input_checks, prediction
 from ordinal_objectives.adapters.xgb.train import CustomMetric, asks_for_early_stop, first_rates, schedules, train_spec
-from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, IntArray, NDArray, Seed, Table
+from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, IntArray, NDArray, Params, Seed, Table
 from ordinal_objectives.estimators import arguments
 from ordinal_objectives.estimators.given_to_fit import GivenToFit, Schedules, of_callbacks, smallest_rate
 from ordinal_objectives.estimators.held_out import Rows, Trial
@@ -39,10 +39,14 @@ class XGBOrdinalClassifier(HostClassifier):
         dart and gblinear.
     <<shift parameters, shift_method, split_outputs>>
     <<linear, linear_l2, decision_rule, cost_matrix, kappa_weights, kappa_rows, class_weight>>
-    max_depth, max_leaves, max_bin, learning_rate, gamma, min_child_weight, subsample, colsample_bytree, \
+    max_depth, learning_rate : "auto", number or None, default="auto"
+        "auto": with ``n_estimators="auto"`` depth 3 and rate 0.2 for fewer than 1,000 rows with weight, and else the
+        better one of depths 3 and 8, at rate 0.3, on the rows held out; ``round_search_`` says what was tried. Where
+        nothing is searched, depth 4 and rate 0.3. None is XGBoost's default.
+    max_leaves, max_bin, gamma, min_child_weight, subsample, colsample_bytree, \
 reg_alpha, reg_lambda, tree_method, n_jobs, random_state, verbosity, missing, enable_categorical, \
 feature_types, feature_weights, importance_type, early_stopping_rounds, callbacks
-        As in :class:`xgboost.XGBClassifier`, but for ``max_depth=4`` and ``subsample=0.8``; None is XGBoost's default.
+        As in :class:`xgboost.XGBClassifier`, but for ``subsample=0.8``; None is XGBoost's default.
         ``min_child_weight`` is compared with sums of the ordinal Hessian, which adds up n_classes - 1 terms a row of at
         most 1/4 each with the logit link. In a forked process XGBoost runs on one thread, whatever ``n_jobs`` says: its
         OpenMP runtime would hang.
@@ -95,6 +99,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     _dialect: ClassVar = input_checks.DIALECT
     _refused: ClassVar = input_checks.REFUSED
     _known: ClassVar = input_checks.KNOWN
+    _tried: ClassVar = (({"max_depth": 3, "learning_rate": 0.2},), ({"max_depth": 3}, {"max_depth": 8}))
+    _unsearched: ClassVar = {"max_depth": 4, "learning_rate": None}
     _host_checks_names: ClassVar = True
     # XGBoost takes a level that it does not know for another one, and one outside ASCII too, if the order differs: it
     # is given codes of these.
@@ -123,10 +129,10 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         kappa_weights: ArrayLike | str = "quadratic",
         kappa_rows: str = "unseen",
         class_weight: Any = None,
-        max_depth: int | None = 4,
+        max_depth: int | str | None = "auto",
         max_leaves: int | None = None,
         max_bin: int | None = None,
-        learning_rate: float | None = None,
+        learning_rate: float | str | None = "auto",
         gamma: float | None = None,
         min_child_weight: float | None = None,
         subsample: float | None = 0.8,
@@ -227,7 +233,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             with self._under_way():
                 self.booster_ = train_spec(
                     (self._spec("XGBOrdinalClassifier"), None),
-                    params,
+                    params | plan.settings,
                     dtrain,
                     plan.n_rounds,
                     xgb_model=continued,
@@ -258,13 +264,13 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         rate = smallest_rate(params.get("learning_rate", 0.3), first_rates(scheduled.known))  # XGBoost's
         return None if decided else (rate, self.random_state), scheduled
 
-    def _trial(self, fit: Rows, held: Rows, most: int, patience: int | None, **options: Any) -> Trial:
+    def _trial(self, fit: Rows, held: Rows, most: int, patience: int | None, settings: Params, **options: Any) -> Trial:
         dtrain = self._training_matrix(fit)
         result: dict[str, dict[str, list[float]]] = {}
         matrix = self._matrix(held.X, held, like=dtrain)
         booster = train_spec(
             (self._spec("XGBOrdinalClassifier"), None),
-            self._native_params() | {"verbosity": 0},
+            self._native_params() | {"verbosity": 0} | settings,
             dtrain,
             most,
             evals=[(matrix, "held_out")],
@@ -292,7 +298,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     def _fixed_rounds(self, n_rounds: int, given: GivenToFit) -> dict[str, Any]:
         stopping = xgboost.callback.EarlyStopping
         others = [one for one in given.changed.get("callbacks", ()) if not isinstance(one, stopping)]
-        return {"n_estimators": n_rounds, "early_stopping_rounds": None, "callbacks": others or None}
+        found = {} if self.round_search_ is None else self.round_search_.settings
+        return {**found, "n_estimators": n_rounds, "early_stopping_rounds": None, "callbacks": others or None}
 
     @one_thread_after_fork()
     def _splits(self) -> list[bool]:
@@ -331,14 +338,15 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         rows = X if self.validation_fraction is None else self._check_features(X, reset=False)
         return input_checks.learned(rows, self.feature_types, self._missing)
 
+    def _resolved_params(self) -> dict[str, Any]:
+        params = super()._resolved_params()
+        if params.get("booster") == "gblinear":
+            params |= {name: None for name in ("max_depth", "subsample") if params[name] == self._default(name)}
+        return params
+
     def _native_params(self) -> dict[str, Any]:
         # XGBoost warns of parameters that it does not know or use; 1 shows warnings only.
-        params = {**super()._native_params(), "verbosity": 1 if self.verbosity is None else self.verbosity}
-        if params.get("booster") == "gblinear":
-            for of_trees in ("max_depth", "subsample"):
-                if params.get(of_trees) == self._default(of_trees):
-                    del params[of_trees]
-        return params
+        return {**super()._native_params(), "verbosity": 1 if self.verbosity is None else self.verbosity}
 
     def _prediction_data(self, X: Table) -> Table:
         # XGBoost reads an array where it lies; making a matrix of one row costs more than its prediction.

@@ -166,6 +166,18 @@ FEW_ROWS = {
     for n_train in (50, 100, 200)
 }
 
+# The same with more rows: the size of the trees is chosen by all three.
+MORE_ROWS = {
+    f"{name} {n_train}": replace(OTHER[name], sizes=(n_train, 1_000))
+    for name, sizes in {
+        **dict.fromkeys(
+            ("kin40k", "mv", "bng_breast_tumor", "bng_pwlinear", "obesity_s4e2", "thyroid"), (1_000, 5_000)
+        ),
+        "letor": (1_000,),
+    }.items()
+    for n_train in sizes
+}
+
 # Classes without an order, each predicted.
 NOMINAL = {
     "connect4": Source("B_connect4", (67557, 42), classes=("loss", "draw", "win")),
@@ -189,7 +201,7 @@ CONFIRMATION = {
     "movielens100k": Source("C_movielens100k", (100004, 5), classes=tuple(k / 2 for k in range(1, 11))),
 }
 
-SOURCES = SIXTEEN | ORDINAL | OTHER | BINARY | NOMINAL | FEW_ROWS | CONFIRMATION
+SOURCES = SIXTEEN | ORDINAL | OTHER | BINARY | NOMINAL | FEW_ROWS | MORE_ROWS | CONFIRMATION
 
 
 @lru_cache(maxsize=4)

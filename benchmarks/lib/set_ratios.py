@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from lib import report
-from lib.data import CONFIRMATION, FEW_ROWS, ORDINAL, OTHER, SIXTEEN, default_rule, load, partition
+from lib.data import CONFIRMATION, FEW_ROWS, MORE_ROWS, ORDINAL, OTHER, SIXTEEN, default_rule, load, partition
 from lib.runner import Row, resume
 from ordinal_objectives.decision import decide
 from ordinal_objectives.metrics import METRICS
@@ -35,6 +35,7 @@ NOTE = (
 # Sets on which designs are chosen, with their samples of few rows; those of the evidence; those kept aside.
 GROUPS: dict[str, tuple[str, ...]] = {
     "design": (*FEW_ROWS, *OTHER),
+    "sizes": (*FEW_ROWS, *MORE_ROWS, *OTHER),
     "evaluation": (*SIXTEEN, *ORDINAL),
     "confirmation": tuple(CONFIRMATION),
 }
@@ -67,7 +68,7 @@ def errors_of(case: Row, predict: Predict) -> Row:
 
 def runs_of(name: str, group: str = "design") -> Path:
     """Return the file that holds the runs of an experiment on a group of sets."""
-    return report.RESULTS / (f"{name}_runs.csv" if group == "design" else f"{name}_{group}_runs.csv")
+    return report.RESULTS / (f"{name}_runs.csv" if group in ("design", "sizes") else f"{name}_{group}_runs.csv")
 
 
 def rows_of(name: str, group: str = "design") -> list[Row]:
@@ -83,6 +84,7 @@ def command(
     seeds: dict[str, int],
     predicted: Callable[..., tuple[Any, int]],
     write_tables: Callable[[], None],
+    default: str = "design",
 ) -> None:
     """Run what the command line asks for: cases that are missing, or the tables.
 
@@ -98,14 +100,16 @@ def command(
     predicted : callable
         ``predicted(method, training rows, features of the test rows, number of classes)``; see ``Predict``.
     write_tables : callable
+    default : str
+        The group of sets on which all methods are run.
     """
-    parser = _parser(doc, "design")
+    parser = _parser(doc, default)
     parser.add_argument("--methods", nargs="+", choices=list(methods), default=list(methods))
     options = parser.parse_args()
     if options.tables:
         write_tables()
         return
-    asked = [method for method in options.methods if options.sets == "design" or method in shipped]
+    asked = [method for method in options.methods if options.sets == default or method in shipped]
     cases = [
         {"data": data, "seed": seed, "method": method}
         for seed in range(seeds[options.sets])

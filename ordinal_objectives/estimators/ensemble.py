@@ -54,16 +54,14 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
     ----------
     members : list of (str, classifier) or None, default=None
         Classifiers with ``predict_proba``: those of this package, of XGBoost and LightGBM, of scikit-learn. Their
-        parameters are set by name, ``ordinal__max_depth=3``. None for ``"ordinal"`` and ``"multiclass"`` of the first
-        library that is installed: XGBOrdinalClassifier and XGBClassifier, those of LightGBM, both with at most 500
-        rounds, early stopping and ``subsample=0.8``, or HistGradientBoostingOrdinalClassifier with scikit-learn's
-        HistGradientBoostingClassifier.
+        parameters are set by name, ``small__learning_rate=0.05``. None for ``"small"`` and ``"large"``:
+        HistGradientBoostingOrdinalClassifier with trees of 15 and 31 leaves, at most 500 of them, and early stopping.
     n_bags : int, default=2
         Copies of each member, every one with a seed and a subsample of its own.
     subsample : float, default=0.8
         Share of the rows that a copy is trained on, in (0, 1], drawn by class without replacement. A copy with
         ``early_stopping_rounds`` (LightGBM: ``early_stopping_round``) and no ``validation_fraction`` of its own stops
-        by the rows that it leaves out.
+        by the rows that it leaves out; so does HistGradientBoostingOrdinalClassifier with ``early_stopping=True``.
     refit : bool, default=True
         Whether a copy that has stopped by the rows that it leaves out is trained again, on all rows, for as many rounds
         as were best.

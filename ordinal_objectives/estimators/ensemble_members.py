@@ -6,7 +6,6 @@ import importlib
 import warnings
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 
 import numpy as np
 from scipy.optimize import minimize
@@ -15,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ordinal_objectives.aliases import Estimator, FloatArray, IndexArray, IntArray, LabelArray, Params
+from ordinal_objectives.aliases import Estimator, FloatArray, IndexArray, IntArray, LabelArray
 from ordinal_objectives.estimators import wrappers
 from ordinal_objectives.estimators.held_out import Rows, hold_out, take_rows
 from ordinal_objectives.estimators.labels import OrderedLabels
@@ -23,17 +22,8 @@ from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.utils.validation import seeds_of
 
-# Where nobody names members: an ordinal and a multiclass one of the first library that is installed.
-# Both stop by the rows that they leave out, and draw rows for each tree.
-_XGB: Params = {"n_estimators": 500, "early_stopping_rounds": 10, "subsample": 0.8}
-_LGBM: Params = {"n_estimators": 500, "early_stopping_round": 10, "subsample": 0.8, "subsample_freq": 1}
-_DEFAULTS: tuple[tuple[str, str, str, Params, Params], ...] = (
-    ("xgboost", "XGBOrdinalClassifier", "XGBClassifier", _XGB, {"enable_categorical": True}),
-    ("lightgbm", "LGBMOrdinalClassifier", "LGBMClassifier", _LGBM, {"verbose": -1}),
-    ("sklearn.ensemble", "HistGradientBoostingOrdinalClassifier", "HistGradientBoostingClassifier", {}, {}),
-)
-# How members say that they stop early on rows that ``fit`` is given.
-_STOPPING = ("early_stopping_rounds", "early_stopping_round")
+# How members say that they stop early on rows that ``fit`` is given, and how that they do not.
+_STOPPING = {"early_stopping_rounds": None, "early_stopping_round": None, "early_stopping": False}
 # All names of LightGBM for the number of rounds, of which XGBoost has the first.
 ROUNDS = (
     *("n_estimators", "num_iterations", "num_iteration", "n_iter", "num_tree", "num_trees", "num_round", "num_rounds"),
@@ -44,10 +34,10 @@ Members = list[tuple[str, Estimator]]
 
 
 def default_members() -> Members:
-    """Return an ordinal and a multiclass classifier of XGBoost, else of LightGBM, else native and scikit-learn's."""
-    home, ordinal, multiclass, both, other = next(row for row in _DEFAULTS if find_spec(row[0]) is not None)
-    ours, theirs = importlib.import_module("ordinal_objectives"), importlib.import_module(home)
-    return [("ordinal", getattr(ours, ordinal)(**both)), ("multiclass", getattr(theirs, multiclass)(**both, **other))]
+    """Return two native classifiers with trees of 15 and 31 leaves, which stop by the rows that they leave out."""
+    native = importlib.import_module("ordinal_objectives").HistGradientBoostingOrdinalClassifier
+    stops = {"max_iter": 500, "early_stopping": True, "n_iter_no_change": 20}
+    return [(name, native(max_leaf_nodes=leaves, **stops)) for name, leaves in (("small", 15), ("large", 31))]
 
 
 def check_members(members: object, taken: Collection[str] = ()) -> Members:
@@ -124,10 +114,10 @@ class TrainingRows:
         seeds = seeds_of(member, seed)
         fitted = self._fit(name, clone(member).set_params(**seeds), bag, rest)
         stopping = _stopping(member)
-        if not self.refit or stopping is None:
+        if not self.refit or stopping is None or len(rest) == 0:
             return fitted
         rounds = dict.fromkeys(set(ROUNDS) & set(member.get_params(deep=False)), _rounds(name, fitted.estimator))
-        again = clone(member).set_params(**seeds, **rounds, **{stopping: None})
+        again = clone(member).set_params(**seeds, **rounds, **{stopping: _STOPPING[stopping]})
         return self._fit(name, again, np.sort(np.concatenate([bag, rest])), rest[:0])
 
     def _fit(self, name: str, copy: Estimator, bag: IndexArray, rest: IndexArray) -> wrappers.FittedMember:
@@ -147,9 +137,9 @@ class TrainingRows:
     def _evaluation(self, name: str, copy: object, present: LabelArray, rest: IndexArray) -> dict[str, object]:
         """Return the rows that a copy stops early by, as its ``fit`` takes them: those that it is not trained on."""
         stopping = _stopping(copy)
-        if stopping is None:
-            return {}
         rest = rest[np.isin(self.rows.codes[rest], present)]
+        if stopping is None or (len(rest) == 0 and stopping == "early_stopping"):  # the engine holds rows out itself
+            return {}
         if len(rest) == 0:
             raise ValueError(
                 f"member {name!r} has {stopping} and needs rows that it is not trained on: lower subsample, or give it "
@@ -168,15 +158,17 @@ class TrainingRows:
 def _stopping(member: Estimator) -> str | None:
     """Return the parameter by which a member stops early on rows that ``fit`` is given, or None."""
     given = member.get_params(deep=False)
+    if given.get("early_stopping") is True and has_fit_parameter(member, "eval_set"):
+        return "early_stopping"
     if given.get("validation_fraction") is not None:
         return None
-    return next((name for name in _STOPPING if given.get(name) is not None), None)
+    return next((name for name, off in _STOPPING.items() if off is None and given.get(name) is not None), None)
 
 
 def _rounds(name: str, fitted: object) -> int:
-    """Return the number of rounds up to the best one of a member that has stopped early."""
+    """Return the number of rounds up to the best one of a member that has stopped early, at least 1."""
     if hasattr(fitted, "trained_rounds"):  # of this package
-        return int(fitted.trained_rounds())
+        return max(1, int(fitted.trained_rounds()))
     if isinstance(fitted, OrderedClassifier):
         return int(fitted.n_iter_)
     if hasattr(fitted, "best_iteration"):  # XGBoost counts it from 0

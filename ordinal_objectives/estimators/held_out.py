@@ -6,14 +6,14 @@ import math
 import numbers
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from sklearn.model_selection import GroupKFold, GroupShuffleSplit, KFold, StratifiedKFold, train_test_split
 from sklearn.utils import _safe_indexing
 
-from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, IntArray, LabelArray, Seed, Table
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, IntArray, LabelArray, Params, Seed, Table
 from ordinal_objectives.estimators.labels import is_missing, refuse_mixed
 from ordinal_objectives.utils.validation import check_number, drawn_seed
 
@@ -188,9 +188,13 @@ UNSEARCHED = 100
 _FRACTION = 0.2
 # Fewer rows than this are not divided.
 _LEAST_ROWS = 10
+# With fewer rows the size of the trees is not searched: the losses of so few rows held out differ by chance.
+FEW = 1_000
 # The search ends after this much learning rate without a lower loss, or in all, within these numbers of rounds.
 _PATIENCE, _PATIENCE_ROUNDS = 2.0, (10, 500)
 _MOST, _MOST_ROUNDS = 100.0, (500, 10_000)
+# After so much learning rate a setting must have a lower loss than the best one before it had, else it is dropped.
+_TRIED = 1.5
 
 
 @dataclass(frozen=True)
@@ -209,8 +213,10 @@ class Trial:
     proba: Callable[[int], FloatArray]
 
 
-# (rows to train on, rows held out, most rounds, rounds without a lower loss after which it ends, or None)
-TrialOf = Callable[[Rows, Rows, int, int | None], Trial]
+Settings = Sequence[Params]
+# (rows to train on, rows held out, most rounds, rounds without a lower loss after which it ends, or None, values of
+# parameters that the search finds)
+TrialOf = Callable[[Rows, Rows, int, int | None, Params], Trial]
 
 
 def is_auto(asked: object) -> bool:
@@ -237,6 +243,12 @@ def rounds_unsearched(name: str, asked: object) -> int:
     return int(asked)
 
 
+def settings_to_try(few: Settings, many: Settings, given: Params, n_rows: int) -> Settings:
+    """Return the settings that a search tries with so many rows: of the parameters that are left at "auto" only."""
+    left = [{name: value for name, value in one.items() if is_auto(given[name])} for one in (few, many)[n_rows >= FEW]]
+    return [one for place, one in enumerate(left) if one not in left[:place]]
+
+
 def smallest_leaf(asked: object, n_rows: int) -> Any:
     """Return the number of rows that a leaf needs: as asked for, or for "auto" one in 50, at most 20."""
     return int(np.clip(n_rows // 50, 1, 20)) if is_auto(asked) else asked
@@ -244,7 +256,7 @@ def smallest_leaf(asked: object, n_rows: int) -> Any:
 
 @dataclass(frozen=True)
 class RoundSearch:
-    """What a search for the number of rounds has found.
+    """What a search for the number of rounds, and the size of the trees, has found.
 
     Attributes
     ----------
@@ -254,11 +266,18 @@ class RoundSearch:
         Weighted mean loss of the rows held out after 0, 1, ... rounds; NaN for 0 where scores to start from are given.
     n_held_out : int
         Number of these rows.
+    settings : dict of str to object
+        Values of the parameters that were left to the search, by name.
+    tried : list of dict of str to object
+        All settings that were tried, each with its lowest ``loss``, the ``n_iter`` of that, and the number of rounds
+        that were tried, ``n_tried``.
     """
 
     n_iter: int
     losses: FloatArray
     n_held_out: int
+    settings: Params = field(default_factory=dict)
+    tried: list[Params] = field(default_factory=list)
 
     @property
     def lowest(self) -> float:
@@ -266,7 +285,8 @@ class RoundSearch:
         return float(np.nanmin(self.losses))
 
     def __str__(self) -> str:
-        return f"{self.n_iter} rounds, found on {self.n_held_out} rows held out"
+        settings = "".join(f", {name}={value}" for name, value in self.settings.items())
+        return f"{self.n_iter} rounds{settings}, found on {self.n_held_out} rows held out"
 
 
 class FinishedSearch(NamedTuple):
@@ -277,16 +297,21 @@ class FinishedSearch(NamedTuple):
     held: Rows
 
 
-def find_rounds(trial_of: TrialOf, rows: Rows, learning_rate: float, seed: int) -> FinishedSearch | None:
-    """Return the number of rounds with the lowest loss on a fifth of the rows, held out of the training.
+def find_rounds(
+    trial_of: TrialOf, settings: Settings, rows: Rows, learning_rate: float, seed: int
+) -> FinishedSearch | None:
+    """Return the number of rounds and the settings with the lowest loss on a fifth of the rows, held out.
 
-    The search tries at most 100 / ``learning_rate`` rounds, but 500 to 10,000, and ends after 2 / ``learning_rate``
-    rounds, but 10 to 500, without a lower loss.
+    A trial has at most 100 / ``learning_rate`` rounds, but 500 to 10,000, and ends after 2 / ``learning_rate``
+    rounds, but 10 to 500, without a lower loss. Larger trees learn faster: settings after the first are dropped
+    unless 1.5 / ``learning_rate`` rounds have a lower loss than as many of the best one before them.
 
     Parameters
     ----------
     trial_of : callable
         Trains on some rows and evaluates others; see ``TrialOf``.
+    settings : sequence of dict of str to object
+        Those to try, at least one, small trees first.
     rows : Rows
         No group is divided.
     learning_rate : float
@@ -300,16 +325,34 @@ def find_rounds(trial_of: TrialOf, rows: Rows, learning_rate: float, seed: int) 
     """
     if len(rows.weighted) < _LEAST_ROWS:
         return None
-    most, patience = (
-        math.ceil(min(max(rate / learning_rate, least), highest))
-        for rate, (least, highest) in ((_MOST, _MOST_ROUNDS), (_PATIENCE, _PATIENCE_ROUNDS))
-    )
     fit, held = hold_out(rows, _FRACTION, seed)
     if fit.n_classes_with_weight < 2:
         return None
-    trial = trial_of(fit, held, most, patience)
-    losses = np.asarray(trial.losses, dtype=np.float64)
-    return FinishedSearch(RoundSearch(max(1, int(np.nanargmin(losses))), losses, len(held)), trial, held)
+    best, tried = None, list[Params]()
+    for some in settings:
+        rate = some.get("learning_rate", learning_rate)
+        most, patience = (
+            math.ceil(min(max(asked / rate, least), highest))
+            for asked, (least, highest) in ((_MOST, _MOST_ROUNDS), (_PATIENCE, _PATIENCE_ROUNDS))
+        )
+        if best is not None:
+            n_first = min(math.ceil(_TRIED / rate), len(best.search.losses) - 1)
+            losses = np.asarray(trial_of(fit, held, n_first, None, some).losses, dtype=np.float64)
+            if losses[n_first] >= best.search.losses[n_first]:
+                tried.append(_outcome(some, losses))
+                continue
+        trial = trial_of(fit, held, most, patience, some)
+        losses = np.asarray(trial.losses, dtype=np.float64)
+        tried.append(_outcome(some, losses))
+        search = RoundSearch(max(1, int(np.nanargmin(losses))), losses, len(held), some, tried)
+        if best is None or search.lowest < best.search.lowest:
+            best = FinishedSearch(search, trial, held)
+    return best
+
+
+def _outcome(settings: Params, losses: FloatArray) -> Params:
+    n_iter = int(np.nanargmin(losses))
+    return {**settings, "n_iter": n_iter, "loss": float(losses[n_iter]), "n_tried": len(losses) - 1}
 
 
 # Folds of the models that predict rows which they were not trained on.
@@ -356,7 +399,8 @@ class UnseenRows:
                     "decision_rule='kappa' trains on four fifths of the rows, and of some only one class has weight: "
                     "pass an evaluation set, or kappa_rows='training'"
                 )
-            proba.append(self.trial_of(some, others, n_iter, None).proba(n_iter))
+            settings = {} if self.found is None else self.found.search.settings
+            proba.append(self.trial_of(some, others, n_iter, None, settings).proba(n_iter))
             held_rows.append(held)
         return np.concatenate(proba), self.rows.take(np.concatenate(held_rows))
 

@@ -83,6 +83,11 @@ class RoundPlan(NamedTuple):
     trial_of: TrialOf | None = None
     found: FinishedSearch | None = None
 
+    @property
+    def settings(self) -> Params:
+        """Parameters of the library's ``train`` that the search has found."""
+        return {} if self.found is None else self.found.search.settings
+
 
 class HostClassifier(OrdinalClassifier):
     """An ordinal classifier whose trees XGBoost or LightGBM grows, predicts and keeps in its files.
@@ -95,6 +100,9 @@ class HostClassifier(OrdinalClassifier):
     _own: ClassVar[frozenset[str]] = frozenset()
     # The argument of ``fit`` with a model to go on with.
     _continued_by: ClassVar[str]
+    # What a search tries, with few rows and with more, and what "auto" is where nothing is searched.
+    _tried: ClassVar[tuple[held_out.Settings, held_out.Settings]]
+    _unsearched: ClassVar[Params]
     # Parameters that stay as they are when a file is loaded, by all their names.
     _not_in_files: ClassVar[frozenset[str]] = _NOT_IN_FILES
     loss: str | OrdinalLoss
@@ -118,7 +126,9 @@ class HostClassifier(OrdinalClassifier):
     def _native_params(self) -> Params:
         """Return the parameters of the library's ``train``; those left at None take its defaults."""
         self._refuse_unknown()
-        given = {k: v for k, v in self._resolved_params().items() if v is not None and k not in self._own}
+        given = self._resolved_params()
+        given |= {name: value for name, value in self._unsearched.items() if held_out.is_auto(given[name])}
+        given = {k: v for k, v in given.items() if v is not None and k not in self._own}
         seed = given.get("random_state")
         if seed is not None and not isinstance(seed, numbers.Integral):
             given["random_state"] = validation.drawn_seed(seed)
@@ -128,11 +138,11 @@ class HostClassifier(OrdinalClassifier):
         return {self._native.get(name, name): value for name, value in given.items()}
 
     @abstractmethod
-    def _trial(self, fit: Rows, held: Rows, most: int, patience: int | None, **options: Any) -> Trial:
+    def _trial(self, fit: Rows, held: Rows, most: int, patience: int | None, settings: Params, **options: Any) -> Trial:
         """Train on some rows and evaluate others after 1, 2, ... rounds, at most ``most`` of them.
 
-        The training ends after ``patience`` rounds without a lower loss. ``options`` are what else the library needs
-        to know of the rows.
+        The training ends after ``patience`` rounds without a lower loss. ``settings`` are parameters of the library's
+        ``train``, ``options`` what else it needs to know of the rows.
         """
 
     @abstractmethod
@@ -385,8 +395,8 @@ class HostClassifier(OrdinalClassifier):
             given |= {"hessian": self.hessian, "categories": categories, "n_threads": self.n_jobs}
             return LinearPart.fit(some, self.n_classes_, self._ordinal_loss(), self.linear_l2, **given)
 
-        def trial_of(fit: Rows, held: Rows, most: int, patience: int | None) -> Trial:
-            trial = self._trial(fit, held, most, patience, **options)
+        def trial_of(fit: Rows, held: Rows, most: int, patience: int | None, settings: Params) -> Trial:
+            trial = self._trial(fit, held, most, patience, settings, **options)
             return replace(trial, losses=[self._loss_without_trees(fit, held), *trial.losses])
 
         if search is None or not held_out.is_auto(asked):
@@ -395,7 +405,8 @@ class HostClassifier(OrdinalClassifier):
             rate, random_state = search
             rate, seed = validation.check_number("learning_rate", rate, above=0.0), held_out.split_seed(random_state)
             tried = False if is_fixed else self.linear
-            found, self._linear = linear.search(tried, fit_linear, trial_of, rows, rate, seed)
+            settings = held_out.settings_to_try(*self._tried, self._resolved_params(), len(rows.weighted))
+            found, self._linear = linear.search(tried, fit_linear, trial_of, settings, rows, rate, seed)
         trials = trial_of if self._linear is None else linear.with_linear(fit_linear, trial_of)
         if found is None:
             return RoundPlan(held_out.rounds_unsearched("n_estimators", asked), trials)

@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
 
 from ordinal_objectives.aliases import JSON, FloatArray, IndexArray, Params, Table
-from ordinal_objectives.estimators.held_out import FinishedSearch, Rows, Trial, TrialOf, find_rounds, is_auto
+from ordinal_objectives.estimators.held_out import FinishedSearch, Rows, Settings, Trial, TrialOf, find_rounds, is_auto
 from ordinal_objectives.estimators.tables import codes_in, column_kinds, in_order, occurring, refuse_but_numbers
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.row_blocks import RowBlocks, blocks_of
@@ -330,16 +330,22 @@ def with_start(part: LinearPart | None, rows: Rows) -> Rows:
 
 
 def search(
-    linear: bool | str, fit_linear: FitLinear, trial_of: TrialOf, rows: Rows, learning_rate: float, seed: int
+    linear: bool | str,
+    fit_linear: FitLinear,
+    trial_of: TrialOf,
+    settings: Settings,
+    rows: Rows,
+    learning_rate: float,
+    seed: int,
 ) -> tuple[FinishedSearch | None, LinearPart | None]:
-    """Find the number of rounds, and for "auto" whether a linear part lowers the loss of the rows held out.
+    """Find the number of rounds and the settings, and for "auto" whether a linear part lowers the loss.
 
     Parameters
     ----------
     linear : bool or "auto"
     fit_linear : callable
         ``fit_linear(rows)`` returns the linear part of some rows.
-    trial_of, rows, learning_rate, seed
+    trial_of, settings, rows, learning_rate, seed
         Of :func:`.held_out.find_rounds`.
 
     Returns
@@ -350,7 +356,7 @@ def search(
     best, linear_is_best = None, not is_auto(linear) and bool(linear)
     for with_it in (False, True) if is_auto(linear) else (bool(linear),):
         trial = with_linear(fit_linear, trial_of) if with_it else trial_of
-        found = find_rounds(trial, rows, learning_rate, seed)
+        found = find_rounds(trial, settings, rows, learning_rate, seed)
         if found is not None and (best is None or found.search.lowest < best.search.lowest):
             best, linear_is_best = found, with_it
     return best, fit_linear(rows) if linear_is_best else None
@@ -359,8 +365,8 @@ def search(
 def with_linear(fit_linear: FitLinear, trial_of: TrialOf) -> TrialOf:
     """Return trials whose trees start from a linear part, fitted without the rows held out."""
 
-    def trial(fit: Rows, held: Rows, most: int, patience: int | None) -> Trial:
+    def trial(fit: Rows, held: Rows, most: int, patience: int | None, settings: Params) -> Trial:
         part = fit_linear(fit)
-        return trial_of(with_start(part, fit), with_start(part, held), most, patience)
+        return trial_of(with_start(part, fit), with_start(part, held), most, patience, settings)
 
     return trial

@@ -150,7 +150,8 @@ def row_keywords(
         If there are weights and it takes none.
     """
     last = FinalClassifier.of(copy)
-    routed = last.in_fit != "" and sklearn.get_config().get("enable_metadata_routing", False)
+    routes = sklearn.get_config().get("enable_metadata_routing", False)
+    routed = routes and last.in_fit != ""
     in_fit = "" if routed else last.in_fit
     given: Params = {f"{in_fit}{name}": value for name, value in others.items()}
     if weight is not None:
@@ -159,7 +160,7 @@ def row_keywords(
             raise ValueError(f"{what} takes no sample_weight in fit, and the rows have weights")
         given[f"{in_fit}sample_weight"] = weight
     takes_groups = has_fit_parameter(last.estimator, "groups") and not last.is_searched
-    if routed and takes_groups:  # unless it says that it does without
+    if routes and takes_groups:  # unless it says that it does without
         takes_groups = last.estimator.get_metadata_routing().fit.requests.get("groups") is not False
     if routed and not last.is_searched:  # another step may ask for them
         takes_groups |= "groups" in copy.get_metadata_routing().consumes("fit", ["groups"])

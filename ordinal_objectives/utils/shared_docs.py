@@ -87,7 +87,7 @@ progress : bool
     training rows) and the time left, on a terminal or in a notebook. It needs tqdm.
 n_estimators : int or "auto"
     Number of boosting rounds. "auto" trains on four fifths of the rows, takes the number with the lowest loss on
-    the others, and trains so many rounds on all rows; ``round_search_`` says what was found. The rows held out
+    the others, and trains so many rounds on all rows; ``round_search_`` says what was tried. The rows held out
     are drawn by class, with ``random_state``; no group is divided. "auto" is 100 where a model is continued,
     where the training stops early on rows of its own, with XGBoost's "dart", and for fewer than 10 rows.
 num_boost_round : int
@@ -186,9 +186,10 @@ ax_ : matplotlib.axes.Axes
 figure_ : matplotlib.figure.Figure
     That of the axes.
 round_search_ : RoundSearch or None
-    What "auto" has found: ``n_iter``, the number of rounds; ``losses``, ndarray of the weighted mean loss of the
-    rows held out after 0, 1, ... rounds; ``n_held_out``, their number. None where a number was given, or 100 is
-    taken; a loaded model has none.
+    What "auto" has found: ``n_iter``, the number of rounds; ``settings``, the size of the trees and what else was
+    left to the search; ``losses``, ndarray of the weighted mean loss of the rows held out after 0, 1, ... rounds;
+    ``n_held_out``, their number; ``tried``, a list of all settings with the loss of each. None where a number of
+    rounds was given, or 100 is taken; a loaded model has none.
 linear_ : LinearPart or None
     The linear score that the trees start from: ``scores(X)``, and ``contributions(X)`` of each feature, which add
     up to it, of rows as ``predict`` takes them. None where there is none.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from functools import partial
 
 import lightgbm
@@ -18,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 from makers import mean_loss
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
-from ordinal_objectives.estimators.held_out import Rows, Trial, find_rounds, hold_out, smallest_leaf
+from ordinal_objectives.estimators.held_out import Rows, Trial, UnseenRows, find_rounds, hold_out, smallest_leaf
 from ordinal_objectives.row_blocks import RowBlocks
 
 # What is left of the plain call beside a seed and threads; what its number of rounds is called.
@@ -46,13 +47,13 @@ def test_rounds_are_those_with_the_lowest_loss_on_rows_held_out(name, data):
     assert found.n_held_out == 80
     assert 1 <= found.n_iter == np.argmin(found.losses) < len(found.losses) - 1
     assert model.n_iter_ == found.n_iter
-    given = make(**{rounds: found.n_iter}).fit(X, y)
+    given = make(**{rounds: found.n_iter}, **found.settings).fit(X, y)
     assert given.round_search_ is None
     np.testing.assert_array_equal(given.predict_proba(X), model.predict_proba(X))
     # The search once more by hand.
     seed = model._seed if name == "histogram" else 3
     fit, held = hold_out(Rows(X, y), 0.2, seed)
-    part = make(**{rounds: found.n_iter}, classes=range(4))
+    part = make(**{rounds: found.n_iter}, **found.settings, classes=range(4))
     if name == "histogram":  # draws its seed from random_state
         part.set_params(random_state=3)
     assert mean_loss(part.fit(fit.X, fit.codes), held.X, held.codes) == pytest.approx(
@@ -147,7 +148,7 @@ def test_one_class_left_is_not_searched():
         losses["asked"] += 1
         return Trial([1.0, 0.5], lambda n: np.ones((n, 1)))
 
-    found = [find_rounds(trial_of, Rows(np.zeros((40, 1)), y), 0.3, seed) for seed in range(40)]
+    found = [find_rounds(trial_of, [{}], Rows(np.zeros((40, 1)), y), 0.3, seed) for seed in range(40)]
     assert 0 < sum(one is None for one in found) < 40
     assert losses["asked"] == sum(one is not None for one in found)
 
@@ -164,8 +165,102 @@ def test_small_steps_are_waited_for(rate, most, patience):
         return Trial([1.0, 0.5, 0.7], lambda n: np.ones((n, 1)))
 
     rows = Rows(np.zeros((50, 1)), np.arange(50, dtype=np.int32) % 3, None, np.zeros(50))
-    found = find_rounds(trial_of, rows, rate, 0)
-    assert (found.search.n_iter, asked) == (2 - 1, [(40, 10, most, patience)])
+    found = find_rounds(trial_of, [{}], rows, rate, 0)
+    assert (found.search.n_iter, asked) == (2 - 1, [(40, 10, most, patience, {})])
+    asked.clear()
+    find_rounds(trial_of, [{"learning_rate": rate}], rows, 0.3, 0)  # its own rate counts
+    assert asked == [(40, 10, most, patience, {"learning_rate": rate})]
+
+
+# Losses after 0, 1, ... rounds, by size of the trees: larger ones learn faster, or not.
+CURVES = {
+    "small": [9.0, 8.0, 7.0, 6.0, 5.0, 5.5, 5.6],
+    "ahead, and lower in the end": [9.0, 7.0, 5.0, 4.0, 4.5],
+    "ahead, and not lower in the end": [9.0, 7.0, 5.5, 5.2, 6.0],
+    "behind": [9.0, 8.0, 7.0, 3.0, 2.0],
+}
+
+
+@pytest.mark.parametrize(
+    ("names", "chosen", "tried"),
+    [
+        (["small"], "small", [(4, 6)]),
+        (["small", "ahead, and lower in the end"], "ahead, and lower in the end", [(4, 6), (3, 4)]),
+        (["small", "ahead, and not lower in the end"], "small", [(4, 6), (3, 4)]),
+        (["small", "behind"], "small", [(4, 6), (2, 2)]),
+        (["ahead, and lower in the end", "small"], "ahead, and lower in the end", [(3, 4), (2, 2)]),
+        (["small", "behind", "ahead, and lower in the end"], "ahead, and lower in the end", [(4, 6), (2, 2), (3, 4)]),
+    ],
+)
+def test_larger_trees_must_be_ahead_soon_and_lower_in_the_end(names, chosen, tried):
+    def trial_of(_fit, _held, most, patience, settings):
+        curve = CURVES[settings["size"]]
+        return Trial(curve if patience is not None else curve[: most + 1], lambda n: np.ones((n, 1)))
+
+    rows = Rows(np.zeros((50, 1)), np.arange(50, dtype=np.int32) % 3)
+    search = find_rounds(trial_of, [{"size": name} for name in names], rows, 0.75, 0).search  # 1.5 / 0.75 rounds
+    assert search.settings == {"size": chosen}
+    assert search.n_iter == np.argmin(CURVES[chosen])
+    np.testing.assert_array_equal(search.losses, CURVES[chosen])
+    assert [one["size"] for one in search.tried] == names
+    assert [(one["n_iter"], one["n_tried"]) for one in search.tried] == tried
+
+
+def rich(n):
+    """Rows whose classes only deep trees separate."""
+    rng = np.random.default_rng(5)
+    X = rng.uniform(-1, 1, size=(n, 4))
+    cells = (np.floor(X[:, :3] * 2).astype(int) @ [7, 3, 5]) % 5
+    return X, np.digitize(cells, [1, 2, 4])
+
+
+SIZES = {"xgboost": "max_depth", "lightgbm": "num_leaves", "histogram": "max_leaf_nodes"}
+
+
+@EACH
+def test_the_size_of_the_trees_is_found_with_many_rows(name):
+    make, _ = CALLS[name]
+    few, many = make().fit(*rich(600)), make().fit(*rich(1_500))
+    assert len(few.round_search_.tried) == 1
+    assert [SIZES[name] in one for one in many.round_search_.tried] == [True] * (1 if name == "histogram" else 2)
+    best = min(many.round_search_.tried, key=lambda one: one["loss"])
+    assert {**many.round_search_.settings, "n_iter": many.n_iter_}.items() <= best.items()
+    value = best[SIZES[name]] + 1
+    given = make(**{SIZES[name]: value}).fit(*rich(1_500))
+    assert [one for one in given.round_search_.tried if SIZES[name] in one] == []
+    fixed = make(**{SIZES[name]: best[SIZES[name]]}).fit(*rich(1_500))
+    np.testing.assert_array_equal(fixed.predict_proba(rich(50)[0]), many.predict_proba(rich(50)[0]))
+
+
+@EACH
+def test_copies_of_a_model_have_the_settings_that_it_found(name):
+    make, rounds = CALLS[name]
+    X, y = rich(1_500)
+    model = make().fit(X, y, X_val=X[:100], y_val=y[:100]) if name != "histogram" else make().fit(X, y)
+    fixed = model._fixed_rounds(3, model._given_to_copies())
+    assert model.round_search_.settings.items() <= fixed.items()
+    assert fixed[rounds] == 3
+
+
+@EACH
+def test_folds_of_kappa_have_the_settings_that_were_found(name, monkeypatch):
+    make, _ = CALLS[name]
+    asked = []
+    out_of_fold = UnseenRows.out_of_fold
+
+    def watched(self, n_iter):
+        trial_of = self.trial_of
+
+        def trial(*args):
+            asked.append(args[-1])
+            return trial_of(*args)
+
+        return out_of_fold(replace(self, trial_of=trial), n_iter)
+
+    monkeypatch.setattr(UnseenRows, "out_of_fold", watched)
+    model = make(decision_rule="kappa").fit(*rich(400))  # so few are held out that folds judge them
+    assert asked == [model.round_search_.settings] * 5
+    assert asked[0] != {}
 
 
 @pytest.mark.parametrize(("n", "expected"), [(30, 1), (150, 3), (1_000, 20), (10**6, 20)])

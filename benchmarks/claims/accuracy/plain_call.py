@@ -21,17 +21,24 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import catboost
 import lightgbm
 import numpy as np
 import xgboost
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import make_pipeline
 
 from lib import report
 from lib.data import FEW_ROWS, OTHER
 from lib.methods import HOST_DEFAULTS, encoder, spread
 from lib.set_ratios import GROUPS, NOTE, SHARES, command, of_shares, ratios, rows_of
-from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
+from ordinal_objectives import (
+    HistGradientBoostingOrdinalClassifier,
+    LGBMOrdinalClassifier,
+    OrdinalEnsembleClassifier,
+    XGBOrdinalClassifier,
+)
 from ordinal_objectives.estimators.held_out import Rows, hold_out
 
 NAME, MOST_ROUNDS = "plain_call", 500
@@ -68,9 +75,15 @@ METHODS = {
     "XGBOrdinalClassifier()": _xgb(ships=True),
     "LGBMOrdinalClassifier()": _lgb(ships=True),
     "HistGradientBoostingOrdinalClassifier()": _native(ships=True),
+    "XGBOrdinalClassifier(max_depth=4, learning_rate=None)": _xgb(ships=True, max_depth=4, learning_rate=None),
+    "LGBMOrdinalClassifier(num_leaves=31)": _lgb(ships=True, num_leaves=31),
+    "HistGradientBoostingOrdinalClassifier(max_leaf_nodes=31)": _native(ships=True, max_leaf_nodes=31),
     "XGBClassifier()": Plain("XGBClassifier"),
     "LGBMClassifier()": Plain("LGBMClassifier"),
     "HistGradientBoostingClassifier()": Plain("HistGradientBoostingClassifier"),
+    "CatBoostClassifier()": Plain("CatBoostClassifier"),
+    "RandomForestClassifier()": Plain("RandomForestClassifier"),
+    "four bagged XGBClassifier": Plain("BaggedClassifier"),
     "XGBoost, 100 rounds": _xgb(rounds=100),
     "XGBoost, patience 25": _xgb(patience=25),
     "XGBoost": _xgb(),
@@ -113,7 +126,8 @@ OURS: dict[str, Any] = {
     "LightGBM": LGBMOrdinalClassifier,
     "native": HistGradientBoostingOrdinalClassifier,
 }
-SHIPPED = (SHARES, *BESIDE, *(name for name, plain in METHODS.items() if plain.ships))
+RIVALS = ("CatBoostClassifier()", "RandomForestClassifier()", "four bagged XGBClassifier")
+SHIPPED = (SHARES, *BESIDE, *RIVALS, *(name for name, plain in METHODS.items() if plain.ships))
 
 
 def _leaf(options: dict[str, Any], n_rows: int) -> dict[str, Any]:
@@ -159,12 +173,30 @@ def _found(plain: Plain, rows: tuple[Any, Any], n_classes: int) -> int:
     return max(1, int(_fit(plain, (X_fit, y_fit), n_classes, MOST_ROUNDS, (X_held, y_held)).n_iter_))
 
 
-def _plain_multiclass(trainer: str) -> Any:
+def _plain_multiclass(trainer: str, X: Any) -> Any:
     if trainer == "XGBClassifier":
         return xgboost.XGBClassifier(n_jobs=1, enable_categorical=True)
     if trainer == "LGBMClassifier":
         return lightgbm.LGBMClassifier(n_jobs=1, verbose=-1)
+    if trainer == "RandomForestClassifier":
+        return make_pipeline(encoder(scale=False), RandomForestClassifier(n_jobs=1, random_state=0))
+    if trainer == "CatBoostClassifier":
+        categories = X.select_dtypes("category").columns.tolist()
+        fixed = {"thread_count": 1, "random_seed": 0, "verbose": 0, "allow_writing_files": False}
+        return catboost.CatBoostClassifier(cat_features=categories, **fixed)
+    if trainer == "BaggedClassifier":  # their rounds are found on the rows that each leaves out
+        stops = {"n_estimators": 500, "early_stopping_rounds": 10, "subsample": 0.8}
+        member = xgboost.XGBClassifier(n_jobs=1, enable_categorical=True, **stops)
+        return OrdinalEnsembleClassifier([("multiclass", member)], n_bags=4, random_state=0)
     return HistGradientBoostingClassifier(categorical_features="from_dtype", random_state=0)
+
+
+def _as_catboost_reads(X: Any) -> Any:
+    """Return a frame whose categories are texts: CatBoost takes no missing ones."""
+    categories = X.select_dtypes("category").columns
+    return X.assign(
+        **{name: X[name].astype(object).where(X[name].notna(), "missing").astype(str) for name in categories}
+    )
 
 
 def _predicted(method: str, train: tuple[Any, Any], X_test: Any, n_classes: int) -> tuple[Any, int]:
@@ -173,14 +205,17 @@ def _predicted(method: str, train: tuple[Any, Any], X_test: Any, n_classes: int)
         return of_shares(train, X_test, n_classes)
     if plain.trainer.endswith("Classifier"):
         classes, codes = np.unique(y, return_inverse=True)
-        model = _plain_multiclass(plain.trainer).fit(X, codes)
+        model = _plain_multiclass(plain.trainer, X)
+        if plain.trainer == "CatBoostClassifier":
+            X, X_test = _as_catboost_reads(X), _as_catboost_reads(X_test)
+        model.fit(X, codes)
         return spread(model.predict_proba(X_test), classes, n_classes), 100
+    if plain.ships:
+        ours = OURS[plain.trainer](classes=np.arange(n_classes), n_jobs=1, random_state=0, **plain.options).fit(X, y)
+        return ours.predict_proba(X_test), ours.n_iter_
     if plain.trainer == "native":
         encode = encoder(scale=False).fit(X).set_output(transform="pandas")
         X, X_test = encode.transform(X), encode.transform(X_test)
-    if plain.ships:
-        ours = OURS[plain.trainer](classes=np.arange(n_classes), n_jobs=1, random_state=0).fit(X, y)
-        return ours.predict_proba(X_test), ours.n_iter_
     rounds = plain.rounds or _found(plain, (X, y), n_classes)
     model = _fit(plain, (X, y), n_classes, rounds)
     return model.predict_proba(X_test), rounds

@@ -1,0 +1,79 @@
+"""How large the trees of a call without arguments should be: fixed sizes, and the search that ships.
+
+    ORDINAL_DATA=folder python benchmarks/claims/accuracy/tree_sizes.py [--minutes 30] [--jobs 2] [--methods NAME ...]
+    python benchmarks/claims/accuracy/tree_sizes.py --tables
+
+The sets on which designs are chosen (``OTHER``), and samples of them of 50 to 5,000 rows, two partitions each. Every
+classifier finds its number of rounds as it ships; what stands in brackets is given and not searched. Seconds are the
+processor's, one thread. Runs are kept in results/tree_sizes_runs.csv: run again to continue.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"))
+
+from typing import Any
+
+import numpy as np
+
+from lib import report
+from lib.data import FEW_ROWS, MORE_ROWS, OTHER
+from lib.set_ratios import NOTE, SHARES, command, of_shares, ratios, rows_of
+from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
+
+NAME, SEEDS = "tree_sizes", {"sizes": 2}
+# The plain call of before first.
+GIVEN: dict[type, list[dict[str, Any]]] = {
+    XGBOrdinalClassifier: [
+        {"max_depth": 4, "learning_rate": None},
+        {"max_depth": 3, "learning_rate": None},
+        {"max_depth": 6, "learning_rate": None},
+        {"max_depth": 8, "learning_rate": None},
+        {"max_depth": 3, "learning_rate": 0.2},
+        {},
+    ],
+    LGBMOrdinalClassifier: [{"num_leaves": n} for n in (31, 7, 15, 63)] + [{}],
+    HistGradientBoostingOrdinalClassifier: [{"max_leaf_nodes": n} for n in (31, 7, 15, 63)] + [{}],
+}
+METHODS: dict[str, tuple[type, dict[str, Any]]] = {
+    f"{kind.__name__}({', '.join(f'{name}={value}' for name, value in given.items())})": (kind, given)
+    for kind, each in GIVEN.items()
+    for given in each
+}
+
+
+def _predicted(method: str, train: tuple[Any, Any], X_test: Any, n_classes: int) -> tuple[Any, int]:
+    if method == SHARES:
+        return of_shares(train, X_test, n_classes)
+    kind, given = METHODS[method]
+    model = kind(classes=np.arange(n_classes), n_jobs=1, random_state=0, **given).fit(*train)
+    return model.predict_proba(X_test), model.n_iter_
+
+
+def write_tables() -> None:
+    rows = rows_of(NAME)
+    groups = {
+        "50 to 200 rows": tuple(FEW_ROWS),
+        "1,000 and 5,000 rows": tuple(MORE_ROWS),
+        "all rows": tuple(OTHER),
+        "all": (*FEW_ROWS, *MORE_ROWS, *OTHER),
+    }
+    found = [
+        {"sets of": name, **row}
+        for kind in GIVEN
+        for name, sets in groups.items()
+        for row in ratios(rows, *_first_and_others(kind), sets)
+    ]
+    note = f"{len(OTHER)} sets on which designs are chosen, and samples of them; {SEEDS['sizes']} partitions. {NOTE}"
+    report.write(NAME, "Sizes of trees in calls without arguments", found, note)
+
+
+def _first_and_others(kind: type) -> tuple[str, list[str]]:
+    first, *others = (method for method, (made, _) in METHODS.items() if made is kind)
+    return first, others
+
+
+if __name__ == "__main__":
+    command(__doc__, NAME, [SHARES, *METHODS], [], SEEDS, _predicted, write_tables, "sizes")
