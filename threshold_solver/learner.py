@@ -149,10 +149,7 @@ class ThresholdLearner:
                 return
 
     def newton(
-        self,
-        now: RoundStatistics,
-        loss_at: Callable[[FloatArray], float],
-        highest: Callable[[float], float],
+        self, now: RoundStatistics, loss_at: Callable[[FloatArray], float], highest: Callable[[float], float]
     ) -> bool:
         """Take one conditional Newton step, given the score.
 

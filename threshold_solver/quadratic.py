@@ -246,11 +246,7 @@ def schur_step(
 
 
 def _joint_steps(
-    sums: JointQuadratic,
-    reg_lambda: float,
-    active: BoolArray,
-    tied: BoolArray,
-    diagnostics: Diagnostics,
+    sums: JointQuadratic, reg_lambda: float, active: BoolArray, tied: BoolArray, diagnostics: Diagnostics
 ) -> tuple[FloatArray, FloatArray]:
     """Return the joint step of each of many sets of leaves at once; one by one where a system is indefinite."""
     E = free_directions(active, tied)
@@ -282,11 +278,7 @@ def _n_flat(sums: JointQuadratic, reg_lambda: float) -> int:
 
 
 def _solve_gauge(
-    S: FloatArray,
-    right: FloatArray,
-    sizes: FloatArray,
-    trace: float,
-    tolerance: float,
+    S: FloatArray, right: FloatArray, sizes: FloatArray, trace: float, tolerance: float
 ) -> tuple[FloatArray, bool]:
     """Solve S step = right; where S is singular along the ones, for the step whose sum is 0."""
     if np.linalg.norm(S.sum(axis=1)) > tolerance * trace:

@@ -342,13 +342,7 @@ class MarginStatistics(_NativePass):
             raise ValueError(f"raw_prediction must have shape {self.y.shape}, one score a row; got {f.shape}")
         return np.tile(f.astype(self._computed), (self.n_classes - 1, 1)).T
 
-    def moved(
-        self,
-        scores: RealArray,
-        leaves: IntArray,
-        steps: FloatArray,
-        out: RealArray | None = None,
-    ) -> RealArray:
+    def moved(self, scores: RealArray, leaves: IntArray, steps: FloatArray, out: RealArray | None = None) -> RealArray:
         """Return the scores with a tree more.
 
         Parameters
@@ -479,11 +473,7 @@ def is_far(scores: RealArray) -> bool:
 
 
 def add_leaf_vectors(
-    scores: RealArray,
-    leaves: IntArray,
-    steps: RealArray,
-    n_threads: int,
-    out: RealArray | None = None,
+    scores: RealArray, leaves: IntArray, steps: RealArray, n_threads: int, out: RealArray | None = None
 ) -> RealArray:
     """Return scores with a tree more, (n_samples, n_thresholds); leaves are known to be those of ``steps``.
 
