@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ordinal_objectives import predictions
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, RealArray
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import RoundStatistics, RoundSums
@@ -401,10 +402,8 @@ class TrainingRun:
 
     def proba_of(self, matrix: object, raw_prediction: RealArray) -> FloatArray:
         """Return class probabilities of any matrix, (n_samples, n_classes), at the framework's score."""
-        score, loss = on_cpu(self.update.score_of(matrix, raw_prediction)), self.spec.loss
-        if self.update.shifts is None:
-            return loss.predict_proba(score.astype(np.float64), self.thresholds)
-        return loss.margin_proba(self.thresholds - score)
+        scores = on_cpu(self.update.score_of(matrix, raw_prediction)).astype(np.float64)
+        return predictions.proba(self.spec.loss, scores, self.thresholds)
 
     def newest_loss(self) -> float:
         """Return the weighted mean loss of the training rows in the newest iteration; called by all workers."""

@@ -278,7 +278,7 @@ class Training(ABC):
             return VectorUpdate(self, matrix, self.shifts)
         if self.needs_tree:
             return JointUpdate(self, matrix, renews=self.spec.threshold_update == "joint")
-        return NewtonUpdate(learns=self.spec.learns)
+        return NewtonUpdate()
 
     def _n_classes_of(self, codes: IntArray) -> int:
         """Return the number of classes by the largest code of all workers."""

@@ -24,21 +24,11 @@ from ordinal_objectives.threshold_solver import JointQuadratic, JointStep, Thres
 
 
 class NewtonUpdate(Update):
-    """Thresholds that take one conditional Newton step a round; "fixed" thresholds are the same without the step.
-
-    Parameters
-    ----------
-    learns : bool, default=True
-        Whether thresholds move.
-    """
-
-    def __init__(self, *, learns: bool = True) -> None:
-        super().__init__()
-        self._learns = learns
+    """Thresholds that take one conditional Newton step a round; "fixed" thresholds are the same without the step."""
 
     def take(self, run: TrainingRun, raw_prediction: Array, iteration: int) -> Array:
         """Take the step at the framework's score, and return it."""
-        if not self._learns:
+        if not run.spec.learns:
             return super().take(run, raw_prediction, iteration)
         run.step_thresholds(raw_prediction)
         return raw_prediction

@@ -16,7 +16,6 @@ from ordinal_objectives import _core, decision, predictions, threads
 from ordinal_objectives.adapters import arguments
 from ordinal_objectives.adapters.lgbm import booster as lgbm_booster
 from ordinal_objectives.adapters.lgbm import data as lgbm_data
-from ordinal_objectives.adapters.objective import predict_from_scores
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, IntArray, NDArray, Table
 from ordinal_objectives.estimators import tables
 from ordinal_objectives.estimators.arguments import refuse_other_order
@@ -158,7 +157,8 @@ def proba_of(booster: lightgbm.Booster, record: ThresholdRecord, data: Table, nu
     record.check_start(False, "booster")
     data = rows_for(booster, data)
     lgbm_booster.check_all_rounds(booster, record, end)
-    return predict_from_scores(record, end, predict_scores(booster, record, data, 0, end))
+    scores = predict_scores(booster, record, data, 0, end)
+    return predictions.proba(record.ordinal_loss(), scores, record.at(end))
 
 
 @shared_docs.documented

@@ -11,7 +11,6 @@ import xgboost
 
 from ordinal_objectives import _core, decision, predictions, threads
 from ordinal_objectives.adapters import arguments
-from ordinal_objectives.adapters.objective import predict_from_scores
 from ordinal_objectives.adapters.xgb import booster as xgb_booster
 from ordinal_objectives.adapters.xgb import input_checks, outputs
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, NDArray, RealArray
@@ -232,7 +231,7 @@ def proba_of(
             outputs = booster.predict(data, output_margin=True, iteration_range=(0, end))
         of_rows = record.outputs
         scores = outputs.reshape(data.num_row()) if of_rows is None else of_rows.scores(outputs, 0, end)
-    return predict_from_scores(record, end, scores)
+    return predictions.proba(record.ordinal_loss(), scores.astype(np.float64), record.at(end))
 
 
 @documented

@@ -56,14 +56,6 @@ def unwrapped(estimator: Estimator) -> tuple[Estimator, Callable[[Table], Table]
     return estimator, lambda X: X
 
 
-def last_step(estimator: Estimator) -> tuple[Estimator, str]:
-    """Return the estimator in which a pipeline ends, and the prefix of its parameters there."""
-    prefix = ""
-    while isinstance(estimator, Pipeline):
-        prefix, estimator = f"{prefix}{estimator.steps[-1][0]}__", estimator[-1]
-    return estimator, prefix
-
-
 def feature_names(estimator: Estimator, X: Table) -> list[str]:
     """Return the names of the columns of X, or else those of the training; an empty list where there are none."""
     names = getattr(X, "column_names", None) or getattr(X, "columns", None)  # Arrow's columns are no names
@@ -255,7 +247,7 @@ def untrained(estimator: Estimator) -> Estimator:
         If it is no classifier of this package, and no pipeline or fitted search that ends in one.
     """
     found = getattr(estimator, "best_estimator_", estimator)
-    last, _ = last_step(found)
+    last, _ = wrappers.last_step(found)
     if not all(hasattr(last, name) for name in ("fit", "get_params", "predict_cumulative_proba", "encode_labels")):
         raise TypeError(
             f"estimator must be a classifier of ordinal_objectives, a pipeline that ends in one, or a fitted search; "
@@ -283,7 +275,7 @@ def trained_again(
     ValueError
         If its ``fit`` was given what a copy cannot be.
     """
-    copy, (last, path) = clone(estimator), last_step(estimator)
+    copy, (last, path) = clone(estimator), wrappers.last_step(estimator)
     seeds = seeds_of(copy, drawn_seed(random))
     keywords: Params = {}
     if hasattr(last, "for_copies") and last.__sklearn_is_fitted__():

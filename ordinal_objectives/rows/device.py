@@ -7,7 +7,7 @@ rows of a device or a worker. Thresholds depend on the sums only.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -17,9 +17,6 @@ from ordinal_objectives.losses import LeafSums, OrdinalLoss, RoundStatistics
 from ordinal_objectives.rows.native import MarginStatistics, RowStatistics, add_leaf_vectors
 from ordinal_objectives.rows.reference import ReferenceMargins, ReferenceRows
 from ordinal_objectives.threads import effective_n_threads
-
-if TYPE_CHECKING:
-    from ordinal_objectives.rows.gpu import GPU
 
 # An array over rows on its device: of NumPy or CuPy.
 Array: TypeAlias = Any
@@ -229,10 +226,6 @@ class CPU:
     def add_leaf_vectors(self, scores: Array, leaves: Array, vectors: NDArray[np.float32], out: Array = None) -> Array:
         """Return scores for each threshold with a tree more, (n_samples, n_thresholds); ``out`` as above."""
         return add_leaf_vectors(scores, leaves, vectors, self.n_threads, out)
-
-
-# Where the rows of a training are.
-Device: TypeAlias = "CPU | GPU"
 
 
 def on_cpu(array: Array) -> RealArray:

@@ -17,8 +17,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, PowerTransformer, StandardScaler, TargetEncoder
 
 from ordinal_objectives.aliases import LabelArray
-from ordinal_objectives.estimators.wrappers import all_inside
-from ordinal_objectives.export.onnx.answers import add_answers, answers_of, last_step
+from ordinal_objectives.estimators.wrappers import all_inside, last_step
+from ordinal_objectives.export.onnx.answers import add_answers, answers_of
 from ordinal_objectives.export.onnx.graph import OPSETS, Column, Features, Graph
 from ordinal_objectives.utils import extras, validation
 
@@ -104,7 +104,7 @@ def to_onnx_by_skl2onnx(estimator: object, inputs: list[onnx.ValueInfoProto]) ->
     for one in inputs:
         tensor = one.type.tensor_type
         types.append((one.name, _TYPES[tensor.elem_type]([None, tensor.shape.dim[1].dim_value])))
-    last = last_step(estimator)
+    last, _ = last_step(estimator)
     # A product with the rounded 1 / scale is not the quotient, and trees cut where training rows are.
     options: dict[object, object] = {StandardScaler: {"div": "div"}}
     if not is_regressor(last):
