@@ -13,17 +13,17 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import get_scorer
 
 from ordinal_objectives import predictions, scorers
+from ordinal_objectives.aliases import FloatArray, NDArray
 from ordinal_objectives.estimators.held_out import Rows, check_fraction
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.eval_metric import Decide, EvalMetric, takes_weight
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters, GrowthParameters
 from ordinal_objectives.histogram_engine.run import SumsOf
-from ordinal_objectives.histogram_engine.state import FloatArray, LabelledRows, LeafModel
+from ordinal_objectives.histogram_engine.state import LabelledRows, LeafModel
 from ordinal_objectives.rows import CPU
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import Diagnostics

@@ -11,27 +11,18 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ordinal_objectives import _core
+from ordinal_objectives.aliases import FloatArray, IndexArray, NDArray
 from ordinal_objectives.histogram_engine.constraints import monotone_values
 from ordinal_objectives.histogram_engine.criteria import choose
 from ordinal_objectives.histogram_engine.criteria.base import Criterion
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
-from ordinal_objectives.histogram_engine.state import (
-    EngineState,
-    FloatArray,
-    LabelledRows,
-    LeafModel,
-    LeafStep,
-    Leaves,
-    RunStart,
-    Sample,
-)
+from ordinal_objectives.histogram_engine.state import EngineState, LabelledRows, LeafModel, LeafStep, RunStart, Sample
 from ordinal_objectives.threshold_solver import Diagnostics
 from ordinal_objectives.trees import Tree, reached
 
-Fit = Callable[[Any, Leaves], LeafStep]
+Fit = Callable[[Any, IndexArray], LeafStep]
 # Pass, what its latest call returned, leaf of each row and number of nodes.
 SumsOf = Callable[[Any, Any, NDArray[np.int32], int], LeafModel]
 # Sums of validation rows over the nodes of a new tree, at the score before it and at some thresholds.
@@ -281,7 +272,7 @@ class EngineRun:
             return criterion.solve
         weight = self.state.weight_of_nodes(tree)
 
-        def solve(sums: Any, leaves: Leaves) -> LeafStep:
+        def solve(sums: Any, leaves: IndexArray) -> LeafStep:
             if leaves.ndim == 2:
                 steps = [solve(sums, one) for one in leaves]
                 return LeafStep(np.array([one.weights for one in steps]), np.array([one.delta for one in steps]))
@@ -390,7 +381,7 @@ def merge_splits(left: NDArray[np.int32], training: LeafModel, held_out: LeafMod
         now = changes[best]
 
 
-def best_step_size(held_out: LeafModel, leaves: Leaves, step: LeafStep, most: float) -> float:
+def best_step_size(held_out: LeafModel, leaves: IndexArray, step: LeafStep, most: float) -> float:
     """Return the step size that lowers the held-out loss most, between 0 and ``most`` (thesis, eq. 4.6)."""
     slope, curvature = held_out.slope(leaves, *step), held_out.curvature(leaves, *step)
     if slope >= 0.0:

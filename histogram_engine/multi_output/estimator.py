@@ -8,20 +8,13 @@ from dataclasses import fields
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
-from ordinal_objectives.estimators.arguments import (
-    GivenSets,
-    all_or_nothing,
-    explains_keywords,
-    keep_arguments,
-    kept_arguments,
-    names_of_constructors,
-)
+from ordinal_objectives.aliases import ArrayLike, FloatArray, NDArray
+from ordinal_objectives.estimators import arguments
 from ordinal_objectives.estimators.held_out import check_groups, hold_out
 from ordinal_objectives.estimators.tables import refuse_but_numbers
 from ordinal_objectives.histogram_engine import fit_loop, model_file
@@ -35,7 +28,6 @@ from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import drawn_seed
 
 Model = TypeVar("Model", bound="MultiOutputModel")
-FloatArray = NDArray[np.float64]
 _LOSSES = ("auto", "squared_error")
 _LARGEST_TARGET = 1e38
 
@@ -98,7 +90,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
     _loss_of_fit: Any  # the parameter, which may have been set anew since
     n_iter_: int
     _is_multi_output = True
-    _all_or_nothing = all_or_nothing
+    _all_or_nothing = arguments.all_or_nothing
     _fit_hints: ClassVar = {"verbose": "pass callback= to fit"}
 
     def __init__(
@@ -130,11 +122,11 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
         importance_type: str = "gain",
         n_jobs: int | None = None,
     ) -> None:
-        keep_arguments(self, locals())
+        arguments.keep_arguments(self, locals())
 
     @classmethod
     def _get_param_names(cls) -> list[str]:
-        return names_of_constructors(cls, super()._get_param_names())
+        return arguments.names_of_constructors(cls, super()._get_param_names())
 
     @abstractmethod
     def _learn_targets(self, y: ArrayLike) -> None:
@@ -161,7 +153,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
         """Set what :meth:`_describe_targets` returned; raise ValueError if it is damaged."""
 
     @documented
-    @explains_keywords
+    @arguments.explains_keywords
     def fit(
         self: Model,
         X: Any,
@@ -193,12 +185,14 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
             The model stays as it was.
         """
         with self._all_or_nothing():
-            sets = GivenSets(eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val)
+            sets = arguments.GivenSets(
+                eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val
+            )
             self._fit(X, y, sample_weight, sets, groups, callback)
         return self
 
     def _fit(
-        self, X: Any, y: Any, weight: Any, sets: GivenSets, groups: Any, callback: fit_loop.Callback | None
+        self, X: Any, y: Any, weight: Any, sets: arguments.GivenSets, groups: Any, callback: fit_loop.Callback | None
     ) -> None:
         parameters, stopping = self._parameters(), fit_loop.EarlyStopping.of(self)
         fit_loop.check_callback(callback)
@@ -315,7 +309,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
             raise TypeError(f"a file holds no loss of your own; got loss={loss!r}. Pickle the model")
         classes, targets = self._describe_targets()
         return self._as_stored(
-            kept_arguments(self) | {"loss": loss},
+            arguments.kept_arguments(self) | {"loss": loss},
             classes=classes,
             proportional=False,
             targets={"estimator": type(self).__name__, **targets},
