@@ -13,17 +13,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold, check_cv
 
 from ordinal_objectives import metrics, predictions
-from ordinal_objectives.aliases import (
-    ArrayLike,
-    Estimator,
-    FloatArray,
-    IndexArray,
-    IntArray,
-    LabelArray,
-    Params,
-    Seed,
-    Table,
-)
+from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IndexArray, IntArray, LabelArray, Seed, Table
 from ordinal_objectives.decision import decide
 from ordinal_objectives.estimators.held_out import Rows, hold_out, split_seed, take_rows
 from ordinal_objectives.estimators.labels import OrderedLabels
@@ -426,7 +416,7 @@ def _estimator(mode: _Mode, settings: _Settings, classes: LabelArray) -> Estimat
     """Return the classifier of a mode, not fitted."""
     trainer, update = mode.trainer, mode.update
     alike = ("learning_rate", "max_depth", "min_child_weight", "loss", "link", "n_jobs", "random_state")
-    common: Params = {name: getattr(settings, name) for name in alike}
+    common: dict[str, Any] = {name: getattr(settings, name) for name in alike}
     common |= {"hessian": mode.hessian, "classes": classes, "subsample": 1.0}
     common |= {"threshold_update": update, "proportional": settings.proportional}
     rounds, bins, l2, n_leaves = settings.rounds, settings.max_bins, settings.l2, 2**settings.max_depth

@@ -323,7 +323,7 @@ class XGBoostTraining(Training):
         # Where the score is that of the run's first tree again, a new training has begun on this matrix.
         if run is None or run.seen.starts_at(predt):
             run = self._begin(predt, dtrain, self.continues)
-        self.note_turn(run)
+        self._here.note_turn(run)
         return run, run.first_iteration + run.seen.n_grown
 
     def _is_of_callback(self, predt: RealArray, dtrain: xgboost.DMatrix, run: TrainingRun | None) -> bool:

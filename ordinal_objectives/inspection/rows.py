@@ -13,17 +13,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.aliases import (
-    ArrayLike,
-    Column,
-    Estimator,
-    FloatArray,
-    IndexArray,
-    LabelArray,
-    Level,
-    Params,
-    Table,
-)
+from ordinal_objectives.aliases import ArrayLike, Column, Estimator, FloatArray, IndexArray, LabelArray, Level, Table
 from ordinal_objectives.estimators import held_out, labels, tables, wrappers
 from ordinal_objectives.utils.validation import collected, drawn_seed, seeds_of
 
@@ -277,11 +267,9 @@ def trained_again(
     """
     copy, (last, path) = clone(estimator), wrappers.last_step(estimator)
     seeds = seeds_of(copy, drawn_seed(random))
-    keywords: Params = {}
-    if hasattr(last, "for_copies") and last.__sklearn_is_fitted__():
-        as_it_was, keywords = deepcopy(last.for_copies(own_rounds=own_rounds))
-        params = as_it_was | params
-    copy.set_params(**seeds, **{path + key: value for key, value in params.items()})
+    is_fitted = hasattr(last, "for_copies") and last.__sklearn_is_fitted__()
+    as_it_was, keywords = deepcopy(last.for_copies(own_rounds=own_rounds)) if is_fitted else ({}, {})
+    copy.set_params(**seeds, **{path + key: value for key, value in (as_it_was | params).items()})
     return copy.fit(X, y, **wrappers.row_keywords("estimator", copy, weight, **keywords))
 
 

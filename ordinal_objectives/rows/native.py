@@ -186,24 +186,11 @@ class RowStatistics(_NativePass):
         in_lanes = self._lanes and not _too_wide(thresholds)
         of_rows = self if in_lanes or not self._lanes else self._in_double
         nothing: NDArray[Any] = np.empty(0, of_rows._computed)
-        sums = (_kernels.logit_statistics if in_lanes else _kernels.link_statistics)(
-            raw_prediction,
-            self.y,
-            thresholds,
-            of_rows._weight,
-            nothing,
-            nothing,
-            None,
-            *self._codes,
-            hessian == "majorized",
-            False,
-            of_rows._limit,
-            self.n_threads,
-            costs=of_rows._costs,
-            rows=rows,
-            light=light,
-            factor=factor,
-        )
+        given, outputs = (raw_prediction, self.y, thresholds, of_rows._weight), (nothing, nothing, None)
+        asked = hessian == "majorized", False, of_rows._limit, self.n_threads
+        counted: Params = {"costs": of_rows._costs, "rows": rows, "light": light, "factor": factor}
+        kernel = _kernels.logit_statistics if in_lanes else _kernels.link_statistics
+        sums = kernel(*given, *outputs, *self._codes, *asked, **counted)
         none: NDArray[Any] = np.empty(0, self._dtype)
         return RoundStatistics(none, none, np.empty((0, self.n_classes - 1), self._dtype), self._sums(sums))
 

@@ -8,17 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
-from ordinal_objectives.aliases import (
-    ArrayLike,
-    Column,
-    Estimator,
-    FloatArray,
-    IntArray,
-    LabelArray,
-    RealArray,
-    Seed,
-    Table,
-)
+from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IntArray, LabelArray, RealArray, Seed, Table
 
 # Probabilities that went through float32 still pass.
 _PROBABILITY_TOLERANCE = 1e-4
@@ -63,9 +53,10 @@ def as_floats(values: ArrayLike, *, name: str) -> FloatArray:
         return values
     refuse_masked(values, name=name)
     try:
-        array: Column = np.asarray(values) if isinstance(values, (list, tuple)) else values
-        if is_no_number(array) or getattr(getattr(array, "dtype", None), "kind", None) == "c":
-            raise ValueError(f"got an array of type {array.dtype}")
+        array = np.asarray(values) if isinstance(values, (list, tuple)) else values
+        dtype = getattr(array, "dtype", None)
+        if is_no_number(array) or getattr(dtype, "kind", None) == "c":
+            raise ValueError(f"got an array of type {dtype}")
         return np.asarray(array, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be an array of numbers: {error}") from None
