@@ -292,6 +292,5 @@ class BoostingParameters(GrowthParameters):
             warnings.warn(
                 f"split_gain={self.split_gain!r} has no effect where thresholds do not move with x, as proportional="
                 f"'auto' has it here: threshold_update says what splits are worth. Leave it out",
-                UserWarning,
                 stacklevel=2,
             )

@@ -155,16 +155,10 @@ class EngineRun:
         self.state: EngineState[Any] = EngineState(
             parameters, rows, start, proportional=criterion.proportional, seed=seed, n_threads=n_threads
         )
-        self._sampler = Sampler(
-            len(rows.y),
-            len(self.cuts),
-            rows.sample_weight,
-            1.0 if parameters.data_sample_strategy == "goss" else parameters.subsample,
-            parameters.colsample_bytree,
-            seed,
-            leaves_rows_out=parameters.is_forest or (parameters.judges and judge is None),
-            n_threads=self.state.n_threads,
-        )
+        share = 1.0 if parameters.data_sample_strategy == "goss" else parameters.subsample
+        given = len(rows.y), len(self.cuts), rows.sample_weight, share, parameters.colsample_bytree, seed
+        out = parameters.is_forest or (parameters.judges and judge is None)
+        self._sampler = Sampler(*given, leaves_rows_out=out, n_threads=self.state.n_threads)
         self.criterion = criterion(self.state)
         self.state.set_newest(self.criterion.columns(self.state.score, self.state.thresholds))
 

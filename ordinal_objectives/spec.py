@@ -265,7 +265,6 @@ class OrdinalSpec:
             warnings.warn(
                 f"threshold_update={given!r} has no effect where thresholds move with x: they take one Newton step "
                 f"after the leaves{splits}. Leave it out, or pass proportional=True",
-                UserWarning,
                 stacklevel=2,
             )
 

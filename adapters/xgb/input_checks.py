@@ -68,7 +68,6 @@ def check_levels(
     except ImportError as error:
         warnings.warn(
             f"levels of categories in {name} are not compared with those of the training: {error}",
-            UserWarning,
             stacklevel=2,
         )
         return

@@ -496,7 +496,6 @@ def _warn_of_coarse_scores(predt: RealArray) -> None:
         warnings.warn(
             f"the training starts at scores around {middle:g}, where XGBoost's float32 has steps of {step:.2g}: leaves "
             f"below half a step are lost. Subtract a constant from all of base_margin; the thresholds take it",
-            UserWarning,
             stacklevel=2,
         )
 

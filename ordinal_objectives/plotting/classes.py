@@ -352,9 +352,8 @@ class CumulativeReliabilityDisplay:
         ax.plot([0, 1], [0, 1], color="black", linewidth=0.8, linestyle="--", zorder=1)
         for k, color in enumerate(colors):
             filled = found.count[k] > 0
-            stated, happened, low, high = (
-                of[k][filled] for of in (found.stated, found.happened, found.low, found.high)
-            )
+            curves = found.stated, found.happened, found.low, found.high
+            stated, happened, low, high = (of[k][filled] for of in curves)
             ax.fill_between(stated, low, high, color=color, alpha=0.15, linewidth=0)
             ax.plot(stated, happened, marker="o", markersize=4, color=color, linewidth=1.5)
         n_bins = found.count.shape[1]

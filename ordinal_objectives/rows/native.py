@@ -147,10 +147,8 @@ class RowStatistics(_NativePass):
             cross = np.empty((self.y.shape[0] if want_cross else 0, n_columns), self._computed)
         derivatives = higher if higher is None or self._lanes else np.empty(higher.shape)
         majorized = hessian == "majorized"
-        rows, outputs = (
-            (raw, self.y, theta, self._weight),
-            (self._gradient, self._hessian, cross if want_cross else None),
-        )
+        rows = raw, self.y, theta, self._weight
+        outputs = self._gradient, self._hessian, cross if want_cross else None
         asked = majorized, want_loss, self._limit, self.n_threads
         others = None if beside is None else beside[:, :2], places, derivatives, self._costs
         kernel = _kernels.logit_statistics if self._lanes else _kernels.link_statistics

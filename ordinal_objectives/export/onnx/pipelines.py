@@ -37,14 +37,9 @@ _TYPES = {
     onnx.TensorProto.STRING: data_types.StringTensorType,
 }
 _NAMES = (
-    "HistGradientBoostingMultiOutputClassifier",
-    "HistGradientBoostingMultiOutputRegressor",
-    "HistGradientBoostingOrdinalClassifier",
-    "LGBMOrdinalClassifier",
-    "OrdinalCalibratedClassifier",
-    "OrdinalEnsembleClassifier",
-    "OrdinalTunedClassifier",
-    "XGBOrdinalClassifier",
+    *("HistGradientBoostingMultiOutputClassifier", "HistGradientBoostingMultiOutputRegressor"),
+    *("HistGradientBoostingOrdinalClassifier", "LGBMOrdinalClassifier", "XGBOrdinalClassifier"),
+    *("OrdinalCalibratedClassifier", "OrdinalEnsembleClassifier", "OrdinalTunedClassifier"),
 )
 _ENCODERS = (OneHotEncoder, OrdinalEncoder, TargetEncoder)
 _ZIPMAP = {"zipmap": [True, False, "columns"], "nocl": [True, False], "output_class_labels": [False, True]}
