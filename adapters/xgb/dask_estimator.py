@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.aliases import Column, Table
-from ordinal_objectives.utils.extras import not_installed
+from ordinal_objectives.utils import documented, extras
 
 try:
     import dask
@@ -17,7 +17,7 @@ try:
     import xgboost.dask
     from dask import delayed
 except ImportError as error:
-    raise not_installed(error, "xgboost", "dask") from None
+    raise extras.not_installed(error, "xgboost", "dask") from None
 
 from ordinal_objectives.adapters.xgb import booster as xgb_booster
 from ordinal_objectives.adapters.xgb import dask as xgb_dask
@@ -28,7 +28,6 @@ from ordinal_objectives.estimators import arguments, tables
 from ordinal_objectives.estimators.held_out import rounds_unsearched
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.threads import library_n_threads
-from ordinal_objectives.utils.shared_docs import documented
 
 # Parameters that are refused on a cluster, and what to do instead.
 _REFUSED = {

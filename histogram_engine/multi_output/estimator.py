@@ -22,10 +22,8 @@ from ordinal_objectives.histogram_engine.binning import check_same_categories
 from ordinal_objectives.histogram_engine.multi_output import losses, run
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.trees import TreeEnsemble
-from ordinal_objectives.utils import validation
+from ordinal_objectives.utils import documented, validation
 from ordinal_objectives.utils.public_names import DOC_LINK
-from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import drawn_seed
 
 Model = TypeVar("Model", bound="MultiOutputModel")
 _LOSSES = ("auto", "squared_error")
@@ -210,7 +208,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
                 validation.check_choice(self.loss, _LOSSES, name="loss", hint="; an object is taken as well")
             self._learn_targets(y)
             self._fitted_loss, self._loss_of_fit = self._named_loss() if is_named else self.loss, self.loss
-            self._seed = drawn_seed(self.random_state)
+            self._seed = validation.drawn_seed(self.random_state)
         rows = self._rows(X, y, weight, "y", "sample_weight", groups)
         watched = []
         for X_eval, y_eval, w in sets.each():
