@@ -303,12 +303,8 @@ class KappaRule:
         )
         shares = files.numbers_from_json(content["shares"], "the shares of classes")
         (kappa,) = files.numbers_from_json([content["kappa"]], "kappa")
-        if (
-            shares.shape != (n_classes,)
-            or (shares < 0.0).any()
-            or abs(shares.sum() - 1.0) > 1e-6
-            or not 0 <= kappa <= 1
-        ):
+        are_shares = shares.shape == (n_classes,) and (shares >= 0.0).all() and abs(shares.sum() - 1.0) <= 1e-6
+        if not are_shares or not 0 <= kappa <= 1:
             raise ValueError(f"a rule of kappa must hold the shares of {n_classes} classes and a kappa between 0 and 1")
         if "measured" not in content:
             return cls(weights, shares, float(kappa))

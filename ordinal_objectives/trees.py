@@ -121,13 +121,9 @@ class Tree:
         left = self.left[inner].astype(np.int64)
         # Children after their parent, each node the child of one.
         children = np.sort(np.concatenate([left, left + 1]))
-        if (
-            n == 0
-            or (self.feature < -1).any()
-            or (self.feature >= n_features).any()
-            or (left <= np.flatnonzero(inner)).any()
-            or not np.array_equal(children, np.arange(1, n))
-        ):
+        are_features = n > 0 and (self.feature >= -1).all() and (self.feature < n_features).all()
+        are_children = (left > np.flatnonzero(inner)).all() and np.array_equal(children, np.arange(1, n))
+        if not are_features or not are_children:
             raise ValueError("its nodes are not those of a tree")
         if np.isnan(self.threshold).any() or not (np.isfinite(self.value).all() and np.isfinite(self.gain).all()):
             raise ValueError("it holds NaN or infinite values")

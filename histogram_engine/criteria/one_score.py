@@ -123,14 +123,11 @@ class Joint(Scalar):
         weights = state.row_pass.class_weights
         self._all = self.cross_terms = cross_terms.all_cross_terms(weights, one_follows=follows, n_behind=n_behind)
         # The cross terms do not depend on the label. Rows that stand for others would need them at their own sums.
-        self._few_may_do = (
-            parameters.cross_terms == "auto"
-            and parameters.data_sample_strategy == "bagging"
-            and n_classes >= cross_terms.FEWEST_CLASSES
-            and n_classes * len(state.rows.y) >= cross_terms.FEWEST_ROWS_BY_CLASSES
-            and type(loss) is AllThreshold
-            and type(loss.link) is Logit
-        )
+        known = type(loss) is AllThreshold and type(loss.link) is Logit
+        known = known and parameters.cross_terms == "auto" and parameters.data_sample_strategy == "bagging"
+        rows_by_classes = n_classes * len(state.rows.y)
+        many = n_classes >= cross_terms.FEWEST_CLASSES and rows_by_classes >= cross_terms.FEWEST_ROWS_BY_CLASSES
+        self._few_may_do = known and many
         self._looks_for_few = self._few_may_do
 
     def columns(self, score: NDArray[np.floating], thresholds: FloatArray) -> RoundStatistics:

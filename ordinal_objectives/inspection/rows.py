@@ -160,9 +160,8 @@ def _reads_categories(step: Estimator, before: Table, after: Table) -> bool:
             _reads_categories(one, *(_safe_indexing(X, of, axis=1) for X in (before, after))) for one, of in parts
         )
     if isinstance(step, FeatureUnion):
-        return any(
-            _reads_categories(one, before, after) for _, one in step.transformer_list if not isinstance(one, str)
-        )
+        steps = [one for _, one in step.transformer_list if not isinstance(one, str)]
+        return any(_reads_categories(one, before, after) for one in steps)
     by_category = getattr(step, "is_categorical_", None)
     if by_category is None and not hasattr(step, "categories_"):
         return False
