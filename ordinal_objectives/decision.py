@@ -113,8 +113,7 @@ def check_rule(
     cost = validation.as_floats(cost_matrix, name="cost_matrix")
     if cost.shape != (n_classes, n_classes):
         raise ValueError(f"cost_matrix must have shape ({n_classes}, {n_classes}), true by predicted; got {cost.shape}")
-    if not np.isfinite(cost).all():
-        raise ValueError("cost_matrix holds NaN or infinite values; costs must be finite")
+    validation.check_finite(cost, "cost_matrix", "costs must be finite")
     return cost
 
 

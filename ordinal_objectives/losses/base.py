@@ -560,8 +560,7 @@ def _check_finite(values: ArrayLike, name: str, shape: str) -> FloatArray:
     x = validation.as_floats(values, name=name)
     if x.ndim != 1 + shape.count(", ") or x.shape[1:] == (0,):
         raise ValueError(f"{name} must have shape {shape}; got {x.shape}")
-    if not np.isfinite(x).all():
-        raise ValueError(f"{name} holds NaN or infinite values; they must be finite")
+    validation.check_finite(x, name, "they must be finite")
     return x
 
 

@@ -14,7 +14,7 @@ from ordinal_objectives.links import IntervalTerms, Link, Logit
 from ordinal_objectives.losses import quantities
 from ordinal_objectives.losses.base import OrdinalLoss
 from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import as_floats, check_choice, check_integer
+from ordinal_objectives.utils.validation import as_floats, check_choice, check_finite, check_integer
 
 ABSOLUTE, QUADRATIC = "absolute", "quadratic"
 
@@ -313,8 +313,7 @@ def _check_costs(training_cost: ArrayLike) -> FloatArray:
             f"training_cost must be 'absolute', 'quadratic' or a (n_classes, n_classes) matrix, true class by "
             f"predicted class; got shape {costs.shape}"
         )
-    if not np.isfinite(costs).all():
-        raise ValueError("training_cost holds NaN or infinite values; costs must be finite")
+    check_finite(costs, "training_cost", "costs must be finite")
     steps = np.diff(costs, axis=1)
     column = np.arange(len(costs) - 1)
     for code, row in enumerate(steps):

@@ -14,7 +14,7 @@ import numpy as np
 
 from ordinal_objectives import _core
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, NDArray, Params, RealArray
-from ordinal_objectives.losses import HESSIANS, LeafSums, OrdinalLoss, RoundStatistics, RoundSums, check_order
+from ordinal_objectives.losses import LeafSums, OrdinalLoss, RoundStatistics, RoundSums, check_order
 from ordinal_objectives.rows.checked_rows import CheckedRows
 from ordinal_objectives.utils.validation import check_thresholds
 
@@ -36,11 +36,9 @@ class _NativePass(CheckedRows):
 
     def __init__(self, loss: OrdinalLoss, *args: Any, **options: Any) -> None:
         self._codes = loss.check_native()
-        self._hessians = [hessian for hessian in HESSIANS if loss.supports(hessian)]
         super().__init__(loss, *args, **options)
         self._gradient: RealArray = np.empty(self.y.shape[0], self._computed)
         self._hessian: RealArray = np.empty(self.y.shape[0], self._computed)
-        self._latest: tuple[RealArray, FloatArray, bool] | None = None
 
     def _sums(self, sums: Params) -> RoundSums:
         """Return the sums of a pass; a NaN score makes the sum of every threshold NaN, which costs no pass to check."""
@@ -122,8 +120,7 @@ class RowStatistics(_NativePass):
             If shapes disagree, a value is not finite, the thresholds are unordered where the loss needs
             order, or the loss and link have no such Hessian.
         """
-        if hessian not in self._hessians:
-            self.loss.check_hessian(hessian)
+        self.loss.check_hessian(hessian)
         if higher is not None:
             check_order(self.loss, hessian, 4)
         theta = check_thresholds(thresholds, self.n_classes, ordered=self.loss.ordered)
@@ -234,11 +231,9 @@ class RowStatistics(_NativePass):
         """
         if self._latest is None and "_in_double" in vars(self):
             return self._in_double.leaf_sums(leaves, n_leaves)
-        if self._latest is None:
-            raise ValueError("leaf_sums belongs to a score and thresholds: call the object with these first")
+        raw, theta, majorized = self._latest_of("a score")
         leaves = np.ascontiguousarray(leaves, dtype=np.int32)
         self.check_leaves(leaves, n_leaves)
-        raw, theta, majorized = self._latest
         sums = np.zeros((n_leaves, self.n_classes + 1))
         if leaves.size:  # a worker may have no rows
             given = raw, self.y, theta, self._weight, self._gradient, self._hessian, leaves, sums
@@ -388,8 +383,7 @@ class MarginStatistics(_NativePass):
         ValueError
             If shapes disagree, a score is not finite, or the loss and link have no such Hessian.
         """
-        if hessian not in self._hessians:
-            self.loss.check_hessian(hessian)
+        self.loss.check_hessian(hessian)
         theta = check_thresholds(thresholds, self.n_classes, ordered=False)
         raw = self._check_scores(scores)
         majorized = hessian == "majorized"
@@ -410,13 +404,12 @@ class MarginStatistics(_NativePass):
         ValueError
             If there was no call yet, or `leaves` has the wrong shape or holds other numbers.
         """
-        if self._latest is None:
-            raise ValueError("leaf_sums belongs to scores and thresholds: call the object with these first")
+        latest: tuple[RealArray, FloatArray, bool] = self._latest_of("scores")
         leaves = np.ascontiguousarray(leaves, dtype=np.int32)
         self.check_leaves(leaves, n_leaves)
         sums = np.zeros((n_leaves, 2 * (self.n_classes - 1)))
         if leaves.size:  # a worker may have no rows
-            self._pass(*self._latest, _Outputs(leaves=leaves, leaf_sums=sums), want_loss=False)
+            self._pass(*latest, _Outputs(leaves=leaves, leaf_sums=sums), want_loss=False)
         return sums[:, : self.n_classes - 1], sums[:, self.n_classes - 1 :]
 
     def loss_of_prediction(self, scores: RealArray, thresholds: ArrayLike) -> float:

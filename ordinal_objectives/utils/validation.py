@@ -75,6 +75,12 @@ def check_n_classes(n_classes: object, most: int = MOST_CLASSES) -> int:
     return check_integer("n_classes", n_classes, 2, most)
 
 
+def check_finite(numbers: RealArray, name: str, rule: str) -> None:
+    """Raise ValueError, which says the rule, if a number is NaN or infinite."""
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"{name} holds NaN or infinite values; {rule}")
+
+
 def check_codes(y: ArrayLike, n_classes: int | None = None, *, name: str = "y", part: bool = False) -> IntArray:
     """Return labels as contiguous class codes 0..n_classes - 1.
 
@@ -157,8 +163,7 @@ def check_sample_weight(
     weight = np.require(as_floats(sample_weight, name=name), requirements=["C", "A"])
     if weight.shape != (n_samples,):
         raise ValueError(f"{name} must have shape ({n_samples},), one weight a row; got {weight.shape}")
-    if not np.isfinite(weight).all():
-        raise ValueError(f"{name} holds NaN or infinite values; weights must be finite and non-negative")
+    check_finite(weight, name, "weights must be finite and non-negative")
     if (weight < 0).any():
         raise ValueError(f"{name} must be non-negative; got {_some(weight[weight < 0])}")
     if not weight.any() and not part:
@@ -219,8 +224,7 @@ def check_start_score(start_score: ArrayLike | None, n_samples: int, *, name: st
     score = as_floats(start_score, name=name).copy()  # LightGBM warns of slices
     if score.shape != (n_samples,):
         raise ValueError(f"{name} must have shape ({n_samples},), one score a row; got {score.shape}")
-    if not np.isfinite(score).all():
-        raise ValueError(f"{name} holds NaN or infinite values; scores must be finite")
+    check_finite(score, name, "scores must be finite")
     return score
 
 
@@ -238,8 +242,7 @@ def check_proba(proba: ArrayLike, n_samples: int | None = None, *, name: str = "
     rows = "n_samples" if n_samples is None else n_samples
     if P.ndim != 2 or P.shape[1] < 2 or P.shape[0] == 0 or n_samples not in (None, P.shape[0]):
         raise ValueError(f"{name} must have shape ({rows}, n_classes) with at least two classes; got {P.shape}")
-    if not np.isfinite(P).all():
-        raise ValueError(f"{name} holds NaN or infinite values; probabilities must be finite")
+    check_finite(P, name, "probabilities must be finite")
     if P.min() < -_PROBABILITY_TOLERANCE:
         raise ValueError(f"{name} must not be negative; got {P.min()}")
     sums = P.sum(axis=1, dtype=np.float64)
