@@ -175,11 +175,6 @@ class EngineRun:
         return self.criterion.curvature
 
     @property
-    def raw_prediction(self) -> NDArray[np.floating]:
-        """The score of the newest iteration: (n_samples,), or (n_samples, n_classes - 1) where leaves are vectors."""
-        return self.state.score
-
-    @property
     def thresholds(self) -> FloatArray:
         """The newest thresholds, float64 (n_classes - 1,)."""
         return self.state.thresholds

@@ -228,7 +228,7 @@ def check_start_score(start_score: ArrayLike | None, n_samples: int, *, name: st
     return score
 
 
-def check_proba(proba: ArrayLike, n_samples: int | None = None, *, name: str = "proba") -> RealArray:
+def check_proba(proba: ArrayLike, n_samples: int | None = None) -> RealArray:
     """Return class probabilities as float32 (if they came so) or float64, shape (n_samples, n_classes).
 
     Raises
@@ -237,18 +237,18 @@ def check_proba(proba: ArrayLike, n_samples: int | None = None, *, name: str = "
         If the shape is wrong, there are fewer than two columns, an entry is not finite or negative, or a row
         does not sum to 1.
     """
-    P: RealArray = as_floats(proba, name=name)
+    P: RealArray = as_floats(proba, name="proba")
     P = P.astype(np.float32) if np.asarray(proba).dtype == np.float32 else P
     rows = "n_samples" if n_samples is None else n_samples
     if P.ndim != 2 or P.shape[1] < 2 or P.shape[0] == 0 or n_samples not in (None, P.shape[0]):
-        raise ValueError(f"{name} must have shape ({rows}, n_classes) with at least two classes; got {P.shape}")
-    check_finite(P, name, "probabilities must be finite")
+        raise ValueError(f"proba must have shape ({rows}, n_classes) with at least two classes; got {P.shape}")
+    check_finite(P, "proba", "probabilities must be finite")
     if P.min() < -_PROBABILITY_TOLERANCE:
-        raise ValueError(f"{name} must not be negative; got {P.min()}")
+        raise ValueError(f"proba must not be negative; got {P.min()}")
     sums = P.sum(axis=1, dtype=np.float64)
     worst = np.argmax(np.abs(sums - 1.0))
     if abs(sums[worst] - 1.0) > _PROBABILITY_TOLERANCE:
-        raise ValueError(f"rows of {name} must sum to 1; row {worst} sums to {sums[worst]:.6g}")
+        raise ValueError(f"rows of proba must sum to 1; row {worst} sums to {sums[worst]:.6g}")
     return P
 
 
