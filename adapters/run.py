@@ -346,10 +346,9 @@ class TrainingRun:
         """
         learner = self.learner
         if now is None:
-            options = {} if self.update.columns is None else {"want_rows": False}
-            now = self.rows(
-                scores, learner.thresholds, learner.step_hessian, want_loss=learner.newton_may_rise, **options
-            )
+            wanted = {"want_loss": learner.newton_may_rise}
+            wanted |= {} if self.update.columns is None else {"want_rows": False}
+            now = self.rows(scores, learner.thresholds, learner.step_hessian, **wanted)
         self.newest = None
 
         def loss_at(thresholds: FloatArray) -> float:
@@ -414,10 +413,8 @@ class TrainingRun:
         """Return a record of the run as it is now; called by all workers, or by one that leaves the newest loss out."""
         if by_all:
             self._collect()
-        spec = self.spec
-        record = ThresholdRecord.of(
-            spec.loss, spec.hessian, spec.threshold_update, self.history, self.training_loss, self.diagnostics.as_dict()
-        )
+        spec, found = self.spec, (self.history, self.training_loss, self.diagnostics.as_dict())
+        record = ThresholdRecord.of(spec.loss, spec.hessian, spec.threshold_update, *found)
         return self.update.kept_in(record)
 
     def _pass_over(self, y: ArrayLike, n_classes: int, weight: ArrayLike | None) -> Any:

@@ -207,10 +207,8 @@ class VectorUpdate(Update):
         tree, n_leaves = newest.tree, newest.tree.leaf_values.shape[0]
         rows: MarginPass = run.rows
         gradient, hessian = rows.leaf_sums(newest.leaves, n_leaves)
-        penalty = self.shifts
-        steps = vector.steps(
-            gradient, hessian, tree.reg_lambda, penalty.l2, penalty.penalty, run.learner.active, penalty.most
-        )
+        l2, penalty, most = self.shifts.l2, self.shifts.penalty, self.shifts.most
+        steps = vector.steps(gradient, hessian, tree.reg_lambda, l2, penalty, run.learner.active, most)
         weights = rows.leaf_weights(newest.leaves, n_leaves)
         scores, after = self._renew(run, newest, steps[newest.merged], weights)
         run.step_thresholds(scores, after)

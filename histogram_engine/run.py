@@ -98,10 +98,8 @@ class Sampler:
         ----------
         .. [1] G. Ke et al., "LightGBM: a highly efficient gradient boosting decision tree", NIPS 2017.
         """
-        rates = top_rate, other_rate
-        found = self._rows.draw_by_gradients(
-            columns, n_gradients, *rates, self._seed % 2**64, iteration, self._n_threads
-        )
+        drawn = top_rate, other_rate, self._seed % 2**64, iteration
+        found = self._rows.draw_by_gradients(columns, n_gradients, *drawn, self._n_threads)
         return Sample(None) if found is None else Sample(*found)
 
 

@@ -173,13 +173,6 @@ class UpdateComparison:
         names = ["trainer", "update", "hessian", "folds", "lowest_loss", "at_round", "held_out_loss", "mae", "rps"]
         return extras.data_frame(lines, columns=[*names, "seconds", "status", "note"]).astype({"at_round": "Int64"})
 
-    def _trained(self) -> dict[_Mode, list[_Fit]]:
-        """Return the fits that have a model, by their modes."""
-        trained = [fit for fit in self._fits if fit.rounds]
-        return {
-            mode: [fit for fit in trained if fit.mode == mode] for mode in dict.fromkeys(fit.mode for fit in trained)
-        }
-
     def plot(self) -> Any:
         """Draw the held-out loss against rounds and against seconds, and the paths of the thresholds.
 
@@ -190,7 +183,8 @@ class UpdateComparison:
         -------
         matplotlib.figure.Figure
         """
-        by_mode = self._trained()
+        fits = [fit for fit in self._fits if fit.rounds]
+        by_mode = {mode: [fit for fit in fits if fit.mode == mode] for mode in dict.fromkeys(fit.mode for fit in fits)}
         trainers = list(dict.fromkeys(mode.trainer for mode in by_mode))
         if not trainers:
             raise ValueError(f"no mode has a model, so there is nothing to draw: {self._fits[0].note}")

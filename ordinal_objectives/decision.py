@@ -297,9 +297,8 @@ class KappaRule:
         ValueError
             If it is damaged.
         """
-        weights = kappa_weights(
-            [files.numbers_from_json(row, "kappa_weights") for row in content["weights"]], n_classes
-        )
+        rows = [files.numbers_from_json(row, "kappa_weights") for row in content["weights"]]
+        weights = kappa_weights(rows, n_classes)
         shares = files.numbers_from_json(content["shares"], "the shares of classes")
         (kappa,) = files.numbers_from_json([content["kappa"]], "kappa")
         are_shares = shares.shape == (n_classes,) and (shares >= 0.0).all() and abs(shares.sum() - 1.0) <= 1e-6

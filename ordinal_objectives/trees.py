@@ -240,10 +240,8 @@ class TreeEnsemble:
     def _sets(self) -> NDArray[np.uint64] | None:
         if all(tree.categories is None for tree in self.trees):
             return None
-        none = [np.zeros((len(tree.left), SET_WORDS), np.uint64) for tree in self.trees]
-        return np.concatenate(
-            [n if t.categories is None else t.categories for n, t in zip(none, self.trees, strict=True)]
-        )
+        found = [(tree.categories, len(tree.left)) for tree in self.trees]
+        return np.concatenate([np.zeros((n, SET_WORDS), np.uint64) if sets is None else sets for sets, n in found])
 
     def zeros(self, n_samples: int) -> FloatArray:
         """Return scores that the trees can be added to: (n_samples,), or (n_samples, n_outputs)."""

@@ -197,11 +197,8 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             self.booster_, self.evals_result_ = trained["booster"], trained["history"] if evals else {}
             self.booster_.set_attr(**input_checks.attributes(self._levels))
             self.booster_.set_param({"nthread": library_n_threads(self.n_jobs) or 0})
-            self._keep(
-                xgb_booster.threshold_record(self.booster_),
-                self._ordinal_loss(),
-                xgb_booster.kept_rounds(self.booster_),
-            )
+            record, n_iter = xgb_booster.threshold_record(self.booster_), xgb_booster.kept_rounds(self.booster_)
+            self._keep(record, self._ordinal_loss(), n_iter)
         self._warn_if_constant(0, "min_child_weight", stacklevel=4)
         return self
 
@@ -303,9 +300,8 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         for place, kind in enumerate(self.feature_types or ()):
             if kind == "c" and not levels.get(place):
                 column = X[:, [place]] if isinstance(X, da.Array) else X.iloc[:, [place]]
-                found = self.client.gather(
-                    [self.client.compute(delayed(tables.occurring)(part, 0)) for part in _parts(column)]
-                )
+                occurring = [self.client.compute(delayed(tables.occurring)(part, 0)) for part in _parts(column)]
+                found = self.client.gather(occurring)
                 levels[place] = {value: value for value in sorted(set().union(*found)) if value != self._missing}
         return levels
 

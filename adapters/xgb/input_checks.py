@@ -67,8 +67,7 @@ def check_levels(
         known, here = _levels(trained), _levels(data)
     except ImportError as error:
         warnings.warn(
-            f"levels of categories in {name} are not compared with those of the training: {error}",
-            stacklevel=2,
+            f"levels of categories in {name} are not compared with those of the training: {error}", stacklevel=2
         )
         return
     for place, levels in here.items():
@@ -206,10 +205,8 @@ def check_loss_name(name: str) -> None:
 
 def callbacks_in(callbacks: Any) -> list[Any]:
     """Return XGBoost's callbacks as a list; raise TypeError for anything else."""
-    kind = xgboost.callback.TrainingCallback
-    return arguments.listed_callbacks(
-        callbacks, lambda entry: isinstance(entry, kind), "xgboost.callback.TrainingCallback"
-    )
+    kind, name = xgboost.callback.TrainingCallback, "xgboost.callback.TrainingCallback"
+    return arguments.listed_callbacks(callbacks, lambda entry: isinstance(entry, kind), name)
 
 
 def check_dtrain(dtrain: Any) -> None:
@@ -312,9 +309,8 @@ def levels_of(booster: xgboost.Booster) -> Levels:
         return found
     stored = _stored(booster)
     codes = [place for place, kind in enumerate(booster.feature_types or ()) if kind == "c"]
-    return {
-        place: {level: code for code, level in enumerate(stored[place])} if place in stored else None for place in codes
-    }
+    codes_of = {place: {level: code for code, level in enumerate(levels)} for place, levels in stored.items()}
+    return {place: codes_of.get(place) for place in codes}
 
 
 def coded(X: Table, levels: Levels, missing: float = np.nan, *, name: str = "X") -> Table:
@@ -395,9 +391,8 @@ def named(X: Table, levels: Levels, continued: xgboost.Booster | None, missing: 
 
             rows = rows.to_arrow() if hasattr(rows, "to_arrow") else rows
             names = [str(one) for one in names]
-            columns[place] = pa.DictionaryArray.from_arrays(
-                pa.array(codes, mask=codes < 0), pa.array(names, pa.string())
-            )
+            indices = pa.array(codes, mask=codes < 0)
+            columns[place] = pa.DictionaryArray.from_arrays(indices, pa.array(names, pa.string()))
             same = continued is None or stored[place] == names
         if not same:
             raise ValueError(

@@ -230,9 +230,8 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
         self._remember(fit_loop.fit_loop(training, earlier, followed, stopping if stops else None, after))
 
     def _parameters(self) -> run.MultiOutputParameters:
-        return run.MultiOutputParameters(
-            **{one.name: getattr(self, one.name) for one in fields(run.MultiOutputParameters)}
-        )
+        given = {one.name: getattr(self, one.name) for one in fields(run.MultiOutputParameters)}
+        return run.MultiOutputParameters(**given)
 
     def _rows(self, X: Any, y: Any, weight: Any, name: str, weight_name: str, groups: Any = None) -> run.TargetRows:
         """Return checked rows: features come checked."""
@@ -552,9 +551,8 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
 def _numbers(y: ArrayLike, name: str) -> FloatArray:
     """Return targets as finite float64, (n_samples,) or (n_samples, n_targets)."""
     validation.refuse_masked(y, name=name)
-    refuse_but_numbers(
-        y, name=name, hint="A regressor's targets are numbers; HistGradientBoostingMultiOutputClassifier takes labels"
-    )
+    hint = "A regressor's targets are numbers; HistGradientBoostingMultiOutputClassifier takes labels"
+    refuse_but_numbers(y, name=name, hint=hint)
     targets: FloatArray = check_array(y, ensure_2d=False, dtype=np.float64, input_name=name)
     if targets.ndim > 2 or targets.size == 0:
         raise ValueError(f"{name} must have the shape (n_samples,) or (n_samples, n_targets); got {targets.shape}")

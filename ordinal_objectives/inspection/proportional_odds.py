@@ -66,10 +66,8 @@ class ProportionalOddsTest(NamedTuple):
         ModuleNotFoundError
             If pandas is not installed.
         """
-        columns = {
-            "statistic": [*self.statistics, self.overall_statistic],
-            "p_value": [*self.p_values, self.overall_p_value],
-        }
+        statistics, p_values = [*self.statistics, self.overall_statistic], [*self.p_values, self.overall_p_value]
+        columns = {"statistic": statistics, "p_value": p_values}
         return data_frame(columns, index=[*threshold_columns(self.classes), "overall"])
 
 

@@ -135,9 +135,8 @@ class ImmediateThreshold(ThresholdSum):
         has_weight = np.isin(np.arange(n.size), observed)
         filled = np.where(has_weight, n, half_a_row)
         share = filled[:-1] / (filled[:-1] + filled[1:])
-        return quantities.InitialThresholds(
-            self.link.link(share), has_weight[:-1] & has_weight[1:], np.zeros(n.size - 1, dtype=bool)
-        )
+        active, tied = has_weight[:-1] & has_weight[1:], np.zeros(n.size - 1, dtype=bool)
+        return quantities.InitialThresholds(self.link.link(share), active, tied)
 
     def _weights(self, y: IntArray, n_thresholds: int) -> FloatArray:
         return _beside_label(y, n_thresholds).astype(np.float64)
@@ -372,9 +371,8 @@ class CumulativeLink(OrdinalLoss):
         curvature_next[inner, y[inner] - 1] = terms.d_cross[inner]
         cross[below, y[below] - 1] = -terms.d_lower_shift[below]
         cross[above, y[above]] = -terms.d_upper_shift[above]
-        return quantities.RowDerivatives(
-            terms.value, -terms.d_shift, threshold_gradient, curvature, curvature_next, cross
-        )
+        of_thresholds = threshold_gradient, curvature, curvature_next, cross
+        return quantities.RowDerivatives(terms.value, -terms.d_shift, *of_thresholds)
 
     def _interval(self, f: FloatArray, y: IntArray, thresholds: FloatArray) -> IntervalTerms:
         self.check_gaps(thresholds, np.bincount(y, minlength=len(thresholds) + 1).astype(np.float64))

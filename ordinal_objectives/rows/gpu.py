@@ -450,10 +450,8 @@ class GPUMargins(_GPUPass):
         kernels, n_rows = self._kernels(here), len(self.y)
         if self.loss.ordered and n_rows:
             inverted = self._xp.empty(here.shape, dtype=here.dtype)
-            at = self._xp.asarray(theta)
-            kernels.start(
-                "sort_margins", n_blocks_of(n_rows, THREADS), np.int64(n_rows), len(theta), here, at, inverted
-            )
+            arrays = here, self._xp.asarray(theta), inverted
+            kernels.start("sort_margins", n_blocks_of(n_rows, THREADS), np.int64(n_rows), len(theta), *arrays)
             here, theta = inverted, np.zeros_like(theta)
         return self._pass(kernels, self._kernel_arguments(here, theta, self._common, self._real, step=n_rows)).loss
 

@@ -430,10 +430,8 @@ class MarginStatistics(_NativePass):
     ) -> RoundSums:
         rows = raw, self.y, theta, self._weight
         n_groups = 0 if outputs.groups is None else int(outputs.groups.max()) + 1
-        asked = majorized, want_loss, in_order, self._limit, self.n_threads
-        sums = _kernels.margin_statistics(
-            *rows, *outputs[:5], n_groups, *outputs[5:], *self._codes, *asked, self._costs
-        )
+        asked = majorized, want_loss, in_order, self._limit, self.n_threads, self._costs
+        sums = _kernels.margin_statistics(*rows, *outputs[:5], n_groups, *outputs[5:], *self._codes, *asked)
         return self._sums(sums)
 
     def _check_scores(self, scores: ArrayLike) -> RealArray:

@@ -146,9 +146,8 @@ def _with_empty_text_as_missing(estimator: object, last: object) -> Any:
     _check_power_transformers(steps)
     for step in steps:
         if isinstance(step, ColumnTransformer) and hasattr(step, "transformers_"):
-            step.transformers_ = [
-                (name, one, _numbers_of(columns, step.n_features_in_)) for name, one, columns in step.transformers_
-            ]
+            found, n_features = step.transformers_, step.n_features_in_
+            step.transformers_ = [(name, one, _numbers_of(columns, n_features)) for name, one, columns in found]
     for imputer in imputers:
         _prepare_imputer(imputer, none_is_level)
     for encoder in encoders:
