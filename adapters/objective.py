@@ -6,8 +6,6 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from ordinal_objectives.adapters.arguments import given_options, spec_and_record
 from ordinal_objectives.adapters.run import score_of_rows
 from ordinal_objectives.adapters.training import Training
@@ -212,14 +210,3 @@ class OrdinalObjectiveBase:
             return results
 
         return metric
-
-
-def predict_from_scores(record: ThresholdRecord, iteration: int, raw_prediction: RealArray) -> FloatArray:
-    """Return class probabilities (n_samples, n_classes) with the thresholds of ``iteration``.
-
-    ``raw_prediction`` holds one score a row, or with shifts one for every threshold of a row.
-    """
-    scores = np.asarray(raw_prediction, dtype=np.float64)
-    if record.shifts is not None:
-        return record.ordinal_loss().margin_proba(record.at(iteration) - scores)
-    return record.ordinal_loss().predict_proba(scores, record.at(iteration))

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ordinal_objectives import predictions
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, RealArray
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import RoundStatistics, RoundSums
@@ -345,10 +346,9 @@ class TrainingRun:
         """
         learner = self.learner
         if now is None:
-            options = {} if self.update.columns is None else {"want_rows": False}
-            now = self.rows(
-                scores, learner.thresholds, learner.step_hessian, want_loss=learner.newton_may_rise, **options
-            )
+            wanted = {"want_loss": learner.newton_may_rise}
+            wanted |= {} if self.update.columns is None else {"want_rows": False}
+            now = self.rows(scores, learner.thresholds, learner.step_hessian, **wanted)
         self.newest = None
 
         def loss_at(thresholds: FloatArray) -> float:
@@ -401,10 +401,8 @@ class TrainingRun:
 
     def proba_of(self, matrix: object, raw_prediction: RealArray) -> FloatArray:
         """Return class probabilities of any matrix, (n_samples, n_classes), at the framework's score."""
-        score, loss = on_cpu(self.update.score_of(matrix, raw_prediction)), self.spec.loss
-        if self.update.shifts is None:
-            return loss.predict_proba(score.astype(np.float64), self.thresholds)
-        return loss.margin_proba(self.thresholds - score)
+        scores = on_cpu(self.update.score_of(matrix, raw_prediction)).astype(np.float64)
+        return predictions.proba(self.spec.loss, scores, self.thresholds)
 
     def newest_loss(self) -> float:
         """Return the weighted mean loss of the training rows in the newest iteration; called by all workers."""
@@ -415,10 +413,8 @@ class TrainingRun:
         """Return a record of the run as it is now; called by all workers, or by one that leaves the newest loss out."""
         if by_all:
             self._collect()
-        spec = self.spec
-        record = ThresholdRecord.of(
-            spec.loss, spec.hessian, spec.threshold_update, self.history, self.training_loss, self.diagnostics.as_dict()
-        )
+        spec, found = self.spec, (self.history, self.training_loss, self.diagnostics.as_dict())
+        record = ThresholdRecord.of(spec.loss, spec.hessian, spec.threshold_update, *found)
         return self.update.kept_in(record)
 
     def _pass_over(self, y: ArrayLike, n_classes: int, weight: ArrayLike | None) -> Any:

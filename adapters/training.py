@@ -217,9 +217,6 @@ class Training(ABC):
         """Return the run of a training matrix, or None."""
         return self._here.runs.get(matrix)
 
-    def __getitem__(self, matrix: object) -> TrainingRun:
-        return self._here.runs[matrix]
-
     def items(self) -> list[tuple[object, TrainingRun]]:
         """Return the training matrices that are alive, each with its run."""
         return list(self._here.runs.items())
@@ -278,7 +275,7 @@ class Training(ABC):
             return VectorUpdate(self, matrix, self.shifts)
         if self.needs_tree:
             return JointUpdate(self, matrix, renews=self.spec.threshold_update == "joint")
-        return NewtonUpdate(learns=self.spec.learns)
+        return NewtonUpdate()
 
     def _n_classes_of(self, codes: IntArray) -> int:
         """Return the number of classes by the largest code of all workers."""
@@ -305,10 +302,6 @@ class Training(ABC):
     def n_threads(self, matrix: object) -> int | None:
         """Return how many threads compute over a training matrix, as :func:`.threads.effective_n_threads` takes it."""
         return self.asked_threads
-
-    def note_turn(self, run: TrainingRun) -> None:
-        """Record which run grew the last tree, where no callback does."""
-        self._here.note_turn(run)
 
     def check_train(self) -> None:
         """Raise ValueError if the update renews leaf values and the framework's own train drives the training."""

@@ -24,21 +24,11 @@ from ordinal_objectives.threshold_solver import JointQuadratic, JointStep, Thres
 
 
 class NewtonUpdate(Update):
-    """Thresholds that take one conditional Newton step a round; "fixed" thresholds are the same without the step.
-
-    Parameters
-    ----------
-    learns : bool, default=True
-        Whether thresholds move.
-    """
-
-    def __init__(self, *, learns: bool = True) -> None:
-        super().__init__()
-        self._learns = learns
+    """Thresholds that take one conditional Newton step a round; "fixed" thresholds are the same without the step."""
 
     def take(self, run: TrainingRun, raw_prediction: Array, iteration: int) -> Array:
         """Take the step at the framework's score, and return it."""
-        if not self._learns:
+        if not run.spec.learns:
             return super().take(run, raw_prediction, iteration)
         run.step_thresholds(raw_prediction)
         return raw_prediction
@@ -217,10 +207,8 @@ class VectorUpdate(Update):
         tree, n_leaves = newest.tree, newest.tree.leaf_values.shape[0]
         rows: MarginPass = run.rows
         gradient, hessian = rows.leaf_sums(newest.leaves, n_leaves)
-        penalty = self.shifts
-        steps = vector.steps(
-            gradient, hessian, tree.reg_lambda, penalty.l2, penalty.penalty, run.learner.active, penalty.most
-        )
+        l2, penalty, most = self.shifts.l2, self.shifts.penalty, self.shifts.most
+        steps = vector.steps(gradient, hessian, tree.reg_lambda, l2, penalty, run.learner.active, most)
         weights = rows.leaf_weights(newest.leaves, n_leaves)
         scores, after = self._renew(run, newest, steps[newest.merged], weights)
         run.step_thresholds(scores, after)

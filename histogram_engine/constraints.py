@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ordinal_objectives.aliases import FloatArray, NDArray
 from ordinal_objectives.trees import Tree
 
-FloatArray = NDArray[np.float64]
 PAIRWISE, NONE = "pairwise", "no_interactions"
 
 

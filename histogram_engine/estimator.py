@@ -414,9 +414,8 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         self._grown, self._fitted_as_forest = grown, self.boosting_type == "rf"
         self.threshold_history_, self.evals_result_ = grown.thresholds, grown.evals
         losses = grown.evals.get("training", [])[: len(grown.thresholds)]
-        record = ThresholdRecord.of(
-            loss, self.hessian, self.threshold_update, grown.thresholds, losses, grown.diagnostics
-        )
+        found = grown.thresholds, losses, grown.diagnostics
+        record = ThresholdRecord.of(loss, self.hessian, self.threshold_update, *found)
         if not self.proportional_:
             l2 = DEFAULT_SHIFT_L2 if self.shift_l2 is None else self.shift_l2
             record = replace(record, shifts=Shifts(l2, self.shift_penalty, self.max_shifts or 1))

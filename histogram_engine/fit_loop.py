@@ -13,24 +13,23 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import get_scorer
 
 from ordinal_objectives import predictions, scorers
+from ordinal_objectives.aliases import FloatArray, NDArray
 from ordinal_objectives.estimators.held_out import Rows, check_fraction
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.eval_metric import Decide, EvalMetric, takes_weight
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters, GrowthParameters
 from ordinal_objectives.histogram_engine.run import SumsOf
-from ordinal_objectives.histogram_engine.state import FloatArray, LabelledRows, LeafModel
+from ordinal_objectives.histogram_engine.state import LabelledRows, LeafModel
 from ordinal_objectives.rows import CPU
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import Diagnostics
 from ordinal_objectives.trees import Tree, TreeEnsemble
+from ordinal_objectives.utils import read_only, validation
 from ordinal_objectives.utils.progress import Show
-from ordinal_objectives.utils.read_only import call_read_only, read_only
-from ordinal_objectives.utils.validation import check_integer, check_number
 
 # early_stopping="auto" holds rows out where there are more than this, as scikit-learn does.
 MANY_ROWS = 10_000
@@ -177,8 +176,8 @@ class EarlyStopping:
     last_gain: int = 0
 
     def __post_init__(self) -> None:
-        self.n_iter_no_change = check_integer("n_iter_no_change", self.n_iter_no_change, 1)
-        self.tol = check_number("tol", self.tol, at_least=0.0)
+        self.n_iter_no_change = validation.check_integer("n_iter_no_change", self.n_iter_no_change, 1)
+        self.tol = validation.check_number("tol", self.tol, at_least=0.0)
 
     @classmethod
     def of(cls, estimator: Any) -> EarlyStopping:
@@ -510,8 +509,8 @@ def scored_by(scorer: Scorer, labels: OrderedLabels, decide: Decide) -> Scored:
         estimator = PredictedRows(labels, lambda P: decide(P, rows.sample_weight), proba, score)
         function = scorer
         if by_name and rows.sample_weight is not None:
-            function = partial(scorer, sample_weight=read_only(rows.sample_weight))
-        found: Any = call_read_only("scoring", function, estimator, rows.X, labels.decode(rows.y))
+            function = partial(scorer, sample_weight=read_only.read_only(rows.sample_weight))
+        found: Any = read_only.call_read_only("scoring", function, estimator, rows.X, labels.decode(rows.y))
         try:
             number = float(found)
         except (TypeError, ValueError):

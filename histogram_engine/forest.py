@@ -15,9 +15,10 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from ordinal_objectives import _core, predictions
+from ordinal_objectives.aliases import FloatArray
 from ordinal_objectives.histogram_engine.fit_loop import AfterTree, GrownModel, OutOfBag, WatchedRows, asks_to_end, note
 from ordinal_objectives.histogram_engine.run import EngineRun
-from ordinal_objectives.histogram_engine.state import FloatArray, LabelledRows, settle_thresholds
+from ordinal_objectives.histogram_engine.state import LabelledRows, settle_thresholds
 from ordinal_objectives.rows import RowStatistics
 from ordinal_objectives.threshold_solver import ThresholdLearner
 from ordinal_objectives.trees import Tree, TreeEnsemble

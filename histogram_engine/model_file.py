@@ -42,9 +42,7 @@ from ordinal_objectives.histogram_engine.fit_loop import GrownModel
 from ordinal_objectives.row_blocks import RowBlocks
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.trees import NODE_ARRAYS, SET_WORDS, Tree, TreeEnsemble, has_set
-from ordinal_objectives.utils import files
-from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import check_flag, check_integer
+from ordinal_objectives.utils import documented, files, validation
 
 # Left out of files: they belong to the machine.
 _OF_MACHINE = ("progress", "verbose")
@@ -132,7 +130,7 @@ class EngineModel:
     _is_multi_output: ClassVar[bool] = False
 
     def _continues(self) -> bool:
-        return check_flag("warm_start", self.warm_start) and hasattr(self, "_grown")
+        return validation.check_flag("warm_start", self.warm_start) and hasattr(self, "_grown")
 
     def _check_features(self, X: object, *, reset: bool) -> Any:
         X = X if isinstance(X, RowBlocks) else as_table(X)
@@ -340,9 +338,9 @@ def _read(body: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
 
 
 def _model(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> StoredModel:
-    proportional = check_flag("proportional", header["proportional"])
+    proportional = validation.check_flag("proportional", header["proportional"])
     start = None if header["start"] is None else files.numbers_from_json(header["start"], "the start of its outputs")
-    n_features = check_integer("n_features", header["n_features"], 0)
+    n_features = validation.check_integer("n_features", header["n_features"], 0)
     if n_features != len(arrays["n_cuts"]):
         raise ValueError(f"it has cuts of {len(arrays['n_cuts'])} features, and {n_features} features")
     classes = files.labels_from_json(header["classes"], header["classes_dtype"])
@@ -373,8 +371,8 @@ def _model(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> StoredMod
         classes=classes,
         n_features=n_features,
         feature_names=files.names_from_json(header["feature_names"], n_features),
-        seed=check_integer("seed", header["seed"], 0, 2**31 - 1),
-        max_bins=check_integer("max_bins", header["max_bins"], 2, 255),
+        seed=validation.check_integer("seed", header["seed"], 0, 2**31 - 1),
+        max_bins=validation.check_integer("max_bins", header["max_bins"], 2, 255),
         grown=GrownModel(ensemble, thresholds, evals, cuts, curvature, diagnostics, start=start),
         proportional=proportional,
         targets=None if start is None else dict(header["targets"]),

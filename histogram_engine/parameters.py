@@ -167,18 +167,9 @@ class GrowthParameters:
         self, features: list[int], rows: NDArray[np.uint32] | None, leaf_of_row: NDArray[np.int32], **options: Any
     ) -> _core.Growth:
         """Return what the core is given of a tree: columns, rows, None for all, and limits."""
-        return _core.Growth(
-            features,
-            rows,
-            leaf_of_row,
-            self.max_leaf_nodes or _ALL,
-            self.max_depth or _ALL,
-            float(self.min_samples_leaf),
-            self.min_child_weight,
-            self.l2_regularization,
-            self.gamma,
-            **options,
-        )
+        sizes = self.max_leaf_nodes or _ALL, self.max_depth or _ALL, float(self.min_samples_leaf)
+        limits = self.min_child_weight, self.l2_regularization, self.gamma
+        return _core.Growth(features, rows, leaf_of_row, *sizes, *limits, **options)
 
     def category_options(self, categories: Mapping[int, int]) -> dict[str, object]:
         """Return the arguments of a core engine about columns of categories; none if there are no such columns."""
@@ -301,6 +292,5 @@ class BoostingParameters(GrowthParameters):
             warnings.warn(
                 f"split_gain={self.split_gain!r} has no effect where thresholds do not move with x, as proportional="
                 f"'auto' has it here: threshold_update says what splits are worth. Leave it out",
-                UserWarning,
                 stacklevel=2,
             )

@@ -11,27 +11,18 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ordinal_objectives import _core
+from ordinal_objectives.aliases import FloatArray, IndexArray, NDArray
 from ordinal_objectives.histogram_engine.constraints import monotone_values
 from ordinal_objectives.histogram_engine.criteria import choose
 from ordinal_objectives.histogram_engine.criteria.base import Criterion
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
-from ordinal_objectives.histogram_engine.state import (
-    EngineState,
-    FloatArray,
-    LabelledRows,
-    LeafModel,
-    LeafStep,
-    Leaves,
-    RunStart,
-    Sample,
-)
+from ordinal_objectives.histogram_engine.state import EngineState, LabelledRows, LeafModel, LeafStep, RunStart, Sample
 from ordinal_objectives.threshold_solver import Diagnostics
 from ordinal_objectives.trees import Tree, reached
 
-Fit = Callable[[Any, Leaves], LeafStep]
+Fit = Callable[[Any, IndexArray], LeafStep]
 # Pass, what its latest call returned, leaf of each row and number of nodes.
 SumsOf = Callable[[Any, Any, NDArray[np.int32], int], LeafModel]
 # Sums of validation rows over the nodes of a new tree, at the score before it and at some thresholds.
@@ -107,10 +98,8 @@ class Sampler:
         ----------
         .. [1] G. Ke et al., "LightGBM: a highly efficient gradient boosting decision tree", NIPS 2017.
         """
-        rates = top_rate, other_rate
-        found = self._rows.draw_by_gradients(
-            columns, n_gradients, *rates, self._seed % 2**64, iteration, self._n_threads
-        )
+        drawn = top_rate, other_rate, self._seed % 2**64, iteration
+        found = self._rows.draw_by_gradients(columns, n_gradients, *drawn, self._n_threads)
         return Sample(None) if found is None else Sample(*found)
 
 
@@ -164,16 +153,10 @@ class EngineRun:
         self.state: EngineState[Any] = EngineState(
             parameters, rows, start, proportional=criterion.proportional, seed=seed, n_threads=n_threads
         )
-        self._sampler = Sampler(
-            len(rows.y),
-            len(self.cuts),
-            rows.sample_weight,
-            1.0 if parameters.data_sample_strategy == "goss" else parameters.subsample,
-            parameters.colsample_bytree,
-            seed,
-            leaves_rows_out=parameters.is_forest or (parameters.judges and judge is None),
-            n_threads=self.state.n_threads,
-        )
+        share = 1.0 if parameters.data_sample_strategy == "goss" else parameters.subsample
+        given = len(rows.y), len(self.cuts), rows.sample_weight, share, parameters.colsample_bytree, seed
+        out = parameters.is_forest or (parameters.judges and judge is None)
+        self._sampler = Sampler(*given, leaves_rows_out=out, n_threads=self.state.n_threads)
         self.criterion = criterion(self.state)
         self.state.set_newest(self.criterion.columns(self.state.score, self.state.thresholds))
 
@@ -188,11 +171,6 @@ class EngineRun:
     def curvature(self) -> FloatArray | None:
         """What the criterion keeps for a training that continues this one, (n_classes - 1,), or None."""
         return self.criterion.curvature
-
-    @property
-    def raw_prediction(self) -> NDArray[np.floating]:
-        """The score of the newest iteration: (n_samples,), or (n_samples, n_classes - 1) where leaves are vectors."""
-        return self.state.score
 
     @property
     def thresholds(self) -> FloatArray:
@@ -281,7 +259,7 @@ class EngineRun:
             return criterion.solve
         weight = self.state.weight_of_nodes(tree)
 
-        def solve(sums: Any, leaves: Leaves) -> LeafStep:
+        def solve(sums: Any, leaves: IndexArray) -> LeafStep:
             if leaves.ndim == 2:
                 steps = [solve(sums, one) for one in leaves]
                 return LeafStep(np.array([one.weights for one in steps]), np.array([one.delta for one in steps]))
@@ -390,7 +368,7 @@ def merge_splits(left: NDArray[np.int32], training: LeafModel, held_out: LeafMod
         now = changes[best]
 
 
-def best_step_size(held_out: LeafModel, leaves: Leaves, step: LeafStep, most: float) -> float:
+def best_step_size(held_out: LeafModel, leaves: IndexArray, step: LeafStep, most: float) -> float:
     """Return the step size that lowers the held-out loss most, between 0 and ``most`` (thesis, eq. 4.6)."""
     slope, curvature = held_out.slope(leaves, *step), held_out.curvature(leaves, *step)
     if slope >= 0.0:

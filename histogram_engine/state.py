@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ordinal_objectives import _core
+from ordinal_objectives.aliases import FloatArray as FloatArray  # noqa: PLC0414, for the plan of a training
+from ordinal_objectives.aliases import NDArray
 from ordinal_objectives.histogram_engine.binning import bin_rows, fill, find_cuts, uneven
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.losses import RoundStatistics
@@ -22,13 +23,14 @@ from ordinal_objectives.row_blocks import RowBlocks
 from ordinal_objectives.rows import RowStatistics
 from ordinal_objectives.rows.native import MarginStatistics, is_far
 from ordinal_objectives.threads import effective_n_threads
-from ordinal_objectives.threshold_solver import Diagnostics, ThresholdLearner
+from ordinal_objectives.threshold_solver import Diagnostics, JointQuadratic, ThresholdLearner
+from ordinal_objectives.threshold_solver.quadratic import VectorQuadratic, added_up
 from ordinal_objectives.trees import Tree
 from ordinal_objectives.utils.validation import check_two_classes
 
-FloatArray = NDArray[np.float64]
-Leaves = NDArray[np.intp]
 Pass = TypeVar("Pass", RowStatistics, MarginStatistics)
+# The quadratic model of some rows: sums over the nodes of a tree, and over thresholds that move with them.
+LeafModel: TypeAlias = JointQuadratic | VectorQuadratic
 # The pass at a score and thresholds. It may fill the columns of the next tree.
 Evaluate = Callable[[NDArray[np.floating], FloatArray], RoundStatistics]
 
@@ -127,32 +129,6 @@ class LeafStep(NamedTuple):
 
     weights: FloatArray
     delta: FloatArray
-
-
-class LeafModel(Protocol):
-    """The quadratic model of some rows: sums over the nodes of a tree, and over thresholds that move with them."""
-
-    def of_all_nodes(self, left: NDArray[np.int32]) -> LeafModel:
-        """Return the sums with those of the leaves added up into their ancestors."""
-        ...
-
-    def slope(self, leaves: Leaves, weights: FloatArray, delta: FloatArray) -> float:
-        """Return g'beta."""
-        ...
-
-    def curvature(self, leaves: Leaves, weights: FloatArray, delta: FloatArray) -> float:
-        """Return beta'H beta."""
-        ...
-
-    def changes(self, leaves: Leaves, weights: FloatArray, delta: FloatArray) -> FloatArray:
-        """Return Q(beta) of several sets of leaves, (n_sets, n_leaves), with a step each: (n_sets,)."""
-        ...
-
-
-def add_up(sums: FloatArray, left: NDArray[np.int32]) -> None:
-    """Add the leaves' sums up into their ancestors, in place; children follow parents."""
-    for node in reversed(np.flatnonzero(left >= 0)):
-        sums[node] = sums[left[node]] + sums[left[node] + 1]
 
 
 def settle_thresholds(learner: ThresholdLearner, row_pass: Any, score: NDArray[np.floating]) -> None:
@@ -289,8 +265,7 @@ class EngineState(Generic[Pass]):
             _core.leaf_counts(self.leaf_of_row, of_nodes, self.n_threads)
         else:
             of_nodes += np.bincount(self.leaf_of_row, weight, len(of_nodes))
-        add_up(of_nodes, tree.left)
-        return of_nodes
+        return added_up(of_nodes, tree.left)
 
     def weights_of(self, rows: NDArray[np.uint32]) -> FloatArray | None:
         """Return the weights of the rows of a sample, by how much each of them counts; None where all are 1."""

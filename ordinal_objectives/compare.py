@@ -13,17 +13,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold, check_cv
 
 from ordinal_objectives import metrics, predictions
-from ordinal_objectives.aliases import (
-    ArrayLike,
-    Estimator,
-    FloatArray,
-    IndexArray,
-    IntArray,
-    LabelArray,
-    Params,
-    Seed,
-    Table,
-)
+from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IndexArray, IntArray, LabelArray, Seed, Table
 from ordinal_objectives.decision import decide
 from ordinal_objectives.estimators.held_out import Rows, hold_out, split_seed, take_rows
 from ordinal_objectives.estimators.labels import OrderedLabels
@@ -183,13 +173,6 @@ class UpdateComparison:
         names = ["trainer", "update", "hessian", "folds", "lowest_loss", "at_round", "held_out_loss", "mae", "rps"]
         return extras.data_frame(lines, columns=[*names, "seconds", "status", "note"]).astype({"at_round": "Int64"})
 
-    def _trained(self) -> dict[_Mode, list[_Fit]]:
-        """Return the fits that have a model, by their modes."""
-        trained = [fit for fit in self._fits if fit.rounds]
-        return {
-            mode: [fit for fit in trained if fit.mode == mode] for mode in dict.fromkeys(fit.mode for fit in trained)
-        }
-
     def plot(self) -> Any:
         """Draw the held-out loss against rounds and against seconds, and the paths of the thresholds.
 
@@ -200,7 +183,8 @@ class UpdateComparison:
         -------
         matplotlib.figure.Figure
         """
-        by_mode = self._trained()
+        fits = [fit for fit in self._fits if fit.rounds]
+        by_mode = {mode: [fit for fit in fits if fit.mode == mode] for mode in dict.fromkeys(fit.mode for fit in fits)}
         trainers = list(dict.fromkeys(mode.trainer for mode in by_mode))
         if not trainers:
             raise ValueError(f"no mode has a model, so there is nothing to draw: {self._fits[0].note}")
@@ -426,7 +410,7 @@ def _estimator(mode: _Mode, settings: _Settings, classes: LabelArray) -> Estimat
     """Return the classifier of a mode, not fitted."""
     trainer, update = mode.trainer, mode.update
     alike = ("learning_rate", "max_depth", "min_child_weight", "loss", "link", "n_jobs", "random_state")
-    common: Params = {name: getattr(settings, name) for name in alike}
+    common: dict[str, Any] = {name: getattr(settings, name) for name in alike}
     common |= {"hessian": mode.hessian, "classes": classes, "subsample": 1.0}
     common |= {"threshold_update": update, "proportional": settings.proportional}
     rounds, bins, l2, n_leaves = settings.rounds, settings.max_bins, settings.l2, 2**settings.max_depth

@@ -113,8 +113,7 @@ def check_rule(
     cost = validation.as_floats(cost_matrix, name="cost_matrix")
     if cost.shape != (n_classes, n_classes):
         raise ValueError(f"cost_matrix must have shape ({n_classes}, {n_classes}), true by predicted; got {cost.shape}")
-    if not np.isfinite(cost).all():
-        raise ValueError("cost_matrix holds NaN or infinite values; costs must be finite")
+    validation.check_finite(cost, "cost_matrix", "costs must be finite")
     return cost
 
 
@@ -298,17 +297,12 @@ class KappaRule:
         ValueError
             If it is damaged.
         """
-        weights = kappa_weights(
-            [files.numbers_from_json(row, "kappa_weights") for row in content["weights"]], n_classes
-        )
+        rows = [files.numbers_from_json(row, "kappa_weights") for row in content["weights"]]
+        weights = kappa_weights(rows, n_classes)
         shares = files.numbers_from_json(content["shares"], "the shares of classes")
         (kappa,) = files.numbers_from_json([content["kappa"]], "kappa")
-        if (
-            shares.shape != (n_classes,)
-            or (shares < 0.0).any()
-            or abs(shares.sum() - 1.0) > 1e-6
-            or not 0 <= kappa <= 1
-        ):
+        are_shares = shares.shape == (n_classes,) and (shares >= 0.0).all() and abs(shares.sum() - 1.0) <= 1e-6
+        if not are_shares or not 0 <= kappa <= 1:
             raise ValueError(f"a rule of kappa must hold the shares of {n_classes} classes and a kappa between 0 and 1")
         if "measured" not in content:
             return cls(weights, shares, float(kappa))

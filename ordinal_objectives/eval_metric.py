@@ -126,7 +126,6 @@ def warn_of_costs(names: Iterable[str], stacklevel: int = 5) -> None:
         warnings.warn(
             f"{judging} judges probabilities, and those of a model with a training_cost are weighted by cost, not "
             f"those of the classes. Judge its decisions instead",
-            UserWarning,
             stacklevel=stacklevel,
         )
 

@@ -256,16 +256,12 @@ class OrdinalSpec:
             Whether it also judges splits; otherwise "newton" is what happens anyway.
         """
         given = self.threshold_update
-        if (
-            self.entry_point is not None
-            and given != self.entry_point.threshold_update
-            and (given != "newton" or judges_splits)
-        ):
+        is_set = self.entry_point is not None and given != self.entry_point.threshold_update
+        if is_set and (given != "newton" or judges_splits):
             splits = ", and split_gain judges the splits" if judges_splits else ""
             warnings.warn(
                 f"threshold_update={given!r} has no effect where thresholds move with x: they take one Newton step "
                 f"after the leaves{splits}. Leave it out, or pass proportional=True",
-                UserWarning,
                 stacklevel=2,
             )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -13,7 +14,7 @@ from ordinal_objectives.aliases import BoolArray, FloatArray, IndexArray, IntArr
 from ordinal_objectives.row_blocks import RowBlocks, blocks_of
 from ordinal_objectives.utils.public_names import public_names
 
-__all__ = ["NODE_ARRAYS", "SET_WORDS", "Tree", "TreeEnsemble", "has_set", "reached"]
+__all__ = ["NODE_ARRAYS", "SET_WORDS", "Tree", "TreeEnsemble", "add_by_leaves", "has_set", "reached"]
 __dir__ = public_names(__name__)
 
 _kernels: Any = _core  # takes arrays by groups
@@ -29,6 +30,8 @@ NODE_ARRAYS = {
 }
 # 64-bit words of a set of categories.
 SET_WORDS = 4
+# Leaf numbers that are held at a time.
+_BLOCK = 1 << 24
 
 
 @dataclass
@@ -118,13 +121,9 @@ class Tree:
         left = self.left[inner].astype(np.int64)
         # Children after their parent, each node the child of one.
         children = np.sort(np.concatenate([left, left + 1]))
-        if (
-            n == 0
-            or (self.feature < -1).any()
-            or (self.feature >= n_features).any()
-            or (left <= np.flatnonzero(inner)).any()
-            or not np.array_equal(children, np.arange(1, n))
-        ):
+        are_features = n > 0 and (self.feature >= -1).all() and (self.feature < n_features).all()
+        are_children = (left > np.flatnonzero(inner)).all() and np.array_equal(children, np.arange(1, n))
+        if not are_features or not are_children:
             raise ValueError("its nodes are not those of a tree")
         if np.isnan(self.threshold).any() or not (np.isfinite(self.value).all() and np.isfinite(self.gain).all()):
             raise ValueError("it holds NaN or infinite values")
@@ -150,6 +149,36 @@ class Tree:
 def has_set(sets: NDArray[np.uint64] | None, n_nodes: int) -> BoolArray:
     """Tell at which nodes categories go left, (n_nodes,)."""
     return np.zeros(n_nodes, np.bool_) if sets is None else (sets != 0).any(axis=1)
+
+
+def add_by_leaves(
+    scores: FloatArray,
+    leaves_of: Callable[[int, int], NDArray[Any]],
+    vectors_of: Callable[[int], FloatArray],
+    first: int,
+    last: int,
+    n_threads: int,
+) -> None:
+    """Add to scores for each threshold, (n_samples, n_thresholds), what trees of a framework add, some at a time.
+
+    Parameters
+    ----------
+    scores : ndarray of float64, shape (n_samples, n_thresholds)
+    leaves_of : callable
+        Returns the leaf of each row in the trees between two, (n_samples, n_trees).
+    vectors_of : callable
+        Returns what each leaf of a tree adds, (n_leaves, n_thresholds).
+    first, last : int
+        Trees ``first`` to ``last - 1``.
+    n_threads : int
+    """
+    step = max(1, _BLOCK // len(scores))
+    for start in range(first, last, step):
+        stop = min(start + step, last)
+        leaves = np.ascontiguousarray(leaves_of(start, stop), dtype=np.int32).reshape(len(scores), -1)
+        vectors = [vectors_of(tree) for tree in range(start, stop)]
+        offsets = np.cumsum([0, *map(len, vectors)], dtype=np.int64)
+        _core.add_tree_vectors(leaves, offsets, np.concatenate(vectors), scores, n_threads)
 
 
 def reached(left: IntArray) -> BoolArray:
@@ -211,10 +240,8 @@ class TreeEnsemble:
     def _sets(self) -> NDArray[np.uint64] | None:
         if all(tree.categories is None for tree in self.trees):
             return None
-        none = [np.zeros((len(tree.left), SET_WORDS), np.uint64) for tree in self.trees]
-        return np.concatenate(
-            [n if t.categories is None else t.categories for n, t in zip(none, self.trees, strict=True)]
-        )
+        found = [(tree.categories, len(tree.left)) for tree in self.trees]
+        return np.concatenate([np.zeros((n, SET_WORDS), np.uint64) if sets is None else sets for sets, n in found])
 
     def zeros(self, n_samples: int) -> FloatArray:
         """Return scores that the trees can be added to: (n_samples,), or (n_samples, n_outputs)."""

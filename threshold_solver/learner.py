@@ -149,10 +149,7 @@ class ThresholdLearner:
                 return
 
     def newton(
-        self,
-        now: RoundStatistics,
-        loss_at: Callable[[FloatArray], float],
-        highest: Callable[[float], float],
+        self, now: RoundStatistics, loss_at: Callable[[FloatArray], float], highest: Callable[[float], float]
     ) -> bool:
         """Take one conditional Newton step, given the score.
 
@@ -170,15 +167,9 @@ class ThresholdLearner:
         bool
             Whether the last thresholds passed to `loss_at` are now the newest.
         """
-        delta = newton_step(
-            now.sums.threshold_gradient,
-            now.sums.threshold_hessian,
-            now.sums.threshold_hessian_off if self.loss.strictly_ordered else None,
-            self.active,
-            self.tied,
-            diagnostics=self.diagnostics,
-            check_input=False,
-        )
+        off, counts = now.threshold_hessian_off if self.loss.strictly_ordered else None, self.diagnostics
+        of_thresholds = now.threshold_gradient, now.threshold_hessian, off
+        delta = newton_step(*of_thresholds, self.active, self.tied, diagnostics=counts, check_input=False)
         if self.newton_may_rise:
             return self.move(delta, lambda _, thresholds: loss_at(thresholds), highest(now.sums.loss)) > 0.0
         self.thresholds = self.thresholds + delta

@@ -96,10 +96,7 @@ def free_groups(active: BoolArray, tied: BoolArray) -> IndexArray:
 
 
 def solve_tridiagonal(
-    v: FloatArray,
-    off_diagonal: FloatArray | None,
-    right: FloatArray,
-    group: IndexArray,
+    v: FloatArray, off_diagonal: FloatArray | None, right: FloatArray, group: IndexArray
 ) -> tuple[FloatArray, bool]:
     """Solve E'VE x = E'right in time proportional to K; return Ex and whether the fallback was needed.
 

@@ -129,11 +129,7 @@ class JointQuadratic:
 
     def of_all_nodes(self, left: IntArray) -> JointQuadratic:
         """Return the sums with those of the leaves added up into their ancestors; children follow parents."""
-        G, H, L = self.G.copy(), self.H.copy(), self.L.copy()
-        for node in range(len(left) - 1, -1, -1):
-            if left[node] >= 0:
-                children = [left[node], left[node] + 1]
-                G[node], H[node], L[node] = G[children].sum(), H[children].sum(), L[children].sum(axis=0)
+        G, H, L = (added_up(sums, left) for sums in (self.G, self.H, self.L))
         return replace(self, G=G, H=H, L=L)
 
     def solve(
@@ -172,6 +168,44 @@ class JointQuadratic:
         mixed = (self.L[leaves] @ delta[:, :, np.newaxis])[:, :, 0]
         of_leaves = (self.G[leaves] + 0.5 * self.H[leaves] * weights + mixed) * weights
         return of_leaves.sum(axis=1) + delta @ self.u + 0.5 * ((delta @ self.V) * delta).sum(1)
+
+
+@dataclass
+class VectorQuadratic:
+    """The quadratic model of a set of rows: sums of each node of a tree and threshold. Thresholds have no part in it.
+
+    Attributes
+    ----------
+    G, H : ndarray of float64, shape (n_nodes, n_thresholds)
+    """
+
+    G: FloatArray
+    H: FloatArray
+
+    def of_all_nodes(self, left: IntArray) -> VectorQuadratic:
+        """Return the sums with those of the leaves added up into their ancestors; children follow parents."""
+        return VectorQuadratic(added_up(self.G, left), added_up(self.H, left))
+
+    def slope(self, leaves: IndexArray, weights: FloatArray, delta: FloatArray) -> float:
+        """Return g'beta."""
+        return float(np.sum(self.G[leaves] * weights))
+
+    def curvature(self, leaves: IndexArray, weights: FloatArray, delta: FloatArray) -> float:
+        """Return beta'H beta."""
+        return float(np.sum(self.H[leaves] * weights**2))
+
+    def changes(self, leaves: IndexArray, weights: FloatArray, delta: FloatArray) -> FloatArray:
+        """Return Q(beta) of several sets of leaves, (n_sets, n_leaves), with a step each: (n_sets,)."""
+        of_leaves: FloatArray = (self.G[leaves] + 0.5 * self.H[leaves] * weights) * weights
+        return of_leaves.sum(axis=(1, 2))
+
+
+def added_up(sums: FloatArray, left: IntArray) -> FloatArray:
+    """Return sums of nodes with those of the leaves added up into their ancestors; children follow parents."""
+    total = sums.copy()
+    for node in reversed(np.flatnonzero(left >= 0)):
+        total[node] = total[left[node]] + total[left[node] + 1]
+    return total
 
 
 def schur_step(
@@ -246,11 +280,7 @@ def schur_step(
 
 
 def _joint_steps(
-    sums: JointQuadratic,
-    reg_lambda: float,
-    active: BoolArray,
-    tied: BoolArray,
-    diagnostics: Diagnostics,
+    sums: JointQuadratic, reg_lambda: float, active: BoolArray, tied: BoolArray, diagnostics: Diagnostics
 ) -> tuple[FloatArray, FloatArray]:
     """Return the joint step of each of many sets of leaves at once; one by one where a system is indefinite."""
     E = free_directions(active, tied)
@@ -282,11 +312,7 @@ def _n_flat(sums: JointQuadratic, reg_lambda: float) -> int:
 
 
 def _solve_gauge(
-    S: FloatArray,
-    right: FloatArray,
-    sizes: FloatArray,
-    trace: float,
-    tolerance: float,
+    S: FloatArray, right: FloatArray, sizes: FloatArray, trace: float, tolerance: float
 ) -> tuple[FloatArray, bool]:
     """Solve S step = right; where S is singular along the ones, for the step whose sum is 0."""
     if np.linalg.norm(S.sum(axis=1)) > tolerance * trace:

@@ -378,11 +378,8 @@ importance_type
             levels, self._category_places = data.levels_of(rows.X), data.category_places(rows.X)
         else:
             levels = booster.pandas_categorical
-            self._category_places = (
-                model._category_places
-                if isinstance(model, LGBMOrdinalClassifier)
-                else _places_in(lgbm_booster.carried_record(booster))
-            )
+            ours = isinstance(model, LGBMOrdinalClassifier)
+            self._category_places = model._category_places if ours else _places_in(lgbm_booster.carried_record(booster))
         places = self._category_places
         first = replace(rows, X=data.with_levels(rows.X, places, levels, refuse=booster is not None))
         evaluated = [

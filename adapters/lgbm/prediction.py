@@ -7,24 +7,22 @@ import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import lightgbm
 import numpy as np
 
-from ordinal_objectives import _core, decision, predictions, threads
+from ordinal_objectives import decision, predictions, threads
 from ordinal_objectives.adapters import arguments
 from ordinal_objectives.adapters.lgbm import booster as lgbm_booster
 from ordinal_objectives.adapters.lgbm import data as lgbm_data
-from ordinal_objectives.adapters.objective import predict_from_scores
-from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, IntArray, NDArray, Table
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, NDArray, Table
 from ordinal_objectives.estimators import tables
 from ordinal_objectives.estimators.arguments import refuse_other_order
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
+from ordinal_objectives.trees import add_by_leaves
 from ordinal_objectives.utils import shared_docs, validation
-
-# Leaf numbers that are held at a time.
-_BLOCK = 1 << 25
 
 
 class _Gate:
@@ -68,11 +66,9 @@ def rows_for(booster: lightgbm.Booster, data: Table) -> Table:
     if given is not None and not lgbm_data.are_made_up(names):
         arguments.check_same_names(names, lgbm_data.written_names(given))
     refuse_other_order(names, data, name="data")
-    return (
-        lgbm_data.with_levels(data, None, booster.pandas_categorical, name="data")
-        if lgbm_data.category_places(data)
-        else data
-    )
+    if not lgbm_data.category_places(data):
+        return data
+    return lgbm_data.with_levels(data, None, booster.pandas_categorical, name="data")
 
 
 def predict_raw(
@@ -109,21 +105,15 @@ def predict_scores(
         raw = predict_raw(booster, data, start, stop, name=name, **params)
         return raw if record.shifts is None else np.zeros((len(raw), record.n_classes - 1))
 
-    def find_leaves(first: int, last: int) -> IntArray:
-        leaves = predict_raw(booster, data, first, last, name=name, pred_leaf=True, **params)
-        return np.ascontiguousarray(leaves, dtype=np.int32).reshape(-1, last - first)
+    def find_leaves(first: int, last: int) -> NDArray[Any]:
+        return predict_raw(booster, data, first, last, name=name, pred_leaf=True, **params)
 
     n_samples = data.shape[0] if hasattr(data, "shape") else len(find_leaves(start, start + 1))
     scores = np.zeros((n_samples, record.n_classes - 1))
     if n_samples == 0:  # LightGBM divides by it
         return scores
-    step = max(1, _BLOCK // n_samples)
-    for first in range(start, stop, step):
-        last = min(first + step, stop)
-        tables = [_vectors_of(booster, record, tree) for tree in range(first, last)]
-        offsets = np.cumsum([0, *map(len, tables)], dtype=np.int64)
-        n_threads = threads.effective_n_threads(None)
-        _core.add_tree_vectors(find_leaves(first, last), offsets, np.concatenate(tables), scores, n_threads)
+    vectors_of = partial(_vectors_of, booster, record)
+    add_by_leaves(scores, find_leaves, vectors_of, start, stop, threads.effective_n_threads(None))
     return scores
 
 
@@ -158,7 +148,8 @@ def proba_of(booster: lightgbm.Booster, record: ThresholdRecord, data: Table, nu
     record.check_start(False, "booster")
     data = rows_for(booster, data)
     lgbm_booster.check_all_rounds(booster, record, end)
-    return predict_from_scores(record, end, predict_scores(booster, record, data, 0, end))
+    scores = predict_scores(booster, record, data, 0, end)
+    return predictions.proba(record.ordinal_loss(), scores, record.at(end))
 
 
 @shared_docs.documented

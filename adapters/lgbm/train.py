@@ -216,9 +216,8 @@ def cv(
     params = parameters.checked_params(params)
     check_set(train_set, "train_set", train_set)
     spec, record = arguments.asked_of_cv("lgbm.cv", options, train_set.get_label())
-    training = LightGBMTraining(
-        spec, record, n_threads=parameters.value_of(params, "num_threads"), plan=Plan(driven=True)
-    )
+    n_threads = parameters.value_of(params, "num_threads")
+    training = LightGBMTraining(spec, record, n_threads=n_threads, plan=Plan(driven=True))
     options = {"stratified": False, **options, **_arguments(training, params, feval, callbacks, None)}
     with refused_sets([("train_set", train_set.data)], lambda: training.state.boosters):
         history: dict[str, Any] = lightgbm.cv(train_set=train_set, num_boost_round=num_boost_round, **options)

@@ -97,7 +97,7 @@ class LightGBMTraining(Training):
         elif self.needs_tree:
             raise self.callback_is_needed()
         if booster is None:
-            self.note_turn(run)
+            self._here.note_turn(run)
         return run, self._iteration(preds, train_data, booster, run)
 
     def _iteration(
@@ -150,7 +150,7 @@ class LightGBMTraining(Training):
 
     def advance(self, booster: lightgbm.Booster) -> TrainingRun:
         """Learn the thresholds of a booster's iteration; return its run."""
-        run = self[booster.train_set]
+        run = self._here.runs[booster.train_set]
 
         # Evaluating the training set is the one public way to its cached score.
         def learn(preds: RealArray, data: lightgbm.Dataset) -> tuple[str, float, bool]:

@@ -259,9 +259,8 @@ class TreeReader:
         stops = np.append(starts[1:], len(after))
         if starts.size * self._booster.num_boosted_rounds() > _FEW_WALKS:
             return None
-        reached = self._booster.predict(
-            matrix.slice(order[starts], allow_groups=True), pred_leaf=True, validate_features=False
-        )
+        one_of_each = matrix.slice(order[starts], allow_groups=True)
+        reached = self._booster.predict(one_of_each, pred_leaf=True, validate_features=False)
         nodes = reached.reshape(starts.size, -1)[:, -1].astype(np.intp)
         if not _are_all_leaves(nodes):
             return None

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.aliases import Column, Table
-from ordinal_objectives.utils.extras import not_installed
+from ordinal_objectives.utils import documented, extras
 
 try:
     import dask
@@ -17,7 +17,7 @@ try:
     import xgboost.dask
     from dask import delayed
 except ImportError as error:
-    raise not_installed(error, "xgboost", "dask") from None
+    raise extras.not_installed(error, "xgboost", "dask") from None
 
 from ordinal_objectives.adapters.xgb import booster as xgb_booster
 from ordinal_objectives.adapters.xgb import dask as xgb_dask
@@ -28,7 +28,6 @@ from ordinal_objectives.estimators import arguments, tables
 from ordinal_objectives.estimators.held_out import rounds_unsearched
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.threads import library_n_threads
-from ordinal_objectives.utils.shared_docs import documented
 
 # Parameters that are refused on a cluster, and what to do instead.
 _REFUSED = {
@@ -198,11 +197,8 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             self.booster_, self.evals_result_ = trained["booster"], trained["history"] if evals else {}
             self.booster_.set_attr(**input_checks.attributes(self._levels))
             self.booster_.set_param({"nthread": library_n_threads(self.n_jobs) or 0})
-            self._keep(
-                xgb_booster.threshold_record(self.booster_),
-                self._ordinal_loss(),
-                xgb_booster.kept_rounds(self.booster_),
-            )
+            record, n_iter = xgb_booster.threshold_record(self.booster_), xgb_booster.kept_rounds(self.booster_)
+            self._keep(record, self._ordinal_loss(), n_iter)
         self._warn_if_constant(0, "min_child_weight", stacklevel=4)
         return self
 
@@ -304,9 +300,8 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         for place, kind in enumerate(self.feature_types or ()):
             if kind == "c" and not levels.get(place):
                 column = X[:, [place]] if isinstance(X, da.Array) else X.iloc[:, [place]]
-                found = self.client.gather(
-                    [self.client.compute(delayed(tables.occurring)(part, 0)) for part in _parts(column)]
-                )
+                occurring = [self.client.compute(delayed(tables.occurring)(part, 0)) for part in _parts(column)]
+                found = self.client.gather(occurring)
                 levels[place] = {value: value for value in sorted(set().union(*found)) if value != self._missing}
         return levels
 

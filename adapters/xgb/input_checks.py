@@ -67,9 +67,7 @@ def check_levels(
         known, here = _levels(trained), _levels(data)
     except ImportError as error:
         warnings.warn(
-            f"levels of categories in {name} are not compared with those of the training: {error}",
-            UserWarning,
-            stacklevel=2,
+            f"levels of categories in {name} are not compared with those of the training: {error}", stacklevel=2
         )
         return
     for place, levels in here.items():
@@ -207,10 +205,8 @@ def check_loss_name(name: str) -> None:
 
 def callbacks_in(callbacks: Any) -> list[Any]:
     """Return XGBoost's callbacks as a list; raise TypeError for anything else."""
-    kind = xgboost.callback.TrainingCallback
-    return arguments.listed_callbacks(
-        callbacks, lambda entry: isinstance(entry, kind), "xgboost.callback.TrainingCallback"
-    )
+    kind, name = xgboost.callback.TrainingCallback, "xgboost.callback.TrainingCallback"
+    return arguments.listed_callbacks(callbacks, lambda entry: isinstance(entry, kind), name)
 
 
 def check_dtrain(dtrain: Any) -> None:
@@ -234,40 +230,28 @@ def check_evals(evals: Any, kind: type = xgboost.DMatrix) -> None:
 NATIVE = {"n_jobs": "nthread", "random_state": "seed"}
 # Those that xgboost.train does not take.
 OWN = ORDINAL_PARAMETERS | {
-    "callbacks",
-    "early_stopping_rounds",
-    "enable_categorical",
-    "eval_metric",
-    "feature_types",
-    "feature_weights",
-    "missing",
-    "verbosity",
+    *("callbacks", "early_stopping_rounds", "enable_categorical", "eval_metric", "feature_types", "feature_weights"),
+    *("missing", "verbosity"),
 }
-DIALECT = {
-    "max_iter": "n_estimators",
-    "num_boost_round": "n_estimators",
-    "num_iterations": "n_estimators",
-    "n_iter_no_change": "early_stopping_rounds",
-    "eta": "learning_rate",
-    "max_leaf_nodes": "max_leaves",
-    "num_leaves": "max_leaves",
-    "max_bins": "max_bin",
-    "l2_regularization": "reg_lambda",
-    "lambda": "reg_lambda",
-    "lambda_l2": "reg_lambda",
-    "alpha": "reg_alpha",
-    "lambda_l1": "reg_alpha",
-    "min_split_gain": "gamma",
-    "monotonic_cst": "monotone_constraints",
-    "feature_fraction": "colsample_bytree",
-    "bagging_fraction": "subsample",
-    "min_split_loss": "gamma",
-    "min_sum_hessian_in_leaf": "min_child_weight",
-    "nthread": "n_jobs",
-    "num_threads": "n_jobs",
-    "seed": "random_state",
-    "verbose": "verbosity",
+# Names of parameters in other libraries, by what they are called here.
+_OTHER_NAMES = {
+    "n_estimators": "max_iter num_boost_round num_iterations",
+    "early_stopping_rounds": "n_iter_no_change",
+    "learning_rate": "eta",
+    "max_leaves": "max_leaf_nodes num_leaves",
+    "max_bin": "max_bins",
+    "reg_lambda": "l2_regularization lambda lambda_l2",
+    "reg_alpha": "alpha lambda_l1",
+    "gamma": "min_split_gain min_split_loss",
+    "monotone_constraints": "monotonic_cst",
+    "colsample_bytree": "feature_fraction",
+    "subsample": "bagging_fraction",
+    "min_child_weight": "min_sum_hessian_in_leaf",
+    "n_jobs": "nthread num_threads",
+    "random_state": "seed",
+    "verbosity": "verbose",
 }
+DIALECT = {name: ours for ours, names in _OTHER_NAMES.items() for name in names.split()}
 REFUSED = {
     "objective": "the ordinal loss is the objective",
     "num_class": "the score has one output for all classes",
@@ -278,26 +262,11 @@ REFUSED = {
 # Names of xgboost.train that the constructor does not spell out. XGBoost itself warns of those that it does not know;
 # a name close to one of these is refused before it trains.
 KNOWN = (frozenset(xgboost.XGBModel().get_params()) - set(REFUSED)) | {
-    "debug_synchronize",
-    "default_direction",
-    "disable_default_eval_metric",
-    "fail_on_invalid_gpu_id",
-    "feature_selector",
-    "max_cached_hist_node",
-    "normalize_type",
-    "one_drop",
-    "process_type",
-    "rate_drop",
-    "refresh_leaf",
-    "sample_type",
-    "seed_per_iteration",
-    "skip_drop",
-    "sparse_threshold",
-    "tolerance",
-    "top_k",
+    *("debug_synchronize", "default_direction", "disable_default_eval_metric", "fail_on_invalid_gpu_id"),
+    *("feature_selector", "max_cached_hist_node", "normalize_type", "one_drop", "process_type", "rate_drop"),
+    *("refresh_leaf", "sample_type", "seed_per_iteration", "skip_drop", "sparse_threshold", "tolerance", "top_k"),
     "updater",
 }
-
 # By column: the code of each level; None where a model was trained on codes and nobody knows which.
 Levels = Mapping[int, Mapping[Any, int] | None]
 
@@ -340,9 +309,8 @@ def levels_of(booster: xgboost.Booster) -> Levels:
         return found
     stored = _stored(booster)
     codes = [place for place, kind in enumerate(booster.feature_types or ()) if kind == "c"]
-    return {
-        place: {level: code for code, level in enumerate(stored[place])} if place in stored else None for place in codes
-    }
+    codes_of = {place: {level: code for code, level in enumerate(levels)} for place, levels in stored.items()}
+    return {place: codes_of.get(place) for place in codes}
 
 
 def coded(X: Table, levels: Levels, missing: float = np.nan, *, name: str = "X") -> Table:
@@ -423,9 +391,8 @@ def named(X: Table, levels: Levels, continued: xgboost.Booster | None, missing: 
 
             rows = rows.to_arrow() if hasattr(rows, "to_arrow") else rows
             names = [str(one) for one in names]
-            columns[place] = pa.DictionaryArray.from_arrays(
-                pa.array(codes, mask=codes < 0), pa.array(names, pa.string())
-            )
+            indices = pa.array(codes, mask=codes < 0)
+            columns[place] = pa.DictionaryArray.from_arrays(indices, pa.array(names, pa.string()))
             same = continued is None or stored[place] == names
         if not same:
             raise ValueError(

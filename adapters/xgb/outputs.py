@@ -119,10 +119,8 @@ def _why_not(settings: dict[str, Any]) -> tuple[str, str] | None:
     if forest["tree_method"] not in ("auto", "hist"):
         return f"params['tree_method'] = {forest['tree_method']!r}", "only 'hist' grows leaves with several outputs"
     if forest["process_type"] != "default" or (settings["specified_updater"] and forest["updater_seq"] not in _GROWERS):
-        return (
-            f"params['updater'] = {forest['updater_seq']!r}",
-            "only new trees of 'hist' have leaves with several outputs",
-        )
+        updater = f"params['updater'] = {forest['updater_seq']!r}"
+        return updater, "only new trees of 'hist' have leaves with several outputs"
     return None
 
 

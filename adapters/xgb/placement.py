@@ -42,7 +42,6 @@ def device_of(booster: xgboost.Booster | None, loss: OrdinalLoss, n_threads: int
         return GPU(library)
     warnings.warn(
         f"the trees grow on {trained_on!r}, and the gradients are computed on the CPU: {reason or refused}",
-        UserWarning,
         stacklevel=2,
     )
     return CPU(n_threads)

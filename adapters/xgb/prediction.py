@@ -9,17 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import xgboost
 
-from ordinal_objectives import _core, decision, predictions, threads
+from ordinal_objectives import decision, predictions, threads
 from ordinal_objectives.adapters import arguments
-from ordinal_objectives.adapters.objective import predict_from_scores
 from ordinal_objectives.adapters.xgb import booster as xgb_booster
 from ordinal_objectives.adapters.xgb import input_checks, outputs
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, NDArray, RealArray
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
-from ordinal_objectives.trees import Tree, TreeEnsemble
+from ordinal_objectives.trees import Tree, TreeEnsemble, add_by_leaves
 from ordinal_objectives.utils.shared_docs import documented
 
-# Numbers that a block of rows, or of leaf numbers, holds at a time.
+# Numbers that a block of rows holds at a time.
 _BLOCK = 1 << 24
 
 
@@ -80,11 +79,18 @@ def leaf_scores(
             return scores
         types = booster.feature_types
         data = xgboost.DMatrix(data, missing=missing, feature_types=types, enable_categorical=True)
+
+    def find_leaves(first: int, last: int) -> NDArray[Any]:
+        # XGBoost finds leaves only from the first tree on.
+        is_whole = (first, last) == (0, known.n_rounds)
+        part = booster if is_whole else xgb_booster.rounds_of(booster, first, last, known.categories)
+        return part.predict(data, pred_leaf=True)
+
     scores = np.zeros((data.num_row(), record.n_classes - 1))
     if start == stop or not len(scores):
         return scores
     if known.ensemble is None or type(data) is not xgboost.DMatrix:
-        _add_by_leaves(booster, known, data, scores, start, stop, n_threads)
+        add_by_leaves(scores, find_leaves, known.of_node.__getitem__, start, stop, n_threads)
         return scores
     if data.num_col() < known.ensemble.n_features:
         raise ValueError(f"data must have {known.ensemble.n_features} columns; got {data.num_col()}")
@@ -130,30 +136,6 @@ def _dense(rows: Any, first: int, stop: int) -> NDArray[np.float32]:
     block = np.full(part.shape, np.nan, dtype=np.float32)
     block[np.repeat(np.arange(part.shape[0]), np.diff(part.indptr)), part.indices] = part.data
     return block
-
-
-def _add_by_leaves(
-    booster: xgboost.Booster,
-    known: _KnownTrees,
-    data: xgboost.DMatrix,
-    scores: FloatArray,
-    start: int,
-    stop: int,
-    n_threads: int,
-) -> None:
-    """Let XGBoost find the leaves, some rounds at a time."""
-    step = max(1, _BLOCK // len(scores))
-    for first in range(start, stop, step):
-        last = min(first + step, stop)
-        # XGBoost finds leaves only from the first tree on.
-        is_whole = (first, last) == (0, known.n_rounds)
-        part = booster if is_whole else xgb_booster.rounds_of(booster, first, last, known.categories)
-        nodes = part.predict(data, pred_leaf=True).reshape(len(scores), -1)
-        tables = known.of_node[first:last]
-        offsets = np.cumsum([0, *map(len, tables)], dtype=np.int64)
-        _core.add_tree_vectors(
-            np.ascontiguousarray(nodes, dtype=np.int32), offsets, np.concatenate(tables), scores, n_threads
-        )
 
 
 def check_leaves(booster: xgboost.Booster, record: ThresholdRecord) -> None:
@@ -232,7 +214,7 @@ def proba_of(
             outputs = booster.predict(data, output_margin=True, iteration_range=(0, end))
         of_rows = record.outputs
         scores = outputs.reshape(data.num_row()) if of_rows is None else of_rows.scores(outputs, 0, end)
-    return predict_from_scores(record, end, scores)
+    return predictions.proba(record.ordinal_loss(), scores.astype(np.float64), record.at(end))
 
 
 @documented

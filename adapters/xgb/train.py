@@ -22,9 +22,8 @@ from ordinal_objectives.eval_metric import EvalMetric
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threads import kept_helpers, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
+from ordinal_objectives.utils import documented, validation
 from ordinal_objectives.utils.progress import Show, round_bar
-from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import n_classes_of
 
 _REFUSED = {
     "objective": "the ordinal loss is the objective",
@@ -153,7 +152,7 @@ def train_spec(
     arguments.check_asked(params, num_boost_round, 0)
     spec, record = asked
     if spec.in_outputs and spec.n_classes is None and options.get("xgb_model") is None:
-        spec = replace(spec, n_classes=n_classes_of(dtrain.get_label()))
+        spec = replace(spec, n_classes=validation.n_classes_of(dtrain.get_label()))
     options |= arguments_of((spec, record), params, options, dtrain, carried)
     with kept_helpers(_n_threads_of(params), dtrain.num_row()), round_bar(progress, num_boost_round, what) as show:
         if show is not None:

@@ -182,10 +182,8 @@ class XGBoostTraining(Training):
             )
         if "c" in (matrix.feature_types or ()):
             outputs.refuse_before(outputs.CATEGORICAL_SPLITS, "categorical features")
-        tree = xgb_booster.settings_of(booster)["gradient_booster"]["tree_train_param"]
-        return outputs.OutputUpdate(
-            self.shifts, reg_lambda=float(tree["reg_lambda"]), halves=not self.callback_state.last_only
-        )
+        reg_lambda = float(xgb_booster.settings_of(booster)["gradient_booster"]["tree_train_param"]["reg_lambda"])
+        return outputs.OutputUpdate(self.shifts, reg_lambda=reg_lambda, halves=not self.callback_state.last_only)
 
     def start(self, model: Model) -> None:
         """Begin a training of this model: refuse parameters that would spoil it; find the record that it continues."""
@@ -207,9 +205,8 @@ class XGBoostTraining(Training):
         self.choose_shifts(excluded and ": ".join(excluded))
         if self.in_outputs and self.shifts is not None:
             for booster in boosters:
-                asked, afterwards = outputs.ask_for_outputs(
-                    booster, self._n_classes(), self.shifts, self.spec.n_split_outputs
-                )
+                wanted = self._n_classes(), self.shifts, self.spec.n_split_outputs
+                asked, afterwards = outputs.ask_for_outputs(booster, *wanted)
                 booster.set_param(asked)
                 state.afterwards.update(afterwards)
         if isinstance(model, xgboost.Booster):
@@ -323,7 +320,7 @@ class XGBoostTraining(Training):
         # Where the score is that of the run's first tree again, a new training has begun on this matrix.
         if run is None or run.seen.starts_at(predt):
             run = self._begin(predt, dtrain, self.continues)
-        self.note_turn(run)
+        self._here.note_turn(run)
         return run, run.first_iteration + run.seen.n_grown
 
     def _is_of_callback(self, predt: RealArray, dtrain: xgboost.DMatrix, run: TrainingRun | None) -> bool:
@@ -464,9 +461,8 @@ class XGBoostTraining(Training):
         """Return the tree of the last round, whose leaf values are right to the rounding of the scores."""
         state = self.callback_state
         if matrix not in state.readers:
-            state.readers[matrix] = xgb_booster.TreeReader(
-                state.booster_of(matrix), settings_stay=self.plan.settings_stay
-            )
+            booster, settings_stay = state.booster_of(matrix), self.plan.settings_stay
+            state.readers[matrix] = xgb_booster.TreeReader(booster, settings_stay=settings_stay)
         reader = state.readers[matrix]
         by_steps = reader.from_steps(matrix, before, after) if isinstance(before, np.ndarray) else None
         return by_steps or reader.from_bytes()
@@ -496,7 +492,6 @@ def _warn_of_coarse_scores(predt: RealArray) -> None:
         warnings.warn(
             f"the training starts at scores around {middle:g}, where XGBoost's float32 has steps of {step:.2g}: leaves "
             f"below half a step are lost. Subtract a constant from all of base_margin; the thresholds take it",
-            UserWarning,
             stacklevel=2,
         )
 

@@ -19,11 +19,11 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ordinal_objectives import _core
+from ordinal_objectives.aliases import FloatArray, IndexArray, NDArray
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
-from ordinal_objectives.histogram_engine.state import EngineState, FloatArray, LeafModel, LeafStep, Leaves
+from ordinal_objectives.histogram_engine.state import EngineState, LeafModel, LeafStep
 from ordinal_objectives.losses import RoundStatistics
 from ordinal_objectives.trees import Tree
 
@@ -119,10 +119,10 @@ class Criterion(ABC):
         """
 
     @abstractmethod
-    def solve(self, sums: Any, leaves: Leaves) -> LeafStep:
+    def solve(self, sums: Any, leaves: IndexArray) -> LeafStep:
         """Return the step of some nodes as leaves, and of the thresholds if they move with them."""
 
-    def with_leaves(self, sums: Any, leaves: Leaves, step: LeafStep) -> LeafStep:
+    def with_leaves(self, sums: Any, leaves: IndexArray, step: LeafStep) -> LeafStep:
         """Return a step whose leaves are given, with the thresholds' part that follows from them."""
         return step
 

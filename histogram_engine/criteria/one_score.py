@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ordinal_objectives import _core
+from ordinal_objectives.aliases import FloatArray, IndexArray, NDArray
 from ordinal_objectives.histogram_engine.criteria import cross_terms
 from ordinal_objectives.histogram_engine.criteria.base import Criterion
 from ordinal_objectives.histogram_engine.criteria.cross_terms import CrossTerms
-from ordinal_objectives.histogram_engine.state import EngineState, FloatArray, LeafStep, Leaves
+from ordinal_objectives.histogram_engine.state import EngineState, LeafStep
 from ordinal_objectives.leaves import high_order
 from ordinal_objectives.links import Logit
 from ordinal_objectives.losses import AllThreshold, RoundStatistics
@@ -79,7 +79,7 @@ class Scalar(Criterion):
         sums = row_pass.leaf_sums(leaves, n_nodes)
         return _without_thresholds(sums.gradient, sums.hessian)
 
-    def solve(self, sums: JointQuadratic, leaves: Leaves) -> LeafStep:
+    def solve(self, sums: JointQuadratic, leaves: IndexArray) -> LeafStep:
         """Return the step that minimises the quadratic model with its penalty."""
         state, learner = self._state, self._state.learner
         penalty = state.parameters.l2_regularization
@@ -123,14 +123,11 @@ class Joint(Scalar):
         weights = state.row_pass.class_weights
         self._all = self.cross_terms = cross_terms.all_cross_terms(weights, one_follows=follows, n_behind=n_behind)
         # The cross terms do not depend on the label. Rows that stand for others would need them at their own sums.
-        self._few_may_do = (
-            parameters.cross_terms == "auto"
-            and parameters.data_sample_strategy == "bagging"
-            and n_classes >= cross_terms.FEWEST_CLASSES
-            and n_classes * len(state.rows.y) >= cross_terms.FEWEST_ROWS_BY_CLASSES
-            and type(loss) is AllThreshold
-            and type(loss.link) is Logit
-        )
+        known = type(loss) is AllThreshold and type(loss.link) is Logit
+        known = known and parameters.cross_terms == "auto" and parameters.data_sample_strategy == "bagging"
+        rows_by_classes = n_classes * len(state.rows.y)
+        many = n_classes >= cross_terms.FEWEST_CLASSES and rows_by_classes >= cross_terms.FEWEST_ROWS_BY_CLASSES
+        self._few_may_do = known and many
         self._looks_for_few = self._few_may_do
 
     def columns(self, score: NDArray[np.floating], thresholds: FloatArray) -> RoundStatistics:
@@ -218,7 +215,7 @@ class Joint(Scalar):
         sums = row_pass.leaf_sums(leaves, n_nodes)
         return JointQuadratic(sums.gradient, sums.hessian, sums.cross, now.threshold_gradient, full_hessian(now))
 
-    def with_leaves(self, sums: JointQuadratic, leaves: Leaves, step: LeafStep) -> LeafStep:
+    def with_leaves(self, sums: JointQuadratic, leaves: IndexArray, step: LeafStep) -> LeafStep:
         """Return the step with the thresholds' Newton step given its leaves."""
         learner = self._state.learner
         u = sums.u + step.weights @ sums.L[leaves]
@@ -297,7 +294,7 @@ class HighOrder(Criterion):
         """Add up other rows to the quadratic model, which is what judges steps."""
         return self.quadratic.exact_sums(row_pass, now, leaves, n_nodes)
 
-    def solve(self, sums: HighOrderSums, leaves: Leaves) -> LeafStep:
+    def solve(self, sums: HighOrderSums, leaves: IndexArray) -> LeafStep:
         """Return leaf weights of the order, and the threshold step of the quadratic model."""
         newton, delta = self.quadratic.solve(sums.quadratic, leaves)
         of_leaves, penalty = sums.higher[leaves], self._state.parameters.l2_regularization
@@ -307,7 +304,7 @@ class HighOrder(Criterion):
         self._state.diagnostics.add(n_low_order=int(step.fell_back.sum()))
         return LeafStep(step.weights, delta)
 
-    def with_leaves(self, sums: HighOrderSums, leaves: Leaves, step: LeafStep) -> LeafStep:
+    def with_leaves(self, sums: HighOrderSums, leaves: IndexArray, step: LeafStep) -> LeafStep:
         """Return the step with the thresholds' part of the quadratic model."""
         return self.quadratic.with_leaves(sums.quadratic, leaves, step)
 

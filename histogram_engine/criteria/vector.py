@@ -15,19 +15,19 @@ where the best shifts of neighbours are similar. Leaves are then fitted to all t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ordinal_objectives import _core
+from ordinal_objectives.aliases import FloatArray, IndexArray, NDArray
 from ordinal_objectives.histogram_engine.criteria.base import Criterion
-from ordinal_objectives.histogram_engine.state import EngineState, FloatArray, LeafStep, Leaves, add_up
+from ordinal_objectives.histogram_engine.state import EngineState, LeafStep
 from ordinal_objectives.leaves import vector
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import RoundStatistics
 from ordinal_objectives.rows.native import MarginStatistics
+from ordinal_objectives.threshold_solver.quadratic import VectorQuadratic
 from ordinal_objectives.trees import Tree
 
 # What the rows carry through the histograms, by the gain that judges splits.
@@ -179,7 +179,7 @@ class Vector(Criterion):
         """Add up other rows."""
         return VectorQuadratic(*row_pass.leaf_sums(leaves, n_nodes))
 
-    def solve(self, sums: VectorQuadratic, leaves: Leaves) -> LeafStep:
+    def solve(self, sums: VectorQuadratic, leaves: IndexArray) -> LeafStep:
         """Return the steps of the leaves, (..., n_leaves, n_classes - 1), and none of the thresholds."""
         state, shifts, penalty = self._state, self._shifts, self._state.parameters.l2_regularization
         G, H = sums.G[leaves.ravel()], sums.H[leaves.ravel()]
@@ -201,36 +201,3 @@ class Vector(Criterion):
         now = state.row_pass(score, thresholds, state.learner.step_hessian, want_rows=False)
         self.curvature = now.threshold_hessian
         return now
-
-
-@dataclass
-class VectorQuadratic:
-    """The quadratic model of a set of rows: sums of each node of a tree and threshold. Thresholds have no part in it.
-
-    Attributes
-    ----------
-    G, H : ndarray of float64, shape (n_nodes, n_thresholds)
-    """
-
-    G: FloatArray
-    H: FloatArray
-
-    def of_all_nodes(self, left: NDArray[np.int32]) -> VectorQuadratic:
-        """Return the sums with those of the leaves added up into their ancestors; children follow parents."""
-        G, H = self.G.copy(), self.H.copy()
-        add_up(G, left)
-        add_up(H, left)
-        return VectorQuadratic(G, H)
-
-    def slope(self, leaves: Leaves, weights: FloatArray, delta: FloatArray) -> float:
-        """Return g'beta."""
-        return float(np.sum(self.G[leaves] * weights))
-
-    def curvature(self, leaves: Leaves, weights: FloatArray, delta: FloatArray) -> float:
-        """Return beta'H beta."""
-        return float(np.sum(self.H[leaves] * weights**2))
-
-    def changes(self, leaves: Leaves, weights: FloatArray, delta: FloatArray) -> FloatArray:
-        """Return Q(beta) of several sets of leaves, (n_sets, n_leaves), with a step each: (n_sets,)."""
-        of_leaves: FloatArray = (self.G[leaves] + 0.5 * self.H[leaves] * weights) * weights
-        return of_leaves.sum(axis=(1, 2))

@@ -8,20 +8,13 @@ from dataclasses import fields
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
-from ordinal_objectives.estimators.arguments import (
-    GivenSets,
-    all_or_nothing,
-    explains_keywords,
-    keep_arguments,
-    kept_arguments,
-    names_of_constructors,
-)
+from ordinal_objectives.aliases import ArrayLike, FloatArray, NDArray
+from ordinal_objectives.estimators import arguments
 from ordinal_objectives.estimators.held_out import check_groups, hold_out
 from ordinal_objectives.estimators.tables import refuse_but_numbers
 from ordinal_objectives.histogram_engine import fit_loop, model_file
@@ -29,13 +22,10 @@ from ordinal_objectives.histogram_engine.binning import check_same_categories
 from ordinal_objectives.histogram_engine.multi_output import losses, run
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.trees import TreeEnsemble
-from ordinal_objectives.utils import validation
+from ordinal_objectives.utils import documented, validation
 from ordinal_objectives.utils.public_names import DOC_LINK
-from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import drawn_seed
 
 Model = TypeVar("Model", bound="MultiOutputModel")
-FloatArray = NDArray[np.float64]
 _LOSSES = ("auto", "squared_error")
 _LARGEST_TARGET = 1e38
 
@@ -98,7 +88,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
     _loss_of_fit: Any  # the parameter, which may have been set anew since
     n_iter_: int
     _is_multi_output = True
-    _all_or_nothing = all_or_nothing
+    _all_or_nothing = arguments.all_or_nothing
     _fit_hints: ClassVar = {"verbose": "pass callback= to fit"}
 
     def __init__(
@@ -130,11 +120,11 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
         importance_type: str = "gain",
         n_jobs: int | None = None,
     ) -> None:
-        keep_arguments(self, locals())
+        arguments.keep_arguments(self, locals())
 
     @classmethod
     def _get_param_names(cls) -> list[str]:
-        return names_of_constructors(cls, super()._get_param_names())
+        return arguments.names_of_constructors(cls, super()._get_param_names())
 
     @abstractmethod
     def _learn_targets(self, y: ArrayLike) -> None:
@@ -161,7 +151,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
         """Set what :meth:`_describe_targets` returned; raise ValueError if it is damaged."""
 
     @documented
-    @explains_keywords
+    @arguments.explains_keywords
     def fit(
         self: Model,
         X: Any,
@@ -193,12 +183,14 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
             The model stays as it was.
         """
         with self._all_or_nothing():
-            sets = GivenSets(eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val)
+            sets = arguments.GivenSets(
+                eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val
+            )
             self._fit(X, y, sample_weight, sets, groups, callback)
         return self
 
     def _fit(
-        self, X: Any, y: Any, weight: Any, sets: GivenSets, groups: Any, callback: fit_loop.Callback | None
+        self, X: Any, y: Any, weight: Any, sets: arguments.GivenSets, groups: Any, callback: fit_loop.Callback | None
     ) -> None:
         parameters, stopping = self._parameters(), fit_loop.EarlyStopping.of(self)
         fit_loop.check_callback(callback)
@@ -216,7 +208,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
                 validation.check_choice(self.loss, _LOSSES, name="loss", hint="; an object is taken as well")
             self._learn_targets(y)
             self._fitted_loss, self._loss_of_fit = self._named_loss() if is_named else self.loss, self.loss
-            self._seed = drawn_seed(self.random_state)
+            self._seed = validation.drawn_seed(self.random_state)
         rows = self._rows(X, y, weight, "y", "sample_weight", groups)
         watched = []
         for X_eval, y_eval, w in sets.each():
@@ -238,9 +230,8 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
         self._remember(fit_loop.fit_loop(training, earlier, followed, stopping if stops else None, after))
 
     def _parameters(self) -> run.MultiOutputParameters:
-        return run.MultiOutputParameters(
-            **{one.name: getattr(self, one.name) for one in fields(run.MultiOutputParameters)}
-        )
+        given = {one.name: getattr(self, one.name) for one in fields(run.MultiOutputParameters)}
+        return run.MultiOutputParameters(**given)
 
     def _rows(self, X: Any, y: Any, weight: Any, name: str, weight_name: str, groups: Any = None) -> run.TargetRows:
         """Return checked rows: features come checked."""
@@ -315,7 +306,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
             raise TypeError(f"a file holds no loss of your own; got loss={loss!r}. Pickle the model")
         classes, targets = self._describe_targets()
         return self._as_stored(
-            kept_arguments(self) | {"loss": loss},
+            arguments.kept_arguments(self) | {"loss": loss},
             classes=classes,
             proportional=False,
             targets={"estimator": type(self).__name__, **targets},
@@ -560,9 +551,8 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
 def _numbers(y: ArrayLike, name: str) -> FloatArray:
     """Return targets as finite float64, (n_samples,) or (n_samples, n_targets)."""
     validation.refuse_masked(y, name=name)
-    refuse_but_numbers(
-        y, name=name, hint="A regressor's targets are numbers; HistGradientBoostingMultiOutputClassifier takes labels"
-    )
+    hint = "A regressor's targets are numbers; HistGradientBoostingMultiOutputClassifier takes labels"
+    refuse_but_numbers(y, name=name, hint=hint)
     targets: FloatArray = check_array(y, ensure_2d=False, dtype=np.float64, input_name=name)
     if targets.ndim > 2 or targets.size == 0:
         raise ValueError(f"{name} must have the shape (n_samples,) or (n_samples, n_targets); got {targets.shape}")

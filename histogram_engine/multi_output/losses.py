@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
-FloatArray = NDArray[np.float64]
+from ordinal_objectives.aliases import FloatArray, NDArray
+
 HESSIANS = ("diagonal", "full", "majorized")
 # With a probability of 0 or 1 the curvature is 0, and a leaf would take an infinite step.
 _LEAST_HESSIAN = 1e-16

@@ -7,24 +7,23 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ordinal_objectives import _core
+from ordinal_objectives.aliases import FloatArray, NDArray
 from ordinal_objectives.estimators.held_out import Rows
 from ordinal_objectives.histogram_engine.binning import bin_rows, find_cuts, uneven
 from ordinal_objectives.histogram_engine.fit_loop import GrownModel, Measured, Watched
 from ordinal_objectives.histogram_engine.multi_output.losses import HESSIANS, MultiOutputLoss
 from ordinal_objectives.histogram_engine.parameters import GrowthParameters, choice, integer, number
 from ordinal_objectives.histogram_engine.run import NOISE_ROWS, Sampler
-from ordinal_objectives.histogram_engine.state import add_up
 from ordinal_objectives.leaves import multi_output
 from ordinal_objectives.rows.checked_rows import IN_FLOAT32, IN_FLOAT64
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import Diagnostics, longest_step
+from ordinal_objectives.threshold_solver.quadratic import added_up
 from ordinal_objectives.trees import Tree
 from ordinal_objectives.utils.read_only import call_read_only
 
-FloatArray = NDArray[np.float64]
 # Numbers of a block of rows: its scores, derivatives and columns stay in the cache.
 _BLOCK = 1 << 16
 _NO_THRESHOLDS = np.zeros(0)
@@ -389,14 +388,9 @@ class MultiOutputRun:
         sample, features = self._sampler.draw(self.iteration)
         noise = self._category_noise() if self._by_category else 0.0
         growth = parameters.growth(features, sample.rows, self._leaf_of_row, category_noise=noise)
-        return self._engine.grow_multi_output(
-            growth,
-            columns.n_outputs,
-            columns.kind,
-            columns.n_outputs,  # the first Hessian
-            self._most,
-            parameters.search == "restricted",
-        )
+        first_hessian = n_outputs = columns.n_outputs
+        asked = n_outputs, columns.kind, first_hessian, self._most, parameters.search == "restricted"
+        return self._engine.grow_multi_output(growth, *asked)
 
     def _category_noise(self) -> float:
         """Return the squared gradients over the Hessians, of the outputs on average: what categories gain by chance."""
@@ -413,8 +407,7 @@ class MultiOutputRun:
         outputs = None
         if self._most < self._columns.n_outputs:
             restricted = self.parameters.search == "restricted"
-            if restricted:
-                add_up(sums, tree.left)
+            sums = added_up(sums, tree.left) if restricted else sums
             worth = multi_output.output_values(*self._columns.split(sums), l2)
             if restricted:  # both children of a split move the same outputs: those with the largest sum of gains
                 for node in np.flatnonzero(tree.left >= 0):

@@ -107,7 +107,6 @@ class Schedules(NamedTuple):
                 f"callbacks holds {', '.join(self.unknown)}, which n_estimators='auto' and decision_rule='kappa' do "
                 f"not call where they train on some of the rows. If it changes parameters, pass n_estimators as a "
                 f"number, and kappa an evaluation set; if it does not, give it an attribute only_reads = True",
-                UserWarning,
                 stacklevel=2,
             )
 

@@ -289,7 +289,6 @@ class OrdinalClassifier(OrderedClassifier):
         warnings.warn(
             f"no tree has a split, so all rows get the same probabilities: {reason}. With few rows or small weights a "
             f"lower {leaf} allows splits",
-            UserWarning,
             stacklevel=stacklevel,  # the caller of fit
         )
 

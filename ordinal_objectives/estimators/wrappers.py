@@ -69,6 +69,14 @@ def all_inside(estimator: Estimator, prefix: str = "") -> Iterator[tuple[str, Es
         yield from all_inside(inner, prefix + name)
 
 
+def last_step(estimator: Estimator) -> tuple[Estimator, str]:
+    """Return the estimator in which a pipeline ends, and the prefix of its parameters there."""
+    prefix = ""
+    while isinstance(estimator, Pipeline):
+        prefix, estimator = f"{prefix}{estimator.steps[-1][0]}__", estimator[-1]
+    return estimator, prefix
+
+
 @dataclass(frozen=True)
 class FinalClassifier:
     """The classifier in which pipelines and searches end, which is trained on the labels that they are given.

@@ -122,10 +122,8 @@ def booster_of(scorer: Scorer, types: list[str], names: Sequence[str] | None, n_
     model["trees"] = [_tree(tree, like, number) for number, tree in enumerate(scorer.trees)]
     model["tree_info"] = [0] * n_trees
     model["iteration_indptr"] = np.linspace(0, n_trees, n_rounds + 1).astype(int).tolist()
-    model["gbtree_model_param"] |= {
-        "num_trees": str(n_trees),
-        "num_parallel_tree": str(n_trees // max(n_rounds, 1) or 1),
-    }
+    n_parallel = n_trees // max(n_rounds, 1) or 1
+    model["gbtree_model_param"] |= {"num_trees": str(n_trees), "num_parallel_tree": str(n_parallel)}
     learner["learner_model_param"]["base_score"] = json.dumps(_numbers(scorer.offset))
     learner["feature_types"] = types if "c" in types else []
     if names is not None and not any(sign in name for name in names for sign in _NOT_IN_NAMES):

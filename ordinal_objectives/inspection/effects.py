@@ -496,10 +496,8 @@ class _Change:
             ends = (values - self.below, values - self.below + self.step)
             low, high = (model.predict_proba_ordered(prepared(rows.with_column(X, self.column, end))) for end in ends)
             return np.where(np.isfinite(values)[:, np.newaxis], high - low, np.nan)[np.newaxis]
-        at = [
-            model.predict_proba_ordered(prepared(rows.with_column_of(X, self.column, np.full(X.shape[0], row))))
-            for row in self.rows
-        ]
+        tables = (rows.with_column_of(X, self.column, np.full(X.shape[0], row)) for row in self.rows)
+        at = [model.predict_proba_ordered(prepared(table)) for table in tables]
         return np.array(at[1:]) - at[0]
 
 

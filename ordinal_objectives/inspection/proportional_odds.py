@@ -12,8 +12,9 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Estimator, FloatArray, IntArray, LabelArray, Seed, Table
 from ordinal_objectives.estimators.held_out import take_rows
 from ordinal_objectives.estimators.labels import OrderedLabels
+from ordinal_objectives.estimators.wrappers import last_step
 from ordinal_objectives.inspection.importances import threshold_columns
-from ordinal_objectives.inspection.rows import as_rows, last_step, trained_again, untrained, unwrapped
+from ordinal_objectives.inspection.rows import as_rows, trained_again, untrained, unwrapped
 from ordinal_objectives.links import Link
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.utils.extras import data_frame
@@ -65,10 +66,8 @@ class ProportionalOddsTest(NamedTuple):
         ModuleNotFoundError
             If pandas is not installed.
         """
-        columns = {
-            "statistic": [*self.statistics, self.overall_statistic],
-            "p_value": [*self.p_values, self.overall_p_value],
-        }
+        statistics, p_values = [*self.statistics, self.overall_statistic], [*self.p_values, self.overall_p_value]
+        columns = {"statistic": statistics, "p_value": p_values}
         return data_frame(columns, index=[*threshold_columns(self.classes), "overall"])
 
 

@@ -13,17 +13,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.aliases import (
-    ArrayLike,
-    Column,
-    Estimator,
-    FloatArray,
-    IndexArray,
-    LabelArray,
-    Level,
-    Params,
-    Table,
-)
+from ordinal_objectives.aliases import ArrayLike, Column, Estimator, FloatArray, IndexArray, LabelArray, Level, Table
 from ordinal_objectives.estimators import held_out, labels, tables, wrappers
 from ordinal_objectives.utils.validation import collected, drawn_seed, seeds_of
 
@@ -54,14 +44,6 @@ def unwrapped(estimator: Estimator) -> tuple[Estimator, Callable[[Table], Table]
     if isinstance(estimator, BaseEstimator):  # whatever else has linear predictors will do
         check_is_fitted(estimator)
     return estimator, lambda X: X
-
-
-def last_step(estimator: Estimator) -> tuple[Estimator, str]:
-    """Return the estimator in which a pipeline ends, and the prefix of its parameters there."""
-    prefix = ""
-    while isinstance(estimator, Pipeline):
-        prefix, estimator = f"{prefix}{estimator.steps[-1][0]}__", estimator[-1]
-    return estimator, prefix
 
 
 def feature_names(estimator: Estimator, X: Table) -> list[str]:
@@ -178,9 +160,8 @@ def _reads_categories(step: Estimator, before: Table, after: Table) -> bool:
             _reads_categories(one, *(_safe_indexing(X, of, axis=1) for X in (before, after))) for one, of in parts
         )
     if isinstance(step, FeatureUnion):
-        return any(
-            _reads_categories(one, before, after) for _, one in step.transformer_list if not isinstance(one, str)
-        )
+        steps = [one for _, one in step.transformer_list if not isinstance(one, str)]
+        return any(_reads_categories(one, before, after) for one in steps)
     by_category = getattr(step, "is_categorical_", None)
     if by_category is None and not hasattr(step, "categories_"):
         return False
@@ -255,7 +236,7 @@ def untrained(estimator: Estimator) -> Estimator:
         If it is no classifier of this package, and no pipeline or fitted search that ends in one.
     """
     found = getattr(estimator, "best_estimator_", estimator)
-    last, _ = last_step(found)
+    last, _ = wrappers.last_step(found)
     if not all(hasattr(last, name) for name in ("fit", "get_params", "predict_cumulative_proba", "encode_labels")):
         raise TypeError(
             f"estimator must be a classifier of ordinal_objectives, a pipeline that ends in one, or a fitted search; "
@@ -283,13 +264,11 @@ def trained_again(
     ValueError
         If its ``fit`` was given what a copy cannot be.
     """
-    copy, (last, path) = clone(estimator), last_step(estimator)
+    copy, (last, path) = clone(estimator), wrappers.last_step(estimator)
     seeds = seeds_of(copy, drawn_seed(random))
-    keywords: Params = {}
-    if hasattr(last, "for_copies") and last.__sklearn_is_fitted__():
-        as_it_was, keywords = deepcopy(last.for_copies(own_rounds=own_rounds))
-        params = as_it_was | params
-    copy.set_params(**seeds, **{path + key: value for key, value in params.items()})
+    is_fitted = hasattr(last, "for_copies") and last.__sklearn_is_fitted__()
+    as_it_was, keywords = deepcopy(last.for_copies(own_rounds=own_rounds)) if is_fitted else ({}, {})
+    copy.set_params(**seeds, **{path + key: value for key, value in (as_it_was | params).items()})
     return copy.fit(X, y, **wrappers.row_keywords("estimator", copy, weight, **keywords))
 
 

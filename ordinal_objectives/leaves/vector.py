@@ -143,11 +143,7 @@ def mean_shift(leaf_steps: FloatArray, leaf_weights: FloatArray) -> FloatArray:
 
 
 def contrasts(
-    n_thresholds: int,
-    reg_lambda: float,
-    shift_l2: float,
-    shift_penalty: str = "ridge",
-    active: ArrayLike | None = None,
+    n_thresholds: int, reg_lambda: float, shift_l2: float, shift_penalty: str = "ridge", active: ArrayLike | None = None
 ) -> FloatArray:
     r"""Return shifts as contrasts, for trainers with a single penalty: C, float64 (n_thresholds, n_thresholds - 1).
 

@@ -399,9 +399,8 @@ class Cauchit(Link):
         sin_sum = (lower * cos_a) * cos_b + (upper * cos_b) * cos_a
         cos_sum = cos_a * cos_b - product
         small = np.where(gap < 0.1, gap, 0.0) ** 2
-        bend = np.where(
-            gap < 0.1, small / 3 - small**2 / 30 + small**3 / 840 - small**4 / 45360, sin_gap / gap - cos_gap
-        )
+        series = small / 3 - small**2 / 30 + small**3 / 840 - small**4 / 45360
+        bend = np.where(gap < 0.1, series, sin_gap / gap - cos_gap)
         d_lower, d_upper = cos_a**2 / gap, -(cos_b**2) / gap
         outside = np.minimum(self.inverse(lower) + self.complement(upper), 0.5)
         return IntervalTerms(

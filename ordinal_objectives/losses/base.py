@@ -524,9 +524,8 @@ class OrdinalLoss(Named, ABC):
             kinds.append((self._of_margins, self._majorized_of_margins, (x, y)))
         for formula, majorized, given in kinds:
             rows = read_only.call_read_only(self.owner, formula, *given)
-            quantities.check_arrays(
-                rows, quantities.RowDerivatives, self.owner, f"{formula.__name__} of {self.owner}", x.shape
-            )
+            name = f"{formula.__name__} of {self.owner}"
+            quantities.check_arrays(rows, quantities.RowDerivatives, self.owner, name, x.shape)
             name = f"{self._floored.__name__} of {self.owner}"
             floored: Any = read_only.call_read_only(self.owner, self._floored, rows, y)
             if not isinstance(floored, tuple) or len(floored) != 2 or not isinstance(floored[1], (int, np.integer)):
@@ -536,9 +535,8 @@ class OrdinalLoss(Named, ABC):
             quantities.check_arrays(floored[0], quantities.Curvatures, name, name, x.shape)
             if self.supports("majorized"):
                 name = f"{majorized.__name__} of {self.owner}"
-                quantities.check_arrays(
-                    read_only.call_read_only(self.owner, majorized, *given), quantities.Curvatures, name, name, x.shape
-                )
+                curvatures = read_only.call_read_only(self.owner, majorized, *given)
+                quantities.check_arrays(curvatures, quantities.Curvatures, name, name, x.shape)
         if self.highest_order == 4:
             read_only.call_read_only(self.owner, self.higher, f, y, thresholds)
         for formula, n in ((self._proba, x.shape[1] + 1), (self._cumulative_proba, x.shape[1])):
@@ -560,8 +558,7 @@ def _check_finite(values: ArrayLike, name: str, shape: str) -> FloatArray:
     x = validation.as_floats(values, name=name)
     if x.ndim != 1 + shape.count(", ") or x.shape[1:] == (0,):
         raise ValueError(f"{name} must have shape {shape}; got {x.shape}")
-    if not np.isfinite(x).all():
-        raise ValueError(f"{name} holds NaN or infinite values; they must be finite")
+    validation.check_finite(x, name, "they must be finite")
     return x
 
 
@@ -570,10 +567,8 @@ def _check_rows(
 ) -> tuple[FloatArray, IntArray, FloatArray]:
     # The loss after a partial step must be computable although thresholds may be out of order: order is not checked.
     theta = validation.check_thresholds(thresholds, ordered=False)
-    f, codes = (
-        _check_finite(raw_prediction, "raw_prediction", "(n_samples,)"),
-        validation.check_codes(y, len(theta) + 1),
-    )
+    f = _check_finite(raw_prediction, "raw_prediction", "(n_samples,)")
+    codes = validation.check_codes(y, len(theta) + 1)
     if f.shape != codes.shape:
         raise ValueError(f"raw_prediction must have shape {codes.shape}, one score a label; got {f.shape}")
     return f, codes, theta

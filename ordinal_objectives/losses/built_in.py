@@ -14,7 +14,7 @@ from ordinal_objectives.links import IntervalTerms, Link, Logit
 from ordinal_objectives.losses import quantities
 from ordinal_objectives.losses.base import OrdinalLoss
 from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import as_floats, check_choice, check_integer
+from ordinal_objectives.utils.validation import as_floats, check_choice, check_finite, check_integer
 
 ABSOLUTE, QUADRATIC = "absolute", "quadratic"
 
@@ -135,9 +135,8 @@ class ImmediateThreshold(ThresholdSum):
         has_weight = np.isin(np.arange(n.size), observed)
         filled = np.where(has_weight, n, half_a_row)
         share = filled[:-1] / (filled[:-1] + filled[1:])
-        return quantities.InitialThresholds(
-            self.link.link(share), has_weight[:-1] & has_weight[1:], np.zeros(n.size - 1, dtype=bool)
-        )
+        active, tied = has_weight[:-1] & has_weight[1:], np.zeros(n.size - 1, dtype=bool)
+        return quantities.InitialThresholds(self.link.link(share), active, tied)
 
     def _weights(self, y: IntArray, n_thresholds: int) -> FloatArray:
         return _beside_label(y, n_thresholds).astype(np.float64)
@@ -313,8 +312,7 @@ def _check_costs(training_cost: ArrayLike) -> FloatArray:
             f"training_cost must be 'absolute', 'quadratic' or a (n_classes, n_classes) matrix, true class by "
             f"predicted class; got shape {costs.shape}"
         )
-    if not np.isfinite(costs).all():
-        raise ValueError("training_cost holds NaN or infinite values; costs must be finite")
+    check_finite(costs, "training_cost", "costs must be finite")
     steps = np.diff(costs, axis=1)
     column = np.arange(len(costs) - 1)
     for code, row in enumerate(steps):
@@ -373,9 +371,8 @@ class CumulativeLink(OrdinalLoss):
         curvature_next[inner, y[inner] - 1] = terms.d_cross[inner]
         cross[below, y[below] - 1] = -terms.d_lower_shift[below]
         cross[above, y[above]] = -terms.d_upper_shift[above]
-        return quantities.RowDerivatives(
-            terms.value, -terms.d_shift, threshold_gradient, curvature, curvature_next, cross
-        )
+        of_thresholds = threshold_gradient, curvature, curvature_next, cross
+        return quantities.RowDerivatives(terms.value, -terms.d_shift, *of_thresholds)
 
     def _interval(self, f: FloatArray, y: IntArray, thresholds: FloatArray) -> IntervalTerms:
         self.check_gaps(thresholds, np.bincount(y, minlength=len(thresholds) + 1).astype(np.float64))

@@ -212,9 +212,8 @@ def quadratic_weighted_kappa(
     mean_true, mean_predicted = mean(true), mean(predicted)
     if _are_of_one_class(true, predicted, weight):
         return undefined("kappa", "true and predicted labels are all of one class")
-    by_chance = (
-        mean((true - mean_true) ** 2) + mean((predicted - mean_predicted) ** 2) + (mean_true - mean_predicted) ** 2
-    )
+    spread = mean((true - mean_true) ** 2) + mean((predicted - mean_predicted) ** 2)
+    by_chance = spread + (mean_true - mean_predicted) ** 2
     return 1.0 - mean((true - predicted) ** 2) / by_chance
 
 

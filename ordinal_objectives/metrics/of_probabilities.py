@@ -279,10 +279,8 @@ def cumulative_reliability(
     ([[0.2, nan], [nan, 0.7]], [[0.25, nan], [nan, 0.75]], [[4.0, 0.0], [0.0, 4.0]])
     """
     true, P, weight = check_forecasts(y_true, proba, sample_weight, labels)
-    n_bins, level = (
-        validation.check_integer("n_bins", n_bins, 1, _MOST_BINS),
-        validation.check_number("level", level, above=0.0, below=1.0),
-    )
+    n_bins = validation.check_integer("n_bins", n_bins, 1, _MOST_BINS)
+    level = validation.check_number("level", level, above=0.0, below=1.0)
     bins = in_bins(true, P, weight, n_bins)
     filled = bins.weight > 0.0
     stated, happened = (

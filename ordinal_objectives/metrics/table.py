@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, NDArray, RealArray
 from ordinal_objectives.estimators.labels import OrderedLabels, ordered_categories
-from ordinal_objectives.utils.validation import as_floats, check_choice, check_codes, check_proba, relative_weights
+from ordinal_objectives.utils import validation
 
 _Function = TypeVar("_Function", bound=Callable[..., float])
 # What a metric judges, and the method of an estimator that returns it.
@@ -56,7 +56,7 @@ class Metric:
     stands_for: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        check_choice(self.judges, tuple(_RESPONSE), name="judges")
+        validation.check_choice(self.judges, tuple(_RESPONSE), name="judges")
 
     @property
     def response_method(self) -> str:
@@ -139,7 +139,7 @@ def _order(y_true: ArrayLike, labels: ArrayLike | None) -> ArrayLike | None:
 
 def _codes(y: ArrayLike, labels: ArrayLike | None, *, name: str) -> IntArray:
     if isinstance(labels, range) and labels == range(len(labels)):
-        return check_codes(y, len(labels), name=name)
+        return validation.check_codes(y, len(labels), name=name)
     if labels is not None:
         return OrderedLabels(labels, name="labels").encode(y, name=name)
     dtype = np.asarray(y).dtype
@@ -148,7 +148,7 @@ def _codes(y: ArrayLike, labels: ArrayLike | None, *, name: str) -> IntArray:
             f"{name} must hold class codes 0, 1, 2, ...; got values of dtype {dtype}. Pass labels=, the classes from "
             f"lowest to highest"
         )
-    return check_codes(y, name=name)
+    return validation.check_codes(y, name=name)
 
 
 def check_decisions(
@@ -164,7 +164,7 @@ def check_decisions(
     labels = _order(y_true, labels)
     true, predicted = _codes(y_true, labels, name="y_true"), _codes(y_pred, labels, name="y_pred")
     check_consistent_length(true, predicted)
-    return true.astype(np.int64), predicted.astype(np.int64), relative_weights(sample_weight, true.size)
+    return true.astype(np.int64), predicted.astype(np.int64), validation.relative_weights(sample_weight, true.size)
 
 
 def check_forecasts(
@@ -177,7 +177,7 @@ def check_forecasts(
     ValueError
         As `check_decisions`, or if `proba` holds no probabilities, or its columns are not those of the labels.
     """
-    P = check_proba(proba)
+    P = validation.check_proba(proba)
     n_classes = P.shape[1]
     labels = _order(y_true, labels)
     true = _codes(y_true, labels, name="y_true")
@@ -186,12 +186,12 @@ def check_forecasts(
     elif len(np.asarray(labels)) != n_classes:
         raise ValueError(f"labels must hold one label for each of the {n_classes} columns of proba; got {labels!r}")
     check_consistent_length(true, P)
-    return true, P, relative_weights(sample_weight, true.size)
+    return true, P, validation.relative_weights(sample_weight, true.size)
 
 
 def _check_range(true: IntArray, n_classes: int) -> None:
     """Refuse numbers that may be other labels than the codes 0..n_classes - 1."""
-    check_codes(true, n_classes, name="y_true")
+    validation.check_codes(true, n_classes, name="y_true")
     if true.min() > 0 or true.max() < n_classes - 1:
         raise ValueError(
             f"y_true holds {true.min()} to {true.max()} and proba has {n_classes} columns: these may be codes, of "
@@ -211,11 +211,10 @@ def check_scores(
         As `check_decisions`, or if a score is not finite.
     """
     true = _codes(y_true, _order(y_true, labels), name="y_true")
-    values = as_floats(column_or_1d(score), name="score")
+    values = validation.as_floats(column_or_1d(score), name="score")
     check_consistent_length(true, values)
-    if not np.isfinite(values).all():
-        raise ValueError("score holds NaN or infinite values; scores must be finite")
-    return true, values, relative_weights(sample_weight, true.size)
+    validation.check_finite(values, "score", "scores must be finite")
+    return true, values, validation.relative_weights(sample_weight, true.size)
 
 
 def undefined(metric: str, reason: str) -> float:

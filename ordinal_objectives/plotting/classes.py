@@ -352,9 +352,8 @@ class CumulativeReliabilityDisplay:
         ax.plot([0, 1], [0, 1], color="black", linewidth=0.8, linestyle="--", zorder=1)
         for k, color in enumerate(colors):
             filled = found.count[k] > 0
-            stated, happened, low, high = (
-                of[k][filled] for of in (found.stated, found.happened, found.low, found.high)
-            )
+            curves = found.stated, found.happened, found.low, found.high
+            stated, happened, low, high = (of[k][filled] for of in curves)
             ax.fill_between(stated, low, high, color=color, alpha=0.15, linewidth=0)
             ax.plot(stated, happened, marker="o", markersize=4, color=color, linewidth=1.5)
         n_bins = found.count.shape[1]
@@ -388,9 +387,8 @@ def _classes_in_order(estimator: object, y: ArrayLike, labels: ArrayLike | None)
     last = estimator
     while hasattr(last, "best_estimator_") or isinstance(last, Pipeline):
         last = last[-1] if isinstance(last, Pipeline) else last.best_estimator_
-    own = next(
-        (of for of in (labels, getattr(last, "ordered_classes_", None), ordered_categories(y)) if of is not None), None
-    )
+    orders = labels, getattr(last, "ordered_classes_", None), ordered_categories(y)
+    own = next((order for order in orders if order is not None), None)
     if own is None and np.asarray(classes).dtype.kind not in "biuf":
         raise ValueError(
             f"labels must hold the classes, lowest first: {type(last).__name__} does not say their order; got None for "
@@ -411,9 +409,8 @@ def _labels_of(y_true: ArrayLike, y_pred: ArrayLike, class_names: style.Names) -
         return orders[0]
     given = as_labels("y_true", y_true), as_labels("y_pred", y_pred)
     if all(values.dtype.kind in "biuf" for values in given):
-        return range(
-            max(2, max(int(values.max()) for values in given) + 1) if class_names is None else len(class_names)
-        )
+        highest = max(int(values.max()) for values in given)
+        return range(max(2, highest + 1) if class_names is None else len(class_names))
     if class_names is None:
         raise ValueError("labels must hold the classes, lowest first, where y_true and y_pred hold names; got None")
     return list(class_names)

@@ -140,9 +140,8 @@ class ScoreDistributionDisplay:
             n, of = self.n_outside_, self.y.size
             without_shifts = " of a row without shifts"
             colour = f"\ncolour: predicted class; for {n} of {of} rows not the one between the dashed lines"
-        caption = (
-            f"score f(x); dashed: thresholds{without_shifts}; bar and dot: quartiles and median of each class{colour}"
-        )
+        dashed = f"score f(x); dashed: thresholds{without_shifts}"
+        caption = f"{dashed}; bar and dot: quartiles and median of each class{colour}"
         ax.set_xlabel(caption, fontsize="small")
         self.ax_, self.figure_ = ax, ax.figure
         return self

@@ -1,7 +1,10 @@
 """Passes over the rows: gradients, Hessians and the sums that the threshold step needs."""
 
-from ordinal_objectives.rows.device import CPU, Array, Device, MarginPass, Pass, RowPass
+from typing import TypeAlias
+
+from ordinal_objectives.rows.device import CPU, Array, MarginPass, Pass, RowPass
 from ordinal_objectives.rows.distributed_rows import Workers, distributed_pass, fail_together
+from ordinal_objectives.rows.gpu import GPU
 from ordinal_objectives.rows.native import MarginStatistics, RowStatistics
 from ordinal_objectives.utils.public_names import public_names
 
@@ -19,3 +22,6 @@ __all__ = [
     "fail_together",
 ]
 __dir__ = public_names(__name__)
+
+# Where the rows of a training are.
+Device: TypeAlias = CPU | GPU

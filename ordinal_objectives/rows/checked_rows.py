@@ -84,6 +84,8 @@ class CheckedRows(LossBounds):
         If an argument is out of range; the message names it.
     """
 
+    _latest: Any = None  # what the latest call left for the sums of leaves
+
     def __init__(
         self,
         loss: OrdinalLoss,
@@ -124,6 +126,12 @@ class CheckedRows(LossBounds):
     def sample_weight(self) -> RealArray | None:
         """Weights of the rows, (n_samples,), or None where all are 1."""
         return self._weight
+
+    def _latest_of(self, given: str) -> Any:
+        """Return what the latest call left for the sums of leaves; it was given this and thresholds."""
+        if self._latest is None:
+            raise ValueError(f"leaf_sums belongs to {given} and thresholds: call the object with these first")
+        return self._latest
 
     def check_leaves(self, leaves: Any, n_leaves: int) -> None:
         """Raise ValueError unless an array of any device holds one of so many leaves for each row."""

@@ -50,7 +50,7 @@ class _Rows(Protocol):
 
 
 class RowPass(_Rows, Protocol):
-    """A pass over rows with one score each; :meth:`Device.row_pass` returns one."""
+    """A pass over rows with one score each; :meth:`CPU.row_pass` returns one."""
 
     def __call__(
         self, raw_prediction: ArrayLike, thresholds: ArrayLike, hessian: str = "majorized", *, want_loss: bool = True
@@ -62,7 +62,7 @@ class RowPass(_Rows, Protocol):
 
 
 class MarginPass(_Rows, Protocol):
-    """A pass over rows with a score for each threshold; :meth:`Device.margin_pass` returns one.
+    """A pass over rows with a score for each threshold; :meth:`CPU.margin_pass` returns one.
 
     Attributes
     ----------
@@ -137,52 +137,64 @@ class ScoreCenter(NamedTuple):
     median: float
 
 
-class Device(Protocol):
-    """Holds arrays over rows and computes with them: :class:`CPU`, or :class:`.gpu.GPU`.
+class CPU:
+    """The memory and the processors of the machine: the native passes, and those of NumPy for a loss of one's own.
 
-    Leaf values, thresholds and sums are NumPy arrays everywhere.
+    Leaf values, thresholds and sums are NumPy arrays on every device.
+
+    Parameters
+    ----------
+    n_threads : int or None, default=None
+        See :func:`ordinal_objectives.threads.effective_n_threads`.
     """
 
-    def row_pass(
-        self,
-        loss: OrdinalLoss,
-        y: ArrayLike,
-        n_classes: int,
-        sample_weight: ArrayLike | None = None,
-        *,
-        part: bool = False,
-    ) -> RowPass:
-        """Return the pass over rows with one score each; see :class:`.native.RowStatistics`."""
+    def __init__(self, n_threads: int | None = None) -> None:
+        self.n_threads = effective_n_threads(n_threads)
 
-    def margin_pass(
-        self,
-        loss: OrdinalLoss,
-        y: ArrayLike,
-        n_classes: int,
-        sample_weight: ArrayLike | None = None,
-        *,
-        in_doubles: bool = False,
-        part: bool = False,
-    ) -> MarginPass:
-        """Return the pass over rows with a score for each threshold; see :class:`.native.MarginStatistics`."""
+    def row_pass(self, loss: OrdinalLoss, *args: Any, **options: Any) -> RowPass:
+        """Return the pass over rows with one score each: :class:`.native.RowStatistics`, or that of NumPy."""
+        kind = ReferenceRows if loss.codes is None else RowStatistics
+        return kind(loss, *args, n_threads=self.n_threads, **options)
 
-    def copy(self, array: Array, dtype: object = None, out: Array = None) -> Array:
+    def margin_pass(self, loss: OrdinalLoss, *args: Any, **options: Any) -> MarginPass:
+        """Return the pass over rows with a score for each threshold: :class:`.native.MarginStatistics`, or NumPy's."""
+        kind = ReferenceMargins if loss.codes is None else MarginStatistics
+        return kind(loss, *args, n_threads=self.n_threads, **options)
+
+    def copy(self, array: Array, dtype: Any = None, out: Array = None) -> Array:
         """Return a copy of an array of any device on this one, its order in memory kept; in ``out`` if it is given."""
+        if out is None:
+            return np.array(on_cpu(array), dtype=dtype)
+        np.copyto(out, on_cpu(array))
+        return out
 
     def columns(self, n_samples: int, n_columns: int) -> Array:
         """Return a new array of float32, (n_samples, n_columns), in the order that a pass fills quickly."""
+        return np.empty((n_samples, n_columns), np.float32)
 
     def times(self, rows: Array, matrix: NDArray[np.float32]) -> Array:
         """Return ``rows @ matrix`` of many rows and a small matrix, float32 (n_samples, n_columns)."""
+        product = np.empty((len(rows), matrix.shape[1]), np.float32)
+        step = max(1, _BLOCK // matrix.size)
+        for first in range(0, len(rows), step):
+            np.matmul(rows[first : first + step], matrix, out=product[first : first + step])
+        return product
 
     def weighted_sum(self, weights: Array, rows: Array) -> FloatArray:
         """Return ``weights @ rows``, (n_columns,), of weights of this device and rows of any."""
+        return np.einsum("i,ij->j", weights, rows).astype(np.float64)
 
     def scores_of(self, outputs: Array, matrix: NDArray[np.float32], offset: NDArray[np.float32]) -> Array:
         """Return ``outputs @ matrix - offset`` as the scores of a margin pass, (n_samples, n_thresholds)."""
+        scores = self.times(outputs, matrix)
+        scores -= offset
+        return np.asfortranarray(scores)
 
     def middle(self, scores: Array) -> ScoreCenter:
         """Return how many scores of a device are not 0, and the median of all."""
+        here = on_cpu(scores)
+        n_not_zero = int(np.count_nonzero(here))
+        return ScoreCenter(n_not_zero, float(np.median(here)) if n_not_zero else 0.0)
 
     def match_leaves(self, before: Array, after: Array, values: FloatArray, order: IntArray) -> LeafMatch:
         """Return the leaf whose value is closest to the change of each row's score.
@@ -196,97 +208,23 @@ class Device(Protocol):
         order : ndarray of int32, shape (n_leaves,)
             Number of the leaf that has each of them.
         """
-
-    def renumbered(self, leaves: Array, numbers: IndexArray) -> Array:
-        """Return ``numbers[leaves]``, int32 (n_samples,)."""
-
-    def add_leaf_values(self, score: Array, leaves: Array, values: FloatArray, out: Array = None) -> Array:
-        """Return a score with a tree more, float64 (n_samples,); its memory may be that of ``out``, an earlier one."""
-
-    def add_leaf_vectors(self, scores: Array, leaves: Array, vectors: NDArray[np.float32], out: Array = None) -> Array:
-        """Return scores for each threshold with a tree more, (n_samples, n_thresholds); ``out`` as above."""
-
-
-class CPU:
-    """The memory and the processors of the machine: the native passes, and those of NumPy for a loss of one's own.
-
-    Parameters
-    ----------
-    n_threads : int or None, default=None
-        See :func:`ordinal_objectives.threads.effective_n_threads`.
-    """
-
-    def __init__(self, n_threads: int | None = None) -> None:
-        self.n_threads = effective_n_threads(n_threads)
-
-    def row_pass(self, loss: OrdinalLoss, *args: object, **options: object) -> RowPass:
-        """Return :class:`.native.RowStatistics`, or :class:`.reference.ReferenceRows`."""
-        kind = ReferenceRows if loss.codes is None else RowStatistics
-        return kind(loss, *args, n_threads=self.n_threads, **options)
-
-    def margin_pass(self, loss: OrdinalLoss, *args: Any, **options: Any) -> MarginPass:
-        """Return :class:`.native.MarginStatistics`, or :class:`.reference.ReferenceMargins`."""
-        kind = ReferenceMargins if loss.codes is None else MarginStatistics
-        return kind(loss, *args, n_threads=self.n_threads, **options)
-
-    def copy(self, array: Array, dtype: Any = None, out: Array = None) -> RealArray:
-        """Return a copy."""
-        if out is None:
-            return np.array(on_cpu(array), dtype=dtype)
-        np.copyto(out, on_cpu(array))
-        return out
-
-    def columns(self, n_samples: int, n_columns: int) -> NDArray[np.float32]:
-        """Return columns side by side."""
-        return np.empty((n_samples, n_columns), np.float32)
-
-    def times(self, rows: NDArray[np.float32], matrix: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the product, block by block."""
-        product = np.empty((len(rows), matrix.shape[1]), np.float32)
-        step = max(1, _BLOCK // matrix.size)
-        for first in range(0, len(rows), step):
-            np.matmul(rows[first : first + step], matrix, out=product[first : first + step])
-        return product
-
-    def weighted_sum(self, weights: NDArray[np.float32], rows: NDArray[np.float32]) -> FloatArray:
-        """Return the sums of the columns."""
-        return np.einsum("i,ij->j", weights, rows).astype(np.float64)
-
-    def scores_of(
-        self, outputs: NDArray[np.float32], matrix: NDArray[np.float32], offset: NDArray[np.float32]
-    ) -> NDArray[np.float32]:
-        """Return scores, one threshold after the other in memory."""
-        scores = self.times(outputs, matrix)
-        scores -= offset
-        return np.asfortranarray(scores)
-
-    def middle(self, scores: Array) -> ScoreCenter:
-        """Return how many scores are not 0, and the median of all."""
-        here = on_cpu(scores)
-        n_not_zero = int(np.count_nonzero(here))
-        return ScoreCenter(n_not_zero, float(np.median(here)) if n_not_zero else 0.0)
-
-    def match_leaves(self, before: Array, after: Array, values: FloatArray, order: IntArray) -> LeafMatch:
-        """Return the leaf of every row."""
         leaves = np.empty(after.shape[0], np.int32)
         after = np.ascontiguousarray(after, dtype=before.dtype)
         error, largest = _core.match_leaves(before, after, values, order, leaves, self.n_threads)
         return LeafMatch(leaves, error, largest)
 
-    def renumbered(self, leaves: IntArray, numbers: IndexArray) -> IntArray:
-        """Return other numbers of leaves."""
+    def renumbered(self, leaves: Array, numbers: IndexArray) -> Array:
+        """Return ``numbers[leaves]``, int32 (n_samples,)."""
         return numbers[leaves].astype(np.int32)
 
-    def add_leaf_values(self, score: FloatArray, leaves: IntArray, values: FloatArray, out: Array = None) -> FloatArray:
-        """Return a score with a tree more."""
+    def add_leaf_values(self, score: Array, leaves: Array, values: FloatArray, out: Array = None) -> Array:
+        """Return a score with a tree more, float64 (n_samples,); its memory may be that of ``out``, an earlier one."""
         total: FloatArray = np.empty_like(score) if out is None else out
         _core.add_leaf_values(score, leaves, values, total, self.n_threads)
         return total
 
-    def add_leaf_vectors(
-        self, scores: RealArray, leaves: IntArray, vectors: NDArray[np.float32], out: Array = None
-    ) -> RealArray:
-        """Return scores with a tree more."""
+    def add_leaf_vectors(self, scores: Array, leaves: Array, vectors: NDArray[np.float32], out: Array = None) -> Array:
+        """Return scores for each threshold with a tree more, (n_samples, n_thresholds); ``out`` as above."""
         return add_leaf_vectors(scores, leaves, vectors, self.n_threads, out)
 
 

@@ -272,7 +272,6 @@ class _GPUPass(CheckedRows):
             self._common |= Asked.COSTS
         if type(loss) in (losses.ImmediateThreshold, losses.CumulativeLink):
             self._common |= Asked.BESIDE
-        self._latest: tuple[Kernels, list[Array], losses.RoundStatistics] | None = None
 
     def leaf_weights(self, leaves: Array, n_leaves: int) -> FloatArray:
         """Return the sum of the weights of each leaf's rows, float64 (n_leaves,)."""
@@ -380,15 +379,12 @@ class GPURows(_GPUPass):
         if type(self.loss) is losses.CumulativeLink:
             gaps = _gap_sums(theta, self.class_weights)
             found = replace(found, sums=found.sums + (gaps if want_loss else replace(gaps, loss=0.0)))
-        self._latest = kernels, given, found
+        self._latest = kernels, [*given, found.gradient, found.hessian]
         return found
 
     def leaf_sums(self, leaves: Array, n_leaves: int) -> losses.LeafSums:
         """Return the sums of the latest call over the leaves of a tree, added up in float64."""
-        if self._latest is None:
-            raise ValueError("leaf_sums belongs to a score and thresholds: call the object with these first")
-        kernels, given, now = self._latest
-        given = [*given, now.gradient, now.hessian]
+        kernels, given = self._latest_of("a score")
         sums = self._by_leaf(kernels, given, leaves, n_leaves, _ROWS, self.n_classes + 1)
         return losses.LeafSums(sums[:, 0], sums[:, 1], sums[:, 2:])
 
@@ -438,15 +434,12 @@ class GPUMargins(_GPUPass):
         asked = self._common | (Asked.MAJORIZED if hessian == "majorized" else Asked(0))
         kernels, given = self._kernels(here), self._kernel_arguments(here, theta, asked, self._real, step=len(self.y))
         found = self._pass(kernels, given, want_loss=want_loss, columns=columns)
-        self._latest = kernels, given, found
+        self._latest = kernels, [*given, found.gradient, found.hessian]
         return found
 
     def leaf_sums(self, leaves: Array, n_leaves: int) -> tuple[FloatArray, FloatArray]:
         """Return G and H of every leaf and threshold at the latest call, float64 (n_leaves, n_classes - 1) each."""
-        if self._latest is None:
-            raise ValueError("leaf_sums belongs to scores and thresholds: call the object with these first")
-        kernels, given, now = self._latest
-        given = [*given, now.gradient, now.hessian]
+        kernels, given = self._latest_of("scores")
         sums = self._by_leaf(kernels, given, leaves, n_leaves, _MARGINS, 2 * (self.n_classes - 1))
         return sums[:, ::2], sums[:, 1::2]
 
@@ -457,10 +450,8 @@ class GPUMargins(_GPUPass):
         kernels, n_rows = self._kernels(here), len(self.y)
         if self.loss.ordered and n_rows:
             inverted = self._xp.empty(here.shape, dtype=here.dtype)
-            at = self._xp.asarray(theta)
-            kernels.start(
-                "sort_margins", n_blocks_of(n_rows, THREADS), np.int64(n_rows), len(theta), here, at, inverted
-            )
+            arrays = here, self._xp.asarray(theta), inverted
+            kernels.start("sort_margins", n_blocks_of(n_rows, THREADS), np.int64(n_rows), len(theta), *arrays)
             here, theta = inverted, np.zeros_like(theta)
         return self._pass(kernels, self._kernel_arguments(here, theta, self._common, self._real, step=n_rows)).loss
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ordinal_objectives import _core
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, NDArray, Params, RealArray
-from ordinal_objectives.losses import HESSIANS, LeafSums, OrdinalLoss, RoundStatistics, RoundSums, check_order
+from ordinal_objectives.losses import LeafSums, OrdinalLoss, RoundStatistics, RoundSums, check_order
 from ordinal_objectives.rows.checked_rows import CheckedRows
 from ordinal_objectives.utils.validation import check_thresholds
 
@@ -36,11 +36,9 @@ class _NativePass(CheckedRows):
 
     def __init__(self, loss: OrdinalLoss, *args: Any, **options: Any) -> None:
         self._codes = loss.check_native()
-        self._hessians = [hessian for hessian in HESSIANS if loss.supports(hessian)]
         super().__init__(loss, *args, **options)
         self._gradient: RealArray = np.empty(self.y.shape[0], self._computed)
         self._hessian: RealArray = np.empty(self.y.shape[0], self._computed)
-        self._latest: tuple[RealArray, FloatArray, bool] | None = None
 
     def _sums(self, sums: Params) -> RoundSums:
         """Return the sums of a pass; a NaN score makes the sum of every threshold NaN, which costs no pass to check."""
@@ -122,8 +120,7 @@ class RowStatistics(_NativePass):
             If shapes disagree, a value is not finite, the thresholds are unordered where the loss needs
             order, or the loss and link have no such Hessian.
         """
-        if hessian not in self._hessians:
-            self.loss.check_hessian(hessian)
+        self.loss.check_hessian(hessian)
         if higher is not None:
             check_order(self.loss, hessian, 4)
         theta = check_thresholds(thresholds, self.n_classes, ordered=self.loss.ordered)
@@ -147,10 +144,8 @@ class RowStatistics(_NativePass):
             cross = np.empty((self.y.shape[0] if want_cross else 0, n_columns), self._computed)
         derivatives = higher if higher is None or self._lanes else np.empty(higher.shape)
         majorized = hessian == "majorized"
-        rows, outputs = (
-            (raw, self.y, theta, self._weight),
-            (self._gradient, self._hessian, cross if want_cross else None),
-        )
+        rows = raw, self.y, theta, self._weight
+        outputs = self._gradient, self._hessian, cross if want_cross else None
         asked = majorized, want_loss, self._limit, self.n_threads
         others = None if beside is None else beside[:, :2], places, derivatives, self._costs
         kernel = _kernels.logit_statistics if self._lanes else _kernels.link_statistics
@@ -186,24 +181,11 @@ class RowStatistics(_NativePass):
         in_lanes = self._lanes and not _too_wide(thresholds)
         of_rows = self if in_lanes or not self._lanes else self._in_double
         nothing: NDArray[Any] = np.empty(0, of_rows._computed)
-        sums = (_kernels.logit_statistics if in_lanes else _kernels.link_statistics)(
-            raw_prediction,
-            self.y,
-            thresholds,
-            of_rows._weight,
-            nothing,
-            nothing,
-            None,
-            *self._codes,
-            hessian == "majorized",
-            False,
-            of_rows._limit,
-            self.n_threads,
-            costs=of_rows._costs,
-            rows=rows,
-            light=light,
-            factor=factor,
-        )
+        given, outputs = (raw_prediction, self.y, thresholds, of_rows._weight), (nothing, nothing, None)
+        asked = hessian == "majorized", False, of_rows._limit, self.n_threads
+        counted: Params = {"costs": of_rows._costs, "rows": rows, "light": light, "factor": factor}
+        kernel = _kernels.logit_statistics if in_lanes else _kernels.link_statistics
+        sums = kernel(*given, *outputs, *self._codes, *asked, **counted)
         none: NDArray[Any] = np.empty(0, self._dtype)
         return RoundStatistics(none, none, np.empty((0, self.n_classes - 1), self._dtype), self._sums(sums))
 
@@ -249,11 +231,9 @@ class RowStatistics(_NativePass):
         """
         if self._latest is None and "_in_double" in vars(self):
             return self._in_double.leaf_sums(leaves, n_leaves)
-        if self._latest is None:
-            raise ValueError("leaf_sums belongs to a score and thresholds: call the object with these first")
+        raw, theta, majorized = self._latest_of("a score")
         leaves = np.ascontiguousarray(leaves, dtype=np.int32)
         self.check_leaves(leaves, n_leaves)
-        raw, theta, majorized = self._latest
         sums = np.zeros((n_leaves, self.n_classes + 1))
         if leaves.size:  # a worker may have no rows
             given = raw, self.y, theta, self._weight, self._gradient, self._hessian, leaves, sums
@@ -342,13 +322,7 @@ class MarginStatistics(_NativePass):
             raise ValueError(f"raw_prediction must have shape {self.y.shape}, one score a row; got {f.shape}")
         return np.tile(f.astype(self._computed), (self.n_classes - 1, 1)).T
 
-    def moved(
-        self,
-        scores: RealArray,
-        leaves: IntArray,
-        steps: FloatArray,
-        out: RealArray | None = None,
-    ) -> RealArray:
+    def moved(self, scores: RealArray, leaves: IntArray, steps: FloatArray, out: RealArray | None = None) -> RealArray:
         """Return the scores with a tree more.
 
         Parameters
@@ -409,8 +383,7 @@ class MarginStatistics(_NativePass):
         ValueError
             If shapes disagree, a score is not finite, or the loss and link have no such Hessian.
         """
-        if hessian not in self._hessians:
-            self.loss.check_hessian(hessian)
+        self.loss.check_hessian(hessian)
         theta = check_thresholds(thresholds, self.n_classes, ordered=False)
         raw = self._check_scores(scores)
         majorized = hessian == "majorized"
@@ -431,13 +404,12 @@ class MarginStatistics(_NativePass):
         ValueError
             If there was no call yet, or `leaves` has the wrong shape or holds other numbers.
         """
-        if self._latest is None:
-            raise ValueError("leaf_sums belongs to scores and thresholds: call the object with these first")
+        latest: tuple[RealArray, FloatArray, bool] = self._latest_of("scores")
         leaves = np.ascontiguousarray(leaves, dtype=np.int32)
         self.check_leaves(leaves, n_leaves)
         sums = np.zeros((n_leaves, 2 * (self.n_classes - 1)))
         if leaves.size:  # a worker may have no rows
-            self._pass(*self._latest, _Outputs(leaves=leaves, leaf_sums=sums), want_loss=False)
+            self._pass(*latest, _Outputs(leaves=leaves, leaf_sums=sums), want_loss=False)
         return sums[:, : self.n_classes - 1], sums[:, self.n_classes - 1 :]
 
     def loss_of_prediction(self, scores: RealArray, thresholds: ArrayLike) -> float:
@@ -458,10 +430,8 @@ class MarginStatistics(_NativePass):
     ) -> RoundSums:
         rows = raw, self.y, theta, self._weight
         n_groups = 0 if outputs.groups is None else int(outputs.groups.max()) + 1
-        asked = majorized, want_loss, in_order, self._limit, self.n_threads
-        sums = _kernels.margin_statistics(
-            *rows, *outputs[:5], n_groups, *outputs[5:], *self._codes, *asked, self._costs
-        )
+        asked = majorized, want_loss, in_order, self._limit, self.n_threads, self._costs
+        sums = _kernels.margin_statistics(*rows, *outputs[:5], n_groups, *outputs[5:], *self._codes, *asked)
         return self._sums(sums)
 
     def _check_scores(self, scores: ArrayLike) -> RealArray:
@@ -479,11 +449,7 @@ def is_far(scores: RealArray) -> bool:
 
 
 def add_leaf_vectors(
-    scores: RealArray,
-    leaves: IntArray,
-    steps: RealArray,
-    n_threads: int,
-    out: RealArray | None = None,
+    scores: RealArray, leaves: IntArray, steps: RealArray, n_threads: int, out: RealArray | None = None
 ) -> RealArray:
     """Return scores with a tree more, (n_samples, n_thresholds); leaves are known to be those of ``steps``.
 

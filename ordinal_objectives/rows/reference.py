@@ -13,7 +13,7 @@ import numpy as np
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, NDArray
 from ordinal_objectives.losses import LeafSums, OrdinalLoss, RoundStatistics, RoundSums
 from ordinal_objectives.rows.checked_rows import CheckedRows
-from ordinal_objectives.utils.validation import as_floats, check_thresholds
+from ordinal_objectives.utils.validation import as_floats, check_finite, check_thresholds
 
 
 class _Reference(CheckedRows):
@@ -28,8 +28,7 @@ class _Reference(CheckedRows):
         scores = as_floats(scores, name=name)
         if scores.shape != shape:
             raise ValueError(f"{name} must have shape {shape}; got {scores.shape}")
-        if not np.isfinite(scores).all():
-            raise ValueError(f"{name} holds NaN or infinite values; scores must be finite numbers")
+        check_finite(scores, name, "scores must be finite numbers")
         return scores
 
     def _in_float32(self, statistics: RoundStatistics) -> RoundStatistics:
@@ -74,8 +73,6 @@ class ReferenceRows(_Reference):
     array([-0.5486,  0.3535])
     """
 
-    _latest: RoundStatistics | None = None
-
     def __call__(
         self, raw_prediction: ArrayLike, thresholds: ArrayLike, hessian: str = "majorized", *, want_loss: bool = True
     ) -> RoundStatistics:
@@ -89,9 +86,7 @@ class ReferenceRows(_Reference):
 
     def leaf_sums(self, leaves: IntArray, n_leaves: int) -> LeafSums:
         """Return the sums of the latest call over the leaves of a tree."""
-        if self._latest is None:
-            raise ValueError("leaf_sums belongs to a score and thresholds: call the object with these first")
-        now = self._latest
+        now: RoundStatistics = self._latest_of("a score")
         return LeafSums(*self._by_leaf(leaves, n_leaves, now.gradient, now.hessian, now.cross))
 
 
@@ -110,7 +105,6 @@ class ReferenceMargins(_Reference):
     """
 
     scores_dtype: type = np.float64
-    _latest: tuple[FloatArray, FloatArray] | None = None
 
     def __init__(self, loss: OrdinalLoss, *args: object, in_doubles: bool = False, **options: object) -> None:
         loss.check_shifts()
@@ -153,9 +147,7 @@ class ReferenceMargins(_Reference):
 
     def leaf_sums(self, leaves: IntArray, n_leaves: int) -> tuple[FloatArray, FloatArray]:
         """Return G and H of every leaf and threshold at the latest call, float64 (n_leaves, n_classes - 1) each."""
-        if self._latest is None:
-            raise ValueError("leaf_sums belongs to scores and thresholds: call the object with these first")
-        gradient, hessian = self._by_leaf(leaves, n_leaves, *self._latest)
+        gradient, hessian = self._by_leaf(leaves, n_leaves, *self._latest_of("scores"))
         return gradient, hessian
 
     def loss_of_prediction(self, scores: ArrayLike, thresholds: ArrayLike) -> float:

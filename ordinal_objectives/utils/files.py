@@ -237,7 +237,6 @@ def warn_of(left_out: Iterable[object], stacklevel: int) -> None:
         warnings.warn(
             f"the file holds no {', '.join(map(str, left_out))}, which JSON cannot: predictions do not need them; set "
             f"them before another fit",
-            UserWarning,
             stacklevel=stacklevel + 1,
         )
 

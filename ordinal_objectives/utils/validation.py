@@ -8,17 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
-from ordinal_objectives.aliases import (
-    ArrayLike,
-    Column,
-    Estimator,
-    FloatArray,
-    IntArray,
-    LabelArray,
-    RealArray,
-    Seed,
-    Table,
-)
+from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IntArray, LabelArray, RealArray, Seed, Table
 
 # Probabilities that went through float32 still pass.
 _PROBABILITY_TOLERANCE = 1e-4
@@ -63,9 +53,10 @@ def as_floats(values: ArrayLike, *, name: str) -> FloatArray:
         return values
     refuse_masked(values, name=name)
     try:
-        array: Column = np.asarray(values) if isinstance(values, (list, tuple)) else values
-        if is_no_number(array) or getattr(getattr(array, "dtype", None), "kind", None) == "c":
-            raise ValueError(f"got an array of type {array.dtype}")
+        array = np.asarray(values) if isinstance(values, (list, tuple)) else values
+        dtype = getattr(array, "dtype", None)
+        if is_no_number(array) or getattr(dtype, "kind", None) == "c":
+            raise ValueError(f"got an array of type {dtype}")
         return np.asarray(array, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be an array of numbers: {error}") from None
@@ -82,6 +73,12 @@ def check_n_classes(n_classes: object, most: int = MOST_CLASSES) -> int:
         If it is out of range.
     """
     return check_integer("n_classes", n_classes, 2, most)
+
+
+def check_finite(numbers: RealArray, name: str, rule: str) -> None:
+    """Raise ValueError, which says the rule, if a number is NaN or infinite."""
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"{name} holds NaN or infinite values; {rule}")
 
 
 def check_codes(y: ArrayLike, n_classes: int | None = None, *, name: str = "y", part: bool = False) -> IntArray:
@@ -166,8 +163,7 @@ def check_sample_weight(
     weight = np.require(as_floats(sample_weight, name=name), requirements=["C", "A"])
     if weight.shape != (n_samples,):
         raise ValueError(f"{name} must have shape ({n_samples},), one weight a row; got {weight.shape}")
-    if not np.isfinite(weight).all():
-        raise ValueError(f"{name} holds NaN or infinite values; weights must be finite and non-negative")
+    check_finite(weight, name, "weights must be finite and non-negative")
     if (weight < 0).any():
         raise ValueError(f"{name} must be non-negative; got {_some(weight[weight < 0])}")
     if not weight.any() and not part:
@@ -228,12 +224,11 @@ def check_start_score(start_score: ArrayLike | None, n_samples: int, *, name: st
     score = as_floats(start_score, name=name).copy()  # LightGBM warns of slices
     if score.shape != (n_samples,):
         raise ValueError(f"{name} must have shape ({n_samples},), one score a row; got {score.shape}")
-    if not np.isfinite(score).all():
-        raise ValueError(f"{name} holds NaN or infinite values; scores must be finite")
+    check_finite(score, name, "scores must be finite")
     return score
 
 
-def check_proba(proba: ArrayLike, n_samples: int | None = None, *, name: str = "proba") -> RealArray:
+def check_proba(proba: ArrayLike, n_samples: int | None = None) -> RealArray:
     """Return class probabilities as float32 (if they came so) or float64, shape (n_samples, n_classes).
 
     Raises
@@ -242,19 +237,18 @@ def check_proba(proba: ArrayLike, n_samples: int | None = None, *, name: str = "
         If the shape is wrong, there are fewer than two columns, an entry is not finite or negative, or a row
         does not sum to 1.
     """
-    P: RealArray = as_floats(proba, name=name)
+    P: RealArray = as_floats(proba, name="proba")
     P = P.astype(np.float32) if np.asarray(proba).dtype == np.float32 else P
     rows = "n_samples" if n_samples is None else n_samples
     if P.ndim != 2 or P.shape[1] < 2 or P.shape[0] == 0 or n_samples not in (None, P.shape[0]):
-        raise ValueError(f"{name} must have shape ({rows}, n_classes) with at least two classes; got {P.shape}")
-    if not np.isfinite(P).all():
-        raise ValueError(f"{name} holds NaN or infinite values; probabilities must be finite")
+        raise ValueError(f"proba must have shape ({rows}, n_classes) with at least two classes; got {P.shape}")
+    check_finite(P, "proba", "probabilities must be finite")
     if P.min() < -_PROBABILITY_TOLERANCE:
-        raise ValueError(f"{name} must not be negative; got {P.min()}")
+        raise ValueError(f"proba must not be negative; got {P.min()}")
     sums = P.sum(axis=1, dtype=np.float64)
     worst = np.argmax(np.abs(sums - 1.0))
     if abs(sums[worst] - 1.0) > _PROBABILITY_TOLERANCE:
-        raise ValueError(f"rows of {name} must sum to 1; row {worst} sums to {sums[worst]:.6g}")
+        raise ValueError(f"rows of proba must sum to 1; row {worst} sums to {sums[worst]:.6g}")
     return P
 
 

@@ -59,7 +59,7 @@ def test_variants_differ_where_they_say(n_classes):
         state.score[:], state.learner.thresholds = start[0], start[1].copy()
         state.now = run.criterion.columns(state.score, state.thresholds)
         training.advance()
-        trees[name], moved[name] = state.leaf_of_row.copy(), run.raw_prediction - start[0]
+        trees[name], moved[name] = state.leaf_of_row.copy(), run.state.score - start[0]
         assert len(training.watched[0].loss) == 2
     np.testing.assert_array_equal(trees["order 2"], trees["quadratic"])
     for name in ("root", "expanded"):

@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 import xgboost
 
-from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
+from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier, trees
 from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.adapters.xgb import prediction
 from ordinal_objectives.adapters.xgb.booster import TreeReader, rounds_of
 
 KINDS = [
@@ -52,7 +51,7 @@ def test_rows_that_are_read_some_rounds_at_a_time(table, monkeypatch):
     X, other, y = table
     model = XGBOrdinalClassifier(n_estimators=8, proportional=False, n_jobs=1).fit(X, y)
     expected = model.predict_proba(X)
-    monkeypatch.setattr(prediction, "_BLOCK", 3 * len(X))
+    monkeypatch.setattr(trees, "_BLOCK", 3 * len(X))
     np.testing.assert_allclose(model.predict_proba(other), expected, atol=1e-12)
 
 

@@ -88,7 +88,7 @@ def test_cuts_are_the_quantiles_of_weight_times_hessian(data, hessian, weighted)
     for x, cuts in zip(X.T, first, strict=True):
         np.testing.assert_allclose(cuts, quantile_cuts(x, np.ones(len(y)) if weight is None else weight))
     for iteration in range(1, 8):
-        score, thresholds, before = run.raw_prediction.copy(), run.thresholds.copy(), run.cuts
+        score, thresholds, before = run.state.score.copy(), run.thresholds.copy(), run.cuts
         run.advance()
         if iteration - 1 not in (3, 6):
             assert run.cuts is before

@@ -229,7 +229,7 @@ def test_few_rows_and_heavy_rows_are_judged_as_by_all(rows, options):
             few: Any = EngineRun(
                 auto,
                 LabelledRows(X, y, K, weight),
-                start=RunStart(*(plain.raw_prediction.copy(), plain.thresholds, t), cuts=plain.cuts),
+                start=RunStart(*(plain.state.score.copy(), plain.thresholds, t), cuts=plain.cuts),
             )
             sample, features = plain._sampler.draw(plain.iteration)
             judged, right = few.grow(sample.rows, features), plain.grow(sample.rows, features)

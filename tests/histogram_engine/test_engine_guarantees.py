@@ -51,7 +51,7 @@ def losses_of(run, y, weight=None, n_rounds=6):
     w = np.ones(len(y)) if weight is None else weight
     values = []
     for _ in range(n_rounds + 1):
-        values.append(w @ loss.value(run.raw_prediction, y, run.thresholds))
+        values.append(w @ loss.value(run.state.score, y, run.thresholds))
         assert not loss.ordered or (np.diff(run.thresholds) >= 0).all()
         run.advance()
     return np.array(values)

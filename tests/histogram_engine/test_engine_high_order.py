@@ -36,7 +36,7 @@ class HighOrderOracle(engine_oracle.Oracle):
     def __init__(self, boosting, X, rows=None):
         super().__init__(boosting, X, rows)
         higher = higher_derivatives(
-            self.parameters.spec.loss, boosting.raw_prediction, boosting.state.rows.y, boosting.thresholds
+            self.parameters.spec.loss, boosting.state.score, boosting.state.rows.y, boosting.thresholds
         )
         self.higher = (
             higher if boosting.state.rows.sample_weight is None else boosting.state.rows.sample_weight[:, None] * higher
@@ -125,7 +125,7 @@ def test_two_classes_take_the_papers_steps(ordinal_data):
     X, y = ordinal_data(600, 2)
     for order in (3, 4):
         run = run_of(X, y, 2, 5, order=order, threshold_update="fixed", l2_regularization=0.5, learning_rate=0.3)
-        before = run.raw_prediction.copy()
+        before = run.state.score.copy()
         run.advance()
         s = 1 / (1 + np.exp(run.thresholds[0] - before))
         e = s * (1 - s)
@@ -137,7 +137,7 @@ def test_two_classes_take_the_papers_steps(ordinal_data):
                 w = -g / h / (1 - g * third / h**2 / 2)
             else:
                 w = -g * (h**2 - g * third / 2) / (h**3 - g * h * third + g**2 * fourth / 6)
-            np.testing.assert_allclose((run.raw_prediction - before)[rows], 0.3 * w, rtol=1e-4)
+            np.testing.assert_allclose((run.state.score - before)[rows], 0.3 * w, rtol=1e-4)
         assert run.diagnostics.n_low_order == 0
 
 
@@ -172,7 +172,7 @@ def test_thresholds_stay_those_of_the_score(ordinal_data, loss, order):
     def distance(order):
         run = run_of(X, y, 5, 60, loss=loss, order=order, l2_regularization=1.0)
         rows = RowStatistics(run.parameters.spec.loss, y, 5, precision="float64")
-        now = rows(run.raw_prediction, run.thresholds, "exact")
+        now = rows(run.state.score, run.thresholds, "exact")
         V = full_hessian(now)
         return np.abs(np.linalg.solve(V, now.threshold_gradient)).max()
 
@@ -210,7 +210,7 @@ def test_leaves_that_fall_back_are_counted():
     G, h = (1 / (1 + np.exp(-start[0])) - np.append(y, 0)).sum(), 0.0
     s = 1 / (1 + np.exp(-start[0]))
     h = (s * (1 - s)).sum()
-    share = (run.raw_prediction - start[0])[0] / (-G / h)
+    share = (run.state.score - start[0])[0] / (-G / h)
     assert np.log2(0.1 / share) == pytest.approx(round(np.log2(0.1 / share)), abs=1e-3)  # Newton's, halved
 
 

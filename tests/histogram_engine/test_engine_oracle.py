@@ -38,7 +38,7 @@ class Oracle:
         self.joint = parameters.spec.threshold_update == "joint"
         # The float32 statistics that the engine reads, in float64.
         self.g, self.h = now.gradient.astype(float), now.hessian.astype(float)
-        state = boosting.raw_prediction, boosting.thresholds, parameters.spec.hessian
+        state = boosting.state.score, boosting.thresholds, parameters.spec.hessian
         self.cross = boosting.state.row_pass(*state, want_cross=True).cross.astype(float)  # of all thresholds
         groups = np.cumsum(~boosting.state.learner.tied) - 1
         columns = [groups == c for c in np.unique(groups) if boosting.state.learner.active[groups == c].all()]

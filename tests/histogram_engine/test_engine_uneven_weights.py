@@ -61,7 +61,7 @@ def test_few_cross_terms_judge_light_rows_as_all_do(seed):
     auto = BoostingParameters.of(get_loss("all_threshold"), learning_rate=0.5, max_leaf_nodes=8, min_child_weight=LEAST)
     plain = EngineRun(replace(auto, cross_terms="all"), LabelledRows(X, y, K, weight))
     for t in range(3):
-        start = plain.raw_prediction.copy(), plain.thresholds, t
+        start = plain.state.score.copy(), plain.thresholds, t
         few: Any = EngineRun(auto, LabelledRows(X, y, K, weight), start=RunStart(*start, cuts=plain.cuts))
         judged, right = few.grow(None, features), plain.grow(None, features)
         assert not few.criterion.cross_terms.exact

@@ -84,7 +84,7 @@ class Oracle:
     """One round, from the reference's derivatives at the state of a run."""
 
     def __init__(self, run, X):
-        p, R = run.parameters, np.asarray(run.raw_prediction, dtype=float)
+        p, R = run.parameters, np.asarray(run.state.score, dtype=float)
         self.p, self.active, self.groups = p, run.state.learner.active, run.criterion.groups
         self.weight = np.ones(len(X)) if run.state.rows.sample_weight is None else run.state.rows.sample_weight
         found = p.spec.loss.margin_derivatives(run.thresholds - R, run.state.rows.y, p.spec.hessian)
@@ -161,7 +161,7 @@ class Oracle:
 def assert_round_agrees(run, X, *, follow=True):
     """Advance a run by one round and compare tree, leaves, scores and thresholds."""
     oracle = Oracle(run, X)
-    R, theta = np.array(run.raw_prediction, dtype=float), run.thresholds
+    R, theta = np.array(run.state.score, dtype=float), run.thresholds
     halved = run.diagnostics.n_halved
     cuts, learner = run.cuts, run.state.learner
     tree = run.advance()
@@ -177,14 +177,14 @@ def assert_round_agrees(run, X, *, follow=True):
     for leaf, step in zip(rows, u, strict=True):
         np.testing.assert_allclose(tree.value[leaf], size * (step - mean), atol=1e-5 * scale)
         R[rows[leaf]] += size * (step - mean)
-    np.testing.assert_allclose(run.raw_prediction, R, atol=2e-5 * scale)
+    np.testing.assert_allclose(run.state.score, R, atol=2e-5 * scale)
     theta = theta - size * mean
     w, kind = oracle.weight, learner.step_hessian
     found = run.parameters.spec.loss.margin_derivatives(theta - R, run.state.rows.y, kind)
     gradient, hessian = -(w @ found.gradient), w @ found.hessian
     theta = theta + newton_step(gradient, hessian, None, learner.active, learner.tied)
     np.testing.assert_allclose(run.thresholds, theta, atol=3e-5 * (1 + np.abs(theta).max()))
-    shifts = np.asarray(run.raw_prediction, dtype=float)
+    shifts = np.asarray(run.state.score, dtype=float)
     shifts = shifts - shifts.mean(axis=1, keepdims=True)
     np.testing.assert_allclose(w @ shifts / w.sum(), 0.0, atol=1e-5)
 
@@ -264,7 +264,7 @@ def test_two_classes_and_a_large_penalty_are_the_proportional_model(K, shift_l2,
         one, other = run.advance(), expected.advance()
         np.testing.assert_array_equal(one.feature, other.feature)
         np.testing.assert_allclose(one.value, np.tile(other.value[:, None], K - 1), atol=1e-6)
-    np.testing.assert_allclose(run.raw_prediction, np.tile(expected.raw_prediction[:, None], K - 1), atol=2e-6)
+    np.testing.assert_allclose(run.state.score, np.tile(expected.state.score[:, None], K - 1), atol=2e-6)
     np.testing.assert_allclose(run.thresholds, expected.thresholds, atol=1e-6)
     assert run.training_loss == pytest.approx(expected.training_loss, rel=1e-6)
 
@@ -295,7 +295,7 @@ def test_an_unobserved_class_does_not_drift(penalty):
     start = run.thresholds
     for _ in range(100):
         run.advance()
-    R = np.asarray(run.raw_prediction, dtype=float)
+    R = np.asarray(run.state.score, dtype=float)
     np.testing.assert_allclose(R[:, 4:], np.tile(R.mean(axis=1)[:, None], 2), atol=1e-5)
     moved, neighbour = run.thresholds[4:] - start[4:], run.thresholds[3] - start[3]
     assert (moved >= 0).all()
@@ -352,4 +352,4 @@ def test_no_two_neighbouring_classes_have_rows(n_classes, split_gain):
     )
     for _ in range(5):
         of_one_score.advance()
-    np.testing.assert_allclose(run.raw_prediction[:, 0], of_one_score.raw_prediction, atol=1e-4)
+    np.testing.assert_allclose(run.state.score[:, 0], of_one_score.state.score, atol=1e-4)

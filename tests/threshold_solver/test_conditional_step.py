@@ -62,7 +62,7 @@ def test_trainings_with_the_exact_hessian_move_thresholds_by_the_majorised_one(o
         run.advance()
         before = run.thresholds
         run.advance()
-        score = run.raw_prediction
+        score = run.state.score
     expected = steps(loss, score, y, before)
     tolerance = 1e-5 * np.abs(expected["majorized"]).max()
     np.testing.assert_allclose(run.thresholds, before + expected["majorized"], rtol=0, atol=tolerance)

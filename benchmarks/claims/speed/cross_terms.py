@@ -102,7 +102,7 @@ def compare(name: str, rows: Rows, **options: Any) -> list[dict[str, Any]]:
             continue
         in_bag, columns = run._sampler.draw(run.iteration)
         few_tree = run.grow(in_bag, columns)
-        state = (run.raw_prediction.copy(), run.thresholds, run.iteration)
+        state = (run.state.score.copy(), run.thresholds, run.iteration)
         tree = EngineRun(every, LabelledRows(X, y, K, weight), start=RunStart(*state, cuts=run.cuts)).grow(
             in_bag, columns
         )

@@ -10,7 +10,6 @@ import onnx
 from onnx import helper
 from sklearn.base import is_regressor
 from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline
 
 from ordinal_objectives.aliases import Estimator, LabelArray
 from ordinal_objectives.decision import KappaRule
@@ -27,13 +26,6 @@ from ordinal_objectives.export.onnx.graph import Features
 _LABEL, _PROBABILITIES, _NUMBERS = "label", "probabilities", "variable"
 # Adds an estimator that no reader here knows to a graph, and returns its probabilities.
 Others = Callable[[Features, Estimator], str]
-
-
-def last_step(estimator: Estimator) -> Estimator:
-    """Return the estimator in which a pipeline ends, also one that ends in another; any other as it is."""
-    while isinstance(estimator, Pipeline):
-        estimator = estimator[-1]
-    return estimator
 
 
 def answers_of(model: Estimator, floats: str) -> list[onnx.ValueInfoProto]:

@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives.estimators import arguments, tables
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
-from ordinal_objectives.export.onnx.answers import add_answers, answers_of, as_tensor, last_step
+from ordinal_objectives.estimators.wrappers import last_step
+from ordinal_objectives.export.onnx.answers import add_answers, answers_of, as_tensor
 from ordinal_objectives.export.onnx.graph import OPSETS, Features, Graph, inputs_like
 from ordinal_objectives.utils.validation import check_choice, first_few
 
@@ -83,7 +84,7 @@ def to_onnx(
     check_choice(floats, ("float32", "float64"), name="floats")
     model = getattr(model, "best_estimator_", model)
     is_pipeline = isinstance(model, Pipeline)
-    last = last_step(model)
+    last, _ = last_step(model)
     several = hasattr(last, "trained_parts")  # outputs, without an order
     if not isinstance(last, OrderedClassifier) and not several:
         got = type(last).__name__ + " at the end of a pipeline" * is_pipeline

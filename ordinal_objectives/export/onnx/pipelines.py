@@ -17,8 +17,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, PowerTransformer, StandardScaler, TargetEncoder
 
 from ordinal_objectives.aliases import LabelArray
-from ordinal_objectives.estimators.wrappers import all_inside
-from ordinal_objectives.export.onnx.answers import add_answers, answers_of, last_step
+from ordinal_objectives.estimators.wrappers import all_inside, last_step
+from ordinal_objectives.export.onnx.answers import add_answers, answers_of
 from ordinal_objectives.export.onnx.graph import OPSETS, Column, Features, Graph
 from ordinal_objectives.utils import extras, validation
 
@@ -37,14 +37,9 @@ _TYPES = {
     onnx.TensorProto.STRING: data_types.StringTensorType,
 }
 _NAMES = (
-    "HistGradientBoostingMultiOutputClassifier",
-    "HistGradientBoostingMultiOutputRegressor",
-    "HistGradientBoostingOrdinalClassifier",
-    "LGBMOrdinalClassifier",
-    "OrdinalCalibratedClassifier",
-    "OrdinalEnsembleClassifier",
-    "OrdinalTunedClassifier",
-    "XGBOrdinalClassifier",
+    *("HistGradientBoostingMultiOutputClassifier", "HistGradientBoostingMultiOutputRegressor"),
+    *("HistGradientBoostingOrdinalClassifier", "LGBMOrdinalClassifier", "XGBOrdinalClassifier"),
+    *("OrdinalCalibratedClassifier", "OrdinalEnsembleClassifier", "OrdinalTunedClassifier"),
 )
 _ENCODERS = (OneHotEncoder, OrdinalEncoder, TargetEncoder)
 _ZIPMAP = {"zipmap": [True, False, "columns"], "nocl": [True, False], "output_class_labels": [False, True]}
@@ -104,7 +99,7 @@ def to_onnx_by_skl2onnx(estimator: object, inputs: list[onnx.ValueInfoProto]) ->
     for one in inputs:
         tensor = one.type.tensor_type
         types.append((one.name, _TYPES[tensor.elem_type]([None, tensor.shape.dim[1].dim_value])))
-    last = last_step(estimator)
+    last, _ = last_step(estimator)
     # A product with the rounded 1 / scale is not the quotient, and trees cut where training rows are.
     options: dict[object, object] = {StandardScaler: {"div": "div"}}
     if not is_regressor(last):
@@ -151,9 +146,8 @@ def _with_empty_text_as_missing(estimator: object, last: object) -> Any:
     _check_power_transformers(steps)
     for step in steps:
         if isinstance(step, ColumnTransformer) and hasattr(step, "transformers_"):
-            step.transformers_ = [
-                (name, one, _numbers_of(columns, step.n_features_in_)) for name, one, columns in step.transformers_
-            ]
+            found, n_features = step.transformers_, step.n_features_in_
+            step.transformers_ = [(name, one, _numbers_of(columns, n_features)) for name, one, columns in found]
     for imputer in imputers:
         _prepare_imputer(imputer, none_is_level)
     for encoder in encoders:

@@ -100,9 +100,8 @@ def _in_order(graph: Graph, values: str, n_values: int) -> str:
 def _padded(graph: Graph, values: str, fill: float, columns: tuple[int, int]) -> str:
     """Return a table with columns of one value before and after."""
     before, after = columns
-    return graph.op(
-        "Pad", values, graph.integers([0, before, 0, after]), graph.constant(np.array(fill, dtype=graph.dtype))
-    )
+    value = graph.constant(np.array(fill, dtype=graph.dtype))
+    return graph.op("Pad", values, graph.integers([0, before, 0, after]), value)
 
 
 def _inverse_link(graph: Graph, x: str, link: str) -> str:
