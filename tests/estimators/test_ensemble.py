@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 from functools import partial
-from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
@@ -167,6 +166,7 @@ def test_a_member_that_does_not_say_where_it_stopped_is_named(numbered):
 STOPPING = {
     "xgboost": partial(MAKERS["xgboost"], early_stopping_rounds=2),
     "lightgbm": partial(MAKERS["lightgbm"], early_stopping_round=2),
+    "histogram": partial(MAKERS["histogram"], early_stopping=True, n_iter_no_change=2),
     "xgboost multiclass": partial(XGBClassifier, max_depth=4, early_stopping_rounds=2, n_jobs=1),
     "lightgbm multiclass": partial(LGBMClassifier, early_stopping_round=2, n_jobs=1, verbose=-1),
 }
@@ -177,13 +177,15 @@ if not LIGHTGBM_CLASSIFIES:
 @pytest.mark.parametrize("make", STOPPING.values(), ids=STOPPING)
 def test_members_of_the_hosts_stop_early(make, data, capfd):
     X, y = data
-    member = make().set_params(n_estimators=200, learning_rate=0.5)
+    member = make().set_params(learning_rate=0.5)
+    number = next(name for name in ("n_estimators", "max_iter") if hasattr(member, name))
+    member.set_params(**{number: 200})
     model = OrdinalEnsembleClassifier([("a", member)], subsample=0.7, refit=False).fit(X, y)
     rounds = [getattr(copy, "n_iter_", None) or copy.best_iteration for copy in recorders(model)]
     assert all(0 <= one < 100 for one in rounds)
     again = OrdinalEnsembleClassifier([("a", member)], subsample=0.7).fit(X, y)
     counted = [one if hasattr(copy, "n_iter_") else one + 1 for one, copy in zip(rounds, recorders(model), strict=True)]
-    assert [copy.get_params()["n_estimators"] for copy in recorders(again)] == counted
+    assert [copy.get_params()[number] for copy in recorders(again)] == [max(1, one) for one in counted]
     alone = clone(recorders(again)[0])
     alone.fit(X, y)
     np.testing.assert_array_equal(alone.predict_proba(X), recorders(again)[0].predict_proba(X))
@@ -351,22 +353,12 @@ def test_results_do_not_depend_on_threads(data):
 # Without argument
 
 
-@pytest.mark.parametrize(
-    ("missing", "kinds"),
-    [
-        ((), ["XGBOrdinalClassifier", "XGBClassifier"]),
-        (("xgboost",), ["LGBMOrdinalClassifier", "LGBMClassifier"]),
-        (("xgboost", "lightgbm"), ["HistGradientBoostingOrdinalClassifier", "HistGradientBoostingClassifier"]),
-    ],
-)
-def test_members_where_none_are_named(missing, kinds, data, monkeypatch, capfd):
-    if "LGBMClassifier" in kinds and not LIGHTGBM_CLASSIFIES:
-        pytest.skip("this LightGBM's own classifier does not go with this scikit-learn")
-    module = "ordinal_objectives.estimators.ensemble_members"
-    monkeypatch.setattr(f"{module}.find_spec", lambda name: None if name in missing else find_spec(name))
+def test_members_where_none_are_named(data, capfd):
     X, codes = data
     model = OrdinalEnsembleClassifier(classes=NAMES).fit(X[:100], NAMES[codes[:100]])
-    assert [type(copy).__name__ for copy in recorders(model)] == np.repeat(kinds, 2).tolist()
+    assert [copy.get_params()["max_leaf_nodes"] for copy in recorders(model)] == [15, 15, 31, 31]
+    assert {type(copy).__name__ for copy in recorders(model)} == {"HistGradientBoostingOrdinalClassifier"}
+    assert {copy.get_params()["early_stopping"] for copy in recorders(model)} == {False}  # trained again
     assert model.members is None
     assert model.weights_.tolist() == [0.5, 0.5]
     assert model.score(X[100:], NAMES[codes[100:]]) > 0.3

@@ -25,24 +25,31 @@ from lib import report
 from lib.data import FEW_ROWS, OTHER
 from lib.methods import spread
 from lib.set_ratios import GROUPS, NOTE, SHARES, command, of_shares, ratios, rows_of
-from ordinal_objectives import OrdinalEnsembleClassifier, XGBOrdinalClassifier
+from ordinal_objectives import HistGradientBoostingOrdinalClassifier, OrdinalEnsembleClassifier, XGBOrdinalClassifier
 from ordinal_objectives.estimators.held_out import Rows, hold_out, take_rows
 
 NAME, SEEDS = "ensembles", {"design": 1, "evaluation": 3, "confirmation": 3}
-# What the default members of an ensemble have, beside one thread.
+# What the default members of an ensemble have, beside one thread, and what members of XGBoost are given.
+NATIVE: dict[str, Any] = {"max_iter": 500, "early_stopping": True, "n_iter_no_change": 20, "n_jobs": 1}
 STOPS: dict[str, Any] = {"n_estimators": 500, "early_stopping_rounds": 10, "n_jobs": 1}
 DRAWS = STOPS | {"subsample": 0.8}
+SMALL, LARGE = ((f"{n} leaves", HistGradientBoostingOrdinalClassifier(max_leaf_nodes=n, **NATIVE)) for n in (15, 31))
 ORDINAL_MEMBER = ("ordinal", XGBOrdinalClassifier(**DRAWS))
 MULTICLASS_MEMBER = ("multiclass", xgboost.XGBClassifier(enable_categorical=True, **DRAWS))
 EVERY_ROW = ("multiclass", xgboost.XGBClassifier(enable_categorical=True, **STOPS))
 LIKE_OURS = ("multiclass", xgboost.XGBClassifier(enable_categorical=True, max_depth=4, **DRAWS))
 
 
-ONE, PLAIN, DEFAULT, RIVAL = "one multiclass model", "XGBOrdinalClassifier()", "2 ordinal, 2 multiclass", "4 multiclass"
+ONE, PLAIN, RIVAL = "one multiclass model", "HistGradientBoostingOrdinalClassifier()", "4 multiclass"
+DEFAULT, BAG, BLEND = "2 native of 15 leaves, 2 of 31", "4 native of 31 leaves", "2 ordinal, 2 multiclass"
 # Members, copies of each, and what else the ensemble is given. The default is spelled out, for one thread.
 ENSEMBLES: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
-    DEFAULT: ([ORDINAL_MEMBER, MULTICLASS_MEMBER], {"n_bags": 2}),
+    DEFAULT: ([SMALL, LARGE], {"n_bags": 2}),
+    BAG: ([LARGE], {"n_bags": 4}),
+    BLEND: ([ORDINAL_MEMBER, MULTICLASS_MEMBER], {"n_bags": 2}),
     RIVAL: ([MULTICLASS_MEMBER], {"n_bags": 4}),
+    "2 native of 31 leaves, 2 ordinal": ([LARGE, ORDINAL_MEMBER], {"n_bags": 2}),
+    "2 native of 31 leaves, 2 multiclass": ([LARGE, MULTICLASS_MEMBER], {"n_bags": 2}),
     "4 ordinal": ([ORDINAL_MEMBER], {"n_bags": 4}),
     "1 ordinal, 1 multiclass": ([ORDINAL_MEMBER, MULTICLASS_MEMBER], {"n_bags": 1}),
     "4 ordinal, 4 multiclass": ([ORDINAL_MEMBER, MULTICLASS_MEMBER], {"n_bags": 4}),
@@ -55,7 +62,7 @@ ENSEMBLES: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
     "2 ordinal, 2 multiclass, not trained again": ([ORDINAL_MEMBER, MULTICLASS_MEMBER], {"n_bags": 2, "refit": False}),
 }
 METHODS = (SHARES, ONE, PLAIN, *ENSEMBLES)
-SHIPPED = (SHARES, ONE, PLAIN, DEFAULT, RIVAL)
+SHIPPED = (SHARES, ONE, PLAIN, DEFAULT, BAG, BLEND, RIVAL)
 
 
 def _one_multiclass(train: tuple[Any, Any], X_test: Any, n_classes: int) -> tuple[Any, int]:
@@ -80,7 +87,7 @@ def _predicted(method: str, train: tuple[Any, Any], X_test: Any, n_classes: int)
         return _one_multiclass(train, X_test, n_classes)
     classes = np.arange(n_classes)
     if method == PLAIN:
-        single = XGBOrdinalClassifier(classes=classes, n_jobs=1, random_state=0).fit(*train)
+        single = HistGradientBoostingOrdinalClassifier(classes=classes, n_jobs=1, random_state=0).fit(*train)
         return single.predict_proba(X_test), single.n_iter_
     members, options = ENSEMBLES[method]
     model = OrdinalEnsembleClassifier(members, classes=classes, random_state=0, **options).fit(*train)
@@ -100,7 +107,7 @@ def write_tables() -> None:
         rows, sets = rows_of(NAME, group), GROUPS[group]
         found = [
             {"beside": beside, **row}
-            for beside, methods in ((ONE, SHIPPED[2:]), (RIVAL, (DEFAULT,)))
+            for beside, methods in ((ONE, SHIPPED[2:]), (RIVAL, (DEFAULT,)), (PLAIN, SHIPPED[3:]))
             for row in ratios(rows, beside, methods, sets)[1:]
         ]
         report.write(name, title, found, f"{SEEDS[group]} partitions of each of the {len(sets)} sets. {NOTE}")
