@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -80,11 +81,12 @@ def command(
     doc: str | None,
     name: str,
     methods: Sequence[str],
-    shipped: Collection[str],
+    shipped: Sequence[str],
     seeds: dict[str, int],
     predicted: Callable[..., tuple[Any, int]],
     write_tables: Callable[[], None],
     default: str = "design",
+    partitions: Mapping[str, int] = MappingProxyType({}),
 ) -> None:
     """Run what the command line asks for: cases that are missing, or the tables.
 
@@ -94,27 +96,32 @@ def command(
     name : str
         Of the experiment.
     methods, shipped
-        All of them, run on the sets of the design; and those that are run on other sets.
+        Those that are run on the sets of the design, and those on other sets.
     seeds : dict of str to int
         Partitions of each set, by group.
     predicted : callable
         ``predicted(method, training rows, features of the test rows, number of classes)``; see ``Predict``.
     write_tables : callable
     default : str
-        The group of sets on which all methods are run.
+        The group of sets that the design is chosen on.
+    partitions : dict of str to int
+        Of methods that are run on fewer partitions of the other sets.
     """
     parser = _parser(doc, default)
-    parser.add_argument("--methods", nargs="+", choices=list(methods), default=list(methods))
+    every = list(dict.fromkeys([*methods, *shipped]))
+    parser.add_argument("--methods", nargs="+", choices=every, default=every)
     options = parser.parse_args()
     if options.tables:
         write_tables()
         return
-    asked = [method for method in options.methods if options.sets == default or method in shipped]
+    in_design = options.sets == default
+    asked = [method for method in options.methods if method in (methods if in_design else shipped)]
     cases = [
         {"data": data, "seed": seed, "method": method}
         for seed in range(seeds[options.sets])
         for data in GROUPS[options.sets]
         for method in asked
+        if in_design or seed < partitions.get(method, seeds[options.sets])
     ]
     store = report.RunsFile(runs_of(name, options.sets), COLUMNS)
     resume(store, cases, partial(_measure, predicted), minutes=options.minutes, jobs=options.jobs)
