@@ -39,11 +39,10 @@ class XGBOrdinalClassifier(HostClassifier):
         dart and gblinear.
     <<shift parameters, shift_method, split_outputs>>
     <<linear, linear_l2, decision_rule, cost_matrix, kappa_weights, kappa_rows, class_weight>>
-    max_depth, learning_rate : "auto", number or None, default="auto"
-        "auto": with ``n_estimators="auto"`` depth 3 and rate 0.2 for fewer than 1,000 rows with weight, and else the
-        better one of depths 3 and 8, at rate 0.3, on the rows held out; ``round_search_`` says what was tried. Where
-        nothing is searched, depth 4 and rate 0.3. None is XGBoost's default.
-    max_leaves, max_bin, gamma, min_child_weight, subsample, colsample_bytree, \
+    max_depth : int, "auto" or None, default="auto"
+        "auto": 4, and with ``n_estimators="auto"`` and 1,000 rows with weight or more the better one of 4 and 8 on the
+        rows held out; ``round_search_`` says what was tried. None is XGBoost's default.
+    max_leaves, max_bin, learning_rate, gamma, min_child_weight, subsample, colsample_bytree, \
 reg_alpha, reg_lambda, tree_method, n_jobs, random_state, verbosity, missing, enable_categorical, \
 feature_types, feature_weights, importance_type, early_stopping_rounds, callbacks
         As in :class:`xgboost.XGBClassifier`, but for ``subsample=0.8``; None is XGBoost's default.
@@ -99,8 +98,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     _dialect: ClassVar = input_checks.DIALECT
     _refused: ClassVar = input_checks.REFUSED
     _known: ClassVar = input_checks.KNOWN
-    _tried: ClassVar = (({"max_depth": 3, "learning_rate": 0.2},), ({"max_depth": 3}, {"max_depth": 8}))
-    _unsearched: ClassVar = {"max_depth": 4, "learning_rate": None}
+    _tried: ClassVar = (({"max_depth": 4},), ({"max_depth": 4}, {"max_depth": 8}))
+    _unsearched: ClassVar = {"max_depth": 4}
     _host_checks_names: ClassVar = True
     # XGBoost takes a level that it does not know for another one, and one outside ASCII too, if the order differs: it
     # is given codes of these.
@@ -132,7 +131,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         max_depth: int | str | None = "auto",
         max_leaves: int | None = None,
         max_bin: int | None = None,
-        learning_rate: float | str | None = "auto",
+        learning_rate: float | None = None,
         gamma: float | None = None,
         min_child_weight: float | None = None,
         subsample: float | None = 0.8,

@@ -328,15 +328,14 @@ def find_rounds(
     fit, held = hold_out(rows, _FRACTION, seed)
     if fit.n_classes_with_weight < 2:
         return None
+    most, patience = (
+        math.ceil(min(max(rate / learning_rate, least), highest))
+        for rate, (least, highest) in ((_MOST, _MOST_ROUNDS), (_PATIENCE, _PATIENCE_ROUNDS))
+    )
     best, tried = None, list[Params]()
     for some in settings:
-        rate = some.get("learning_rate", learning_rate)
-        most, patience = (
-            math.ceil(min(max(asked / rate, least), highest))
-            for asked, (least, highest) in ((_MOST, _MOST_ROUNDS), (_PATIENCE, _PATIENCE_ROUNDS))
-        )
         if best is not None:
-            n_first = min(math.ceil(_TRIED / rate), len(best.search.losses) - 1)
+            n_first = min(math.ceil(_TRIED / learning_rate), len(best.search.losses) - 1)
             losses = np.asarray(trial_of(fit, held, n_first, None, some).losses, dtype=np.float64)
             if losses[n_first] >= best.search.losses[n_first]:
                 tried.append(_outcome(some, losses))

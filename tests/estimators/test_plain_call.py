@@ -167,9 +167,6 @@ def test_small_steps_are_waited_for(rate, most, patience):
     rows = Rows(np.zeros((50, 1)), np.arange(50, dtype=np.int32) % 3, None, np.zeros(50))
     found = find_rounds(trial_of, [{}], rows, rate, 0)
     assert (found.search.n_iter, asked) == (2 - 1, [(40, 10, most, patience, {})])
-    asked.clear()
-    find_rounds(trial_of, [{"learning_rate": rate}], rows, 0.3, 0)  # its own rate counts
-    assert asked == [(40, 10, most, patience, {"learning_rate": rate})]
 
 
 # Losses after 0, 1, ... rounds, by size of the trees: larger ones learn faster, or not.

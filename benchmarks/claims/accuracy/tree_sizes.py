@@ -3,7 +3,7 @@
     ORDINAL_DATA=folder python benchmarks/claims/accuracy/tree_sizes.py [--minutes 30] [--jobs 2] [--methods NAME ...]
     python benchmarks/claims/accuracy/tree_sizes.py --tables
 
-The sets on which designs are chosen (``OTHER``), and samples of them of 50 to 5,000 rows, two partitions each. Every
+The sets on which designs are chosen (``OTHER``), and samples of them of 50 to 5,000 rows, one partition each. Every
 classifier finds its number of rounds as it ships; what stands in brackets is given and not searched. Seconds are the
 processor's, one thread. Runs are kept in results/tree_sizes_runs.csv: run again to continue.
 """
@@ -23,17 +23,10 @@ from lib.data import FEW_ROWS, MORE_ROWS, OTHER
 from lib.set_ratios import NOTE, SHARES, command, of_shares, ratios, rows_of
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
 
-NAME, SEEDS = "tree_sizes", {"sizes": 2}
+NAME, SEEDS = "tree_sizes", {"sizes": 1}
 # The plain call of before first.
 GIVEN: dict[type, list[dict[str, Any]]] = {
-    XGBOrdinalClassifier: [
-        {"max_depth": 4, "learning_rate": None},
-        {"max_depth": 3, "learning_rate": None},
-        {"max_depth": 6, "learning_rate": None},
-        {"max_depth": 8, "learning_rate": None},
-        {"max_depth": 3, "learning_rate": 0.2},
-        {},
-    ],
+    XGBOrdinalClassifier: [*({"max_depth": n} for n in (4, 3, 6, 8)), {"max_depth": 3, "learning_rate": 0.2}, {}],
     LGBMOrdinalClassifier: [{"num_leaves": n} for n in (31, 7, 15, 63)] + [{}],
     HistGradientBoostingOrdinalClassifier: [{"max_leaf_nodes": n} for n in (31, 7, 15, 63)] + [{}],
 }
@@ -66,7 +59,7 @@ def write_tables() -> None:
         for name, sets in groups.items()
         for row in ratios(rows, *_first_and_others(kind), sets)
     ]
-    note = f"{len(OTHER)} sets on which designs are chosen, and samples of them; {SEEDS['sizes']} partitions. {NOTE}"
+    note = f"{len(OTHER)} sets on which designs are chosen, and samples of them; {SEEDS['sizes']} partition. {NOTE}"
     report.write(NAME, "Sizes of trees in calls without arguments", found, note)
 
 
