@@ -335,7 +335,7 @@ def find_rounds(
     best, tried = None, list[Params]()
     for some in settings:
         if best is not None:
-            n_first = min(math.ceil(_TRIED / learning_rate), len(best.search.losses) - 1)
+            n_first = math.ceil(min(_TRIED / learning_rate, len(best.search.losses) - 1))
             losses = np.asarray(trial_of(fit, held, n_first, None, some).losses, dtype=np.float64)
             if losses[n_first] >= best.search.losses[n_first]:
                 tried.append(_outcome(some, losses))
