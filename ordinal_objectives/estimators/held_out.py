@@ -315,6 +315,7 @@ def find_rounds(
     rows : Rows
         No group is divided.
     learning_rate : float
+        The smaller one counts where settings have one too.
     seed : int
         Of the rows held out.
 
@@ -330,7 +331,7 @@ def find_rounds(
         return None
     best, tried = None, list[Params]()
     for some in settings:
-        rate = some.get("learning_rate", learning_rate)
+        rate = min(some.get("learning_rate", learning_rate), learning_rate)  # a schedule may begin with less
         most, patience = (
             math.ceil(min(max(asked / rate, least), highest))
             for asked, (least, highest) in ((_MOST, _MOST_ROUNDS), (_PATIENCE, _PATIENCE_ROUNDS))
