@@ -330,6 +330,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
             is_divided = isinstance(rows.X, RowBlocks) and not unseen.watched and self.kappa_rows != "training"
             if self._takes_kappa() and is_divided:
                 raise ValueError("decision_rule='kappa' divides arrays alone; for RowBlocks pass X_val and y_val")
+            self._found = {} if self.round_search_ is None else self.round_search_.settings
             rows, *watched = [with_start(self._linear, one) for one in (unseen.rows, *unseen.watched)]
             scored = None if scorer is None else fit_loop.scored_by(scorer, self._labels, self._decide_in_round)
             self._max_bins, self.proportional_, self.kappa_rule_ = parameters.max_bins, parameters.shifts is None, None
@@ -354,8 +355,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         return (*names, *(["a model to go on with, by warm_start"] if continued is not None else []))
 
     def _fixed_rounds(self, n_rounds: int, given: GivenToFit) -> dict[str, Any]:
-        found = {} if self.round_search_ is None else self.round_search_.settings
-        return {**found, "max_iter": n_rounds, "early_stopping": False}
+        return {**self._found, "max_iter": n_rounds, "early_stopping": False}
 
     def divides_rows(self) -> bool:
         """Return whether rows out of bag, or held out, judge the trees."""
@@ -477,6 +477,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
             classes=self.ordered_classes_,
             proportional=self.proportional_,
             linear=None if self._linear is None else self._linear.to_json(),
+            found=dict(self._found),
             kappa_rule=None if self.kappa_rule_ is None else self.kappa_rule_.to_json(),
         )
 
@@ -484,7 +485,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         self._refuse_unknown()
         self._keep_labels(OrderedLabels(stored.classes))
         self._check_decision()
-        self.proportional_ = stored.proportional
+        self.proportional_, self._found = stored.proportional, stored.found
         if stored.linear is not None:
             self._linear = LinearPart.from_json(stored.linear, stored.n_features)
         if stored.kappa_rule is not None:

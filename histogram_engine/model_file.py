@@ -10,7 +10,8 @@ Layout, all numbers little-endian:
    [column, levels]), ``arrays``, the list of [name, dtype, length] in the order they follow, ``left_out``, the names of
    parameters that JSON cannot hold, and ``proportional``, whether leaves have one value; and null where there is none:
    ``curvature`` (n_classes - 1 numbers), ``linear``, a linear part that the trees start from, ``kappa_rule``, and of
-   several outputs ``start``, the outputs before the first tree, and ``targets``, what the estimator knows of them;
+   several outputs ``start``, the outputs before the first tree, and ``targets``, what the estimator knows of them. Only
+   where there are some: ``found``, values of parameters that a search has found;
 4. the arrays, one after the other without padding.
 
 The arrays are ``thresholds`` (n_trees + 1 times n_classes - 1, none with several outputs), ``n_cuts`` of each feature
@@ -92,6 +93,8 @@ class StoredModel:
         Names of parameters that were left out of the file.
     linear, kappa_rule : dict or None
         The linear part and the rule of kappa, in JSON's types.
+    found : dict
+        Values of parameters that a search has found, by name.
     categories : CategoryColumns
     column_numbers : array-like of str, or None
         Names of features that are numbers, as text.
@@ -109,6 +112,7 @@ class StoredModel:
     left_out: list[str] = field(default_factory=list)
     linear: dict[str, Any] | None = None
     kappa_rule: dict[str, Any] | None = None
+    found: dict[str, Any] = field(default_factory=dict)
     categories: CategoryColumns = field(default_factory=CategoryColumns)
     column_numbers: Any = None
 
@@ -273,6 +277,7 @@ def save(model: StoredModel, path: str | os.PathLike[str]) -> None:
         "diagnostics": model.grown.diagnostics,
         "start": None if model.grown.start is None else model.grown.start.tolist(),
         **{name: getattr(model, name) for name in _IN_JSON},
+        **({"found": model.found} if model.found else {}),
         **({} if model.column_numbers is None else {"column_numbers": list(model.column_numbers)}),
     }
     text = json.dumps(header, allow_nan=False).encode()
@@ -379,6 +384,7 @@ def _model(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> StoredMod
         left_out=[str(name) for name in header["left_out"]],
         linear=None if header["linear"] is None else dict(header["linear"]),
         kappa_rule=header["kappa_rule"],
+        found=dict(header.get("found", {})),
         categories=categories,
         column_numbers=files.names_from_json(header.get("column_numbers"), n_features),
     )

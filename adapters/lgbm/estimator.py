@@ -317,8 +317,7 @@ importance_type
 
     def _fixed_rounds(self, n_rounds: int, given: GivenToFit) -> dict[str, Any]:
         others = dict.fromkeys(name for name in parameters.ROUNDS_AND_STOPPING if name in self._host_params)
-        found = {} if self.round_search_ is None else self.round_search_.settings
-        return others | found | {"n_estimators": n_rounds, "early_stopping_round": None}
+        return {**others, **self._found, "n_estimators": n_rounds, "early_stopping_round": None}
 
     @threads.one_thread_after_fork()
     def _splits(self) -> list[bool]:

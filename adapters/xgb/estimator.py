@@ -297,8 +297,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     def _fixed_rounds(self, n_rounds: int, given: GivenToFit) -> dict[str, Any]:
         stopping = xgboost.callback.EarlyStopping
         others = [one for one in given.changed.get("callbacks", ()) if not isinstance(one, stopping)]
-        found = {} if self.round_search_ is None else self.round_search_.settings
-        return {**found, "n_estimators": n_rounds, "early_stopping_rounds": None, "callbacks": others or None}
+        return {**self._found, "n_estimators": n_rounds, "early_stopping_rounds": None, "callbacks": others or None}
 
     @one_thread_after_fork()
     def _splits(self) -> list[bool]:

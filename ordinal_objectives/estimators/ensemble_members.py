@@ -158,7 +158,8 @@ class TrainingRows:
 def _stopping(member: Estimator) -> str | None:
     """Return the parameter by which a member stops early on rows that ``fit`` is given, or None."""
     given = member.get_params(deep=False)
-    if given.get("early_stopping") is True and has_fit_parameter(member, "eval_set"):
+    asked = given.get("early_stopping")  # or "auto"
+    if isinstance(asked, (bool, np.bool_)) and asked and has_fit_parameter(member, "eval_set"):
         return "early_stopping"
     if given.get("validation_fraction") is not None:
         return None

@@ -241,7 +241,7 @@ class HostClassifier(OrdinalClassifier):
         """
         with self._all_or_nothing():
             record, n_iter, n_features = self._read(path)
-            described, left_out = record.classifier or {}, list[str]()
+            described, left_out, found = record.classifier or {}, list[str](), Params()
             self.hessian, self.threshold_update = record.hessian, record.threshold_update
             for name, value in record.ordinal_loss().as_parameters().items():
                 setattr(self, name, value)
@@ -262,6 +262,9 @@ class HostClassifier(OrdinalClassifier):
                         names = ", ".join(sorted(set(params) & _NOT_IN_FILES))
                         raise ValueError(f"{names} must not be among the parameters")
                     left_out = [str(name) for name in described["left_out"]]
+                    found = dict(described.get("found", {}))
+                    if not found.keys() <= self._unsearched.keys():
+                        raise ValueError(f"found must name {' or '.join(self._unsearched)}; got {', '.join(found)}")
                     self._forget_params(kept={*params, *left_out, *self._not_in_files})
                     read = {name: files.value_from_json(value) for name, value in params.items()}
                     kept = read.keys() & kept_arguments(self).keys()
@@ -277,6 +280,7 @@ class HostClassifier(OrdinalClassifier):
                 self.n_features_in_ = n_features
                 for name in _OF_FIT:
                     self.__dict__.pop(name, None)
+                self._found = found
                 if "kappa_rule" in described:
                     self.kappa_rule_ = KappaRule.from_json(described["kappa_rule"], record.n_classes)
                 text = files.names_from_json(described.get("feature_names"), n_features)
@@ -379,7 +383,7 @@ class HostClassifier(OrdinalClassifier):
                 "linear=True needs thresholds that are fitted to the linear part, and threshold_update='fixed' keeps "
                 "those of a score of 0: take another threshold_update, or linear=False"
             )
-        self.round_search_ = self._linear = None
+        self.round_search_, self._linear, self._found = None, None, {}
         signs = self._resolved_params().get("monotone_constraints")
         earlier = None if continued is None else continued.linear
         linear.check_monotone(self.linear, earlier is not None, "monotone_constraints", signs)
@@ -410,7 +414,7 @@ class HostClassifier(OrdinalClassifier):
         trials = trial_of if self._linear is None else linear.with_linear(fit_linear, trial_of)
         if found is None:
             return RoundPlan(held_out.rounds_unsearched("n_estimators", asked), trials)
-        self.round_search_ = found.search
+        self.round_search_, self._found = found.search, found.search.settings
         if says:
             print(f"n_estimators='auto': {found.search}{'' if self._linear is None else ', with a linear part'}")
         return RoundPlan(found.search.n_iter, trials, found)
@@ -475,6 +479,7 @@ class HostClassifier(OrdinalClassifier):
             "cost_matrix": None if self.cost_matrix is None else np.asarray(self.cost_matrix, float).tolist(),
             "params": params,
             "left_out": left_out,
+            **({"found": self._found} if self._found else {}),
             **({} if self.kappa_rule_ is None else {"kappa_rule": self.kappa_rule_.to_json()}),
         }
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial, update_wrapper
+from types import MappingProxyType
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -93,6 +94,8 @@ class OrdinalClassifier(OrderedClassifier):
     _n_rounds: int | None = None
     # None of a model from a file.
     _given: GivenToFit | None = None
+    # Values of parameters that the search of the training found: copies and files have them too.
+    _found: Mapping[str, Any] = MappingProxyType({})
     proportional_: bool
     thresholds_: FloatArray
     diagnostics_: dict[str, int]

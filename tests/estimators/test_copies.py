@@ -64,6 +64,7 @@ def test_copies_of_a_summary_train_the_rounds_of_the_model(kind, linear, trained
     model = make(kind, linear=linear).fit(X, Y)
     spread = inspected("summary", model)
     rounds = {"max_iter" if kind == "engine" else "n_estimators": model.n_iter_, "linear": model.linear_ is not None}
+    rounds |= model.round_search_.settings
     assert [copy.n_iter_ for copy, _, _ in trained] == [model.n_iter_] * 2
     np.testing.assert_allclose(spread, inspected("summary", make(kind, **rounds).fit(X, Y)))
 

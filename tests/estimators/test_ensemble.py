@@ -167,6 +167,7 @@ STOPPING = {
     "xgboost": partial(MAKERS["xgboost"], early_stopping_rounds=2),
     "lightgbm": partial(MAKERS["lightgbm"], early_stopping_round=2),
     "histogram": partial(MAKERS["histogram"], early_stopping=True, n_iter_no_change=2),
+    "histogram, as searches set it": partial(MAKERS["histogram"], early_stopping=np.True_, n_iter_no_change=2),
     "xgboost multiclass": partial(XGBClassifier, max_depth=4, early_stopping_rounds=2, n_jobs=1),
     "lightgbm multiclass": partial(LGBMClassifier, early_stopping_round=2, n_jobs=1, verbose=-1),
 }

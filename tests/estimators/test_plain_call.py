@@ -230,13 +230,20 @@ def test_the_size_of_the_trees_is_found_with_many_rows(name):
 
 
 @EACH
-def test_copies_of_a_model_have_the_settings_that_it_found(name):
+def test_copies_of_a_model_have_the_settings_that_it_found(name, tmp_path):
     make, rounds = CALLS[name]
     X, y = rich(1_500)
     model = make().fit(X, y, X_val=X[:100], y_val=y[:100]) if name != "histogram" else make().fit(X, y)
     fixed = model._fixed_rounds(3, model._given_to_copies())
-    assert model.round_search_.settings.items() <= fixed.items()
+    found = model.round_search_.settings
+    assert found.items() <= fixed.items()
     assert fixed[rounds] == 3
+    for path in (tmp_path / "model.json", tmp_path / "again.json"):
+        model.save_model(path)
+        model = make().load_model(path)
+        assert found.items() <= model._fixed_rounds(3, model._given_to_copies()).items()
+    model.set_params(**{rounds: 3}).fit(X, y)
+    assert not found.keys() & model._fixed_rounds(3, model._given_to_copies()).keys()
 
 
 @EACH
