@@ -64,7 +64,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         ``linear`` must be False on a cluster.
     <<decision_rule, cost_matrix>>
         "kappa" is refused on a cluster.
-    <<kappa_weights, kappa_rows, class_weight, max_depth>>
+    <<kappa_weights, kappa_rows, class_weight, max_depth, max_leaves>>
         ``feature_weights`` is refused: rows stay with their workers.
     <<validation_fraction>>
         Refused on a cluster: pass ``eval_set``.

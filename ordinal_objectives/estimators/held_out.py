@@ -315,7 +315,6 @@ def find_rounds(
     rows : Rows
         No group is divided.
     learning_rate : float
-        The smaller one counts where settings have one too.
     seed : int
         Of the rows held out.
 
