@@ -56,12 +56,15 @@ void leaf_counts(Vector<std::int32_t> leaves, Output<double> counts, int n_threa
 }
 
 void score_histogram(Vector<double> scores, std::optional<Vector<double>> weight, double low, double per_unit,
-                     OutputMatrix<double> sums, int n_threads, std::optional<Vector<std::uint32_t>> rows) {
+                     OutputMatrix<double> sums, int n_threads, std::optional<Vector<std::uint32_t>> rows,
+                     std::optional<Vector<std::uint8_t>> light, double factor) {
     const ordinal::ScoreBins bins{low, per_unit, static_cast<int>(sums.shape(1))};
+    const ordinal::SomeRows some{rows ? rows->data() : nullptr,
+                                 static_cast<std::int64_t>(rows ? rows->size() : scores.size()),
+                                 light ? light->data() : nullptr, factor};
     nb::gil_scoped_release release;
-    const std::vector<double> result = ordinal::score_histogram(
-        scores.data(), weight ? weight->data() : nullptr, rows ? rows->data() : nullptr,
-        static_cast<std::int64_t>(rows ? rows->size() : scores.size()), bins, n_threads);
+    const std::vector<double> result =
+        ordinal::score_histogram(scores.data(), weight ? weight->data() : nullptr, some, bins, n_threads);
     std::copy(result.begin(), result.end(), sums.data());
 }
 
@@ -89,5 +92,6 @@ void define_leaves(nb::module_& m) {
     m.def("leaf_counts", &leaf_counts, "leaves"_a.noconvert(), "counts"_a.noconvert(), "n_threads"_a);
     m.def("score_histogram", &score_histogram, "scores"_a.noconvert(), "sample_weight"_a.noconvert().none(),
           "low"_a, "per_unit"_a, "sums"_a.noconvert(), "n_threads"_a,
-          "rows"_a.noconvert().none() = nb::none());
+          "rows"_a.noconvert().none() = nb::none(), "light"_a.noconvert().none() = nb::none(),
+          "factor"_a = 1.0);
 }
