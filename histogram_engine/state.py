@@ -206,6 +206,7 @@ class EngineState(Generic[Pass]):
     now: RoundStatistics
     columns: NDArray[np.float32]
     sample = Sample(None)
+    _of_sample: RoundStatistics | None = None  # its sums, once someone asks
 
     def __init__(
         self,
@@ -308,7 +309,7 @@ class EngineState(Generic[Pass]):
         try:
             yield
         finally:
-            self.sample = Sample(None)
+            self.sample, self._of_sample = Sample(None), None
             if sample.rows is not None and sample.light is not None:
                 self.engine.unweigh(sample.rows, sample.light)
 
@@ -322,6 +323,13 @@ class EngineState(Generic[Pass]):
         """Return the sums of some rows over thresholds, None for all, at the newest score and thresholds."""
         if rows is None:
             return self.now
+        if rows is not self.sample.rows:
+            return self._add_up(rows)
+        if self._of_sample is None:
+            self._of_sample = self._add_up(rows)
+        return self._of_sample
+
+    def _add_up(self, rows: NDArray[np.uint32]) -> RoundStatistics:
         if not self._proportional:
             return self.pass_over(rows)[1]
         row_pass: Any = self.row_pass

@@ -207,19 +207,24 @@ class Joint(Scalar):
         columns, if they are known.
         """
         state = self._state
-        if not self.cross_terms.exact:
-            return self.exact_sums(*state.pass_over(rows), state.leaves_of(rows), n_nodes)
         now = state.sums_of(rows)
+        if not self.cross_terms.exact:
+            return self.exact_sums(state.row_pass, now, state.leaf_of_row, n_nodes, rows)
         if of_nodes is None:
             of_nodes = state.engine.leaf_sums(state.leaf_of_row, n_nodes, rows)
         L = self.cross_terms.of_all(of_nodes)
         return JointQuadratic(of_nodes[:, 0], of_nodes[:, 1], L, now.threshold_gradient, full_hessian(now))
 
     def exact_sums(
-        self, row_pass: RowStatistics, now: RoundStatistics, leaves: NDArray[np.int32], n_nodes: int
+        self,
+        row_pass: RowStatistics,
+        now: RoundStatistics,
+        leaves: NDArray[np.int32],
+        n_nodes: int,
+        rows: NDArray[np.uint32] | None = None,
     ) -> JointQuadratic:
-        """Add up other rows."""
-        sums = row_pass.leaf_sums(leaves, n_nodes)
+        """Add up other rows, or some of them."""
+        sums = row_pass.leaf_sums(leaves, n_nodes, rows)
         return JointQuadratic(sums.gradient, sums.hessian, sums.cross, now.threshold_gradient, full_hessian(now))
 
     def with_leaves(self, sums: JointQuadratic, leaves: Leaves, step: LeafStep) -> LeafStep:
