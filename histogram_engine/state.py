@@ -164,6 +164,8 @@ class EngineState(Generic[Pass]):
         That of the newest iteration.
     learner : ThresholdLearner
         The newest thresholds, and how they move.
+    sample : Sample
+        The rows of the tree that is being grown; all where there is none.
     now : RoundStatistics
         Statistics of the newest pass, at the newest score and thresholds.
     engine : _core.Engine
@@ -179,7 +181,8 @@ class EngineState(Generic[Pass]):
     row_pass: Pass
     now: RoundStatistics
     columns: NDArray[np.float32]
-    _sample = Sample(None)
+    sample = Sample(None)
+    _of_sample: RoundStatistics | None = None  # its sums, once someone asks
 
     def __init__(
         self,
@@ -270,31 +273,43 @@ class EngineState(Generic[Pass]):
     def weights_of(self, rows: NDArray[np.uint32]) -> FloatArray | None:
         """Return the weights of the rows of a sample, by how much each of them counts; None where all are 1."""
         weight = None if self.rows.sample_weight is None else self.rows.sample_weight[rows]
-        factors = self._sample.factors()
+        factors = self.sample.factors()
         return weight if factors is None else factors if weight is None else weight * factors
 
     @contextmanager
     def sampled(self, sample: Sample) -> Iterator[None]:
         """Let the rows of a sample count as it says, in the columns of the next tree and in passes over them."""
-        self._sample, (rows, light, factor, _) = sample, sample
-        if rows is not None and light is not None:
-            self.engine.weigh(rows, light, factor)
+        self.sample = sample
+        self.weigh_sample()
         try:
             yield
         finally:
-            self._sample = Sample(None)
-            if rows is not None and light is not None:
-                self.engine.unweigh(rows, light)
+            self.sample, self._of_sample = Sample(None), None
+            if sample.rows is not None and sample.light is not None:
+                self.engine.unweigh(sample.rows, sample.light)
+
+    def weigh_sample(self) -> None:
+        """Let the sample's rows count as it says, in columns that were filled without it."""
+        rows, light, factor, _ = self.sample
+        if rows is not None and light is not None:
+            self.engine.weigh(rows, light, factor)
 
     def sums_of(self, rows: NDArray[np.uint32] | None) -> RoundStatistics:
         """Return the sums of some rows over thresholds, None for all, at the newest score and thresholds."""
         if rows is None:
             return self.now
+        if rows is not self.sample.rows:
+            return self._add_up(rows)
+        if self._of_sample is None:
+            self._of_sample = self._add_up(rows)
+        return self._of_sample
+
+    def _add_up(self, rows: NDArray[np.uint32]) -> RoundStatistics:
         if not self._proportional:
             return self.pass_over(rows)[1]
         row_pass: Any = self.row_pass
         at = self.score, self.thresholds, self.parameters.spec.hessian
-        _, light, factor, outside = self._sample
+        _, light, factor, outside = self.sample
         if outside is None or self.rows.sample_weight is not None or len(outside) >= len(rows):
             return row_pass.sums_of(rows, *at, light, factor)
         # The fewer rows are read. Where none is heavy, the difference is as exact as the sum.

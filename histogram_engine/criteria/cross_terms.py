@@ -149,11 +149,14 @@ def score_mass(
     thresholds: NDArray[np.float64],
     n_threads: int,
     rows: NDArray[np.uint32] | None = None,
+    light: NDArray[np.uint8] | None = None,
+    factor: float = 1.0,
 ) -> ScoreMass:
-    """Add up the weights of some rows by score, None for all, in one pass over them."""
+    """Add up the weights of some rows by score, None for all, in one pass over them; light ones count by a factor."""
     low, high = thresholds.min() - _REACH, thresholds.max() + _REACH
     sums = np.empty((2, _BINS))
-    _core.score_histogram(raw_prediction, sample_weight, low, _BINS / (high - low), sums, n_threads, rows)
+    scale, some = _BINS / (high - low), (rows, light, factor)
+    _core.score_histogram(raw_prediction, sample_weight, low, scale, sums, n_threads, *some)
     mass, moment = sums[:, sums[0] > 0.0]
     return ScoreMass(moment / mass, mass)
 

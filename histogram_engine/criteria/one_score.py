@@ -122,13 +122,26 @@ class Joint(Scalar):
         follows = parameters.spec.hessian == "exact" and loss.link.curvature_floor == 0.0
         weights = state.row_pass.class_weights
         self._all = self.cross_terms = cross_terms.all_cross_terms(weights, one_follows=follows, n_behind=n_behind)
+<<<<<<< HEAD
         # The cross terms do not depend on the label. Rows that stand for others would need them at their own sums.
         known = type(loss) is AllThreshold and type(loss.link) is Logit
         known = known and parameters.cross_terms == "auto" and parameters.data_sample_strategy == "bagging"
         rows_by_classes = n_classes * len(state.rows.y)
         many = n_classes >= cross_terms.FEWEST_CLASSES and rows_by_classes >= cross_terms.FEWEST_ROWS_BY_CLASSES
         self._few_may_do = known and many
+=======
+        # Their cross terms do not depend on the label.
+        self._few_may_do = (
+            parameters.cross_terms == "auto"
+            and n_classes >= cross_terms.FEWEST_CLASSES
+            and n_classes * len(state.rows.y) >= cross_terms.FEWEST_ROWS_BY_CLASSES
+            and type(loss) is AllThreshold
+            and type(loss.link) is Logit
+        )
+>>>>>>> w-speed
         self._looks_for_few = self._few_may_do
+        # A row's count is no regressor of its cross terms where rows count differently in these.
+        self._weighted = state.rows.sample_weight is not None or parameters.data_sample_strategy == "goss"
 
     def columns(self, score: NDArray[np.floating], thresholds: FloatArray) -> RoundStatistics:
         """Fill gradient, Hessian and the cross terms: a few where the others follow from them."""
@@ -151,12 +164,14 @@ class Joint(Scalar):
         chosen: NDArray[np.int32] | None = None,
     ) -> CrossTerms | None:
         """Return a few cross terms that determine the others at some rows, None for all; or None."""
-        state, sample_weight = self._state, self._state.rows.sample_weight
+        state, sample = self._state, self._state.sample
+        light, factor = (None, 1.0) if rows is None else (sample.light, sample.factor)
+        weight, n_threads = state.rows.sample_weight, state.n_threads
         return cross_terms.few_cross_terms(
-            cross_terms.score_mass(score, sample_weight, thresholds, state.n_threads, rows),
+            cross_terms.score_mass(score, weight, thresholds, n_threads, rows, light, factor),
             thresholds,
             state.parameters.spec.hessian,
-            weighted=sample_weight is not None,
+            weighted=self._weighted,
             active=state.learner.active,
             chosen=chosen,
             n_behind=self._n_behind,
@@ -189,6 +204,7 @@ class Joint(Scalar):
             exact_hessian = state.parameters.spec.hessian == "exact"
             if few is None or (exact_hessian and not few.agree(V, n_rows, state.learner.active)):
                 state.set_newest(self._carry(self._all, state.score, state.thresholds))
+                state.weigh_sample()
             else:
                 self.cross_terms = few
         state.diagnostics.add(n_all_cross_terms=int(self._few_may_do and self.cross_terms.exact))
@@ -200,19 +216,24 @@ class Joint(Scalar):
         columns, if they are known.
         """
         state = self._state
-        if not self.cross_terms.exact:
-            return self.exact_sums(*state.pass_over(rows), state.leaves_of(rows), n_nodes)
         now = state.sums_of(rows)
+        if not self.cross_terms.exact:
+            return self.exact_sums(state.row_pass, now, state.leaf_of_row, n_nodes, rows)
         if of_nodes is None:
             of_nodes = state.engine.leaf_sums(state.leaf_of_row, n_nodes, rows)
         L = self.cross_terms.of_all(of_nodes)
         return JointQuadratic(of_nodes[:, 0], of_nodes[:, 1], L, now.threshold_gradient, full_hessian(now))
 
     def exact_sums(
-        self, row_pass: RowStatistics, now: RoundStatistics, leaves: NDArray[np.int32], n_nodes: int
+        self,
+        row_pass: RowStatistics,
+        now: RoundStatistics,
+        leaves: NDArray[np.int32],
+        n_nodes: int,
+        rows: NDArray[np.uint32] | None = None,
     ) -> JointQuadratic:
-        """Add up other rows."""
-        sums = row_pass.leaf_sums(leaves, n_nodes)
+        """Add up other rows, or some of them."""
+        sums = row_pass.leaf_sums(leaves, n_nodes, rows)
         return JointQuadratic(sums.gradient, sums.hessian, sums.cross, now.threshold_gradient, full_hessian(now))
 
     def with_leaves(self, sums: JointQuadratic, leaves: IndexArray, step: LeafStep) -> LeafStep:

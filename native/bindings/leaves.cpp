@@ -16,10 +16,12 @@ template <class Raw, class Real>
 void leaf_sums(Vector<Raw> raw, Vector<std::int32_t> y, Vector<double> thresholds,
                std::optional<Vector<Real>> weight, Output<Real> gradient, Output<Real> hessian,
                Vector<std::int32_t> leaves, OutputMatrix<double> sums, int loss, int link, bool majorized,
-               double limit, int n_threads, std::optional<Costs<Real>> costs) {
-    const auto round = make_round<Raw, Real>(raw, y, thresholds, weight, gradient, hessian, std::nullopt,
-                                             loss, link, majorized, false, limit, costs);
-    const auto n_rows = static_cast<std::int64_t>(raw.size());
+               double limit, int n_threads, std::optional<Costs<Real>> costs,
+               std::optional<Vector<std::uint32_t>> rows) {
+    auto round = make_round<Raw, Real>(raw, y, thresholds, weight, gradient, hessian, std::nullopt, loss,
+                                       link, majorized, false, limit, costs);
+    round.rows = rows ? rows->data() : nullptr;
+    const auto n_rows = static_cast<std::int64_t>(rows ? rows->size() : raw.size());
     const auto n_leaves = static_cast<int>(sums.shape(0));
     nb::gil_scoped_release release;
     ordinal::LeafSums result;
@@ -56,12 +58,15 @@ void leaf_counts(Vector<std::int32_t> leaves, Output<double> counts, int n_threa
 }
 
 void score_histogram(Vector<double> scores, std::optional<Vector<double>> weight, double low, double per_unit,
-                     OutputMatrix<double> sums, int n_threads, std::optional<Vector<std::uint32_t>> rows) {
+                     OutputMatrix<double> sums, int n_threads, std::optional<Vector<std::uint32_t>> rows,
+                     std::optional<Vector<std::uint8_t>> light, double factor) {
     const ordinal::ScoreBins bins{low, per_unit, static_cast<int>(sums.shape(1))};
+    const ordinal::SomeRows some{rows ? rows->data() : nullptr,
+                                 static_cast<std::int64_t>(rows ? rows->size() : scores.size()),
+                                 light ? light->data() : nullptr, factor};
     nb::gil_scoped_release release;
-    const std::vector<double> result = ordinal::score_histogram(
-        scores.data(), weight ? weight->data() : nullptr, rows ? rows->data() : nullptr,
-        static_cast<std::int64_t>(rows ? rows->size() : scores.size()), bins, n_threads);
+    const std::vector<double> result =
+        ordinal::score_histogram(scores.data(), weight ? weight->data() : nullptr, some, bins, n_threads);
     std::copy(result.begin(), result.end(), sums.data());
 }
 
@@ -72,7 +77,8 @@ void define_leaves(nb::module_& m) {
         m.def("leaf_sums", function, "raw_prediction"_a.noconvert(), "y"_a.noconvert(),
               "thresholds"_a.noconvert(), "sample_weight"_a.noconvert().none(), "gradient"_a.noconvert(),
               "hessian"_a.noconvert(), "leaves"_a.noconvert(), "sums"_a.noconvert(), "loss"_a, "link"_a,
-              "majorized"_a, "limit"_a, "n_threads"_a, "costs"_a.noconvert().none() = nb::none());
+              "majorized"_a, "limit"_a, "n_threads"_a, "costs"_a.noconvert().none() = nb::none(),
+              "rows"_a.noconvert().none() = nb::none());
     };
     define_sums(&leaf_sums<float, float>);
     define_sums(&leaf_sums<double, float>);
@@ -89,5 +95,6 @@ void define_leaves(nb::module_& m) {
     m.def("leaf_counts", &leaf_counts, "leaves"_a.noconvert(), "counts"_a.noconvert(), "n_threads"_a);
     m.def("score_histogram", &score_histogram, "scores"_a.noconvert(), "sample_weight"_a.noconvert().none(),
           "low"_a, "per_unit"_a, "sums"_a.noconvert(), "n_threads"_a,
-          "rows"_a.noconvert().none() = nb::none());
+          "rows"_a.noconvert().none() = nb::none(), "light"_a.noconvert().none() = nb::none(),
+          "factor"_a = 1.0);
 }

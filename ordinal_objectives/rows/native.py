@@ -208,7 +208,7 @@ class RowStatistics(_NativePass):
             self.loss, self.y, self.n_classes, self._weight, precision="float64", n_threads=self.n_threads, part=True
         )
 
-    def leaf_sums(self, leaves: IntArray, n_leaves: int) -> LeafSums:
+    def leaf_sums(self, leaves: IntArray, n_leaves: int, rows: NDArray[np.uint32] | None = None) -> LeafSums:
         """Return the sums of the latest call over the leaves of a tree, added up in float64.
 
         The score that was passed to that call must not have changed since.
@@ -218,6 +218,8 @@ class RowStatistics(_NativePass):
         leaves : ndarray of int32, shape (n_samples,)
             Leaf of each row, 0..n_leaves - 1.
         n_leaves : int
+        rows : ndarray of uint32, shape (n_some,), or None, default=None
+            Rows that are added up, None for all.
 
         Returns
         -------
@@ -230,14 +232,14 @@ class RowStatistics(_NativePass):
             If there was no call yet, or `leaves` has the wrong shape or holds other numbers.
         """
         if self._latest is None and "_in_double" in vars(self):
-            return self._in_double.leaf_sums(leaves, n_leaves)
+            return self._in_double.leaf_sums(leaves, n_leaves, rows)
         raw, theta, majorized = self._latest_of("a score")
         leaves = np.ascontiguousarray(leaves, dtype=np.int32)
         self.check_leaves(leaves, n_leaves)
         sums = np.zeros((n_leaves, self.n_classes + 1))
         if leaves.size:  # a worker may have no rows
             given = raw, self.y, theta, self._weight, self._gradient, self._hessian, leaves, sums
-            _kernels.leaf_sums(*given, *self._codes, majorized, self._limit, self.n_threads, self._costs)
+            _kernels.leaf_sums(*given, *self._codes, majorized, self._limit, self.n_threads, self._costs, rows)
         return LeafSums(sums[:, 0], sums[:, 1], sums[:, 2:])
 
     def _check_scores(self, raw_prediction: ArrayLike) -> RealArray:

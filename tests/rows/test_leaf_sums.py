@@ -50,6 +50,21 @@ def test_double_precision_equals_reference(loss, link, hessian):
         assert_same(rows.leaf_sums(leaves, n_leaves), expected, rtol)
 
 
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_some_rows_are_those_of_a_pass_over_them(precision, weighted, dtype):
+    f, y, thresholds, weight, leaves, n_leaves = make_rows(5, weighted=weighted)
+    f, some = f.astype(dtype), np.flatnonzero(np.arange(len(f)) % 3).astype(np.uint32)
+    rows = RowStatistics(get_loss("all_threshold"), y, 5, weight, precision=precision)
+    rows(f, thresholds)
+    alone = RowStatistics(rows.loss, y[some], 5, None if weight is None else weight[some], precision=precision)
+    alone(f[some], thresholds)
+    expected = alone.leaf_sums(leaves[some], n_leaves)
+    sums = rows.leaf_sums(leaves, n_leaves, some)
+    assert_same(sums, (expected.gradient, expected.hessian, expected.cross), 1e-6)
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("n_classes", [2, 3, 40])
 @pytest.mark.parametrize("weighted", [True, False])

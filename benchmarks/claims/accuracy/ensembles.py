@@ -28,7 +28,7 @@ from lib.set_ratios import GROUPS, NOTE, SHARES, command, of_shares, ratios, row
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, OrdinalEnsembleClassifier, XGBOrdinalClassifier
 from ordinal_objectives.estimators.held_out import Rows, hold_out, take_rows
 
-NAME, SEEDS = "ensembles", {"design": 1, "evaluation": 3, "confirmation": 3}
+NAME, SEEDS = "ensembles", {"design": 1, "evaluation": 3, "confirmation": 1}
 # What the default members of an ensemble have, beside one thread, and what members of XGBoost are given.
 NATIVE: dict[str, Any] = {"max_iter": 500, "early_stopping": True, "n_iter_no_change": 20, "n_jobs": 1}
 STOPS: dict[str, Any] = {"n_estimators": 500, "early_stopping_rounds": 10, "n_jobs": 1}

@@ -13,7 +13,8 @@ namespace ordinal {
 using LeafSums = std::vector<double>;
 
 // `round` as it was passed to logit_statistics or link_statistics, whose gradients and Hessians are read.
-// `leaves` holds numbers in [0, n_leaves). The same bytes for any number of threads.
+// `leaves` holds numbers in [0, n_leaves). n_rows: of round.rows, if these are given. The same bytes for any
+// number of threads.
 LeafSums logit_leaf_sums(const LogitRound& round, const std::int32_t* leaves, int n_leaves,
                          std::int64_t n_rows, int n_threads);
 LeafSums link_leaf_sums(const LinkRound& round, const std::int32_t* leaves, int n_leaves, std::int64_t n_rows,

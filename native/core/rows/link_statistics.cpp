@@ -154,11 +154,9 @@ template <class L, bool kMajorized, bool kValue>
 RoundSums run(const LinkRound& round, std::int64_t n_rows, int n_threads) {
     return sum_chunks(n_rows, kChunk, round.n_thresholds, n_threads,
                       [&](std::int64_t begin, std::int64_t n, BlockSums& sums) {
-                          if (round.rows)
-                              add_rows<L, kMajorized, kValue>(
-                                  GatheredRows<double, double>(round, begin, n).round(), 0, n, sums);
-                          else
-                              add_rows<L, kMajorized, kValue>(round, begin, n, sums);
+                          if (!round.rows) return add_rows<L, kMajorized, kValue>(round, begin, n, sums);
+                          GatheredRows<double, double> gathered(round, n);
+                          add_rows<L, kMajorized, kValue>(gathered.take(begin, n), 0, n, sums);
                       });
 }
 

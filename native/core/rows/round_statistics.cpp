@@ -81,6 +81,7 @@ RoundSums logit_statistics(const LogitRound& round, std::int64_t n_rows, int n_t
         n_rows, kChunk, width, n_threads,
         [&](std::int64_t begin, std::int64_t n, BlockSums& sums) {
             AlignedVector<float> lanes(lane_memory(2 * width));
+            GatheredRows<float, float> gathered(round, round.rows ? kLaneBlock : 0);
             const auto add = [&](const LogitRound& some, std::int64_t first, std::int64_t n_some) {
                 block(some, tables.constants, first, static_cast<int>(n_some), sums, lanes.data());
             };
@@ -93,9 +94,9 @@ RoundSums logit_statistics(const LogitRound& round, std::int64_t n_rows, int n_t
                     add(round, begin + at, here);
                     continue;
                 }
-                const GatheredRows<float, float> some(round, begin + at, here);
-                add(some.round(), 0, here);
-                add_lost(some.round(), 0, here);
+                const LogitRound& some = gathered.take(begin + at, here);
+                add(some, 0, here);
+                add_lost(some, 0, here);
             }
             if (!round.rows) add_lost(round, begin, n);
         },

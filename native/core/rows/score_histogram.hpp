@@ -14,9 +14,17 @@ struct ScoreBins {
     int n_bins = 1;
 };
 
+// n of the rows; null for all. Those that are light, if any is, count by a factor.
+struct SomeRows {
+    const std::uint32_t* rows = nullptr;
+    std::int64_t n = 0;
+    const std::uint8_t* light = nullptr;  // (n,) or null
+    double factor = 1.0;
+};
+
 // Returns (2, n_bins): the weight of the rows in each bin, and their weighted sum of scores. weight may be
-// null. rows: n_rows of them, or null for all. The same bytes for any number of threads.
-std::vector<double> score_histogram(const double* scores, const double* weight, const std::uint32_t* rows,
-                                    std::int64_t n_rows, const ScoreBins& bins, int n_threads);
+// null. The same bytes for any number of threads.
+std::vector<double> score_histogram(const double* scores, const double* weight, const SomeRows& rows,
+                                    const ScoreBins& bins, int n_threads);
 
 }  // namespace ordinal

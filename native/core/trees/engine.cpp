@@ -17,6 +17,7 @@ namespace {
 constexpr std::int64_t kBlockRows = 1 << 14;
 constexpr int kStrideUnit = 8;
 constexpr std::int32_t kUnknown = -1;  // leaf of a row
+constexpr int kFewest = 4;             // columns: a row has a multiple of them
 
 // The largest float32 that is not above x: for float32 values v, v <= x and v <= down(x) are the same.
 float round_down(double x) {
@@ -190,42 +191,44 @@ void Engine::pass_down(const Tree& tree, std::uint32_t* rows, std::uint32_t* rig
     }
 }
 
-// Calls work(place, row) for the places in a sample that are light, whose rows lie far apart in memory.
+// Calls work(row, before) for the rows of a sample that are light, which lie far apart in memory: their
+// columns, and where these are kept meanwhile.
 template <class Work>
 void Engine::over_light(const std::uint32_t* rows, const std::uint8_t* light, std::int64_t n,
                         const Work& work) {
     constexpr std::int64_t kListed = 1 << 10, kAhead = 16;
+    const std::int64_t width = layout_.width();
+    before_.resize(static_cast<std::size_t>(n * width));
     pool_->run("weigh rows", (n + kListed - 1) / kListed, n >= kBlockRows, [&](std::int64_t block) {
-        std::uint32_t places[kListed + 1];
+        std::uint32_t listed[kListed + 1];
         std::int64_t n_light = 0;
         for (std::int64_t i = block * kListed; i < std::min(n, (block + 1) * kListed); ++i) {
-            places[n_light] = static_cast<std::uint32_t>(i);
+            listed[n_light] = rows[i];
             n_light += light[i];
         }
-        for (std::int64_t i = 0; i < n_light; ++i) {
-            const std::uint32_t later = places[std::min(i + kAhead, n_light - 1)];
-            fetch(statistics_.data() + std::int64_t{rows[later]} * layout_.width());
-            work(std::int64_t{places[i]}, std::int64_t{rows[places[i]]});
+        float* before = before_.data() + block * kListed * width;
+        for (std::int64_t i = 0; i < n_light; ++i, before += width) {
+            fetch(statistics_.data() + std::int64_t{listed[std::min(i + kAhead, n_light - 1)]} * width);
+            work(statistics_.data() + std::int64_t{listed[i]} * width, before);
         }
     });
 }
 
 void Engine::weigh(const std::uint32_t* rows, const std::uint8_t* light, std::int64_t n, float factor) {
-    const std::int64_t width = layout_.width();
-    before_.resize(static_cast<std::size_t>(n * width));
-    over_light(rows, light, n, [&](std::int64_t place, std::int64_t i) {
-        float* row = statistics_.data() + i * width;
-        std::copy(row, row + width, before_.data() + place * width);
-        for (std::int64_t c = 0; c < width; ++c) row[c] *= factor;
+    over_light(rows, light, n, [&](float* row, float* before) {
+        for (int c = 0; c < layout_.width(); c += kFewest)
+            for (int i = c; i < c + kFewest; ++i) {
+                before[i] = row[i];
+                row[i] *= factor;
+            }
         row[layout_.count()] = 1.0f;
     });
 }
 
 void Engine::unweigh(const std::uint32_t* rows, const std::uint8_t* light, std::int64_t n) {
-    const std::int64_t width = layout_.width();
-    over_light(rows, light, n, [&](std::int64_t place, std::int64_t i) {
-        const float* row = before_.data() + place * width;
-        std::copy(row, row + width, statistics_.data() + i * width);
+    over_light(rows, light, n, [&](float* row, const float* before) {
+        for (int c = 0; c < layout_.width(); c += kFewest)
+            for (int i = c; i < c + kFewest; ++i) row[i] = before[i];
     });
 }
 
