@@ -122,23 +122,11 @@ class Joint(Scalar):
         follows = parameters.spec.hessian == "exact" and loss.link.curvature_floor == 0.0
         weights = state.row_pass.class_weights
         self._all = self.cross_terms = cross_terms.all_cross_terms(weights, one_follows=follows, n_behind=n_behind)
-<<<<<<< HEAD
-        # The cross terms do not depend on the label. Rows that stand for others would need them at their own sums.
-        known = type(loss) is AllThreshold and type(loss.link) is Logit
-        known = known and parameters.cross_terms == "auto" and parameters.data_sample_strategy == "bagging"
+        # Their cross terms do not depend on the label.
+        known = type(loss) is AllThreshold and type(loss.link) is Logit and parameters.cross_terms == "auto"
         rows_by_classes = n_classes * len(state.rows.y)
         many = n_classes >= cross_terms.FEWEST_CLASSES and rows_by_classes >= cross_terms.FEWEST_ROWS_BY_CLASSES
         self._few_may_do = known and many
-=======
-        # Their cross terms do not depend on the label.
-        self._few_may_do = (
-            parameters.cross_terms == "auto"
-            and n_classes >= cross_terms.FEWEST_CLASSES
-            and n_classes * len(state.rows.y) >= cross_terms.FEWEST_ROWS_BY_CLASSES
-            and type(loss) is AllThreshold
-            and type(loss.link) is Logit
-        )
->>>>>>> w-speed
         self._looks_for_few = self._few_may_do
         # A row's count is no regressor of its cross terms where rows count differently in these.
         self._weighted = state.rows.sample_weight is not None or parameters.data_sample_strategy == "goss"
