@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from claims.accuracy import ensembles
-from claims.accuracy.plain_call import BESIDE, NAME, of_trainer
+from claims.accuracy.plain_call import BESIDE, CATBOOST, FIXED, NAME, PARTITIONS, PLAIN, of_trainer
 from claims.decisions import kappa
 from lib import report
 from lib.set_ratios import NUMBERS, SHARES, rows_of
@@ -26,8 +26,9 @@ def of_ensembles():
     return means_of(ensembles.NAME)
 
 
-def means_of(name, group="evaluation"):
-    table = pd.DataFrame([row for row in rows_of(name, group) if not row["failure"]])
+def means_of(name, group="evaluation", seeds=None):
+    rows = [row for row in rows_of(name, group) if seeds is None or int(row["seed"]) in seeds]
+    table = pd.DataFrame([row for row in rows if not row["failure"]])
     table[list(NUMBERS)] = table[list(NUMBERS)].astype(float)
     return table.groupby(["method", "data"])[list(NUMBERS)].mean()
 
@@ -38,22 +39,25 @@ def ratio(means, one, other):
 
 def test_plain_call_2(means):
     """XGBoost's and the native engine's are below the shares of the classes on every set; LightGBM's is above them on
-    one, `diabetes`, by less than a hundredth: few rows, and a class for each of ten levels."""
+    one, `wisconsin`, by two hundredths: 130 rows, and a class for each of ten levels."""
     for host, ours in OURS.items():
         worse = (means.loc[ours] / means.loc[SHARES])[["rps", "log_loss"]].max(axis=1)
-        assert worse[worse > 1].index.tolist() == (["diabetes"] if host == "LGBMClassifier()" else [])
-        assert worse.max() < 1.01
+        assert worse[worse > 1].index.tolist() == (["wisconsin"] if host == "LGBMClassifier()" else [])
+        assert worse.max() < 1.025
 
 
 def test_plain_call_3(means):
-    """XGBoost's takes about as long as `XGBClassifier()` by the mean of logarithms; it is slower on small sets, where
-    the search costs most, and faster on large ones."""
-    seconds = means["seconds"]
-    longer = seconds[OURS["XGBClassifier()"]] / seconds["XGBClassifier()"]
-    assert 0.8 < np.exp(np.log(longer).mean()) < 1.25
-    short = seconds["XGBClassifier()"].rank(pct=True)
-    assert longer[short < 0.25].mean() > 1.5
-    assert longer[short > 0.75].mean() < 0.8
+    """No search takes two and a half times as long on any set."""
+    for fixed, ours in zip(FIXED, PLAIN, strict=True):
+        assert (means["seconds"][ours] / means["seconds"][fixed]).max() < 2.5
+
+
+def test_plain_call_4():
+    """CatBoost's call has a lower RPS than the native one on seven sets, most of all on `stocks` and `new_thyroid`."""
+    means = means_of(NAME, seeds=range(PARTITIONS[CATBOOST]))
+    beside = ratio(means, OURS["HistGradientBoostingClassifier()"], CATBOOST)["rps"].sort_values()
+    assert (beside > 1).sum() == 7
+    assert set(beside.index[-2:]) == {"stocks", "new_thyroid"}
 
 
 def test_confirmation_of_plain_calls():
@@ -65,25 +69,22 @@ def test_confirmation_of_plain_calls():
 
 
 def test_ensembles_1(of_ensembles):
-    """The ensemble is lower than one multiclass model by RPS and log loss on all sets but `nursery`, and than four of
-    them on all but three."""
-    one = ratio(of_ensembles, ensembles.DEFAULT, ensembles.ONE)[["rps", "log_loss"]]
-    assert one.index[(one >= 1).any(axis=1)].tolist() == ["nursery"]
-    four = ratio(of_ensembles, ensembles.DEFAULT, ensembles.RIVAL)[["rps", "log_loss"]]
-    assert (four >= 1).any(axis=1).sum() == 3
+    """The ensemble is lower than one multiclass model by RPS on all sets but three."""
+    assert (ratio(of_ensembles, ensembles.DEFAULT, ensembles.ONE)["rps"] >= 1).sum() == 3
+
+
+def test_ensembles_2(of_ensembles):
+    """Beside one native model it is lower by RPS on 26 sets, by little."""
+    beside = ratio(of_ensembles, ensembles.DEFAULT, ensembles.PLAIN)["rps"]
+    assert (beside < 1).sum() == 26
+    assert beside[beside < 1].median() > 0.98
 
 
 def test_ensembles_3(of_ensembles):
-    """The ensemble is the safer choice where multiclass is ahead of one ordinal model, as on `autos`, `nursery`, `tae`
-    and `wine_red`; one ordinal model is enough on the others, and better on `car` and `balance_scale`."""
-    ahead = ratio(of_ensembles, ensembles.PLAIN, ensembles.ONE)["rps"]
-    helped = ratio(of_ensembles, ensembles.DEFAULT, ensembles.PLAIN)["rps"]
-    assert (
-        ahead[["autos", "nursery", "tae", "wine_red"]].min() > 1 > helped[["autos", "nursery", "tae", "wine_red"]].max()
-    )
-    assert (ahead > 1).sum() == 5
-    assert helped[["car", "balance_scale"]].min() > 1.1
-    assert (helped > 1.1).sum() == 2
+    """It is higher by more than a tenth on `car`, `balance_scale` and `nursery`, where the features decide the class:
+    there the size of the trees counts for more than an average."""
+    beside = ratio(of_ensembles, ensembles.DEFAULT, ensembles.PLAIN)["rps"]
+    assert set(beside.index[beside > 1.1]) == {"car", "balance_scale", "nursery"}
 
 
 @pytest.fixture(scope="module")
