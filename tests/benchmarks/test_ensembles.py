@@ -36,9 +36,10 @@ def test_every_method_ran_on_every_set(experiment):
         if seed < fewer.get(one, seeds[group])
     }
     assert len(found) == len(set(found))
-    # It takes at most 255 categories.
-    refused = {("movielens100k", "HistGradientBoostingClassifier()")} if group == "confirmation" else set()
-    assert {(row["data"], row["method"]) for row in rows if row["failure"]} <= refused
+    # They take at most 255 categories, and 254.
+    failed = {(row["data"], row["method"]) for row in rows if row["failure"]}
+    assert all(data == "movielens100k" and ("Hist" in one or "native" in one) for data, one in failed)
+    assert group == "confirmation" or not failed
 
 
 def test_the_default_is_the_librarys():
