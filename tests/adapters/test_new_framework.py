@@ -63,7 +63,7 @@ class SmallTraining(Training):
     def evaluating(self, score, rows):
         if self.booster is None:
             return self.unambiguous_run()
-        run = self[self.booster.rows]
+        run = self.of(self.booster.rows)
         run.advance(self.booster.training_score, len(self.booster.trees))
         return run
 

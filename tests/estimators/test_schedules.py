@@ -72,13 +72,6 @@ def test_a_steady_schedule_is_searched_with_as_its_rate_is(fit, rows):
     np.testing.assert_allclose(steady.round_search_.losses, expected.round_search_.losses, rtol=1e-6)
 
 
-def test_a_search_for_the_learning_rate_waits_for_a_slow_schedule(rows):
-    callbacks = [xgboost.callback.LearningRateScheduler(lambda iteration: 0.05)]
-    search = XGBOrdinalClassifier(callbacks=callbacks, n_jobs=1).fit(*rows).round_search_
-    assert "learning_rate" in search.settings
-    assert len(search.losses) - 1 - search.n_iter == 2 / 0.05
-
-
 @BOTH
 @pytest.mark.parametrize("options", [{}, {"linear": True}], ids=str)
 def test_folds_of_kappa_follow_a_schedule(fit, rows, options):
