@@ -33,16 +33,18 @@ def machine() -> dict[str, Any]:
     return {"processor": models[0] if models else platform.processor(), "cores": os.cpu_count(), **versions()}
 
 
-def write(name: str, title: str, rows: list[dict[str, Any]], notes: str = "") -> None:
+def write(name: str, title: str, rows: list[dict[str, Any]], notes: str = "", runs: Path | None = None) -> None:
     """Print the table, and write results/<name>.json and results/<name>.md.
 
     Parameters
     ----------
     rows : list of dict
         All with the same keys: the columns.
+    runs : Path or None
+        File of the runs that the table is made of, whose first machine is named; None for this machine.
     """
     RESULTS.mkdir(exist_ok=True)
-    where = machine()
+    where = machine() if runs is None else machines(runs)[0]
     content = {"title": title, "notes": notes, "machine": where, "rows": rows}
     (RESULTS / f"{name}.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     lines = [f"# {title}", "", table(rows), "", notes, "", measured_on(where)]

@@ -86,7 +86,7 @@ def command(
     predicted: Callable[..., tuple[Any, int]],
     write_tables: Callable[[], None],
     default: str = "design",
-    partitions: Mapping[str, int] = MappingProxyType({}),
+    partitions: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
 ) -> None:
     """Run what the command line asks for: cases that are missing, or the tables.
 
@@ -104,8 +104,8 @@ def command(
     write_tables : callable
     default : str
         The group of sets that the design is chosen on.
-    partitions : dict of str to int
-        Of methods that are run on fewer partitions of the other sets.
+    partitions : dict of str to dict of str to int
+        By group, of methods that are run on fewer partitions of it.
     """
     parser = _parser(doc, default)
     every = list(dict.fromkeys([*methods, *shipped]))
@@ -114,14 +114,14 @@ def command(
     if options.tables:
         write_tables()
         return
-    in_design = options.sets == default
-    asked = [method for method in options.methods if method in (methods if in_design else shipped)]
+    fewer = partitions.get(options.sets, {})
+    asked = [method for method in options.methods if method in (methods if options.sets == default else shipped)]
     cases = [
         {"data": data, "seed": seed, "method": method}
         for seed in range(seeds[options.sets])
         for data in GROUPS[options.sets]
         for method in asked
-        if in_design or seed < partitions.get(method, seeds[options.sets])
+        if seed < fewer.get(method, seeds[options.sets])
     ]
     store = report.RunsFile(runs_of(name, options.sets), COLUMNS)
     resume(store, cases, partial(_measure, predicted), minutes=options.minutes, jobs=options.jobs)

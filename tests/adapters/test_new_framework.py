@@ -97,7 +97,7 @@ class SmallCallback:
 
     def after_round(self, booster):
         self.training.evaluating(booster.training_score, booster.rows)
-        booster.record = self.training[booster.rows].record()
+        booster.record = self.training.of(booster.rows).record()
 
 
 class SmallObjective(OrdinalObjectiveBase):

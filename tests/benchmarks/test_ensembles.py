@@ -15,7 +15,7 @@ EXPERIMENTS = {
     ("plain call", "design"): (plain_call.NAME, plain_call.METHODS, plain_call.SEEDS, {}),
     ("ensembles", "design"): (ensembles.NAME, ensembles.METHODS, ensembles.SEEDS, {}),
     **{
-        ("plain call", group): (plain_call.NAME, plain_call.SHIPPED, plain_call.SEEDS, plain_call.PARTITIONS)
+        ("plain call", group): (plain_call.NAME, plain_call.SHIPPED, plain_call.SEEDS, plain_call.PARTITIONS[group])
         for group in OTHERS
     },
     **{("ensembles", group): (ensembles.NAME, ensembles.SHIPPED, ensembles.SEEDS, {}) for group in OTHERS},

@@ -24,7 +24,7 @@ import xgboost
 from lib import report
 from lib.data import FEW_ROWS, OTHER
 from lib.methods import spread
-from lib.set_ratios import GROUPS, NOTE, SHARES, command, of_shares, ratios, rows_of
+from lib.set_ratios import GROUPS, NOTE, SHARES, command, of_shares, ratios, rows_of, runs_of
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, OrdinalEnsembleClassifier, XGBOrdinalClassifier
 from ordinal_objectives.estimators.held_out import Rows, hold_out, take_rows
 
@@ -99,7 +99,7 @@ def write_tables() -> None:
     groups = (("all", GROUPS["design"]), ("50, 100 and 200 rows", tuple(FEW_ROWS)), ("the others", tuple(OTHER)))
     found = [{"sets of": name, **row} for name, sets in groups for row in ratios(rows, ONE, METHODS[2:], sets)]
     note = f"{len(OTHER)} sets on which designs are chosen, and samples of some; {SEEDS['design']} partitions. {NOTE}"
-    report.write("ensembles_design", "Ensembles, sets on which designs are chosen", found, note)
+    report.write("ensembles_design", "Ensembles, sets on which designs are chosen", found, note, runs_of(NAME))
     for group, name, title in (
         ("evaluation", "ensembles", "Ensembles"),
         ("confirmation", "ensembles_confirmation", "Ensembles, sets that were kept aside"),
@@ -110,7 +110,8 @@ def write_tables() -> None:
             for beside, methods in ((ONE, SHIPPED[2:]), (RIVAL, (DEFAULT,)), (PLAIN, SHIPPED[3:]))
             for row in ratios(rows, beside, methods, sets)[1:]
         ]
-        report.write(name, title, found, f"{SEEDS[group]} partitions of each of the {len(sets)} sets. {NOTE}")
+        note = f"{SEEDS[group]} partitions of each of the {len(sets)} sets. {NOTE}"
+        report.write(name, title, found, note, runs_of(NAME, group))
 
 
 if __name__ == "__main__":

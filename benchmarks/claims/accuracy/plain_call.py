@@ -32,7 +32,7 @@ from sklearn.pipeline import make_pipeline
 from lib import report
 from lib.data import FEW_ROWS, OTHER
 from lib.methods import HOST_DEFAULTS, encoder, spread
-from lib.set_ratios import GROUPS, NOTE, SHARES, command, of_shares, ratios, rows_of
+from lib.set_ratios import GROUPS, NOTE, SHARES, command, of_shares, ratios, rows_of, runs_of
 from ordinal_objectives import (
     HistGradientBoostingOrdinalClassifier,
     LGBMOrdinalClassifier,
@@ -131,7 +131,7 @@ RIVALS = {
 }
 EVERY = METHODS | PLAIN | FIXED | RIVALS
 # It takes many times as long as all others together.
-PARTITIONS = {CATBOOST: 1}
+PARTITIONS = {"evaluation": {CATBOOST: 1}, "confirmation": {CATBOOST: 0}}
 
 OURS: dict[str, Any] = {
     "XGBoost": XGBOrdinalClassifier,
@@ -241,7 +241,9 @@ def write_tables() -> None:
         for row in ratios(rows, beside, of_trainer(trainer), sets)
     ]
     note = f"{len(OTHER)} sets on which designs are chosen, and samples of some; {SEEDS['design']} partitions. {NOTE}"
-    report.write("plain_call_design", "Calls without arguments, sets on which designs are chosen", found, note)
+    report.write(
+        "plain_call_design", "Calls without arguments, sets on which designs are chosen", found, note, runs_of(NAME)
+    )
     for group, name, title in (
         ("evaluation", "plain_call", "Calls without arguments"),
         ("confirmation", "plain_call_confirmation", "Calls without arguments, sets that were kept aside"),
@@ -251,14 +253,17 @@ def write_tables() -> None:
             row for beside, trainer in BESIDE.items() for row in ratios(rows, beside, of_trainer(trainer, True), sets)
         ]
         note = f"{SEEDS[group]} partitions of each of the {len(sets)} sets. {NOTE}"
-        report.write(name, title, found, note)
+        report.write(name, title, found, note, runs_of(NAME, group))
         fixed = [row for one in FIXED for row in ratios(rows, one, of_trainer(EVERY[one].trainer, True), sets)]
-        report.write(f"{name}_sizes", f"{title}, beside trees of one size", fixed, note)
-        some = [row for row in rows if int(row["seed"]) < PARTITIONS[CATBOOST]]
-        others = [one for one in SHIPPED if one not in (SHARES, CATBOOST, *FIXED)]
-        note = f"{PARTITIONS[CATBOOST]} partition of each of the {len(sets)} sets. {NOTE}"
-        found = ratios(some, CATBOOST, others, sets)
-        report.write(f"{name}_rivals", f"{title}, beside other libraries", found, note)
+        report.write(f"{name}_sizes", f"{title}, beside trees of one size", fixed, note, runs_of(NAME, group))
+    rows, sets, n_partitions = rows_of(NAME, "evaluation"), GROUPS["evaluation"], PARTITIONS["evaluation"][CATBOOST]
+    some = [row for row in rows if int(row["seed"]) < n_partitions]
+    others = [one for one in SHIPPED if one not in (SHARES, CATBOOST, *FIXED)]
+    note = f"{n_partitions} partition of each of the {len(sets)} sets. {NOTE}"
+    found = ratios(some, CATBOOST, others, sets)
+    report.write(
+        "plain_call_rivals", "Calls without arguments, beside other libraries", found, note, runs_of(NAME, "evaluation")
+    )
 
 
 def of_trainer(trainer: str, ships: bool = False) -> list[str]:

@@ -20,7 +20,7 @@ import numpy as np
 
 from lib import report
 from lib.data import FEW_ROWS, MORE_ROWS, OTHER
-from lib.set_ratios import NOTE, SHARES, command, of_shares, ratios, rows_of
+from lib.set_ratios import NOTE, SHARES, command, of_shares, ratios, rows_of, runs_of
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
 
 NAME, SEEDS = "tree_sizes", {"sizes": 1}
@@ -60,7 +60,7 @@ def write_tables() -> None:
         for row in ratios(rows, *_first_and_others(kind), sets)
     ]
     note = f"{len(OTHER)} sets on which designs are chosen, and samples of them; {SEEDS['sizes']} partition. {NOTE}"
-    report.write(NAME, "Sizes of trees in calls without arguments", found, note)
+    report.write(NAME, "Sizes of trees in calls without arguments", found, note, runs_of(NAME))
 
 
 def _first_and_others(kind: type) -> tuple[str, list[str]]:
