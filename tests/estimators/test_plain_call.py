@@ -20,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from makers import mean_loss
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.estimators.held_out import Rows, Trial, UnseenRows, find_rounds, hold_out, smallest_leaf
+from ordinal_objectives.metrics import ordinal_log_loss
 from ordinal_objectives.row_blocks import RowBlocks
 
 # What is left of the plain call beside a seed and threads; what its number of rounds is called.
@@ -363,3 +364,35 @@ def test_negative_seeds_of_the_hosts_draw_rows_too(name, data):
 def test_one_group_cannot_be_held_out(name, data):
     with pytest.raises(ValueError, match="groups must name at least two groups where rows are held out; got 1"):
         CALLS[name][0]().fit(*data, groups=np.zeros(400))
+
+
+def many_classes(rng):
+    X = rng.normal(size=(1_276, 8))
+    score = X[:, 0] + rng.logistic(size=1_276)
+    return X, np.clip(np.floor((score + 4.5) * 2), 0, 17).astype(int), 276
+
+
+def many_columns(rng):
+    X = rng.normal(size=(600, 10_000)).astype(np.float32)
+    return X, np.digitize(X[:, 0] + 0.5 * rng.logistic(size=600), [-1, 0, 1]), 200
+
+
+def many_levels(rng):
+    level, effects = rng.integers(0, 200, 2_000), rng.normal(size=200)
+    frame = pd.DataFrame({"level": pd.Categorical(level), "noise": rng.normal(size=2_000)})
+    return frame, np.digitize(effects[level] + 0.3 * rng.logistic(size=2_000), [-1, 0, 1]), 1_000
+
+
+@pytest.mark.slow
+@EACH
+@pytest.mark.parametrize("make_rows", [many_classes, many_columns, many_levels])
+def test_odd_tables_are_predicted_no_worse_than_by_the_class_shares(name, make_rows):
+    X, y, n_train = make_rows(np.random.default_rng(0))
+    classes = range(y.max() + 1)
+    rows = getattr(X, "iloc", X)
+    model = CALLS[name][0](classes=classes).fit(rows[:n_train], y[:n_train])
+    loss = ordinal_log_loss(y[n_train:], model.predict_proba(rows[n_train:]), labels=classes)
+    shares = (np.bincount(y[:n_train], minlength=len(classes)) + 1) / (n_train + len(classes))
+    of_shares = ordinal_log_loss(y[n_train:], np.tile(shares, (len(y) - n_train, 1)), labels=classes)
+    assert loss < 1.01 * of_shares
+    assert model.n_iter_ == model.round_search_.n_iter
