@@ -115,7 +115,11 @@ def measure_here(who: str, rows: int, K: int, columns: str, threads: int, trees:
         began = time.perf_counter()
         model = classifier(who, None, threads).fit(X, y)
         seconds, search = time.perf_counter() - began, model.round_search_
-        return {"fit": seconds, "trees": model.n_iter_, "tried": sum(one["n_tried"] for one in search.tried) if search else 0}
+        return {
+            "fit": seconds,
+            "trees": model.n_iter_,
+            "tried": sum(one["n_tried"] for one in search.tried) if search else 0,
+        }
     half, _ = timed(lambda: classifier(who, trees // 2, threads).fit(X, y))
     memory, (whole, model) = highest_memory(lambda: timed(lambda: classifier(who, trees, threads).fit(X, y)))
     some = X[: min(rows, SMALL_ROWS)]
