@@ -331,6 +331,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
             if self._takes_kappa() and is_divided:
                 raise ValueError("decision_rule='kappa' divides arrays alone; for RowBlocks pass X_val and y_val")
             self._found = {} if self.round_search_ is None else self.round_search_.settings
+            self._given = None  # that of an earlier fit
             rows, *watched = [with_start(self._linear, one) for one in (unseen.rows, *unseen.watched)]
             scored = None if scorer is None else fit_loop.scored_by(scorer, self._labels, self._decide_in_round)
             self._max_bins, self.proportional_, self.kappa_rule_ = parameters.max_bins, parameters.shifts is None, None
@@ -478,6 +479,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
             proportional=self.proportional_,
             linear=None if self._linear is None else self._linear.to_json(),
             found=dict(self._found),
+            given={} if self._given is None else self._given.to_json(),
             kappa_rule=None if self.kappa_rule_ is None else self.kappa_rule_.to_json(),
         )
 
@@ -486,6 +488,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         self._keep_labels(OrderedLabels(stored.classes))
         self._check_decision()
         self.proportional_, self._found = stored.proportional, stored.found
+        self._given = GivenToFit.from_json(stored.given)
         if stored.linear is not None:
             self._linear = LinearPart.from_json(stored.linear, stored.n_features)
         if stored.kappa_rule is not None:

@@ -95,6 +95,8 @@ class StoredModel:
         The linear part and the rule of kappa, in JSON's types.
     found : dict
         Values of parameters that a search has found, by name.
+    given : dict
+        What ``fit`` was given that copies must know of, in JSON's types.
     categories : CategoryColumns
     column_numbers : array-like of str, or None
         Names of features that are numbers, as text.
@@ -113,6 +115,7 @@ class StoredModel:
     linear: dict[str, Any] | None = None
     kappa_rule: dict[str, Any] | None = None
     found: dict[str, Any] = field(default_factory=dict)
+    given: dict[str, Any] = field(default_factory=dict)
     categories: CategoryColumns = field(default_factory=CategoryColumns)
     column_numbers: Any = None
 
@@ -278,6 +281,7 @@ def save(model: StoredModel, path: str | os.PathLike[str]) -> None:
         "start": None if model.grown.start is None else model.grown.start.tolist(),
         **{name: getattr(model, name) for name in _IN_JSON},
         **({"found": model.found} if model.found else {}),
+        **({"given": model.given} if model.given else {}),
         **({} if model.column_numbers is None else {"column_numbers": list(model.column_numbers)}),
     }
     text = json.dumps(header, allow_nan=False).encode()
@@ -385,6 +389,7 @@ def _model(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> StoredMod
         linear=None if header["linear"] is None else dict(header["linear"]),
         kappa_rule=header["kappa_rule"],
         found=dict(header.get("found", {})),
+        given=dict(header.get("given", {})),
         categories=categories,
         column_numbers=files.names_from_json(header.get("column_numbers"), n_features),
     )

@@ -309,11 +309,12 @@ importance_type
         return Trial(next(iter(result["held_out"].values())), proba)
 
     def _given_to_copies(self) -> GivenToFit:
-        if self._given is not None:
-            return self._given
+        given = super()._given_to_copies()
+        if not given.of_file:
+            return given
         by_type = self._category_places or []
         others = [place for place in np.flatnonzero(self.is_categorical_).tolist() if place not in by_type]
-        return GivenToFit(kept={"categorical_feature": others} if others else {})  # of a file
+        return replace(given, kept={"categorical_feature": others} if others else {})
 
     def _fixed_rounds(self, n_rounds: int, given: GivenToFit) -> dict[str, Any]:
         others = dict.fromkeys(name for name in parameters.ROUNDS_AND_STOPPING if name in self._host_params)

@@ -284,7 +284,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
     def _fit_labels(self, X: Table, y: Column) -> None:
         """Find the classes of all workers' labels, and the features."""
         self.round_search_ = self._linear = self.kappa_rule_ = None  # of an earlier fit
-        self._found = {}
+        self._found, self._given = {}, None
         self._keep_labels(OrderedLabels(self.classes).fit(self._distinct(y)))
         self._check_decision()
         self.n_features_in_ = X.shape[1]

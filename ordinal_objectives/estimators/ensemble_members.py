@@ -163,7 +163,7 @@ def _stopping(member: Estimator) -> str | None:
         return "early_stopping"
     if given.get("validation_fraction") is not None:
         return None
-    return next((name for name, off in _STOPPING.items() if off is None and given.get(name) is not None), None)
+    return next((name for name, off in _STOPPING.items() if off is None and given.get(name)), None)
 
 
 def _rounds(name: str, fitted: object) -> int:

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ordinal_objectives.aliases import Params
+from ordinal_objectives.aliases import JSON, Params
 from ordinal_objectives.estimators.held_out import is_auto
+from ordinal_objectives.utils import validation
 
 
 @dataclass(frozen=True)
@@ -28,12 +29,15 @@ class GivenToFit:
         Parameters that copies have instead, since the model did not use its own.
     refused : tuple of str
         Names of arguments that belong to the rows, or to a model that was continued: no copy can be given them.
+    of_file : bool
+        Whether a model file says so, which holds no keywords of ``fit``.
     """
 
     found_rounds: bool = False
     kept: Params = field(default_factory=dict)
     changed: Params = field(default_factory=dict)
     refused: tuple[str, ...] = ()
+    of_file: bool = False
 
     @classmethod
     def of(cls, sets: bool, may_find_rounds: bool, kept: Params, unknown: list[str], **belonging: Any) -> GivenToFit:
@@ -70,7 +74,31 @@ class GivenToFit:
         if "callbacks" not in self.kept:
             return self
         others = {name: value for name, value in self.kept.items() if name != "callbacks"}
-        return replace(self, kept=others, refused=(*self.refused, "callbacks, which no pickle keeps"))
+        return replace(self, kept=others, refused=(*self.refused, "callbacks, which no file keeps"))
+
+    def to_json(self) -> JSON:
+        """Return what a model file holds, nothing where copies are trained by the parameters alone."""
+        refused = list(self.without_callbacks().refused)
+        if not (self.found_rounds or self.changed or refused):
+            return {}
+        return {"found_rounds": self.found_rounds, "changed": self.changed, "refused": refused}
+
+    @classmethod
+    def from_json(cls, stored: JSON) -> GivenToFit:
+        """Return what a model file says.
+
+        Raises
+        ------
+        ValueError
+            If it is not what :meth:`to_json` returns.
+        """
+        if not stored:
+            return cls(of_file=True)
+        changed, refused = stored["changed"], stored["refused"]
+        if changed not in ({}, {"validation_fraction": None}) or not isinstance(refused, list):
+            raise ValueError(f"what fit was given must be as save_model writes it; got {stored!r}")
+        found_rounds = validation.check_flag("found_rounds", stored["found_rounds"])
+        return cls(found_rounds, changed=changed, refused=tuple(map(str, refused)), of_file=True)
 
 
 def of_callbacks(unknown: list[str]) -> list[str]:

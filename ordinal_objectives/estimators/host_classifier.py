@@ -26,7 +26,7 @@ from ordinal_objectives.estimators.arguments import (
     kept_arguments,
     one_for_each,
 )
-from ordinal_objectives.estimators.given_to_fit import Schedules
+from ordinal_objectives.estimators.given_to_fit import GivenToFit, Schedules
 from ordinal_objectives.estimators.held_out import FinishedSearch, RoundSearch, Rows, Trial, TrialOf, UnseenRows
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.linear import LinearPart
@@ -280,7 +280,7 @@ class HostClassifier(OrdinalClassifier):
                 self.n_features_in_ = n_features
                 for name in _OF_FIT:
                     self.__dict__.pop(name, None)
-                self._found = found
+                self._found, self._given = found, GivenToFit.from_json(described.get("given", {}))
                 if "kappa_rule" in described:
                     self.kappa_rule_ = KappaRule.from_json(described["kappa_rule"], record.n_classes)
                 text = files.names_from_json(described.get("feature_names"), n_features)
@@ -383,7 +383,7 @@ class HostClassifier(OrdinalClassifier):
                 "linear=True needs thresholds that are fitted to the linear part, and threshold_update='fixed' keeps "
                 "those of a score of 0: take another threshold_update, or linear=False"
             )
-        self.round_search_, self._linear, self._found = None, None, {}
+        self.round_search_, self._linear, self._found, self._given = None, None, {}, None
         signs = self._resolved_params().get("monotone_constraints")
         earlier = None if continued is None else continued.linear
         linear.check_monotone(self.linear, earlier is not None, "monotone_constraints", signs)
@@ -469,6 +469,7 @@ class HostClassifier(OrdinalClassifier):
         """Return the description of the classifier in a file, in JSON's types."""
         classes, dtype = files.labels_to_json(self.ordered_classes_)
         names = getattr(self, "feature_names_in_", None)
+        given_to_fit = {} if self._given is None else self._given.to_json()
         given = (kept_arguments(self) | self._host_params).items()
         params, left_out = files.parameters_to_json({name: value for name, value in given if name not in _NOT_IN_FILES})
         return {
@@ -480,6 +481,7 @@ class HostClassifier(OrdinalClassifier):
             "params": params,
             "left_out": left_out,
             **({"found": self._found} if self._found else {}),
+            **({"given": given_to_fit} if given_to_fit else {}),
             **({} if self.kappa_rule_ is None else {"kappa_rule": self.kappa_rule_.to_json()}),
         }
 

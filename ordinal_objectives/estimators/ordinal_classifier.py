@@ -92,7 +92,7 @@ class OrdinalClassifier(OrderedClassifier):
     n_iter_: int
     # Where it differs from n_iter_: LightGBM adds no tree in a round without a split.
     _n_rounds: int | None = None
-    # None of a model from a file.
+    # None of a model that was not trained by ``fit``.
     _given: GivenToFit | None = None
     # Values of parameters that the search of the training found: copies and files have them too.
     _found: Mapping[str, Any] = MappingProxyType({})
@@ -377,7 +377,7 @@ class OrdinalClassifier(OrderedClassifier):
         return params, dict(given.kept)
 
     def _given_to_copies(self) -> GivenToFit:
-        return GivenToFit() if self._given is None else self._given
+        return GivenToFit(of_file=True) if self._given is None else self._given
 
     @abstractmethod
     def _fixed_rounds(self, n_rounds: int, given: GivenToFit) -> Params:

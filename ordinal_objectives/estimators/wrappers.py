@@ -276,7 +276,7 @@ def _in_grids(name: str, grids: Any, names: tuple[str, ...]) -> Iterator[tuple[s
                 elif kind in _GRIDS:
                     yield from _in_grids(place, value, names)
                 else:
-                    for entry in value if isinstance(value, list) else [value]:
+                    for entry in value if isinstance(value, (list, tuple)) else [value]:
                         yield from _settings(entry[1] if isinstance(entry, tuple) and entry[1:] else entry, names)
 
 

@@ -117,6 +117,7 @@ def test_a_class_weight_by_label_is_refused_at_any_depth(wrap, nest, data):
     searches = [
         GridSearchCV(nest(LogisticRegression()), {"class_weight": [{"poor": 9.0}]}),
         GridSearchCV(make_pipeline(nest(LogisticRegression())), {"steps": [[("nested", nest(weights))]]}),
+        GridSearchCV(make_pipeline(nest(LogisticRegression())), {"steps": [(("nested", nest(weights)),)]}),
         GridSearchCV(searched("accuracy"), {"param_grid": [{"class_weight": [{"poor": 9.0}]}]}),
     ]
     for model in (nest(weights), *searches):

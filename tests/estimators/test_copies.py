@@ -200,7 +200,7 @@ def test_copies_follow_a_schedule(kind, inspect):
     else:
         by_round = lightgbm.reset_parameter(learning_rate=[0.05] * 8)
         scheduled = make("lgbm", **options | {"learning_rate": 0.5}).fit(X, Y, callbacks=[by_round])
-        with pytest.raises(ValueError, match="its fit was given callbacks, which no pickle keeps"):
+        with pytest.raises(ValueError, match="its fit was given callbacks, which no file keeps"):
             inspected(inspect, pickle.loads(pickle.dumps(scheduled)))
     np.testing.assert_allclose(inspected(inspect, scheduled), inspected(inspect, make(kind, **options).fit(X, Y)))
 
@@ -258,6 +258,24 @@ def test_what_copies_cannot_be_given_is_named(name, inspect, trained):
     with pytest.raises(ValueError, match=words):
         inspected(inspect, REFUSED[name]())
     assert not trained
+
+
+def loaded(model, path):
+    model.save_model(path)
+    return type(model)(n_jobs=1).load_model(path)
+
+
+@pytest.mark.parametrize("how", STOPPED)
+def test_loaded_models_keep_rounds_that_rows_given_to_fit_have_found(how, tmp_path):
+    model = STOPPED[how]()
+    again = loaded(loaded(model, tmp_path / "model.json"), tmp_path / "model.json")
+    np.testing.assert_allclose(inspected("effects", again), inspected("effects", model))
+
+
+@pytest.mark.parametrize("name", [name for name in REFUSED if "Own" not in name])  # loading warns of that
+def test_loaded_models_name_what_copies_cannot_be_given(name, tmp_path):
+    with pytest.raises(ValueError, match=f"its fit was given {name}, which"):
+        inspected("effects", loaded(REFUSED[name](), tmp_path / "model.json"))
 
 
 def test_effects_without_refits_need_no_copies():

@@ -155,6 +155,15 @@ def test_early_stopping_is_by_the_rows_that_a_copy_leaves_out(numbered):
         OrdinalEnsembleClassifier([("a", Recorder(early_stopping_rounds=2))], subsample=1.0).fit(X, y)
 
 
+@pytest.mark.parametrize(("kind", "name"), [("xgboost", "early_stopping_rounds"), ("lightgbm", "early_stopping_round")])
+def test_no_round_to_stop_after_is_no_early_stopping(kind, name, numbered):
+    X, y = numbered
+    off, none = (
+        OrdinalEnsembleClassifier([("a", MAKERS[kind](**{name: rounds}))], n_bags=1).fit(X, y) for rounds in (0, None)
+    )
+    np.testing.assert_array_equal(off.predict_proba(X), none.predict_proba(X))
+
+
 def test_a_member_that_does_not_say_where_it_stopped_is_named(numbered):
     message = r"member 'a' stops early and does not say at which round.*best_iteration_.*pass refit=False"
     with pytest.raises(ValueError, match=message):
