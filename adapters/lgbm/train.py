@@ -280,10 +280,11 @@ class TreesOfRounds:
     """A callback that counts the trees after each round: one without a split adds none."""
 
     def __init__(self) -> None:
-        self._counts: list[int] = []
+        self._earlier, self._counts = 0, list[int]()
 
     def __call__(self, env: CallbackEnv) -> None:
-        """Count the trees of the round."""
+        """Count the trees of the round, with those of the model that is continued."""
+        self._earlier = env.begin_iteration
         self._counts.append(env.model.current_iteration())
 
     def after(self, n_rounds: int) -> int:
@@ -291,9 +292,13 @@ class TreesOfRounds:
         return self._counts[min(n_rounds, len(self._counts)) - 1]
 
     def rounds_of(self, n_trees: int, *, stopped: bool) -> int:
-        """Return how many rounds were trained; after an early stop, up to the one with the last tree that is kept."""
+        """Return how many rounds were trained; after an early stop, up to the one with the last tree that is kept.
+
+        Each tree of a model that was continued counts as a round.
+        """
         rounds = len(self._counts)
-        return next((i + 1 for i, count in enumerate(self._counts) if count >= n_trees), rounds) if stopped else rounds
+        last = next((i + 1 for i, count in enumerate(self._counts) if count >= n_trees), rounds) if stopped else rounds
+        return self._earlier + last
 
 
 def _shown_rounds(training: LightGBMTraining, show: Show) -> _Callback:

@@ -180,10 +180,10 @@ def row_keywords(
 def refuse_settings_by_label(what: str, estimator: Estimator, classes: LabelArray, instead: str) -> None:
     """Raise ValueError if anything that is trained on class codes has a setting by label, at any depth.
 
-    That is a ``class_weight``, for which ``instead`` says what to do, or a scorer or ``pos_label`` with labels that are
-    no codes.
+    That is a ``class_weight``, for which ``instead`` says what to do, or a scorer, a ``pos_label`` or the ``constant``
+    of scikit-learn's DummyClassifier with labels that are no codes.
     """
-    for name, value in _settings(estimator, ("class_weight", "class_weights", "pos_label", "scoring")):
+    for name, value in _settings(estimator, ("class_weight", "class_weights", "constant", "pos_label", "scoring")):
         if name.endswith("scoring"):
             several = isinstance(value, (list, tuple))
             for scorer in value.values() if isinstance(value, Mapping) else value if several else [value]:
@@ -191,8 +191,8 @@ def refuse_settings_by_label(what: str, estimator: Estimator, classes: LabelArra
                     raise ValueError(
                         f"{what} has a scorer with labels ({name}), but it is trained on class codes: give it none"
                     )
-        elif name.endswith("pos_label"):
-            if value is not None and not _is_own_code(value, classes):
+        elif name.endswith(("constant", "pos_label")):
+            if value is not None and not all(_is_own_code(label, classes) for label in np.ravel(value).tolist()):
                 raise ValueError(f"{what} has {name}={value!r}, but it is trained on class codes: give it none")
         elif isinstance(value, Mapping):
             place = "" if name == "class_weight" else f" ({name})"

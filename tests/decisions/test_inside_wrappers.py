@@ -11,6 +11,7 @@ import pytest
 from scipy.sparse import csr_matrix
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import VotingClassifier
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -215,6 +216,24 @@ def test_the_positive_class_of_a_threshold_is_the_same_inside(wrap, grid, data):
     with pytest.raises(ValueError, match=r"has .*pos_label=1, but it is trained on class codes"):
         wrap(search).fit(X, y + 1)
     assert len(wrap(search).fit(X, y).classes_) == 2
+
+
+CONSTANTS = {
+    "bare": lambda label: DummyClassifier(strategy="constant", constant=label),
+    "a list": lambda label: DummyClassifier(strategy="constant", constant=[label]),
+    "pipeline": lambda label: make_pipeline(DummyClassifier(strategy="constant", constant=label)),
+    "searched": lambda label: GridSearchCV(DummyClassifier(), {"strategy": ["constant"], "constant": [label]}, cv=2),
+}
+
+
+@WRAPPERS
+@pytest.mark.parametrize("make", CONSTANTS.values(), ids=CONSTANTS)
+def test_the_class_that_is_always_predicted_is_the_same_inside(wrap, make, data):
+    X, y = data
+    with pytest.raises(ValueError, match=r"has .*constant=.*2.*, but it is trained on class codes"):
+        wrap(make(2)).fit(X, y + 1)
+    assert len(wrap(make(2)).fit(X, y).classes_) == 4
+    assert len(wrap(DummyClassifier()).fit(X, y + 1).classes_) == 4
 
 
 @EACH

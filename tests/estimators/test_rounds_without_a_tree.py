@@ -76,6 +76,16 @@ def test_a_member_is_trained_again_for_as_many_rounds_as_were_best(rows):
     assert again.members_["only"][0].n_estimators == model.trained_rounds()
 
 
+@pytest.mark.parametrize("stopping", [{}, {"early_stopping_round": 3}])
+def test_rounds_of_a_continued_model_count(rows, stopping):
+    X, y = rows
+    first = lgbm(n_estimators=7).fit(X, y)
+    more = lgbm(n_estimators=6, **stopping)
+    more.fit(X, y, init_model=first, eval_set=[(X, y)] if stopping else None)
+    assert first.trained_rounds() == 7
+    assert more.trained_rounds() == 13 == more.n_iter_
+
+
 def test_a_file_counts_its_trees(rows, tmp_path):
     X, y = rows
     model = lgbm(n_estimators=60).fit(X, y)
