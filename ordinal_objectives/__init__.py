@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ordinal_objectives.decisions.calibrated import OrdinalCalibratedClassifier
     from ordinal_objectives.decisions.prediction_sets import OrdinalPredictionSets
     from ordinal_objectives.decisions.tuned import OrdinalTunedClassifier
+    from ordinal_objectives.distributions.regressor import OrdinalDistributionRegressor
     from ordinal_objectives.estimators.ensemble import OrdinalEnsembleClassifier
     from ordinal_objectives.estimators.labels import LabelOrderWarning
     from ordinal_objectives.histogram_engine.estimator import HistGradientBoostingOrdinalClassifier
@@ -45,6 +46,7 @@ _HOMES = {
     "LabelOrderWarning": "estimators.labels",
     "LGBMOrdinalClassifier": "adapters.lgbm.estimator",
     "OrdinalCalibratedClassifier": "decisions.calibrated",
+    "OrdinalDistributionRegressor": "distributions.regressor",
     "OrdinalEnsembleClassifier": "estimators.ensemble",
     "OrdinalPredictionSets": "decisions.prediction_sets",
     "OrdinalTunedClassifier": "decisions.tuned",
@@ -66,6 +68,7 @@ __all__ = [
     "LGBMOrdinalClassifier",
     "LabelOrderWarning",
     "OrdinalCalibratedClassifier",
+    "OrdinalDistributionRegressor",
     "OrdinalEnsembleClassifier",
     "OrdinalPredictionSets",
     "OrdinalTunedClassifier",

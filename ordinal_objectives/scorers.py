@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -26,11 +27,48 @@ from ordinal_objectives.metrics.table import RESPONSES, on_codes
 from ordinal_objectives.utils.public_names import public_names
 from ordinal_objectives.utils.validation import check_choice, check_flag
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 __all__ = ["OrdinalScorer", "get_scorer", "get_scorer_names"]
 __all__ += [f"{metric.scorer_name}_scorer" for metric in METRICS.values()]
 
 
-class OrdinalScorer:
+class RoutedScorer:
+    """Base of the scorers: what they ask of scikit-learn's metadata routing."""
+
+    _weight_request: bool | str | None = None
+
+    def set_score_request(self, *, sample_weight: bool | str | None) -> Self:
+        """Return a copy that asks for sample weights where scikit-learn routes metadata.
+
+        Parameters
+        ----------
+        sample_weight : bool, str or None
+            True to ask for `sample_weight`, a string for the name it is passed under, False to go without, None to
+            refuse it.
+
+        Returns
+        -------
+        scorer
+        """
+        twin = copy.copy(self)
+        twin._weight_request = sample_weight
+        return twin
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """Return what the scorer asks scikit-learn to route to it.
+
+        Returns
+        -------
+        MetadataRequest
+        """
+        request = MetadataRequest(owner=repr(self))
+        request.score.add_request(param="sample_weight", alias=self._weight_request)
+        return request
+
+
+class OrdinalScorer(RoutedScorer):
     """Scorer for `scoring=` of cross-validation, grid search and the like.
 
     Parameters
@@ -87,7 +125,6 @@ class OrdinalScorer:
         self.response_method = response_method
         self.greater_is_better = greater_is_better
         self.labels = labels
-        self._weight_request: bool | str | None = None
 
     def __repr__(self) -> str:
         return (
@@ -129,7 +166,10 @@ class OrdinalScorer:
         """
         if self.response_method == "predict_proba" and weighs_costs(estimator):
             warn_of_costs([self.metric.__name__], stacklevel=3)
-        response = self._response(estimator, X)
+        if hasattr(estimator, self.response_method) or self.response_method != "predict_raw":
+            response = getattr(estimator, self.response_method)(X)
+        else:
+            response = response_of(estimator, "predict_raw", X, what=f"{self.metric.__name__} judges scores")
         order = self._order(estimator, y_true)
         if order is None:
             value = self.metric(y_true, response, sample_weight=sample_weight)
@@ -141,19 +181,6 @@ class OrdinalScorer:
             metric = on_codes(self.metric, len(order.ordered_classes_))
             value = metric(order.encode(y_true, name="y_true"), response, sample_weight=sample_weight)
         return value if self.greater_is_better else -value
-
-    def _response(self, estimator: Estimator, X: Table) -> ArrayLike:
-        """Return the response of the estimator, or of the one that it ends in, for some rows."""
-        if hasattr(estimator, self.response_method) or self.response_method != "predict_raw":
-            return getattr(estimator, self.response_method)(X)
-        if hasattr(estimator, "best_estimator_"):
-            return self._response(estimator.best_estimator_, X)
-        if isinstance(estimator, Pipeline) and len(estimator) > 1:
-            return self._response(estimator[-1], estimator[:-1].transform(X))
-        raise TypeError(
-            f"{self.metric.__name__} judges scores, and {type(estimator).__name__} has no predict_raw, as the "
-            f"classifiers of ordinal_objectives have, nor ends in an estimator that has"
-        )
 
     def _order(self, estimator: object, y_true: ArrayLike) -> OrderedLabels | None:
         """Return the order of the classes, or None for an estimator without classes.
@@ -177,33 +204,27 @@ class OrdinalScorer:
             order = _with_those_of(y_true, order)
         return OrderedLabels(order)
 
-    def set_score_request(self, *, sample_weight: bool | str | None) -> OrdinalScorer:
-        """Return a copy that asks for sample weights where scikit-learn routes metadata.
 
-        Parameters
-        ----------
-        sample_weight : bool, str or None
-            True to ask for `sample_weight`, a string for the name it is passed under, False to go without, None to
-            refuse it.
+def response_of(estimator: Estimator, method: str, X: Table, *arguments: object, what: str) -> Any:
+    """Return what a method of an estimator, or of the one that a search or a pipeline ends in, says of some rows.
 
-        Returns
-        -------
-        OrdinalScorer
-        """
-        twin = copy.copy(self)
-        twin._weight_request = sample_weight
-        return twin
+    ``what`` is the beginning of the message of an error.
 
-    def get_metadata_routing(self) -> MetadataRequest:
-        """Return what the scorer asks scikit-learn to route to it.
-
-        Returns
-        -------
-        MetadataRequest
-        """
-        request = MetadataRequest(owner=repr(self))
-        request.score.add_request(param="sample_weight", alias=self._weight_request)
-        return request
+    Raises
+    ------
+    TypeError
+        If it has no such method.
+    """
+    if hasattr(estimator, method):
+        return getattr(estimator, method)(X, *arguments)
+    if hasattr(estimator, "best_estimator_"):
+        return response_of(estimator.best_estimator_, method, X, *arguments, what=what)
+    if isinstance(estimator, Pipeline) and len(estimator) > 1:
+        return response_of(estimator[-1], method, estimator[:-1].transform(X), *arguments, what=what)
+    raise TypeError(
+        f"{what}, and {type(estimator).__name__} has no {method}, as estimators of ordinal_objectives have, nor ends "
+        f"in an estimator that has"
+    )
 
 
 def class_order(estimator: object, classes: LabelArray) -> LabelArray | None:

@@ -8,6 +8,8 @@ _OF_PACKAGE = {
     "decisions.calibrated": "OrdinalCalibratedClassifier Isotonic Recalibration Sigmoids",
     "decisions.prediction_sets": "CalibratedMember OrdinalPredictionSets",
     "decisions.tuned": "CutPoints OrdinalTunedClassifier",
+    "distributions.binned_target": "BinnedTarget",
+    "distributions.regressor": "OrdinalDistributionRegressor",
     "estimators.host_classifier": "BoosterInTransit",
     "estimators.given_to_fit": "GivenToFit",
     "estimators.tables": "CategoryColumns",

@@ -5,14 +5,22 @@ from ordinal_objectives.plotting.classes import (
     OrdinalConfusionDisplay,
     PredictionSetsDisplay,
 )
+from ordinal_objectives.plotting.distributions import (
+    DistributionFanDisplay,
+    PITDisplay,
+    PredictionIntervalsDisplay,
+)
 from ordinal_objectives.plotting.effects import ClassProbabilitiesDisplay, FeatureEffectDisplay
 from ordinal_objectives.plotting.scores import ScoreDistributionDisplay, TrainingDisplay
 
 __all__ = [
     "ClassProbabilitiesDisplay",
     "CumulativeReliabilityDisplay",
+    "DistributionFanDisplay",
     "FeatureEffectDisplay",
     "OrdinalConfusionDisplay",
+    "PITDisplay",
+    "PredictionIntervalsDisplay",
     "PredictionSetsDisplay",
     "ScoreDistributionDisplay",
     "TrainingDisplay",

@@ -1,0 +1,279 @@
+"""OrdinalDistributionRegressor beside the classifier inside it, the classes it cuts, and what a regressor should do."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from ordinal_objectives import (
+    HistGradientBoostingOrdinalClassifier,
+    LGBMOrdinalClassifier,
+    OrdinalDistributionRegressor,
+    OrdinalEnsembleClassifier,
+    OrdinalPredictionSets,
+    XGBOrdinalClassifier,
+)
+from ordinal_objectives.distributions import (
+    DistributionScorer,
+    interval_coverage,
+    interval_width,
+    quantile_loss,
+)
+from ordinal_objectives.distributions import regressor as module
+
+TRAINERS = {
+    "native": lambda **more: HistGradientBoostingOrdinalClassifier(
+        max_iter=15, early_stopping=False, n_jobs=1, random_state=0, **more
+    ),
+    "xgboost": lambda **more: XGBOrdinalClassifier(n_estimators=15, n_jobs=1, random_state=0, **more),
+    "lightgbm": lambda **more: LGBMOrdinalClassifier(n_estimators=15, n_jobs=1, verbosity=-1, random_state=0, **more),
+}
+EACH = pytest.mark.parametrize("make", TRAINERS.values(), ids=TRAINERS)
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 3))
+    return X, X[:, 0] + np.exp(0.5 * X[:, 1]) * rng.normal(size=600)
+
+
+@EACH
+def test_it_is_the_classifier_of_the_cut_classes(make, data):
+    X, y = data
+    model = OrdinalDistributionRegressor(make(), n_cuts=7).fit(X, y)
+    edges = np.append(model.cuts_, np.inf)
+    codes = np.argmax(y[:, np.newaxis] <= edges, axis=1)
+    inner = make(classes=range(8)).fit(X, codes)
+    proba = inner.predict_proba(X)
+    np.testing.assert_array_equal(model.estimator_.predict_proba(X), proba)
+    np.testing.assert_allclose(model.predict_cdf(X, model.cuts_), proba.cumsum(axis=1)[:, :-1], atol=1e-12)
+    np.testing.assert_allclose(np.bincount(codes) / 600, 1 / 8, atol=0.002)
+
+
+@EACH
+def test_numbers_of_few_values_are_the_classes(make, data):
+    X, y = data[0], np.digitize(data[1], [-1, 0, 1])
+    model = OrdinalDistributionRegressor(make()).fit(X, y / 10)
+    proba = make().fit(X, y).predict_proba(X)
+    np.testing.assert_array_equal(model.estimator_.predict_proba(X), proba)
+    np.testing.assert_allclose(model.predict(X), proba @ np.arange(4) / 10)
+    np.testing.assert_allclose(model.predict_cdf(X, [0.0, 0.1, 0.25]), proba.cumsum(axis=1)[:, :3], atol=1e-12)
+
+
+@EACH
+def test_a_rising_transformation_of_y_changes_nothing_but_the_scale(make, data):
+    X, y = data
+    plain, other = (OrdinalDistributionRegressor(make()).fit(X, values) for values in (y, np.exp(y)))
+    for name in ("predict_raw", "predict_proba"):
+        np.testing.assert_array_equal(*(getattr(model.estimator_, name)(X) for model in (plain, other)))
+    np.testing.assert_array_equal(plain.estimator_.thresholds_, other.estimator_.thresholds_)
+    levels = np.linspace(0, 1, 21)
+    np.testing.assert_allclose(other.predict_quantile(X, levels), np.exp(plain.predict_quantile(X, levels)), rtol=1e-12)
+
+
+def test_quantiles_rise_with_the_level_and_agree_with_the_rest(data):
+    X, y = data
+    model = OrdinalDistributionRegressor(TRAINERS["native"](), prediction="median").fit(X, y)
+    levels = np.linspace(0, 1, 101)
+    quantiles = model.predict_quantile(X, levels)
+    assert (np.diff(quantiles, axis=1) >= 0).all()
+    assert (model.predict_cdf(X, quantiles) >= levels - 1e-9).all()
+    assert (model.predict_cdf(X, np.nextafter(quantiles, -np.inf))[:, 1:] < levels[1:] + 1e-9).all()
+    np.testing.assert_array_equal(model.predict(X), quantiles[:, 50])
+    np.testing.assert_array_equal(model.predict_interval(X, 0.9), quantiles[:, [5, 95]])
+    np.testing.assert_allclose(model.predict_exceedance(X, 0.3), 1 - model.predict_cdf(X, 0.3))
+    np.testing.assert_allclose(2 * quantile_loss(y, quantiles, levels), model.crps(X, y), rtol=0.02)
+    ends = model.pit(X, y)
+    np.testing.assert_allclose(ends[:, 1], np.diag(model.predict_cdf(X, y)))
+    assert (ends[:, 0] < ends[:, 1]).all()
+
+
+def test_draws_have_the_predicted_distribution(data):
+    X, y = data
+    model = OrdinalDistributionRegressor(TRAINERS["native"](), random_state=3).fit(X, y)
+    draws = model.sample(X[:3], 40_000)
+    np.testing.assert_array_equal(draws, model.sample(X[:3], 40_000))
+    assert np.isin(draws, y).all()
+    for row, cdf in zip(draws, model.predict_cdf(X[:3], [-1.0, 0.0, 1.0]), strict=True):
+        np.testing.assert_allclose([(row <= t).mean() for t in (-1, 0, 1)], cdf, atol=0.01)
+
+
+def test_blocks_change_nothing(data, monkeypatch):
+    X, y = data
+    model = OrdinalDistributionRegressor(TRAINERS["native"]()).fit(X, y)
+    frame = pd.DataFrame(X, columns=list("abc"))
+    named = OrdinalDistributionRegressor(TRAINERS["native"]()).fit(frame, y)
+    own = np.column_stack([y, y + 1])
+    whole = model.predict(X), model.predict_cdf(X, own), model.crps(X, y), named.predict(frame)
+    monkeypatch.setattr(module, "_BLOCK", 7)
+    parts = model.predict(X), model.predict_cdf(X, own), model.crps(X, y), named.predict(frame)
+    for one, other in zip(whole, parts, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+    np.testing.assert_array_equal(named.predict(pl.DataFrame(frame.to_dict("list"))), parts[3])
+
+
+def test_columns_in_another_order_are_read_by_name_or_refused(data):
+    X, y = data
+    frame = pd.DataFrame(X, columns=list("abc"))
+    model = OrdinalDistributionRegressor(TRAINERS["xgboost"]()).fit(frame, y)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[["b", "a", "c"]])
+    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+    assert model.n_features_in_ == 3
+
+
+@EACH
+def test_weights_count_in_cuts_and_in_the_training(make, data):
+    X, y = data
+    weight = np.random.default_rng(1).integers(0, 3, len(y)).astype(float)
+    model = OrdinalDistributionRegressor(make(), n_cuts=9).fit(X, y, weight)
+    some = np.repeat(y, weight.astype(int))
+    np.testing.assert_array_equal(model.cuts_, np.quantile(some, np.arange(1, 10) / 10, method="inverted_cdf"))
+    inner = make(classes=range(10)).fit(X, np.searchsorted(model.cuts_, y), sample_weight=weight)
+    np.testing.assert_array_equal(model.estimator_.predict_proba(X), inner.predict_proba(X))
+    mean = [some[np.searchsorted(model.cuts_, some) == k].mean() for k in range(10)]
+    np.testing.assert_allclose(model.predict(X), inner.predict_proba(X) @ mean)
+
+
+@EACH
+def test_evaluation_sets_hold_numbers(make, data):
+    X, y = data
+    stops = {"n_iter_no_change": 5, "early_stopping": True} if make is TRAINERS["native"] else {}
+    stops |= {"early_stopping_rounds": 5} if make is TRAINERS["xgboost"] else {}
+    stops |= {"early_stopping_round": 5} if make is TRAINERS["lightgbm"] else {}
+    rounds = {"max_iter" if make is TRAINERS["native"] else "n_estimators": 300}
+    model = OrdinalDistributionRegressor(clone(make()).set_params(**stops, **rounds))
+    model.fit(X[:400], y[:400], eval_set=[(X[400:], 2 * y[400:])])
+    assert model.estimator_.n_iter_ < 300
+    with pytest.raises(ValueError, match=r"eval_set must be a list of \(X, y\) pairs"):
+        model.fit(X, y, eval_set=(X, y))
+
+
+def test_any_classifier_and_pipelines(data):
+    X, y = data
+    frame = pd.DataFrame(X, columns=list("abc")).assign(d=np.where(X[:, 2] > 0, "up", "down"))
+    linear = make_pipeline(StandardScaler(), LogisticRegression())
+    coded = make_pipeline(
+        make_column_transformer((OneHotEncoder(), ["d"]), remainder="passthrough"), TRAINERS["xgboost"]()
+    )
+    assert OrdinalDistributionRegressor(linear, n_cuts=9).fit(X, y).score(X, y) > 0.2
+    assert OrdinalDistributionRegressor(coded).fit(frame, y).score(frame, y) > 0.3
+    sparse = OrdinalDistributionRegressor(TRAINERS["lightgbm"](), n_cuts=9).fit(csr_matrix(X), y)
+    assert sparse.predict(csr_matrix(X)).shape == (600,)
+    members = OrdinalEnsembleClassifier([("x", TRAINERS["xgboost"]())], n_bags=2, random_state=0)
+    assert OrdinalDistributionRegressor(members, n_cuts=9).fit(X, y).score(X, y) > 0.3
+
+
+def test_conformal_intervals_hold_what_they_promise():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(3000, 2))
+    y = X[:, 0] + rng.standard_t(3, size=3000)
+    sets = OrdinalPredictionSets(TRAINERS["native"](), alpha=0.1, random_state=0)
+    model = OrdinalDistributionRegressor(sets, n_cuts=50).fit(X[:1500], y[:1500])
+    interval = model.predict_conformal_interval(X[1500:])
+    assert 0.87 < interval_coverage(y[1500:], interval) < 0.95
+    assert interval_width(interval) < 0.6 * np.ptp(y)
+    plain = OrdinalDistributionRegressor(TRAINERS["native"]()).fit(X, y)
+    with pytest.raises(AttributeError, match="predict_conformal_interval needs prediction sets"):
+        plain.predict_conformal_interval(X)
+
+
+def test_scorers_work_in_pipelines_and_searches(data):
+    X, y = data
+    model = OrdinalDistributionRegressor(TRAINERS["native"]())
+    crps = cross_val_score(make_pipeline(StandardScaler(), model), X, y, cv=3, scoring=DistributionScorer())
+    assert (crps < 0).all()
+    search = GridSearchCV(
+        model, {"n_cuts": [2, 20]}, cv=3, scoring=DistributionScorer("quantile_loss", levels=[0.1, 0.9])
+    )
+    assert search.fit(X, y).best_params_ == {"n_cuts": 20}
+    fitted, weight = clone(model).fit(X, y), np.random.default_rng(0).integers(0, 3, 600)
+    some = np.repeat(np.arange(600), weight)
+    for measure in ("crps", "quantile_loss", "coverage", "width"):
+        scorer = DistributionScorer(measure)
+        assert scorer(fitted, X, y, weight) == pytest.approx(scorer(fitted, X[some], y[some]))
+        assert scorer(search, X, y) <= 0
+    assert fitted.crps(X, y, weight) == pytest.approx(fitted.crps(X[some], y[some]))
+    assert repr(DistributionScorer("width")) == "DistributionScorer('width', coverage=0.9)"
+    with pytest.raises(TypeError, match=r"\('crps'\) judges distributions, and LogisticRegression has no crps"):
+        DistributionScorer()(LogisticRegression(), X, y)
+    assert DistributionScorer().set_score_request(sample_weight=True).get_metadata_routing().score.requests == {
+        "sample_weight": True
+    }
+
+
+def test_pickles_and_copies_are_the_model(data):
+    X, y = data
+    model = OrdinalDistributionRegressor(TRAINERS["lightgbm"](), prediction="median").fit(X, y)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(model.predict(X), again.predict(X))
+    assert clone(model).get_params()["prediction"] == "median"
+
+
+FROZEN = FrozenEstimator(TRAINERS["native"]().fit(np.arange(60.0)[:, np.newaxis], np.arange(60) // 20 + 1))
+WRONG: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "cuts must rise": ({"cuts": [1.0, 0.0]}, {}),
+    "n_cuts=3 and cuts are two ways": ({"cuts": [0.0], "n_cuts": 3}, {}),
+    "n_cuts must be": ({"n_cuts": 0}, {}),
+    "prediction must be one of": ({"prediction": "mode"}, {}),
+    "has classes": ({"estimator": TRAINERS["native"](classes=[1, 2])}, {}),
+    "has a training_cost": ({"estimator": TRAINERS["native"](training_cost="quadratic")}, {}),
+    "class_weight by label": ({"estimator": TRAINERS["native"](class_weight={0: 2})}, {}),
+    "got one in FrozenEstimator": ({"estimator": FROZEN}, {}),
+    "y must hold at least two distinct values": ({}, {"y": np.ones(600)}),
+    "y .*finite": ({}, {"y": np.append(np.ones(599), np.nan)}),
+    "requires y to be passed": ({}, {"y": None}),
+    "inconsistent numbers of samples": ({}, {"y": np.arange(5.0)}),
+}
+
+
+@pytest.mark.parametrize("message", WRONG)
+def test_mistakes_are_named_and_leave_the_model(message, data):
+    X, y = data
+    model = OrdinalDistributionRegressor(TRAINERS["native"](), n_cuts=5).fit(X, y)
+    before, (params, rows) = model.predict(X), WRONG[message]
+    model.set_params(**{"n_cuts": "auto", **params})
+    with pytest.raises((ValueError, TypeError), match=message):
+        model.fit(X, rows.get("y", y))
+    np.testing.assert_array_equal(model.set_params(prediction="mean").predict(X), before)
+
+
+def test_points_and_levels_are_checked(data):
+    X, y = data
+    model = OrdinalDistributionRegressor(TRAINERS["native"](), n_cuts=5).fit(X, y)
+    with pytest.raises(ValueError, match=r"q must hold levels in \[0, 1\]"):
+        model.predict_quantile(X, 1.5)
+    with pytest.raises(ValueError, match="t must be a number, one-dimensional, or have 600 rows"):
+        model.predict_cdf(X, np.zeros((3, 2)))
+    with pytest.raises(ValueError, match="coverage"):
+        model.predict_interval(X, 1.0)
+    with pytest.raises(ValueError, match="quantiles must have shape"):
+        quantile_loss(y, np.zeros((600, 2)), [0.5])
+    with pytest.raises(ValueError, match="interval must have two columns"):
+        interval_width([[1.0, 0.0]])
+
+
+@parametrize_with_checks(
+    [
+        OrdinalDistributionRegressor(
+            HistGradientBoostingOrdinalClassifier(max_iter=60, subsample=1.0, random_state=0), n_cuts=20
+        )
+    ]
+)
+def test_regressor_passes_the_checks_of_scikit_learn(estimator, check):
+    check(estimator)
