@@ -59,7 +59,7 @@ sphinx_gallery_conf = {
         [
             *("quickstart.py", "pictures.py"),
             *("survey.py", "star_rating.py", "severity.py"),
-            *("decisions.py", "calibration_and_sets.py", "interpretation.py", "ensembles.py"),
+            *("decisions.py", "calibration_and_sets.py", "interpretation.py", "distributions.py", "ensembles.py"),
             *("moving_thresholds.py", "joint_steps.py", "beyond_one_score.py", "majoriser.py"),
         ]
     ),

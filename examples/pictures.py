@@ -120,3 +120,33 @@ sets = OrdinalPredictionSets(
     XGBOrdinalClassifier(n_estimators=30), alpha=0.1, random_state=0
 ).fit(X_train, y_train)
 in_sets = PredictionSetsDisplay.from_estimator(sets, X_test, y_test)
+
+# %%
+# Distributions of a number
+# -------------------------
+#
+# A stay in days, longer and less certain with severity. The fan shows the predicted distribution along a feature: the
+# median, and bands that hold 30, 50, 70 and 90% of the probability.
+
+from ordinal_objectives import OrdinalDistributionRegressor
+from ordinal_objectives.plotting import (
+    DistributionFanDisplay,
+    PITDisplay,
+    PredictionIntervalsDisplay,
+)
+
+days = np.round(np.exp(1 + 0.4 * score.clip(-2, 5)))
+stay = OrdinalDistributionRegressor(random_state=0)
+stay.fit(X_train, days[:2000])
+fan = DistributionFanDisplay.from_estimator(stay, X_test[:300], "age")
+
+# %%
+# Intervals beside what happened, of some rows, and whether all distributions hold: the bars are level then.
+
+intervals = PredictionIntervalsDisplay.from_estimator(
+    stay, X_test[:200], days[2000:2200]
+)
+
+# %%
+
+pit = PITDisplay.from_estimator(stay, X_test, days[2000:])
