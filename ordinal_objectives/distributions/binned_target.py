@@ -11,7 +11,7 @@ from ordinal_objectives.aliases import FloatArray, IndexArray, IntArray
 from ordinal_objectives.utils.validation import first_few
 
 # Ranks that differ by less are one: sums of weights and of probabilities are rounded.
-_SAME_RANK = 1e-12
+SAME_RANK = 1e-12
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ class BinnedTarget:
         share[-1] = 1.0
         if isinstance(cuts, int):
             wanted = np.arange(1, cuts + 1) / (cuts + 1)
-            inner = np.searchsorted(share, wanted - _SAME_RANK)
-            heaps = inner[np.diff(share, prepend=0.0)[inner] * (cuts + 1) >= 1.0 - _SAME_RANK]
+            inner = np.searchsorted(share, wanted - SAME_RANK)
+            heaps = inner[np.diff(share, prepend=0.0)[inner] * (cuts + 1) >= 1.0 - SAME_RANK]
             inner = np.union1d(inner, heaps - 1)
             inner = inner[(inner >= 0) & (inner < len(values) - 1)]
         else:
@@ -141,11 +141,11 @@ class BinnedTarget:
         at_knots, first = self.cumulative(proba), self.first
         found, rows = np.empty((len(proba), q.shape[1])), np.arange(len(proba))
         for j, level in enumerate(q.T):
-            k = (at_knots[:, 1:-1] < level[:, np.newaxis] - _SAME_RANK).sum(axis=1)
+            k = (at_knots[:, 1:-1] < level[:, np.newaxis] - SAME_RANK).sum(axis=1)
             below, width = at_knots[rows, k], at_knots[rows, k + 1] - at_knots[rows, k]
             inside = np.clip((level - below) / np.where(width > 0.0, width, 1.0), 0.0, 1.0)
             rank = self.knots[k] + inside * (self.knots[k + 1] - self.knots[k])
-            place = np.searchsorted(self.share, rank - _SAME_RANK)
+            place = np.searchsorted(self.share, rank - SAME_RANK)
             found[:, j] = self.values[np.clip(place, first[k], self.last[k])]
         return found
 

@@ -339,6 +339,11 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
         check_consistent_length(X, y)
         return self.predict_cdf(X, np.column_stack([np.nextafter(y, -np.inf), y]))
 
+    def fitted_member(self) -> wrappers.FittedMember:
+        """Return the fitted classifier with the class of each of its columns, for export."""
+        check_is_fitted(self)
+        return self._member
+
     def sample(self, X: Table, n_draws: int = 1) -> FloatArray:
         """Return numbers drawn from each row's distribution, float64 (n_samples, n_draws)."""
         check_is_fitted(self)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 import onnx
@@ -11,26 +11,31 @@ from onnx import helper
 from sklearn.base import is_regressor
 from sklearn.frozen import FrozenEstimator
 
-from ordinal_objectives.aliases import Estimator, LabelArray
+from ordinal_objectives.aliases import Estimator, FloatArray, LabelArray
 from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.decisions import OrdinalCalibratedClassifier, OrdinalPredictionSets
 from ordinal_objectives.decisions.tuned import CutPoints, OrdinalTunedClassifier
+from ordinal_objectives.distributions import OrdinalDistributionRegressor
+from ordinal_objectives.distributions.binned_target import SAME_RANK
 from ordinal_objectives.estimators.ensemble import OrdinalEnsembleClassifier
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.estimators.wrappers import FittedMember
 from ordinal_objectives.export.model import member_scorer, multi_output_scorer, scoring_model
 from ordinal_objectives.export.onnx import probabilities, scores
-from ordinal_objectives.export.onnx.graph import Features
+from ordinal_objectives.export.onnx.graph import Features, Graph
 
 # As skl2onnx calls them.
-_LABEL, _PROBABILITIES, _NUMBERS = "label", "probabilities", "variable"
+_LABEL, _PROBABILITIES, _NUMBERS, _QUANTILES = "label", "probabilities", "variable", "quantiles"
 # Adds an estimator that no reader here knows to a graph, and returns its probabilities.
 Others = Callable[[Features, Estimator], str]
 
 
-def answers_of(model: Estimator, floats: str) -> list[onnx.ValueInfoProto]:
-    """Return names, types and shapes of what a fitted estimator answers."""
+def answers_of(model: Estimator, floats: str, levels: Sequence[float] = ()) -> list[onnx.ValueInfoProto]:
+    """Return names, types and shapes of what a fitted estimator answers; ``levels`` are those of quantiles."""
     number = int(helper.np_dtype_to_tensor_dtype(np.dtype(floats)))
+    if isinstance(model, OrdinalDistributionRegressor):
+        sizes = {_NUMBERS: 1, **({_QUANTILES: len(levels)} if len(levels) else {})}
+        return [helper.make_tensor_value_info(name, number, [None, size]) for name, size in sizes.items()]
     if is_regressor(model):
         return [helper.make_tensor_value_info(_NUMBERS, number, [None, model.n_outputs_])]
     n_classes = len(model.classes_)
@@ -43,7 +48,12 @@ def answers_of(model: Estimator, floats: str) -> list[onnx.ValueInfoProto]:
 
 
 def add_answers(
-    features: Features, model: Estimator, outputs: Sequence[str], others: Others, iterations: int | None = None
+    features: Features,
+    model: Estimator,
+    outputs: Sequence[str],
+    others: Others,
+    iterations: int | None = None,
+    levels: Sequence[float] = (),
 ) -> None:
     """Add what a fitted estimator answers to a graph.
 
@@ -58,8 +68,14 @@ def add_answers(
         Adds classifiers inside another that no reader here knows.
     iterations : int or None
         Number of the first iterations, of a classifier of ordered labels.
+    levels : sequence of float
+        Of the quantiles that a regressor of distributions answers.
     """
     graph = features.graph
+    if isinstance(model, OrdinalDistributionRegressor):
+        member = _of_member(features, model.fitted_member(), model.target_.n_classes, others)
+        _add_numbers(graph, member, model, outputs, levels)
+        return
     if isinstance(model, OrderedClassifier):
         proba = _probabilities(features, model, iterations, others)
         labels = graph.constant(as_tensor(model.ordered_classes_))
@@ -83,6 +99,42 @@ def add_answers(
     graph.op("Identity", proba, output=outputs[1])
     codes = graph.op("ArgMax", proba, axis=1, keepdims=0)
     graph.op("Gather", graph.constant(as_tensor(model.classes_)), codes, axis=0, output=outputs[0])
+
+
+def _add_numbers(
+    graph: Graph, proba: str, model: OrdinalDistributionRegressor, outputs: Sequence[str], levels: Sequence[float]
+) -> None:
+    """Add what a regressor predicts of class probabilities, and the quantiles of some levels."""
+    target, answer = model.target_, graph.floats
+    with graph.in_doubles():
+        proba = graph.floats(proba)
+        sums = graph.op("CumSum", proba, graph.constant(np.array(1)))
+        total = graph.op("ReduceSum", proba, graph.integers(1), keepdims=1)
+        zero = graph.op("Mul", total, 0.0)
+        at_knots = graph.op("Div", graph.op("Concat", zero, sums, axis=1), total)
+        inner = graph.columns(at_knots, np.arange(1, target.n_classes))
+
+        def number_below(values: str | FloatArray, level: str | float) -> str:
+            below = graph.op("Less", values, graph.op("Sub", level, SAME_RANK))
+            return graph.op("ReduceSum", graph.cast(below, np.int64), graph.integers(1), keepdims=1)
+
+        def quantile(level: float) -> str:
+            k = number_below(inner, level)
+            after = graph.op("Add", k, graph.integers(1))
+            low, high = (graph.op("GatherElements", at_knots, place, axis=1) for place in (k, after))
+            width = graph.op("Max", graph.op("Sub", high, low), np.finfo(np.float64).tiny)
+            inside = graph.op("Clip", graph.op("Div", graph.op("Sub", level, low), width), 0.0, 1.0)
+            first, last = (graph.op("Gather", target.knots, place) for place in (k, after))
+            rank = graph.op("Add", first, graph.op("Mul", inside, graph.op("Sub", last, first)))
+            bounds = [graph.op("Gather", graph.integers(ends), k) for ends in (target.first, target.last)]
+            place = number_below(target.share[np.newaxis], rank)
+            return graph.op("Gather", target.values, graph.op("Min", graph.op("Max", place, bounds[0]), bounds[1]))
+
+        means = target.mean(np.eye(target.n_classes))[:, np.newaxis]
+        predicted = graph.op("MatMul", proba, means) if model.prediction == "mean" else quantile(0.5)
+        found = [predicted, *([graph.beside([quantile(float(level)) for level in levels])] if len(levels) else [])]
+    for number, output in zip(found, outputs, strict=True):
+        graph.op("Identity", answer(number), output=output)
 
 
 def as_tensor(labels: LabelArray) -> LabelArray:
@@ -130,17 +182,7 @@ def _probabilities(features: Features, model: OrderedClassifier, iterations: int
         If it is of a kind that no graph is known for.
     """
     graph, n_classes = features.graph, model.n_classes_
-
-    def of(member: FittedMember) -> str:
-        """Return a member's probabilities of all classes: 0 for one without rows, each row divided by its sum."""
-        proba = _member_probabilities(features, member.estimator, others)
-        columns = member.columns.tolist()
-        if columns != list(range(n_classes)):
-            placed = np.zeros((len(columns), n_classes))
-            placed[np.arange(len(columns)), columns] = 1.0
-            proba = graph.op("MatMul", proba, placed)
-        return graph.op("Div", proba, graph.op("ReduceSum", proba, graph.integers(1), keepdims=1))
-
+    of = partial(_of_member, features, n_classes=n_classes, others=others)
     if isinstance(model, OrdinalEnsembleClassifier):
         parts = [graph.op("Mul", of(one), weight) for weight, one in model.weighted_copies()]
         return reduce(lambda total, part: graph.op("Add", total, part), parts)
@@ -156,6 +198,18 @@ def _probabilities(features: Features, model: OrderedClassifier, iterations: int
             "estimators_, trained on class codes"
         )
     return probabilities.ordinal_probabilities(features, scoring_model(model, iterations, features.by_value))
+
+
+def _of_member(features: Features, member: FittedMember, n_classes: int, others: Others) -> str:
+    """Return a member's probabilities of all classes: 0 for one without rows, each row divided by its sum."""
+    graph = features.graph
+    proba = _member_probabilities(features, member.estimator, others)
+    columns = member.columns.tolist()
+    if columns != list(range(n_classes)):
+        placed = np.zeros((len(columns), n_classes))
+        placed[np.arange(len(columns)), columns] = 1.0
+        proba = graph.op("MatMul", proba, placed)
+    return graph.op("Div", proba, graph.op("ReduceSum", proba, graph.integers(1), keepdims=1))
 
 
 def _member_probabilities(features: Features, estimator: object, others: Others) -> str:

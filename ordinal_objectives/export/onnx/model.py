@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import onnx
 from onnx import helper
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives.aliases import ArrayLike
+from ordinal_objectives.distributions import OrdinalDistributionRegressor
+from ordinal_objectives.distributions.judging import levels_of
 from ordinal_objectives.estimators import arguments, tables
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
@@ -22,20 +26,26 @@ _IR_VERSION = 8
 
 
 def to_onnx(
-    model: object, X_example: object, *, floats: str = "float32", iterations: int | None = None
+    model: object,
+    X_example: object,
+    *,
+    floats: str = "float32",
+    iterations: int | None = None,
+    quantiles: ArrayLike = (),
 ) -> onnx.ModelProto:
     """Write a fitted classifier, or a pipeline that ends in one, as an ONNX graph.
 
     The graph takes rows in and answers with ``label``, (n_samples,), what ``predict`` returns, and ``probabilities``,
-    (n_samples, n_classes), what ``predict_proba`` returns; of a regressor with ``variable``, (n_samples, n_outputs).
-    Any number of rows may be asked for at a time.
+    (n_samples, n_classes), what ``predict_proba`` returns; of a regressor with ``variable``, (n_samples, n_outputs),
+    and of OrdinalDistributionRegressor also with ``quantiles``, (n_samples, n_levels), where they are asked for. Any
+    number of rows may be asked for at a time.
 
     Parameters
     ----------
     model : fitted classifier, estimator of several outputs, pipeline, or search
         Of this package's classifiers those of XGBoost, LightGBM and the native engine, OrdinalEnsembleClassifier,
-        OrdinalCalibratedClassifier and OrdinalTunedClassifier. A pipeline, and a classifier of scikit-learn's inside
-        one of these, need skl2onnx. Of a search the best model is taken.
+        OrdinalCalibratedClassifier and OrdinalTunedClassifier; and OrdinalDistributionRegressor. A pipeline, and a
+        classifier of scikit-learn's inside one of these, need skl2onnx. Of a search the best model is taken.
     X_example : array-like of float, or data frame or Arrow table, shape (n_samples, n_features)
         Rows like those to be predicted, for the types of their columns. An array gives one input, "X", (n_samples,
         n_features). A frame gives one input for each column, (n_samples, 1), with the column's name: text and
@@ -49,6 +59,9 @@ def to_onnx(
     iterations : int or None, default=None
         Number of the first iterations, with the thresholds that belong to them; None for all that the model predicts
         with. Not with pipelines, and classifiers around others.
+    quantiles : array-like of float, shape (n_levels,), default=()
+        Levels of the quantiles that the graph of an OrdinalDistributionRegressor answers with. Each compares the rows
+        with all distinct training values of y.
 
     Returns
     -------
@@ -86,12 +99,16 @@ def to_onnx(
     is_pipeline = isinstance(model, Pipeline)
     last, _ = last_step(model)
     several = hasattr(last, "trained_parts")  # outputs, without an order
-    if not isinstance(last, OrderedClassifier) and not several:
+    is_distribution = isinstance(last, OrdinalDistributionRegressor)
+    if not isinstance(last, OrderedClassifier) and not several and not (is_distribution and not is_pipeline):
         got = type(last).__name__ + " at the end of a pipeline" * is_pipeline
         raise TypeError(f"model must be an estimator of this package or a pipeline that ends in one; got {got}")
     check_is_fitted(model)
     inputs, columns = inputs_like(X_example, floats)
-    answers = answers_of(last, floats)
+    levels = levels_of(quantiles, "quantiles") if is_distribution else np.empty(0)
+    if np.size(quantiles) and not is_distribution:
+        raise ValueError(f"quantiles must be left out for a {type(last).__name__}; got {quantiles!r}")
+    answers = answers_of(last, floats, levels.tolist())
     names, taken = ([one.name for one in those] for those in (inputs, answers))
     _check_columns(model, X_example, names, taken, len(columns))
     if iterations is not None and not isinstance(model, OrdinalClassifier):
@@ -103,7 +120,7 @@ def to_onnx(
         made = to_onnx_by_skl2onnx(model, inputs)
     else:
         graph = Graph(floats, taken=[*names, *taken])
-        add_answers(Features(graph, columns), model, taken, _add_by_skl2onnx, iterations)
+        add_answers(Features(graph, columns), model, taken, _add_by_skl2onnx, iterations, levels.tolist())
         body = helper.make_graph(graph.nodes, type(model).__name__, inputs, answers, graph.constants)
         opsets = [helper.make_opsetid(*one) for one in OPSETS.items()]
         made = helper.make_model(body, opset_imports=opsets, ir_version=_IR_VERSION, producer_name="ordinal-objectives")
