@@ -19,7 +19,7 @@ RESULTS = Path(__file__).resolve().parents[1] / "results"
 
 
 # Whose versions matter only where they run.
-RIVALS = ("catboost", "mord", "ogboost", "statsmodels", "xgbordinal")
+RIVALS = ("catboost", "mord", "ngboost", "ogboost", "quantile-forest", "statsmodels", "xgbordinal")
 
 
 def machine() -> dict[str, Any]:

@@ -129,7 +129,7 @@ def _divided(X: Array, y: Array, seed: int) -> list[Array]:
 
 def xgboost_quantiles(X: Array, y: Array, X_test: Array, seed: int) -> Predicted:
     fit_X, held_X, fit_y, held_y = _divided(X, y, seed)
-    params = {"learning_rate": RATE, "subsample": SUBSAMPLE, "n_jobs": 1, "random_state": seed}
+    params: dict[str, Any] = {"learning_rate": RATE, "subsample": SUBSAMPLE, "n_jobs": 1, "random_state": seed}
     params |= {"objective": "reg:quantileerror", "quantile_alpha": LEVELS}
     found = []
     for depth in (3, 6):
@@ -237,7 +237,7 @@ def quantile_forest(X: Array, y: Array, X_test: Array, seed: int) -> Predicted:
 def mean_and_residuals(X: Array, y: Array, X_test: Array, seed: int) -> Predicted:
     """One mean for each row, and the residuals of rows held out around it."""
     fit_X, held_X, fit_y, held_y = _divided(X, y, seed)
-    params = {"learning_rate": RATE, "subsample": SUBSAMPLE, "n_jobs": 1, "random_state": seed}
+    params: dict[str, Any] = {"learning_rate": RATE, "subsample": SUBSAMPLE, "n_jobs": 1, "random_state": seed}
     found = []
     for depth in (3, 6):
         model = xgboost.XGBRegressor(max_depth=depth, n_estimators=MOST, early_stopping_rounds=PATIENCE, **params)

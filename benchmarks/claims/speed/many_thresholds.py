@@ -83,7 +83,11 @@ def plug_in(case: Row) -> Row:
         sets = [xgboost.QuantileDMatrix(X, labels, nthread=1) for labels in (y, classes(score, 2))]
         own = partial(rounds, xgboost.train, sets[1], XGB | {"objective": "binary:logistic"}, verbose_eval=False)
         ours = partial(rounds, oxgb.train, sets[0], XGB, n_classes=K, threshold_update="newton", verbose_eval=False)
-    variants = {"one score": ours, "shifts": partial(ours, proportional=False), "binary": own}
+    variants: dict[str, Callable[[], list[float]]] = {
+        "one score": ours,
+        "shifts": partial(ours, proportional=False),
+        "binary": own,
+    }
     return interleave(variants, REPEATS)
 
 
