@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -41,10 +42,11 @@ class BinnedTarget:
     last: IndexArray
 
     @classmethod
-    def fit(cls, y: FloatArray, weight: FloatArray | None, cuts: int | FloatArray) -> BinnedTarget:
+    def fit(cls, y: FloatArray, weight: FloatArray | None, cuts: int | FloatArray, tails: float = 1.0) -> BinnedTarget:
         """Return training values with cuts at them: given ones, or at so many quantiles.
 
-        A value that so large a share of the rows has that a quantile falls on it, a heap, is a class of its own.
+        A value that so large a share of the rows has that a quantile falls on it, a heap, is a class of its own. The
+        outer classes are halved as long as they keep a share of ``tails``.
 
         Raises
         ------
@@ -61,7 +63,9 @@ class BinnedTarget:
         share = np.cumsum(mass) / mass.sum()
         share[-1] = 1.0
         if isinstance(cuts, int):
-            wanted = np.arange(1, cuts + 1) / (cuts + 1)
+            n_halved = max(0, math.floor(math.log2(1.0 / ((cuts + 1) * tails))))
+            outer = 0.5 ** np.arange(1, 1 + n_halved) / (cuts + 1)
+            wanted = np.concatenate([outer, np.arange(1, cuts + 1) / (cuts + 1), 1.0 - outer])
             inner = np.searchsorted(share, wanted - SAME_RANK)
             heaps = inner[np.diff(share, prepend=0.0)[inner] * (cuts + 1) >= 1.0 - SAME_RANK]
             inner = np.union1d(inner, heaps - 1)

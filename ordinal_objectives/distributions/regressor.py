@@ -23,7 +23,7 @@ from ordinal_objectives.utils.public_names import DOC_LINK
 
 # Predictions hold probabilities of all classes for so many rows at a time.
 _BLOCK = 10_000
-_FEWEST_CUTS, _MOST_CUTS = 5, 50
+_FEWEST_CUTS, _MOST_CUTS, _LEAST_ROWS = 5, 50, 4
 
 
 @documented
@@ -42,8 +42,9 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
         With ``predict_proba``: of this package, or any other, or a pipeline that ends in one. It is copied, and trained
         on the number of the class, 0, 1, ... None for ``HistGradientBoostingOrdinalClassifier()``.
     n_cuts : "auto" or int
-        Number of quantiles of y at which it is cut. "auto": the square root of the number of rows, within 5 and 50.
-        A value that many rows share becomes a class of its own; where y has few values, each does.
+        Number of quantiles of y at which it is cut, evenly spaced. "auto": the square root of the number of rows,
+        within 5 and 50, and the outer classes are halved as long as they keep 4 rows. A value that many rows share
+        becomes a class of its own; where y has few values, each does.
     cuts : array-like of float, shape (n_cuts,), or None
         The cuts themselves, rising, instead of ``n_cuts``: a class ends with each of them. There must be training rows
         between two of them and beyond the outer ones.
@@ -141,7 +142,8 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
             weight = validation.check_sample_weight(sample_weight, len(y))
             weight = validation.check_total_weight(weight, name="sample_weight")
             n_weighted = len(y) if weight is None else int(np.count_nonzero(weight))
-            self.target_ = BinnedTarget.fit(y, weight, self._cuts(n_weighted))
+            cuts, is_free = self._cuts(n_weighted), self.cuts is None and is_auto(self.n_cuts)
+            self.target_ = BinnedTarget.fit(y, weight, cuts, _LEAST_ROWS / n_weighted if is_free else 1.0)
             codes, classes = self.target_.encode(y), np.arange(self.target_.n_classes)
             present = wrappers.class_codes("estimator", copy, codes, classes)
             sets = {} if eval_set is None else {"eval_set": self._coded(eval_set)}

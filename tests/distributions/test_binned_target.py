@@ -81,6 +81,17 @@ def test_quantiles_follow_a_rising_transformation(case, rising):
     np.testing.assert_allclose(after.quantiles(proba, levels), rising(before.quantiles(proba, levels)), rtol=1e-12)
 
 
+def test_outer_classes_are_halved_while_they_keep_their_share():
+    target = BinnedTarget.fit(np.arange(1000.0), None, 9, tails=4 / 1000)
+    counts = np.bincount(target.encode(target.values))
+    assert counts.tolist()[5:-5] == [100] * 8
+    assert counts.min() >= 4
+    assert counts.sum() == 1000
+    assert counts[0] < 8
+    assert counts[-1] < 8
+    assert len(BinnedTarget.fit(np.arange(1000.0), None, 9, tails=0.2).last) == 10
+
+
 def test_given_cuts_end_classes():
     target = BinnedTarget.fit(np.array([0.0, 1.0, 2.0, 2.0, 5.0]), None, np.array([0.5, 2.0]))
     assert target.encode(np.array([-3.0, 0.0, 0.5, 1.0, 2.0, 2.5, 9.0])).tolist() == [0, 0, 1, 1, 1, 2, 2]
