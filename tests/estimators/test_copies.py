@@ -152,6 +152,10 @@ def test_copies_read_codes_as_the_model_does(how, inspect, trained, tmp_path):
     )
 
 
+def never_better(y, proba):
+    return 1.0
+
+
 STOPPED = {
     "xgb": lambda: make("xgb", n_estimators=200, early_stopping_rounds=4).fit(
         X[TRAIN], Y[TRAIN], eval_set=[(X[HELD], Y[HELD])]
@@ -164,6 +168,9 @@ STOPPED = {
     ),
     "lgbm by a callback": lambda: make("lgbm", n_estimators=200).fit(
         X[TRAIN], Y[TRAIN], eval_set=[(X[HELD], Y[HELD])], callbacks=[lightgbm.early_stopping(4, verbose=False)]
+    ),
+    "lgbm by a metric": lambda: make("lgbm", n_estimators=200, early_stopping_rounds=4, validation_fraction=0.3).fit(
+        X, Y, eval_metric=never_better
     ),
     "lgbm": lambda: make("lgbm", n_estimators=200, early_stopping_rounds=4).fit(
         X[TRAIN], Y[TRAIN], eval_X=X[HELD], eval_y=Y[HELD]
