@@ -299,6 +299,27 @@ def test_another_fit_forgets_what_an_earlier_one_was_given(tmp_path):
     np.testing.assert_allclose(inspected("summary", model), inspected("summary", other))
 
 
+@KINDS
+@BOTH
+def test_copies_have_the_loss_of_the_fit(kind, inspect):
+    def later(**options):
+        return FIXED[kind](link="probit").fit(X, Y).set_params(**options)
+
+    expected = inspected(inspect, later())
+    np.testing.assert_array_equal(inspected(inspect, later(link="logit")), expected)
+    np.testing.assert_array_equal(inspected(inspect, later(loss="cumulative_link", link="cloglog")), expected)
+
+
+def test_the_test_of_proportional_odds_judges_the_loss_of_the_fit():
+    model = make_xgb(loss="cumulative_link").fit(X, Y).set_params(loss="all_threshold")
+    with pytest.raises(ValueError, match="got loss='cumulative_link'"):
+        proportional_odds_test(model, X, Y)
+    model = make_xgb().fit(X, Y)
+    found = proportional_odds_test(model, X, Y, random_state=0).p_values
+    model.set_params(loss="cumulative_link")
+    np.testing.assert_array_equal(proportional_odds_test(model, X, Y, random_state=0).p_values, found)
+
+
 def test_copies_of_the_test_of_proportional_odds_are_trained_as_the_model():
     data = pd.DataFrame(WITH_CODES, columns=["x", "code"])
     whole = data.assign(code=pd.Categorical(CODES))
