@@ -250,7 +250,8 @@ importance_type
             record, n_iter = lgbm_booster.carried_record(self.booster_), lgbm_booster.iterations_of(self.booster_)
             n_rounds = trees.rounds_of(n_iter, stopped=self.booster_.best_iteration > 0)
             self._finish(record.copied(), n_iter, plan, rows, held_out, given["random_state"], n_rounds)
-            finds = groups is not None or len(callbacks) > len(scheduled.known)
+            by_metric = search is None and eval_metric is not None  # it may have ended the training
+            finds = groups is not None or by_metric or len(callbacks) > len(scheduled.known)
             kept = {"categorical_feature": categorical_feature, "callbacks": scheduled.known}
             belonging = {"init_score": init_score, "init_model": init_model}
             self._given = GivenToFit.of(sets.given, finds, kept, scheduled.unknown, **belonging)

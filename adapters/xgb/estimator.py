@@ -319,9 +319,9 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             return None, None
         if isinstance(model, XGBOrdinalClassifier):
             check_is_fitted(model, msg="xgb_model must be a fitted model; got an %(name)s that has not been fitted")
-            booster = model.booster_
-        else:
-            booster = model if isinstance(model, xgboost.Booster) else xgboost.Booster(model_file=model)
+        given = model.booster_ if isinstance(model, XGBOrdinalClassifier) else model
+        # As from a file: a booster in memory has the parameters of its training, with which XGBoost would go on.
+        booster = xgboost.Booster(model_file=given.save_raw("ubj") if isinstance(given, xgboost.Booster) else given)
         record = xgb_booster.threshold_record(booster)
         self._check_same_classes(record, model, "xgb_model")
         return booster, record

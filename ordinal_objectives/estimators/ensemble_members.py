@@ -24,10 +24,10 @@ from ordinal_objectives.utils.validation import seeds_of
 
 # How members say that they stop early on rows that ``fit`` is given, and how that they do not.
 _STOPPING = {"early_stopping_rounds": None, "early_stopping_round": None, "early_stopping": False}
-# All names of LightGBM for the number of rounds, of which XGBoost has the first.
+# All names of LightGBM for the number of rounds, of which XGBoost has the first; CatBoost has some and the last one.
 ROUNDS = (
     *("n_estimators", "num_iterations", "num_iteration", "n_iter", "num_tree", "num_trees", "num_round", "num_rounds"),
-    *("nrounds", "num_boost_round", "max_iter"),
+    *("nrounds", "num_boost_round", "max_iter", "iterations"),
 )
 _EVALUATION_WEIGHTS = ("sample_weight_eval_set", "eval_sample_weight")
 Members = list[tuple[str, Estimator]]
@@ -117,6 +117,11 @@ class TrainingRows:
         if not self.refit or stopping is None or len(rest) == 0:
             return fitted
         rounds = dict.fromkeys(set(ROUNDS) & set(member.get_params(deep=False)), _rounds(name, fitted.estimator))
+        if not rounds:
+            raise ValueError(
+                f"member {name!r} stops early and does not say what its number of rounds is called: with refit=True it "
+                f"must have a parameter {', '.join(ROUNDS[:-1])} or {ROUNDS[-1]}; pass refit=False"
+            )
         again = clone(member).set_params(**seeds, **rounds, **{stopping: _STOPPING[stopping]})
         return self._fit(name, again, np.sort(np.concatenate([bag, rest])), rest[:0])
 
@@ -172,7 +177,9 @@ def _rounds(name: str, fitted: object) -> int:
         return max(1, int(fitted.trained_rounds()))
     if isinstance(fitted, OrderedClassifier):
         return int(fitted.n_iter_)
-    if hasattr(fitted, "best_iteration"):  # XGBoost counts it from 0
+    if hasattr(fitted, "get_best_iteration"):  # CatBoost counts it from 0
+        return int(fitted.get_best_iteration()) + 1
+    if hasattr(fitted, "best_iteration"):  # XGBoost does too
         return int(fitted.best_iteration) + 1
     if hasattr(fitted, "best_iteration_"):  # LightGBM counts it from 1
         return int(fitted.best_iteration_)

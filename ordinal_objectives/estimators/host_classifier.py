@@ -281,6 +281,8 @@ class HostClassifier(OrdinalClassifier):
                 for name in _OF_FIT:
                     self.__dict__.pop(name, None)
                 self._found, self._given = found, GivenToFit.from_json(described.get("given", {}))
+                if "n_rounds" in described:
+                    self._n_rounds = validation.check_integer("n_rounds", described["n_rounds"], n_iter)
                 if "kappa_rule" in described:
                     self.kappa_rule_ = KappaRule.from_json(described["kappa_rule"], record.n_classes)
                 text = files.names_from_json(described.get("feature_names"), n_features)
@@ -383,7 +385,7 @@ class HostClassifier(OrdinalClassifier):
                 "linear=True needs thresholds that are fitted to the linear part, and threshold_update='fixed' keeps "
                 "those of a score of 0: take another threshold_update, or linear=False"
             )
-        self.round_search_, self._linear, self._found, self._given = None, None, {}, None
+        self.round_search_, self._linear, self._found, self._given, self._n_rounds = None, None, {}, None, None
         signs = self._resolved_params().get("monotone_constraints")
         earlier = None if continued is None else continued.linear
         linear.check_monotone(self.linear, earlier is not None, "monotone_constraints", signs)
@@ -446,7 +448,7 @@ class HostClassifier(OrdinalClassifier):
         n_rounds: int | None = None,
     ) -> None:
         """Store what the training gives, with the decision that needs it; ``n_rounds`` where it is not ``n_iter``."""
-        self._n_rounds = n_rounds
+        self._n_rounds = None if n_rounds == n_iter else n_rounds
         self._keep(record, self._ordinal_loss(), n_iter)
         seed = held_out.split_seed(random_state) if self._takes_kappa() else 0
         self._learn_kappa(UnseenRows(rows, watched, plan.found, plan.trial_of, seed))
@@ -482,6 +484,7 @@ class HostClassifier(OrdinalClassifier):
             "left_out": left_out,
             **({"found": self._found} if self._found else {}),
             **({"given": given_to_fit} if given_to_fit else {}),
+            **({} if self._n_rounds is None else {"n_rounds": self._n_rounds}),
             **({} if self.kappa_rule_ is None else {"kappa_rule": self.kappa_rule_.to_json()}),
         }
 

@@ -367,7 +367,9 @@ class OrdinalClassifier(OrderedClassifier):
         check_is_fitted(self)
         given = self._given_to_copies()
         given.check()
-        params, fixed = dict(given.changed), own_rounds or given.found_rounds
+        fitted, now = self._fitted_loss.as_parameters(), self._ordinal_loss().as_parameters()
+        params = dict(given.changed) if fitted == now else {**fitted, **given.changed}
+        fixed = own_rounds or given.found_rounds
         if fixed:
             params |= self._fixed_rounds(max(self.trained_rounds(), 1), given)
         if fixed and is_auto(self.linear):

@@ -69,6 +69,27 @@ def all_inside(estimator: Estimator, prefix: str = "") -> Iterator[tuple[str, Es
         yield from all_inside(inner, prefix + name)
 
 
+def _all_trained(part: Any, prefix: str = "") -> Iterator[tuple[str, Estimator]]:
+    """Yield an estimator and all that it trains, at any depth, whatever for; searches set some."""
+    if isinstance(part, (FrozenEstimator, type)):
+        return
+    named: Iterable[tuple[Any, Any]] = ()
+    if hasattr(part, "get_params"):
+        yield prefix, part
+        named = part.get_params(deep=False).items()
+    elif isinstance(part, Mapping):
+        named = part.items()
+    elif isinstance(part, (list, tuple)):
+        is_named = isinstance(part, tuple) and len(part) >= 2 and isinstance(part[0], str)
+        named = [(part[0], part[1])] if is_named else [("", entry) for entry in part]
+    for name, inner in named:
+        yield from _all_trained(inner, f"{prefix}{name}__" if name else prefix)
+
+
+def _in(prefix: str) -> str:
+    return f" in {prefix.removesuffix('__')}" if prefix else ""
+
+
 def last_step(estimator: Estimator) -> tuple[Estimator, str]:
     """Return the estimator in which a pipeline ends, and the prefix of its parameters there."""
     prefix = ""
@@ -121,19 +142,19 @@ def class_codes(what: str, copy: Estimator, codes: IntArray, classes: LabelArray
     """
     present = np.unique(codes)
     for prefix, inner in all_inside(copy):
-        place = f" in {prefix.removesuffix('__')}" if prefix else ""
         if isinstance(inner, FrozenEstimator) and classes[present].tolist() != list(range(len(present))):
             raise ValueError(
-                f"{what} has a FrozenEstimator{place}, which knows the labels that it was trained on, and class codes "
-                f"are given to it: put FrozenEstimator around the whole"
+                f"{what} has a FrozenEstimator{_in(prefix)}, which knows the labels that it was trained on, and class "
+                f"codes are given to it: put FrozenEstimator around the whole"
             )
+    for prefix, inner in _all_trained(copy):
         if not isinstance(inner, OrderedClassifier) or inner.classes is None:
             continue
         own = np.asarray(inner.classes).tolist()
         if own != classes.tolist():
             raise ValueError(
-                f"{what} has classes {own}{place}; those of the classifier around it are {classes.tolist()}. Give "
-                f"classes to that alone"
+                f"{what} has classes {own}{_in(prefix)}; those of the classifier around it are {classes.tolist()}. "
+                f"Give classes to that alone"
             )
         inner.set_params(classes=None)  # codes rise
     last = FinalClassifier.of(copy)

@@ -324,6 +324,20 @@ def test_threads_share_an_objective_but_not_a_training(ordinal_data, host, updat
 # the model that a classifier goes on with
 
 
+@pytest.mark.parametrize("first", [{"learning_rate": 0.02}, {"reg_lambda": 50.0}, {"monotone_constraints": (-1, 0, 0)}])
+def test_a_model_that_is_continued_lends_no_parameters(first, ordinal_data, tmp_path):
+    X, y = ordinal_data(200)
+    options = {"n_estimators": 3, "n_jobs": 1, "proportional": True}
+    model = XGBOrdinalClassifier(**options, **first).fit(X[:, :3], y)
+    model.save_model(tmp_path / "model.json")
+    by_file, *in_memory = (
+        XGBOrdinalClassifier(**options).fit(X[:, :3], y, xgb_model=given).predict_proba(X[:, :3])
+        for given in (tmp_path / "model.json", model, model.booster_)
+    )
+    for proba in in_memory:
+        np.testing.assert_array_equal(proba, by_file)
+
+
 def test_xgb_model_may_be_a_copy_but_not_unfitted(ordinal_data):
     X, y = ordinal_data(200)
     model = XGBOrdinalClassifier(n_estimators=5).fit(X, y)

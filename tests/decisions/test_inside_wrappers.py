@@ -12,9 +12,10 @@ from scipy.sparse import csr_matrix
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import VotingClassifier
+from sklearn.ensemble import StackingClassifier, VotingClassifier
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_selection import SelectFromModel
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, log_loss, make_scorer, precision_score, recall_score
@@ -273,6 +274,27 @@ def test_classes_inside_a_pipeline_are_those_of_the_classifier(wrap, kind, data)
     np.testing.assert_array_equal(told.predict_proba(X), bare.predict_proba(X))
     with pytest.raises(ValueError, match=r"has classes \['excellent', .*; those of the classifier around it are"):
         wrap(NESTED[kind](make_engine(classes=NAMES[::-1])), classes=NAMES).fit(X, NAMES[y])
+
+
+BESIDE = {
+    "stack": lambda model: StackingClassifier([("b", model)], LogisticRegression(), cv=2, stack_method="predict_proba"),
+    "step": lambda model: make_pipeline(SelectFromModel(model, max_features=1), LogisticRegression()),
+    "searched": lambda model: GridSearchCV(Pipeline([("b", LogisticRegression())]), {"b": [model]}, cv=2),
+}
+
+
+@WRAPPERS
+@pytest.mark.parametrize("kind", BESIDE)
+def test_classes_of_whatever_is_trained_inside_are_those_of_the_classifier(wrap, kind, data):
+    X, order = data[0], [0, 2, 3, 1]  # class codes in another order
+    y = np.array(order)[data[1]]
+    bare = wrap(BESIDE[kind](make_engine()), classes=order).fit(X, y)
+    model = BESIDE[kind](make_engine(classes=order))
+    told = wrap(model, classes=order).fit(X, y)
+    np.testing.assert_array_equal(told.predict_proba(X), bare.predict_proba(X))
+    with pytest.raises(ValueError, match=r"has classes \[1, 3, 2, 0\] in .*; those of the classifier around it are"):
+        wrap(BESIDE[kind](make_engine(classes=order[::-1])), classes=order).fit(X, y)
+    model.fit(X, y)  # with the classes that it was given
 
 
 @pytest.mark.parametrize("wrap", [OrdinalCalibratedClassifier, OrdinalTunedClassifier, ensemble])

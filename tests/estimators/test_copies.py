@@ -152,6 +152,10 @@ def test_copies_read_codes_as_the_model_does(how, inspect, trained, tmp_path):
     )
 
 
+def never_better(y, proba):
+    return 1.0
+
+
 STOPPED = {
     "xgb": lambda: make("xgb", n_estimators=200, early_stopping_rounds=4).fit(
         X[TRAIN], Y[TRAIN], eval_set=[(X[HELD], Y[HELD])]
@@ -164,6 +168,9 @@ STOPPED = {
     ),
     "lgbm by a callback": lambda: make("lgbm", n_estimators=200).fit(
         X[TRAIN], Y[TRAIN], eval_set=[(X[HELD], Y[HELD])], callbacks=[lightgbm.early_stopping(4, verbose=False)]
+    ),
+    "lgbm by a metric": lambda: make("lgbm", n_estimators=200, early_stopping_rounds=4, validation_fraction=0.3).fit(
+        X, Y, eval_metric=never_better
     ),
     "lgbm": lambda: make("lgbm", n_estimators=200, early_stopping_rounds=4).fit(
         X[TRAIN], Y[TRAIN], eval_X=X[HELD], eval_y=Y[HELD]
@@ -290,6 +297,27 @@ def test_another_fit_forgets_what_an_earlier_one_was_given(tmp_path):
     other.save_model(tmp_path / "model.txt")
     model = make_lgb().fit(X, Y, init_score=X[:, 0]).load_model(tmp_path / "model.txt")
     np.testing.assert_allclose(inspected("summary", model), inspected("summary", other))
+
+
+@KINDS
+@BOTH
+def test_copies_have_the_loss_of_the_fit(kind, inspect):
+    def later(**options):
+        return FIXED[kind](link="probit").fit(X, Y).set_params(**options)
+
+    expected = inspected(inspect, later())
+    np.testing.assert_array_equal(inspected(inspect, later(link="logit")), expected)
+    np.testing.assert_array_equal(inspected(inspect, later(loss="cumulative_link", link="cloglog")), expected)
+
+
+def test_the_test_of_proportional_odds_judges_the_loss_of_the_fit():
+    model = make_xgb(loss="cumulative_link").fit(X, Y).set_params(loss="all_threshold")
+    with pytest.raises(ValueError, match="got loss='cumulative_link'"):
+        proportional_odds_test(model, X, Y)
+    model = make_xgb().fit(X, Y)
+    found = proportional_odds_test(model, X, Y, random_state=0).p_values
+    model.set_params(loss="cumulative_link")
+    np.testing.assert_array_equal(proportional_odds_test(model, X, Y, random_state=0).p_values, found)
 
 
 def test_copies_of_the_test_of_proportional_odds_are_trained_as_the_model():

@@ -168,8 +168,33 @@ def test_a_member_that_does_not_say_where_it_stopped_is_named(numbered):
     message = r"member 'a' stops early and does not say at which round.*best_iteration_.*pass refit=False"
     with pytest.raises(ValueError, match=message):
         OrdinalEnsembleClassifier([("a", Recorder(early_stopping_rounds=2))]).fit(*numbered)
+    message = r"member 'a' stops early and does not say what its number of rounds is called.*pass refit=False"
+    with pytest.raises(ValueError, match=message):
+        OrdinalEnsembleClassifier([("a", Stopper(early_stopping_rounds=2))]).fit(*numbered)
     with pytest.raises(TypeError, match=r"refit must be True or False; got 'yes'"):
         OrdinalEnsembleClassifier([("a", Recorder())], refit="yes").fit(*numbered)
+
+
+class Stopper(Recorder):
+    """Finds that three rounds are best, and counts them from 0 as CatBoost does."""
+
+    best_iteration_ = 2
+
+    def get_best_iteration(self):
+        return self.best_iteration_
+
+
+class NamedStopper(Stopper):
+    """Has CatBoost's name for the number of rounds."""
+
+    def __init__(self, early_stopping_rounds=None, random_state=None, iterations=100):
+        super().__init__(early_stopping_rounds, random_state)
+        self.iterations = iterations
+
+
+def test_rounds_of_catboost_are_counted_and_called_as_it_does(numbered):
+    model = OrdinalEnsembleClassifier([("a", NamedStopper(early_stopping_rounds=2))]).fit(*numbered)
+    assert [(copy.iterations, copy.early_stopping_rounds) for copy in recorders(model)] == [(3, None)] * 2
 
 
 STOPPING = {
@@ -211,7 +236,7 @@ def test_members_are_trained_again_by_the_name_that_their_rounds_have(name, data
     if name not in STOPPING:
         pytest.skip("this scikit-learn is too new for LightGBM's own classifier")
     X, y = data
-    assert set(ROUNDS) == set(_ConfigAliases.get("num_iterations"))
+    assert set(ROUNDS) == {*_ConfigAliases.get("num_iterations"), "iterations"}
     member = STOPPING[name]().set_params(learning_rate=0.5)
     default = type(member)().n_estimators
     plain, named = (

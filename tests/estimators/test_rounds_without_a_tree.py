@@ -9,6 +9,7 @@ from sklearn.model_selection import StratifiedKFold
 from ordinal_objectives import LGBMOrdinalClassifier, OrdinalEnsembleClassifier
 from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.estimators.held_out import UnseenRows
+from ordinal_objectives.inspection import summary
 from ordinal_objectives.metrics import ordinal_log_loss
 
 FEW_SPLITS = {"min_split_gain": 6, "learning_rate": 0.1, "random_state": 0, "n_jobs": 1}
@@ -86,9 +87,13 @@ def test_rounds_of_a_continued_model_count(rows, stopping):
     assert more.trained_rounds() == 13 == more.n_iter_
 
 
-def test_a_file_counts_its_trees(rows, tmp_path):
+def test_a_file_counts_rounds(rows, tmp_path):
     X, y = rows
-    model = lgbm(n_estimators=60).fit(X, y)
+    model, loaded = lgbm(n_estimators=60).fit(X, y), lgbm()
     model.save_model(tmp_path / "model.txt")
-    model.load_model(tmp_path / "model.txt")
-    assert model.trained_rounds() == model.n_iter_ < 60
+    loaded.load_model(tmp_path / "model.txt")
+    assert loaded.n_iter_ < 60 == model.trained_rounds() == loaded.trained_rounds()
+    spreads = (summary(one, X, y, n_refits=2, random_state=0).threshold_spread for one in (loaded, model))
+    np.testing.assert_array_equal(*spreads)
+    lgbm(n_estimators=2, min_split_gain=0).fit(X, y).save_model(tmp_path / "other.txt")
+    assert loaded.load_model(tmp_path / "other.txt").trained_rounds() == 2
