@@ -125,8 +125,9 @@ in_sets = PredictionSetsDisplay.from_estimator(sets, X_test, y_test)
 # Distributions of a number
 # -------------------------
 #
-# A stay in days, longer and less certain with severity. The fan shows the predicted distribution along a feature: the
-# median, and bands that hold 30, 50, 70 and 90% of the probability.
+# A stay in days: quantiles along a feature, intervals of some rows, and whether all distributions hold.
+
+import matplotlib.pyplot as plt
 
 from ordinal_objectives import OrdinalDistributionRegressor
 from ordinal_objectives.plotting import (
@@ -136,17 +137,9 @@ from ordinal_objectives.plotting import (
 )
 
 days = np.round(np.exp(1 + 0.4 * score.clip(-2, 5)))
-stay = OrdinalDistributionRegressor(random_state=0)
-stay.fit(X_train, days[:2000])
-fan = DistributionFanDisplay.from_estimator(stay, X_test[:300], "age")
-
-# %%
-# Intervals beside what happened, of some rows, and whether all distributions hold: the bars are level then.
-
-intervals = PredictionIntervalsDisplay.from_estimator(
-    stay, X_test[:200], days[2000:2200]
-)
-
-# %%
-
-pit = PITDisplay.from_estimator(stay, X_test, days[2000:])
+stay = OrdinalDistributionRegressor().fit(X_train, days[:2000])
+_, (left, middle, right) = plt.subplots(1, 3, figsize=(15, 4))
+DistributionFanDisplay.from_estimator(stay, X_test[:300], "age", ax=left)
+some = X_test[:200], days[2000:2200]
+PredictionIntervalsDisplay.from_estimator(stay, *some, ax=middle)
+pit = PITDisplay.from_estimator(stay, X_test, days[2000:], ax=right)
