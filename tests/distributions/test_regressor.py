@@ -237,6 +237,8 @@ WRONG: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "got one in FrozenEstimator": ({"estimator": FROZEN}, {}),
     "y must hold at least two distinct values": ({}, {"y": np.ones(600)}),
     "y .*finite": ({}, {"y": np.append(np.ones(599), np.nan)}),
+    "y .*masked": ({}, {"y": np.ma.array(np.arange(600.0), mask=np.arange(600) < 3)}),
+    "y must be an array of numbers": ({}, {"y": np.arange(600).astype(str)}),
     "requires y to be passed": ({}, {"y": None}),
     "inconsistent numbers of samples": ({}, {"y": np.arange(5.0)}),
 }
