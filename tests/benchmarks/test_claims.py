@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from claims.accuracy import artificial, plain_call, shifts_simulated
+from claims.accuracy import artificial, distributions, plain_call, shifts_simulated
 from claims.accuracy.shifts_simulated import DIFFER, MODELS, PROPORTIONAL, THETA
 from claims.decisions import prediction_sets, recalibration
 from lib import report
@@ -231,3 +231,19 @@ def test_a_setting_predicts_every_class(method):
     assert proba.shape == (5, 4)
     np.testing.assert_allclose(proba.sum(axis=1), 1.0)
     assert found > 0 or method == "class shares"
+
+
+INSTALLED = [method for method in distributions.METHODS if not method.startswith(("CatBoost", "NGBoost", "quantile f"))]
+
+
+@pytest.mark.parametrize("method", INSTALLED)
+def test_a_method_of_distributions_predicts_quantiles_and_means(method, monkeypatch):
+    monkeypatch.setattr(distributions, "MOST", 5)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 2))
+    y = X[:, 0] + 0.3 * rng.normal(size=150)
+    quantiles, mean = distributions.METHODS[method](X[:100], y[:100], X[100:], 0)
+    assert quantiles.shape == (50, 99)
+    assert mean.shape == (50,)
+    assert (np.diff(quantiles, axis=1) >= 0).all()
+    assert np.corrcoef(mean, X[100:, 0])[0, 1] > 0.5
