@@ -214,9 +214,10 @@ class Trial:
 
 
 Settings = Sequence[Params]
-# (rows to train on, rows held out, most rounds, rounds without a lower loss after which it ends, or None, values of
-# parameters that the search finds)
-TrialOf = Callable[[Rows, Rows, int, int | None, Params], Trial]
+# (most rounds, rounds without a lower loss after which it ends, or None, values of parameters that the search finds)
+Trials = Callable[[int, int | None, Params], Trial]
+# (rows to train on, rows held out), which are made ready for the trainer once
+TrialOf = Callable[[Rows, Rows], Trials]
 
 
 def is_auto(asked: object) -> bool:
@@ -309,7 +310,7 @@ def find_rounds(
     Parameters
     ----------
     trial_of : callable
-        Trains on some rows and evaluates others; see ``TrialOf``.
+        Returns what trains on some rows and evaluates others; see ``TrialOf``.
     settings : sequence of dict of str to object
         Those to try, at least one, small trees first.
     rows : Rows
@@ -332,15 +333,15 @@ def find_rounds(
         math.ceil(min(max(rate / learning_rate, least), highest))
         for rate, (least, highest) in ((_MOST, _MOST_ROUNDS), (_PATIENCE, _PATIENCE_ROUNDS))
     )
-    best, tried = None, list[Params]()
+    trials, best, tried = trial_of(fit, held), None, list[Params]()
     for some in settings:
         if best is not None:
             n_first = math.ceil(min(_TRIED / learning_rate, len(best.search.losses) - 1))
-            losses = np.asarray(trial_of(fit, held, n_first, None, some).losses, dtype=np.float64)
+            losses = np.asarray(trials(n_first, None, some).losses, dtype=np.float64)
             if losses[n_first] >= best.search.losses[n_first]:
                 tried.append(_outcome(some, losses))
                 continue
-        trial = trial_of(fit, held, most, patience, some)
+        trial = trials(most, patience, some)
         losses = np.asarray(trial.losses, dtype=np.float64)
         tried.append(_outcome(some, losses))
         search = RoundSearch(max(1, int(np.nanargmin(losses))), losses, len(held), some, tried)
@@ -399,7 +400,7 @@ class UnseenRows:
                     "pass an evaluation set, or kappa_rows='training'"
                 )
             settings = {} if self.found is None else self.found.search.settings
-            proba.append(self.trial_of(some, others, n_iter, None, settings).proba(n_iter))
+            proba.append(self.trial_of(some, others)(n_iter, None, settings).proba(n_iter))
             held_rows.append(held)
         return np.concatenate(proba), self.rows.take(np.concatenate(held_rows))
 
