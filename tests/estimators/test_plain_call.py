@@ -142,7 +142,7 @@ def test_noise_needs_few_rounds(name):
 
 
 def test_one_class_left_is_not_searched():
-    y = np.zeros(40, dtype=int)
+    y = np.zeros(300, dtype=int)
     y[7] = 1
     losses = {"asked": 0}
 
@@ -150,7 +150,7 @@ def test_one_class_left_is_not_searched():
         losses["asked"] += 1
         return lambda *_: Trial([1.0, 0.5], lambda n: np.ones((n, 1)))
 
-    found = [find_rounds(trial_of, [{}], Rows(np.zeros((40, 1)), y), 0.3, seed) for seed in range(40)]
+    found = [find_rounds(trial_of, [{}], Rows(np.zeros((300, 1)), y), 0.3, seed) for seed in range(40)]
     assert 0 < sum(one is None for one in found) < 40
     assert losses["asked"] == sum(one is not None for one in found)
 
@@ -169,9 +169,35 @@ def test_small_steps_are_waited_for(rate, most, patience):
 
         return trial
 
-    rows = Rows(np.zeros((50, 1)), np.arange(50, dtype=np.int32) % 3, None, np.zeros(50))
+    rows = Rows(np.zeros((500, 1)), np.arange(500, dtype=np.int32) % 3, None, np.zeros(500))
     found = find_rounds(trial_of, [{}], rows, rate, 0)
-    assert (found.search.n_iter, asked) == (2 - 1, [(40, 10, most, patience, {})])
+    assert (found.search.n_iter, asked) == (2 - 1, [(400, 100, most, patience, {})])
+
+
+def test_few_rows_are_divided_several_times():
+    draws = [[3.0, 2.0, 1.9, 2.5], [3.0, 2.0, 1.5, 2.5, 0.6], [3.0, 1.0, 2.3, 2.5, 0.0], *[[3.0, 2.0, 1.2, 2.5]] * 2]
+    held_rows = []
+
+    def trial_of(_, held):
+        losses = draws[len(held_rows)]
+        held_rows.append(held.X[:, 0].tolist())
+        return lambda *_: Trial(losses, lambda n: np.ones((n, 1)))
+
+    rows = Rows(np.arange(100.0)[:, np.newaxis], np.arange(100, dtype=np.int32) % 3)
+    search = find_rounds(trial_of, [{}], rows, 0.3, 2**32 - 1).search
+    assert len({*map(tuple, held_rows)}) == 5
+    assert {len(held) for held in held_rows} == {20} == {search.n_held_out}
+    np.testing.assert_allclose(search.losses, [3.0, 1.8, 1.62, 2.5])  # as far as all of them go
+    assert (search.n_iter, search.lowest) == (2, pytest.approx(1.62))
+
+
+@EACH
+def test_noise_of_few_rows_needs_hardly_a_round(name):
+    n_iter = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        n_iter.append(CALLS[name][0]().fit(rng.normal(size=(50, 4)), rng.integers(0, 4, 50)).n_iter_)
+    assert np.mean(n_iter) <= 3.0
 
 
 # Losses after 0, 1, ... rounds, by size of the trees: larger ones learn faster, or not.
