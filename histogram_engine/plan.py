@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 from ordinal_objectives import predictions
@@ -84,7 +85,7 @@ class TrainingPlan:
             ends = stopping if stopping.applies(model.early_stopping, len(rows), watched) else None
         if earlier is None and linear is None and always:
             linear = self.fit_linear(rows)
-        trials = self.trial if linear is None else linear_scores.with_linear(self.fit_linear, self.trial)
+        trials = self.trials if linear is None else linear_scores.with_linear(self.fit_linear, self.trials)
         unseen = held_out.UnseenRows(rows, list(watched), found, trials if earlier is None else None, self.seed)
         return Decided(parameters, ends, unseen, linear, None if found is None else found.search)
 
@@ -113,7 +114,7 @@ class TrainingPlan:
             )
         given = {"max_leaf_nodes": model.max_leaf_nodes}
         settings = held_out.settings_to_try(*_TRIED, given, len(rows.weighted))
-        trials = (model.linear, self.fit_linear, self.trial, settings)
+        trials = (model.linear, self.fit_linear, self.trials, settings)
         return linear_scores.search(*trials, rows, model.learning_rate, self.seed)
 
     def _divided(
@@ -150,10 +151,13 @@ class TrainingPlan:
             n_threads=model.n_jobs,
         )
 
-    def trial(
+    def trials(self, fit: held_out.Rows, held: held_out.Rows) -> held_out.Trials:
+        """Return what trains on some rows, and measures others after 0, 1, ... trees."""
+        return partial(self._trial, fit, held)
+
+    def _trial(
         self, fit: held_out.Rows, held: held_out.Rows, most: int, patience: int | None, settings: Params
     ) -> held_out.Trial:
-        """Train on some rows, and measure others after 0, 1, ... trees."""
         model, parameters = self.model, self.parameters.changed(**settings)
         if held_out.is_auto(model.min_samples_leaf):
             parameters = parameters.changed(min_samples_leaf=held_out.smallest_leaf("auto", len(fit.weighted)))

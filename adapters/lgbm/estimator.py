@@ -22,7 +22,7 @@ from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, checked_callba
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, NDArray, Params, Seed, Table
 from ordinal_objectives.estimators import arguments, tables
 from ordinal_objectives.estimators.given_to_fit import GivenToFit, Schedules, smallest_rate
-from ordinal_objectives.estimators.held_out import Rows, Trial, is_auto, smallest_leaf
+from ordinal_objectives.estimators.held_out import Rows, Trial, Trials, is_auto, smallest_leaf
 from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS, HostClassifier
 from ordinal_objectives.estimators.linear import LinearPart, with_start
 from ordinal_objectives.eval_metric import EvalMetric, Result
@@ -289,25 +289,30 @@ importance_type
             params["bagging_freq"] = 0  # LightGBM draws rows in only one way
         return params
 
-    def _trial(self, fit: Rows, held: Rows, most: int, patience: int | None, settings: Params, **options: Any) -> Trial:
+    def _trials(self, fit: Rows, held: Rows, **options: Any) -> Trials:
         train_set, held_set = _datasets([fit, held], options["categorical_feature"])
-        result, trees = dict[str, dict[str, list[float]]](), TreesOfRounds()
-        stops = [] if patience is None else [lightgbm.early_stopping(patience, verbose=False)]
-        spec, params = self._spec("LGBMOrdinalClassifier"), self._params_for(fit) | {"verbosity": -1} | settings
-        booster = train_spec(
-            (spec, None), params, train_set, most,
-            valid_sets=[held_set], valid_names=["held_out"],
-            callbacks=[lightgbm.record_evaluation(result), trees, *stops, *copy.deepcopy(options["callbacks"])],
-            progress=self.progress, what="search", set_names=["X", "X"],
-        )  # fmt: skip
 
-        def proba(n_rounds: int) -> FloatArray:
-            record, n = lgbm_booster.carried_record(booster), min(trees.after(n_rounds), booster.current_iteration())
-            scores = prediction.predict_scores(booster, record, held.X, 0, n)
-            scores = scores if held.start is None else predictions.plus(held.start, scores)
-            return predictions.proba(record.ordinal_loss(), scores, record.at(n))
+        def trial(most: int, patience: int | None, settings: Params) -> Trial:
+            result, trees = dict[str, dict[str, list[float]]](), TreesOfRounds()
+            stops = [] if patience is None else [lightgbm.early_stopping(patience, verbose=False)]
+            spec, params = self._spec("LGBMOrdinalClassifier"), self._params_for(fit) | {"verbosity": -1} | settings
+            booster = train_spec(
+                (spec, None), params, train_set, most,
+                valid_sets=[held_set], valid_names=["held_out"],
+                callbacks=[lightgbm.record_evaluation(result), trees, *stops, *copy.deepcopy(options["callbacks"])],
+                progress=self.progress, what="search", set_names=["X", "X"],
+            )  # fmt: skip
 
-        return Trial(next(iter(result["held_out"].values())), proba)
+            def proba(n_rounds: int) -> FloatArray:
+                record = lgbm_booster.carried_record(booster)
+                n = min(trees.after(n_rounds), booster.current_iteration())
+                scores = prediction.predict_scores(booster, record, held.X, 0, n)
+                scores = scores if held.start is None else predictions.plus(held.start, scores)
+                return predictions.proba(record.ordinal_loss(), scores, record.at(n))
+
+            return Trial(next(iter(result["held_out"].values())), proba)
+
+        return trial
 
     def _given_to_copies(self) -> GivenToFit:
         given = super()._given_to_copies()

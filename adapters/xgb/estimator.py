@@ -19,7 +19,7 @@ from ordinal_objectives.adapters.xgb.train import CustomMetric, asks_for_early_s
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, IntArray, NDArray, Params, Seed, Table
 from ordinal_objectives.estimators import arguments
 from ordinal_objectives.estimators.given_to_fit import GivenToFit, Schedules, of_callbacks, smallest_rate
-from ordinal_objectives.estimators.held_out import Rows, Trial
+from ordinal_objectives.estimators.held_out import Rows, Trial, Trials
 from ordinal_objectives.estimators.host_classifier import HostClassifier
 from ordinal_objectives.estimators.linear import with_start
 from ordinal_objectives.losses import OrdinalLoss
@@ -263,27 +263,31 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         rate = smallest_rate(params.get("learning_rate", 0.3), first_rates(scheduled.known))  # XGBoost's
         return None if decided else (rate, self.random_state), scheduled
 
-    def _trial(self, fit: Rows, held: Rows, most: int, patience: int | None, settings: Params, **options: Any) -> Trial:
+    def _trials(self, fit: Rows, held: Rows, **options: Any) -> Trials:
         dtrain = self._training_matrix(fit)
-        result: dict[str, dict[str, list[float]]] = {}
         matrix = self._matrix(held.X, held, like=dtrain)
-        booster = train_spec(
-            (self._spec("XGBOrdinalClassifier"), None),
-            self._native_params() | {"verbosity": 0} | settings,
-            dtrain,
-            most,
-            evals=[(matrix, "held_out")],
-            evals_result=result,
-            early_stopping_rounds=patience,
-            verbose_eval=False,
-            callbacks=copy.deepcopy(options["callbacks"]),
-            progress=self.progress,
-            what="search",
-        )
-        losses = next(iter(result["held_out"].values()))
-        return Trial(
-            losses, lambda n: prediction.proba_of(booster, xgb_booster.carried_record(booster), matrix, (0, n))
-        )
+
+        def trial(most: int, patience: int | None, settings: Params) -> Trial:
+            result: dict[str, dict[str, list[float]]] = {}
+            booster = train_spec(
+                (self._spec("XGBOrdinalClassifier"), None),
+                self._native_params() | {"verbosity": 0} | settings,
+                dtrain,
+                most,
+                evals=[(matrix, "held_out")],
+                evals_result=result,
+                early_stopping_rounds=patience,
+                verbose_eval=False,
+                callbacks=copy.deepcopy(options["callbacks"]),
+                progress=self.progress,
+                what="search",
+            )
+            losses = next(iter(result["held_out"].values()))
+            return Trial(
+                losses, lambda n: prediction.proba_of(booster, xgb_booster.carried_record(booster), matrix, (0, n))
+            )
+
+        return trial
 
     def _given_to_copies(self) -> GivenToFit:
         given, every = super()._given_to_copies(), input_checks.callbacks_in(self.callbacks)

@@ -166,6 +166,13 @@ FEW_ROWS = {
     for n_train in (50, 100, 200)
 }
 
+# The same with fewer and with some more: how many draws of rows held out find the number of rounds.
+SOME_ROWS = {
+    f"{name} {n_train}": replace(source, sizes=(n_train, 1_000))
+    for name, source in {name.rsplit(" ", 1)[0]: source for name, source in FEW_ROWS.items()}.items()
+    for n_train in (25, 300)
+}
+
 # The same with more rows: the size of the trees is chosen by all three.
 MORE_ROWS = {
     f"{name} {n_train}": replace(OTHER[name], sizes=(n_train, 1_000))
@@ -201,7 +208,7 @@ CONFIRMATION = {
     "movielens100k": Source("C_movielens100k", (100004, 5), classes=tuple(k / 2 for k in range(1, 11))),
 }
 
-SOURCES = SIXTEEN | ORDINAL | OTHER | BINARY | NOMINAL | FEW_ROWS | MORE_ROWS | CONFIRMATION
+SOURCES = SIXTEEN | ORDINAL | OTHER | BINARY | NOMINAL | FEW_ROWS | SOME_ROWS | MORE_ROWS | CONFIRMATION
 
 
 @lru_cache(maxsize=4)

@@ -16,7 +16,18 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from lib import report
-from lib.data import CONFIRMATION, FEW_ROWS, MORE_ROWS, ORDINAL, OTHER, SIXTEEN, default_rule, load, partition
+from lib.data import (
+    CONFIRMATION,
+    FEW_ROWS,
+    MORE_ROWS,
+    ORDINAL,
+    OTHER,
+    SIXTEEN,
+    SOME_ROWS,
+    default_rule,
+    load,
+    partition,
+)
 from lib.runner import Row, resume
 from ordinal_objectives.decision import decide
 from ordinal_objectives.metrics import METRICS
@@ -37,6 +48,7 @@ NOTE = (
 GROUPS: dict[str, tuple[str, ...]] = {
     "design": (*FEW_ROWS, *OTHER),
     "sizes": (*FEW_ROWS, *MORE_ROWS, *OTHER),
+    "few": (*FEW_ROWS, *SOME_ROWS),
     "evaluation": (*SIXTEEN, *ORDINAL),
     "confirmation": tuple(CONFIRMATION),
 }

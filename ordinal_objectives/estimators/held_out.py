@@ -190,6 +190,8 @@ _FRACTION = 0.2
 _LEAST_ROWS = 10
 # With fewer rows the size of the trees is not searched: the losses of so few rows held out differ by chance.
 FEW = 1_000
+# With fewer than so many rows so many draws of rows held out find the number of rounds together.
+_ONE_DRAW, _DRAWS_OF_FEW = 300, 5
 # The search ends after this much learning rate without a lower loss, or in all, within these numbers of rounds.
 _PATIENCE, _PATIENCE_ROUNDS = 2.0, (10, 500)
 _MOST, _MOST_ROUNDS = 100.0, (500, 10_000)
@@ -214,9 +216,10 @@ class Trial:
 
 
 Settings = Sequence[Params]
-# (rows to train on, rows held out, most rounds, rounds without a lower loss after which it ends, or None, values of
-# parameters that the search finds)
-TrialOf = Callable[[Rows, Rows, int, int | None, Params], Trial]
+# (most rounds, rounds without a lower loss after which it ends, or None, values of parameters that the search finds)
+Trials = Callable[[int, int | None, Params], Trial]
+# (rows to train on, rows held out), which are made ready for the trainer once
+TrialOf = Callable[[Rows, Rows], Trials]
 
 
 def is_auto(asked: object) -> bool:
@@ -265,7 +268,7 @@ class RoundSearch:
     losses : ndarray of float64, shape (n_tried + 1,)
         Weighted mean loss of the rows held out after 0, 1, ... rounds; NaN for 0 where scores to start from are given.
     n_held_out : int
-        Number of these rows.
+        Number of these rows, in each of five draws where there are fewer than 300 rows with weight.
     settings : dict of str to object
         Values of the parameters that were left to the search, by name.
     tried : list of dict of str to object
@@ -290,7 +293,7 @@ class RoundSearch:
 
 
 class FinishedSearch(NamedTuple):
-    """A search, its training, and the rows held out of it."""
+    """A search, its training, and the rows held out of it: those of the first draw where there are several."""
 
     search: RoundSearch
     trial: Trial
@@ -302,6 +305,7 @@ def find_rounds(
 ) -> FinishedSearch | None:
     """Return the number of rounds and the settings with the lowest loss on a fifth of the rows, held out.
 
+    Of fewer than 300 rows a fifth is drawn five times, and the losses are means over the draws.
     A trial has at most 100 / ``learning_rate`` rounds, but 500 to 10,000, and ends after 2 / ``learning_rate``
     rounds, but 10 to 500, without a lower loss. Larger trees learn faster: settings after the first are dropped
     unless 1.5 / ``learning_rate`` rounds have a lower loss than as many of the best one before them.
@@ -309,7 +313,7 @@ def find_rounds(
     Parameters
     ----------
     trial_of : callable
-        Trains on some rows and evaluates others; see ``TrialOf``.
+        Returns what trains on some rows and evaluates others; see ``TrialOf``.
     settings : sequence of dict of str to object
         Those to try, at least one, small trees first.
     rows : Rows
@@ -325,28 +329,36 @@ def find_rounds(
     """
     if len(rows.weighted) < _LEAST_ROWS:
         return None
-    fit, held = hold_out(rows, _FRACTION, seed)
-    if fit.n_classes_with_weight < 2:
+    n_draws = _DRAWS_OF_FEW if len(rows.weighted) < _ONE_DRAW else 1
+    every = (hold_out(rows, _FRACTION, (seed + i) % 2**32) for i in range(n_draws))
+    drawn = [(fit, held) for fit, held in every if fit.n_classes_with_weight >= 2]
+    if not drawn:
         return None
     most, patience = (
         math.ceil(min(max(rate / learning_rate, least), highest))
         for rate, (least, highest) in ((_MOST, _MOST_ROUNDS), (_PATIENCE, _PATIENCE_ROUNDS))
     )
-    best, tried = None, list[Params]()
+    trials, best, tried = [trial_of(fit, held) for fit, held in drawn], None, list[Params]()
     for some in settings:
         if best is not None:
             n_first = math.ceil(min(_TRIED / learning_rate, len(best.search.losses) - 1))
-            losses = np.asarray(trial_of(fit, held, n_first, None, some).losses, dtype=np.float64)
+            losses = _mean_losses([trial(n_first, None, some) for trial in trials])
             if losses[n_first] >= best.search.losses[n_first]:
                 tried.append(_outcome(some, losses))
                 continue
-        trial = trial_of(fit, held, most, patience, some)
-        losses = np.asarray(trial.losses, dtype=np.float64)
+        trained = [trial(most, patience, some) for trial in trials]
+        losses, held = _mean_losses(trained), drawn[0][1]
         tried.append(_outcome(some, losses))
         search = RoundSearch(max(1, int(np.nanargmin(losses))), losses, len(held), some, tried)
         if best is None or search.lowest < best.search.lowest:
-            best = FinishedSearch(search, trial, held)
+            best = FinishedSearch(search, trained[0], held)
     return best
+
+
+def _mean_losses(trials: list[Trial]) -> FloatArray:
+    """Return the mean losses after 0, 1, ... rounds, as many as all trials have had."""
+    n_losses = min(len(trial.losses) for trial in trials)
+    return np.mean([trial.losses[:n_losses] for trial in trials], axis=0, dtype=np.float64)
 
 
 def _outcome(settings: Params, losses: FloatArray) -> Params:
@@ -399,7 +411,7 @@ class UnseenRows:
                     "pass an evaluation set, or kappa_rows='training'"
                 )
             settings = {} if self.found is None else self.found.search.settings
-            proba.append(self.trial_of(some, others, n_iter, None, settings).proba(n_iter))
+            proba.append(self.trial_of(some, others)(n_iter, None, settings).proba(n_iter))
             held_rows.append(held)
         return np.concatenate(proba), self.rows.take(np.concatenate(held_rows))
 

@@ -27,7 +27,7 @@ from ordinal_objectives.estimators.arguments import (
     one_for_each,
 )
 from ordinal_objectives.estimators.given_to_fit import GivenToFit, Schedules
-from ordinal_objectives.estimators.held_out import FinishedSearch, RoundSearch, Rows, Trial, TrialOf, UnseenRows
+from ordinal_objectives.estimators.held_out import FinishedSearch, RoundSearch, Rows, Trial, TrialOf, Trials, UnseenRows
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.linear import LinearPart
 from ordinal_objectives.estimators.ordinal_classifier import KAPPA, OrdinalClassifier
@@ -138,11 +138,11 @@ class HostClassifier(OrdinalClassifier):
         return {self._native.get(name, name): value for name, value in given.items()}
 
     @abstractmethod
-    def _trial(self, fit: Rows, held: Rows, most: int, patience: int | None, settings: Params, **options: Any) -> Trial:
-        """Train on some rows and evaluate others after 1, 2, ... rounds, at most ``most`` of them.
+    def _trials(self, fit: Rows, held: Rows, **options: Any) -> Trials:
+        """Return what trains on some rows and evaluates others after 1, 2, ... rounds, at most ``most`` of them.
 
         The training ends after ``patience`` rounds without a lower loss. ``settings`` are parameters of the library's
-        ``train``, ``options`` what else it needs to know of the rows.
+        ``train`` that change nothing of its data sets; ``options`` what else it needs to know of the rows.
         """
 
     @abstractmethod
@@ -373,7 +373,7 @@ class HostClassifier(OrdinalClassifier):
         says : bool
             Whether to print the result.
         **options
-            For :meth:`_trial` and :meth:`_categories`.
+            For :meth:`_trials` and :meth:`_categories`.
         """
         if self._divides(asked, search, watched, continued):
             callbacks.warn_of_unknown()
@@ -401,9 +401,14 @@ class HostClassifier(OrdinalClassifier):
             given |= {"hessian": self.hessian, "categories": categories, "n_threads": self.n_jobs}
             return LinearPart.fit(some, self.n_classes_, self._ordinal_loss(), self.linear_l2, **given)
 
-        def trial_of(fit: Rows, held: Rows, most: int, patience: int | None, settings: Params) -> Trial:
-            trial = self._trial(fit, held, most, patience, settings, **options)
-            return replace(trial, losses=[self._loss_without_trees(fit, held), *trial.losses])
+        def trial_of(fit: Rows, held: Rows) -> Trials:
+            trials, without_trees = self._trials(fit, held, **options), self._loss_without_trees(fit, held)
+
+            def trial(most: int, patience: int | None, settings: Params) -> Trial:
+                trained = trials(most, patience, settings)
+                return replace(trained, losses=[without_trees, *trained.losses])
+
+            return trial
 
         if search is None or not held_out.is_auto(asked):
             found, self._linear = None, fit_linear(rows) if always else None

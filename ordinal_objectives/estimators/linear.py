@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
 
 from ordinal_objectives.aliases import JSON, FloatArray, IndexArray, Params, Table
-from ordinal_objectives.estimators.held_out import FinishedSearch, Rows, Settings, Trial, TrialOf, find_rounds, is_auto
+from ordinal_objectives.estimators.held_out import FinishedSearch, Rows, Settings, TrialOf, Trials, find_rounds, is_auto
 from ordinal_objectives.estimators.tables import codes_in, column_kinds, in_order, occurring, refuse_but_numbers
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.row_blocks import RowBlocks, blocks_of
@@ -365,8 +365,8 @@ def search(
 def with_linear(fit_linear: FitLinear, trial_of: TrialOf) -> TrialOf:
     """Return trials whose trees start from a linear part, fitted without the rows held out."""
 
-    def trial(fit: Rows, held: Rows, most: int, patience: int | None, settings: Params) -> Trial:
+    def trial(fit: Rows, held: Rows) -> Trials:
         part = fit_linear(fit)
-        return trial_of(with_start(part, fit), with_start(part, held), most, patience, settings)
+        return trial_of(with_start(part, fit), with_start(part, held))
 
     return trial

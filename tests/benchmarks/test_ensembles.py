@@ -12,6 +12,7 @@ OTHERS = ("evaluation", "confirmation")
 # Name, methods, partitions, and of some methods fewer of them, by group.
 EXPERIMENTS = {
     ("sizes", "sizes"): (tree_sizes.NAME, [SHARES, *tree_sizes.METHODS], tree_sizes.SEEDS, {}),
+    ("few rows", "few"): (tree_sizes.NAME, [SHARES, tree_sizes.SMOOTHED, *tree_sizes.FEW], tree_sizes.SEEDS, {}),
     ("plain call", "design"): (plain_call.NAME, plain_call.METHODS, plain_call.SEEDS, {}),
     ("ensembles", "design"): (ensembles.NAME, ensembles.METHODS, ensembles.SEEDS, {}),
     **{

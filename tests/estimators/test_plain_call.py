@@ -20,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from makers import mean_loss
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.estimators.held_out import Rows, Trial, UnseenRows, find_rounds, hold_out, smallest_leaf
+from ordinal_objectives.estimators.linear import LinearPart
 from ordinal_objectives.metrics import ordinal_log_loss
 from ordinal_objectives.row_blocks import RowBlocks
 
@@ -141,15 +142,15 @@ def test_noise_needs_few_rounds(name):
 
 
 def test_one_class_left_is_not_searched():
-    y = np.zeros(40, dtype=int)
+    y = np.zeros(300, dtype=int)
     y[7] = 1
     losses = {"asked": 0}
 
     def trial_of(*_):
         losses["asked"] += 1
-        return Trial([1.0, 0.5], lambda n: np.ones((n, 1)))
+        return lambda *_: Trial([1.0, 0.5], lambda n: np.ones((n, 1)))
 
-    found = [find_rounds(trial_of, [{}], Rows(np.zeros((40, 1)), y), 0.3, seed) for seed in range(40)]
+    found = [find_rounds(trial_of, [{}], Rows(np.zeros((300, 1)), y), 0.3, seed) for seed in range(40)]
     assert 0 < sum(one is None for one in found) < 40
     assert losses["asked"] == sum(one is not None for one in found)
 
@@ -161,13 +162,42 @@ def test_one_class_left_is_not_searched():
 def test_small_steps_are_waited_for(rate, most, patience):
     asked = []
 
-    def trial_of(fit, held, *numbers):
-        asked.append((len(fit.codes), len(held.codes), *numbers))
-        return Trial([1.0, 0.5, 0.7], lambda n: np.ones((n, 1)))
+    def trial_of(fit, held):
+        def trial(*numbers):
+            asked.append((len(fit.codes), len(held.codes), *numbers))
+            return Trial([1.0, 0.5, 0.7], lambda n: np.ones((n, 1)))
 
-    rows = Rows(np.zeros((50, 1)), np.arange(50, dtype=np.int32) % 3, None, np.zeros(50))
+        return trial
+
+    rows = Rows(np.zeros((500, 1)), np.arange(500, dtype=np.int32) % 3, None, np.zeros(500))
     found = find_rounds(trial_of, [{}], rows, rate, 0)
-    assert (found.search.n_iter, asked) == (2 - 1, [(40, 10, most, patience, {})])
+    assert (found.search.n_iter, asked) == (2 - 1, [(400, 100, most, patience, {})])
+
+
+def test_few_rows_are_divided_several_times():
+    draws = [[3.0, 2.0, 1.9, 2.5], [3.0, 2.0, 1.5, 2.5, 0.6], [3.0, 1.0, 2.3, 2.5, 0.0], *[[3.0, 2.0, 1.2, 2.5]] * 2]
+    held_rows = []
+
+    def trial_of(_, held):
+        losses = draws[len(held_rows)]
+        held_rows.append(held.X[:, 0].tolist())
+        return lambda *_: Trial(losses, lambda n: np.ones((n, 1)))
+
+    rows = Rows(np.arange(100.0)[:, np.newaxis], np.arange(100, dtype=np.int32) % 3)
+    search = find_rounds(trial_of, [{}], rows, 0.3, 2**32 - 1).search
+    assert len({*map(tuple, held_rows)}) == 5
+    assert {len(held) for held in held_rows} == {20} == {search.n_held_out}
+    np.testing.assert_allclose(search.losses, [3.0, 1.8, 1.62, 2.5])  # as far as all of them go
+    assert (search.n_iter, search.lowest) == (2, pytest.approx(1.62))
+
+
+@EACH
+def test_noise_of_few_rows_needs_hardly_a_round(name):
+    n_iter = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        n_iter.append(CALLS[name][0]().fit(rng.normal(size=(50, 4)), rng.integers(0, 4, 50)).n_iter_)
+    assert np.mean(n_iter) <= 3.0
 
 
 # Losses after 0, 1, ... rounds, by size of the trees: larger ones learn faster, or not.
@@ -191,12 +221,13 @@ CURVES = {
     ],
 )
 def test_larger_trees_must_be_ahead_soon_and_lower_in_the_end(names, chosen, tried):
-    def trial_of(_fit, _held, most, patience, settings):
+    def trial(most, patience, settings):
         curve = CURVES[settings["size"]]
         return Trial(curve if patience is not None else curve[: most + 1], lambda n: np.ones((n, 1)))
 
     rows = Rows(np.zeros((50, 1)), np.arange(50, dtype=np.int32) % 3)
-    search = find_rounds(trial_of, [{"size": name} for name in names], rows, 0.75, 0).search  # 1.5 / 0.75 rounds
+    settings = [{"size": name} for name in names]
+    search = find_rounds(lambda *_: trial, settings, rows, 0.75, 0).search  # 1.5 / 0.75 rounds
     assert search.settings == {"size": chosen}
     assert search.n_iter == np.argmin(CURVES[chosen])
     np.testing.assert_array_equal(search.losses, CURVES[chosen])
@@ -228,6 +259,32 @@ def test_the_size_of_the_trees_is_found_with_many_rows(name):
     assert [one for one in given.round_search_.tried if SIZES[name] in one] == []
     fixed = make(**{SIZES[name]: best[SIZES[name]]}).fit(*rich(1_500))
     np.testing.assert_array_equal(fixed.predict_proba(rich(50)[0]), many.predict_proba(rich(50)[0]))
+    np.testing.assert_array_equal(fixed.round_search_.losses, many.round_search_.losses)
+
+
+@pytest.mark.parametrize("name", ["xgboost", "lightgbm"])
+def test_a_search_makes_its_rows_ready_once(name, monkeypatch):
+    X, y = rich(1_500)
+    X[:, 3] = np.arange(1_500) % 4
+    sizes, fitted = [], []
+    host, fit_linear = xgboost.DMatrix if name == "xgboost" else lightgbm.Dataset, LinearPart.fit
+    make_ready = host.__init__
+
+    def counted(self, data, *args, **options):
+        sizes.append(len(data))
+        make_ready(self, data, *args, **options)
+
+    def counted_fit(rows, *args, **options):
+        fitted.append(len(rows))
+        return fit_linear(rows, *args, **options)
+
+    monkeypatch.setattr(host, "__init__", counted)
+    monkeypatch.setattr(LinearPart, "fit", counted_fit)
+    given, options = ({"feature_types": [*"qqqc"]}, {}) if name == "xgboost" else ({}, {"categorical_feature": [3]})
+    model = CALLS[name][0](linear=True, **given).fit(X, y, **options)
+    assert len(model.round_search_.tried) == 2
+    assert sizes == [1_200, 300, 1_500]
+    assert fitted == [1_200, 1_500]
 
 
 @EACH
@@ -256,11 +313,16 @@ def test_folds_of_kappa_have_the_settings_that_were_found(name, monkeypatch):
     def watched(self, n_iter):
         trial_of = self.trial_of
 
-        def trial(*args):
-            asked.append(args[-1])
-            return trial_of(*args)
+        def watched_trial_of(*rows):
+            trial = trial_of(*rows)
 
-        return out_of_fold(replace(self, trial_of=trial), n_iter)
+            def watched_trial(*args):
+                asked.append(args[-1])
+                return trial(*args)
+
+            return watched_trial
+
+        return out_of_fold(replace(self, trial_of=watched_trial_of), n_iter)
 
     monkeypatch.setattr(UnseenRows, "out_of_fold", watched)
     model = make(decision_rule="kappa").fit(*rich(400))  # so few are held out that folds judge them

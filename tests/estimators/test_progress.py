@@ -70,11 +70,11 @@ def test_every_round_is_counted_with_the_newest_loss(kind, watched, bars):
 
 
 @pytest.mark.parametrize("kind", MAKE)
-def test_the_search_has_a_bar_of_its_own(kind, bars):
+def test_each_draw_of_the_search_has_a_bar_of_its_own(kind, bars):
     model = MAKE[kind](progress=True, **{"max_iter" if kind == "engine" else "n_estimators": "auto"}).fit(X, Y)
-    search, rounds = bars
-    assert search.desc == "search"
-    assert search.n == len(model.round_search_.losses) - 1 < search.total
+    *searches, rounds = bars
+    assert [bar.desc for bar in searches] == ["search"] * 5
+    assert min(bar.n for bar in searches) == len(model.round_search_.losses) - 1 < searches[0].total
     assert (rounds.n, rounds.total) == (model.n_iter_, model.n_iter_)
 
 

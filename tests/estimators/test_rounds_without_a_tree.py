@@ -59,7 +59,7 @@ def test_probabilities_of_a_round_are_those_of_its_trees(rows, n):
     X, y = rows
     model = lgbm(n_estimators=60, loss="cumulative_link").fit(X, y)
     codes = model._check_training(X, y, None)
-    trial = model._trial(codes, codes, 60, None, {}, categorical_feature="auto", callbacks=[])
+    trial = model._trials(codes, codes, categorical_feature="auto", callbacks=[])(60, None, {})
     loss = ordinal_log_loss(y, trial.proba(n), labels=range(4))
     assert loss == pytest.approx(trial.losses[min(n, 60) - 1], rel=1e-6)
 

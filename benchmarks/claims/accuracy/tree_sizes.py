@@ -1,11 +1,16 @@
 """How large the trees of a call without arguments should be: fixed sizes, and the search that ships.
 
     ORDINAL_DATA=folder python benchmarks/claims/accuracy/tree_sizes.py [--minutes 30] [--jobs 2] [--methods NAME ...]
+    ORDINAL_DATA=folder python benchmarks/claims/accuracy/tree_sizes.py --sets few
     python benchmarks/claims/accuracy/tree_sizes.py --tables
 
 The sets on which designs are chosen (``OTHER``), and samples of them of 50 to 5,000 rows, one partition each. Every
 classifier finds its number of rounds as it ships; what stands in brackets is given and not searched. Seconds are the
 processor's, one thread. Runs are kept in results/tree_sizes_runs.csv: run again to continue.
+
+``--sets few``: calls without arguments on samples of 25 to 300 rows, by five draws of rows held out, as they ship for
+fewer than 300 rows, and by one; also where the labels are put in random order, and no tree is worth anything. Runs are
+kept in results/tree_sizes_few_runs.csv.
 """
 
 from __future__ import annotations
@@ -14,16 +19,19 @@ import os
 
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"))
 
+from itertools import product
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
 from lib import report
-from lib.data import FEW_ROWS, MORE_ROWS, OTHER
+from lib.data import FEW_ROWS, MORE_ROWS, OTHER, SOME_ROWS
 from lib.set_ratios import NOTE, SHARES, command, of_shares, ratios, rows_of, runs_of
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
+from ordinal_objectives.estimators import held_out
 
-NAME, SEEDS = "tree_sizes", {"sizes": 1}
+NAME, SEEDS = "tree_sizes", {"sizes": 1, "few": 2}
 # The plain call of before first.
 GIVEN: dict[type, list[dict[str, Any]]] = {
     XGBOrdinalClassifier: [*({"max_depth": n} for n in (4, 3, 6, 8)), {"max_depth": 3, "learning_rate": 0.2}, {}],
@@ -35,13 +43,24 @@ METHODS: dict[str, tuple[type, dict[str, Any]]] = {
     for kind, each in GIVEN.items()
     for given in each
 }
+# The shares of the classes with one more row of each; the plain calls, by one draw of rows held out and by five.
+SMOOTHED, DRAWS = "class shares of one more row each", {"one draw": 0, "five draws": 10**9}
+RANDOM = ", labels in random order"
+FEW = {f"{kind.__name__}(), {draws}{labels}": kind for labels, kind, draws in product(("", RANDOM), GIVEN, DRAWS)}
 
 
 def _predicted(method: str, train: tuple[Any, Any], X_test: Any, n_classes: int) -> tuple[Any, int]:
     if method == SHARES:
         return of_shares(train, X_test, n_classes)
-    kind, given = METHODS[method]
-    model = kind(classes=np.arange(n_classes), n_jobs=1, random_state=0, **given).fit(*train)
+    X, y = train
+    if method == SMOOTHED:
+        return of_shares((X, np.concatenate([y, np.arange(n_classes)])), X_test, n_classes)
+    kind, given = METHODS.get(method) or (FEW[method], {})
+    if method.endswith(RANDOM):
+        y = np.random.default_rng(0).permutation(y)
+    fewest = next((fewest for draws, fewest in DRAWS.items() if draws in method), held_out._ONE_DRAW)
+    with mock.patch.object(held_out, "_ONE_DRAW", fewest):
+        model = kind(classes=np.arange(n_classes), n_jobs=1, random_state=0, **given).fit(X, y)
     return model.predict_proba(X_test), model.n_iter_
 
 
@@ -61,6 +80,12 @@ def write_tables() -> None:
     ]
     note = f"{len(OTHER)} sets on which designs are chosen, and samples of them; {SEEDS['sizes']} partition. {NOTE}"
     report.write(NAME, "Sizes of trees in calls without arguments", found, note, runs_of(NAME))
+    rows, found = rows_of(NAME, "few"), []
+    for n in (25, 50, 100, 200, 300):
+        sets = [data for data in (*FEW_ROWS, *SOME_ROWS) if data.endswith(f" {n}")]
+        found += [{"rows": n, **row} for row in ratios(rows, SMOOTHED, FEW, sets)]
+    note = f"Samples of sets on which designs are chosen; {SEEDS['few']} partitions. {NOTE}"
+    report.write(f"{NAME}_few", "Calls without arguments of few rows", found, note, runs_of(NAME, "few"))
 
 
 def _first_and_others(kind: type) -> tuple[str, list[str]]:
@@ -69,4 +94,4 @@ def _first_and_others(kind: type) -> tuple[str, list[str]]:
 
 
 if __name__ == "__main__":
-    command(__doc__, NAME, [SHARES, *METHODS], [], SEEDS, _predicted, write_tables, "sizes")
+    command(__doc__, NAME, [SHARES, *METHODS], [SHARES, SMOOTHED, *FEW], SEEDS, _predicted, write_tables, "sizes")
