@@ -60,7 +60,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
     max_iter : int or "auto"
         Number of trees. "auto" trains on four fifths of the rows, takes the number with the lowest loss on the others,
         and trains so many trees on all rows; ``round_search_`` says what was tried. The rows held out are drawn by
-        class, with ``random_state``; no group is divided. Fewer than 300 rows are divided five times, and the mean loss
+        class, with ``random_state``; no group is divided. Fewer than 100 rows are divided five times, and the mean loss
         decides. "auto" is 100 where a model is continued, where ``early_stopping`` is not "auto" or rows are given for
         it, for :class:`.RowBlocks`, and for fewer than 10 rows.
     max_leaf_nodes : int, "auto" or None, default="auto"
