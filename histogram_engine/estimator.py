@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
@@ -24,9 +24,9 @@ from ordinal_objectives.histogram_engine.binning import check_same_categories
 from ordinal_objectives.histogram_engine.constraints import Constraints
 from ordinal_objectives.histogram_engine.parameters import DIALECT, OF_MODEL, REFUSED, BoostingParameters
 from ordinal_objectives.histogram_engine.plan import TrainingPlan
-from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_L2, Shifts
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.row_blocks import RowBlocks, header_of
+from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import ThresholdRecord
 from ordinal_objectives.utils.progress import round_bar
@@ -416,11 +416,9 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         self.threshold_history_, self.evals_result_ = grown.thresholds, grown.evals
         losses = grown.evals.get("training", [])[: len(grown.thresholds)]
         found = grown.thresholds, losses, grown.diagnostics
-        record = ThresholdRecord.of(loss, self.hessian, self.threshold_update, *found)
-        if not self.proportional_:
-            l2 = DEFAULT_SHIFT_L2 if self.shift_l2 is None else self.shift_l2
-            record = replace(record, shifts=Shifts(l2, self.shift_penalty, self.max_shifts or 1))
-        self._keep(record, loss, n_iter)
+        spec = OrdinalSpec(loss, **{name: getattr(self, name) for name in OF_MODEL})
+        shifts = None if self.proportional_ else spec.given_shifts
+        self._keep(ThresholdRecord.of(spec, *found, shifts=shifts), n_iter)
 
     def _check_decision(self) -> None:
         super()._check_decision()

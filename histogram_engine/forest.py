@@ -77,7 +77,7 @@ def _fit_scale(run: EngineRun, rows: LabelledRows, known: Any, mean: FloatArray)
     check_two_classes(of_rows.class_weights, name="the labels of the rows out of bag")
 
     def thresholds_at(score: FloatArray) -> FloatArray:
-        learner = ThresholdLearner(spec.loss, of_rows.class_weights, run.thresholds, ordered=True)
+        learner = ThresholdLearner(spec, of_rows.class_weights, run.thresholds, ordered=True)
         if spec.learns:
             settle_thresholds(learner, of_rows, score)
         return learner.thresholds

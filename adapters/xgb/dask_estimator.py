@@ -198,7 +198,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             self.booster_.set_attr(**input_checks.attributes(self._levels))
             self.booster_.set_param({"nthread": library_n_threads(self.n_jobs) or 0})
             record, n_iter = xgb_booster.threshold_record(self.booster_), xgb_booster.kept_rounds(self.booster_)
-            self._keep(record, self._ordinal_loss(), n_iter)
+            self._keep(record, n_iter)
         self._warn_if_constant(0, "min_child_weight", stacklevel=4)
         return self
 

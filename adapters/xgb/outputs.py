@@ -210,7 +210,7 @@ class OutputUpdate(Update):
     def kept_in(self, record: ThresholdRecord) -> ThresholdRecord:
         """Return a record with how thresholds move with x, and how outputs become scores."""
         outputs = VectorOutputs(self._outputs.contrasts, list(self._outputs.means))
-        return replace(record, shifts=self.shifts, outputs=outputs)
+        return replace(record, outputs=outputs)
 
     def _centre(self, run: TrainingRun, outputs: ArrayLike, iteration: int) -> None:
         """Take the mean of the shifts out of the scores and into the thresholds, which changes no margin.

@@ -31,7 +31,6 @@ from ordinal_objectives.estimators.held_out import FinishedSearch, RoundSearch, 
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.linear import LinearPart
 from ordinal_objectives.estimators.ordinal_classifier import KAPPA, OrdinalClassifier
-from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_PENALTY
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.spec import OrdinalSpec, parameter_names
 from ordinal_objectives.threads import library_n_threads, one_thread_after_fork
@@ -242,14 +241,8 @@ class HostClassifier(OrdinalClassifier):
         with self._all_or_nothing():
             record, n_iter, n_features = self._read(path)
             described, left_out, found = record.classifier or {}, list[str](), Params()
-            self.hessian, self.threshold_update = record.hessian, record.threshold_update
-            for name, value in record.ordinal_loss().as_parameters().items():
+            for name, value in (record.spec.loss.as_parameters() | record.spec.common_parameters).items():
                 setattr(self, name, value)
-            shifts = record.shifts
-            self.proportional: bool | str = shifts is None
-            self.shift_l2 = None if shifts is None else shifts.l2
-            self.shift_penalty = DEFAULT_SHIFT_PENALTY if shifts is None else shifts.penalty
-            self.max_shifts = None if shifts is None or shifts.most == 1 else shifts.most
             self._check_rule(path, described)
             with files.as_damaged_file(path) if described else nullcontext():
                 if described:
@@ -290,7 +283,7 @@ class HostClassifier(OrdinalClassifier):
                 else:
                     keep_names(self, written or text)
                 self._linear = None if record.linear is None else LinearPart.from_json(record.linear, n_features)
-                self._keep(record, record.ordinal_loss(), n_iter)
+                self._keep(record, n_iter)
         files.warn_of(left_out, stacklevel=2)
         return self
 
@@ -447,7 +440,7 @@ class HostClassifier(OrdinalClassifier):
     ) -> None:
         """Store what the training gives, with the decision that needs it; ``n_rounds`` where it is not ``n_iter``."""
         self._n_rounds = n_rounds
-        self._keep(record, self._ordinal_loss(), n_iter)
+        self._keep(record, n_iter)
         seed = held_out.split_seed(random_state) if self._takes_kappa() else 0
         self._learn_kappa(UnseenRows(rows, watched, plan.found, plan.trial_of, seed))
 
