@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives.aliases import JSON
 from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.estimators.arguments import GivenSets, explains_keywords, kept_arguments, validate_columns
 from ordinal_objectives.estimators.given_to_fit import GivenToFit
@@ -465,7 +466,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
             raise AttributeError("rows are out of bag after a fit with boosting_type='rf', and not in a model file")
         return self._grown.out_of_bag
 
-    def _stored(self) -> model_file.StoredModel:
+    def _stored(self) -> JSON:
         self._check_not_under_way("a random forest has no stages")
         self._refuse_unknown()
         self.check_fitted_decision()
@@ -473,7 +474,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         return self._as_stored(
             # The loss of the fit, not parameters set afterwards: the thresholds belong to it.
             kept_arguments(self) | self._host_params | self._fitted_loss.as_parameters(),
-            classes=self.ordered_classes_,
+            self.ordered_classes_,
             proportional=self.proportional_,
             linear=None if self._linear is None else self._linear.to_json(),
             found=dict(self._found),
@@ -481,23 +482,23 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
             kappa_rule=None if self.kappa_rule_ is None else self.kappa_rule_.to_json(),
         )
 
-    def _recall(self, stored: model_file.StoredModel) -> None:
+    def _recall(self, stored: JSON, grown: fit_loop.GrownModel) -> None:
         self._refuse_unknown()
-        self._keep_labels(OrderedLabels(stored.classes))
+        self._keep_labels(OrderedLabels(stored["classes"]))
         self._check_decision()
-        self.proportional_, self._found = stored.proportional, stored.found
-        self._given = GivenToFit.from_json(stored.given)
-        if stored.linear is not None:
-            self._linear = LinearPart.from_json(stored.linear, stored.n_features)
-        if stored.kappa_rule is not None:
-            self.kappa_rule_ = KappaRule.from_json(stored.kappa_rule, self.n_classes_)
+        self.proportional_, self._found = stored["proportional"], dict(stored["found"])
+        self._given = GivenToFit.from_json(stored["given"])
+        if stored["linear"] is not None:
+            self._linear = LinearPart.from_json(stored["linear"], self.n_features_in_)
+        if stored["kappa_rule"] is not None:
+            self.kappa_rule_ = KappaRule.from_json(stored["kappa_rule"], self.n_classes_)
         elif self._takes_kappa():
             raise ValueError("decision_rule is 'kappa', and its rule is missing")
-        loss, grown = self._ordinal_loss(), stored.grown
-        if not stored.proportional:
+        loss = self._ordinal_loss()
+        if not self.proportional_:
             loss.check_shifts()
         for row in grown.thresholds:
-            check_thresholds(row, self.n_classes_, ordered=loss.ordered and stored.proportional)
+            check_thresholds(row, self.n_classes_, ordered=loss.ordered and self.proportional_)
         self._remember(loss, grown)
 
     def __sklearn_tags__(self) -> Any:

@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
-from ordinal_objectives.aliases import ArrayLike, FloatArray, NDArray
+from ordinal_objectives.aliases import JSON, ArrayLike, FloatArray, NDArray
 from ordinal_objectives.estimators import arguments
 from ordinal_objectives.estimators.held_out import check_groups, hold_out
 from ordinal_objectives.estimators.tables import refuse_but_numbers
@@ -299,7 +299,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
         X = self._check_features(X, reset=False)
         return X, np.tile(self._start, (X.shape[0], 1))
 
-    def _stored(self) -> model_file.StoredModel:
+    def _stored(self) -> JSON:
         check_is_fitted(self)
         loss = self._loss_of_fit
         if not isinstance(loss, str):
@@ -307,19 +307,18 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
         classes, targets = self._describe_targets()
         return self._as_stored(
             arguments.kept_arguments(self) | {"loss": loss},
-            classes=classes,
+            classes,
             proportional=False,
             targets={"estimator": type(self).__name__, **targets},
         )
 
-    def _recall(self, stored: model_file.StoredModel) -> None:
-        assert stored.targets is not None
-        assert stored.grown.start is not None
+    def _recall(self, stored: JSON, grown: fit_loop.GrownModel) -> None:
+        assert grown.start is not None
         self._parameters()
         validation.check_choice(self.loss, _LOSSES, name="loss")
-        self._recall_targets(stored.classes, stored.targets, len(stored.grown.start))
+        self._recall_targets(stored["classes"], stored["targets"], len(grown.start))
         self._fitted_loss, self._loss_of_fit = self._named_loss(), self.loss
-        self._remember(stored.grown)
+        self._remember(grown)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
