@@ -6,6 +6,7 @@ import copy
 from dataclasses import replace
 from numbers import Real
 from os import PathLike
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -384,6 +385,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         threads = library_n_threads(self.n_jobs)
         files.check_kind(path, "XGBoost")
         with files.as_damaged_file(path):
+            if not Path(path).read_bytes().rstrip().endswith(b"}"):  # XGBoost reads on behind the end, or crashes
+                raise ValueError("it is not complete")
             self.booster_ = xgboost.Booster({} if threads is None else {"nthread": threads}, model_file=path)
         record = xgb_booster.threshold_record(self.booster_)
         self.shift_method = "renewal" if record.outputs is None else "host"
