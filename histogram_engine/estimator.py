@@ -325,9 +325,9 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
             sets = GivenSets(eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val)
             watched = given = self._check_evaluation(sets)
             plan = TrainingPlan(self, parameters, self._categories, self._seed)
-            parameters, ends, unseen, self._linear, self.round_search_ = plan.decide(
-                rows, watched, earlier, None if earlier is None else self._linear, stopping
-            )
+            linear = None if earlier is None else self._linear
+            parameters, ends, unseen, self._linear = plan.decide(rows, watched, earlier, linear, stopping)
+            self.round_search_ = None if unseen.found is None else unseen.found.search
             is_divided = isinstance(rows.X, RowBlocks) and not unseen.watched and self.kappa_rows != "training"
             if self._takes_kappa() and is_divided:
                 raise ValueError("decision_rule='kappa' divides arrays alone; for RowBlocks pass X_val and y_val")

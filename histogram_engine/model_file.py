@@ -38,8 +38,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.aliases import JSON, LabelArray, Params
 from ordinal_objectives.estimators.arguments import keep_names, keeper
-from ordinal_objectives.estimators.tables import CategoryColumns
-from ordinal_objectives.histogram_engine.binning import as_table, check_features, learn_categories
+from ordinal_objectives.estimators.tables import CategoryColumns, as_table
+from ordinal_objectives.histogram_engine.binning import check_features, learn_categories
 from ordinal_objectives.histogram_engine.fit_loop import GrownModel
 from ordinal_objectives.row_blocks import RowBlocks
 from ordinal_objectives.threads import effective_n_threads

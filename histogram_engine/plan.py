@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from ordinal_objectives import predictions
 from ordinal_objectives.aliases import Params
@@ -27,16 +27,6 @@ _TRIED: tuple[held_out.Settings, held_out.Settings] = (
     ({"max_leaf_nodes": 7},),
     ({"max_leaf_nodes": 15}, {"max_leaf_nodes": 63}),
 )
-
-
-class Decided(NamedTuple):
-    """The parameters of a training, what may end it early, its rows, its linear part, and the search for rounds."""
-
-    parameters: BoostingParameters
-    stopping: fit_loop.EarlyStopping | None
-    unseen: held_out.UnseenRows
-    linear: LinearPart | None
-    search: held_out.RoundSearch | None
 
 
 @dataclass(frozen=True)
@@ -64,13 +54,16 @@ class TrainingPlan:
         earlier: fit_loop.GrownModel | None,
         linear: LinearPart | None,
         stopping: fit_loop.EarlyStopping,
-    ) -> Decided:
-        """Find the number of trees and the linear part, and hold rows out; a model that is continued has `linear`."""
+    ) -> tuple[BoostingParameters, fit_loop.EarlyStopping | None, held_out.UnseenRows, LinearPart | None]:
+        """Find the number of trees and the linear part, and hold rows out; a model that is continued has `linear`.
+
+        Returns the parameters of the training, what may end it early, its rows with the search if there was one, and
+        its linear part.
+        """
         model, parameters = self.model, self.parameters
-        always = linear_scores.check_linear(model.linear, model.linear_l2)
-        linear_scores.check_monotone(model.linear, linear is not None, "monotonic_cst", parameters.constraints.signs)
-        if earlier is not None:
-            linear_scores.check_continued(always, linear is not None)
+        has_linear = None if earlier is None else linear is not None
+        signs = parameters.constraints.signs
+        always = linear_scores.check_linear(model.linear, model.linear_l2, "monotonic_cst", signs, has_linear)
         found, ends = None, None
         if parameters.is_forest:
             self._check_forest()
@@ -86,7 +79,7 @@ class TrainingPlan:
             linear = self.fit_linear(rows)
         trials = self.trial if linear is None else linear_scores.with_linear(self.fit_linear, self.trial)
         unseen = held_out.UnseenRows(rows, list(watched), found, trials if earlier is None else None, self.seed)
-        return Decided(parameters, ends, unseen, linear, None if found is None else found.search)
+        return parameters, ends, unseen, linear
 
     def _check_forest(self) -> None:
         """Raise ValueError for what belongs to trees that follow each other."""

@@ -316,12 +316,3 @@ def parameter_names(taker: str | None = None, *, in_files: bool | None = None) -
         if takers and taker in (None, *takers) and in_files in (None, one.metadata["in_files"]):
             names += ["loss", "link"] if one.name == "loss" else [one.name]
     return tuple(names)
-
-
-def entry_point_table() -> str:
-    """Return entry points, defaults and reasons as a table in Markdown."""
-    names = ("name", "threshold_update", "proportional", "shift_method", "reason")
-    lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
-    for entry in ENTRY_POINTS.values():
-        lines.append("| " + " | ".join(str(getattr(entry, name)) for name in names) + " |")
-    return "\n".join(lines)

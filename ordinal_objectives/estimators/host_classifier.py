@@ -369,7 +369,9 @@ class HostClassifier(OrdinalClassifier):
         if self._divides(asked, search, watched, continued):
             callbacks.warn_of_unknown()
         options |= {"callbacks": callbacks.known}
-        always = linear.check_linear(self.linear, self.linear_l2)
+        signs = self._resolved_params().get("monotone_constraints")
+        has_linear = None if continued is None else continued.linear is not None
+        always = linear.check_linear(self.linear, self.linear_l2, "monotone_constraints", signs, has_linear)
         is_fixed = isinstance(self.threshold_update, str) and self.threshold_update == "fixed"
         if always and is_fixed:
             raise ValueError(
@@ -377,13 +379,9 @@ class HostClassifier(OrdinalClassifier):
                 "those of a score of 0: take another threshold_update, or linear=False"
             )
         self.round_search_, self._linear, self._found, self._given = None, None, {}, None
-        signs = self._resolved_params().get("monotone_constraints")
-        earlier = None if continued is None else continued.linear
-        linear.check_monotone(self.linear, earlier is not None, "monotone_constraints", signs)
         if continued is not None:
-            linear.check_continued(always, earlier is not None)
-            if earlier is not None:
-                self._linear = LinearPart.from_json(earlier, self.n_features_in_)
+            if continued.linear is not None:
+                self._linear = LinearPart.from_json(continued.linear, self.n_features_in_)
             return RoundPlan(held_out.rounds_unsearched("n_estimators", asked))
         categories = self._categories(rows.X, **options) if self.linear is not False else ()
 
