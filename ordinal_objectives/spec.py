@@ -189,11 +189,6 @@ class OrdinalSpec:
         return self.threshold_update != "fixed"
 
     @property
-    def reads_trees(self) -> bool:
-        """Whether the update needs the leaves of the newest tree, shifts aside."""
-        return self.threshold_update in TREE_UPDATES
-
-    @property
     def in_outputs(self) -> bool:
         """Whether the framework fits the shifts itself: as asked for, or by default."""
         method = self.shift_method or (None if self.entry_point is None else self.entry_point.shift_method)

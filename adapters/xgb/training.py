@@ -69,7 +69,7 @@ class CallbackState(threading.local):
         self.afterwards: dict[str, float] = {}
         self.model: Model = None
         self.start_round(model, 0)
-        self._forget_readers()
+        self.readers: weakref.WeakKeyDictionary[xgboost.DMatrix, xgb_booster.TreeReader] = weakref.WeakKeyDictionary()
 
     def start_round(self, model: Model, epoch: int) -> None:
         """Register a round that begins.
@@ -91,11 +91,7 @@ class CallbackState(threading.local):
     def end(self) -> None:
         """Drop the model."""
         self.model = None
-        self._forget_readers()
-
-    def _forget_readers(self) -> None:
-        # What reads the trees of each training matrix.
-        self.readers: weakref.WeakKeyDictionary[xgboost.DMatrix, xgb_booster.TreeReader] = weakref.WeakKeyDictionary()
+        self.readers = weakref.WeakKeyDictionary()
 
     def find_previous(self, check: Callable[[ThresholdRecord], None]) -> None:
         """Find the record of the booster that is continued, if it has rounds; ``check(record)`` may refuse it.
@@ -120,10 +116,6 @@ class CallbackState(threading.local):
                 f"xgb_model has {rounds} rounds but carries no thresholds for them; train it with this "
                 f"callback, or store them with objective.attach(booster, dtrain)"
             )
-
-    def keep_shifts(self) -> None:
-        """Keep the shifts of the model that is continued, before it grows on."""
-        self.before = prediction.shifts_before(self.model, self.previous)
 
     def booster_of(self, dmatrix: xgboost.DMatrix) -> xgboost.Booster | None:
         """Return the booster that a matrix belongs to, or None outside a training with the callback."""
@@ -213,7 +205,7 @@ class XGBoostTraining(Training):
             if self.needs_tree:
                 # Each tree is read from a slice of the booster, which copies its attributes.
                 model.set_attr(**{xgb_booster.ATTRIBUTE: None})
-            state.keep_shifts()
+            state.before = prediction.shifts_before(model, state.previous)
         for booster in boosters:
             xgb_booster.begin_growing(booster, self.completed)
 
@@ -308,7 +300,7 @@ class XGBoostTraining(Training):
                 run.advance(predt, run.first_iteration)
                 if state.last_only and state.previous is not None:
                     # dart leaves trees out of this score already: its loss is not that of the iteration.
-                    run.forget_loss()
+                    run.training_loss[-1] = float("nan")
             return run, run.first_iteration + state.round
         if self.in_outputs:
             raise ValueError(
