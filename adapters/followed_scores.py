@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from ordinal_objectives.aliases import FloatArray, IndexArray, IntArray, RealArray
 from ordinal_objectives.rows import Array, Device
 from ordinal_objectives.threshold_solver import Diagnostics
-
-if TYPE_CHECKING:
-    from ordinal_objectives.adapters.training import Training
 
 
 class GrownTree(NamedTuple):
@@ -139,6 +136,26 @@ class FollowedScore:
         return total
 
 
+class Host(Protocol):
+    """Access to the trees and matrices of a framework: a :class:`.training.Training`."""
+
+    def newest_tree(self, matrix: object, before: object, after: object) -> GrownTree:
+        """Return the tree that the framework added last for a training matrix.
+
+        ``before`` and ``after`` are the framework's scores without it and with it, for a framework that passes scores
+        before its trees can be read.
+        """
+        ...
+
+    def initial_score(self, matrix: object) -> RealArray:
+        """Return the score of an evaluated matrix before the first tree, (n_samples,)."""
+        ...
+
+    def initial_shifts(self, matrix: object) -> FloatArray | None:
+        """Return the shifts of a matrix by the model that is continued, (n_samples, n_classes - 1), or None."""
+        ...
+
+
 class NewestTree(NamedTuple):
     """The newest tree, and the training rows in it.
 
@@ -166,13 +183,13 @@ class FollowedScores:
 
     Parameters
     ----------
-    host : Training
+    host : Host
     matrix : object
         The training matrix. Neither is kept alive: the host keeps the run.
     """
 
-    def __init__(self, host: Training, matrix: object) -> None:
-        self._host: Training = weakref.proxy(host)
+    def __init__(self, host: Host, matrix: object) -> None:
+        self._host: Host = weakref.proxy(host)
         self.matrix = weakref.ref(matrix)
         self._of: weakref.WeakKeyDictionary[object, FollowedScore] = weakref.WeakKeyDictionary()
         self._follow: Callable[[object, RealArray, int], FollowedScore]

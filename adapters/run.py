@@ -66,7 +66,7 @@ class SeenScores:
         self.grown_at = iteration
         self._start: RealArray = np.empty(0)  # what the first tree was grown on
         self._grown_on: RealArray = np.empty(0)  # and the newest
-        self.recorded: RealArray = np.empty(0)  # what the newest record was made at
+        self._recorded: RealArray = np.empty(0)  # what the newest record was made at
 
     def note_tree(self, sample: RealArray, iteration: int) -> bool:
         """Note the score that a tree is grown on; tell whether it is the recorded one, as it is not with dart."""
@@ -74,7 +74,11 @@ class SeenScores:
         self.grown_at, self._grown_on = iteration, sample
         if self.n_grown == 1:
             self._start = sample
-        return np.array_equal(sample, self.recorded)
+        return np.array_equal(sample, self._recorded)
+
+    def note_record(self, sample: RealArray) -> None:
+        """Note the score of a record."""
+        self._recorded = sample
 
     def off_grown_on(self, raw_prediction: ArrayLike) -> float:
         """Return how far a score is from that the newest tree was grown on, relative to the larger of the two."""
@@ -90,7 +94,7 @@ class SeenScores:
 
     def has_left_start(self) -> bool:
         """Tell whether trees have changed the score of the first one since."""
-        return not np.array_equal(self.recorded, self._start)
+        return not np.array_equal(self._recorded, self._start)
 
 
 @dataclass(frozen=True)
@@ -430,7 +434,7 @@ class TrainingRun:
 
     def _record(self, raw_prediction: ArrayLike, score: Array, sample: RealArray | None = None) -> None:
         if not self.update.follows:
-            self.seen.recorded = sample_of(raw_prediction) if sample is None else sample
+            self.seen.note_record(sample_of(raw_prediction) if sample is None else sample)
         self.training_loss.append(float("nan"))  # until the sums are known
         waits = self.placement.grows_on_recorded is not None and not self.update.follows
         # Once an iteration is recorded, a step looks at the scores before the record does: they are known to be sound.

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import weakref
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ordinal_objectives.adapters.followed_scores import FollowedScore, FollowedScores, NewestTree
+from ordinal_objectives.adapters.followed_scores import FollowedScore, FollowedScores, Host, NewestTree
 from ordinal_objectives.adapters.run import TrainingRun, Update
 from ordinal_objectives.aliases import FloatArray, NDArray, RealArray
 from ordinal_objectives.leaves import vector
@@ -22,9 +21,6 @@ from ordinal_objectives.losses import RoundStatistics
 from ordinal_objectives.rows import Array, MarginPass, RowPass
 from ordinal_objectives.rows.native import is_far
 from ordinal_objectives.threshold_solver import JointQuadratic, JointStep, ThresholdRecord, schur_step
-
-if TYPE_CHECKING:
-    from ordinal_objectives.adapters.training import Training
 
 
 class NewtonUpdate(Update):
@@ -46,7 +42,7 @@ class JointUpdate(Update):
 
     Parameters
     ----------
-    host : Training
+    host : Host
         Access to the trees and matrices of the framework.
     matrix : object
         The training matrix; not kept alive.
@@ -56,7 +52,7 @@ class JointUpdate(Update):
 
     follows = True
 
-    def __init__(self, host: Training, matrix: object, *, renews: bool) -> None:
+    def __init__(self, host: Host, matrix: object, *, renews: bool) -> None:
         super().__init__()
         self.renews = renews
         self._scores = FollowedScores(host, matrix)
@@ -149,7 +145,7 @@ class VectorUpdate(Update):
 
     Parameters
     ----------
-    host : Training
+    host : Host
         Access to the trees and matrices of the framework.
     matrix : object
         The training matrix; not kept alive.
@@ -165,11 +161,11 @@ class VectorUpdate(Update):
 
     follows = renews = True
 
-    def __init__(self, host: Training, matrix: object, shifts: Shifts) -> None:
+    def __init__(self, host: Host, matrix: object, shifts: Shifts) -> None:
         super().__init__()
         self.shifts: Shifts = shifts
         self.leaf_vectors: list[NDArray[np.float32]] = []
-        self._host: Training = weakref.proxy(host)
+        self._host: Host = weakref.proxy(host)
         self._scores = FollowedScores(host, matrix)
 
     def begin(self, run: TrainingRun, previous: ThresholdRecord | None) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.aliases import JSON
+from ordinal_objectives.aliases import JSON, Params
 from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.estimators.arguments import GivenSets, explains_keywords, kept_arguments, validate_columns
 from ordinal_objectives.estimators.given_to_fit import GivenToFit
@@ -356,7 +356,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         names = [name for name, there in rows.items() if judged and there]
         return (*names, *(["a model to go on with, by warm_start"] if continued is not None else []))
 
-    def _fixed_rounds(self, n_rounds: int, given: GivenToFit) -> dict[str, Any]:
+    def _fixed_rounds(self, n_rounds: int, given: GivenToFit) -> Params:
         return {**self._found, "max_iter": n_rounds, "early_stopping": False}
 
     def divides_rows(self) -> bool:

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -21,17 +21,15 @@ from ordinal_objectives.aliases import FloatArray, NDArray
 from ordinal_objectives.estimators.held_out import Rows, check_fraction
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.eval_metric import Decide, EvalMetric, takes_weight
-from ordinal_objectives.histogram_engine.parameters import BoostingParameters
-from ordinal_objectives.histogram_engine.run import EngineRun, SumsOf
+from ordinal_objectives.histogram_engine.parameters import BoostingParameters, GrowthParameters
+from ordinal_objectives.histogram_engine.run import SumsOf
 from ordinal_objectives.histogram_engine.state import LabelledRows, LeafModel
 from ordinal_objectives.rows import CPU
 from ordinal_objectives.threads import effective_n_threads
+from ordinal_objectives.threshold_solver import Diagnostics
 from ordinal_objectives.trees import Tree, TreeEnsemble
 from ordinal_objectives.utils import read_only, validation
 from ordinal_objectives.utils.progress import Show
-
-if TYPE_CHECKING:
-    from ordinal_objectives.histogram_engine.multi_output.run import MultiOutputRun
 
 # early_stopping="auto" holds rows out where there are more than this, as scikit-learn does.
 MANY_ROWS = 10_000
@@ -212,6 +210,41 @@ class EarlyStopping:
         return iteration - self.last_gain >= self.n_iter_no_change
 
 
+class Run(Protocol):
+    """What the loop advances: a run of the ordinal engine, or one of several outputs."""
+
+    @property
+    def parameters(self) -> GrowthParameters:
+        """Those of the trees."""
+
+    @property
+    def cuts(self) -> list[FloatArray]:
+        """Cuts of the features that the newest tree was grown on."""
+
+    @property
+    def curvature(self) -> FloatArray | None:
+        """What else a training that continues this one needs."""
+
+    @property
+    def start(self) -> FloatArray | None:
+        """Several outputs before the first tree."""
+
+    @property
+    def thresholds(self) -> FloatArray:
+        """Those of the newest iteration."""
+
+    @property
+    def training_loss(self) -> float:
+        """Weighted mean loss of the newest iteration."""
+
+    @property
+    def diagnostics(self) -> Diagnostics:
+        """Counters."""
+
+    def advance(self) -> Tree:
+        """Grow one tree, take the step and return the tree."""
+
+
 class Measured(NamedTuple):
     """Measurement of an iteration.
 
@@ -311,7 +344,7 @@ class WatchedRows(Watched):
 
 
 def fit_loop(
-    run: EngineRun | MultiOutputRun,
+    run: Run,
     earlier: GrownModel | None,
     watched: Sequence[Watched],
     stopping: EarlyStopping | None,
@@ -321,7 +354,7 @@ def fit_loop(
 
     Parameters
     ----------
-    run : EngineRun or MultiOutputRun
+    run : Run
         Stands where `earlier` ended.
     earlier : GrownModel or None
         Its trees are continued; it is left as it is.

@@ -15,7 +15,7 @@ from ordinal_objectives.estimators.tables import CategoryColumns
 from ordinal_objectives.eval_metric import EvalMetric
 from ordinal_objectives.histogram_engine import fit_loop
 from ordinal_objectives.histogram_engine.forest import fit_forest
-from ordinal_objectives.histogram_engine.parameters import BoostingParameters
+from ordinal_objectives.histogram_engine.parameters import BoostingParameters, check_side_by_side
 from ordinal_objectives.histogram_engine.run import EngineRun
 from ordinal_objectives.histogram_engine.state import FloatArray, LabelledRows, RunStart
 from ordinal_objectives.row_blocks import RowBlocks
@@ -66,7 +66,7 @@ class TrainingPlan:
         always = linear_scores.check_linear(model.linear, model.linear_l2, "monotonic_cst", signs, has_linear)
         found, ends = None, None
         if parameters.is_forest:
-            self._check_forest()
+            check_side_by_side(model, early_stopping=("auto", False), linear=(True, False))
         elif self._searches(rows, watched, earlier):
             found, linear = self._search(rows)
             if found is not None:
@@ -80,16 +80,6 @@ class TrainingPlan:
         trials = self.trial if linear is None else linear_scores.with_linear(self.fit_linear, self.trial)
         unseen = held_out.UnseenRows(rows, list(watched), found, trials if earlier is None else None, self.seed)
         return parameters, ends, unseen, linear
-
-    def _check_forest(self) -> None:
-        """Raise ValueError for what belongs to trees that follow each other."""
-        given = {"early_stopping": self.model.early_stopping, "linear": self.model.linear}
-        for name, allowed in {"early_stopping": ("auto", False), "linear": (True, False)}.items():
-            if given[name] not in allowed:
-                raise ValueError(
-                    f"boosting_type='rf' grows trees side by side: {name} must be {' or '.join(map(repr, allowed))}; "
-                    f"got {given[name]!r}"
-                )
 
     def _searches(self, rows: held_out.Rows, watched: list[held_out.Rows], earlier: fit_loop.GrownModel | None) -> bool:
         """Tell whether rows held out decide the number of trees; blocks are not divided."""

@@ -117,6 +117,10 @@ class CallbackState(threading.local):
                 f"callback, or store them with objective.attach(booster, dtrain)"
             )
 
+    def keep_shifts(self) -> None:
+        """Keep the shifts of the model that is continued, before it grows on."""
+        self.before = prediction.shifts_before(self.model, self.previous)
+
     def booster_of(self, dmatrix: xgboost.DMatrix) -> xgboost.Booster | None:
         """Return the booster that a matrix belongs to, or None outside a training with the callback."""
         folds = getattr(self.model, "cvfolds", None)
@@ -205,7 +209,7 @@ class XGBoostTraining(Training):
             if self.needs_tree:
                 # Each tree is read from a slice of the booster, which copies its attributes.
                 model.set_attr(**{xgb_booster.ATTRIBUTE: None})
-            state.before = prediction.shifts_before(model, state.previous)
+            state.keep_shifts()
         for booster in boosters:
             xgb_booster.begin_growing(booster, self.completed)
 

@@ -31,7 +31,6 @@ from ordinal_objectives.estimators.held_out import FinishedSearch, RoundSearch, 
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.linear import LinearPart
 from ordinal_objectives.estimators.ordinal_classifier import KAPPA, OrdinalClassifier
-from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.spec import OrdinalSpec, parameter_names
 from ordinal_objectives.threads import library_n_threads, one_thread_after_fork
 from ordinal_objectives.threshold_solver import ThresholdRecord, initial_thresholds
@@ -104,10 +103,7 @@ class HostClassifier(OrdinalClassifier):
     _unsearched: ClassVar[Params]
     # Parameters that stay as they are when a file is loaded, by all their names.
     _not_in_files: ClassVar[frozenset[str]] = _NOT_IN_FILES
-    loss: str | OrdinalLoss
-    link: str
     validation_fraction: float | None
-    linear: bool | str
     linear_l2: float
     n_jobs: int | None
     round_search_: RoundSearch | None = None
