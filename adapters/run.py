@@ -252,7 +252,7 @@ class TrainingRun:
         ordered = update.shifts is None
         if start is not None:
             start = check_thresholds(start, n_classes, ordered=spec.loss.ordered and ordered).copy()
-        self.learner = ThresholdLearner(spec.loss, rows.class_weights, start, ordered=ordered)
+        self.learner = ThresholdLearner(spec, rows.class_weights, start, ordered=ordered)
         self.diagnostics = self.learner.diagnostics
         self.newest: RoundStatistics | None = None
         update.begin(self, previous)
@@ -376,10 +376,6 @@ class TrainingRun:
 
     # What others ask of a run
 
-    def forget_loss(self) -> None:
-        """Set the newest loss to NaN: its score was not that of the iteration."""
-        self.training_loss[-1] = float("nan")
-
     def has_labels(self, label: ArrayLike) -> bool:
         """Tell whether these are the labels of the training rows."""
         return np.array_equal(self.rows.y, np.asarray(label))
@@ -413,9 +409,8 @@ class TrainingRun:
         """Return a record of the run as it is now; called by all workers, or by one that leaves the newest loss out."""
         if by_all:
             self._collect()
-        spec, found = self.spec, (self.history, self.training_loss, self.diagnostics.as_dict())
-        record = ThresholdRecord.of(spec.loss, spec.hessian, spec.threshold_update, *found)
-        return self.update.kept_in(record)
+        found = self.history, self.training_loss, self.diagnostics.as_dict()
+        return self.update.kept_in(ThresholdRecord.of(self.spec, *found, shifts=self.update.shifts))
 
     def _pass_over(self, y: ArrayLike, n_classes: int, weight: ArrayLike | None) -> Any:
         """Return the pass over some rows, for steps and for evaluation."""

@@ -22,7 +22,7 @@ from ordinal_objectives.adapters.updates import JointUpdate, NewtonUpdate, Vecto
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, RealArray
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.rows import CPU, Device, Workers, fail_together
-from ordinal_objectives.spec import OrdinalSpec
+from ordinal_objectives.spec import TREE_UPDATES, OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.validation import check_codes
 
@@ -164,7 +164,7 @@ class Training(ABC):
     @property
     def needs_tree(self) -> bool:
         """Whether a step of the training reads the newest tree."""
-        return not self.in_outputs and (self.shifts is not None or self.spec.reads_trees)
+        return not self.in_outputs and (self.shifts is not None or self.spec.threshold_update in TREE_UPDATES)
 
     def choose_shifts(self, refusal: str | None) -> None:
         """Decide whether thresholds move with x; ``refusal`` says what excludes renewed leaves, if anything does."""

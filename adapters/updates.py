@@ -220,8 +220,8 @@ class VectorUpdate(Update):
         return self._scores.score_of(matrix, raw_prediction, self.leaf_vectors[-1:])
 
     def kept_in(self, record: ThresholdRecord) -> ThresholdRecord:
-        """Return a record with how thresholds move with x, and the leaves' vectors."""
-        return replace(record, shifts=self.shifts, leaf_vectors=list(self.leaf_vectors))
+        """Return a record with the leaves' vectors."""
+        return replace(record, leaf_vectors=list(self.leaf_vectors))
 
     def _renew(
         self, run: TrainingRun, newest: NewestTree, steps: FloatArray, leaf_weights: FloatArray

@@ -11,9 +11,8 @@ from scipy.sparse import issparse
 
 from ordinal_objectives import _core
 from ordinal_objectives.estimators.arguments import validate_columns
-from ordinal_objectives.estimators.tables import CategoryColumns, check_table, places_of, read_numbers
+from ordinal_objectives.estimators.tables import CategoryColumns, places_of, read_numbers
 from ordinal_objectives.row_blocks import RowBlocks, blocks_of, header_of
-from ordinal_objectives.utils.validation import collected, refuse_masked
 
 # Rows that the cuts of a large table are computed from.
 SUBSAMPLE = 200_000
@@ -57,15 +56,6 @@ def check_same_categories(X: object, asked: object, categories: CategoryColumns)
     now, before = places_of(header_of(X), asked), sorted(categories.levels)
     if now != before:
         raise ValueError(f"warm_start continues a model of categories in the columns {before}; got {now}")
-
-
-def as_table(X: object) -> Any:
-    """Return rows and columns, of an array, a frame or an Arrow table."""
-    X = collected(X)
-    refuse_masked(X, name="X")
-    X = X if hasattr(X, "shape") else np.asarray(X)
-    check_table(X)
-    return X
 
 
 def find_cuts(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives.aliases import JSON, Params
 from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.estimators.arguments import GivenSets, explains_keywords, kept_arguments, validate_columns
 from ordinal_objectives.estimators.given_to_fit import GivenToFit
@@ -24,9 +25,9 @@ from ordinal_objectives.histogram_engine.binning import check_same_categories
 from ordinal_objectives.histogram_engine.constraints import Constraints
 from ordinal_objectives.histogram_engine.parameters import DIALECT, OF_MODEL, REFUSED, BoostingParameters
 from ordinal_objectives.histogram_engine.plan import TrainingPlan
-from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_L2, Shifts
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.row_blocks import RowBlocks, header_of
+from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import ThresholdRecord
 from ordinal_objectives.utils.progress import round_bar
@@ -325,9 +326,9 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
             sets = GivenSets(eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val)
             watched = given = self._check_evaluation(sets)
             plan = TrainingPlan(self, parameters, self._categories, self._seed)
-            parameters, ends, unseen, self._linear, self.round_search_ = plan.decide(
-                rows, watched, earlier, None if earlier is None else self._linear, stopping
-            )
+            linear = None if earlier is None else self._linear
+            parameters, ends, unseen, self._linear = plan.decide(rows, watched, earlier, linear, stopping)
+            self.round_search_ = None if unseen.found is None else unseen.found.search
             is_divided = isinstance(rows.X, RowBlocks) and not unseen.watched and self.kappa_rows != "training"
             if self._takes_kappa() and is_divided:
                 raise ValueError("decision_rule='kappa' divides arrays alone; for RowBlocks pass X_val and y_val")
@@ -356,7 +357,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         names = [name for name, there in rows.items() if judged and there]
         return (*names, *(["a model to go on with, by warm_start"] if continued is not None else []))
 
-    def _fixed_rounds(self, n_rounds: int, given: GivenToFit) -> dict[str, Any]:
+    def _fixed_rounds(self, n_rounds: int, given: GivenToFit) -> Params:
         return {**self._found, "max_iter": n_rounds, "early_stopping": False}
 
     def divides_rows(self) -> bool:
@@ -417,11 +418,9 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         self.threshold_history_, self.evals_result_ = grown.thresholds, grown.evals
         losses = grown.evals.get("training", [])[: len(grown.thresholds)]
         found = grown.thresholds, losses, grown.diagnostics
-        record = ThresholdRecord.of(loss, self.hessian, self.threshold_update, *found)
-        if not self.proportional_:
-            l2 = DEFAULT_SHIFT_L2 if self.shift_l2 is None else self.shift_l2
-            record = replace(record, shifts=Shifts(l2, self.shift_penalty, self.max_shifts or 1))
-        self._keep(record, loss, n_iter)
+        spec = OrdinalSpec(loss, **{name: getattr(self, name) for name in OF_MODEL})
+        shifts = None if self.proportional_ else spec.given_shifts
+        self._keep(ThresholdRecord.of(spec, *found, shifts=shifts), n_iter)
 
     def _check_decision(self) -> None:
         super()._check_decision()
@@ -468,7 +467,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
             raise AttributeError("rows are out of bag after a fit with boosting_type='rf', and not in a model file")
         return self._grown.out_of_bag
 
-    def _stored(self) -> model_file.StoredModel:
+    def _stored(self) -> JSON:
         self._check_not_under_way("a random forest has no stages")
         self._refuse_unknown()
         self.check_fitted_decision()
@@ -476,7 +475,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         return self._as_stored(
             # The loss of the fit, not parameters set afterwards: the thresholds belong to it.
             kept_arguments(self) | self._host_params | self._fitted_loss.as_parameters(),
-            classes=self.ordered_classes_,
+            self.ordered_classes_,
             proportional=self.proportional_,
             linear=None if self._linear is None else self._linear.to_json(),
             found=dict(self._found),
@@ -484,23 +483,23 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
             kappa_rule=None if self.kappa_rule_ is None else self.kappa_rule_.to_json(),
         )
 
-    def _recall(self, stored: model_file.StoredModel) -> None:
+    def _recall(self, stored: JSON, grown: fit_loop.GrownModel) -> None:
         self._refuse_unknown()
-        self._keep_labels(OrderedLabels(stored.classes))
+        self._keep_labels(OrderedLabels(stored["classes"]))
         self._check_decision()
-        self.proportional_, self._found = stored.proportional, stored.found
-        self._given = GivenToFit.from_json(stored.given)
-        if stored.linear is not None:
-            self._linear = LinearPart.from_json(stored.linear, stored.n_features)
-        if stored.kappa_rule is not None:
-            self.kappa_rule_ = KappaRule.from_json(stored.kappa_rule, self.n_classes_)
+        self.proportional_, self._found = stored["proportional"], dict(stored["found"])
+        self._given = GivenToFit.from_json(stored["given"])
+        if stored["linear"] is not None:
+            self._linear = LinearPart.from_json(stored["linear"], self.n_features_in_)
+        if stored["kappa_rule"] is not None:
+            self.kappa_rule_ = KappaRule.from_json(stored["kappa_rule"], self.n_classes_)
         elif self._takes_kappa():
             raise ValueError("decision_rule is 'kappa', and its rule is missing")
-        loss, grown = self._ordinal_loss(), stored.grown
-        if not stored.proportional:
+        loss = self._ordinal_loss()
+        if not self.proportional_:
             loss.check_shifts()
         for row in grown.thresholds:
-            check_thresholds(row, self.n_classes_, ordered=loss.ordered and stored.proportional)
+            check_thresholds(row, self.n_classes_, ordered=loss.ordered and self.proportional_)
         self._remember(loss, grown)
 
     def __sklearn_tags__(self) -> Any:

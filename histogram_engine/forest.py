@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from ordinal_objectives import _core, predictions
-from ordinal_objectives.aliases import FloatArray
+from ordinal_objectives.aliases import FloatArray, Params
 from ordinal_objectives.histogram_engine.fit_loop import AfterTree, GrownModel, OutOfBag, WatchedRows, asks_to_end, note
 from ordinal_objectives.histogram_engine.run import EngineRun
 from ordinal_objectives.histogram_engine.state import LabelledRows, settle_thresholds
@@ -25,7 +25,7 @@ from ordinal_objectives.trees import Tree, TreeEnsemble
 from ordinal_objectives.utils.validation import check_two_classes
 
 # Bounds of the scale's logarithm, and how exactly it is found.
-_SEARCH: dict[str, Any] = {"bounds": np.log((0.05, 20.0)), "method": "bounded", "options": {"xatol": 1e-2}}
+_SEARCH: Params = {"bounds": np.log((0.05, 20.0)), "method": "bounded", "options": {"xatol": 1e-2}}
 
 
 def fit_forest(
@@ -77,7 +77,7 @@ def _fit_scale(run: EngineRun, rows: LabelledRows, known: Any, mean: FloatArray)
     check_two_classes(of_rows.class_weights, name="the labels of the rows out of bag")
 
     def thresholds_at(score: FloatArray) -> FloatArray:
-        learner = ThresholdLearner(spec.loss, of_rows.class_weights, run.thresholds, ordered=True)
+        learner = ThresholdLearner(spec, of_rows.class_weights, run.thresholds, ordered=True)
         if spec.learns:
             settle_thresholds(learner, of_rows, score)
         return learner.thresholds

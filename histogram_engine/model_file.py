@@ -10,8 +10,9 @@ Layout, all numbers little-endian:
    [column, levels]), ``arrays``, the list of [name, dtype, length] in the order they follow, ``left_out``, the names of
    parameters that JSON cannot hold, and ``proportional``, whether leaves have one value; and null where there is none:
    ``curvature`` (n_classes - 1 numbers), ``linear``, a linear part that the trees start from, ``kappa_rule``, and of
-   several outputs ``start``, the outputs before the first tree, and ``targets``, what the estimator knows of them. Only
-   where there are some: ``found``, values of parameters that a search has found;
+   several outputs ``start``, the outputs before the first tree, and ``targets``, what the estimator knows of them;
+   ``found``, values of parameters that a search has found; ``given``, what ``fit`` was given that copies must know of;
+   ``column_numbers``, names of features that are numbers, as text, or null;
 4. the arrays, one after the other without padding.
 
 The arrays are ``thresholds`` (n_trees + 1 times n_classes - 1, none with several outputs), ``n_cuts`` of each feature
@@ -27,7 +28,6 @@ import json
 import os
 import struct
 from abc import abstractmethod
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -36,9 +36,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives.aliases import JSON, LabelArray, Params
 from ordinal_objectives.estimators.arguments import keep_names, keeper
-from ordinal_objectives.estimators.tables import CategoryColumns
-from ordinal_objectives.histogram_engine.binning import as_table, check_features, learn_categories
+from ordinal_objectives.estimators.tables import CategoryColumns, as_table
+from ordinal_objectives.histogram_engine.binning import check_features, learn_categories
 from ordinal_objectives.histogram_engine.fit_loop import GrownModel
 from ordinal_objectives.row_blocks import RowBlocks
 from ordinal_objectives.threads import effective_n_threads
@@ -59,65 +60,11 @@ _ARRAYS = {
     "by_category": "|u1",
     "categories": "<u8",
 }
-# Parts of a model that are of JSON's types.
-_IN_JSON = ("n_features", "seed", "max_bins", "proportional", "linear", "kappa_rule", "targets")
 _MOST_CUTS = 254
 IMPORTANCES = ("gain", "split")
 
 
 Model = TypeVar("Model", bound="EngineModel")
-
-
-@dataclass
-class StoredModel:
-    """What a file holds.
-
-    Attributes
-    ----------
-    params : dict
-        Parameters of the classifier. Those that JSON cannot hold (a RandomState) are left out of the file: they
-        matter to training only.
-    classes : ndarray, shape (n_classes,)
-        Lowest first.
-    n_features : int
-    feature_names : ndarray of object, shape (n_features,), or None
-    seed : int
-    max_bins : int
-        Of the cuts.
-    grown : GrownModel
-    proportional : bool
-        Whether leaves have one value; otherwise one for each threshold.
-    targets : dict or None
-        Of a multi-output model, in JSON's types; of an ordinal one None.
-    left_out : list of str
-        Names of parameters that were left out of the file.
-    linear, kappa_rule : dict or None
-        The linear part and the rule of kappa, in JSON's types.
-    found : dict
-        Values of parameters that a search has found, by name.
-    given : dict
-        What ``fit`` was given that copies must know of, in JSON's types.
-    categories : CategoryColumns
-    column_numbers : array-like of str, or None
-        Names of features that are numbers, as text.
-    """
-
-    params: dict[str, Any]
-    classes: NDArray[Any]
-    n_features: int
-    feature_names: NDArray[Any] | None
-    seed: int
-    max_bins: int
-    grown: GrownModel
-    proportional: bool = True
-    targets: dict[str, Any] | None = None
-    left_out: list[str] = field(default_factory=list)
-    linear: dict[str, Any] | None = None
-    kappa_rule: dict[str, Any] | None = None
-    found: dict[str, Any] = field(default_factory=dict)
-    given: dict[str, Any] = field(default_factory=dict)
-    categories: CategoryColumns = field(default_factory=CategoryColumns)
-    column_numbers: Any = None
 
 
 class EngineModel:
@@ -160,7 +107,7 @@ class EngineModel:
             Of several outputs, if the loss is an object of your own, which a file does not hold: pickle the model. If a
             parameter has been set that there is not.
         """
-        save(self._stored(), path)
+        save(self._stored(), self._grown, path)
 
     @documented
     def load_model(self: Model, path: str | os.PathLike[str]) -> Model:
@@ -169,43 +116,57 @@ class EngineModel:
         Raises ValueError if the file is damaged, of another format or another estimator's; warns of parameters that
         it could not hold.
         """
-        stored, name = load(path, multi_output=self._is_multi_output), type(self).__name__
-        written_by = name if stored.targets is None else stored.targets.get("estimator")
+        (stored, grown), name = load(path, multi_output=self._is_multi_output), type(self).__name__
+        written_by = name if stored["targets"] is None else stored["targets"].get("estimator")
         if written_by != name:
             raise ValueError(f"{path} holds a model of {written_by}; {name} cannot load it")
         model = clone(self)
         with files.as_damaged_file(path):
-            model.__dict__ |= vars(keeper(type(self))(**stored.params))
+            model.__dict__ |= vars(keeper(type(self))(**stored["params"]))
             effective_n_threads(model.n_jobs)
-            model.n_features_in_, model._seed, model._max_bins = stored.n_features, stored.seed, stored.max_bins
-            model._categories = stored.categories
-            numbers = stored.column_numbers
-            keep_names(model, stored.feature_names, None if numbers is None else numbers.tolist())
-            model._recall(stored)
+            model.n_features_in_ = stored["n_features"]
+            model._seed, model._max_bins, model._categories = stored["seed"], stored["max_bins"], stored["categories"]
+            numbers = stored["column_numbers"]
+            keep_names(model, stored["feature_names"], None if numbers is None else numbers.tolist())
+            model._recall(stored, grown)
         self.__dict__ = model.__dict__
-        files.warn_of(stored.left_out, stacklevel=2)
+        files.warn_of(stored["left_out"], stacklevel=2)
         return self
 
     @abstractmethod
-    def _stored(self) -> StoredModel:
-        """Return what a file holds of the fitted model."""
+    def _stored(self) -> JSON:
+        """Return what the header of a file says of the fitted model, beside what was grown."""
 
     @abstractmethod
-    def _recall(self, stored: StoredModel) -> None:
+    def _recall(self, stored: JSON, grown: GrownModel) -> None:
         """Set what a file says of labels or targets, of the loss, and of the training."""
 
-    def _as_stored(self, params: dict[str, Any], **others: Any) -> StoredModel:
-        return StoredModel(
-            params=params,
-            n_features=self.n_features_in_,
-            feature_names=getattr(self, "feature_names_in_", None),
-            column_numbers=getattr(self, "_column_numbers", None),
-            seed=self._seed,
-            max_bins=self._max_bins,
-            grown=self._grown,
-            categories=self._categories,
+    def _as_stored(self, params: Params, classes: LabelArray, **others: object) -> JSON:
+        labels, labels_dtype = files.labels_to_json(classes)
+        params = {name: value for name, value in params.items() if name not in _OF_MACHINE}
+        # The classes of the fit, whatever has been set since: the thresholds belong to them.
+        if params.get("classes") is not None:
+            params["classes"] = labels
+        if params.get("cost_matrix") is not None:
+            params["cost_matrix"] = np.asarray(params["cost_matrix"], dtype=np.float64).tolist()
+        params, left_out = files.parameters_to_json(params)
+        names = getattr(self, "feature_names_in_", None)
+        return {
+            "params": params,
+            "classes": labels,
+            "classes_dtype": labels_dtype,
+            "n_features": self.n_features_in_,
+            "feature_names": None if names is None else [str(name) for name in names],
+            "column_numbers": getattr(self, "_column_numbers", None),
+            "seed": self._seed,
+            "max_bins": self._max_bins,
+            "categories": self._categories.to_json(),
+            "left_out": left_out,
+            **dict.fromkeys(("linear", "kappa_rule", "targets")),
+            "found": {},
+            "given": {},
             **others,
-        )
+        }
 
     @property
     def _ensemble(self) -> TreeEnsemble:
@@ -239,12 +200,12 @@ class EngineModel:
         return {place: list(levels) for place, levels in self._categories.levels.items()}
 
 
-def save(model: StoredModel, path: str | os.PathLike[str]) -> None:
+def save(stored: JSON, grown: GrownModel, path: str | os.PathLike[str]) -> None:
     """Write a model."""
     files.check_path(path)
-    trees, cuts = model.grown.ensemble.trees, model.grown.cuts
+    trees, cuts = grown.ensemble.trees, grown.cuts
     arrays: dict[str, Any] = {
-        "thresholds": model.grown.thresholds.ravel(),
+        "thresholds": grown.thresholds.ravel(),
         "n_cuts": [len(c) for c in cuts],
         "cuts": np.concatenate([np.zeros(0), *cuts]),
         "n_nodes": [len(tree.left) for tree in trees],
@@ -258,42 +219,24 @@ def save(model: StoredModel, path: str | os.PathLike[str]) -> None:
     sets = [tree.categories[of] for tree, of in zip(trees, by_category, strict=True) if tree.categories is not None]
     arrays["by_category"] = np.concatenate([np.zeros(0), *by_category])
     arrays["categories"] = np.concatenate([np.zeros((0, SET_WORDS), np.uint64), *sets]).ravel()
-    stored = {name: np.asarray(arrays[name]).astype(dtype) for name, dtype in _ARRAYS.items()}
-    labels, labels_dtype = files.labels_to_json(model.classes)
-    params = {name: value for name, value in model.params.items() if name not in _OF_MACHINE}
-    # The classes of the fit, whatever has been set since: the thresholds belong to them.
-    if params.get("classes") is not None:
-        params["classes"] = labels
-    if params.get("cost_matrix") is not None:
-        params["cost_matrix"] = np.asarray(params["cost_matrix"], dtype=np.float64).tolist()
-    params, left_out = files.parameters_to_json(params)
-    header = {
-        "params": params,
-        "classes": labels,
-        "classes_dtype": labels_dtype,
-        "feature_names": None if model.feature_names is None else [str(name) for name in model.feature_names],
-        "evals": {name: files.losses_to_json(values) for name, values in model.grown.evals.items()},
-        "categories": model.categories.to_json(),
-        "arrays": [[name, _ARRAYS[name], len(array)] for name, array in stored.items()],
-        "left_out": left_out,
-        "curvature": None if model.grown.curvature is None else model.grown.curvature.tolist(),
-        "diagnostics": model.grown.diagnostics,
-        "start": None if model.grown.start is None else model.grown.start.tolist(),
-        **{name: getattr(model, name) for name in _IN_JSON},
-        **({"found": model.found} if model.found else {}),
-        **({"given": model.given} if model.given else {}),
-        **({} if model.column_numbers is None else {"column_numbers": list(model.column_numbers)}),
+    written = {name: np.asarray(arrays[name]).astype(dtype) for name, dtype in _ARRAYS.items()}
+    header = stored | {
+        "evals": {name: files.losses_to_json(values) for name, values in grown.evals.items()},
+        "arrays": [[name, _ARRAYS[name], len(array)] for name, array in written.items()],
+        "curvature": None if grown.curvature is None else grown.curvature.tolist(),
+        "diagnostics": grown.diagnostics,
+        "start": None if grown.start is None else grown.start.tolist(),
     }
     text = json.dumps(header, allow_nan=False).encode()
     with Path(path).open("wb") as file:
-        file.write(f"{_KINDS[model.grown.start is not None]}{_VERSION}\n".encode())
+        file.write(f"{_KINDS[grown.start is not None]}{_VERSION}\n".encode())
         file.write(struct.pack("<Q", len(text)))
         file.write(text)
-        for array in stored.values():
+        for array in written.values():
             file.write(array.tobytes())
 
 
-def load(path: str | os.PathLike[str], *, multi_output: bool = False) -> StoredModel:
+def load(path: str | os.PathLike[str], *, multi_output: bool = False) -> tuple[JSON, GrownModel]:
     """Read a model, an ordinal one or one of several outputs; nothing is allocated before the file is known to hold it.
 
     Raises
@@ -313,10 +256,10 @@ def load(path: str | os.PathLike[str], *, multi_output: bool = False) -> StoredM
             f"{path} has format version {version}; this version of ordinal_objectives reads version {_VERSION}"
         )
     with files.as_damaged_file(path):
-        model = _model(*_read(content[len(first) + 1 :]))
-        if multi_output != (model.grown.start is not None):
+        stored, grown = _checked(*_read(content[len(first) + 1 :]))
+        if multi_output != (grown.start is not None):
             raise ValueError("its first line does not name what it holds")
-    return model
+    return stored, grown
 
 
 def _check_splits(ensemble: TreeEnsemble, categories: CategoryColumns) -> None:
@@ -328,7 +271,7 @@ def _check_splits(ensemble: TreeEnsemble, categories: CategoryColumns) -> None:
             raise ValueError("a column is split both by categories and by a threshold")
 
 
-def _read(body: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def _read(body: bytes) -> tuple[JSON, dict[str, NDArray[Any]]]:
     (length,) = struct.unpack_from("<Q", body)
     if length > len(body) - 8:
         raise ValueError(f"the header should have {length} bytes, and the file has {len(body) - 8} left")
@@ -346,7 +289,8 @@ def _read(body: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     return header, arrays
 
 
-def _model(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> StoredModel:
+def _checked(header: JSON, arrays: dict[str, NDArray[Any]]) -> tuple[JSON, GrownModel]:
+    """Return the entries of a header as they are used, and what was grown."""
     proportional = validation.check_flag("proportional", header["proportional"])
     start = None if header["start"] is None else files.numbers_from_json(header["start"], "the start of its outputs")
     n_features = validation.check_integer("n_features", header["n_features"], 0)
@@ -375,24 +319,18 @@ def _model(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> StoredMod
     if curvature is not None and (proportional or curvature.shape != (n_thresholds,) or (curvature < 0.0).any()):
         raise ValueError(f"the curvature must hold {n_thresholds} numbers of at least 0, where thresholds move with x")
     diagnostics = files.counts_from_json(header["diagnostics"], "diagnostics")
-    return StoredModel(
-        params={str(name): files.value_from_json(value) for name, value in header["params"].items()},
-        classes=classes,
-        n_features=n_features,
-        feature_names=files.names_from_json(header["feature_names"], n_features),
-        seed=validation.check_integer("seed", header["seed"], 0, 2**31 - 1),
-        max_bins=validation.check_integer("max_bins", header["max_bins"], 2, 255),
-        grown=GrownModel(ensemble, thresholds, evals, cuts, curvature, diagnostics, start=start),
-        proportional=proportional,
-        targets=None if start is None else dict(header["targets"]),
-        left_out=[str(name) for name in header["left_out"]],
-        linear=None if header["linear"] is None else dict(header["linear"]),
-        kappa_rule=header["kappa_rule"],
-        found=dict(header.get("found", {})),
-        given=dict(header.get("given", {})),
-        categories=categories,
-        column_numbers=files.names_from_json(header.get("column_numbers"), n_features),
-    )
+    validation.check_integer("seed", header["seed"], 0, 2**31 - 1)
+    validation.check_integer("max_bins", header["max_bins"], 2, 255)
+    stored = header | {
+        "params": {str(name): files.value_from_json(value) for name, value in header["params"].items()},
+        "classes": classes,
+        "feature_names": files.names_from_json(header["feature_names"], n_features),
+        "column_numbers": files.names_from_json(header["column_numbers"], n_features),
+        "targets": None if start is None else dict(header["targets"]),
+        "left_out": [str(name) for name in header["left_out"]],
+        "categories": categories,
+    }
+    return stored, GrownModel(ensemble, thresholds, evals, cuts, curvature, diagnostics, start=start)
 
 
 def _split(values: NDArray[Any], sizes: NDArray[np.integer]) -> list[NDArray[Any]]:

@@ -135,6 +135,16 @@ def choice(default: str, *others: str) -> Any:
     return field(default=default, metadata={"check": check})
 
 
+def check_side_by_side(given: object, **allowed: tuple[object, ...]) -> None:
+    """Raise ValueError for what belongs to trees that follow each other, in attributes of ``given``."""
+    for name, values in allowed.items():
+        if getattr(given, name) not in values:
+            raise ValueError(
+                f"boosting_type='rf' grows trees side by side: {name} must be {' or '.join(map(repr, values))}; got "
+                f"{getattr(given, name)!r}"
+            )
+
+
 @dataclass(kw_only=True)
 class GrowthParameters:
     """Parameters of trees, whatever their leaves hold; the estimators say what they mean.
@@ -247,13 +257,8 @@ class BoostingParameters(GrowthParameters):
     def _check_forest(self) -> None:
         if self.subsample == 1.0:
             raise ValueError("boosting_type='rf' needs rows that a tree does not know: pass subsample below 1; got 1.0")
-        given = {"data_sample_strategy": "bagging", "pruning": False, "adaptive_step": False, "rebin_every": None}
-        for name, allowed in given.items():
-            if getattr(self, name) != allowed:
-                raise ValueError(
-                    f"boosting_type='rf' grows trees side by side: {name} must be {allowed!r}; got "
-                    f"{getattr(self, name)!r}"
-                )
+        bagging, off, never = ("bagging",), (False,), (None,)
+        check_side_by_side(self, data_sample_strategy=bagging, pruning=off, adaptive_step=off, rebin_every=never)
 
     def _check_judges(self) -> None:
         out_of_bag = self.judged_by == "out_of_bag"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from ordinal_objectives import predictions
 from ordinal_objectives.aliases import Params
@@ -16,7 +16,7 @@ from ordinal_objectives.estimators.tables import CategoryColumns
 from ordinal_objectives.eval_metric import EvalMetric
 from ordinal_objectives.histogram_engine import fit_loop
 from ordinal_objectives.histogram_engine.forest import fit_forest
-from ordinal_objectives.histogram_engine.parameters import BoostingParameters
+from ordinal_objectives.histogram_engine.parameters import BoostingParameters, check_side_by_side
 from ordinal_objectives.histogram_engine.run import EngineRun
 from ordinal_objectives.histogram_engine.state import FloatArray, LabelledRows, RunStart
 from ordinal_objectives.row_blocks import RowBlocks
@@ -28,16 +28,6 @@ _TRIED: tuple[held_out.Settings, held_out.Settings] = (
     ({"max_leaf_nodes": 7},),
     ({"max_leaf_nodes": 15}, {"max_leaf_nodes": 63}),
 )
-
-
-class Decided(NamedTuple):
-    """The parameters of a training, what may end it early, its rows, its linear part, and the search for rounds."""
-
-    parameters: BoostingParameters
-    stopping: fit_loop.EarlyStopping | None
-    unseen: held_out.UnseenRows
-    linear: LinearPart | None
-    search: held_out.RoundSearch | None
 
 
 @dataclass(frozen=True)
@@ -65,16 +55,19 @@ class TrainingPlan:
         earlier: fit_loop.GrownModel | None,
         linear: LinearPart | None,
         stopping: fit_loop.EarlyStopping,
-    ) -> Decided:
-        """Find the number of trees and the linear part, and hold rows out; a model that is continued has `linear`."""
+    ) -> tuple[BoostingParameters, fit_loop.EarlyStopping | None, held_out.UnseenRows, LinearPart | None]:
+        """Find the number of trees and the linear part, and hold rows out; a model that is continued has `linear`.
+
+        Returns the parameters of the training, what may end it early, its rows with the search if there was one, and
+        its linear part.
+        """
         model, parameters = self.model, self.parameters
-        always = linear_scores.check_linear(model.linear, model.linear_l2)
-        linear_scores.check_monotone(model.linear, linear is not None, "monotonic_cst", parameters.constraints.signs)
-        if earlier is not None:
-            linear_scores.check_continued(always, linear is not None)
+        has_linear = None if earlier is None else linear is not None
+        signs = parameters.constraints.signs
+        always = linear_scores.check_linear(model.linear, model.linear_l2, "monotonic_cst", signs, has_linear)
         found, ends = None, None
         if parameters.is_forest:
-            self._check_forest()
+            check_side_by_side(model, early_stopping=("auto", False), linear=(True, False))
         elif self._searches(rows, watched, earlier):
             found, linear = self._search(rows)
             if found is not None:
@@ -87,17 +80,7 @@ class TrainingPlan:
             linear = self.fit_linear(rows)
         trials = self.trials if linear is None else linear_scores.with_linear(self.fit_linear, self.trials)
         unseen = held_out.UnseenRows(rows, list(watched), found, trials if earlier is None else None, self.seed)
-        return Decided(parameters, ends, unseen, linear, None if found is None else found.search)
-
-    def _check_forest(self) -> None:
-        """Raise ValueError for what belongs to trees that follow each other."""
-        given = {"early_stopping": self.model.early_stopping, "linear": self.model.linear}
-        for name, allowed in {"early_stopping": ("auto", False), "linear": (True, False)}.items():
-            if given[name] not in allowed:
-                raise ValueError(
-                    f"boosting_type='rf' grows trees side by side: {name} must be {' or '.join(map(repr, allowed))}; "
-                    f"got {given[name]!r}"
-                )
+        return parameters, ends, unseen, linear
 
     def _searches(self, rows: held_out.Rows, watched: list[held_out.Rows], earlier: fit_loop.GrownModel | None) -> bool:
         """Tell whether rows held out decide the number of trees; blocks are not divided."""

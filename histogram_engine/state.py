@@ -201,8 +201,8 @@ class EngineState(Generic[Pass]):
         check_two_classes(of_all.class_weights, name="the training labels")
         self.score = score if proportional else of_all.spread(score)
         self._next_score = np.empty_like(self.score)  # swapped with the score when a step is taken
-        loss = parameters.spec.loss
-        self.learner = ThresholdLearner(loss, of_all.class_weights, start.thresholds, ordered=proportional)
+        spec, weights = parameters.spec, of_all.class_weights
+        self.learner = ThresholdLearner(spec, weights, start.thresholds, ordered=proportional)
         if start.thresholds is None and start.score is not None and parameters.spec.learns:
             self.learner.set_thresholds(self.thresholds + np.median(start.score))
             settle_thresholds(self.learner, of_all, self.score)

@@ -13,24 +13,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ordinal_objectives.adapters.lgbm.estimator import LGBMOrdinalClassifier
-    from ordinal_objectives.adapters.xgb.dask_estimator import DaskXGBOrdinalClassifier
-    from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
-    from ordinal_objectives.decision import decide
-    from ordinal_objectives.decisions.calibrated import OrdinalCalibratedClassifier
-    from ordinal_objectives.decisions.prediction_sets import OrdinalPredictionSets
-    from ordinal_objectives.decisions.tuned import OrdinalTunedClassifier
-    from ordinal_objectives.distributions.regressor import OrdinalDistributionRegressor
-    from ordinal_objectives.estimators.ensemble import OrdinalEnsembleClassifier
-    from ordinal_objectives.estimators.labels import LabelOrderWarning
-    from ordinal_objectives.histogram_engine.estimator import HistGradientBoostingOrdinalClassifier
-    from ordinal_objectives.histogram_engine.multi_output.estimator import (
-        HistGradientBoostingMultiOutputClassifier,
-        HistGradientBoostingMultiOutputRegressor,
+    from ordinal_objectives.adapters.lgbm.estimator import LGBMOrdinalClassifier as LGBMOrdinalClassifier
+    from ordinal_objectives.adapters.xgb.dask_estimator import DaskXGBOrdinalClassifier as DaskXGBOrdinalClassifier
+    from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier as XGBOrdinalClassifier
+    from ordinal_objectives.decision import decide as decide
+    from ordinal_objectives.decisions.calibrated import OrdinalCalibratedClassifier as OrdinalCalibratedClassifier
+    from ordinal_objectives.decisions.prediction_sets import OrdinalPredictionSets as OrdinalPredictionSets
+    from ordinal_objectives.decisions.tuned import OrdinalTunedClassifier as OrdinalTunedClassifier
+    from ordinal_objectives.distributions.regressor import OrdinalDistributionRegressor as OrdinalDistributionRegressor
+    from ordinal_objectives.estimators.ensemble import OrdinalEnsembleClassifier as OrdinalEnsembleClassifier
+    from ordinal_objectives.estimators.labels import LabelOrderWarning as LabelOrderWarning
+    from ordinal_objectives.histogram_engine.estimator import (
+        HistGradientBoostingOrdinalClassifier as HistGradientBoostingOrdinalClassifier,
     )
-    from ordinal_objectives.losses import AllThreshold, CostWeighted, CumulativeLink, ImmediateThreshold
-    from ordinal_objectives.row_blocks import RowBlocks
-    from ordinal_objectives.versions import show_versions
+    from ordinal_objectives.histogram_engine.multi_output.estimator import (
+        HistGradientBoostingMultiOutputClassifier as HistGradientBoostingMultiOutputClassifier,
+    )
+    from ordinal_objectives.histogram_engine.multi_output.estimator import (
+        HistGradientBoostingMultiOutputRegressor as HistGradientBoostingMultiOutputRegressor,
+    )
+    from ordinal_objectives.losses import AllThreshold as AllThreshold
+    from ordinal_objectives.losses import CostWeighted as CostWeighted
+    from ordinal_objectives.losses import CumulativeLink as CumulativeLink
+    from ordinal_objectives.losses import ImmediateThreshold as ImmediateThreshold
+    from ordinal_objectives.row_blocks import RowBlocks as RowBlocks
+    from ordinal_objectives.versions import show_versions as show_versions
 
 __version__ = "0.4.0"
 
@@ -56,37 +63,13 @@ _HOMES = {
     "show_versions": "versions",
 }
 
-__all__ = [
-    "AllThreshold",
-    "CostWeighted",
-    "CumulativeLink",
-    "DaskXGBOrdinalClassifier",
-    "HistGradientBoostingMultiOutputClassifier",
-    "HistGradientBoostingMultiOutputRegressor",
-    "HistGradientBoostingOrdinalClassifier",
-    "ImmediateThreshold",
-    "LGBMOrdinalClassifier",
-    "LabelOrderWarning",
-    "OrdinalCalibratedClassifier",
-    "OrdinalDistributionRegressor",
-    "OrdinalEnsembleClassifier",
-    "OrdinalPredictionSets",
-    "OrdinalTunedClassifier",
-    "RowBlocks",
-    "XGBOrdinalClassifier",
-    "decide",
-    "show_versions",
-]
-
 # `from ordinal_objectives import *` takes what can be imported here.
 _NEEDS = {
     "DaskXGBOrdinalClassifier": ("xgboost", "distributed"),
     "LGBMOrdinalClassifier": ("lightgbm",),
     "XGBOrdinalClassifier": ("xgboost",),
 }
-for _name, _packages in _NEEDS.items():
-    if not all(map(find_spec, _packages)):
-        __all__.remove(_name)
+__all__ = [name for name in _HOMES if all(map(find_spec, _NEEDS.get(name, ())))]
 
 if not list(Path(__file__).parent.glob("_core*.so")) and not list(Path(__file__).parent.glob("_core*.pyd")):
     try:

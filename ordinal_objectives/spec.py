@@ -149,10 +149,11 @@ class OrdinalSpec:
             **{"threshold_update": entered.threshold_update, "proportional": entered.proportional} | given,
             entry_point=entered,
         )
-        spec._check()
+        spec.check()
         return spec
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Raise ValueError or TypeError, naming the parameter, unless every field is one of those allowed."""
         self.loss.check_hessian(self.hessian)
         if self.n_classes is not None:
             self.loss.threshold_costs(self.n_classes)
@@ -188,11 +189,6 @@ class OrdinalSpec:
         return self.threshold_update != "fixed"
 
     @property
-    def reads_trees(self) -> bool:
-        """Whether the update needs the leaves of the newest tree, shifts aside."""
-        return self.threshold_update in TREE_UPDATES
-
-    @property
     def in_outputs(self) -> bool:
         """Whether the framework fits the shifts itself: as asked for, or by default."""
         method = self.shift_method or (None if self.entry_point is None else self.entry_point.shift_method)
@@ -204,6 +200,32 @@ class OrdinalSpec:
         if isinstance(self.split_outputs, str):
             return 1 if self.split_outputs == "score" else None
         return 1 + int(self.split_outputs)
+
+    @property
+    def common_parameters(self) -> dict[str, object]:
+        """What all trainers take beside loss and link, by name: what a record holds of the model."""
+        return {name: getattr(self, name) for name in parameter_names("engine") if name not in ("loss", "link")}
+
+    def decided(self, shifts: Shifts | None) -> OrdinalSpec:
+        """Return the model as it was trained: all that a record holds, with ``proportional`` and its penalty decided.
+
+        Parameters
+        ----------
+        shifts : Shifts or None
+            How thresholds moved with x in the training, or None if they did not.
+        """
+        how: dict[str, object] = {"shift_l2": None, "shift_penalty": DEFAULT_SHIFT_PENALTY, "max_shifts": None}
+        if shifts is not None:
+            most = None if shifts.most == 1 else shifts.most
+            how = {"shift_l2": shifts.l2, "shift_penalty": shifts.penalty, "max_shifts": most}
+        given: Any = self.common_parameters | how | {"proportional": shifts is None}
+        return OrdinalSpec(self.loss, **given)
+
+    @property
+    def given_shifts(self) -> Shifts:
+        """How thresholds move with x, where they do."""
+        l2 = DEFAULT_SHIFT_L2 if self.shift_l2 is None else self.shift_l2
+        return Shifts(l2, self.shift_penalty, int(self.max_shifts or 1))
 
     def shifts(self, refusal: str | None = None) -> Shifts | None:
         """Return how thresholds move with x in a training, or None if they do not.
@@ -229,7 +251,7 @@ class OrdinalSpec:
             raise ValueError(f"proportional must be True, False or 'auto'; got {given!r}")
         if most is not None:
             most = validation.check_integer("max_shifts", most, 1, or_none=True)
-        shifts = Shifts(DEFAULT_SHIFT_L2 if self.shift_l2 is None else self.shift_l2, self.shift_penalty, most or 1)
+        shifts = self.given_shifts
         if most is not None and self.shift_penalty != "sparse":
             raise ValueError(f"max_shifts={most!r} belongs to shift_penalty='sparse'; got {self.shift_penalty!r}")
         if is_auto:
@@ -289,12 +311,3 @@ def parameter_names(taker: str | None = None, *, in_files: bool | None = None) -
         if takers and taker in (None, *takers) and in_files in (None, one.metadata["in_files"]):
             names += ["loss", "link"] if one.name == "loss" else [one.name]
     return tuple(names)
-
-
-def entry_point_table() -> str:
-    """Return entry points, defaults and reasons as a table in Markdown."""
-    names = ("name", "threshold_update", "proportional", "shift_method", "reason")
-    lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
-    for entry in ENTRY_POINTS.values():
-        lines.append("| " + " | ".join(str(getattr(entry, name)) for name in names) + " |")
-    return "\n".join(lines)

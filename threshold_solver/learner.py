@@ -10,6 +10,7 @@ from ordinal_objectives.aliases import ArrayLike, FloatArray
 from ordinal_objectives.links import Link
 from ordinal_objectives.losses import OrdinalLoss, RoundStatistics, get_loss
 from ordinal_objectives.losses.quantities import ClassWeights, InitialThresholds
+from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.diagnostics import Diagnostics
 from ordinal_objectives.threshold_solver.line_search import MAX_HALVINGS, longest_step, repair_order
 from ordinal_objectives.threshold_solver.newton import as_array, newton_step
@@ -82,8 +83,8 @@ class ThresholdLearner:
 
     Parameters
     ----------
-    loss : OrdinalLoss
-        Loss and link.
+    spec : OrdinalSpec
+        The ordinal model.
     class_weights : ndarray of float64, shape (n_classes,)
         Sum of the weights of each class among the training rows.
     thresholds : ndarray of float64, shape (n_classes - 1,), or None
@@ -93,6 +94,8 @@ class ThresholdLearner:
 
     Attributes
     ----------
+    loss : OrdinalLoss
+        Loss and link.
     thresholds : ndarray of float64, shape (n_classes - 1,)
         The newest ones. Replaced at every step, never changed in place.
     active, tied : ndarray of bool, shape (n_classes - 1,)
@@ -107,9 +110,10 @@ class ThresholdLearner:
     --------
     >>> import numpy as np
     >>> from ordinal_objectives.losses import AllThreshold
+    >>> from ordinal_objectives.spec import OrdinalSpec
     >>> from ordinal_objectives.threshold_solver import ThresholdLearner
     >>> f, y = np.array([-1.0, -0.5, 0.2, 0.9]), np.array([0, 1, 1, 2])
-    >>> learner = ThresholdLearner(AllThreshold(), np.bincount(y).astype(float))
+    >>> learner = ThresholdLearner(OrdinalSpec(AllThreshold()), np.bincount(y).astype(float))
     >>> start = learner.thresholds
     >>> now = learner.loss.round_statistics(f, y, start)
     >>> learner.newton(now, lambda thresholds: learner.loss.value(f, y, thresholds).sum(), lambda loss: loss)
@@ -120,14 +124,14 @@ class ThresholdLearner:
 
     def __init__(
         self,
-        loss: OrdinalLoss,
+        spec: OrdinalSpec,
         class_weights: FloatArray,
         thresholds: FloatArray | None = None,
         *,
         ordered: bool = True,
     ) -> None:
+        self.spec, self.loss = spec, (loss := spec.loss)
         start = initial_thresholds(class_weights, loss=loss)
-        self.loss = loss
         self.ordered = loss.ordered and ordered
         self.active, self.tied = start.active, start.tied
         n_thresholds = len(start.thresholds)

@@ -14,13 +14,12 @@ from ordinal_objectives.aliases import JSON, FloatArray, NDArray, RealArray
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.registry import NotRegisteredError
-from ordinal_objectives.spec import THRESHOLD_UPDATES
+from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.utils import documented, files, validation
 
 FORMAT = "ordinal_objectives"
 VERSION = 1
 # Fields that are JSON types as they are.
-_PLAIN = ("loss", "link", "hessian", "threshold_update", "n_classes", "diagnostics")
 _NOTES = ("classifier", "trees", "last_only", "linear")
 
 
@@ -92,10 +91,8 @@ class ThresholdRecord:
 
     Parameters
     ----------
-    loss, link, hessian, threshold_update : str
-        As given to the objective; a loss and a link by their identities, which are their names if they are built in.
-    n_classes : int
-        Number of classes K.
+    spec : OrdinalSpec
+        The ordinal model as it was trained: see :meth:`.OrdinalSpec.decided`.
     thresholds : list of ndarray of float64, shape (n_classes - 1,)
         Entry t belongs to the score after t trees (rounds); entry 0 is the start.
     training_loss : list of float
@@ -111,8 +108,6 @@ class ThresholdRecord:
     last_only : bool or None
         Whether the model holds the score of its last iteration only: earlier trees were rescaled (dart), or
         there are none (gblinear). None where the file does not say.
-    shifts : Shifts or None
-        How thresholds move with x, or None if they do not.
     leaf_vectors : list of ndarray of float32, shape (n_leaves, n_classes - 1)
         With shifts: what each leaf of each iteration's tree adds to f + v_k, its mean over k to the score f. An
         array without rows stands for a tree that shifts nothing.
@@ -120,53 +115,53 @@ class ThresholdRecord:
         With shifts that the framework fits itself: how its outputs become scores. There are no ``leaf_vectors`` then.
     linear : dict or None
         The linear score that the trees are added to, in JSON's types, as a classifier writes it.
-    of_loss : OrdinalLoss or None
-        What ``loss`` and ``link`` name; None looks them up. It is not written into files.
 
     Examples
     --------
     >>> import numpy as np
+    >>> from ordinal_objectives.losses import AllThreshold
+    >>> from ordinal_objectives.spec import OrdinalSpec
     >>> from ordinal_objectives.threshold_solver import ThresholdRecord
-    >>> record = ThresholdRecord("all_threshold", "logit", "majorized", "newton", 3, [np.array([-1.0, 1.0])], [1.2])
+    >>> record = ThresholdRecord(OrdinalSpec(AllThreshold()), [np.array([-1.0, 1.0])], [1.2])
     >>> record.n_iterations, record.at(0)
     (0, array([-1.,  1.]))
     >>> ThresholdRecord.from_json(record.to_json()).training_loss
     [1.2]
     """
 
-    loss: str
-    link: str
-    hessian: str
-    threshold_update: str
-    n_classes: int
-    thresholds: list[FloatArray] = field(default_factory=list)
-    training_loss: list[float] = field(default_factory=list)
+    spec: OrdinalSpec
+    thresholds: list[FloatArray]
+    training_loss: list[float]
     diagnostics: dict[str, int] = field(default_factory=dict)
     classifier: JSON | None = None
     trees: list[int] | None = None
     last_only: bool | None = None
-    shifts: Shifts | None = None
     leaf_vectors: list[NDArray[np.float32]] = field(default_factory=list)
     outputs: VectorOutputs | None = None
     linear: JSON | None = None
-    of_loss: OrdinalLoss | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def of(
         cls,
-        loss: OrdinalLoss,
-        hessian: str,
-        threshold_update: str,
+        spec: OrdinalSpec,
         thresholds: Iterable[FloatArray],
         training_loss: list[float],
         diagnostics: dict[str, int],
+        *,
+        shifts: Shifts | None = None,
     ) -> ThresholdRecord:
-        """Return the record of a training, at least at its start."""
-        history = list(thresholds)
-        n_classes = history[0].shape[0] + 1
-        name, link = loss.identity, loss.link.identity
-        record = cls(name, link, hessian, threshold_update, n_classes, history, list(training_loss), diagnostics)
-        return replace(record, of_loss=loss)
+        """Return the record of a training, at least at its start; ``shifts`` are None where one score moved all."""
+        return cls(spec.decided(shifts), list(thresholds), list(training_loss), diagnostics)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes K."""
+        return len(self.thresholds[0]) + 1
+
+    @property
+    def shifts(self) -> Shifts | None:
+        """How thresholds move with x, or None if they do not."""
+        return None if self.spec.proportional else self.spec.given_shifts
 
     @property
     def n_iterations(self) -> int:
@@ -174,8 +169,8 @@ class ThresholdRecord:
         return len(self.thresholds) - 1
 
     def ordinal_loss(self) -> OrdinalLoss:
-        """Return the loss object named by the record."""
-        return get_loss(self.loss, self.link) if self.of_loss is None else self.of_loss
+        """Return the loss, with its link."""
+        return self.spec.loss
 
     def at(self, iteration: int) -> FloatArray:
         """Return the thresholds that belong to the score after ``iteration`` trees.
@@ -194,7 +189,7 @@ class ThresholdRecord:
 
     def copied(self) -> ThresholdRecord:
         """Return a record that shares no list and no array with this one."""
-        return replace(copy.deepcopy(replace(self, of_loss=None)), of_loss=self.of_loss)
+        return copy.deepcopy(self, {id(self.spec): self.spec})
 
     def kept(self, n_iterations: int) -> ThresholdRecord:
         """Return the record of the same model cut to its first iterations."""
@@ -256,10 +251,13 @@ class ThresholdRecord:
         content = {
             "format": FORMAT,
             "version": VERSION,
-            **{name: getattr(self, name) for name in _PLAIN + _NOTES},
+            "loss": self.spec.loss.identity,
+            "link": self.spec.loss.link.identity,
+            **self.spec.common_parameters,
+            **{name: getattr(self, name) for name in ("n_classes", "diagnostics", *_NOTES)},
             "thresholds": [theta.tolist() for theta in self.thresholds],
             "training_loss": files.losses_to_json(self.training_loss),
-            "shifts": None if self.shifts is None else vectors_to_json(self.shifts, self.leaf_vectors),
+            "shifts": None if self.shifts is None else vectors_to_json(self.leaf_vectors),
             "outputs": None if self.outputs is None else self.outputs.to_json(),
         }
         return json.dumps(content, separators=(",", ":"), allow_nan=False)
@@ -281,13 +279,12 @@ class ThresholdRecord:
                 raise _UnreadableError(
                     f"it has format version {content['version']!r}; this version of ordinal_objectives reads {VERSION}"
                 )
-            loss = get_loss(content["loss"], content["link"])
-            loss.check_hessian(content["hessian"])
-            validation.check_choice(content["threshold_update"], THRESHOLD_UPDATES, name="threshold_update")
+            start = OrdinalSpec(get_loss(content["loss"], content["link"]))
+            spec = replace(start, **{name: content[name] for name in start.common_parameters})
+            spec.check()
             validation.check_n_classes(content["n_classes"])
-            files.counts_from_json(content["diagnostics"], "diagnostics")
-            model = {name: content[name] for name in _PLAIN}
-            return cls(**model, **_history(content, loss), **_notes(content), of_loss=loss)
+            diagnostics = files.counts_from_json(content["diagnostics"], "diagnostics")
+            return cls(spec, diagnostics=diagnostics, **_history(content, spec), **_notes(content))
         except NotRegisteredError:
             raise
         except _UnreadableError as error:
@@ -300,10 +297,12 @@ class _UnreadableError(Exception):
     """The text is of another format or version."""
 
 
-def _history(content: JSON, loss: OrdinalLoss) -> JSON:
-    """Return thresholds and loss of every iteration, and how thresholds move with x."""
-    n_classes, outputs = content["n_classes"], content["outputs"]
-    ordered = loss.ordered and content["shifts"] is None
+def _history(content: JSON, spec: OrdinalSpec) -> JSON:
+    """Return thresholds and loss of every iteration, and by how much thresholds move with x."""
+    n_classes, outputs, shifts = content["n_classes"], content["outputs"], content["shifts"]
+    if (shifts is None) is not spec.proportional:
+        raise ValueError(f"shifts must be there where thresholds move with x; proportional is {spec.proportional!r}")
+    ordered = spec.loss.ordered and shifts is None
     rows = [files.numbers_from_json(row, "thresholds") for row in content["thresholds"]]
     thresholds = [validation.check_thresholds(row, n_classes, ordered=ordered) for row in rows]
     losses = files.losses_from_json(content["training_loss"], "training_loss")
@@ -312,11 +311,9 @@ def _history(content: JSON, loss: OrdinalLoss) -> JSON:
     if len(losses) != len(thresholds):
         raise ValueError(f"training_loss must have {len(thresholds)} entries; got {len(losses)}")
     found: JSON = {"thresholds": thresholds, "training_loss": losses}
-    if content["shifts"] is not None:
-        loss.check_shifts()
+    if shifts is not None:
         n_trees = len(thresholds) - 1
-        shifts, vectors = vectors_from_json(content["shifts"], n_classes, n_trees if outputs is None else 0)
-        found |= {"shifts": shifts, "leaf_vectors": vectors}
+        found["leaf_vectors"] = vectors_from_json(shifts, n_classes, n_trees if outputs is None else 0)
         if outputs is not None:
             found["outputs"] = VectorOutputs.from_json(outputs, n_classes, n_trees)
     return found
@@ -336,19 +333,16 @@ def _notes(content: JSON) -> JSON:
     return notes
 
 
-def vectors_to_json(shifts: Shifts, vectors: list[NDArray[np.float32]]) -> JSON:
-    """Return JSON types: the penalty, leaves of each tree, and their numbers in base64 of little-endian float32."""
+def vectors_to_json(vectors: list[NDArray[np.float32]]) -> JSON:
+    """Return JSON types: the number of each tree's leaves, and their numbers in base64 of little-endian float32."""
     numbers = np.concatenate([vector.ravel() for vector in vectors] or [np.zeros(0, np.float32)])
     return {
-        "shift_l2": shifts.l2,
-        "shift_penalty": shifts.penalty,
-        "max_shifts": shifts.most,
         "n_leaves": [len(vector) for vector in vectors],
         "leaf_vectors": base64.b64encode(numbers.astype("<f4").tobytes()).decode("ascii"),
     }
 
 
-def vectors_from_json(content: JSON, n_classes: int, n_trees: int) -> tuple[Shifts, list[NDArray[np.float32]]]:
+def vectors_from_json(content: JSON, n_classes: int, n_trees: int) -> list[NDArray[np.float32]]:
     """Read what :func:`vectors_to_json` wrote.
 
     Raises
@@ -356,10 +350,6 @@ def vectors_from_json(content: JSON, n_classes: int, n_trees: int) -> tuple[Shif
     ValueError, TypeError, KeyError
         If it is damaged.
     """
-    most = content["max_shifts"]
-    if type(most) is not int or most < 1:
-        raise ValueError(f"max_shifts must be an integer of at least 1; got {most!r}")
-    shifts = Shifts(content["shift_l2"], content["shift_penalty"], most)
     n_leaves = content["n_leaves"]
     if not isinstance(n_leaves, list) or any(type(n) is not int or n < 0 for n in n_leaves):
         raise ValueError("n_leaves must be a list of integers")
@@ -371,5 +361,5 @@ def vectors_from_json(content: JSON, n_classes: int, n_trees: int) -> tuple[Shif
     if not np.isfinite(numbers).all():
         raise ValueError("leaf_vectors must hold finite numbers")
     if not n_leaves:
-        return shifts, []
-    return shifts, np.split(numbers.reshape(-1, n_classes - 1), np.cumsum(n_leaves)[:-1])
+        return []
+    return np.split(numbers.reshape(-1, n_classes - 1), np.cumsum(n_leaves)[:-1])

@@ -17,6 +17,7 @@ from ordinal_objectives.adapters import arguments
 from ordinal_objectives.aliases import Column, Table
 from ordinal_objectives.estimators import tables
 from ordinal_objectives.estimators.arguments import refuse_other_order
+from ordinal_objectives.estimators.held_out import is_auto
 from ordinal_objectives.estimators.tables import called, column_kinds
 from ordinal_objectives.utils.validation import first_few
 
@@ -114,7 +115,7 @@ def check_set(data: lightgbm.Dataset, name: str, train_set: lightgbm.Dataset) ->
         raise ValueError(f"{name} has no labels; pass label= to lightgbm.Dataset")
     columns = data.categorical_feature
     is_list = isinstance(columns, list) and all(type(column) in (str, int) for column in columns)
-    if columns is not None and not _is_auto(columns) and not is_list:
+    if columns is not None and not is_auto(columns) and not is_list:
         raise ValueError(f"categorical_feature of {name} must be 'auto' or a list of str and int; got {columns!r}")
     for field in ("label", "weight", "init_score"):
         values = getattr(data, field)
@@ -150,10 +151,6 @@ def _check_names(data: lightgbm.Dataset, name: str) -> None:
         )
 
 
-def _is_auto(columns: Any) -> bool:
-    return isinstance(columns, str) and columns == "auto"
-
-
 def categorical_columns(columns: Any, X: Table) -> Any:
     """Return ``categorical_feature`` as LightGBM reads it: None, "auto", or a list of str and int.
 
@@ -162,7 +159,7 @@ def categorical_columns(columns: Any, X: Table) -> Any:
     ValueError
         If it holds what is neither the name nor the number of a column.
     """
-    if columns is None or _is_auto(columns):
+    if columns is None or is_auto(columns):
         return columns
     names = list(getattr(X, "columns", ())) if not hasattr(X, "column_names") else X.column_names
     given = np.asarray(columns, dtype=object).tolist()

@@ -259,7 +259,7 @@ importance_type
         self._warn_if_constant(len(rows), "min_child_samples", 20 if least is None else least)  # LightGBM's default
         return self
 
-    def _by_other_names(self) -> tuple[dict[str, Any], list[str]]:
+    def _by_other_names(self) -> tuple[Params, list[str]]:
         """Return parameters given by other names of LightGBM, and warnings of those that are not used."""
         if not self._host_params:
             return {}, []
@@ -267,19 +267,19 @@ importance_type
         own = {name: value for name, value in kept.items() if value != self._default(name)}
         return parameters.resolved(own, self._host_params)
 
-    def _warned_params(self) -> dict[str, Any]:
+    def _warned_params(self) -> Params:
         """Return the parameters by one name each, and warn of those that are not used."""
         for words in self._by_other_names()[1]:
             warnings.warn(words, stacklevel=5)  # the caller of fit
         return self._resolved_params()
 
-    def _resolved_params(self) -> dict[str, Any]:
+    def _resolved_params(self) -> Params:
         return arguments.kept_arguments(self) | self._by_other_names()[0]
 
-    def _native_params(self) -> dict[str, Any]:
+    def _native_params(self) -> Params:
         return {"feature_pre_filter": False, "verbosity": -1, **super()._native_params()}
 
-    def _params_for(self, rows: Rows) -> dict[str, Any]:
+    def _params_for(self, rows: Rows) -> Params:
         """Return the parameters of a training on some rows."""
         params = self._native_params()
         if "min_data_in_leaf" in params:
@@ -322,7 +322,7 @@ importance_type
         others = [place for place in np.flatnonzero(self.is_categorical_).tolist() if place not in by_type]
         return replace(given, kept={"categorical_feature": others} if others else {})
 
-    def _fixed_rounds(self, n_rounds: int, given: GivenToFit) -> dict[str, Any]:
+    def _fixed_rounds(self, n_rounds: int, given: GivenToFit) -> Params:
         others = dict.fromkeys(name for name in parameters.ROUNDS_AND_STOPPING if name in self._host_params)
         return {**others, **self._found, "n_estimators": n_rounds, "early_stopping_round": None}
 
@@ -397,7 +397,7 @@ importance_type
     def _prediction_data(self, X: Table) -> Table:
         return data.with_levels(X, self._category_places, self.booster_.pandas_categorical)
 
-    def _description(self) -> dict[str, Any]:
+    def _description(self) -> Params:
         places = self._category_places
         return super()._description() | ({"category_columns": places} if places else {})
 
@@ -438,7 +438,7 @@ importance_type
 
 
 def _search_of(
-    given: dict[str, Any], callbacks: list[Any], booster: lightgbm.Booster | None, n_sets: int
+    given: Params, callbacks: list[Any], booster: lightgbm.Booster | None, n_sets: int
 ) -> tuple[tuple[float, Seed] | None, Schedules]:
     """Return what a search for the number of rounds needs, or None where it is decided; and the schedules."""
     arguments.check_rounds("early_stopping_round", given["early_stopping_round"], n_sets)

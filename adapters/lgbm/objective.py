@@ -16,6 +16,7 @@ from ordinal_objectives.adapters.run import SAME_SCORE, TrainingRun
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, NDArray, Table
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.rows import CPU
+from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver import initial_thresholds
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils import shared_docs, validation
@@ -250,5 +251,6 @@ class FixedThresholds:
             ``booster_`` of the regressor.
         """
         n = booster.current_iteration() + 1
+        spec = OrdinalSpec(self.loss, self.hessian, "fixed")
         history, losses = [self.thresholds] * n, [float("nan")] * n
-        lgbm_booster.store_record(booster, ThresholdRecord.of(self.loss, self.hessian, "fixed", history, losses, {}))
+        lgbm_booster.store_record(booster, ThresholdRecord.of(spec, history, losses, {}))

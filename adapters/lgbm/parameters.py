@@ -9,6 +9,7 @@ from typing import Any
 from lightgbm.basic import _ConfigAliases
 
 from ordinal_objectives.adapters.arguments import refuse_parameters
+from ordinal_objectives.aliases import Params
 
 # Every parameter of LightGBM with all its names, the primary one first; LightGBM ignores an unknown one.
 _ConfigAliases.get("objective")  # reads them
@@ -75,7 +76,7 @@ def value_of(params: Mapping[str, Any], name: str) -> Any:
     return next((params[alias] for alias in _ALIASES[name] if params.get(alias) is not None), None)
 
 
-def resolved(own: Mapping[str, Any], others: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def resolved(own: Mapping[str, Any], others: Mapping[str, Any]) -> tuple[Params, list[str]]:
     """Return one value for each parameter that is given by any of LightGBM's names for it.
 
     LightGBM's rule chooses among several: the parameter's primary name, or else the shortest.
@@ -111,7 +112,7 @@ def resolved(own: Mapping[str, Any], others: Mapping[str, Any]) -> tuple[dict[st
     return values, unused
 
 
-def checked_params(params: Mapping[str, Any]) -> dict[str, Any]:
+def checked_params(params: Mapping[str, Any]) -> Params:
     """Return the parameters of a training as LightGBM takes them; raise ValueError for one that is refused.
 
     ``metric="None"`` is left out, and groups of features become lists: LightGBM takes sets and tuples, but not in its
@@ -135,7 +136,7 @@ def refuse_boosting(name: str, value: object) -> None:
         raise ValueError(f"params[{name!r}] = {value!r} is not allowed beside an ordinal objective: {reason}")
 
 
-def check_metrics(params: Mapping[str, Any]) -> dict[str, Any]:
+def check_metrics(params: Mapping[str, Any]) -> Params:
     """Return parameters without LightGBM's words for no metric.
 
     Raises

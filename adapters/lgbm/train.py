@@ -139,7 +139,10 @@ def train_spec(
     named = [(set_names[min(i, len(set_names) - 1)], data) for i, data in enumerate(sets)]
     for name, data in named:
         check_set(data, name, train_set)
-    _check_valid_names(options.get("valid_names"), evaluated, train_set)
+    names = options.get("valid_names") or []
+    given = [names] if isinstance(names, str) else list(names)
+    defaults = ["training" if data is train_set else f"valid_{i}" for i, data in enumerate(evaluated)]
+    arguments.check_set_names(given[: len(defaults)] + defaults[len(given) :], "valid_names")
     previous = None if init_model is None else lgbm_booster.as_booster(init_model)
     if previous is not None:
         _check_continues(previous, train_set)
@@ -153,7 +156,7 @@ def train_spec(
     training = LightGBMTraining(spec, record, n_threads=n_threads, plan=Plan(driven=True, **options.pop("carried", {})))
     if record is not None and record.shifts is not None and previous is not None:
         for data in sets:
-            training.set_initial_shifts(data, prediction.shifts_of(previous, record, data.data))
+            training.before[data] = prediction.shifts_of(previous, record, data.data)
     n_labels = 0 if train_set.label is None else len(train_set.label)  # a subset that is not made yet has none
     with kept_helpers(n_threads, n_labels), round_bar(progress, num_boost_round, what) as show:
         native = _arguments(training, params, feval, options.pop("callbacks", None), show)
@@ -310,15 +313,6 @@ def _shown_rounds(training: LightGBMTraining, show: Show) -> _Callback:
 
     callback.order = 10  # type: ignore[attr-defined]  # before early stopping ends the training
     return callback
-
-
-def _check_valid_names(
-    names: list[str] | str | None, valid_sets: list[lightgbm.Dataset], train_set: lightgbm.Dataset
-) -> None:
-    """Raise ValueError if two sets to evaluate have one name, by ``valid_names`` or by LightGBM's defaults."""
-    given = [names] if isinstance(names, str) else list(names or [])
-    defaults = ["training" if data is train_set else f"valid_{i}" for i, data in enumerate(valid_sets)]
-    arguments.check_set_names(given[: len(defaults)] + defaults[len(given) :], "valid_names")
 
 
 def _check_continues(booster: lightgbm.Booster, train_set: lightgbm.Dataset) -> None:

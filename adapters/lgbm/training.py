@@ -60,11 +60,7 @@ class LightGBMTraining(Training):
         super().__init__(spec, continues, **options)
         self.state = _LightGBMState()
         # Shifts by the model that is continued, if it has any.
-        self._before: weakref.WeakKeyDictionary[lightgbm.Dataset, FloatArray] = weakref.WeakKeyDictionary()
-
-    def set_initial_shifts(self, data: lightgbm.Dataset, shifts: FloatArray) -> None:
-        """Set the shifts of a data set by the model that is continued, (n_samples, n_classes - 1)."""
-        self._before[data] = shifts
+        self.before: weakref.WeakKeyDictionary[lightgbm.Dataset, FloatArray] = weakref.WeakKeyDictionary()
 
     def set_model(self, model: lightgbm.Booster | lightgbm.CVBooster, n_new: int) -> bool:
         """Set a booster of so many new rounds, or folds, if it suits the objective; return whether it is a new one."""
@@ -215,7 +211,7 @@ class LightGBMTraining(Training):
 
     def initial_shifts(self, matrix: lightgbm.Dataset) -> FloatArray | None:
         """Return the shifts of a data set by the model that is continued, (n_samples, n_classes - 1), or None."""
-        return self._before.get(matrix)
+        return self.before.get(matrix)
 
 
 class _TrainingScore:
@@ -338,7 +334,7 @@ class ThresholdCallback:
                 results[i] = type(result)(*entry) if hasattr(result, "_fields") else entry
 
 
-class BeforeIterationCallback:
+class BeforeIterationCallback(ThresholdCallback):
     """Passes the booster before the first tree, so that the first metrics use the newest thresholds too.
 
     Parameters
@@ -346,11 +342,7 @@ class BeforeIterationCallback:
     training : LightGBMTraining
     """
 
-    order = -1_000_000
     before_iteration = True
-
-    def __init__(self, training: LightGBMTraining) -> None:
-        self._training = training
 
     def __call__(self, env: CallbackEnv) -> None:
         """Pass the booster to the training."""

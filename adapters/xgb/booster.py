@@ -19,7 +19,7 @@ import numpy as np
 import xgboost
 
 from ordinal_objectives.adapters.followed_scores import GrownTree
-from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, IntArray, NDArray
+from ordinal_objectives.aliases import JSON, ArrayLike, FloatArray, IndexArray, IntArray, NDArray
 from ordinal_objectives.spec import TREE_UPDATES
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -68,7 +68,7 @@ def leaf_nodes(left_children: ArrayLike) -> IndexArray:
     return np.flatnonzero(np.asarray(left_children) == -1)
 
 
-def settings_of(booster: xgboost.Booster) -> dict[str, Any]:
+def settings_of(booster: xgboost.Booster) -> JSON:
     """Return the configuration of a booster's learner."""
     return json.loads(booster.save_config())["learner"]
 
@@ -122,9 +122,7 @@ def why_not_renewed(booster: xgboost.Booster) -> tuple[str, str] | None:
     return next(((f"params[{name!r}] = {value!r}", why) for name, (value, why) in found.items() if value), None)
 
 
-def rounds_of(
-    booster: xgboost.Booster, first: int, stop: int, categories: dict[str, Any] | None = None
-) -> xgboost.Booster:
+def rounds_of(booster: xgboost.Booster, first: int, stop: int, categories: JSON | None = None) -> xgboost.Booster:
     """Return the rounds ``first`` to ``stop - 1`` of a booster, which read categories as the whole booster does.
 
     In XGBoost 3.2 a slice lacks the codes that the categories had in training, so it uses those of the matrix at hand.
@@ -186,7 +184,7 @@ def nodes_of_trees(booster: xgboost.Booster) -> list[int]:
     return [(stop - start) // 4 for start, stop in spans(booster.save_raw("ubj"), "split_conditions")]
 
 
-def categories_of(booster: xgboost.Booster) -> dict[str, Any] | None:
+def categories_of(booster: xgboost.Booster) -> JSON | None:
     """Return the categories that the trees were grown on, as a booster's JSON file has them; None without any."""
     if "c" not in (booster.feature_types or ()):
         return None

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.aliases import Column, Table
+from ordinal_objectives.aliases import Column, Params, Table
 from ordinal_objectives.utils import documented, extras
 
 try:
@@ -198,7 +198,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             self.booster_.set_attr(**input_checks.attributes(self._levels))
             self.booster_.set_param({"nthread": library_n_threads(self.n_jobs) or 0})
             record, n_iter = xgb_booster.threshold_record(self.booster_), xgb_booster.kept_rounds(self.booster_)
-            self._keep(record, self._ordinal_loss(), n_iter)
+            self._keep(record, n_iter)
         self._warn_if_constant(0, "min_child_weight", stacklevel=4)
         return self
 
@@ -250,7 +250,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         """Return the class probabilities from the lowest class on; of a Dask collection a Dask array."""
         return self._blockwise("predict_proba_ordered", X, start)
 
-    def _blockwise(self, name: str, X: Table, start: dict[str, Any]) -> Table:
+    def _blockwise(self, name: str, X: Table, start: Params) -> Table:
         """Return the result of a method of a classifier in memory for every block of rows."""
         if not dask.is_dask_collection(X):
             return getattr(super(), name)(X, **start)

@@ -6,6 +6,7 @@ import copy
 from dataclasses import replace
 from numbers import Real
 from os import PathLike
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -225,7 +226,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             self.evals_result_: dict[str, Any] = {}
             params = self._native_params()
             search, scheduled = self._search_of(params, callbacks, continued)
-            options: dict[str, Any] = {"watched": held_out, "callbacks": scheduled, "says": bool(verbose)}
+            options: Params = {"watched": held_out, "callbacks": scheduled, "says": bool(verbose)}
             plan = self._plan(self.n_estimators, rows, search, continued=earlier, **options)
             dtrain, *matrices = self._matrices([rows, *held_out], continued)
             evals = [(matrix, f"validation_{i}") for i, matrix in enumerate(matrices)]
@@ -254,7 +255,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         return self
 
     def _search_of(
-        self, params: dict[str, Any], callbacks: list[Any], continued: xgboost.Booster | None
+        self, params: Params, callbacks: list[Any], continued: xgboost.Booster | None
     ) -> tuple[tuple[float, Seed] | None, Schedules]:
         """Return what a search for the number of rounds needs, or None where it is decided; and the schedules."""
         ends = asks_for_early_stop({"early_stopping_rounds": self.early_stopping_rounds}, callbacks)
@@ -298,7 +299,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         callbacks = {"callbacks": [*some, *copy.deepcopy(stops)]}
         return replace(given, changed={**given.changed, **callbacks}, refused=(*given.refused, *of_callbacks(unknown)))
 
-    def _fixed_rounds(self, n_rounds: int, given: GivenToFit) -> dict[str, Any]:
+    def _fixed_rounds(self, n_rounds: int, given: GivenToFit) -> Params:
         stopping = xgboost.callback.EarlyStopping
         others = [one for one in given.changed.get("callbacks", ()) if not isinstance(one, stopping)]
         return {**self._found, "n_estimators": n_rounds, "early_stopping_rounds": None, "callbacks": others or None}
@@ -330,7 +331,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         self._check_same_classes(record, model, "xgb_model")
         return booster, record
 
-    def _carried(self) -> dict[str, Any]:
+    def _carried(self) -> Params:
         return super()._carried() | {"attributes": input_checks.attributes(self._levels)}
 
     def _levels_to_fit(self, X: Table, continued: xgboost.Booster | None) -> input_checks.Levels:
@@ -340,13 +341,13 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         rows = X if self.validation_fraction is None else self._check_features(X, reset=False)
         return input_checks.learned(rows, self.feature_types, self._missing)
 
-    def _resolved_params(self) -> dict[str, Any]:
+    def _resolved_params(self) -> Params:
         params = super()._resolved_params()
         if params.get("booster") == "gblinear":
             params |= {name: None for name in ("max_depth", "subsample") if params[name] == self._default(name)}
         return params
 
-    def _native_params(self) -> dict[str, Any]:
+    def _native_params(self) -> Params:
         # XGBoost warns of parameters that it does not know or use; 1 shows warnings only.
         return {**super()._native_params(), "verbosity": 1 if self.verbosity is None else self.verbosity}
 
@@ -388,6 +389,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         threads = library_n_threads(self.n_jobs)
         files.check_kind(path, "XGBoost")
         with files.as_damaged_file(path):
+            if not Path(path).read_bytes().rstrip().endswith(b"}"):  # XGBoost reads on behind the end, or crashes
+                raise ValueError("it is not complete")
             self.booster_ = xgboost.Booster({} if threads is None else {"nthread": threads}, model_file=path)
         record = xgb_booster.threshold_record(self.booster_)
         self.shift_method = "renewal" if record.outputs is None else "host"

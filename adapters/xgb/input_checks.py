@@ -72,7 +72,9 @@ def check_levels(
         return
     for place, levels in here.items():
         of_training = known.get(place, levels)
-        if _are_cut([*of_training, *levels]) and (levels != of_training or len(set(levels)) < len(levels)):
+        letters = "".join(map(str, [*of_training, *levels]))
+        are_cut = any("\udc80" <= letter <= "\udcff" for letter in letters)  # bytes that are no letter, read as such
+        if are_cut and (levels != of_training or len(set(levels)) < len(levels)):
             raise ValueError(
                 f"{name} must have levels in ASCII in {_column(data, place)}: XGBoost cuts others in tables of pandas, "
                 f"and takes them for one another; got {first_few(levels, repr)}"
@@ -88,10 +90,6 @@ def check_levels(
                 f"{name} must list the levels of {_column(data, place)} in the order of the model that is continued, "
                 f"{first_few(of_training, repr)}; got {first_few(levels, repr)}"
             )
-
-
-def _are_cut(levels: list[Any]) -> bool:
-    return any("\udc80" <= letter <= "\udcff" for level in levels for letter in str(level))
 
 
 def _column(data: xgboost.DMatrix, place: int) -> str:
@@ -339,7 +337,8 @@ def coded(X: Table, levels: Levels, missing: float = np.nan, *, name: str = "X")
     columns = {}
     for place, known in levels.items():
         here = _own_codes(X, place) if known is None else known
-        as_they_are = _are_codes(here) and kinds.get(place, (None, None, "number"))[2] == "number"
+        are_codes = all(level == code and not isinstance(level, bool) for level, code in here.items())
+        as_they_are = are_codes and kinds.get(place, (None, None, "number"))[2] == "number"
         if as_they_are and missing == missing:
             here = {**here, missing: 0}
         codes = tables.codes_in(X, place, here, name=name, refuse=True)
@@ -435,11 +434,6 @@ def _categorical(codes: Any, names: list[Any]) -> Any:
     import pandas as pd
 
     return pd.Categorical.from_codes(codes, pd.Index(names, dtype=None if names else object))
-
-
-def _are_codes(known: Mapping[Any, int]) -> bool:
-    """Tell whether levels are their own codes, as numbers in a column that feature_types calls categories."""
-    return all(level == code and not isinstance(level, bool) for level, code in known.items())
 
 
 def _own_codes(X: Table, place: int) -> Mapping[Any, int]:

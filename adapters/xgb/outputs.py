@@ -15,14 +15,13 @@ loss, the next steps are halved.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import xgboost
 
 from ordinal_objectives.adapters.run import TrainingRun, Update
 from ordinal_objectives.adapters.xgb.booster import settings_of
-from ordinal_objectives.aliases import ArrayLike, FloatArray, NDArray, RealArray
+from ordinal_objectives.aliases import JSON, ArrayLike, FloatArray, NDArray, RealArray
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.leaves.vector import contrasts
 from ordinal_objectives.losses import RoundStatistics
@@ -99,7 +98,7 @@ def output_shares(n_classes: int, reg_lambda: float, shifts: Shifts) -> FloatArr
     return np.append(1.0, (C**2).mean(axis=0))
 
 
-def _why_not(settings: dict[str, Any]) -> tuple[str, str] | None:
+def _why_not(settings: JSON) -> tuple[str, str] | None:
     """Return a parameter that vector leaves rule out, with its value, and why."""
     if settings["name"] == "gblinear":
         return "params['booster'] = 'gblinear'", "it has no trees"
@@ -210,7 +209,7 @@ class OutputUpdate(Update):
     def kept_in(self, record: ThresholdRecord) -> ThresholdRecord:
         """Return a record with how thresholds move with x, and how outputs become scores."""
         outputs = VectorOutputs(self._outputs.contrasts, list(self._outputs.means))
-        return replace(record, shifts=self.shifts, outputs=outputs)
+        return replace(record, outputs=outputs)
 
     def _centre(self, run: TrainingRun, outputs: ArrayLike, iteration: int) -> None:
         """Take the mean of the shifts out of the scores and into the thresholds, which changes no margin.

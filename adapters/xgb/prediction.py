@@ -13,7 +13,7 @@ from ordinal_objectives import decision, predictions, threads
 from ordinal_objectives.adapters import arguments
 from ordinal_objectives.adapters.xgb import booster as xgb_booster
 from ordinal_objectives.adapters.xgb import input_checks, outputs
-from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, NDArray, RealArray
+from ordinal_objectives.aliases import JSON, ArrayLike, FloatArray, IndexArray, NDArray, RealArray
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.trees import Tree, TreeEnsemble, add_by_leaves
 from ordinal_objectives.utils.shared_docs import documented
@@ -40,7 +40,7 @@ class _KnownTrees(NamedTuple):
 
     n_rounds: int
     checksums: list[int] | None
-    categories: dict[str, Any] | None
+    categories: JSON | None
     ensemble: TreeEnsemble | None
     of_node: list[FloatArray]
 
@@ -161,7 +161,7 @@ def _known_trees(booster: xgboost.Booster, record: ThresholdRecord) -> _KnownTre
     return known
 
 
-def _by_node(tree: dict[str, Any], vectors: NDArray[np.float32], n_thresholds: int) -> FloatArray:
+def _by_node(tree: JSON, vectors: NDArray[np.float32], n_thresholds: int) -> FloatArray:
     """Return what each node of a tree adds; a tree without vectors adds its leaf values to all thresholds alike."""
     leaves = xgb_booster.leaf_nodes(tree["left_children"])
     table = np.zeros((len(tree["left_children"]), n_thresholds))
@@ -172,7 +172,7 @@ def _by_node(tree: dict[str, Any], vectors: NDArray[np.float32], n_thresholds: i
     return table
 
 
-def _as_tree(tree: dict[str, Any], of_node: FloatArray) -> Tree:
+def _as_tree(tree: JSON, of_node: FloatArray) -> Tree:
     """Return a tree of XGBoost as one of ours, its nodes renumbered so that children are next to each other."""
     left = np.asarray(tree["left_children"], dtype=np.int32)
     right = np.asarray(tree["right_children"], dtype=np.int32)

@@ -69,7 +69,7 @@ class CallbackState(threading.local):
         self.afterwards: dict[str, float] = {}
         self.model: Model = None
         self.start_round(model, 0)
-        self._forget_readers()
+        self.readers: weakref.WeakKeyDictionary[xgboost.DMatrix, xgb_booster.TreeReader] = weakref.WeakKeyDictionary()
 
     def start_round(self, model: Model, epoch: int) -> None:
         """Register a round that begins.
@@ -91,11 +91,7 @@ class CallbackState(threading.local):
     def end(self) -> None:
         """Drop the model."""
         self.model = None
-        self._forget_readers()
-
-    def _forget_readers(self) -> None:
-        # What reads the trees of each training matrix.
-        self.readers: weakref.WeakKeyDictionary[xgboost.DMatrix, xgb_booster.TreeReader] = weakref.WeakKeyDictionary()
+        self.readers = weakref.WeakKeyDictionary()
 
     def find_previous(self, check: Callable[[ThresholdRecord], None]) -> None:
         """Find the record of the booster that is continued, if it has rounds; ``check(record)`` may refuse it.
@@ -308,7 +304,7 @@ class XGBoostTraining(Training):
                 run.advance(predt, run.first_iteration)
                 if state.last_only and state.previous is not None:
                     # dart leaves trees out of this score already: its loss is not that of the iteration.
-                    run.forget_loss()
+                    run.training_loss[-1] = float("nan")
             return run, run.first_iteration + state.round
         if self.in_outputs:
             raise ValueError(

@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
-from ordinal_objectives.aliases import ArrayLike, FloatArray, NDArray
+from ordinal_objectives.aliases import JSON, ArrayLike, FloatArray, NDArray, Params
 from ordinal_objectives.estimators import arguments
 from ordinal_objectives.estimators.held_out import check_groups, hold_out
 from ordinal_objectives.estimators.tables import refuse_but_numbers
@@ -186,48 +186,43 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
             sets = arguments.GivenSets(
                 eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val
             )
-            self._fit(X, y, sample_weight, sets, groups, callback)
+            parameters, stopping = self._parameters(), fit_loop.EarlyStopping.of(self)
+            fit_loop.check_callback(callback)
+            validation.check_choice(self.importance_type, model_file.IMPORTANCES, name="importance_type")
+            if y is None:
+                raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+            earlier = None
+            if self._continues():
+                self._check_continued(X, parameters)
+                earlier = self._grown
+            X = self._check_features(X, reset=True)
+            if earlier is None:
+                is_named = isinstance(self.loss, str)
+                if is_named:
+                    validation.check_choice(self.loss, _LOSSES, name="loss", hint="; an object is taken as well")
+                self._learn_targets(y)
+                self._fitted_loss, self._loss_of_fit = self._named_loss() if is_named else self.loss, self.loss
+                self._seed = validation.drawn_seed(self.random_state)
+            rows = self._rows(X, y, sample_weight, "y", "sample_weight", groups)
+            watched = []
+            for X_eval, y_eval, w in sets.each():
+                X_eval = self._check_features(X_eval, reset=False)
+                watched.append(self._rows(X_eval, y_eval, w, "y of an evaluation set", sets.weights_name))
+            stops = stopping.applies(self.early_stopping, len(rows), watched)
+            if stops and not watched:
+                rows, held = hold_out(rows, self.validation_fraction, self._seed)
+                watched = [held]
+            self._max_bins = parameters.max_bins
+            loss = run.CheckedLoss(self._fitted_loss, self._n_columns())
+            options: Params = {"seed": self._seed, "n_threads": self.n_jobs, "categories": self._categories.sizes}
+            training = run.MultiOutputRun(parameters, loss, rows, earlier=earlier, **options)
+            followed = [
+                run.WatchedTargets(name, one, loss, parameters.hessian, training.start, self.n_jobs)
+                for name, one in zip(fit_loop.set_names(len(watched)), watched, strict=True)
+            ]
+            after = fit_loop.after_tree(None, callback=callback, remember=self._remember)
+            self._remember(fit_loop.fit_loop(training, earlier, followed, stopping if stops else None, after))
         return self
-
-    def _fit(
-        self, X: Any, y: Any, weight: Any, sets: arguments.GivenSets, groups: Any, callback: fit_loop.Callback | None
-    ) -> None:
-        parameters, stopping = self._parameters(), fit_loop.EarlyStopping.of(self)
-        fit_loop.check_callback(callback)
-        validation.check_choice(self.importance_type, model_file.IMPORTANCES, name="importance_type")
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        earlier = None
-        if self._continues():
-            self._check_continued(X, parameters)
-            earlier = self._grown
-        X = self._check_features(X, reset=True)
-        if earlier is None:
-            is_named = isinstance(self.loss, str)
-            if is_named:
-                validation.check_choice(self.loss, _LOSSES, name="loss", hint="; an object is taken as well")
-            self._learn_targets(y)
-            self._fitted_loss, self._loss_of_fit = self._named_loss() if is_named else self.loss, self.loss
-            self._seed = validation.drawn_seed(self.random_state)
-        rows = self._rows(X, y, weight, "y", "sample_weight", groups)
-        watched = []
-        for X_eval, y_eval, w in sets.each():
-            X_eval = self._check_features(X_eval, reset=False)
-            watched.append(self._rows(X_eval, y_eval, w, "y of an evaluation set", sets.weights_name))
-        stops = stopping.applies(self.early_stopping, len(rows), watched)
-        if stops and not watched:
-            rows, held = hold_out(rows, self.validation_fraction, self._seed)
-            watched = [held]
-        self._max_bins = parameters.max_bins
-        loss = run.CheckedLoss(self._fitted_loss, self._n_columns())
-        options: dict[str, Any] = {"seed": self._seed, "n_threads": self.n_jobs, "categories": self._categories.sizes}
-        training = run.MultiOutputRun(parameters, loss, rows, earlier=earlier, **options)
-        followed = [
-            run.WatchedTargets(name, one, loss, parameters.hessian, training.start, self.n_jobs)
-            for name, one in zip(fit_loop.set_names(len(watched)), watched, strict=True)
-        ]
-        after = fit_loop.after_tree(None, callback=callback, remember=self._remember)
-        self._remember(fit_loop.fit_loop(training, earlier, followed, stopping if stops else None, after))
 
     def _parameters(self) -> run.MultiOutputParameters:
         given = {one.name: getattr(self, one.name) for one in fields(run.MultiOutputParameters)}
@@ -299,7 +294,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
         X = self._check_features(X, reset=False)
         return X, np.tile(self._start, (X.shape[0], 1))
 
-    def _stored(self) -> model_file.StoredModel:
+    def _stored(self) -> JSON:
         check_is_fitted(self)
         loss = self._loss_of_fit
         if not isinstance(loss, str):
@@ -307,19 +302,18 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
         classes, targets = self._describe_targets()
         return self._as_stored(
             arguments.kept_arguments(self) | {"loss": loss},
-            classes=classes,
+            classes,
             proportional=False,
             targets={"estimator": type(self).__name__, **targets},
         )
 
-    def _recall(self, stored: model_file.StoredModel) -> None:
-        assert stored.targets is not None
-        assert stored.grown.start is not None
+    def _recall(self, stored: JSON, grown: fit_loop.GrownModel) -> None:
+        assert grown.start is not None
         self._parameters()
         validation.check_choice(self.loss, _LOSSES, name="loss")
-        self._recall_targets(stored.classes, stored.targets, len(stored.grown.start))
+        self._recall_targets(stored["classes"], stored["targets"], len(grown.start))
         self._fitted_loss, self._loss_of_fit = self._named_loss(), self.loss
-        self._remember(stored.grown)
+        self._remember(grown)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

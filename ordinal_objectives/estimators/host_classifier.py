@@ -31,8 +31,6 @@ from ordinal_objectives.estimators.held_out import FinishedSearch, RoundSearch, 
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.linear import LinearPart
 from ordinal_objectives.estimators.ordinal_classifier import KAPPA, OrdinalClassifier
-from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_PENALTY
-from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.spec import OrdinalSpec, parameter_names
 from ordinal_objectives.threads import library_n_threads, one_thread_after_fork
 from ordinal_objectives.threshold_solver import ThresholdRecord, initial_thresholds
@@ -105,10 +103,7 @@ class HostClassifier(OrdinalClassifier):
     _unsearched: ClassVar[Params]
     # Parameters that stay as they are when a file is loaded, by all their names.
     _not_in_files: ClassVar[frozenset[str]] = _NOT_IN_FILES
-    loss: str | OrdinalLoss
-    link: str
     validation_fraction: float | None
-    linear: bool | str
     linear_l2: float
     n_jobs: int | None
     round_search_: RoundSearch | None = None
@@ -242,14 +237,8 @@ class HostClassifier(OrdinalClassifier):
         with self._all_or_nothing():
             record, n_iter, n_features = self._read(path)
             described, left_out, found = record.classifier or {}, list[str](), Params()
-            self.hessian, self.threshold_update = record.hessian, record.threshold_update
-            for name, value in record.ordinal_loss().as_parameters().items():
+            for name, value in (record.spec.loss.as_parameters() | record.spec.common_parameters).items():
                 setattr(self, name, value)
-            shifts = record.shifts
-            self.proportional: bool | str = shifts is None
-            self.shift_l2 = None if shifts is None else shifts.l2
-            self.shift_penalty = DEFAULT_SHIFT_PENALTY if shifts is None else shifts.penalty
-            self.max_shifts = None if shifts is None or shifts.most == 1 else shifts.most
             self._check_rule(path, described)
             with files.as_damaged_file(path) if described else nullcontext():
                 if described:
@@ -292,7 +281,7 @@ class HostClassifier(OrdinalClassifier):
                 else:
                     keep_names(self, written or text)
                 self._linear = None if record.linear is None else LinearPart.from_json(record.linear, n_features)
-                self._keep(record, record.ordinal_loss(), n_iter)
+                self._keep(record, n_iter)
         files.warn_of(left_out, stacklevel=2)
         return self
 
@@ -378,7 +367,9 @@ class HostClassifier(OrdinalClassifier):
         if self._divides(asked, search, watched, continued):
             callbacks.warn_of_unknown()
         options |= {"callbacks": callbacks.known}
-        always = linear.check_linear(self.linear, self.linear_l2)
+        signs = self._resolved_params().get("monotone_constraints")
+        has_linear = None if continued is None else continued.linear is not None
+        always = linear.check_linear(self.linear, self.linear_l2, "monotone_constraints", signs, has_linear)
         is_fixed = isinstance(self.threshold_update, str) and self.threshold_update == "fixed"
         if always and is_fixed:
             raise ValueError(
@@ -386,13 +377,9 @@ class HostClassifier(OrdinalClassifier):
                 "those of a score of 0: take another threshold_update, or linear=False"
             )
         self.round_search_, self._linear, self._found, self._given, self._n_rounds = None, None, {}, None, None
-        signs = self._resolved_params().get("monotone_constraints")
-        earlier = None if continued is None else continued.linear
-        linear.check_monotone(self.linear, earlier is not None, "monotone_constraints", signs)
         if continued is not None:
-            linear.check_continued(always, earlier is not None)
-            if earlier is not None:
-                self._linear = LinearPart.from_json(earlier, self.n_features_in_)
+            if continued.linear is not None:
+                self._linear = LinearPart.from_json(continued.linear, self.n_features_in_)
             return RoundPlan(held_out.rounds_unsearched("n_estimators", asked))
         categories = self._categories(rows.X, **options) if self.linear is not False else ()
 
@@ -454,7 +441,7 @@ class HostClassifier(OrdinalClassifier):
     ) -> None:
         """Store what the training gives, with the decision that needs it; ``n_rounds`` where it is not ``n_iter``."""
         self._n_rounds = None if n_rounds == n_iter else n_rounds
-        self._keep(record, self._ordinal_loss(), n_iter)
+        self._keep(record, n_iter)
         seed = held_out.split_seed(random_state) if self._takes_kappa() else 0
         self._learn_kappa(UnseenRows(rows, watched, plan.found, plan.trial_of, seed))
 

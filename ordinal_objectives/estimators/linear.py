@@ -277,48 +277,41 @@ def _score(table: Encoded, weights: FloatArray, level_weights: list[FloatArray])
 FitLinear = Callable[[Rows], LinearPart]
 
 
-def check_linear(linear: object, l2: object) -> bool:
-    """Check ``linear`` and ``linear_l2``; tell whether ``linear`` asks for a linear part whatever the rows say.
+def check_linear(linear: object, l2: object, name: str, signs: Any, has_linear: bool | None) -> bool:
+    """Check what is asked for of a linear part; tell whether there is one whatever the rows say.
+
+    Parameters
+    ----------
+    linear, l2 : object
+        The parameters ``linear`` and ``linear_l2``.
+    name : str
+        What monotone constraints are called.
+    signs : array-like, mapping of signs, str or None
+        The constraints, as either library takes them; zeros constrain nothing.
+    has_linear : bool or None
+        Whether the model that is continued has a linear part; None if none is continued.
 
     Raises
     ------
     TypeError, ValueError
-        If the first is neither a boolean nor "auto", or the second no positive number.
+        If ``linear`` is neither a boolean nor "auto", ``l2`` no positive number, a linear part stands beside monotone
+        constraints, or is asked for where the model that is continued has none.
     """
     if not isinstance(linear, (bool, np.bool_)) and not is_auto(linear):
         raise ValueError(f"linear must be True, False or 'auto'; got {linear!r}")
     check_number("linear_l2", l2, above=0.0)
-    return not is_auto(linear) and bool(linear)
-
-
-def check_continued(always: bool, has_linear: bool) -> None:
-    """Raise ValueError if a linear part is asked for, and the model that is continued has none."""
-    if always and not has_linear:
-        raise ValueError("linear=True continues models that have a linear part; the one to go on with has none")
-
-
-def check_monotone(linear: object, continued: bool, name: str, signs: Any) -> None:
-    """Raise ValueError if a linear part, asked for or continued, stands beside monotone constraints.
-
-    Parameters
-    ----------
-    linear : bool or "auto"
-    continued : bool
-        Whether the model that is continued has a linear part.
-    name : str
-        What the constraints are called.
-    signs : array-like, mapping of signs, str or None
-        The constraints, as either library takes them; zeros constrain nothing.
-    """
     if isinstance(signs, Mapping):
         signs = signs.values()
     given = [] if signs is None else [signs] if isinstance(signs, str) else list(signs)
-    if not any(re.search("[1-9]", str(sign)) for sign in given):
-        return
-    if linear is not False:
+    is_monotone = any(re.search("[1-9]", str(sign)) for sign in given)
+    if is_monotone and linear is not False:
         raise ValueError(f"linear must be False with {name}: a linear part need not be monotone; got {linear!r}")
-    if continued:
+    if is_monotone and has_linear:
         raise ValueError(f"{name} cannot continue a model that has a linear part, which need not be monotone")
+    always = not is_auto(linear) and bool(linear)
+    if always and has_linear is False:
+        raise ValueError("linear=True continues models that have a linear part; the one to go on with has none")
+    return always
 
 
 def with_start(part: LinearPart | None, rows: Rows) -> Rows:

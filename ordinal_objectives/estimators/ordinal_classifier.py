@@ -25,6 +25,7 @@ from ordinal_objectives.estimators.linear import LinearPart
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.eval_metric import EvalMetric, eval_metrics, warn_of_costs
 from ordinal_objectives.losses import CostWeighted, OrdinalLoss, get_loss
+from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils import documented, validation
 
@@ -271,10 +272,10 @@ class OrdinalClassifier(OrderedClassifier):
     def _splits(self) -> list[bool]:
         """Return for each tree whether it has a split; empty if there are no trees."""
 
-    def _keep(self, record: ThresholdRecord, loss: OrdinalLoss, n_iter: int) -> None:
+    def _keep(self, record: ThresholdRecord, n_iter: int) -> None:
         """Store what every fitted classifier has."""
         self._record = record
-        self._fitted_loss = loss
+        self._fitted_loss = record.spec.loss
         self.n_iter_ = n_iter
         self.thresholds_ = record.at(n_iter)
         self.proportional_ = record.shifts is None
@@ -340,10 +341,10 @@ class OrdinalClassifier(OrderedClassifier):
             return None
         return replace(self._linear, read=partial(self._check_features, reset=False))
 
-    def trained_loss(self) -> OrdinalLoss:
-        """Return the loss of the training, whatever has been set since."""
+    def trained_spec(self) -> OrdinalSpec:
+        """Return the ordinal model as it was trained, whatever has been set since."""
         check_is_fitted(self)
-        return self._fitted_loss
+        return self._record.spec
 
     def trained_rounds(self) -> int:
         """Return how many rounds another training takes to come as far as this model: one may have added no tree."""

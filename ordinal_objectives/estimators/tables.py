@@ -180,7 +180,7 @@ def as_table(X: Table) -> Table:
     """Return features as an array, a sparse matrix, a frame or an Arrow table; raise ValueError if they are none."""
     refuse_masked(X, name="X")
     X = collected(X)
-    X = np.asarray(X) if isinstance(X, (list, tuple)) else X
+    X = X if hasattr(X, "shape") else np.asarray(X)
     check_table(X)
     return X
 

@@ -17,6 +17,7 @@ from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.histogram_engine.estimator import HistGradientBoostingOrdinalClassifier
 from ordinal_objectives.histogram_engine.multi_output import losses
 from ordinal_objectives.histogram_engine.multi_output.estimator import MultiOutputModel
+from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.trees import Tree, has_set
@@ -149,16 +150,17 @@ class ScoringModel:
         names = getattr(self.model, "feature_names_in_", None)
         return None if names is None else [str(name) for name in names]
 
-    def record(self, n_rounds: int) -> ThresholdRecord:
+    def record(self, n_rounds: int, *, shifts: Shifts | None = None) -> ThresholdRecord:
         """Return the thresholds for a booster of so many rounds, by which our functions predict its probabilities.
 
-        Where an iteration has become several rounds, each of them has the iteration's thresholds.
+        Where an iteration has become several rounds, each of them has the iteration's thresholds. ``shifts`` are those
+        of a booster that has them.
         """
         model: Estimator = self.model
         iterations = -(-np.arange(n_rounds + 1) * self.n_iter // max(n_rounds, 1))
         thresholds = [model.threshold_history_[iteration] for iteration in iterations]
         unknown = [float("nan")] * len(thresholds)
-        return ThresholdRecord.of(model.trained_loss(), model.hessian, model.threshold_update, thresholds, unknown, {})
+        return ThresholdRecord.of(model.trained_spec(), thresholds, unknown, {}, shifts=shifts)
 
 
 def scoring_model(model: object, iterations: int | None = None, by_value: Sequence[int] = ()) -> ScoringModel:

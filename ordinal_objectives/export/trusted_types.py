@@ -27,6 +27,7 @@ _OF_PACKAGE = {
     "leaves.shifts": "Shifts",
     "links.built_in": "Cauchit Cloglog Logit Loglog Probit",
     "losses.built_in": "AllThreshold CostWeighted CumulativeLink ImmediateThreshold",
+    "spec": "OrdinalSpec",
     "threshold_solver.record": "ThresholdRecord VectorOutputs",
     "trees": "Tree TreeEnsemble",
 }

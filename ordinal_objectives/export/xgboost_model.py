@@ -10,7 +10,6 @@ import numpy as np
 
 from ordinal_objectives.aliases import JSON, Booster, Estimator, FloatArray, NDArray
 from ordinal_objectives.export.model import Scorer, ScoringTree, model_of_trees
-from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_L2, Shifts
 from ordinal_objectives.leaves.vector import contrasts
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import VectorOutputs
@@ -87,16 +86,15 @@ def to_xgboost(model: Estimator, *, iterations: int | None = None) -> Booster:
     booster = getattr(model, "booster_", None)
     is_ours = isinstance(booster, xgboost.Booster)
     last_only = bool(threshold_record(booster).last_only if is_ours else model.boosting_type == "rf")
-    record = replace(found.record(n_rounds), last_only=last_only)
+    outputs = None
     if scorer.n_outputs > 1:  # the score, and orthonormal contrasts of the shifts
         n = scorer.n_outputs
         outputs = VectorOutputs(contrasts(n, 1.0, 1.0), [np.zeros(n - 1)] * (n_rounds + 1))
-        shifts = Shifts(model.shift_l2 or DEFAULT_SHIFT_L2, model.shift_penalty, model.max_shifts or 1)
-        record = replace(record, shifts=shifts, outputs=outputs)
         back = np.linalg.inv(outputs.mixing).T
         scorer = scorer.with_outputs(lambda values: values @ back)
     written = booster_of(scorer, types_of(scorer, model.n_features_in_), found.names, n_rounds)
-    store_record(written, record)
+    record = found.record(n_rounds, shifts=None if outputs is None else model.trained_spec().given_shifts)
+    store_record(written, replace(record, last_only=last_only, outputs=outputs))
     return written
 
 

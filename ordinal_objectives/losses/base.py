@@ -241,12 +241,14 @@ class OrdinalLoss(Named, ABC):
 
     def supports(self, hessian: str) -> bool:
         """Whether `hessian` ("exact" or "majorized") exists for this loss and link."""
-        return hessian == "exact" or (hessian == "majorized" and self._majorizes(self.link))
+        return isinstance(hessian, str) and (
+            hessian == "exact" or (hessian == "majorized" and self._majorizes(self.link))
+        )
 
     def check_hessian(self, hessian: str) -> None:
         """Raise ValueError unless `hessian` exists for this loss and link; the message names what is allowed."""
-        validation.check_choice(hessian, HESSIANS, name="hessian")
         if not self.supports(hessian):
+            validation.check_choice(hessian, HESSIANS, name="hessian")
             links = ", ".join(repr(name) for name, link in LINKS.items() if self._majorizes(link))
             raise ValueError(
                 f"hessian={hessian!r} does not exist for loss {self.identity!r} with link {self.link.identity!r}; "

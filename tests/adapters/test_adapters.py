@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.losses import get_loss
+from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 XGB_PARAMS = {"base_score": 0.0, "disable_default_eval_metric": 1, "max_depth": 3}
@@ -319,7 +321,7 @@ def test_lightgbm_text_survives_its_own_loader(ordinal_data, tmp_path):
 )
 def test_record_round_trips_exactly(thresholds, loss):
     rows, losses = [np.array(row) for row in thresholds], [float("nan"), *[0.1] * (len(thresholds) - 1)]
-    record = ThresholdRecord(loss, "logit", "exact", "newton", 4, rows, losses, {"n_halved": 2})
+    record = ThresholdRecord(OrdinalSpec(get_loss(loss)), rows, losses, {"n_halved": 2})
     again = ThresholdRecord.from_json(record.to_json())
     np.testing.assert_array_equal(again.thresholds, record.thresholds)
     np.testing.assert_array_equal(again.training_loss, record.training_loss)
@@ -344,6 +346,10 @@ def test_record_round_trips_exactly(thresholds, loss):
                     "link": "logit",
                     "hessian": "exact",
                     "threshold_update": "newton",
+                    "proportional": True,
+                    "shift_l2": None,
+                    "shift_penalty": "ridge",
+                    "max_shifts": None,
                     "thresholds": [[1, 0]],
                     "training_loss": [],
                     "diagnostics": {},
@@ -353,7 +359,7 @@ def test_record_round_trips_exactly(thresholds, loss):
             "damaged.*increasing order",
         ),
         (
-            ThresholdRecord("all_threshold", "logit", "exact", "newton", 2, [np.zeros(1)]).to_json(),
+            ThresholdRecord(OrdinalSpec(get_loss("all_threshold")), [np.zeros(1)], []).to_json(),
             "damaged: training_loss must have 1 entries; got 0",
         ),
     ],

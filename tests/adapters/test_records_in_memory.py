@@ -233,9 +233,9 @@ def test_a_lightgbm_booster_that_loads_another_model_takes_over_its_record(tmp_p
     olgbm.save_model(first, tmp_path / "first.txt")
     olgbm.save_model(second, tmp_path / "second.txt")
     booster = lightgbm.Booster(model_file=tmp_path / "first.txt")
-    assert record_on_lightgbm(booster).threshold_update == "joint"
+    assert record_on_lightgbm(booster).spec.threshold_update == "joint"
     booster.model_from_string((tmp_path / "second.txt").read_text())
-    assert record_on_lightgbm(booster).threshold_update == "newton"
+    assert record_on_lightgbm(booster).spec.threshold_update == "newton"
     np.testing.assert_array_equal(olgbm.predict_proba(booster, X), olgbm.predict_proba(second, X))
     booster.model_from_string(second.model_to_string())
     with pytest.raises(ValueError, match="carries no ordinal thresholds"):

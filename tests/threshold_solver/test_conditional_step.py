@@ -38,7 +38,7 @@ def steps(loss, score, y, thresholds):
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("link", LINKS)
 def test_the_learner_asks_for_a_majoriser_where_there_is_one(loss, link):
-    learner = ThresholdLearner(get_loss(loss, link), np.ones(K))
+    learner = ThresholdLearner(OrdinalSpec(get_loss(loss, link)), np.ones(K))
     has_one = (loss, link) in HAVE_ONE
     assert learner.step_hessian == ("majorized" if has_one else "exact")
     assert learner.newton_may_rise == ((loss, link) not in SUMS)

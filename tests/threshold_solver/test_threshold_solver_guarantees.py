@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ordinal_objectives.losses import AllThreshold, ImmediateThreshold
+from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver import (
     JointQuadratic,
     ThresholdLearner,
@@ -80,7 +81,7 @@ def test_the_learners_newton_step_sorts_thresholds_that_crossed():
     for seed in range(n_states):
         problem = Problem(seed, 5, 0.1, n_samples=8)
         now = LOSS.round_statistics(problem.raw_prediction, problem.y, problem.thresholds, problem.weight)
-        learner = ThresholdLearner(LOSS, np.ones(5), problem.thresholds)
+        learner = ThresholdLearner(OrdinalSpec(LOSS), np.ones(5), problem.thresholds)
         learner.newton(now, lambda _: pytest.fail("a majorised step needs no trial"), lambda loss: loss)
         step = newton_step(now.threshold_gradient, now.threshold_hessian)
         crossed = not is_ordered(problem.thresholds + step)
