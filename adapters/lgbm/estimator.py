@@ -240,8 +240,7 @@ importance_type
             with self._under_way():
                 self.booster_ = train_spec(
                     (self._spec("LGBMOrdinalClassifier"), None), self._params_for(rows) | plan.settings, train_set,
-                    plan.n_rounds,
-                    valid_sets=valid_sets or None, valid_names=_set_names(eval_names, len(valid_sets)),
+                    plan.n_rounds, valid_sets=valid_sets or None, valid_names=_set_names(eval_names, len(valid_sets)),
                     feval=[_as_feval(metric) for metric in self._metrics(eval_metric)],
                     init_model=booster, callbacks=[*watching, *callbacks],
                     progress=self.progress, carried=self._carried(),

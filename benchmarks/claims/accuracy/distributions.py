@@ -144,21 +144,23 @@ def lightgbm_quantiles(X: Array, y: Array, X_test: Array, seed: int) -> Predicte
     import lightgbm
 
     fit_X, held_X, fit_y, held_y = _divided(X, y, seed)
-    params = {"objective": "quantile", "learning_rate": RATE, "n_jobs": 1, "random_state": seed, "verbosity": -1}
-    params |= {"subsample": SUBSAMPLE, "subsample_freq": 1}
+    params: dict[str, Any] = {"objective": "quantile", "learning_rate": RATE, "num_threads": 1, "verbosity": -1}
+    params |= {"bagging_fraction": SUBSAMPLE, "bagging_freq": 1, "seed": seed}
     found = []
     for leaves in (7, 31):
         rounds, loss = [], 0.0
         for level in LEVELS:
-            model = lightgbm.LGBMRegressor(alpha=level, num_leaves=leaves, n_estimators=MOST, **params)
+            fit = lightgbm.Dataset(fit_X, fit_y)
             stop = [lightgbm.early_stopping(PATIENCE, verbose=False)]
-            model.fit(fit_X, fit_y, eval_set=[(held_X, held_y)], callbacks=stop)
-            rounds.append(model.best_iteration_)
-            loss += model.best_score_["valid_0"]["quantile"]
+            sized = {**params, "alpha": level, "num_leaves": leaves}
+            held = [lightgbm.Dataset(held_X, held_y, reference=fit)]
+            booster = lightgbm.train(sized, fit, MOST, valid_sets=held, callbacks=stop)
+            rounds.append(booster.best_iteration)
+            loss += booster.best_score["valid_0"]["quantile"]
         found.append((loss, leaves, rounds))
     _, leaves, rounds = min(found)
     quantiles = [
-        lightgbm.LGBMRegressor(alpha=level, num_leaves=leaves, n_estimators=n, **params).fit(X, y).predict(X_test)
+        lightgbm.train({**params, "alpha": level, "num_leaves": leaves}, lightgbm.Dataset(X, y), n).predict(X_test)
         for level, n in zip(LEVELS, rounds, strict=True)
     ]
     return _fine(np.column_stack(quantiles))
