@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -154,3 +157,37 @@ def test_costs_3():
         XGBOrdinalClassifier(cost_matrix=one, **options) for one in (None, [[0, 1, 2], [9, 0, 1], [9, 9, 0]])
     )
     assert (plain.fit(x, y).predict_proba(x) == deciding.fit(x, y).predict_proba(x)).all()
+
+
+def test_distributions():
+    """The native one is lower than each rival on 16 of the 22 sets or more, and by three hundredths on average than the
+    closest, the quantile forest, in an eighth of its time."""
+    rows = {row["method"]: row for row in distributions_tables()["distributions"]}
+    ranks = sorted(rows, key=lambda method: rows[method]["mean rank by CRPS"])
+    assert set(ranks[:3]) == {"ours, native", "ours, LightGBM", "ours, XGBoost"}
+    rivals = {method: row for method, row in rows.items() if not method.startswith("ours")}
+    assert min(row["native lower on"] for row in rivals.values()) == 16
+    closest = min(rivals, key=lambda method: rivals[method]["crps / native"])
+    assert closest == "quantile forest"
+    assert rivals[closest]["crps / native"] == pytest.approx(1.03, abs=0.005)
+    assert rivals[closest]["seconds / native"] == pytest.approx(8, abs=0.5)
+    by_set = {row["data"]: row for row in distributions_tables()["distributions_by_set"]}
+    assert len(by_set) == 22
+    assert min(by_set["diabetes"][method] for method in rivals) < 1
+
+
+def test_intervals_of_distributions():
+    """Its 90% intervals hold nearly nine tenths of the rows or more on every set with more than 500 rows, and most where
+    numbers have heaps."""
+    with (report.RESULTS / "distributions_runs.csv").open(encoding="utf-8", newline="") as file:
+        runs = [row for row in csv.DictReader(file) if row["method"] == "ours, native"]
+    few = ("diabetes", "pyrimidines", "triazines", "wisconsin", "machine_cpu", "auto_mpg")
+    covers = {row["data"]: float(row["coverage"]) for row in runs if row["data"] not in few}
+    assert len(covers) == 16
+    assert min(covers.values()) >= 0.89
+    assert set(sorted(covers, key=covers.__getitem__)[-2:]) == {"boston, round prices", "cpu_small, rounded to tens"}
+
+
+def distributions_tables():
+    names = ("distributions", "distributions_by_set")
+    return {name: json.loads((report.RESULTS / f"{name}.json").read_text(encoding="utf-8"))["rows"] for name in names}
