@@ -177,8 +177,8 @@ def test_distributions():
 
 
 def test_intervals_of_distributions():
-    """Its 90% intervals hold nearly nine tenths of the rows or more on every set with more than 500 rows, and most where
-    numbers have heaps."""
+    """On every set with more than 500 rows its intervals of nine tenths hold nearly that share of the rows or more, and
+    most where numbers have heaps."""
     with (report.RESULTS / "distributions_runs.csv").open(encoding="utf-8", newline="") as file:
         runs = [row for row in csv.DictReader(file) if row["method"] == "ours, native"]
     few = ("diabetes", "pyrimidines", "triazines", "wisconsin", "machine_cpu", "auto_mpg")
