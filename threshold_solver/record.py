@@ -92,7 +92,7 @@ class ThresholdRecord:
     Parameters
     ----------
     spec : OrdinalSpec
-        The ordinal model as it was trained: see :meth:`.OrdinalSpec.decided`.
+        The ordinal model as it was trained: see ``OrdinalSpec.decided``.
     thresholds : list of ndarray of float64, shape (n_classes - 1,)
         Entry t belongs to the score after t trees (rounds); entry 0 is the start.
     training_loss : list of float
