@@ -289,7 +289,7 @@ importance_type
         return params
 
     def _trials(self, fit: Rows, held: Rows, **options: Any) -> Trials:
-        train_set, held_set = _datasets([fit, held], options["categorical_feature"])
+        train_set, held_set = _datasets([fit, held], options["categorical_feature"], free_raw_data=False)
 
         def trial(most: int, patience: int | None, settings: Params) -> Trial:
             result, trees = dict[str, dict[str, list[float]]](), TreesOfRounds()
@@ -466,12 +466,18 @@ def _as_feval(metric: EvalMetric) -> Callable[..., list[Result]]:
     return evaluate
 
 
-def _datasets(rows: list[Rows], categorical_feature: Any, linear: LinearPart | None = None) -> list[lightgbm.Dataset]:
-    """Return the training set and those to evaluate."""
+def _datasets(
+    rows: list[Rows], categorical_feature: Any, linear: LinearPart | None = None, *, free_raw_data: bool = True
+) -> list[lightgbm.Dataset]:
+    """Return the training set and those to evaluate.
+
+    LightGBM 4.5 sets the categorical columns anew in a second training on them, and needs the raw data for it.
+    """
     sets = list[lightgbm.Dataset]()
     for part in (with_start(linear, part) for part in rows):
         columns = {"categorical_feature": data.categorical_columns(categorical_feature, part.X)}
-        options = {"reference": sets[0]} if sets else columns
+        options: Params = {"reference": sets[0]} if sets else columns
+        options["free_raw_data"] = free_raw_data
         sets.append(lightgbm.Dataset(part.X, part.codes, weight=part.weight, init_score=part.start, **options))
     return sets
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
@@ -124,7 +123,6 @@ def test_blocks_change_nothing(data, monkeypatch):
     parts = model.predict(X), model.predict_cdf(X, own), model.crps(X, y), named.predict(frame)
     for one, other in zip(whole, parts, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
-    np.testing.assert_array_equal(named.predict(pl.DataFrame(frame.to_dict("list"))), parts[3])
 
 
 def test_columns_in_another_order_are_read_by_name_or_refused(data):
