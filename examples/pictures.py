@@ -35,9 +35,7 @@ y = pd.Categorical.from_codes(
     np.digitize(score, [-1, 0.5, 2, 3.5]), names, ordered=True
 )
 X_train, y_train, X_test, y_test = X[:2000], y[:2000], X[2000:], y[2000:]
-model = XGBOrdinalClassifier(
-    n_estimators=200, early_stopping_rounds=10, random_state=0
-)
+model = XGBOrdinalClassifier(n_estimators=200, early_stopping_rounds=10)
 model = model.fit(X_train, y_train, eval_set=[(X_test, y_test)], verbose=False)
 
 # %%
@@ -127,8 +125,6 @@ in_sets = PredictionSetsDisplay.from_estimator(sets, X_test, y_test)
 #
 # A stay in days: quantiles along a feature, intervals of some rows, and whether all distributions hold.
 
-import matplotlib.pyplot as plt
-
 from ordinal_objectives import OrdinalDistributionRegressor
 from ordinal_objectives.plotting import (
     DistributionFanDisplay,
@@ -138,8 +134,6 @@ from ordinal_objectives.plotting import (
 
 days = np.round(np.exp(1 + 0.4 * score.clip(-2, 5)))
 stay = OrdinalDistributionRegressor().fit(X_train, days[:2000])
-_, (left, middle, right) = plt.subplots(1, 3, figsize=(15, 4))
-DistributionFanDisplay.from_estimator(stay, X_test[:300], "age", ax=left)
-some = X_test[:200], days[2000:2200]
-PredictionIntervalsDisplay.from_estimator(stay, *some, ax=middle)
-pit = PITDisplay.from_estimator(stay, X_test, days[2000:], ax=right)
+fan = DistributionFanDisplay.from_estimator(stay, X_test[:300], "age")
+PredictionIntervalsDisplay.from_estimator(stay, X_test[:99], days[2000:2099])
+pit = PITDisplay.from_estimator(stay, X_test, days[2000:])

@@ -96,7 +96,7 @@ class BinnedTarget:
         """0 and the share of rows up to each cut, and up to the highest value, (n_classes + 1,)."""
         return np.append(0.0, self.share[self.last])
 
-    @property
+    @cached_property
     def first(self) -> IndexArray:
         """Place in ``values`` of the lowest value of each class."""
         return np.append(0, self.last[:-1] + 1)
@@ -112,11 +112,15 @@ class BinnedTarget:
         at_knots /= at_knots[:, -1:]
         return at_knots
 
+    @cached_property
+    def means(self) -> FloatArray:
+        """Mean of the training values of each class."""
+        mass = np.diff(self.share, prepend=0.0)
+        return np.add.reduceat(mass * self.values, self.first) / np.add.reduceat(mass, self.first)
+
     def mean(self, proba: FloatArray) -> FloatArray:
         """Return the mean of each row's distribution, (n_samples,)."""
-        mass = np.diff(self.share, prepend=0.0)
-        means = np.add.reduceat(mass * self.values, self.first) / np.add.reduceat(mass, self.first)
-        return proba @ means
+        return proba @ self.means
 
     def cdf(self, proba: FloatArray, t: FloatArray) -> FloatArray:
         """Return P(y <= t | x), (n_samples, n_points).

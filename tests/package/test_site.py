@@ -129,7 +129,7 @@ def test_an_example_begins_with_a_title(path):
     title, line, *text = ast.get_docstring(TREES[path]).splitlines()
     assert line == "=" * len(title)
     assert len(" ".join(text)) > 100
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 150
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 140
 
 
 @each

@@ -9,7 +9,7 @@ classifier finds its number of rounds as it ships; what stands in brackets is gi
 processor's, one thread. Runs are kept in results/tree_sizes_runs.csv: run again to continue.
 
 ``--sets few``: calls without arguments on samples of 25 to 300 rows, by five draws of rows held out, as they ship for
-fewer than 300 rows, and by one; also where the labels are put in random order, and no tree is worth anything. Runs are
+fewer than 100 rows, and by one; also where the labels are put in random order, and no tree is worth anything. Runs are
 kept in results/tree_sizes_few_runs.csv.
 """
 

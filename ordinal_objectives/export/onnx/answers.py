@@ -105,7 +105,7 @@ def _add_numbers(
     graph: Graph, proba: str, model: OrdinalDistributionRegressor, outputs: Sequence[str], levels: Sequence[float]
 ) -> None:
     """Add what a regressor predicts of class probabilities, and the quantiles of some levels."""
-    target, answer = model.target_, graph.floats
+    target = model.target_
     with graph.in_doubles():
         proba = graph.floats(proba)
         sums = graph.op("CumSum", proba, graph.constant(np.array(1)))
@@ -130,11 +130,12 @@ def _add_numbers(
             place = number_below(target.share[np.newaxis], rank)
             return graph.op("Gather", target.values, graph.op("Min", graph.op("Max", place, bounds[0]), bounds[1]))
 
-        means = target.mean(np.eye(target.n_classes))[:, np.newaxis]
-        predicted = graph.op("MatMul", proba, means) if model.prediction == "mean" else quantile(0.5)
+        predicted = (
+            graph.op("MatMul", proba, target.means[:, np.newaxis]) if model.prediction == "mean" else quantile(0.5)
+        )
         found = [predicted, *([graph.beside([quantile(float(level)) for level in levels])] if len(levels) else [])]
     for number, output in zip(found, outputs, strict=True):
-        graph.op("Identity", answer(number), output=output)
+        graph.op("Identity", graph.floats(number), output=output)
 
 
 def as_tensor(labels: LabelArray) -> LabelArray:
