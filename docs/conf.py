@@ -33,6 +33,13 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 templates_path = ["_templates"]
+# Pages for readers of the repository. Links from the site lead to GitHub.
+IN_SITE = ("plain_call", "confirmation", "tuned", "when_not")
+exclude_patterns = [
+    *("architecture.md", "decisions.md", "evidence_tables.md", "high_order.md", "multi_output.md", "parity.md"),
+    *("reliability.md", "scaling.md", "upstream/*.md"),
+    *(f"evidence/{path.name}" for path in (ROOT / "docs/evidence").glob("*.md") if path.stem not in IN_SITE),
+]
 default_role = "literal"
 highlight_language = "none"
 html_math_renderer = "mathml"
@@ -99,12 +106,14 @@ def section(file: str, heading: str) -> str:
 
 
 def target_in_site(page: str, target: str) -> str:
-    """Return where a link of a page leads in the site: examples are in it, others outside of docs on GitHub."""
+    """Return where a link of a page leads: to pages and examples in the site, to GitHub for the rest of the repository."""
     if re.match(r"[a-z]+:|#|$", target):
         return target
     path = normpath(PurePosixPath(page).parent / target)
     if example := re.fullmatch(r"\.\./examples/((?:\w+/)?)(README\.rst|\w+\.py)", path):
         return f"/gallery/{example[1]}{'index' if example[2] == 'README.rst' else example[2].removesuffix('.py')}.rst"
+    if any(PurePosixPath(path.partition("#")[0]).match(pattern) for pattern in exclude_patterns):
+        return f"{BLOB}docs/{path}"
     return BLOB + path.removeprefix("../") if path.startswith("../") else target
 
 
