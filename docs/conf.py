@@ -21,7 +21,7 @@ BLOB = f"{REPOSITORY}/blob/main/"
 RAW = BLOB.replace("github.com", "raw.githubusercontent.com").replace("/blob", "")
 
 project = "ordinal-objectives"
-author = "The ordinal-objectives developers"
+author = copyright = "The ordinal-objectives developers"
 version = release = ordinal_objectives.__version__
 
 extensions = [
@@ -48,6 +48,7 @@ nitpicky = True
 # Nothing is fetched while the site is built, so other packages' names stay without a link.
 nitpick_ignore_regex = [("py:.*", r"(copy|lightgbm|numpy|pickle|sklearn|xgboost)(\..*)?")]
 
+myst_enable_extensions = ["attrs_block"]
 myst_heading_anchors = 4
 suppress_warnings = ["myst.header"]
 
@@ -90,9 +91,11 @@ html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
     "github_url": REPOSITORY,
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 8,
     "show_toc_level": 2,
     "navigation_with_keys": False,
+    "footer_start": ["copyright"],
+    "footer_end": ["license"],
 }
 
 
@@ -106,7 +109,7 @@ def section(file: str, heading: str) -> str:
 
 
 def target_in_site(page: str, target: str) -> str:
-    """Return where a link of a page leads: to pages and examples in the site, to GitHub for the rest of the repository."""
+    """Return where a link of a page leads: to pages and examples in the site, or to a file of the repository."""
     if re.match(r"[a-z]+:|#|$", target):
         return target
     path = normpath(PurePosixPath(page).parent / target)

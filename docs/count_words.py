@@ -1,4 +1,6 @@
-"""Count the words of the site's pages and of the README: python docs/count_words.py
+"""Count the words of the site's pages and of the README.
+
+python docs/count_words.py
 
 What a reader sees of Markdown, code and tables included; docstrings, the gallery and the changelog are not counted.
 """
