@@ -21,7 +21,7 @@ BLOB = f"{REPOSITORY}/blob/main/"
 RAW = BLOB.replace("github.com", "raw.githubusercontent.com").replace("/blob", "")
 
 project = "ordinal-objectives"
-author = copyright = "The ordinal-objectives developers"
+author = project_copyright = "The ordinal-objectives developers"
 version = release = ordinal_objectives.__version__
 
 extensions = [
