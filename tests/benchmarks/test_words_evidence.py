@@ -1,4 +1,4 @@
-"""Sentences of evidence and comparison, and a default, against the tables of the committed results; see test_words.py."""
+"""Sentences of evidence and comparison, and a default, against the tables of the results; see test_words.py."""
 
 from __future__ import annotations
 

@@ -14,15 +14,13 @@ from ordinal_objectives.adapters.xgb.outputs import is_at_least
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 GUIDE = README.parent / "docs" / "guide"
-# Pages whose code, if they have any, names nothing beside the rows of the first one.
+# Pages without code.
 NO_CODE = {
     "data",
     "gpu_and_clusters",
     "index",
     "labels",
     "losses_and_links",
-    "models_on_disk",
-    "threads",
 }
 
 
@@ -30,11 +28,11 @@ NO_CODE = {
 NEEDED = re.compile(r"# Needs XGBoost (\d+)\.(\d+)\.\n")
 
 
-def run_examples(document, *, at_least, names=None):
-    """Run a page's blocks of Python one after the other, which may use `names`; return what they have named."""
+def run_examples(document, *, at_least):
+    """Run a page's blocks of Python one after the other; return what they have named."""
     blocks = re.findall(r"```python\n(.*?)```", document.read_text(encoding="utf-8"), flags=re.DOTALL)
     assert len(blocks) >= at_least
-    names = {} if names is None else names
+    names = {}
     for block in blocks:
         needed = NEEDED.match(block)
         version = tuple(map(int, needed.groups())) if needed else (0, 0)
@@ -55,11 +53,9 @@ def test_examples_run(tmp_path, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("page", sorted(GUIDE.glob("*.md")), ids=lambda page: page.stem)
 def test_examples_of_the_guide_run(page, monkeypatch, tmp_path):
-    """Each page of the guide goes on from the rows of its first page alone."""
     monkeypatch.chdir(tmp_path)
-    rows = run_examples(GUIDE / "index.md", at_least=1)
-    names = run_examples(page, at_least=0, names=dict(rows))
-    assert (page.stem in NO_CODE) == (len(names) == len(rows))
+    names = run_examples(page, at_least=0)
+    assert (page.stem in NO_CODE) == (not names)
     if page.stem == "metrics":
         assert names["search"].best_score_ == max(names["search"].cv_results_["mean_test_score"]) < 0
         assert names["proba"].shape == (500, 5)
@@ -67,8 +63,11 @@ def test_examples_of_the_guide_run(page, monkeypatch, tmp_path):
         assert np.corrcoef(mean_codes, names["y"])[0, 1] > 0.2  # 0 where codes are alphabetical
     if page.stem == "host_shifts" and is_at_least((3, 3)):
         assert names["margins"].shape == (500, 4, 4)
-    if page.stem == "continuing":
-        assert names["both"].n_iter_ == 10
+    if page.stem == "calibration":
+        assert names["with_curve"] < names["without"]
+    if page.stem == "train_save_continue":
+        assert names["both"].n_iter_ == names["booster"].num_boosted_rounds() == 10
+        assert names["train"]().num_boosted_rounds() == 10  # from the last checkpoint
 
 
 @pytest.mark.parametrize("page", ["add_a_link.md", "add_a_loss.md"])
@@ -126,13 +125,6 @@ def test_the_recipes_of_columns_run():
     assert up.min() < -0.001
     assert up.max() <= 1e-12
     assert names["by_xgboost"].proportional_
-
-
-@pytest.mark.slow
-def test_the_recipe_of_calibration_runs():
-    names = run_recipe("calibrate")
-    assert names["with_curve"] < names["without"]
-    assert names["risk"].shape == (500,)
 
 
 @pytest.mark.slow
