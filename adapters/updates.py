@@ -93,12 +93,12 @@ class JointUpdate(Update):
             nonlocal values, after
             values = (share * tree.learning_rate * leaf_weights).astype(tree.value_type).astype(np.float64)
             after = own.plus(newest.leaves, values)
-            return run.evaluate_newest(after, thresholds).sums.loss
+            return run.evaluate(after, thresholds).sums.loss
 
         highest = run.rows.highest_loss(run.now().sums.loss)
         if run.learner.move(tree.learning_rate * threshold_step, loss_at, highest) == 0.0:
             values, after = np.zeros_like(leaf_weights), own.raw_prediction
-            run.evaluate_newest(after, run.thresholds)
+            run.evaluate(after, run.thresholds)
         self.leaf_values.append(values)
         tree.renew(values)
         return after
@@ -126,7 +126,7 @@ def _move_thresholds(run: TrainingRun, scores: RealArray, delta: FloatArray) -> 
     """Move the thresholds only. Without renewal nothing bounds the loss, so the step is always checked."""
 
     def loss_at(_: float, thresholds: FloatArray) -> float:
-        return run.evaluate_newest(scores, thresholds).sums.loss
+        return run.evaluate(scores, thresholds).sums.loss
 
     rows: RowPass = run.rows
     if run.learner.move(delta, loss_at, rows.highest_loss(run.now().sums.loss), max_halvings=0) > 0.0:
@@ -134,7 +134,7 @@ def _move_thresholds(run: TrainingRun, scores: RealArray, delta: FloatArray) -> 
     # The tree itself may have raised the loss: only the step's own share is halved.
     highest = rows.highest_loss(run.evaluate(scores, run.thresholds).sums.loss)
     if run.learner.move(delta, loss_at, highest) == 0.0:
-        run.forget()
+        run.newest = None
 
 
 class VectorUpdate(Update):
