@@ -254,7 +254,7 @@ class TrainingRun:
             start = check_thresholds(start, n_classes, ordered=spec.loss.ordered and ordered).copy()
         self.learner = ThresholdLearner(spec, rows.class_weights, start, ordered=ordered)
         self.diagnostics = self.learner.diagnostics
-        self.newest: RoundStatistics | None = None
+        self.newest: Any = None
         update.begin(self, previous)
         self.history: list[FloatArray] = previous.thresholds[:-1] if previous else []
         self.training_loss: list[float] = previous.training_loss[:-1] if previous else []
@@ -277,7 +277,7 @@ class TrainingRun:
         if self.update.follows:
             self.advance(raw_prediction, iteration)
             # Kept until the tree is grown: the step is taken from the same sums as the tree.
-            return self.update.gradients(self, self.now())
+            return self.update.gradients(self, self.newest)
         sample = sample_of(raw_prediction)
         self.advance(raw_prediction, iteration, sample)
         recorded = self.seen.note_tree(sample, iteration)
@@ -354,18 +354,6 @@ class TrainingRun:
 
         if not learner.newton(now, loss_at, self.rows.highest_loss):
             self.newest = None
-
-    def now(self) -> RoundStatistics:
-        """Return the newest pass.
-
-        Raises
-        ------
-        RuntimeError
-            If there is none yet.
-        """
-        if self.newest is None:
-            raise RuntimeError("a run must be advanced to its first iteration before a tree is grown on it")
-        return self.newest
 
     # What others ask of a run
 

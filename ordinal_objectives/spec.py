@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field, fields
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -289,6 +289,7 @@ class OrdinalSpec:
             )
 
 
+@cache
 def parameter_names(taker: str | None = None, *, in_files: bool | None = None) -> tuple[str, ...]:
     """Return the names of the parameters of a model; ``link`` follows ``loss``, whose part it is.
 
