@@ -23,7 +23,7 @@ $(VENV)/installed-%: $(VENV)/created $(SOURCES)
 	touch $@
 
 demo: $(VENV)/installed-demo
-	$(BIN)/python -I -m ordinal_objectives demo $(DEMO_ARGS)
+	$(BIN)/python examples/demo.py $(DEMO_ARGS)
 
 test: $(VENV)/installed-test
 	$(BIN)/python -m pytest $(PYTEST_ARGS)

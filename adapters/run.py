@@ -159,7 +159,7 @@ class Update:
 
     def take(self, run: TrainingRun, raw_prediction: Array, iteration: int) -> Array:
         """Take the step of an iteration; return the training rows' scores after it, given the framework's."""
-        run.forget()
+        run.newest = None
         return raw_prediction
 
     def gradients(self, run: TrainingRun, statistics: RoundStatistics) -> tuple[RealArray, RealArray]:
@@ -254,7 +254,7 @@ class TrainingRun:
             start = check_thresholds(start, n_classes, ordered=spec.loss.ordered and ordered).copy()
         self.learner = ThresholdLearner(spec, rows.class_weights, start, ordered=ordered)
         self.diagnostics = self.learner.diagnostics
-        self.newest: RoundStatistics | None = None
+        self.newest: Any = None
         update.begin(self, previous)
         self.history: list[FloatArray] = previous.thresholds[:-1] if previous else []
         self.training_loss: list[float] = previous.training_loss[:-1] if previous else []
@@ -277,7 +277,7 @@ class TrainingRun:
         if self.update.follows:
             self.advance(raw_prediction, iteration)
             # Kept until the tree is grown: the step is taken from the same sums as the tree.
-            return self.update.gradients(self, self.now())
+            return self.update.gradients(self, self.newest)
         sample = sample_of(raw_prediction)
         self.advance(raw_prediction, iteration, sample)
         recorded = self.seen.note_tree(sample, iteration)
@@ -285,7 +285,7 @@ class TrainingRun:
             recorded = self.placement.grows_on_recorded
         statistics = self.newest
         if statistics is None or not recorded:
-            statistics = self.evaluate(self.update.score_of(None, raw_prediction), self.learner.thresholds)
+            statistics = self.evaluate(self.update.score_of(None, raw_prediction), self.thresholds)
         self.newest = None
         return self.update.gradients(self, statistics)
 
@@ -323,15 +323,12 @@ class TrainingRun:
         self.rows = self._pass_over(*self._labels)
 
     def evaluate(self, scores: Array, thresholds: FloatArray) -> RoundStatistics:
-        """Return the pass at scores and thresholds that a tree is grown on; what it clipped and floored is counted."""
+        """Return the pass at scores and thresholds that a tree is grown on, the newest; what it clipped is counted."""
         columns = {} if self.update.columns is None else {"columns": self.update.columns}
         statistics: RoundStatistics = self.rows(scores, thresholds, self.spec.hessian, **columns)
-        self._count(statistics.sums)
-        return statistics
-
-    def evaluate_newest(self, scores: Array, thresholds: FloatArray) -> RoundStatistics:
-        """Return the pass at scores and thresholds, and keep it as the newest."""
-        self.newest = statistics = self.evaluate(scores, thresholds)
+        if (sums := statistics.sums).n_clipped or sums.n_floored:
+            self.diagnostics.add(n_clipped=sums.n_clipped, n_floored=sums.n_floored)
+        self.newest = statistics
         return statistics
 
     def step_thresholds(self, scores: Array, now: RoundStatistics | None = None) -> None:
@@ -353,26 +350,10 @@ class TrainingRun:
 
         def loss_at(thresholds: FloatArray) -> float:
             # The last trial is the accepted one, unless all are rejected; its pass is what the next tree needs.
-            return self.evaluate_newest(scores, thresholds).sums.loss
+            return self.evaluate(scores, thresholds).sums.loss
 
         if not learner.newton(now, loss_at, self.rows.highest_loss):
             self.newest = None
-
-    def forget(self) -> None:
-        """Forget the newest pass: scores or thresholds have changed."""
-        self.newest = None
-
-    def now(self) -> RoundStatistics:
-        """Return the newest pass.
-
-        Raises
-        ------
-        RuntimeError
-            If there is none yet.
-        """
-        if self.newest is None:
-            raise RuntimeError("a run must be advanced to its first iteration before a tree is grown on it")
-        return self.newest
 
     # What others ask of a run
 
@@ -441,17 +422,13 @@ class TrainingRun:
         if waits and self.newest is None and len(self.history) > self.first_iteration and self.spec.learns:
             self.newest = self.rows.deferred(self._note_sums, score, self.thresholds, self.spec.hessian)
         else:
-            self._note_loss((self.newest or self.evaluate_newest(score, self.learner.thresholds)).sums.loss)
+            self._note_loss((self.newest or self.evaluate(score, self.learner.thresholds)).sums.loss)
         self.history.append(self.learner.thresholds)
 
     def _note_sums(self, sums: RoundSums) -> None:
         """Count and write what the pass of the newest record summed up."""
-        self._count(sums)
+        self.diagnostics.add(n_clipped=sums.n_clipped, n_floored=sums.n_floored)
         self._note_loss(sums.loss)
-
-    def _count(self, sums: RoundSums) -> None:
-        if sums.n_clipped or sums.n_floored:
-            self.diagnostics.add(n_clipped=sums.n_clipped, n_floored=sums.n_floored)
 
     def _note_loss(self, loss: float) -> None:
         """Write the loss sum of the newest record."""

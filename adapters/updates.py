@@ -93,12 +93,12 @@ class JointUpdate(Update):
             nonlocal values, after
             values = (share * tree.learning_rate * leaf_weights).astype(tree.value_type).astype(np.float64)
             after = own.plus(newest.leaves, values)
-            return run.evaluate_newest(after, thresholds).sums.loss
+            return run.evaluate(after, thresholds).sums.loss
 
-        highest = run.rows.highest_loss(run.now().sums.loss)
+        highest = run.rows.highest_loss(run.newest.sums.loss)
         if run.learner.move(tree.learning_rate * threshold_step, loss_at, highest) == 0.0:
             values, after = np.zeros_like(leaf_weights), own.raw_prediction
-            run.evaluate_newest(after, run.thresholds)
+            run.evaluate(after, run.thresholds)
         self.leaf_values.append(values)
         tree.renew(values)
         return after
@@ -106,7 +106,7 @@ class JointUpdate(Update):
 
 def _solve_joint(run: TrainingRun, newest: NewestTree) -> JointStep:
     """Sum up over the newest tree's leaves, and return the step of leaves and thresholds."""
-    now, tree, learner, rows = run.now().sums, newest.tree, run.learner, run.rows
+    now, tree, learner, rows = run.newest.sums, newest.tree, run.learner, run.rows
     sums = rows.leaf_sums(newest.leaves, tree.leaf_values.shape[0])
     off = now.threshold_hessian_off
     # For a loss of f - theta only u.1 = -sum_j G_j, and with exact curvature H_j = -L_j.1 and
@@ -126,15 +126,15 @@ def _move_thresholds(run: TrainingRun, scores: RealArray, delta: FloatArray) -> 
     """Move the thresholds only. Without renewal nothing bounds the loss, so the step is always checked."""
 
     def loss_at(_: float, thresholds: FloatArray) -> float:
-        return run.evaluate_newest(scores, thresholds).sums.loss
+        return run.evaluate(scores, thresholds).sums.loss
 
     rows: RowPass = run.rows
-    if run.learner.move(delta, loss_at, rows.highest_loss(run.now().sums.loss), max_halvings=0) > 0.0:
+    if run.learner.move(delta, loss_at, rows.highest_loss(run.newest.sums.loss), max_halvings=0) > 0.0:
         return
     # The tree itself may have raised the loss: only the step's own share is halved.
     highest = rows.highest_loss(run.evaluate(scores, run.thresholds).sums.loss)
     if run.learner.move(delta, loss_at, highest) == 0.0:
-        run.forget()
+        run.newest = None
 
 
 class VectorUpdate(Update):
@@ -247,7 +247,7 @@ class VectorUpdate(Update):
             after = run.rows(scores, thresholds, learner.step_hessian)
             return after.sums.loss
 
-        highest = run.rows.highest_loss(run.now().sums.loss)
+        highest = run.rows.highest_loss(run.newest.sums.loss)
         if learner.move(-tree.learning_rate * off, loss_at, highest) == 0.0:
             vectors, scores, after = np.zeros_like(vectors), own.raw_prediction, None
         self.leaf_vectors.append(vectors)

@@ -62,6 +62,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
+    "ignore_pattern": r"demo\.py$",  # a command, which prints times
     "subsection_order": ["../examples/data", "../examples/use", "../examples/theory"],
     "within_subsection_order": ExplicitOrder(
         [

@@ -1,4 +1,4 @@
-"""Command line: ``python -m ordinal_objectives`` with ``demo``, ``compare`` or ``versions``."""
+"""Command line: ``python -m ordinal_objectives`` with ``compare`` or ``versions``."""
 
 from __future__ import annotations
 
@@ -14,16 +14,6 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m ordinal_objectives", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("versions", help="print versions, instruction set and thread count")
-    demo = commands.add_parser("demo", help="train ordinal models on real data beside multiclass and regression")
-    demo.add_argument(
-        "--data", type=Path, metavar="FILE", help=".csv or .csv.gz file; default: scikit-learn's diabetes"
-    )
-    demo.add_argument("--target", metavar="COLUMN", help="column to predict; default: the last one")
-    demo.add_argument("--classes", nargs="+", metavar="A", help="the classes of the target, lowest first")
-    demo.add_argument("--backend", choices=["xgboost", "lightgbm", "native", "all"], default="all")
-    demo.add_argument("--rounds", type=int, default=500, help="most boosting rounds (early stopping ends sooner)")
-    demo.add_argument("--seed", type=int, default=0, help="seed of the split into training and test rows")
-    demo.add_argument("--output", type=Path, default=Path("demo_output"), help="folder for the picture and the models")
     compare = commands.add_parser("compare", help="train all threshold updates with all trainers on the rows of a file")
     compare.add_argument("table", type=Path, metavar="FILE", help=".csv or .csv.gz file; text becomes categories")
     compare.add_argument("--target", metavar="COLUMN", required=True, help="column to predict")
@@ -41,8 +31,7 @@ def _compare(options: argparse.Namespace) -> None:
     """Compare the threshold updates on a file; print the summary, and write what was measured and a picture."""
     import pandas as pd
 
-    from ordinal_objectives.compare import compare_updates
-    from ordinal_objectives.demo import MOST_CLASSES, classes_of, read_table
+    from ordinal_objectives.compare import MOST_CLASSES, classes_of, compare_updates, read_table
 
     X, target = read_table(options.table, options.target, options.classes)
     n_values, target_is = target.nunique(), f"--target {options.target!r} of {options.table}"
@@ -83,12 +72,7 @@ def main(arguments: list[str] | None = None) -> int:
         show_versions()
         return 0
     try:
-        if options.command == "compare":
-            _compare(options)
-        else:
-            from ordinal_objectives import demo
-
-            demo.run(options)
+        _compare(options)
     except ImportError as error:
         print(f"error: {not_installed(error, 'demo')}", file=sys.stderr)
         return 2

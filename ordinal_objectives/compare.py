@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import re
 import time
 import warnings
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from itertools import chain, product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold, check_cv
 
 from ordinal_objectives import metrics, predictions
-from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IndexArray, IntArray, LabelArray, Seed, Table
+from ordinal_objectives.aliases import (
+    ArrayLike,
+    Estimator,
+    FloatArray,
+    IndexArray,
+    IntArray,
+    LabelArray,
+    Seed,
+    Table,
+)
 from ordinal_objectives.decision import decide
 from ordinal_objectives.estimators.held_out import Rows, hold_out, split_seed, take_rows
 from ordinal_objectives.estimators.labels import OrderedLabels
@@ -35,6 +46,8 @@ VECTOR = "vector"
 _COLOURS = {"fixed": "0.6", "newton": "tab:blue", "schur": "tab:green", "joint": "tab:red", VECTOR: "tab:purple"}
 _LINES = {"exact": "-", "majorized": "--"}
 _HELD_OUT = 0.3
+# Of a file: a target of numbers with more values than this is no list of classes; and how many rows a training takes.
+MOST_CLASSES, _FEWEST_ROWS = 20, 5
 _MEASURED = ("training_loss", "held_out_loss", "mae", "rps", "seconds")
 
 
@@ -482,3 +495,72 @@ def _differences(mode: _Mode, settings: _Settings) -> str:
     judges = criteria.get(mode.update, "the score") if mode.trainer == "native" else "the score"
     moving = "; thresholds move with x" if mode.update == VECTOR or not settings.proportional else ""
     return f"{TRAINERS[mode.trainer]}'s own bins and sets of categories; splits judged by {judges}{moving}"
+
+
+def read_table(path: Path, column: str | None, classes: list[str] | None) -> tuple[Table, Table]:
+    """Read a CSV file: features, whose text becomes categories, and the target, the last column unless it is named.
+
+    Rows without a target are left out; how many is printed. A class that is named is no missing value: "None", "NA".
+
+    Raises
+    ------
+    ValueError
+        If it is empty or no CSV file, has no such column, or features that the libraries refuse.
+    """
+    pd = extras.optional("pandas", "demo")
+    try:
+        frame = pd.read_csv(path, low_memory=False)
+    except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} cannot be read as a CSV file: {error}") from None
+    column = frame.columns[-1] if column is None else column
+    if column not in frame.columns:
+        raise ValueError(f"--target {column!r} is not a column of {path}; there are {list(frame.columns)}")
+    missing = frame[column].isna()
+    if classes is not None and missing.any():
+        as_text = pd.read_csv(path, dtype=str, keep_default_na=False)[column]
+        if (missing & as_text.isin(_separate(classes))).any():
+            frame[column] = as_text.where(as_text.isin(_separate(classes)) | ~missing)
+            missing = frame[column].isna()
+    if missing.any():
+        print(f"{missing.sum()} of {len(frame)} rows have no target and are left out.")
+    frame = frame[~missing]
+    X, target = frame.drop(columns=column), frame[column].infer_objects()  # truth values beside empty cells are objects
+    if len(X) < _FEWEST_ROWS:
+        raise ValueError(
+            f"{path} has {len(X)} rows with a target; to train, stop early and test, {_FEWEST_ROWS} are needed"
+        )
+    if not len(X.columns):
+        raise ValueError(f"{path} has no column beside the target")
+    infinite = [name for name, values in X.select_dtypes("number").items() if np.isinf(values).any()]
+    if infinite:
+        raise ValueError(f"{path} holds infinite numbers in {infinite}, which XGBoost refuses; leave such cells empty")
+    names = [re.sub(r"\W+", "_", str(name)) for name in X.columns]  # both libraries refuse brackets, quotes, spaces
+    if len(set(names)) < len(names):
+        names = [f"{name}_{i}" for i, name in enumerate(names)]
+    X = X.set_axis(names, axis=1)
+    for text in X.columns[[not pd.api.types.is_numeric_dtype(kind) for kind in X.dtypes]]:
+        # pandas reads True, with empty cells, as such.
+        X[text] = X[text].map(str, na_action="ignore").astype("category")
+    return X, target
+
+
+def classes_of(target: Table, names: list[str] | None) -> ArrayLike | None:
+    """Return the classes that a command names, ``a b c`` or ``a,b,c``, in the target's type; None for its own order."""
+    types = extras.optional("pandas", "demo").api.types
+    numeric = types.is_numeric_dtype(target)
+    if names is None:
+        fractions = numeric and np.isfinite(target).all() and (target % 1).any()  # few fractions are classes too
+        return np.unique(target) if fractions else None
+    classes = _separate(names)
+    if not numeric:
+        return classes
+    try:
+        truth = {"False": False, "True": True} if types.is_bool_dtype(target) else {}
+        return [truth[part] if part in truth else float(part) for part in classes]
+    except ValueError:
+        raise ValueError(f"--classes must be numbers, as the target {target.name!r} holds; got {classes}") from None
+
+
+def _separate(names: list[str]) -> list[str]:
+    """Return the classes that a command names, each by itself."""
+    return [part.strip() for part in (names[0].split(",") if len(names) == 1 else names)]

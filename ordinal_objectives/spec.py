@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field, fields
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -221,7 +222,7 @@ class OrdinalSpec:
         given: Any = self.common_parameters | how | {"proportional": shifts is None}
         return OrdinalSpec(self.loss, **given)
 
-    @property
+    @cached_property
     def given_shifts(self) -> Shifts:
         """How thresholds move with x, where they do."""
         l2 = DEFAULT_SHIFT_L2 if self.shift_l2 is None else self.shift_l2
@@ -288,6 +289,7 @@ class OrdinalSpec:
             )
 
 
+@cache
 def parameter_names(taker: str | None = None, *, in_files: bool | None = None) -> tuple[str, ...]:
     """Return the names of the parameters of a model; ``link`` follows ``loss``, whose part it is.
 

@@ -171,11 +171,12 @@ class ThresholdLearner:
         bool
             Whether the last thresholds passed to `loss_at` are now the newest.
         """
-        off, counts = now.threshold_hessian_off if self.loss.strictly_ordered else None, self.diagnostics
-        of_thresholds = now.threshold_gradient, now.threshold_hessian, off
+        sums, counts = now.sums, self.diagnostics
+        off = sums.threshold_hessian_off if self.loss.strictly_ordered else None
+        of_thresholds = sums.threshold_gradient, sums.threshold_hessian, off
         delta = newton_step(*of_thresholds, self.active, self.tied, diagnostics=counts, check_input=False)
         if self.newton_may_rise:
-            return self.move(delta, lambda _, thresholds: loss_at(thresholds), highest(now.sums.loss)) > 0.0
+            return self.move(delta, lambda _, thresholds: loss_at(thresholds), highest(sums.loss)) > 0.0
         self.thresholds = self.thresholds + delta
         if self.ordered:
             self.thresholds, repaired = repair_order(self.thresholds, check_input=False)

@@ -195,7 +195,6 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
                 carried=self._carried(),
             )
             self.booster_, self.evals_result_ = trained["booster"], trained["history"] if evals else {}
-            self.booster_.set_attr(**input_checks.attributes(self._levels))
             self.booster_.set_param({"nthread": library_n_threads(self.n_jobs) or 0})
             record, n_iter = xgb_booster.threshold_record(self.booster_), xgb_booster.kept_rounds(self.booster_)
             self._keep(record, n_iter)

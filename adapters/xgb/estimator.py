@@ -246,9 +246,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
                     progress=self.progress,
                     carried=self._carried(),
                 )
-            self.booster_.set_attr(**input_checks.attributes(self._levels))
-            record, n_iter = xgb_booster.threshold_record(self.booster_), xgb_booster.kept_rounds(self.booster_)
-            self._finish(record, n_iter, plan, rows, held_out, self.random_state)
+            record, n_iter = xgb_booster.carried_record(self.booster_), xgb_booster.kept_rounds(self.booster_)
+            self._finish(record.copied(), n_iter, plan, rows, held_out, self.random_state)
             belonging = {"base_margin": base_margin, "xgb_model": xgb_model}
             self._given = GivenToFit.of(sets.given, groups is not None, {}, [], **belonging)
         self._warn_if_constant(dtrain.num_row(), "min_child_weight")

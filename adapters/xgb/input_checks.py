@@ -362,6 +362,8 @@ def named(X: Table, levels: Levels, continued: xgboost.Booster | None, missing: 
     ValueError
         As :func:`coded`, and if the names that ``continued`` has for its levels cannot be given to it.
     """
+    if not levels and continued is None:
+        return X
     rows = coded(X, levels, missing)
     stored = {} if continued is None else _stored(continued)
     of_type = [place for place, (_, _, kind) in enumerate(column_kinds(X)) if kind == "category"]

@@ -217,7 +217,7 @@ class OutputUpdate(Update):
         A model that is continued brings the mean of its last iteration.
         """
         means = self._outputs.means
-        run.forget()
+        run.newest = None
         if iteration < len(means):
             return
         means.append(self._device.weighted_sum(self._shares, _rows_of(outputs))[1:])

@@ -51,6 +51,8 @@ class CallbackState(threading.local):
         Those of the training.
     last_only : bool
         Whether the booster holds the score of its last round only.
+    asked : set of int
+        Matrices that asked for gradients in this round, by their ids.
     before : callable or None
         Returns the shifts of a matrix by the model that is continued, if it has any.
     afterwards : dict
@@ -67,8 +69,7 @@ class CallbackState(threading.local):
         self.previous, self.workers, self.last_only = previous, workers, last_only
         self.before: Callable[[xgboost.DMatrix], FloatArray] | None = None
         self.afterwards: dict[str, float] = {}
-        self.model: Model = None
-        self.start_round(model, 0)
+        self.model, self.round, self.asked = model, 0, set[int]()
         self.readers: weakref.WeakKeyDictionary[xgboost.DMatrix, xgb_booster.TreeReader] = weakref.WeakKeyDictionary()
 
     def start_round(self, model: Model, epoch: int) -> None:
@@ -84,9 +85,7 @@ class CallbackState(threading.local):
                 "the objective was used in another training before this one had ended; take one objective for each "
                 "of the trainings that run inside one another"
             )
-        self.model, self.round = model, epoch
-        # Matrices that asked for gradients in this round, by their ids.
-        self._asked: set[int] = set()
+        self.model, self.round, self.asked = model, epoch, set()
 
     def end(self) -> None:
         """Drop the model."""
@@ -127,12 +126,6 @@ class CallbackState(threading.local):
         if folds is None:
             return self.model
         return next((fold.bst for fold in folds if dmatrix is fold.dtrain or dmatrix is fold.dtest), None)
-
-    def note_asked(self, dtrain: xgboost.DMatrix) -> bool:
-        """Note that a matrix asks for gradients; tell whether it, or any without folds, has done so in this round."""
-        before = id(dtrain) in self._asked if hasattr(self.model, "cvfolds") else bool(self._asked)
-        self._asked.add(id(dtrain))
-        return before
 
 
 class XGBoostTraining(Training):
@@ -226,6 +219,7 @@ class XGBoostTraining(Training):
             booster = model if isinstance(model, xgboost.Booster) else state.booster_of(dtrain)
             if booster is not None:
                 xgb_booster.store_record(booster, self._renewed(booster, run))
+                booster.set_attr(**self.plan.attributes)
         for booster in [model] if isinstance(model, xgboost.Booster) else boosters_of(state.model):
             booster.set_param(state.afterwards)
         state.end()
@@ -335,11 +329,14 @@ class XGBoostTraining(Training):
             ended = True
         else:
             # The score is that of the run's first tree again, though trees have changed it since.
-            ended = not state.last_only and run.seen.starts_at(predt)
+            ended = not state.last_only and run.seen.n_grown > 0 and run.seen.starts_at(predt)
             if ended:
                 self._learn_newest()
                 ended = run.seen.has_left_start()
-        if state.note_asked(dtrain) or ended:
+        # Any matrix, where there are no folds.
+        has_asked = id(dtrain) in state.asked if hasattr(state.model, "cvfolds") else bool(state.asked)
+        state.asked.add(id(dtrain))
+        if has_asked or ended:
             state.end()
             return False
         return True

@@ -191,7 +191,9 @@ class OrdinalLoss(Named, ABC):
         return quantities.from_shares(self.link, classes, with_gaps=self.strictly_ordered)
 
     def start_at(self, classes: quantities.ClassWeights) -> quantities.InitialThresholds:
-        """Return the thresholds of :meth:`start`, checked."""
+        """Return the thresholds of :meth:`start`, checked where it is a user's."""
+        if self.is_built_in:
+            return self.start(classes)
         found, n = read_only.call_read_only(self.owner, self.start, classes), len(classes.weights) - 1
         if not isinstance(found, quantities.InitialThresholds):
             raise TypeError(f"start of {self.owner} must return InitialThresholds; got {type(found).__name__}")

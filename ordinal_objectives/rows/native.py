@@ -14,7 +14,7 @@ import numpy as np
 
 from ordinal_objectives import _core
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, NDArray, Params, RealArray
-from ordinal_objectives.losses import LeafSums, OrdinalLoss, RoundStatistics, RoundSums, check_order
+from ordinal_objectives.losses import HESSIANS, LeafSums, OrdinalLoss, RoundStatistics, RoundSums, check_order
 from ordinal_objectives.rows.checked_rows import CheckedRows
 from ordinal_objectives.utils.validation import check_thresholds
 
@@ -36,27 +36,22 @@ class _NativePass(CheckedRows):
 
     def __init__(self, loss: OrdinalLoss, *args: Any, **options: Any) -> None:
         self._codes = loss.check_native()
+        self._hessians = [kind for kind in HESSIANS if loss.supports(kind)]
         super().__init__(loss, *args, **options)
         self._gradient: RealArray = np.empty(self.y.shape[0], self._computed)
         self._hessian: RealArray = np.empty(self.y.shape[0], self._computed)
 
-    def _sums(self, sums: Params) -> RoundSums:
-        """Return the sums of a pass; a NaN score makes the sum of every threshold NaN, which costs no pass to check."""
-        arrays = {name: np.asarray(x) for name, x in sums.items() if isinstance(x, list)}
-        found = RoundSums(**(sums | arrays))
+    def _result(
+        self, sums: Params, gradient: RealArray, hessian: RealArray, cross: RealArray | None = None
+    ) -> RoundStatistics:
+        """Return what a pass computed. A NaN score makes the sum of every threshold NaN: no pass checks it."""
+        found = RoundSums(**{name: np.asarray(x) if isinstance(x, list) else x for name, x in sums.items()})
         if not np.isfinite(found.threshold_gradient).all():
             raise ValueError(self._no_numbers)
-        return found
-
-    def _result(self, gradient: RealArray, hessian: RealArray, cross: RealArray, sums: RoundSums) -> RoundStatistics:
         if gradient.dtype != self._dtype:
             self._check_derivatives(gradient, hessian)
-        return RoundStatistics(
-            gradient.astype(self._dtype, copy=False),
-            hessian.astype(self._dtype, copy=False),
-            cross.astype(self._dtype, copy=False),
-            sums,
-        )
+        cross = np.empty((0, self.n_classes - 1)) if cross is None else cross
+        return RoundStatistics(*(array.astype(self._dtype, copy=False) for array in (gradient, hessian, cross)), found)
 
 
 class RowStatistics(_NativePass):
@@ -120,7 +115,8 @@ class RowStatistics(_NativePass):
             If shapes disagree, a value is not finite, the thresholds are unordered where the loss needs
             order, or the loss and link have no such Hessian.
         """
-        self.loss.check_hessian(hessian)
+        if hessian not in self._hessians:
+            self.loss.check_hessian(hessian)
         if higher is not None:
             check_order(self.loss, hessian, 4)
         theta = check_thresholds(thresholds, self.n_classes, ordered=self.loss.ordered)
@@ -153,7 +149,7 @@ class RowStatistics(_NativePass):
         if higher is not None and derivatives is not higher:
             higher[:] = derivatives
         self._latest = (raw, theta, majorized)
-        result = self._result(self._gradient, self._hessian, cross, self._sums(sums))
+        result = self._result(sums, self._gradient, self._hessian, cross)
         return result if self._lanes else self._written(result, side_by_side, cross_of)
 
     def sums_of(
@@ -186,8 +182,7 @@ class RowStatistics(_NativePass):
         counted: Params = {"costs": of_rows._costs, "rows": rows, "light": light, "factor": factor}
         kernel = _kernels.logit_statistics if in_lanes else _kernels.link_statistics
         sums = kernel(*given, *outputs, *self._codes, *asked, **counted)
-        none: NDArray[Any] = np.empty(0, self._dtype)
-        return RoundStatistics(none, none, np.empty((0, self.n_classes - 1), self._dtype), self._sums(sums))
+        return self._result(sums, nothing.astype(self._dtype), nothing.astype(self._dtype))
 
     @staticmethod
     def _written(
@@ -385,7 +380,8 @@ class MarginStatistics(_NativePass):
         ValueError
             If shapes disagree, a score is not finite, or the loss and link have no such Hessian.
         """
-        self.loss.check_hessian(hessian)
+        if hessian not in self._hessians:
+            self.loss.check_hessian(hessian)
         theta = check_thresholds(thresholds, self.n_classes, ordered=False)
         raw = self._check_scores(scores)
         majorized = hessian == "majorized"
@@ -394,7 +390,7 @@ class MarginStatistics(_NativePass):
         written = _Outputs(gradient, hessian_of_rows, *given) if want_rows else _Outputs(None, None, *given)
         sums = self._pass(raw, theta, majorized, written, want_loss=want_loss)
         self._latest = (raw, theta, majorized)
-        return self._result(gradient, hessian_of_rows, np.empty((0, self.n_classes - 1), self._dtype), sums)
+        return self._result(sums, gradient, hessian_of_rows)
 
     def leaf_sums(self, leaves: IntArray, n_leaves: int) -> tuple[FloatArray, FloatArray]:
         """Return G and H of every leaf and threshold at the latest call, float64 (n_leaves, n_classes - 1) each.
@@ -417,8 +413,9 @@ class MarginStatistics(_NativePass):
     def loss_of_prediction(self, scores: RealArray, thresholds: ArrayLike) -> float:
         """Return the loss of the margins as predictions use them: sorted in each row, if the loss has an order."""
         theta = check_thresholds(thresholds, self.n_classes, ordered=False)
-        majorized = self.loss.supports("majorized")
-        return self._pass(self._check_scores(scores), theta, majorized, _Outputs(), in_order=self.loss.ordered).loss
+        majorized, none = "majorized" in self._hessians, self._gradient[:0]
+        sums = self._pass(self._check_scores(scores), theta, majorized, _Outputs(), in_order=self.loss.ordered)
+        return self._result(sums, none, none).sums.loss
 
     def _pass(
         self,
@@ -429,12 +426,12 @@ class MarginStatistics(_NativePass):
         *,
         want_loss: bool = True,
         in_order: bool = False,
-    ) -> RoundSums:
+    ) -> Params:
         rows = raw, self.y, theta, self._weight
         n_groups = 0 if outputs.groups is None else int(outputs.groups.max()) + 1
         asked = majorized, want_loss, in_order, self._limit, self.n_threads, self._costs
-        sums = _kernels.margin_statistics(*rows, *outputs[:5], n_groups, *outputs[5:], *self._codes, *asked)
-        return self._sums(sums)
+        sums: Params = _kernels.margin_statistics(*rows, *outputs[:5], n_groups, *outputs[5:], *self._codes, *asked)
+        return sums
 
     def _check_scores(self, scores: ArrayLike) -> RealArray:
         """Return the scores threshold by threshold, (n_classes - 1, n_samples)."""

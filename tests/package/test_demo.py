@@ -10,8 +10,10 @@ import pandas as pd
 import pytest
 import xgboost
 
-from ordinal_objectives import HistGradientBoostingOrdinalClassifier, demo
-from ordinal_objectives.__main__ import main
+import demo
+from demo import main
+from ordinal_objectives import HistGradientBoostingOrdinalClassifier
+from ordinal_objectives.__main__ import main as run_command
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
 
@@ -19,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_default_data(tmp_path, capsys):
-    assert main(["demo", "--rounds", "40", "--output", str(tmp_path)]) == 0
+    assert main(["--rounds", "40", "--output", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
     for name in ("XGBoost ordinal", "XGBoost multiclass", "XGBoost regression, rounded", "LightGBM ordinal",
                  "LightGBM multiclass", "LightGBM regression, rounded", "Native joint", "Native default"):  # fmt: skip
@@ -63,7 +65,7 @@ def table(ordinal_data, tmp_path):
 @pytest.mark.parametrize("backend", ["xgboost", "lightgbm"])
 def test_csv_file_with_named_classes(table, tmp_path, capsys, backend):
     arguments = ["--data", str(table), "--target", "grade", "--classes", "low,mid,high", "--backend", backend]
-    assert main(["demo", *arguments, "--rounds", "20", "--output", str(tmp_path)]) == 0
+    assert main([*arguments, "--rounds", "20", "--output", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
     assert "classes, lowest first: low, mid, high" in printed
     assert ("XGBoost" in printed) == (backend == "xgboost")
@@ -72,7 +74,7 @@ def test_csv_file_with_named_classes(table, tmp_path, capsys, backend):
 def test_the_native_engine_alone(table, tmp_path, capsys):
     """A column with more categories than the engine takes leaves its rows out, and the other libraries' stay."""
     arguments = ["--target", "grade", "--classes", "low", "mid", "high", "--rounds", "5", "--output", str(tmp_path)]
-    assert main(["demo", "--data", str(table), "--backend", "native", *arguments]) == 0
+    assert main(["--data", str(table), "--backend", "native", *arguments]) == 0
     assert "Native joint" in capsys.readouterr().out
     joint = HistGradientBoostingOrdinalClassifier().load_model(tmp_path / "native_joint.json")
     default = HistGradientBoostingOrdinalClassifier().load_model(tmp_path / "native_default.json")
@@ -81,11 +83,11 @@ def test_the_native_engine_alone(table, tmp_path, capsys):
     pd.read_csv(table).loc[lambda frame: frame.index.repeat(3)].assign(
         key=lambda frame: [f"k{i}" for i in range(len(frame))]
     ).to_csv(wide, index=False)
-    assert main(["demo", "--data", str(wide), *arguments]) == 0
+    assert main(["--data", str(wide), *arguments]) == 0
     printed = capsys.readouterr().out
     assert "Native joint is left out: " in printed
     assert "LightGBM ordinal" in printed
-    assert main(["demo", "--data", str(wide), "--backend", "native", *arguments]) == 2
+    assert main(["--data", str(wide), "--backend", "native", *arguments]) == 2
     assert capsys.readouterr().err == "error: no model could be trained\n"
 
 
@@ -94,7 +96,7 @@ def test_two_classes(table, tmp_path, capsys):
     path = tmp_path / "two.csv"
     frame.assign(grade=(frame["grade"] == "low").astype(int)).to_csv(path, index=False)
     arguments = ["--data", str(path), "--target", "grade", "--rounds", "5"]
-    assert main(["demo", *arguments, "--output", str(tmp_path)]) == 0
+    assert main([*arguments, "--output", str(tmp_path)]) == 0
     assert "classes, lowest first: 0, 1" in capsys.readouterr().out
 
 
@@ -106,7 +108,7 @@ def test_two_classes(table, tmp_path, capsys):
     ],
 )
 def test_bad_input_ends_with_one_line(table, capsys, arguments, message):
-    assert main(["demo", "--data", str(table), *arguments]) == 2
+    assert main(["--data", str(table), *arguments]) == 2
     error = capsys.readouterr().err
     assert error.startswith("error: ")
     assert message in error
@@ -115,7 +117,7 @@ def test_bad_input_ends_with_one_line(table, capsys, arguments, message):
 def written(path, X, y, names):
     lines = [",".join([*names, "grade"]), *(f"{a},{b},{label}" for (a, b), label in zip(X[:, :2], y, strict=True))]
     path.write_text("\n".join(lines))
-    return ["demo", "--data", str(path), "--rounds", "5", "--output", str(path.parent)]
+    return ["--data", str(path), "--rounds", "5", "--output", str(path.parent)]
 
 
 @pytest.mark.parametrize("names", [("a[0]", "b<1>"), ('"{c: d,e}"', "f g"), ("a b", "a_b"), ("", "a")])
@@ -154,12 +156,12 @@ def test_more_classes_than_training_rows_have(ordinal_data, tmp_path, capsys, la
 
 
 def test_missing_file_ends_with_one_line(capsys):
-    assert main(["demo", "--data", "nowhere.csv"]) == 2
+    assert main(["--data", "nowhere.csv"]) == 2
     assert "nowhere.csv" in capsys.readouterr().err
 
 
 def test_versions(capsys):
-    assert main(["versions"]) == 0
+    assert run_command(["versions"]) == 0
     printed = capsys.readouterr().out
     for name in ("ordinal_objectives", "instruction set", "threads", "xgboost", "lightgbm", "numpy"):
         assert name in printed
