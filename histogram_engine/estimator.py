@@ -14,7 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.aliases import JSON, Params
 from ordinal_objectives.decision import KappaRule
-from ordinal_objectives.estimators.arguments import GivenSets, explains_keywords, kept_arguments, validate_columns
+from ordinal_objectives.estimators.arguments import (
+    GivenSets,
+    as_trained,
+    explains_keywords,
+    kept_arguments,
+    validate_columns,
+)
 from ordinal_objectives.estimators.given_to_fit import GivenToFit
 from ordinal_objectives.estimators.held_out import RoundSearch, is_auto, rounds_unsearched, smallest_leaf
 from ordinal_objectives.estimators.labels import OrderedLabels
@@ -472,9 +478,9 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         self._refuse_unknown()
         self.check_fitted_decision()
         check_choice(self.importance_type, model_file.IMPORTANCES, name="importance_type")
+        trained = as_trained(self)
         return self._as_stored(
-            # The loss of the fit, not parameters set afterwards: the thresholds belong to it.
-            kept_arguments(self) | self._host_params | self._fitted_loss.as_parameters(),
+            kept_arguments(trained) | trained._host_params | self._fitted_loss.as_parameters(),
             self.ordered_classes_,
             proportional=self.proportional_,
             linear=None if self._linear is None else self._linear.to_json(),

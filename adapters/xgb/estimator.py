@@ -410,7 +410,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     @property
     def _missing(self) -> float:
         """What stands for a missing value; None is NaN, as XGBoost has it."""
-        missing = self.missing
+        missing = arguments.of_fit(self, "missing")
         if isinstance(missing, (bool, np.bool_)) or not isinstance(missing, (Real, np.number, type(None))):
             raise ValueError(f"missing must be a number or None; got {missing!r}")
         return np.nan if missing is None else float(missing)
@@ -431,7 +431,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         self, X: Table, rows: Rows | None = None, *, like: xgboost.DMatrix | xgboost.Booster, name: str = "X"
     ) -> xgboost.DMatrix:
         """Return a matrix of rows to evaluate, or of features to predict, as codes of the training's levels."""
-        types = like.feature_types if self._levels else self.feature_types
+        types = like.feature_types if self._levels else arguments.of_fit(self, "feature_types")
         return self._dmatrix(input_checks.coded(X, self._levels, self._missing, name=name), rows, types, name)
 
     def _dmatrix(
@@ -447,7 +447,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
                 X,
                 missing=self._missing,
                 nthread=library_n_threads(self.n_jobs),
-                enable_categorical=self.enable_categorical,
+                enable_categorical=arguments.of_fit(self, "enable_categorical"),
                 feature_types=feature_types,
                 **options,
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
 import functools
 import inspect
@@ -10,7 +11,9 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import validate_data
 
 from ordinal_objectives.aliases import ArrayLike, Column, Estimator, FloatArray, Params, Table
@@ -191,8 +194,10 @@ def start_scores(given: Mapping[str, ArrayLike | None], name: str | None, n_samp
 def all_or_nothing(estimator: Estimator) -> Iterator[None]:
     """Put every attribute back if the body raises: a failed ``fit`` or ``load_model`` leaves the model as it was."""
     before = estimator.__dict__.copy()
+    estimator.__dict__.pop("_params_of_fit", None)  # until it ends the present ones count
     try:
         yield
+        keep_params_of_fit(estimator)
     except BaseException:
         estimator.__dict__ = before
         raise
@@ -297,6 +302,53 @@ def kept_arguments(estimator: Estimator) -> Params:
     """Return what is kept of the arguments of that constructor, whether or not a subclass names them."""
     kind: Any = type(estimator)
     return {name: getattr(estimator, name) for name in _kept_names(kind)}
+
+
+# Parameters that predictions and displays read as they are now, or that belong to the machine.
+SET_LATER = frozenset({"decision_rule", "cost_matrix", "importance_type", "n_jobs", "progress", "verbose", "verbosity"})
+
+
+def keep_params_of_fit(estimator: Estimator) -> None:
+    """Keep what the parameters are at the end of ``fit`` or ``load_model``, apart from whatever is set later."""
+    kind: Any = type(estimator)
+    kept = vars(estimator)
+    names = {*estimator._get_param_names(), *_kept_names(kind), "_host_params"} & kept.keys()
+    estimator._params_of_fit = {name: _apart(kept[name]) for name in names}
+
+
+def _apart(value: Any) -> Any:
+    if type(value) in (list, tuple, set, frozenset):
+        return type(value)(map(_apart, value))
+    if type(value) is dict:
+        return {name: _apart(entry) for name, entry in value.items()}
+    if isinstance(value, FrozenEstimator):  # which a clone is too
+        return FrozenEstimator(value.estimator)
+    if hasattr(value, "get_params") and not isinstance(value, type):
+        return clone(value)
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def of_fit(estimator: Estimator, name: str) -> Any:
+    """Return a parameter as it was in the fit, whatever has been set since; that of now where there was none."""
+    return vars(estimator).get("_params_of_fit", vars(estimator))[name]
+
+
+def as_trained(estimator: Estimator) -> Any:
+    """Return a fitted estimator of this package with all parameters of its fit, whatever has been set since.
+
+    ``SET_LATER``, or a class's own ``_set_later``, are those of now. Of a pipeline it is the last step. Anything else
+    is returned as it is, the same object.
+    """
+    if isinstance(estimator, Pipeline):
+        (name, last), found = estimator.steps[-1], copy.copy(estimator)
+        found.steps = [*estimator.steps[:-1], (name, as_trained(last))]
+        return found
+    params = getattr(estimator, "_params_of_fit", None)
+    if params is None:
+        return estimator
+    found, later = object.__new__(type(estimator)), getattr(estimator, "_set_later", SET_LATER)
+    found.__dict__ = vars(estimator) | {name: value for name, value in params.items() if name not in later}
+    return found
 
 
 def names_of_constructors(kind: type[Any], own: Iterable[str]) -> list[str]:

@@ -20,6 +20,7 @@ from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.estimators import held_out, linear
 from ordinal_objectives.estimators.arguments import (
     GivenSets,
+    as_trained,
     keep_arguments,
     keep_names,
     keeper,
@@ -199,7 +200,7 @@ class HostClassifier(OrdinalClassifier):
         files.check_path(path)
         self.check_fitted_decision()
         self._refuse_unknown()
-        self._record = replace(self._record, classifier=self._description())
+        self._record = replace(self._record, classifier=as_trained(self)._description())
         self._carry(self._record)
         self._write(path)
 

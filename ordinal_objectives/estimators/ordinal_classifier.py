@@ -448,6 +448,8 @@ class OrdinalClassifier(OrderedClassifier):
     def for_copies(self, *, own_rounds: bool) -> tuple[Params, Params]:
         """Return parameters, and keywords of ``fit``, by which copies on other rows are trained as this model was.
 
+        Those are beside its parameters; a model that is :func:`.as_trained` has those of its fit.
+
         Parameters
         ----------
         own_rounds : bool
@@ -462,8 +464,7 @@ class OrdinalClassifier(OrderedClassifier):
         check_is_fitted(self)
         given = self._given_to_copies()
         given.check()
-        fitted, now = self._fitted_loss.as_parameters(), self._ordinal_loss().as_parameters()
-        params = dict(given.changed) if fitted == now else {**fitted, **given.changed}
+        params = dict(given.changed)
         fixed = own_rounds or given.found_rounds
         if fixed:
             params |= self._fixed_rounds(max(self.trained_rounds(), 1), given)
