@@ -19,7 +19,7 @@ import numpy as np
 
 from ordinal_objectives import predictions
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, RealArray
-from ordinal_objectives.leaves.shifts import Shifts
+from ordinal_objectives.leaves.vector import Shifts
 from ordinal_objectives.losses import RoundStatistics, RoundSums
 from ordinal_objectives.rows import CPU, Array, Device, Workers, distributed_pass, fail_together
 from ordinal_objectives.rows.checked_rows import MOST_ROUNDING

@@ -14,8 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.aliases import JSON, Params
 from ordinal_objectives.decision import KappaRule
-from ordinal_objectives.estimators.arguments import GivenSets, explains_keywords, kept_arguments, validate_columns
-from ordinal_objectives.estimators.given_to_fit import GivenToFit
+from ordinal_objectives.estimators.arguments import (
+    GivenSets,
+    GivenToFit,
+    explains_keywords,
+    kept_arguments,
+    validate_columns,
+)
 from ordinal_objectives.estimators.held_out import RoundSearch, is_auto, rounds_unsearched, smallest_leaf
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.linear import LinearPart, with_start
