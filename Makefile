@@ -7,7 +7,7 @@ SOURCES := pyproject.toml $(shell find native ordinal_objectives adapters histog
 DEMO_ARGS ?=
 PYTEST_ARGS ?= -n auto --dist loadfile
 
-.PHONY: demo dev test test-fast test-oldest sanitize sanitize-threads cross dist lint format docs notebooks bench bench-accuracy clean
+.PHONY: demo dev test test-fast test-oldest sanitize sanitize-threads cross dist lint format docs docs-check notebooks bench bench-accuracy clean
 # The package is imported from the environment, never from the source folder beside it.
 export PYTHONSAFEPATH = 1
 
@@ -147,7 +147,7 @@ lint: dev
 	ln -s $(CURDIR)/ordinal_objectives/* $(addprefix $(CURDIR)/,$(FOLDERS)) $(CURDIR)/build/dev/_core.pyi $(TYPED)
 	MYPYPATH=build/typed:benchmarks $(DEV)/bin/mypy -p ordinal_objectives -p claims -p lib
 	MYPYPATH=build/typed:benchmarks $(DEV)/bin/mypy --explicit-package-bases tests
-	MYPYPATH=build/typed $(DEV)/bin/mypy docs/conf.py docs/check_links.py notebooks/make.py
+	MYPYPATH=build/typed $(DEV)/bin/mypy docs/conf.py docs/check_links.py docs/check_overflow.py docs/count_words.py notebooks/make.py
 	MYPYPATH=build/typed $(DEV)/bin/mypy --allow-untyped-defs --allow-untyped-calls --allow-any-generics \
 		--disable-error-code=arg-type --disable-error-code=assignment examples
 
@@ -166,6 +166,10 @@ docs: $(VENV)/installed-docs
 	! grep -rn --include='*.rst' 'Warning: ' docs/gallery
 	$(BIN)/python docs/check_links.py build/site
 	@echo "The site begins at build/site/index.html"
+
+# Nothing on the built site is cut off, at the widths of a laptop and of a phone: as a browser lays it out.
+docs-check: docs
+	$(BIN)/python docs/check_overflow.py build/site
 
 # The notebooks with their outputs, which a test compares: after a change of examples/quickstart.py or of results.
 notebooks: export OMP_NUM_THREADS = 1

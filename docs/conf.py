@@ -21,7 +21,7 @@ BLOB = f"{REPOSITORY}/blob/main/"
 RAW = BLOB.replace("github.com", "raw.githubusercontent.com").replace("/blob", "")
 
 project = "ordinal-objectives"
-author = "The ordinal-objectives developers"
+author = project_copyright = "The ordinal-objectives developers"
 version = release = ordinal_objectives.__version__
 
 extensions = [
@@ -33,6 +33,13 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 templates_path = ["_templates"]
+# Pages for readers of the repository. Links from the site lead to GitHub.
+IN_SITE = ("plain_call", "confirmation", "tuned", "when_not")
+exclude_patterns = [
+    *("architecture.md", "decisions.md", "evidence_tables.md", "high_order.md", "multi_output.md", "parity.md"),
+    *("reliability.md", "scaling.md", "upstream/*.md"),
+    *(f"evidence/{path.name}" for path in (ROOT / "docs/evidence").glob("*.md") if path.stem not in IN_SITE),
+]
 default_role = "literal"
 highlight_language = "none"
 html_math_renderer = "mathml"
@@ -41,6 +48,7 @@ nitpicky = True
 # Nothing is fetched while the site is built, so other packages' names stay without a link.
 nitpick_ignore_regex = [("py:.*", r"(copy|lightgbm|numpy|pickle|sklearn|xgboost)(\..*)?")]
 
+myst_enable_extensions = ["attrs_block"]
 myst_heading_anchors = 4
 suppress_warnings = ["myst.header"]
 
@@ -84,9 +92,11 @@ html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
     "github_url": REPOSITORY,
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 8,
     "show_toc_level": 2,
     "navigation_with_keys": False,
+    "footer_start": ["copyright"],
+    "footer_end": ["license"],
 }
 
 
@@ -100,12 +110,14 @@ def section(file: str, heading: str) -> str:
 
 
 def target_in_site(page: str, target: str) -> str:
-    """Return where a link of a page leads in the site: examples are in it, others outside of docs on GitHub."""
+    """Return where a link of a page leads: to pages and examples in the site, or to a file of the repository."""
     if re.match(r"[a-z]+:|#|$", target):
         return target
     path = normpath(PurePosixPath(page).parent / target)
     if example := re.fullmatch(r"\.\./examples/((?:\w+/)?)(README\.rst|\w+\.py)", path):
         return f"/gallery/{example[1]}{'index' if example[2] == 'README.rst' else example[2].removesuffix('.py')}.rst"
+    if any(PurePosixPath(path.partition("#")[0]).match(pattern) for pattern in exclude_patterns):
+        return f"{BLOB}docs/{path}"
     return BLOB + path.removeprefix("../") if path.startswith("../") else target
 
 

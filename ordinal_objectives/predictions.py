@@ -7,6 +7,9 @@ import numpy as np
 from ordinal_objectives.aliases import FloatArray
 from ordinal_objectives.losses import OrdinalLoss
 
+# Margins at a time: what is computed of them stays in the processor's own memory.
+_BLOCK = 1 << 15
+
 
 def plus(before: FloatArray, scores: FloatArray) -> FloatArray:
     """Return the sum of scores, of which either may be one for a row or one for each threshold."""
@@ -27,6 +30,12 @@ def without_mean(scores: FloatArray) -> FloatArray:
 
 def proba(loss: OrdinalLoss, scores: FloatArray, thresholds: FloatArray) -> FloatArray:
     """Return P(y = k), (n_samples, n_classes)."""
+    n_samples, step = len(scores), max(1, _BLOCK // len(thresholds))
+    if n_samples > step:
+        found = np.empty((n_samples, len(thresholds) + 1))
+        for first in range(0, n_samples, step):
+            found[first : first + step] = proba(loss, scores[first : first + step], thresholds)
+        return found
     if scores.ndim == 1:
         return loss.predict_proba(scores, thresholds)
     return loss.margin_proba(thresholds - scores)

@@ -1,4 +1,4 @@
-"""Sentences with a test in test_words_*.py stand on the pages: those that no generated table shows, and the README's.
+"""Sentences with a test in test_words_*.py stand on the pages: those that no generated table shows.
 
 To change such a sentence: change the docstring of its test, and what the test asks, with it.
 """

@@ -14,7 +14,8 @@ namespace {
     logit_block_##isa, leaf_block_##isa, margin_block_##isa, build_histogram_##isa, add_block_##isa,   \
         flush_block_##isa, subtract_bins_##isa, ORDINAL_CRITERIA(ORDINAL_SCAN_##isa) bin_column_##isa, \
         sum_by_leaf_##isa, partition_rows_##isa, list_unknown_##isa, draw_numbers_##isa,               \
-        number_by_size_##isa, leave_out_##isa, count_below_##isa, list_below_##isa
+        number_by_size_##isa, leave_out_##isa, count_below_##isa, list_below_##isa, mask_leaves_##isa, \
+        add_values_##isa
 
 #if defined(ORDINAL_X86_DISPATCH)
 // The compiler's own test also asks the operating system whether it saves the wide registers.

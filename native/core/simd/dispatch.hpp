@@ -4,6 +4,7 @@
 #include "rows/logit_lanes.hpp"
 #include "rows/margins.hpp"
 #include "trees/draw.hpp"
+#include "trees/leaf_masks.hpp"
 #include "trees/tasks.hpp"
 
 namespace ordinal {
@@ -29,6 +30,8 @@ struct InstructionSet {
     LeaveOut leave_out;
     CountBelow count_below;
     ListBelow list_below;
+    MaskLeaves mask_leaves;
+    AddValues add_values;
 };
 
 // The scan of each criterion, by the type of its leaf.

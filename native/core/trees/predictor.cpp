@@ -7,14 +7,15 @@
 #include <string>
 #include <vector>
 
+#include "simd/dispatch.hpp"
 #include "threads/parallel.hpp"
 #include "trees/split.hpp"
 
 namespace ordinal {
 namespace {
 
-constexpr int kRows = 64;    // of a block; its values and a tree's nodes share the first-level cache
-constexpr int kAtOnce = 16;  // rows that walk down a tree together, so that their loads overlap
+constexpr int kRows = kMaskRows;  // of a block; its values and a tree's nodes share the first-level cache
+constexpr int kAtOnce = 16;       // rows that walk down a tree together, so that their loads overlap
 
 // A leaf is its own child on both sides, so that rows which reach it early stay there.
 struct Node {
@@ -27,6 +28,8 @@ struct PackedTree {
     std::vector<Node> nodes;
     std::vector<std::uint64_t> sets;
     std::vector<double> values;
+    std::vector<NodeTest> tests;                // empty where rows have to walk
+    std::int32_t leaf_nodes[kMaskLeaves] = {};  // from left to right
 
     const std::uint64_t* set(const Node& node) const {
         return sets.data() + static_cast<std::size_t>(node.threshold);
@@ -67,24 +70,47 @@ PackedTree pack(const Ensemble& ensemble, int tree, int n_features) {
     return packed;
 }
 
+// Asks nodes in place of walks, if the tree has few leaves and no categories.
+void ask_nodes(PackedTree& tree) {
+    const std::vector<Node>& nodes = tree.nodes;
+    if (nodes.size() >= 2 * kMaskLeaves || !tree.sets.empty()) return;
+    const auto left_of = [&](std::size_t i) { return static_cast<std::size_t>(nodes[i].left & 0x7fffffff); };
+    int n_leaves[2 * kMaskLeaves], first[2 * kMaskLeaves] = {};  // under each node
+    for (std::size_t i = nodes.size(); i-- > 0;) {
+        n_leaves[i] = left_of(i) == i ? 1 : n_leaves[left_of(i)] + n_leaves[left_of(i) + 1];
+        if (n_leaves[i] > kMaskLeaves) return;  // of nodes that are no tree
+    }
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        const std::size_t left = left_of(i);
+        if (left == i) {
+            tree.leaf_nodes[first[i]] = static_cast<std::int32_t>(i);
+            continue;
+        }
+        first[left] = first[i];
+        first[left + 1] = first[i] + n_leaves[left];
+        const std::uint64_t on_left = ((std::uint64_t{1} << n_leaves[left]) - 1) << first[i];
+        tree.tests.push_back({nodes[i].threshold, ~on_left, nodes[i].feature, nodes[i].left < 0});
+    }
+}
+
+// A column of kRows values for each feature.
 template <class Value>
 void copy_rows(const FeatureMatrix& X, std::int64_t begin, int n, double* block) {
     const Value* data = static_cast<const Value*>(X.data);
     for (int i = 0; i < n; ++i)
         for (int f = 0; f < X.n_features; ++f)
-            block[i * X.n_features + f] =
-                static_cast<double>(data[(begin + i) * X.row_step + f * X.column_step]);
+            block[f * kRows + i] = static_cast<double>(data[(begin + i) * X.row_step + f * X.column_step]);
 }
 
 // Ends when all rows are in leaves: in a tree grown best first, most leaves are far above the deepest one.
 template <bool kSets>
-inline void walk(const PackedTree& tree, const double* block, int n_features, std::int32_t* at) {
+inline void walk(const PackedTree& tree, const double* block, std::int32_t* at) {
     const Node* nodes = tree.nodes.data();
     for (std::int32_t moved = 1; moved != 0;) {
         moved = 0;
         for (int i = 0; i < kAtOnce; ++i) {
             const Node& node = nodes[at[i]];
-            const double x = block[i * n_features + (kSets ? node.feature & 0x7fffffff : node.feature)];
+            const double x = block[(kSets ? node.feature & 0x7fffffff : node.feature) * kRows + i];
             const std::int32_t left = node.left & 0x7fffffff;
             const bool to_left = kSets && node.feature < 0 ? goes_left(tree.set(node), x)
                                                            : goes_left(node.threshold, node.left < 0, x);
@@ -95,32 +121,31 @@ inline void walk(const PackedTree& tree, const double* block, int n_features, st
     }
 }
 
-inline void add_value(const PackedTree& tree, std::int32_t leaf, int n_outputs, double* score) {
-    const double* value = tree.values.data() + static_cast<std::int64_t>(leaf) * n_outputs;
-    if (n_outputs == 1) {
-        *score += *value;
-        return;
-    }
-    for (int k = 0; k < n_outputs; ++k) score[k] += value[k];
+inline int first_bit(std::uint64_t mask) {
+#if defined(__GNUC__)
+    return __builtin_ctzll(mask);
+#else
+    int bit = 0;
+    for (; !(mask & 1); mask >>= 1) ++bit;
+    return bit;
+#endif
 }
 
-// Of the rows of a block and one tree.
-struct Output {
-    double* scores;  // (n, n_outputs)
-    int n_outputs;
-    std::int32_t* leaves;  // every n_trees-th, or null
-    std::int64_t n_trees;
-};
-
-template <bool kSets>
-void add_tree(const PackedTree& tree, const double* block, int n, int n_features, const Output& output) {
+// The leaves of the rows of a block.
+void find_leaves(const PackedTree& tree, MaskLeaves mask_leaves, const double* block, int n,
+                 std::int32_t* at) {
+    if (!tree.tests.empty()) {
+        std::uint64_t reached[kRows];
+        mask_leaves(tree.tests.data(), static_cast<int>(tree.tests.size()), block, reached);
+        for (int i = 0; i < n; ++i) at[i] = tree.leaf_nodes[first_bit(reached[i])];
+        return;
+    }
+    std::fill(at, at + kRows, 0);
     for (int i = 0; i < n; i += kAtOnce) {
-        std::int32_t at[kAtOnce] = {};
-        walk<kSets>(tree, block + i * n_features, n_features, at);
-        for (int j = 0; j < kAtOnce && i + j < n; ++j) {
-            add_value(tree, at[j], output.n_outputs, output.scores + (i + j) * output.n_outputs);
-            if (output.leaves) output.leaves[(i + j) * output.n_trees] = at[j];
-        }
+        if (tree.sets.empty())
+            walk<false>(tree, block + i, at + i);
+        else
+            walk<true>(tree, block + i, at + i);
     }
 }
 
@@ -130,7 +155,12 @@ void predict(const FeatureMatrix& X, const Ensemble& ensemble, double* scores, s
              int n_threads) {
     std::vector<PackedTree> trees;
     trees.reserve(static_cast<std::size_t>(ensemble.n_trees));
-    for (int t = 0; t < ensemble.n_trees; ++t) trees.push_back(pack(ensemble, t, X.n_features));
+    for (int t = 0; t < ensemble.n_trees; ++t) {
+        trees.push_back(pack(ensemble, t, X.n_features));
+        if (X.n_rows >= kRows) ask_nodes(trees.back());  // for fewer rows it does not pay
+    }
+    const MaskLeaves mask_leaves = active_instruction_set().mask_leaves;
+    const AddValues add_values = active_instruction_set().add_values;
     const int n_outputs = ensemble.n_outputs;
     const std::int64_t block_rows = 16 * kRows;
     const std::int64_t n_blocks = (X.n_rows + block_rows - 1) / block_rows;
@@ -151,14 +181,12 @@ void predict(const FeatureMatrix& X, const Ensemble& ensemble, double* scores, s
                 else
                     copy_rows<double>(X, begin, n, block);
                 for (std::size_t t = 0; t < trees.size(); ++t) {
-                    const Output output{
-                        scores + begin * n_outputs, n_outputs,
-                        leaves ? leaves + begin * ensemble.n_trees + static_cast<std::int64_t>(t) : nullptr,
-                        ensemble.n_trees};
-                    if (trees[t].sets.empty())
-                        add_tree<false>(trees[t], block, n, X.n_features, output);
-                    else
-                        add_tree<true>(trees[t], block, n, X.n_features, output);
+                    std::int32_t at[kRows];
+                    find_leaves(trees[t], mask_leaves, block, n, at);
+                    add_values(trees[t].values.data(), n_outputs, at, n, scores + begin * n_outputs);
+                    if (leaves)
+                        for (int i = 0; i < n; ++i)
+                            leaves[(begin + i) * ensemble.n_trees + static_cast<std::int64_t>(t)] = at[i];
                 }
             }
     });

@@ -1,4 +1,4 @@
-"""Sentences of the README, and of a default, against the tables of the committed results; see test_words.py."""
+"""Sentences of evidence and comparison, and a default, against the tables of the committed results; see test_words.py."""
 
 from __future__ import annotations
 
@@ -78,8 +78,7 @@ def test_readme_3(t):
 
 
 def test_readme_4(t):
-    """Errors on twelve of these were known when thresholds that move with x were designed; on the other 27 it is lower
-    on 20."""
+    """Moving thresholds were designed with results of 12 of these sets in view; on the 27 others RPS is lower on 20."""
     assert t.counts("known sets", "won / tied / lost", metric="RPS", sets=OTHERS) == (20, 0, 7)
     assert len(DESIGN_NOTE) == 12
 
