@@ -159,7 +159,7 @@ class Update:
 
     def take(self, run: TrainingRun, raw_prediction: Array, iteration: int) -> Array:
         """Take the step of an iteration; return the training rows' scores after it, given the framework's."""
-        run.newest = None
+        run.forget()
         return raw_prediction
 
     def gradients(self, run: TrainingRun, statistics: RoundStatistics) -> tuple[RealArray, RealArray]:
@@ -354,6 +354,10 @@ class TrainingRun:
 
         if not learner.newton(now, loss_at, self.rows.highest_loss):
             self.newest = None
+
+    def forget(self) -> None:
+        """Forget the newest pass: scores or thresholds have changed."""
+        self.newest = None
 
     # What others ask of a run
 

@@ -133,7 +133,7 @@ def _move_thresholds(run: TrainingRun, scores: RealArray, delta: FloatArray) -> 
     # The tree itself may have raised the loss: only the step's own share is halved.
     highest = rows.highest_loss(run.evaluate(scores, run.thresholds).sums.loss)
     if run.learner.move(delta, loss_at, highest) == 0.0:
-        run.newest = None
+        run.forget()
 
 
 class VectorUpdate(Update):

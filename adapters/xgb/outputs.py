@@ -216,7 +216,7 @@ class OutputUpdate(Update):
         A model that is continued brings the mean of its last iteration.
         """
         means = self._outputs.means
-        run.newest = None
+        run.forget()
         if iteration < len(means):
             return
         means.append(self._device.weighted_sum(self._shares, _rows_of(outputs))[1:])
