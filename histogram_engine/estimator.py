@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
@@ -16,12 +16,12 @@ from ordinal_objectives.aliases import JSON, Params
 from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.estimators.arguments import (
     GivenSets,
+    GivenToFit,
     as_trained,
     explains_keywords,
     kept_arguments,
     validate_columns,
 )
-from ordinal_objectives.estimators.given_to_fit import GivenToFit
 from ordinal_objectives.estimators.held_out import RoundSearch, is_auto, rounds_unsearched, smallest_leaf
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.linear import LinearPart, with_start
@@ -427,6 +427,13 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         spec = OrdinalSpec(loss, **{name: getattr(self, name) for name in OF_MODEL})
         shifts = None if self.proportional_ else spec.given_shifts
         self._keep(ThresholdRecord.of(spec, *found, shifts=shifts), n_iter)
+
+    def _carry(self, record: ThresholdRecord) -> None:
+        evals = self._grown.evals
+        if "training" in evals:
+            evals = {**evals, "training": record.training_loss + evals["training"][len(record.training_loss) :]}
+        self._grown = replace(self._grown, thresholds=np.array(record.thresholds), evals=evals)
+        self.threshold_history_, self.evals_result_ = self._grown.thresholds, evals
 
     def _check_decision(self) -> None:
         super()._check_decision()

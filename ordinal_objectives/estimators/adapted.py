@@ -143,10 +143,10 @@ def _penalties(thresholds: FloatArray) -> list[FloatArray]:
         spread /= np.linalg.norm(spread)
         kinds.append(np.outer(spread, spread))
     if n > 2:
-        kinds.append(np.eye(n) - sum(kinds))
+        kinds.append(np.eye(n) - np.sum(kinds, axis=0))
     # What changes the shape more is bound at least as much.
     strengths = [s for s in product(_STRENGTHS, repeat=len(kinds)) if max(s) == s[-1]]
-    penalties = [sum(s * kind for s, kind in zip(by, kinds, strict=True)) for by in strengths]
+    penalties = list(np.tensordot(strengths, kinds, axes=1))
     for code in range(1, n) if n > 2 else ():
         grows = np.zeros(n)
         grows[[code - 1, code]] = -(0.5**0.5), 0.5**0.5

@@ -20,8 +20,7 @@ from ordinal_objectives import predictions
 from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, LabelArray, Params, Table
 from ordinal_objectives.decision import RULES, KappaRule, decide, kappa_weights
 from ordinal_objectives.estimators import adapted
-from ordinal_objectives.estimators.arguments import keep_arguments, kept_arguments, start_scores
-from ordinal_objectives.estimators.given_to_fit import GivenToFit
+from ordinal_objectives.estimators.arguments import GivenToFit, keep_arguments, kept_arguments, start_scores
 from ordinal_objectives.estimators.held_out import UnseenRows, is_auto
 from ordinal_objectives.estimators.linear import LinearPart
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
