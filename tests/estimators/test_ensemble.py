@@ -328,7 +328,7 @@ def test_weights_reach_the_members_and_rows_without_are_left_out(numbered):
 class Unweighted(Recorder):
     """Takes evaluation rows and no weights of them."""
 
-    def fit(self, X, y, sample_weight=None, eval_set=None):
+    def fit(self, X, y, sample_weight=None, eval_set=None):  # type: ignore[override]
         return super().fit(X, y, sample_weight, eval_set)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -159,7 +161,7 @@ MEMBERS = [
     ("b", XGBClassifier(n_estimators=3, n_jobs=1)),
     ("c", make_engine(**INSIDE)),
 ]
-WRAPPERS = {
+WRAPPERS: dict[str, Callable[[], Any]] = {
     "ensemble": lambda: OrdinalEnsembleClassifier([(n, clone(one)) for n, one in MEMBERS], n_bags=1),
     "default ensemble": lambda: OrdinalEnsembleClassifier(n_bags=1, n_jobs=1),
     "calibrated": lambda: OrdinalCalibratedClassifier(make_engine(**INSIDE), cv=2),
