@@ -122,12 +122,9 @@ class OrdinalObjectiveBase:
             f"hessian={self.hessian!r}, threshold_update={self.threshold_update!r})"
         )
 
-    def __call__(self, *given: Any) -> tuple[RealArray, RealArray]:
-        """Return gradient and Hessian, float32 (n_samples,) each, or a column for each output.
-
-        Frameworks hand over ``(raw_prediction, matrix)``, XGBoost the number of the round before them.
-        """
-        (raw_prediction, matrix), training = given[-2:], self.training
+    def __call__(self, raw_prediction: RealArray, matrix: object) -> tuple[RealArray, RealArray]:
+        """Return gradient and Hessian, float32 (n_samples,) each, or a column for each output."""
+        training = self.training
         training.check_matrix(matrix)
         if not training.in_outputs:
             raw_prediction = score_of_rows(raw_prediction)

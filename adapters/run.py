@@ -19,7 +19,7 @@ import numpy as np
 
 from ordinal_objectives import predictions
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, RealArray
-from ordinal_objectives.leaves.shifts import Shifts
+from ordinal_objectives.leaves.vector import Shifts
 from ordinal_objectives.losses import RoundStatistics, RoundSums
 from ordinal_objectives.rows import CPU, Array, Device, Workers, distributed_pass, fail_together
 from ordinal_objectives.rows.checked_rows import MOST_ROUNDING
@@ -159,7 +159,7 @@ class Update:
 
     def take(self, run: TrainingRun, raw_prediction: Array, iteration: int) -> Array:
         """Take the step of an iteration; return the training rows' scores after it, given the framework's."""
-        run.newest = None
+        run.forget()
         return raw_prediction
 
     def gradients(self, run: TrainingRun, statistics: RoundStatistics) -> tuple[RealArray, RealArray]:
@@ -354,6 +354,10 @@ class TrainingRun:
 
         if not learner.newton(now, loss_at, self.rows.highest_loss):
             self.newest = None
+
+    def forget(self) -> None:
+        """Forget the newest pass: scores or thresholds have changed."""
+        self.newest = None
 
     # What others ask of a run
 

@@ -20,7 +20,7 @@ from ordinal_objectives.adapters.followed_scores import GrownTree
 from ordinal_objectives.adapters.run import RowPlacement, TrainingRun, Update
 from ordinal_objectives.adapters.updates import JointUpdate, NewtonUpdate, VectorUpdate
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, RealArray
-from ordinal_objectives.leaves.shifts import Shifts
+from ordinal_objectives.leaves.vector import Shifts
 from ordinal_objectives.rows import CPU, Device, Workers, fail_together
 from ordinal_objectives.spec import TREE_UPDATES, OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord

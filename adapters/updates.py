@@ -16,7 +16,6 @@ from ordinal_objectives.adapters.followed_scores import FollowedScore, FollowedS
 from ordinal_objectives.adapters.run import TrainingRun, Update
 from ordinal_objectives.aliases import FloatArray, NDArray, RealArray
 from ordinal_objectives.leaves import vector
-from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import RoundStatistics
 from ordinal_objectives.rows import Array, MarginPass, RowPass
 from ordinal_objectives.rows.native import is_far
@@ -134,7 +133,7 @@ def _move_thresholds(run: TrainingRun, scores: RealArray, delta: FloatArray) -> 
     # The tree itself may have raised the loss: only the step's own share is halved.
     highest = rows.highest_loss(run.evaluate(scores, run.thresholds).sums.loss)
     if run.learner.move(delta, loss_at, highest) == 0.0:
-        run.newest = None
+        run.forget()
 
 
 class VectorUpdate(Update):
@@ -149,7 +148,7 @@ class VectorUpdate(Update):
         Access to the trees and matrices of the framework.
     matrix : object
         The training matrix; not kept alive.
-    shifts : Shifts
+    shifts : vector.Shifts
 
     Attributes
     ----------
@@ -161,9 +160,9 @@ class VectorUpdate(Update):
 
     follows = renews = True
 
-    def __init__(self, host: Host, matrix: object, shifts: Shifts) -> None:
+    def __init__(self, host: Host, matrix: object, shifts: vector.Shifts) -> None:
         super().__init__()
-        self.shifts: Shifts = shifts
+        self.shifts: vector.Shifts = shifts
         self.leaf_vectors: list[NDArray[np.float32]] = []
         self._host: Host = weakref.proxy(host)
         self._scores = FollowedScores(host, matrix)

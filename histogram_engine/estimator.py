@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
@@ -14,8 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.aliases import JSON, Params
 from ordinal_objectives.decision import KappaRule
-from ordinal_objectives.estimators.arguments import GivenSets, explains_keywords, kept_arguments, validate_columns
-from ordinal_objectives.estimators.given_to_fit import GivenToFit
+from ordinal_objectives.estimators.arguments import (
+    GivenSets,
+    GivenToFit,
+    as_trained,
+    explains_keywords,
+    kept_arguments,
+    validate_columns,
+)
 from ordinal_objectives.estimators.held_out import RoundSearch, is_auto, rounds_unsearched, smallest_leaf
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.linear import LinearPart, with_start
@@ -422,6 +428,13 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         shifts = None if self.proportional_ else spec.given_shifts
         self._keep(ThresholdRecord.of(spec, *found, shifts=shifts), n_iter)
 
+    def _carry(self, record: ThresholdRecord) -> None:
+        evals = self._grown.evals
+        if "training" in evals:
+            evals = {**evals, "training": record.training_loss + evals["training"][len(record.training_loss) :]}
+        self._grown = replace(self._grown, thresholds=np.array(record.thresholds), evals=evals)
+        self.threshold_history_, self.evals_result_ = self._grown.thresholds, evals
+
     def _check_decision(self) -> None:
         super()._check_decision()
         check_choice(self.importance_type, model_file.IMPORTANCES, name="importance_type")
@@ -472,9 +485,9 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         self._refuse_unknown()
         self.check_fitted_decision()
         check_choice(self.importance_type, model_file.IMPORTANCES, name="importance_type")
+        trained = as_trained(self)
         return self._as_stored(
-            # The loss of the fit, not parameters set afterwards: the thresholds belong to it.
-            kept_arguments(self) | self._host_params | self._fitted_loss.as_parameters(),
+            kept_arguments(trained) | trained._host_params | self._fitted_loss.as_parameters(),
             self.ordered_classes_,
             proportional=self.proportional_,
             linear=None if self._linear is None else self._linear.to_json(),

@@ -37,7 +37,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.aliases import JSON, LabelArray, Params
-from ordinal_objectives.estimators.arguments import keep_names, keeper
+from ordinal_objectives.estimators.arguments import keep_names, keep_params_of_fit, keeper
 from ordinal_objectives.estimators.tables import CategoryColumns, as_table
 from ordinal_objectives.histogram_engine.binning import check_features, learn_categories
 from ordinal_objectives.histogram_engine.fit_loop import GrownModel
@@ -129,6 +129,7 @@ class EngineModel:
             numbers = stored["column_numbers"]
             keep_names(model, stored["feature_names"], None if numbers is None else numbers.tolist())
             model._recall(stored, grown)
+        keep_params_of_fit(model)
         self.__dict__ = model.__dict__
         files.warn_of(stored["left_out"], stacklevel=2)
         return self

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ordinal_objectives import _core
 from ordinal_objectives.histogram_engine.constraints import Constraints
-from ordinal_objectives.leaves.shifts import Shifts
+from ordinal_objectives.leaves.vector import Shifts
 from ordinal_objectives.losses import OrdinalLoss, check_order
 from ordinal_objectives.spec import ENTRY_POINTS, OrdinalSpec, parameter_names
 from ordinal_objectives.utils.validation import check_choice, check_flag, check_integer, check_number

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ordinal_objectives.aliases import FloatArray
-from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_L2, DEFAULT_SHIFT_PENALTY, Shifts
+from ordinal_objectives.leaves.vector import DEFAULT_SHIFT_L2, DEFAULT_SHIFT_PENALTY, Shifts
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.utils import documented, validation
 

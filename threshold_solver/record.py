@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ordinal_objectives.aliases import JSON, FloatArray, NDArray, RealArray
-from ordinal_objectives.leaves.shifts import Shifts
+from ordinal_objectives.leaves.vector import Shifts
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.registry import NotRegisteredError
 from ordinal_objectives.spec import OrdinalSpec

@@ -21,7 +21,6 @@ from ordinal_objectives.adapters.lgbm import data, parameters, prediction
 from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, checked_callbacks, first_rates, schedules, train_spec
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, NDArray, Params, Seed, Table
 from ordinal_objectives.estimators import arguments, tables
-from ordinal_objectives.estimators.given_to_fit import GivenToFit, Schedules, smallest_rate
 from ordinal_objectives.estimators.held_out import Rows, Trial, Trials, is_auto, smallest_leaf
 from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS, HostClassifier
 from ordinal_objectives.estimators.linear import LinearPart, with_start
@@ -253,7 +252,7 @@ importance_type
             finds = groups is not None or by_metric or len(callbacks) > len(scheduled.known)
             kept = {"categorical_feature": categorical_feature, "callbacks": scheduled.known}
             belonging = {"init_score": init_score, "init_model": init_model}
-            self._given = GivenToFit.of(sets.given, finds, kept, scheduled.unknown, **belonging)
+            self._given = arguments.GivenToFit.of(sets.given, finds, kept, scheduled.unknown, **belonging)
         least = smallest_leaf(given["min_child_samples"], len(rows.weighted))
         self._warn_if_constant(len(rows), "min_child_samples", 20 if least is None else least)  # LightGBM's default
         return self
@@ -313,7 +312,7 @@ importance_type
 
         return trial
 
-    def _given_to_copies(self) -> GivenToFit:
+    def _given_to_copies(self) -> arguments.GivenToFit:
         given = super()._given_to_copies()
         if not given.of_file:
             return given
@@ -321,7 +320,7 @@ importance_type
         others = [place for place in np.flatnonzero(self.is_categorical_).tolist() if place not in by_type]
         return replace(given, kept={"categorical_feature": others} if others else {})
 
-    def _fixed_rounds(self, n_rounds: int, given: GivenToFit) -> Params:
+    def _fixed_rounds(self, n_rounds: int, given: arguments.GivenToFit) -> Params:
         others = dict.fromkeys(name for name in parameters.ROUNDS_AND_STOPPING if name in self._host_params)
         return {**others, **self._found, "n_estimators": n_rounds, "early_stopping_round": None}
 
@@ -438,7 +437,7 @@ importance_type
 
 def _search_of(
     given: Params, callbacks: list[Any], booster: lightgbm.Booster | None, n_sets: int
-) -> tuple[tuple[float, Seed] | None, Schedules]:
+) -> tuple[tuple[float, Seed] | None, arguments.Schedules]:
     """Return what a search for the number of rounds needs, or None where it is decided; and the schedules."""
     arguments.check_rounds("early_stopping_round", given["early_stopping_round"], n_sets)
     scheduled = schedules(callbacks)
@@ -447,7 +446,7 @@ def _search_of(
     if stops or booster is not None:
         return None, scheduled
     rate = 0.1 if given["learning_rate"] is None else given["learning_rate"]  # LightGBM's default
-    rate = smallest_rate(rate, first_rates(scheduled.known)) if is_auto(given["n_estimators"]) else rate
+    rate = arguments.smallest_rate(rate, first_rates(scheduled.known)) if is_auto(given["n_estimators"]) else rate
     return (rate, given["random_state"]), scheduled
 
 

@@ -18,8 +18,8 @@ from ordinal_objectives.adapters.lgbm.data import are_made_up, check_set, refuse
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
 from ordinal_objectives.adapters.lgbm.training import BeforeIterationCallback, LightGBMTraining
 from ordinal_objectives.adapters.training import Plan
-from ordinal_objectives.estimators import given_to_fit, tables
-from ordinal_objectives.estimators.arguments import refuse_other_order
+from ordinal_objectives.estimators import tables
+from ordinal_objectives.estimators.arguments import Schedules, refuse_other_order
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threads import kept_helpers, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -259,9 +259,9 @@ _LOOK_ON = tuple(
 )
 
 
-def schedules(callbacks: list[_Callback]) -> given_to_fit.Schedules:
+def schedules(callbacks: list[_Callback]) -> Schedules:
     """Return the callbacks that change parameters."""
-    return given_to_fit.Schedules.among(callbacks, _LOOK_ON, _CHANGES)
+    return Schedules.among(callbacks, _LOOK_ON, _CHANGES)
 
 
 def first_rates(callbacks: list[Any]) -> list[float]:

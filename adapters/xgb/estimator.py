@@ -19,7 +19,6 @@ from ordinal_objectives.adapters.xgb import input_checks, prediction
 from ordinal_objectives.adapters.xgb.train import CustomMetric, asks_for_early_stop, first_rates, schedules, train_spec
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, IntArray, NDArray, Params, Seed, Table
 from ordinal_objectives.estimators import arguments
-from ordinal_objectives.estimators.given_to_fit import GivenToFit, Schedules, of_callbacks, smallest_rate
 from ordinal_objectives.estimators.held_out import Rows, Trial, Trials
 from ordinal_objectives.estimators.host_classifier import HostClassifier
 from ordinal_objectives.estimators.linear import with_start
@@ -248,18 +247,18 @@ importance_type, early_stopping_rounds, callbacks
             record, n_iter = xgb_booster.carried_record(self.booster_), xgb_booster.kept_rounds(self.booster_)
             self._finish(record.copied(), n_iter, plan, rows, held_out, self.random_state)
             belonging = {"base_margin": base_margin, "xgb_model": xgb_model}
-            self._given = GivenToFit.of(sets.given, groups is not None, {}, [], **belonging)
+            self._given = arguments.GivenToFit.of(sets.given, groups is not None, {}, [], **belonging)
         self._warn_if_constant(dtrain.num_row(), "min_child_weight")
         return self
 
     def _search_of(
         self, params: Params, callbacks: list[Any], continued: xgboost.Booster | None
-    ) -> tuple[tuple[float, Seed] | None, Schedules]:
+    ) -> tuple[tuple[float, Seed] | None, arguments.Schedules]:
         """Return what a search for the number of rounds needs, or None where it is decided; and the schedules."""
         ends = asks_for_early_stop({"early_stopping_rounds": self.early_stopping_rounds}, callbacks)
         decided = ends or continued is not None or params.get("booster") == "dart"  # which cannot stop early
         scheduled = schedules(self.callbacks)
-        rate = smallest_rate(params.get("learning_rate", 0.3), first_rates(scheduled.known))  # XGBoost's
+        rate = arguments.smallest_rate(params.get("learning_rate", 0.3), first_rates(scheduled.known))  # XGBoost's
         return None if decided else (rate, self.random_state), scheduled
 
     def _trials(self, fit: Rows, held: Rows, **options: Any) -> Trials:
@@ -288,16 +287,17 @@ importance_type, early_stopping_rounds, callbacks
 
         return trial
 
-    def _given_to_copies(self) -> GivenToFit:
+    def _given_to_copies(self) -> arguments.GivenToFit:
         given, every = super()._given_to_copies(), input_checks.callbacks_in(self.callbacks)
         if not every:
             return given
         some, unknown = schedules(every)
         stops = [callback for callback in every if isinstance(callback, xgboost.callback.EarlyStopping)]
         callbacks = {"callbacks": [*some, *copy.deepcopy(stops)]}
-        return replace(given, changed={**given.changed, **callbacks}, refused=(*given.refused, *of_callbacks(unknown)))
+        refused = (*given.refused, *arguments.of_callbacks(unknown))
+        return replace(given, changed={**given.changed, **callbacks}, refused=refused)
 
-    def _fixed_rounds(self, n_rounds: int, given: GivenToFit) -> Params:
+    def _fixed_rounds(self, n_rounds: int, given: arguments.GivenToFit) -> Params:
         stopping = xgboost.callback.EarlyStopping
         others = [one for one in given.changed.get("callbacks", ()) if not isinstance(one, stopping)]
         return {**self._found, "n_estimators": n_rounds, "early_stopping_rounds": None, "callbacks": others or None}
@@ -409,7 +409,7 @@ importance_type, early_stopping_rounds, callbacks
     @property
     def _missing(self) -> float:
         """What stands for a missing value; None is NaN, as XGBoost has it."""
-        missing = self.missing
+        missing = arguments.of_fit(self, "missing")
         if isinstance(missing, (bool, np.bool_)) or not isinstance(missing, (Real, np.number, type(None))):
             raise ValueError(f"missing must be a number or None; got {missing!r}")
         return np.nan if missing is None else float(missing)
@@ -430,7 +430,7 @@ importance_type, early_stopping_rounds, callbacks
         self, X: Table, rows: Rows | None = None, *, like: xgboost.DMatrix | xgboost.Booster, name: str = "X"
     ) -> xgboost.DMatrix:
         """Return a matrix of rows to evaluate, or of features to predict, as codes of the training's levels."""
-        types = like.feature_types if self._levels else self.feature_types
+        types = like.feature_types if self._levels else arguments.of_fit(self, "feature_types")
         return self._dmatrix(input_checks.coded(X, self._levels, self._missing, name=name), rows, types, name)
 
     def _dmatrix(
@@ -446,7 +446,7 @@ importance_type, early_stopping_rounds, callbacks
                 X,
                 missing=self._missing,
                 nthread=library_n_threads(self.n_jobs),
-                enable_categorical=self.enable_categorical,
+                enable_categorical=arguments.of_fit(self, "enable_categorical"),
                 feature_types=feature_types,
                 **options,
             )

@@ -66,6 +66,13 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
     _training_type: ClassVar = XGBoostTraining
     _callback_type: ClassVar = ThresholdCallback
 
+    def __call__(self, *given: Any) -> tuple[RealArray, RealArray]:
+        """Return gradient and Hessian, float32 (n_samples,) each, or a column for each output.
+
+        XGBoost hands over ``(iteration, predt, dtrain)``.
+        """
+        return super().__call__(*given[-2:])
+
     def split_grad(self, iteration: int, grad: RealArray, hess: RealArray) -> Any:
         """Return what judges splits where that is not what values leaves, the first columns of each, or None.
 

@@ -22,8 +22,7 @@ import xgboost
 from ordinal_objectives.adapters.run import TrainingRun, Update
 from ordinal_objectives.adapters.xgb.booster import settings_of
 from ordinal_objectives.aliases import JSON, ArrayLike, FloatArray, NDArray, RealArray
-from ordinal_objectives.leaves.shifts import Shifts
-from ordinal_objectives.leaves.vector import contrasts
+from ordinal_objectives.leaves.vector import Shifts, contrasts
 from ordinal_objectives.losses import RoundStatistics
 from ordinal_objectives.rows import Array
 from ordinal_objectives.threshold_solver.record import ThresholdRecord, VectorOutputs
@@ -217,7 +216,7 @@ class OutputUpdate(Update):
         A model that is continued brings the mean of its last iteration.
         """
         means = self._outputs.means
-        run.newest = None
+        run.forget()
         if iteration < len(means):
             return
         means.append(self._device.weighted_sum(self._shares, _rows_of(outputs))[1:])

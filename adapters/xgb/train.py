@@ -17,7 +17,7 @@ from ordinal_objectives.adapters.xgb import input_checks
 from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
 from ordinal_objectives.adapters.xgb.training import Callback, EvalsLog, Model, XGBoostTraining
 from ordinal_objectives.aliases import ArrayLike, FloatArray
-from ordinal_objectives.estimators.given_to_fit import Schedules, only_reads
+from ordinal_objectives.estimators.arguments import Schedules, only_reads
 from ordinal_objectives.eval_metric import EvalMetric
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threads import kept_helpers, one_thread_after_fork

@@ -24,7 +24,6 @@ from ordinal_objectives.aliases import FloatArray, IndexArray, NDArray
 from ordinal_objectives.histogram_engine.criteria.base import Criterion
 from ordinal_objectives.histogram_engine.state import EngineState, LeafStep
 from ordinal_objectives.leaves import vector
-from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import RoundStatistics
 from ordinal_objectives.rows.native import MarginStatistics
 from ordinal_objectives.threshold_solver.quadratic import VectorQuadratic
@@ -95,7 +94,7 @@ class Vector(Criterion):
     def __init__(self, state: EngineState[MarginStatistics]) -> None:
         super().__init__(state)
         assert state.parameters.shifts is not None
-        self._shifts: Shifts = state.parameters.shifts
+        self._shifts: vector.Shifts = state.parameters.shifts
         asked = state.parameters.split_gain
         self.gain = "scalar" if not state.learner.active.any() else "vector" if asked == "auto" else asked
         self.curvature = state.start.curvature

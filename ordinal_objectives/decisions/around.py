@@ -69,7 +69,7 @@ class AroundClassifier(ClassifierOfClassifiers):
 
     def _prefit_member(self) -> FittedMember:
         codes = self._labels.encode(self.estimator.classes_, name="classes_ of estimator")
-        return FittedMember(self.estimator, codes)
+        return FittedMember(FrozenEstimator(self.estimator.estimator), codes)  # that one can be set to hold another
 
     def _train(self, rows: Rows) -> FittedMember:
         """Train a copy of the estimator on the codes of rows."""

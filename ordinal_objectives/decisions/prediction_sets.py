@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -22,7 +23,7 @@ from ordinal_objectives.aliases import (
 )
 from ordinal_objectives.decision import decide
 from ordinal_objectives.decisions.around import AroundClassifier
-from ordinal_objectives.estimators.arguments import explains_keywords, keep_arguments
+from ordinal_objectives.estimators.arguments import SET_LATER, explains_keywords, keep_arguments, of_fit
 from ordinal_objectives.estimators.held_out import Rows, split_seed
 from ordinal_objectives.estimators.wrappers import FittedMember
 from ordinal_objectives.utils import documented, validation
@@ -191,6 +192,7 @@ class OrdinalPredictionSets(AroundClassifier):
     True
     """
 
+    _set_later: ClassVar = SET_LATER | {"alpha", "coverage", "severity"}
     _fit_hints = {  # noqa: RUF012, read by explains_keywords
         "sample_weight": "coverage counts every row once. Train the classifier with weights yourself, and pass "
         "FrozenEstimator(classifier) and rows that it was not trained on"
@@ -251,13 +253,13 @@ class OrdinalPredictionSets(AroundClassifier):
 
     def _check_sets(self, n_parts: int = 1) -> None:
         """Check the parameters that sets are predicted with, which may have been set after a fit of several parts."""
-        validation.check_choice(self.method, METHODS, name="method")
+        validation.check_choice(method := of_fit(self, "method"), METHODS, name="method")
         validation.check_choice(self.coverage, COVERAGES, name="coverage")
         if self.alpha is not None:
             validation.check_number("alpha", self.alpha, above=0.0, below=1.0)
         if self.severity is not None:
             validation.check_number("severity", self.severity, above=0.0)
-            if self.method == "cross" or n_parts > 1:
+            if method == "cross" or n_parts > 1:
                 raise ValueError("severity has a bound for method='split' alone; got method='cross'")
         elif self.alpha is None:
             raise ValueError("alpha and severity are both None; give one of them")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
@@ -16,7 +17,7 @@ from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IntArra
 from ordinal_objectives.distributions.binned_target import BinnedTarget
 from ordinal_objectives.distributions.judging import levels_of, numbers_of
 from ordinal_objectives.estimators import wrappers
-from ordinal_objectives.estimators.arguments import all_or_nothing, keep_arguments
+from ordinal_objectives.estimators.arguments import SET_LATER, all_or_nothing, keep_arguments
 from ordinal_objectives.estimators.held_out import is_auto, n_rows, take_rows
 from ordinal_objectives.utils import documented, validation
 from ordinal_objectives.utils.public_names import DOC_LINK
@@ -87,6 +88,7 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
     _doc_link_module = "ordinal_objectives"
     _doc_link_template = DOC_LINK
     _all_or_nothing = all_or_nothing
+    _set_later: ClassVar = SET_LATER | {"prediction", "random_state"}
     estimator_: Estimator
     target_: BinnedTarget
     n_features_in_: int
@@ -162,9 +164,11 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
         if any(isinstance(inner, FrozenEstimator) for _, inner in wrappers.all_inside(self.estimator)):
             raise ValueError("estimator is trained on the classes that y is cut into; got one in FrozenEstimator")
         wrappers.refuse_settings_by_label("estimator", self.estimator, np.array([]), "pass sample_weight to fit")
-        if wrappers.weighs_costs(self.estimator):
+        wrappers.refuse_other_shares("estimator", self.estimator)
+        copy = clone(self.estimator)
+        if wrappers.weighs_costs(copy):
             raise ValueError("estimator has a training_cost, so its probabilities are weighted by cost")
-        return clone(self.estimator)
+        return copy
 
     def _cuts(self, n_rows: int) -> int | FloatArray:
         if self.cuts is None:

@@ -1,21 +1,27 @@
-"""Arguments of ``fit`` and of predictions: evaluation sets, start scores, and keywords that belong elsewhere."""
+"""Arguments of ``fit`` and of predictions: evaluation sets, start scores, keywords that belong elsewhere, callbacks."""
 
 from __future__ import annotations
 
+import copy
 import difflib
 import functools
 import inspect
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import validate_data
 
-from ordinal_objectives.aliases import ArrayLike, Column, Estimator, FloatArray, Params, Table
+from ordinal_objectives.aliases import JSON, ArrayLike, Column, Estimator, FloatArray, Params, Table
+from ordinal_objectives.estimators.held_out import is_auto
 from ordinal_objectives.estimators.tables import column_names, names_as_text
-from ordinal_objectives.utils.validation import check_start_score, first_few
+from ordinal_objectives.utils.validation import check_flag, check_start_score, first_few
 
 _GIVE_ROWS = "validation_fraction, or eval_set or X_val and y_val to fit"
 
@@ -191,8 +197,10 @@ def start_scores(given: Mapping[str, ArrayLike | None], name: str | None, n_samp
 def all_or_nothing(estimator: Estimator) -> Iterator[None]:
     """Put every attribute back if the body raises: a failed ``fit`` or ``load_model`` leaves the model as it was."""
     before = estimator.__dict__.copy()
+    estimator.__dict__.pop("_params_of_fit", None)  # until it ends the present ones count
     try:
         yield
+        keep_params_of_fit(estimator)
     except BaseException:
         estimator.__dict__ = before
         raise
@@ -299,6 +307,53 @@ def kept_arguments(estimator: Estimator) -> Params:
     return {name: getattr(estimator, name) for name in _kept_names(kind)}
 
 
+# Parameters that predictions and displays read as they are now, or that belong to the machine.
+SET_LATER = frozenset({"decision_rule", "cost_matrix", "importance_type", "n_jobs", "progress", "verbose", "verbosity"})
+
+
+def keep_params_of_fit(estimator: Estimator) -> None:
+    """Keep what the parameters are at the end of ``fit`` or ``load_model``, apart from whatever is set later."""
+    kind: Any = type(estimator)
+    kept = vars(estimator)
+    names = {*estimator._get_param_names(), *_kept_names(kind), "_host_params"} & kept.keys()
+    estimator._params_of_fit = {name: _apart(kept[name]) for name in names}
+
+
+def _apart(value: Any) -> Any:
+    if type(value) in (list, tuple, set, frozenset):
+        return type(value)(map(_apart, value))
+    if type(value) is dict:
+        return {name: _apart(entry) for name, entry in value.items()}
+    if isinstance(value, FrozenEstimator):  # which a clone is too
+        return FrozenEstimator(value.estimator)
+    if hasattr(value, "get_params") and not isinstance(value, type):
+        return clone(value)
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def of_fit(estimator: Estimator, name: str) -> Any:
+    """Return a parameter as it was in the fit, whatever has been set since; that of now where there was none."""
+    return vars(estimator).get("_params_of_fit", vars(estimator))[name]
+
+
+def as_trained(estimator: Estimator) -> Any:
+    """Return a fitted estimator of this package with all parameters of its fit, whatever has been set since.
+
+    ``SET_LATER``, or a class's own ``_set_later``, are those of now. Of a pipeline it is the last step. Anything else
+    is returned as it is, the same object.
+    """
+    if isinstance(estimator, Pipeline):
+        (name, last), found = estimator.steps[-1], copy.copy(estimator)
+        found.steps = [*estimator.steps[:-1], (name, as_trained(last))]
+        return found
+    params = getattr(estimator, "_params_of_fit", None)
+    if params is None:
+        return estimator
+    found, later = object.__new__(type(estimator)), getattr(estimator, "_set_later", SET_LATER)
+    found.__dict__ = vars(estimator) | {name: value for name, value in params.items() if name not in later}
+    return found
+
+
 def names_of_constructors(kind: type[Any], own: Iterable[str]) -> list[str]:
     """Return the names of a constructor, and of its parents' as far as it passes arguments on to them."""
     names = set(own)
@@ -316,3 +371,135 @@ def keep_names(estimator: Estimator, text: Iterable[str] | None = None, numbers:
     names = {"feature_names_in_": None if text is None else np.array(text, dtype=object), "_column_numbers": numbers}
     estimator.__dict__ = {name: value for name, value in vars(estimator).items() if name not in names}
     estimator.__dict__ |= {name: found for name, found in names.items() if found is not None}
+
+
+# What fit was given beside its rows, as far as a copy that is trained on other rows must know it
+
+
+@dataclass(frozen=True)
+class GivenToFit:
+    """What ``fit`` was given beside its rows.
+
+    Attributes
+    ----------
+    found_rounds : bool
+        Whether it may have found the number of rounds, as an evaluation set does.
+    kept : mapping of str to object
+        Keywords of ``fit`` that copies are given too.
+    changed : mapping of str to object
+        Parameters that copies have instead, since the model did not use its own.
+    refused : tuple of str
+        Names of arguments that belong to the rows, or to a model that was continued: no copy can be given them.
+    of_file : bool
+        Whether a model file says so, which holds no keywords of ``fit``.
+    """
+
+    found_rounds: bool = False
+    kept: Params = field(default_factory=dict)
+    changed: Params = field(default_factory=dict)
+    refused: tuple[str, ...] = ()
+    of_file: bool = False
+
+    @classmethod
+    def of(cls, sets: bool, may_find_rounds: bool, kept: Params, unknown: list[str], **belonging: Any) -> GivenToFit:
+        """Return what the ``fit`` of a host's classifier was given.
+
+        Parameters
+        ----------
+        sets : bool
+            Whether evaluation sets, which take the place of rows held out.
+        may_find_rounds : bool
+            Whether anything else that may find the number of rounds.
+        kept : mapping of str to object
+            Keywords of ``fit``; those that are None, "auto" or an empty list say nothing.
+        unknown : list of str
+            Names of callbacks that may change parameters.
+        **belonging
+            What belongs to the rows, or to a model that is continued.
+        """
+        refused = [name for name, value in belonging.items() if value is not None]
+        changed = {"validation_fraction": None} if sets else {}
+        held = {k: v for k, v in kept.items() if not (v is None or is_auto(v) or np.size(v) == 0)}
+        return cls(sets or may_find_rounds, held, changed, (*refused, *of_callbacks(unknown)))
+
+    def check(self) -> None:
+        """Raise ValueError if copies cannot be trained as the model was."""
+        if self.refused:
+            raise ValueError(
+                f"estimator must be a model of which copies can be trained on other rows; its fit was given "
+                f"{', '.join(self.refused)}, which they cannot be: fit it without"
+            )
+
+    def without_callbacks(self) -> GivenToFit:
+        """Return what can be pickled: callbacks need not, and copies without them would be other models."""
+        if "callbacks" not in self.kept:
+            return self
+        others = {name: value for name, value in self.kept.items() if name != "callbacks"}
+        return replace(self, kept=others, refused=(*self.refused, "callbacks, which no file keeps"))
+
+    def to_json(self) -> JSON:
+        """Return what a model file holds, nothing where copies are trained by the parameters alone."""
+        refused = list(self.without_callbacks().refused)
+        if not (self.found_rounds or self.changed or refused):
+            return {}
+        return {"found_rounds": self.found_rounds, "changed": self.changed, "refused": refused}
+
+    @classmethod
+    def from_json(cls, stored: JSON) -> GivenToFit:
+        """Return what a model file says.
+
+        Raises
+        ------
+        ValueError
+            If it is not what :meth:`to_json` returns.
+        """
+        if not stored:
+            return cls(of_file=True)
+        changed, refused = stored["changed"], stored["refused"]
+        if changed not in ({}, {"validation_fraction": None}) or not isinstance(refused, list):
+            raise ValueError(f"what fit was given must be as save_model writes it; got {stored!r}")
+        found_rounds = check_flag("found_rounds", stored["found_rounds"])
+        return cls(found_rounds, changed=changed, refused=tuple(map(str, refused)), of_file=True)
+
+
+def of_callbacks(unknown: list[str]) -> list[str]:
+    """Return what an error says of callbacks that may change parameters, by their names."""
+    return [f"the callback {name}, without only_reads = True" for name in unknown]
+
+
+def only_reads(callback: object, own: tuple[type, ...]) -> bool:
+    """Return whether a callback changes no parameter: one of the library's ``own``, or one that says so of itself."""
+    return type(callback) in own or getattr(callback, "only_reads", False) is True
+
+
+class Schedules(NamedTuple):
+    """Callbacks that change parameters: copies of the library's own, and the names of those that may change some."""
+
+    known: list[Any]
+    unknown: list[str]
+
+    @classmethod
+    def among(cls, callbacks: list[Any], own: tuple[type, ...], schedule: type) -> Schedules:
+        """Return those among callbacks; see :func:`only_reads`. ``schedule`` is the type of the library's own."""
+        others = [callback for callback in callbacks if not only_reads(callback, own)]
+        unknown = [callback for callback in others if type(callback) is not schedule]
+        names = [getattr(callback, "__name__", type(callback).__name__) for callback in unknown]
+        return cls(copy.deepcopy([callback for callback in others if type(callback) is schedule]), names)
+
+    def warn_of_unknown(self) -> None:
+        """Warn of callbacks that may change parameters, where some of the rows are trained on first.
+
+        Such a training must change them too, and what a callback of somebody else's does it cannot know.
+        """
+        if self.unknown:
+            warnings.warn(
+                f"callbacks holds {', '.join(self.unknown)}, which n_estimators='auto' and decision_rule='kappa' do "
+                f"not call where they train on some of the rows. If it changes parameters, pass n_estimators as a "
+                f"number, and kappa an evaluation set; if it does not, give it an attribute only_reads = True",
+                stacklevel=2,
+            )
+
+
+def smallest_rate(rate: float, first_rates: Iterable[float]) -> float:
+    """Return the smaller of a learning rate and the positive ones with which schedules begin."""
+    return min([rate, *(first for first in first_rates if first > 0)])

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ordinal_objectives.aliases import Estimator, FloatArray, IndexArray, IntArray, LabelArray
+from ordinal_objectives.aliases import Estimator, FloatArray, IndexArray, IntArray, LabelArray, Params, Table
 from ordinal_objectives.estimators import wrappers
 from ordinal_objectives.estimators.held_out import Rows, hold_out, take_rows
 from ordinal_objectives.estimators.labels import OrderedLabels
@@ -107,9 +107,8 @@ class TrainingRows:
         """
         if isinstance(member, FrozenEstimator):
             check_is_fitted(member, msg=f"member {name!r} is a FrozenEstimator, and what it holds is not fitted")
-            return wrappers.FittedMember(
-                member, self.labels.encode(member.classes_, name=f"classes_ of member {name!r}")
-            )
+            codes = self.labels.encode(member.classes_, name=f"classes_ of member {name!r}")
+            return wrappers.FittedMember(FrozenEstimator(member.estimator), codes)
         bag, rest = self.draw(seed)
         seeds = seeds_of(member, seed)
         fitted = self._fit(name, clone(member).set_params(**seeds), bag, rest)
@@ -154,10 +153,22 @@ class TrainingRows:
         keywords: dict[str, object] = {"eval_set": [(X, labels)]}
         if has_fit_parameter(copy, "eval_X"):  # LightGBM has given eval_set up
             keywords = {"eval_X": X, "eval_y": labels}
-        weights_name = next((name for name in _EVALUATION_WEIGHTS if has_fit_parameter(copy, name)), None)
-        if self.rows.weight is not None and weights_name is not None:
-            keywords[weights_name] = [self.rows.weight[rest]]
+        if self.rows.weight is not None:
+            keywords |= _weighted_evaluation(name, copy, X, labels, self.rows.weight[rest])
         return keywords | ({"verbose": False} if has_fit_parameter(copy, "verbose") else {})
+
+
+def _weighted_evaluation(name: str, copy: Estimator, X: Table, labels: IndexArray, weight: FloatArray) -> Params:
+    """Return what tells the ``fit`` of a copy the weights of the rows that it stops early by."""
+    weights_name = next((name for name in _EVALUATION_WEIGHTS if has_fit_parameter(copy, name)), None)
+    if weights_name is not None:
+        return {weights_name: [weight]}
+    if any(kind.__module__.startswith("catboost.") for kind in type(copy).__mro__):  # its weights lie in a pool
+        return {"eval_set": importlib.import_module("catboost").Pool(X, labels, weight=weight)}
+    raise ValueError(
+        f"member {name!r} stops early by rows of which its fit takes no weights ({' or '.join(_EVALUATION_WEIGHTS)}), "
+        f"and the rows have weights: let it not stop early"
+    )
 
 
 def _stopping(member: Estimator) -> str | None:

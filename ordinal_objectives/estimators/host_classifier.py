@@ -17,16 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.aliases import JSON, FloatArray, Params, Seed, Table
 from ordinal_objectives.decision import KappaRule
-from ordinal_objectives.estimators import held_out, linear
-from ordinal_objectives.estimators.arguments import (
-    GivenSets,
-    keep_arguments,
-    keep_names,
-    keeper,
-    kept_arguments,
-    one_for_each,
-)
-from ordinal_objectives.estimators.given_to_fit import GivenToFit, Schedules
+from ordinal_objectives.estimators import arguments, held_out, linear
 from ordinal_objectives.estimators.held_out import FinishedSearch, RoundSearch, Rows, Trial, TrialOf, Trials, UnseenRows
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.linear import LinearPart
@@ -112,11 +103,11 @@ class HostClassifier(OrdinalClassifier):
     @functools.cache
     def _default(cls, name: str) -> Any:
         """Return the value of a parameter that nobody set."""
-        return inspect.signature(keeper(cls)).parameters[name].default
+        return inspect.signature(arguments.keeper(cls)).parameters[name].default
 
     def _resolved_params(self) -> Params:
         """Return the parameters, by one name each."""
-        return kept_arguments(self) | self._host_params
+        return arguments.kept_arguments(self) | self._host_params
 
     def _native_params(self) -> Params:
         """Return the parameters of the library's ``train``; those left at None take its defaults."""
@@ -199,7 +190,7 @@ class HostClassifier(OrdinalClassifier):
         files.check_path(path)
         self.check_fitted_decision()
         self._refuse_unknown()
-        self._record = replace(self._record, classifier=self._description())
+        self._record = replace(self._record, classifier=arguments.as_trained(self)._description())
         self._carry(self._record)
         self._write(path)
 
@@ -256,9 +247,9 @@ class HostClassifier(OrdinalClassifier):
                         raise ValueError(f"found must name {' or '.join(self._unsearched)}; got {', '.join(found)}")
                     self._forget_params(kept={*params, *left_out, *self._not_in_files})
                     read = {name: files.value_from_json(value) for name, value in params.items()}
-                    kept = read.keys() & kept_arguments(self).keys()
+                    kept = read.keys() & arguments.kept_arguments(self).keys()
                     self._keep_host_params(self._host_params | {k: v for k, v in read.items() if k not in kept})
-                    keep_arguments(self, {name: read[name] for name in kept})
+                    arguments.keep_arguments(self, {name: read[name] for name in kept})
                     self._refuse_unknown()
                 labels = OrderedLabels(np.arange(record.n_classes) if self.classes is None else self.classes)
                 n_classes = len(labels.classes_)
@@ -269,7 +260,7 @@ class HostClassifier(OrdinalClassifier):
                 self.n_features_in_ = n_features
                 for name in _OF_FIT:
                     self.__dict__.pop(name, None)
-                self._found, self._given = found, GivenToFit.from_json(described.get("given", {}))
+                self._found, self._given = found, arguments.GivenToFit.from_json(described.get("given", {}))
                 if "n_rounds" in described:
                     self._n_rounds = validation.check_integer("n_rounds", described["n_rounds"], n_iter)
                 if "kappa_rule" in described:
@@ -277,9 +268,9 @@ class HostClassifier(OrdinalClassifier):
                 text = files.names_from_json(described.get("feature_names"), n_features)
                 written = self._names_in_booster() if text is None else None
                 if written and (described or all(map(str.isdecimal, written))):
-                    keep_names(self, numbers=written)
+                    arguments.keep_names(self, numbers=written)
                 else:
-                    keep_names(self, written or text)
+                    arguments.keep_names(self, written or text)
                 self._linear = None if record.linear is None else LinearPart.from_json(record.linear, n_features)
                 self._keep(record, n_iter)
         files.warn_of(left_out, stacklevel=2)
@@ -301,12 +292,12 @@ class HostClassifier(OrdinalClassifier):
     def _forget_params(self, kept: Collection[str]) -> None:
         """Set parameters to their defaults, and drop those of the library below, but for some."""
         self._host_params = {name: value for name, value in self._host_params.items() if name in kept}
-        for name in kept_arguments(self):
+        for name in arguments.kept_arguments(self):
             if name not in kept:
                 setattr(self, name, self._default(name))
 
     def _rows_to_fit(
-        self, training: tuple[Any, Any, Any, Any, Any], start: str, sets: GivenSets, random_state: Seed
+        self, training: tuple[Any, Any, Any, Any, Any], start: str, sets: arguments.GivenSets, random_state: Seed
     ) -> tuple[Rows, list[Rows]]:
         """Return the rows to train on and those to evaluate, checked.
 
@@ -323,7 +314,7 @@ class HostClassifier(OrdinalClassifier):
         rows = self._check_training(X, y, sample_weight, groups)
         rows = replace(rows, start=validation.check_start_score(scores, len(rows), name=start))
         checked = self._check_evaluation(sets)
-        starts = one_for_each(sets.starts, checked, sets.starts_name)
+        starts = arguments.one_for_each(sets.starts, checked, sets.starts_name)
         evaluated = [
             replace(held, start=validation.check_start_score(held_start, len(held), name=sets.starts_name))
             for held, held_start in zip(checked, starts, strict=True)
@@ -338,7 +329,7 @@ class HostClassifier(OrdinalClassifier):
         *,
         continued: ThresholdRecord | None = None,
         watched: list[Rows],
-        callbacks: Schedules,
+        callbacks: arguments.Schedules,
         says: bool = False,
         **options: Any,
     ) -> RoundPlan:
@@ -464,7 +455,7 @@ class HostClassifier(OrdinalClassifier):
         classes, dtype = files.labels_to_json(self.ordered_classes_)
         names = getattr(self, "feature_names_in_", None)
         given_to_fit = {} if self._given is None else self._given.to_json()
-        given = (kept_arguments(self) | self._host_params).items()
+        given = (arguments.kept_arguments(self) | self._host_params).items()
         params, left_out = files.parameters_to_json({name: value for name, value in given if name not in _NOT_IN_FILES})
         return {
             "classes": classes,

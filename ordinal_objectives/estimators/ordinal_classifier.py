@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
 import warnings
 from abc import abstractmethod
@@ -18,8 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives import predictions
 from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, LabelArray, Params, Table
 from ordinal_objectives.decision import RULES, KappaRule, decide, kappa_weights
-from ordinal_objectives.estimators.arguments import keep_arguments, kept_arguments, start_scores
-from ordinal_objectives.estimators.given_to_fit import GivenToFit
+from ordinal_objectives.estimators import adapted
+from ordinal_objectives.estimators.arguments import GivenToFit, keep_arguments, kept_arguments, start_scores
 from ordinal_objectives.estimators.held_out import UnseenRows, is_auto
 from ordinal_objectives.estimators.linear import LinearPart
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
@@ -340,6 +341,98 @@ class OrdinalClassifier(OrderedClassifier):
         before = self._before_trees(X, start)
         return predictions.plus(before, self._score(self._prediction_data(X), 0, self.n_iter_))
 
+    @documented
+    def refit_thresholds(
+        self: Classifier, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None, **start: ArrayLike | None
+    ) -> Classifier:
+        """Return a copy of the model with thresholds for another population, of which few rows are labelled.
+
+        The trees stay as they are. The thresholds are those of the highest likelihood, held near the model's own as
+        firmly as leave-one-out finds best; with 5,000 rows and more hardly at all. Thresholds around a class that the
+        rows lack move with the others. Where the score itself has another meaning in the new population, this does not
+        help: train a model.
+
+        Parameters
+        ----------
+        <<X, **start>>
+        y : array-like of shape (n_samples,)
+            Labels, among ``classes_``.
+        sample_weight : array-like of shape (n_samples,), or None, default=None
+            A row with weight 2 counts as two rows.
+
+        Returns
+        -------
+        estimator
+            A fitted copy; the model itself does not change. Its ``staged_predict_proba`` has the model's own thresholds
+            up to the last iteration, and a rule of kappa is fitted to the new rows.
+
+        Raises
+        ------
+        NotFittedError
+            Before ``fit``.
+        ValueError
+            If the loss is not all-threshold or cumulative-link, or was trained with costs.
+        """
+        scores, codes = self._scores(X, **start), self.encode_labels(y)
+        weight = validation.row_weights(sample_weight, len(codes))
+        if len(codes) != len(scores):
+            raise ValueError(f"X and y must have the same number of rows; got {len(scores)} and {len(codes)}")
+        fitted = adapted.to_labels(self._record.spec.loss, scores, codes, weight, self.thresholds_)
+        return self._with_thresholds(fitted, scores, weight, "refit_thresholds")
+
+    @documented
+    def adapt_to_shares(self: Classifier, X_new: Table, X_old: Table, shares: ArrayLike) -> Classifier:
+        """Return a copy of the model for a population with other class shares.
+
+        It assumes that rows of one class look alike in both populations: only the shares of the classes differ (label
+        shift). The thresholds are moved to where the probabilities come nearest to those of the new shares by Bayes'
+        rule. A warning tells where the scores of ``X_new`` contradict the assumption.
+
+        Parameters
+        ----------
+        X_new : array-like of shape (n_samples, n_features)
+            Rows of the new population, without labels.
+        X_old : array-like of shape (n_samples, n_features)
+            Rows of the population that the model was trained for, best such that it has not seen.
+        shares : array-like of shape (n_classes,)
+            Share of each class in the new population, all positive, in the order of ``ordered_classes_``. They are
+            divided by their sum.
+
+        Returns
+        -------
+        estimator
+            A fitted copy, as :meth:`refit_thresholds` returns it.
+
+        Raises
+        ------
+        NotFittedError
+            Before ``fit``.
+        ValueError
+            If the loss is not all-threshold or cumulative-link, or was trained with costs; if ``shares`` are not
+            positive numbers.
+        """
+        scores, of_old = self._scores(X_new), self._scores(X_old)
+        fitted = adapted.to_shares(self._record.spec.loss, scores, of_old, shares, self.thresholds_)
+        return self._with_thresholds(fitted, scores, np.ones(len(scores)), "adapt_to_shares")
+
+    def _with_thresholds(
+        self: Classifier, thresholds: FloatArray, scores: FloatArray, weight: FloatArray, by: str
+    ) -> Classifier:
+        """Return a copy whose last thresholds are others; copies that are trained anew would not have them."""
+        model, given = copy.deepcopy(self), self._given_to_copies()
+        record, n = model._record.copied(), model.n_iter_
+        record.thresholds[n], record.training_loss[n] = thresholds, float("nan")
+        model._record, model.thresholds_ = record, thresholds
+        model._carry(record)
+        model._given = replace(given, refused=(*given.refused, f"thresholds by {by}"))
+        if model.kappa_rule_ is not None:
+            proba = predictions.proba(model._fitted_loss, scores, thresholds)
+            model.kappa_rule_ = KappaRule.fit(proba, model.kappa_rule_.weights, weight)
+        return model
+
+    def _carry(self, record: ThresholdRecord) -> None:
+        """Store the record in the model of the library below, where there is one."""
+
     @property
     def linear_(self) -> LinearPart | None:
         """The linear score that the trees start from, which reads rows as ``predict`` does; None without one."""
@@ -360,6 +453,8 @@ class OrdinalClassifier(OrderedClassifier):
     def for_copies(self, *, own_rounds: bool) -> tuple[Params, Params]:
         """Return parameters, and keywords of ``fit``, by which copies on other rows are trained as this model was.
 
+        Those are beside its parameters; a model that is :func:`.as_trained` has those of its fit.
+
         Parameters
         ----------
         own_rounds : bool
@@ -374,8 +469,7 @@ class OrdinalClassifier(OrderedClassifier):
         check_is_fitted(self)
         given = self._given_to_copies()
         given.check()
-        fitted, now = self._fitted_loss.as_parameters(), self._ordinal_loss().as_parameters()
-        params = dict(given.changed) if fitted == now else {**fitted, **given.changed}
+        params = dict(given.changed)
         fixed = own_rounds or given.found_rounds
         if fixed:
             params |= self._fixed_rounds(max(self.trained_rounds(), 1), given)

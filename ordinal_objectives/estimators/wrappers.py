@@ -29,6 +29,15 @@ from ordinal_objectives.utils import documented, validation
 
 # What searches call the values that they try.
 _GRIDS = ("param_grid", "param_distributions")
+# What classifiers and samplers call shares of the classes that are not those of the rows, and values that change none.
+_SHARES: Mapping[str, tuple[object, ...]] = {
+    **dict.fromkeys(("class_weight", "class_weights", "auto_class_weights", "class_prior", "priors"), ("None",)),
+    "is_unbalance": (False,),
+    "unbalance": (False,),
+    "unbalanced_sets": (False,),
+    "scale_pos_weight": (1.0,),
+    "sampling_strategy": (),
+}
 
 
 def check_classifier(what: str, estimator: Estimator, *others: str) -> None:
@@ -157,6 +166,12 @@ def class_codes(what: str, copy: Estimator, codes: IntArray, classes: LabelArray
                 f"Give classes to that alone"
             )
         inner.set_params(classes=None)  # codes rise
+    for place, searched in _searched(copy, ("classes",)):
+        if searched is not None:
+            raise ValueError(
+                f"{what} searches over classes ({place}), but it is trained on class codes: give classes to the "
+                f"classifier around it alone, whose classes are {classes.tolist()}"
+            )
     last = FinalClassifier.of(copy)
     if not isinstance(last.estimator, OrderedClassifier):
         return present
@@ -220,6 +235,25 @@ def refuse_settings_by_label(what: str, estimator: Estimator, classes: LabelArra
             raise ValueError(f"{what} has a class_weight by label{place}, but it is trained on class codes: {instead}")
 
 
+def refuse_other_shares(what: str, estimator: Estimator) -> None:
+    """Raise ValueError if anything that an estimator trains gives the classes other shares than its rows have.
+
+    What calibrates probabilities afterwards may hold such a classifier.
+    """
+    calibrated = tuple(prefix for prefix, one in all_inside(estimator) if _recalibrates(one))
+    for name, value in _settings(estimator, tuple(_SHARES)):
+        kind = name.rpartition(": ")[2].rpartition("__")[2]
+        if not (value is None or (np.ndim(value) == 0 and value in _SHARES[kind]) or name.startswith(calibrated)):
+            raise ValueError(
+                f"{what} has {name}={value!r}, which gives the classes other shares than the rows have, and so "
+                f"distorts probabilities: give it none, or put OrdinalCalibratedClassifier around it"
+            )
+
+
+def _recalibrates(estimator: Estimator) -> bool:
+    return bool(getattr(estimator, "_recalibrates", isinstance(estimator, CalibratedClassifierCV)))
+
+
 def _scored_labels(scorer: object, classes: LabelArray) -> list[object]:
     """Return the labels by name in a scorer of this package or scikit-learn's, also the one that counts as positive.
 
@@ -247,15 +281,18 @@ def _is_own_code(label: object, classes: LabelArray) -> bool:
 
 
 def weighs_costs(estimator: Estimator) -> bool:
-    """Return whether an estimator's probabilities are those of a model with a training cost, not calibrated since."""
+    """Return whether an estimator's probabilities are those of a model with a training cost, not calibrated since.
+
+    A fitted one has those of its fit, so what is trained anew must be given as a clone.
+    """
     if isinstance(estimator, FrozenEstimator):
         return weighs_costs(estimator.estimator)
-    if getattr(estimator, "_recalibrates", isinstance(estimator, CalibratedClassifierCV)):
+    estimator = arguments.as_trained(estimator)
+    if _recalibrates(estimator):
         return False
     if isinstance(estimator, OrdinalClassifier):
         try:
-            loss = getattr(estimator, "_fitted_loss", None)
-            return isinstance(loss or get_loss(estimator.loss, estimator.link, estimator.training_cost), CostWeighted)
+            return isinstance(get_loss(estimator.loss, estimator.link, estimator.training_cost), CostWeighted)
         except (TypeError, ValueError):  # fit says what is wrong
             return False
     if hasattr(estimator, "best_estimator_"):
@@ -291,7 +328,7 @@ def _in_grids(name: str, grids: Any, names: tuple[str, ...]) -> Iterator[tuple[s
     for grid in [grids] if isinstance(grids, Mapping) else grids:
         for searched, values in grid.items():
             kind, place = searched.rpartition("__")[2], f"{name}: {searched}"
-            for value in values if np.iterable(values) else ():
+            for value in values if np.iterable(values) else [values]:  # or a distribution
                 if kind in names:
                     yield place, value
                 elif kind in _GRIDS:
@@ -319,7 +356,13 @@ class FittedMember:
     @classmethod
     def trained(cls, estimator: Estimator, codes: IntArray) -> FittedMember:
         """Return a classifier that was trained on the labels 0, 1, ..., given the class code of each."""
-        return cls(estimator, codes[np.asarray(estimator.classes_, dtype=np.intp)])
+        known = np.asarray(estimator.classes_)
+        if not np.isin(known, np.arange(len(codes))).all():
+            raise ValueError(
+                f"{type(estimator).__name__} was trained on class codes from 0 to {len(codes) - 1}; its classes_ are "
+                f"{known.tolist()}"
+            )
+        return cls(estimator, codes[known.astype(np.intp)])
 
     # The booster of XGBoost's or LightGBM's own classifier asks for its threads while it is copied.
     @one_thread_after_fork()

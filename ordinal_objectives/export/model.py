@@ -13,11 +13,12 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.aliases import JSON, BoolArray, Estimator, FloatArray, IndexArray, IntArray, NDArray
+from ordinal_objectives.estimators.arguments import as_trained
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.histogram_engine.estimator import HistGradientBoostingOrdinalClassifier
 from ordinal_objectives.histogram_engine.multi_output import losses
 from ordinal_objectives.histogram_engine.multi_output.estimator import MultiOutputModel
-from ordinal_objectives.leaves.shifts import Shifts
+from ordinal_objectives.leaves.vector import Shifts
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.trees import Tree, has_set
@@ -188,6 +189,7 @@ def scoring_model(model: object, iterations: int | None = None, by_value: Sequen
         "LGBMOrdinalClassifier": _read_lightgbm,
         "HistGradientBoostingOrdinalClassifier": _read_engine,
     }
+    model = as_trained(model)
     read = next((readers[kind.__name__] for kind in type(model).__mro__ if kind.__name__ in readers), None)
     if read is None or not isinstance(model, OrdinalClassifier):
         raise TypeError(f"model must be one of {', '.join(readers)}; got {type(model).__name__}")
@@ -221,8 +223,8 @@ def model_of_trees(model: Estimator, iterations: int | None, name: str, *, zeros
         )
     if not np.isnan(found.scorer.missing):
         raise ValueError(
-            f"model must take NaN for missing values, as {name} does; it has missing={found.scorer.missing:g}: call "
-            f"set_params(missing=np.nan), and give NaN in the place of {found.scorer.missing:g}"
+            f"model must take NaN for missing values, as {name} does; it has missing={found.scorer.missing:g}: train "
+            f"it on NaN in the place of {found.scorer.missing:g}"
         )
     if len(found.scorer.zero_is_missing) and not zeros:
         raise ValueError(

@@ -10,8 +10,8 @@ _OF_PACKAGE = {
     "decisions.tuned": "CutPoints OrdinalTunedClassifier",
     "distributions.binned_target": "BinnedTarget",
     "distributions.regressor": "OrdinalDistributionRegressor",
+    "estimators.arguments": "GivenToFit",
     "estimators.host_classifier": "BoosterInTransit",
-    "estimators.given_to_fit": "GivenToFit",
     "estimators.tables": "CategoryColumns",
     "estimators.ensemble": "OrdinalEnsembleClassifier",
     "estimators.labels": "OrderedLabels",
@@ -24,7 +24,7 @@ _OF_PACKAGE = {
         "HistGradientBoostingMultiOutputClassifier HistGradientBoostingMultiOutputRegressor"
     ),
     "histogram_engine.multi_output.losses": "BinaryCrossEntropy SoftmaxCrossEntropy SquaredError",
-    "leaves.shifts": "Shifts",
+    "leaves.vector": "Shifts",
     "links.built_in": "Cauchit Cloglog Logit Loglog Probit",
     "losses.built_in": "AllThreshold CostWeighted CumulativeLink ImmediateThreshold",
     "spec": "OrdinalSpec",

@@ -198,8 +198,7 @@ def _codes(y: ArrayLike, classes: ArrayLike | None, n_samples: int) -> IntArray:
 def _check_loss(found: Estimator) -> None:
     """Raise ValueError if copies cannot be trained with ``proportional=False``, and say what to set."""
     last, prefix = last_step(found)
-    is_fitted = hasattr(last, "trained_spec") and last.__sklearn_is_fitted__()
-    loss = last.trained_spec().loss if is_fitted else get_loss(last.loss, last.link, last.training_cost)
+    loss = get_loss(last.loss, last.link, last.training_cost)
     if not loss.takes_shifts:
         raise ValueError(
             f"estimator must have a loss for thresholds that move with x, since copies are trained with "

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.aliases import ArrayLike, Column, Estimator, FloatArray, IndexArray, LabelArray, Level, Table
 from ordinal_objectives.estimators import held_out, labels, tables, wrappers
+from ordinal_objectives.estimators.arguments import as_trained
 from ordinal_objectives.utils.validation import collected, drawn_seed, seeds_of
 
 # So many values of a column are followed through a pipeline.
@@ -228,14 +229,14 @@ def grid(column: FloatArray, resolution: int) -> tuple[LabelArray, IndexArray]:
 
 
 def untrained(estimator: Estimator) -> Estimator:
-    """Return what is copied and trained: the best one of a fitted search, else the estimator; not a copy itself.
+    """Return what is copied and trained: the best one of a fitted search, else the estimator, as it was trained.
 
     Raises
     ------
     TypeError
         If it is no classifier of this package, and no pipeline or fitted search that ends in one.
     """
-    found = getattr(estimator, "best_estimator_", estimator)
+    found = as_trained(getattr(estimator, "best_estimator_", estimator))
     last, _ = wrappers.last_step(found)
     if not all(hasattr(last, name) for name in ("fit", "get_params", "predict_cumulative_proba", "encode_labels")):
         raise TypeError(
@@ -289,7 +290,8 @@ def trained_on_drawn_rows(
     So copies train as many rounds as the model, and where rows judge anyway, a row that is drawn twice is one of
     twice the weight.
     """
-    found, (model, _) = untrained(estimator), unwrapped(estimator)
+    found = untrained(estimator)
+    model, _ = unwrapped(found)
     options = {"own_rounds": is_labelled, "classes": model.ordered_classes_}
     for _ in range(n_copies):
         rows = random.randint(X.shape[0], size=X.shape[0])

@@ -15,6 +15,8 @@ penalty l, those of GBDT-MO.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from ordinal_objectives.aliases import ArrayLike, FloatArray
@@ -23,8 +25,33 @@ from ordinal_objectives.leaves.multi_output import largest
 from ordinal_objectives.utils.validation import check_choice
 
 PENALTIES = ("ridge", "smooth", "sparse")
+DEFAULT_SHIFT_L2 = 10.0
+DEFAULT_SHIFT_PENALTY = "ridge"
 # Relative to the penalties: with less curvature than this the shifts are rounding.
 _NO_CURVATURE = 1e-12
+
+
+@dataclass(frozen=True)
+class Shifts:
+    """How thresholds move with x.
+
+    Attributes
+    ----------
+    l2 : float
+        Penalty lambda_v of the shifts, positive; the larger, the closer to proportional odds.
+    penalty : {"ridge", "smooth", "sparse"}
+        What is penalised: their distance to the mean, or the distance between neighbours. "sparse" is the former, with
+        few shifts.
+    most : int
+        With "sparse", the thresholds of a leaf that have a shift of their own.
+    """
+
+    l2: float = DEFAULT_SHIFT_L2
+    penalty: str = DEFAULT_SHIFT_PENALTY
+    most: int = 1
+
+    def __post_init__(self) -> None:
+        check_penalty(self.l2, self.penalty)
 
 
 def steps(
@@ -61,7 +88,7 @@ def steps(
     Raises
     ------
     ValueError
-        If `reg_lambda` is out of range; the penalty of the shifts is that of :class:`.shifts.Shifts`, checked there.
+        If `reg_lambda` is out of range; the penalty of the shifts is that of :class:`Shifts`, checked there.
 
     Examples
     --------

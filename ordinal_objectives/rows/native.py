@@ -45,13 +45,15 @@ class _NativePass(CheckedRows):
         self, sums: Params, gradient: RealArray, hessian: RealArray, cross: RealArray | None = None
     ) -> RoundStatistics:
         """Return what a pass computed. A NaN score makes the sum of every threshold NaN: no pass checks it."""
-        found = RoundSums(**{name: np.asarray(x) if isinstance(x, list) else x for name, x in sums.items()})
+        arrays = {name: np.asarray(x) for name, x in sums.items() if isinstance(x, list)}
+        found = RoundSums(**(sums | arrays))
         if not np.isfinite(found.threshold_gradient).all():
             raise ValueError(self._no_numbers)
         if gradient.dtype != self._dtype:
             self._check_derivatives(gradient, hessian)
-        cross = np.empty((0, self.n_classes - 1)) if cross is None else cross
-        return RoundStatistics(*(array.astype(self._dtype, copy=False) for array in (gradient, hessian, cross)), found)
+        parts = gradient, hessian, np.empty((0, self.n_classes - 1)) if cross is None else cross
+        gradient, hessian, cross = (array.astype(self._dtype, copy=False) for array in parts)
+        return RoundStatistics(gradient, hessian, cross, found)
 
 
 class RowStatistics(_NativePass):

@@ -18,8 +18,7 @@ from ordinal_objectives import AllThreshold, XGBOrdinalClassifier
 from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.adapters.run import TrainingRun
 from ordinal_objectives.adapters.xgb.outputs import CONTRIBUTIONS, OutputUpdate, is_at_least
-from ordinal_objectives.leaves.shifts import Shifts
-from ordinal_objectives.leaves.vector import contrasts
+from ordinal_objectives.leaves.vector import Shifts, contrasts
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.rows import CPU
 from ordinal_objectives.spec import OrdinalSpec

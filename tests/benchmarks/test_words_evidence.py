@@ -8,7 +8,7 @@ from lib.data import DESIGN_NOTE
 from lib.methods import DEPTHS, MULTICLASS, OURS, PROPORTIONAL, ROUNDED
 from lib.statistics import critical_difference
 from ordinal_objectives import XGBOrdinalClassifier
-from ordinal_objectives.leaves.shifts import Shifts
+from ordinal_objectives.leaves.vector import Shifts
 
 pytestmark = pytest.mark.slow
 

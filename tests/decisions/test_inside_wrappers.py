@@ -19,7 +19,7 @@ from sklearn.feature_selection import SelectFromModel
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, log_loss, make_scorer, precision_score, recall_score
-from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV
+from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, RandomizedSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -27,6 +27,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from makers import make_engine, make_xgb
 from ordinal_objectives import (
     OrdinalCalibratedClassifier,
+    OrdinalDistributionRegressor,
     OrdinalEnsembleClassifier,
     OrdinalPredictionSets,
     OrdinalTunedClassifier,
@@ -331,3 +332,53 @@ def test_a_trained_classifier_is_a_member(data):
 def test_a_small_subsample_is_named(data):
     with pytest.raises(ValueError, match=r"subsample=0\.003 of 200 rows with weight leaves none to train on"):
         ensemble(LogisticRegression(), subsample=0.003).fit(*data)
+
+
+# Classes that a search sets
+
+OF_GRID = [list(NAMES), [0, 1, 2, 3], [2, 0, 3, 1], tuple(NAMES[::-1])]
+
+
+@pytest.mark.parametrize("wrap", [*AROUND, ensemble, OrdinalDistributionRegressor])
+@pytest.mark.parametrize("classes", OF_GRID, ids=str)
+def test_a_search_over_classes_inside_is_refused(wrap, classes, data):
+    X, y = data
+    pipeline = make_pipeline(StandardScaler(), make_engine(max_iter=2))
+    last = "histgradientboostingordinalclassifier"
+    searches = {
+        "bare": GridSearchCV(make_engine(max_iter=2), {"classes": [classes]}, cv=2),
+        "random": RandomizedSearchCV(make_engine(max_iter=2), {"classes": [classes]}, n_iter=1, cv=2),
+        "pipeline": GridSearchCV(pipeline, {f"{last}__classes": [None, classes]}, cv=2),
+        "wrapper": GridSearchCV(OrdinalTunedClassifier(make_engine(max_iter=2)), {"estimator__classes": [classes]}),
+        "ensemble": GridSearchCV(ensemble(make_engine(max_iter=2)), [{"a__classes": [classes]}]),
+    }
+    searches["stacking"] = StackingClassifier([("b", searches["bare"])], LogisticRegression(), cv=2)
+    searches["in a pipeline"] = make_pipeline(searches["wrapper"])
+    for search in searches.values():
+        target = X[:, 0] if wrap is OrdinalDistributionRegressor else y
+        with pytest.raises(ValueError, match=r"searches over classes \(.*classes\).*trained on class codes"):
+            wrap(search).fit(X, target)
+
+
+def test_a_search_over_the_classes_of_a_wrapper_is_right(data):
+    X, y = data
+    names = list(NAMES)
+    one = OrdinalCalibratedClassifier(make_engine(max_iter=2), cv=2, classes=names).fit(X, NAMES[y])
+    wrapped = OrdinalCalibratedClassifier(make_engine(max_iter=2), cv=2)
+    for grid in ({"classes": [names]}, {"estimator__classes": [names]}):
+        found = GridSearchCV(wrapped, grid, cv=2, error_score="raise").fit(X, NAMES[y]).best_estimator_
+        assert found.ordered_classes_.tolist() == names
+        np.testing.assert_array_equal(found.predict_proba(X), one.predict_proba(X))
+    search = GridSearchCV(
+        ensemble(make_engine(), classes=names[::-1]), {"a__classes": [names]}, cv=2, error_score="raise"
+    )
+    with pytest.raises(ValueError, match="has classes"):
+        search.fit(X, NAMES[y])
+
+
+def test_labels_that_are_no_codes_are_noticed_wherever_they_come_from(data):
+    X, y = data
+    frozen = FrozenEstimator(LogisticRegression().fit(X, y + 7))
+    search = GridSearchCV(make_pipeline(LogisticRegression()), {"logisticregression": [frozen]}, cv=2)
+    with pytest.raises(ValueError, match=r"GridSearchCV was trained on class codes from 0 to 3; its classes_ are \[7"):
+        ensemble(search, n_bags=1).fit(X, y)

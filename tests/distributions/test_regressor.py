@@ -10,10 +10,12 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -21,9 +23,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from ordinal_objectives import (
     HistGradientBoostingOrdinalClassifier,
     LGBMOrdinalClassifier,
+    OrdinalCalibratedClassifier,
     OrdinalDistributionRegressor,
     OrdinalEnsembleClassifier,
     OrdinalPredictionSets,
+    OrdinalTunedClassifier,
     XGBOrdinalClassifier,
 )
 from ordinal_objectives.distributions import (
@@ -277,3 +281,33 @@ def test_points_and_levels_are_checked(data):
 )
 def test_regressor_passes_the_checks_of_scikit_learn(estimator, check):
     check(estimator)
+
+
+BALANCED = TRAINERS["native"](class_weight="balanced")
+OTHER_SHARES: dict[str, Any] = {
+    **{f"{name} class_weight": make(class_weight="balanced") for name, make in TRAINERS.items()},
+    "pipeline class_weight": make_pipeline(StandardScaler(), LogisticRegression(class_weight="balanced")),
+    "search class_weight": GridSearchCV(LogisticRegression(), {"class_weight": [None, "balanced"]}),
+    "search of a step class_weight": GridSearchCV(make_pipeline(BALANCED), {"steps": [[("one", BALANCED)]]}),
+    "tuned class_weight": OrdinalTunedClassifier(BALANCED),
+    "member class_weight": OrdinalEnsembleClassifier([("a", LogisticRegression()), ("b", BALANCED)]),
+    "ensemble class_weight": OrdinalEnsembleClassifier(class_weight="balanced"),
+    "sets class_weight": OrdinalPredictionSets(BALANCED),
+    "bayes priors": GaussianNB(priors=[0.5, 0.5]),
+}
+
+
+@pytest.mark.parametrize("place", OTHER_SHARES)
+def test_other_shares_of_the_classes_are_refused_at_any_depth(place, data):
+    name = place.rpartition(" ")[2]
+    with pytest.raises(ValueError, match=f"estimator has .*{name}=.*distorts probabilities: give it none"):
+        OrdinalDistributionRegressor(OTHER_SHARES[place], n_cuts=5).fit(*data)
+
+
+@pytest.mark.parametrize("wrap", [OrdinalCalibratedClassifier, CalibratedClassifierCV])
+def test_what_is_calibrated_afterwards_may_have_them(wrap, data):
+    """The rows say which shares the classes have."""
+    X, y = data
+    inner = make_pipeline(StandardScaler(), LogisticRegression(class_weight="balanced"))
+    OrdinalDistributionRegressor(make_pipeline(wrap(inner, cv=3)), cuts=[np.quantile(y, 0.9)]).fit(X, y)
+    OrdinalDistributionRegressor(GaussianNB(), n_cuts=5).fit(X, y)

@@ -325,6 +325,49 @@ def test_weights_reach_the_members_and_rows_without_are_left_out(numbered):
         OrdinalEnsembleClassifier([("a", KNeighborsClassifier())]).fit(X, y, sample_weight=weight)
 
 
+class Unweighted(Recorder):
+    """Takes evaluation rows and no weights of them."""
+
+    def fit(self, X, y, sample_weight=None, eval_set=None):  # type: ignore[override]
+        return super().fit(X, y, sample_weight, eval_set)
+
+
+@pytest.mark.parametrize("given", [{}, {"class_weight": {1: 2.0}}], ids=str)
+def test_catboost_stops_early_by_weighted_rows(given, data, monkeypatch):
+    catboost, pools = pytest.importorskip("catboost"), []
+    pool = catboost.Pool
+
+    def remembered(*args, **options):
+        pools.append(pool(*args, **options))
+        return pools[-1]
+
+    X, y = data
+    weight = None if given else np.where(y == 1, 2.0, 1.0)
+    frame = pd.DataFrame(X)
+    options = {"iterations": 60, "learning_rate": 0.3, "thread_count": 1, "allow_writing_files": False}
+    member = catboost.CatBoostClassifier(**options, early_stopping_rounds=2)
+    model = OrdinalEnsembleClassifier([("a", member)], n_bags=1, random_state=0, **given)
+    with monkeypatch.context() as patched:
+        patched.setattr(catboost, "Pool", remembered)
+        model.fit(frame, y, sample_weight=weight)
+    (held,) = pools
+    of_class = np.array([np.unique(np.array(held.get_weight())[held.get_label() == k]) for k in range(4)])
+    assert of_class.shape == (4, 1)  # one weight a class
+    assert of_class.ravel().tolist() == [1.0, 2.0, 1.0, 1.0]
+    assert model.predict_proba(frame).shape == (len(y), 4)
+
+
+def test_a_member_whose_evaluation_rows_have_no_weights_is_named(numbered):
+    X, y = numbered
+    weight = np.where(y == 1, 2.0, 1.0)
+    members = [("a", Unweighted(early_stopping_rounds=2))]
+    for given, row_weight in (({}, weight), ({"class_weight": "balanced"}, None)):
+        with pytest.raises(ValueError, match=r"member 'a' stops early by rows of which its fit takes no weights"):
+            OrdinalEnsembleClassifier(members, refit=False, **given).fit(X, y, sample_weight=row_weight)
+    OrdinalEnsembleClassifier(members, refit=False).fit(X, y)
+    OrdinalEnsembleClassifier([("a", Unweighted())]).fit(X, y, sample_weight=weight)
+
+
 # The pool
 
 

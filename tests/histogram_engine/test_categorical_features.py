@@ -137,7 +137,9 @@ def test_without_columns_of_categories_nothing_changes(rows, tmp_path):
     X = np.column_stack([x, g])
     models = [make(categorical_features=asked).fit(X, y) for asked in (None, "from_dtype", [], [False, False])]
     for i, model in enumerate(models):
-        model.set_params(categorical_features="from_dtype").save_model(tmp_path / str(i))
+        model.save_model(tmp_path / str(i))
+        loaded = make().load_model(tmp_path / str(i)).set_params(categorical_features="from_dtype").fit(X, y)
+        loaded.save_model(tmp_path / str(i))
         assert (tmp_path / str(i)).read_bytes() == (tmp_path / "0").read_bytes()
 
 

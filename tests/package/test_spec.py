@@ -17,7 +17,7 @@ from makers import make_engine, make_lgb, make_xgb
 from ordinal_objectives import AllThreshold
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.leaves.shifts import Shifts
+from ordinal_objectives.leaves.vector import Shifts
 from ordinal_objectives.spec import ENTRY_POINTS, OrdinalSpec, parameter_names
 from ordinal_objectives.threshold_solver import initial_thresholds
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ordinal_objectives.leaves import scalar, vector
-from ordinal_objectives.leaves.shifts import Shifts
+from ordinal_objectives.leaves.vector import Shifts
 
 
 def sums(seed, n_thresholds, n_leaves=5):

@@ -33,7 +33,7 @@ from ordinal_objectives.adapters.xgb.outputs import (
     is_at_least,
     output_shares,
 )
-from ordinal_objectives.leaves.shifts import Shifts
+from ordinal_objectives.leaves.vector import Shifts
 
 SMALL = ("student_por", "boston")
 DATA = (*OTHER, *SMALL, "skillcraft", "bank32nh", "census16H")

@@ -1,0 +1,286 @@
+r"""Thresholds for another population: the trees stay.
+
+Thresholds are fitted to labelled rows by their likelihood, less a penalty of the distance to those of the model,
+
+.. math::
+    -\sum_i w_i \log [G(\theta_{y_i} - f_i) - G(\theta_{y_i - 1} - f_i)]
+    + \tfrac{1}{2} (\theta - \theta^0)' \Lambda (\theta - \theta^0).
+
+A penalty has a strength for each kind of change: all thresholds move alike, they spread, a single class grows, or
+anything else. Many are tried, each is judged by leave-one-out, and the mean of their thresholds is taken, weighted by
+the likelihood of the rows that were left out.
+
+Where class shares are all that is known of a population, Bayes' rule turns the model's probabilities into those of the
+new shares, and thresholds are fitted to these (Saerens, Latinne and Decaestecker, 2002). Their EM for shares that are
+not known is not offered: neighbouring classes look too much alike (docs/decisions.md).
+"""
+
+from __future__ import annotations
+
+import warnings
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import kolmogorov, softmax
+
+from ordinal_objectives import predictions
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray
+from ordinal_objectives.links import Link
+from ordinal_objectives.losses import AllThreshold, CumulativeLink, OrdinalLoss
+from ordinal_objectives.utils import validation
+
+# Strengths of a penalty: how many rows it weighs as much as. The last one forbids the change.
+_FORBIDDEN = 1e6
+_STRENGTHS = (0.3, 3.0, 30.0, _FORBIDDEN)
+# Weight of a row that is invented for each inner class.
+_INVENTED = 0.1
+# From so many rows on, the weakest penalty is taken, and nothing is judged.
+_MANY_ROWS = 5_000
+# Thresholds that were equal are moved apart by so much, where labels need a class between them.
+_LEAST_GAP = 1e-6
+# A row that is left out moves two thresholds no farther together than this share of their distance.
+_NEARER = 0.9
+# Newton steps are taken until none moves a threshold farther than this, or so many of them.
+_MOST_STEPS, _AT_REST = 1_000, 1e-8
+# Distributions of scores differ if they do by more than this and by more than chance.
+_DISTANCE, _CHANCE = 0.1, 1e-3
+
+
+class LabelledScores(NamedTuple):
+    """Rows that thresholds are fitted to.
+
+    Attributes
+    ----------
+    scores : ndarray of float64, shape (n_samples,) or (n_samples, n_classes - 1)
+    codes : ndarray of int32, shape (n_samples,)
+    weight : ndarray of float64, shape (n_samples,)
+    """
+
+    scores: FloatArray
+    codes: IntArray
+    weight: FloatArray
+
+    def ends(self, thresholds: FloatArray) -> FloatArray:
+        """Return theta - f below and above each row's class, (n_samples, 2), infinite beyond the outer classes."""
+        sides = self.codes[:, np.newaxis] + np.arange(2)
+        scores = self.scores[:, np.newaxis]
+        if self.scores.ndim == 2:
+            scores = np.take_along_axis(np.pad(self.scores, ((0, 0), (1, 1)), mode="edge"), sides, axis=1)
+        return np.concatenate([[-np.inf], thresholds, [np.inf]])[sides] - scores
+
+
+class _Terms(NamedTuple):
+    """Minus the log likelihood of each row, and its derivatives in the thresholds below and above its class."""
+
+    value: FloatArray
+    gradient: FloatArray  # (n_samples, 2)
+    hessian: FloatArray  # (n_samples, 2, 2)
+
+
+def _terms(link: Link, rows: LabelledScores, thresholds: FloatArray) -> _Terms | None:
+    """Return the terms of all rows, or None where the class of one has no probability."""
+    lower, upper = rows.ends(thresholds).T
+    if not (lower < upper).all():
+        return None
+    of_rows, weight = link.interval(lower, upper), rows.weight[:, np.newaxis]
+    hessian = np.column_stack([of_rows.d_lower2, of_rows.d_cross, of_rows.d_cross, of_rows.d_upper2]) * weight
+    gradient = np.column_stack([of_rows.d_lower, of_rows.d_upper]) * weight
+    return _Terms(rows.weight * of_rows.value, gradient, hessian.reshape(-1, 2, 2))
+
+
+def _fit(
+    link: Link, rows: LabelledScores, start: FloatArray, penalty: FloatArray
+) -> tuple[FloatArray, _Terms, FloatArray]:
+    """Return the thresholds of the highest penalised likelihood, the terms there and the curvature, by Newton steps."""
+    thresholds, n = start, len(start)
+    terms = _terms(link, rows, start)
+    assert terms is not None  # thresholds are separated at the start
+    for _ in range(_MOST_STEPS):
+        whole, gradient = np.zeros((n + 2, n + 2)), np.zeros(n + 2)  # with a threshold beyond each outer class
+        for side, other in product(range(2), repeat=2):
+            np.add.at(whole, (rows.codes + side, rows.codes + other), terms.hessian[:, side, other])
+        for side in range(2):
+            gradient += np.bincount(rows.codes + side, terms.gradient[:, side], n + 2)
+        curvature = whole[1:-1, 1:-1] + penalty
+        slope = gradient[1:-1] + penalty @ (thresholds - start)
+        step = -np.linalg.solve(curvature, slope)
+        if np.abs(step).max() <= _AT_REST:
+            break
+        length, shorter = 1.0, None
+        while shorter is None and length > _AT_REST:
+            at = thresholds + length * step
+            then, middle = _terms(link, rows, at), 0.5 * (thresholds + at) - start
+            # The penalty grows by the product of the step and its own slope in the middle.
+            if then is not None and then.value.sum() - terms.value.sum() + length * step @ penalty @ middle <= 0.0:
+                thresholds, terms, shorter = at, then, length
+            length /= 2.0
+        if shorter is None:
+            break
+    return thresholds, terms, curvature
+
+
+def _left_out(link: Link, rows: LabelledScores, thresholds: FloatArray, terms: _Terms, curvature: FloatArray) -> float:
+    """Return minus the log likelihood of each row by thresholds that were fitted without it: one Newton step away."""
+    inverse = np.pad(np.linalg.inv(curvature), 1)
+    sides = rows.codes[:, np.newaxis] + np.arange(2)
+    around = inverse[sides[:, :, np.newaxis], sides[:, np.newaxis, :]]
+    # Only the two thresholds around a row's class are needed of (V - H)^-1 g, by the Woodbury identity.
+    moved = around @ np.linalg.solve(np.eye(2) - terms.hessian @ around, terms.gradient[:, :, np.newaxis])
+    lower, upper = rows.ends(thresholds).T
+    nearer, room = moved[:, 0, 0] - moved[:, 1, 0], _NEARER * (upper - lower)
+    share = np.divide(room, nearer, out=np.ones_like(room), where=nearer > room)
+    left_out = link.interval(lower + share * moved[:, 0, 0], upper + share * moved[:, 1, 0])
+    return float(rows.weight @ left_out.value)
+
+
+def _penalties(thresholds: FloatArray) -> list[FloatArray]:
+    """Return the penalties that are tried, (n_classes - 1, n_classes - 1) each."""
+    n = len(thresholds)
+    alike, spread = np.full(n, n**-0.5), thresholds - thresholds.mean()
+    kinds = [np.outer(alike, alike)]
+    if n > 1:
+        spread /= np.linalg.norm(spread)
+        kinds.append(np.outer(spread, spread))
+    if n > 2:
+        kinds.append(np.eye(n) - np.sum(kinds, axis=0))
+    # What changes the shape more is bound at least as much.
+    strengths = [s for s in product(_STRENGTHS, repeat=len(kinds)) if max(s) == s[-1]]
+    penalties = list(np.tensordot(strengths, kinds, axes=1))
+    for code in range(1, n) if n > 2 else ():
+        grows = np.zeros(n)
+        grows[[code - 1, code]] = -(0.5**0.5), 0.5**0.5
+        of_class = np.outer(grows, grows)
+        penalties += [_FORBIDDEN * (np.eye(n) - of_class) + strength * of_class for strength in _STRENGTHS[:-1]]
+    return penalties
+
+
+def _separated(thresholds: FloatArray) -> FloatArray:
+    """Return thresholds that increase by something at every step."""
+    gaps = np.maximum(np.diff(thresholds), _LEAST_GAP)
+    return np.concatenate([thresholds[:1], thresholds[0] + np.cumsum(gaps)])
+
+
+def _in_order(scores: FloatArray, thresholds: FloatArray) -> FloatArray:
+    """Return scores whose linear predictors increase in each row, as probabilities take them."""
+    if scores.ndim == 1:
+        return scores
+    sorted_predictors = np.sort(thresholds - scores, axis=1) + _LEAST_GAP * np.arange(len(thresholds))
+    ordered: FloatArray = thresholds - sorted_predictors
+    return ordered
+
+
+def to_labels(
+    loss: OrdinalLoss, scores: FloatArray, codes: IntArray, weight: FloatArray, thresholds: FloatArray
+) -> FloatArray:
+    """Return the thresholds that suit labelled rows, near those of the model, (n_classes - 1,).
+
+    Parameters
+    ----------
+    loss : OrdinalLoss
+    scores : ndarray of float64, shape (n_samples,) or (n_samples, n_classes - 1)
+    codes : ndarray of int32, shape (n_samples,)
+    weight : ndarray of float64, shape (n_samples,)
+    thresholds : ndarray of float64, shape (n_classes - 1,)
+        Of the model.
+
+    Raises
+    ------
+    ValueError
+        If the loss has other probabilities than differences of G(theta - f).
+    """
+    link, counted, start = _link_of(loss), weight > 0.0, _separated(thresholds)
+    scores = _in_order(scores[counted], thresholds)
+    # Where a class has no row, nothing else keeps the thresholds around it in order.
+    inner = np.arange(1, len(start), dtype=np.int32)
+    between = np.broadcast_to(0.5 * (start[1:] + start[:-1]), (*scores.shape[:0:-1], len(inner))).T
+    rows = LabelledScores(
+        np.concatenate([scores, between]),
+        np.concatenate([codes[counted], inner]),
+        np.concatenate([weight[counted], np.full(len(inner), _INVENTED)]),
+    )
+    penalties = _penalties(start)[: 1 if len(scores) >= _MANY_ROWS else None]
+    fitted = [_fit(link, rows, start, penalty) for penalty in penalties]
+    shares = softmax([-_left_out(link, rows, *fit) for fit in fitted])
+    mean: FloatArray = shares @ np.array([thresholds for thresholds, *_ in fitted])
+    return mean
+
+
+def to_shares(
+    loss: OrdinalLoss, new: FloatArray, old: FloatArray, shares: ArrayLike, thresholds: FloatArray
+) -> FloatArray:
+    """Return the thresholds for a population with other class shares, (n_classes - 1,).
+
+    Parameters
+    ----------
+    loss : OrdinalLoss
+    new, old : ndarray of float64, shape (n,) or (n, n_classes - 1)
+        Of rows of the new population, and of the one that the model was trained for.
+    shares : array-like of shape (n_classes,)
+    thresholds : ndarray of float64, shape (n_classes - 1,)
+        Of the model.
+
+    Raises
+    ------
+    ValueError
+        If the loss has other probabilities than differences of G(theta - f), or the shares are not positive numbers.
+    """
+    link = _link_of(loss)
+    proba, of_old = predictions.proba(loss, new, thresholds), predictions.proba(loss, old, thresholds)
+    before = of_old.mean(axis=0)
+    after = validation.as_floats(shares, name="shares")
+    if after.shape != before.shape or not (np.isfinite(after) & (after > 0.0)).all():
+        raise ValueError(f"shares must be {len(before)} positive numbers, one a class; got {shares!r}")
+    after = after / after.sum()
+    _warn_unless_alike(predictions.score(new), predictions.score(old), of_old @ (after / before))
+    n, n_classes = proba.shape
+    codes = np.tile(np.arange(n_classes, dtype=np.int32), n)
+    wanted = _at_shares(proba, after / before).ravel()
+    rows = LabelledScores(np.repeat(_in_order(new, thresholds), n_classes, axis=0), codes, wanted)
+    return _fit(link, rows, _separated(thresholds), np.zeros((n_classes - 1, n_classes - 1)))[0]
+
+
+def _link_of(loss: OrdinalLoss) -> Link:
+    if type(loss) not in (AllThreshold, CumulativeLink):
+        raise ValueError(
+            f"thresholds of another population are found for the losses 'all_threshold' and 'cumulative_link' without "
+            f"training_cost; this model was trained with {loss!r}"
+        )
+    return loss.link
+
+
+def _at_shares(proba: FloatArray, ratio: FloatArray) -> FloatArray:
+    """Return probabilities where each class is more frequent by a ratio, (n_samples, n_classes), by Bayes' rule."""
+    joint = proba * ratio
+    return joint / joint.sum(axis=1, keepdims=True)
+
+
+def _warn_unless_alike(new: FloatArray, old: FloatArray, weight: FloatArray) -> None:
+    """Warn where scores of another population are not those that its class shares make one expect."""
+    found, by_chance = _distance(new, old, weight)
+    if found > _DISTANCE and by_chance < _CHANCE:
+        warnings.warn(
+            f"X_new does not look like X_old with other class shares: the distributions of the score are {found:.2f} "
+            f"apart (Kolmogorov-Smirnov), which chance makes with probability {by_chance:.1g}. Other things than the "
+            f"shares differ, and the copy may be worse than the model; with labelled rows, use refit_thresholds",
+            stacklevel=3,
+        )
+
+
+def _distance(new: FloatArray, old: FloatArray, weight: FloatArray) -> tuple[float, float]:
+    """Return the distance of Kolmogorov and Smirnov between scores, and how often chance gives a larger one.
+
+    Parameters
+    ----------
+    new, old : ndarray of float64, shape (n_new,) and (n_old,)
+    weight : ndarray of float64, shape (n_old,)
+        Of the old scores.
+    """
+    order = np.argsort(old)
+    points = np.concatenate([new, old])
+    below = np.concatenate([[0.0], np.cumsum(weight[order]) / weight.sum()])
+    of_old = below[np.searchsorted(old[order], points, side="right")]
+    of_new = np.searchsorted(np.sort(new), points, side="right") / len(new)
+    found = float(np.abs(of_old - of_new).max())
+    n_old = weight.sum() ** 2 / (weight**2).sum()
+    return found, float(kolmogorov(found * np.sqrt(n_old * len(new) / (n_old + len(new)))))

@@ -1,0 +1,180 @@
+"""Thresholds for another population: those of few labelled rows, and those of class shares."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from makers import make_engine, make_lgb, make_xgb
+from ordinal_objectives import XGBOrdinalClassifier
+from ordinal_objectives.estimators import adapted
+from ordinal_objectives.export import to_onnx
+from ordinal_objectives.inspection import average_marginal_effects
+from ordinal_objectives.links import get_link
+from ordinal_objectives.metrics import ordinal_log_loss
+
+MAKERS = {"xgb": make_xgb, "lgb": make_lgb, "engine": make_engine}
+THRESHOLDS = np.array([-1.5, 0.0, 1.5])
+
+
+def rows(n: int, seed: int, thresholds: np.ndarray = THRESHOLDS) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    return X, np.searchsorted(thresholds, 1.5 * X[:, 0] + X[:, 1] + rng.logistic(size=n))
+
+
+@pytest.fixture(scope="module", params=[(name, alike) for name in MAKERS for alike in (True, False)], ids=str)
+def trained(request: pytest.FixtureRequest) -> Any:
+    name, proportional = request.param
+    return MAKERS[name](proportional=proportional, learning_rate=0.15).fit(*rows(4_000, 0))
+
+
+def test_new_thresholds_are_those_of_a_moved_population(trained: Any) -> None:
+    X, y = rows(400, 1, THRESHOLDS + 1.0)
+    before = trained.predict_proba(X)
+    model = trained.refit_thresholds(X, y)
+    assert type(model) is type(trained)
+    np.testing.assert_array_equal(trained.predict_proba(X), before)
+    np.testing.assert_array_equal(model.predict_raw(X), trained.predict_raw(X))
+    assert 0.6 < np.mean(model.thresholds_ - trained.thresholds_) < 1.4
+    X_test, y_test = rows(4_000, 2, THRESHOLDS + 1.0)
+    losses = [ordinal_log_loss(y_test, one.predict_proba(X_test)) for one in (trained, model)]
+    assert losses[1] < losses[0] - 0.05
+    *_, last = model.staged_predict_proba(X)
+    np.testing.assert_allclose(last, model.predict_proba(X), atol=1e-6)
+    assert np.isnan(model.training_loss_[model.n_iter_])
+    assert not np.isnan(trained.training_loss_[trained.n_iter_])
+
+
+def test_an_adapted_model_is_kept_by_files_pickles_and_onnx(trained: Any, tmp_path: Any) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    X, y = rows(60, 1, THRESHOLDS - 1.0)
+    model = trained.refit_thresholds(X, y)
+    expected = model.predict_proba(X)
+    path = tmp_path / "model.json"
+    model.save_model(path)
+    read = type(trained)().load_model(path)
+    for other in (read, pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        np.testing.assert_array_equal(other.predict_proba(X), expected)
+    session = onnxruntime.InferenceSession(to_onnx(model, X).SerializeToString())
+    (name,) = [entry.name for entry in session.get_inputs()]
+    of_graph = session.run(None, {name: X.astype(np.float32)})
+    np.testing.assert_allclose(next(part for part in of_graph if np.shape(part) == expected.shape), expected, atol=2e-5)
+    for other in (model, read):  # copies that are trained anew would have the old population's thresholds
+        with pytest.raises(ValueError, match="its fit was given thresholds by refit_thresholds"):
+            average_marginal_effects(other, X, 0, n_refits=2)
+
+
+def test_without_a_shift_the_thresholds_stay_near() -> None:
+    model = make_xgb().fit(*rows(1_500, 0))
+    moved = [model.refit_thresholds(*rows(50, seed)).thresholds_ - model.thresholds_ for seed in range(1, 9)]
+    assert np.abs(np.mean(moved, axis=0)).max() < 0.4
+
+
+@pytest.mark.parametrize("link", ["logit", "probit", "cloglog"])
+@pytest.mark.parametrize("shifted", [False, True])
+def test_the_fit_is_the_minimum_of_the_penalised_likelihood(link: str, shifted: bool) -> None:
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(40, 3) if shifted else 40) * (0.1 if shifted else 1.0)
+    codes, weight = rng.integers(0, 4, 40).astype(np.int32), rng.uniform(0.5, 2.0, 40)
+    start, penalty = np.array([-1.0, 0.2, 1.0]), np.diag([1.0, 3.0, 0.5])
+    labelled = adapted.LabelledScores(scores, codes, weight)
+    G = get_link(link).inverse
+
+    def slow(thresholds: np.ndarray) -> float:
+        predictors = thresholds - (scores if shifted else scores[:, np.newaxis])
+        below = np.column_stack([np.zeros(40), G(predictors), np.ones(40)])
+        of_class = np.diff(below, axis=1)[np.arange(40), codes]
+        moved = thresholds - start
+        return float(-weight @ np.log(np.maximum(of_class, 1e-300)) + 0.5 * moved @ penalty @ moved)
+
+    fitted, terms, curvature = adapted._fit(get_link(link), labelled, start, penalty)
+    expected = minimize(slow, start, method="Nelder-Mead", options={"xatol": 1e-7, "fatol": 1e-10}).x
+    np.testing.assert_allclose(fitted, expected, atol=1e-5)
+    # Leaving out by one Newton step is close to fitting without each row.
+    exact = 0.0
+    for i in range(40):
+        others = adapted.LabelledScores(*(np.delete(part, i, axis=0) for part in labelled))
+        without, *_ = adapted._fit(get_link(link), others, start, penalty)
+        of_one = adapted._terms(
+            get_link(link), adapted.LabelledScores(*(part[i : i + 1] for part in labelled)), without
+        )
+        assert of_one is not None
+        exact += of_one.value.sum()
+    approximate = adapted._left_out(get_link(link), labelled, fitted, terms, curvature)
+    assert approximate == pytest.approx(exact, rel=0.01)
+
+
+def test_weights_are_repeated_rows_and_rows_without_weight_do_not_count() -> None:
+    model = make_xgb().fit(*rows(1_500, 0))
+    X, y = rows(60, 1, THRESHOLDS + 0.5)
+    weight = np.where(np.arange(60) < 50, 1.0, 0.0)
+    by_weight = model.refit_thresholds(X, y, sample_weight=weight).thresholds_
+    np.testing.assert_allclose(by_weight, model.refit_thresholds(X[:50], y[:50]).thresholds_, rtol=1e-10)
+
+
+@pytest.mark.parametrize("kept", [[0], [1], [0, 3], [1, 2]])
+def test_classes_without_a_row_keep_the_order(kept: list[int], trained: Any) -> None:
+    X, y = rows(300, 1)
+    some = np.isin(y, kept)
+    model = trained.refit_thresholds(X[some][:30], y[some][:30])
+    assert (np.diff(model.thresholds_) > 0).all()
+    proba = model.predict_proba(X)
+    assert (proba >= 0).all()
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+
+
+def test_text_labels_and_kappa(trained: Any) -> None:
+    names = np.array(["poor", "fair", "good", "best"])
+    X, y = rows(800, 0)
+    model = type(trained)(**trained.get_params()).set_params(classes=names.tolist(), decision_rule="kappa")
+    model.fit(X, names[y])
+    X_new, y_new = rows(200, 1, THRESHOLDS + 1.5)
+    moved = model.refit_thresholds(X_new, names[y_new])
+    assert moved.kappa_rule_ is not model.kappa_rule_
+    assert set(moved.predict(X_new)) <= set(names)
+    with pytest.raises(ValueError, match="worst"):
+        model.refit_thresholds(X_new[:2], ["poor", "worst"])
+
+
+def test_thresholds_of_known_shares(trained: Any) -> None:
+    X, y = rows(12_000, 3)
+    kept = np.random.default_rng(0).random(len(y)) < np.where(y == 3, 1.0, 0.25)
+    X_new, y_new = X[kept], y[kept]
+    shares = np.bincount(y_new) / len(y_new)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = trained.adapt_to_shares(X_new[:2_000], rows(2_000, 4)[0], shares)
+        same = trained.adapt_to_shares(X_new[:2_000], rows(2_000, 4)[0], 100 * shares)
+    np.testing.assert_allclose(same.thresholds_, model.thresholds_, atol=1e-6)
+    np.testing.assert_allclose(model.predict_proba(X_new).mean(axis=0), shares, atol=0.03)
+    losses = [ordinal_log_loss(y_new[2_000:], one.predict_proba(X_new[2_000:])) for one in (trained, model)]
+    assert losses[1] < losses[0] - 0.02
+
+
+def test_shares_that_do_not_explain_the_scores_are_warned_of() -> None:
+    model = make_engine().fit(*rows(1_500, 0))
+    X_old, X_new = rows(2_000, 1)[0], 0.2 * rows(2_000, 2)[0]
+    with pytest.warns(UserWarning, match="X_new does not look like X_old with other class shares"):
+        model.adapt_to_shares(X_new, X_old, np.ones(4))
+
+
+def test_mistakes_are_named() -> None:
+    X, y = rows(300, 0)
+    model = make_xgb().fit(X, y)
+    with pytest.raises(ValueError, match="the same number of rows; got 300 and 299"):
+        model.refit_thresholds(X, y[:-1])
+    with pytest.raises(ValueError, match="sample_weight must have shape"):
+        model.refit_thresholds(X, y, sample_weight=[1.0])
+    with pytest.raises(ValueError, match="shares must be 4 positive numbers"):
+        model.adapt_to_shares(X, X, shares=[0.5, 0.5, 0.0, 0.0])
+    for params in ({"loss": "immediate_threshold"}, {"training_cost": "quadratic"}):
+        other = XGBOrdinalClassifier(n_estimators=3, n_jobs=1, proportional=True, **params).fit(X, y)
+        with pytest.raises(ValueError, match="'all_threshold' and 'cumulative_link' without"):
+            other.refit_thresholds(X, y)

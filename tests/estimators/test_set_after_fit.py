@@ -1,0 +1,217 @@
+"""Parameters set after ``fit`` change nothing that a fitted model says: predictions, files, graphs and copies."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from xgboost import XGBClassifier
+
+from makers import make_engine, make_lgb, make_xgb
+from ordinal_objectives import (
+    HistGradientBoostingMultiOutputClassifier,
+    OrdinalCalibratedClassifier,
+    OrdinalDistributionRegressor,
+    OrdinalEnsembleClassifier,
+    OrdinalPredictionSets,
+    OrdinalTunedClassifier,
+)
+from ordinal_objectives.export import to_onnx
+from ordinal_objectives.inspection import average_marginal_effects, proportional_odds_test, shap_values, summary
+from ordinal_objectives.plotting import ClassProbabilitiesDisplay
+from ordinal_objectives.scorers import get_scorer
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(160, 3))
+X[RNG.random(X.shape) < 0.1] = -9.0
+Y = np.digitize(X[:, 0] + RNG.normal(size=160), [-1, 0, 1])
+FRAME = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": pd.Categorical(np.where(X[:, 2] > 0, "up", "down"))})
+FEW = {"random_state": 0, "subsample": 0.7}
+FIXED = {
+    "xgb": lambda **options: make_xgb(**{"n_estimators": 3, "missing": -9.0, **FEW, **options}),
+    "lgbm": lambda **options: make_lgb(**{"n_estimators": 3, **FEW, **options}),
+    "engine": lambda **options: make_engine(**{"max_iter": 3, **FEW, **options}),
+}
+# What predictions and displays read as it is now, and what belongs to the machine.
+SET_LATER = {"decision_rule", "cost_matrix", "importance_type", "n_jobs", "progress", "verbose", "verbosity"}
+OF_HOSTS = {"xgb": {"max_delta_step": 3.0}, "lgbm": {"path_smooth": 3.0}, "engine": {}}
+# No code can read it and go on as before.
+NOTHING = object()
+TABLES = {
+    "xgb": [(X, {}), (FRAME, {"missing": np.nan})],
+    "lgbm": [(X, {}), (FRAME, {})],
+    "engine": [(X, {}), (FRAME, {})],
+}
+
+
+def file_of(model, path):
+    model.save_model(path)
+    return path.read_bytes()
+
+
+def drawn(model, table):
+    display = ClassProbabilitiesDisplay.from_estimator(model, table, "a" if hasattr(table, "columns") else 0)
+    plt.close("all")
+    return display.proba
+
+
+def answers(model, table, path):
+    """Return what a fitted classifier says of itself and of rows."""
+    return [
+        model.predict_proba(table),
+        model.predict(table),
+        *model.staged_predict_proba(table),
+        model.predict_shifts(table),
+        model.is_categorical_,
+        np.frombuffer(file_of(model, path), np.uint8),
+        np.frombuffer(to_onnx(model, table).SerializeToString(), np.uint8),
+        shap_values(model, table[:20]).values,
+        get_scorer("neg_log_loss")(model, table, Y),
+    ]
+
+
+def answers_of_copies(model, table, path):
+    """Return what copies of it say, of pictures one, and what a file and a pickle of it do."""
+    options = {"n_refits": 2, "random_state": 0}
+    loaded = type(model)().load_model(path)
+    return [
+        average_marginal_effects(model, table, 1, step=1.0, **options).lower,
+        summary(model, table, Y, **options).threshold_spread,
+        proportional_odds_test(model, table, Y, n_splits=1, random_state=0).statistics,
+        drawn(model, table),
+        pickle.loads(pickle.dumps(model)).predict_proba(table),
+        loaded.predict_proba(table),
+        clone(loaded).fit(table, Y).predict_proba(table),
+    ]
+
+
+def assert_same(found, expected):
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("table", [0, 1], ids=["numbers", "categories"])
+@pytest.mark.parametrize("kind", FIXED)
+def test_no_parameter_set_after_a_fit_changes_what_the_model_says(kind, table, tmp_path):
+    rows, options = TABLES[kind][table]
+    model = FIXED[kind](**options).fit(rows, Y)
+    file = tmp_path / "file.json"
+    before, of_copies = answers(model, rows, file), answers_of_copies(model, rows, file)
+    later = dict.fromkeys(model.get_params().keys() - SET_LATER, NOTHING) | OF_HOSTS[kind]
+    assert len(later) > 25
+    for name, value in later.items():
+        changed = pickle.loads(pickle.dumps(model)).set_params(**{name: value})
+        try:
+            assert_same(answers(changed, rows, file), before)
+        except Exception as error:
+            raise AssertionError(f"{name} is read after the fit") from error
+    model.set_params(**later)
+    assert_same(answers(model, rows, file), before)
+    assert_same(answers_of_copies(model, rows, file), of_copies)
+
+
+@pytest.mark.parametrize("kind", FIXED)
+def test_the_same_goes_for_the_last_step_of_a_pipeline_and_for_a_loaded_model(kind, tmp_path):
+    model, file = FIXED[kind]().fit(X, Y), tmp_path / "file.json"
+    model.save_model(file)
+    later = dict.fromkeys(model.get_params().keys() - SET_LATER, NOTHING)
+    loaded = type(model)().load_model(file)
+    assert_same(answers_of_copies(loaded.set_params(**later), X, file), answers_of_copies(model, X, file))
+    options = {"n_refits": 2, "random_state": 0}
+    pipeline = make_pipeline(FunctionTransformer(), FIXED[kind]()).fit(X, Y)
+    before = summary(pipeline, X, Y, **options).threshold_spread
+    pipeline[-1].set_params(**later)
+    np.testing.assert_array_equal(summary(pipeline, X, Y, **options).threshold_spread, before)
+
+
+def test_another_fit_takes_what_has_been_set(tmp_path):
+    for make in FIXED.values():
+        model = make().fit(X, Y).set_params(learning_rate=0.05).fit(X, Y)
+        np.testing.assert_array_equal(model.predict_proba(X), make(learning_rate=0.05).fit(X, Y).predict_proba(X))
+        with pytest.raises(ValueError, match="link"):
+            model.set_params(link="none").fit(X, Y)
+        fresh = make(learning_rate=0.05).fit(X, Y)
+        assert file_of(model, tmp_path / "one.json") == file_of(
+            fresh, tmp_path / "two.json"
+        )  # as if that had not failed
+
+
+def test_a_list_that_is_changed_after_a_fit_is_not_the_one_of_the_fit(tmp_path):
+    signs = [0, 1, 0]
+    model = FIXED["engine"](monotonic_cst=signs).fit(X, Y)
+    before = file_of(model, tmp_path / "file")
+    signs[1] = -1
+    assert file_of(model, tmp_path / "file") == before
+
+
+# Classifiers inside others
+
+INSIDE = {"random_state": 0, "max_iter": 3}
+MEMBERS = [
+    ("a", make_xgb(n_estimators=3)),
+    ("b", XGBClassifier(n_estimators=3, n_jobs=1)),
+    ("c", make_engine(**INSIDE)),
+]
+WRAPPERS: dict[str, Callable[[], Any]] = {
+    "ensemble": lambda: OrdinalEnsembleClassifier([(n, clone(one)) for n, one in MEMBERS], n_bags=1),
+    "default ensemble": lambda: OrdinalEnsembleClassifier(n_bags=1, n_jobs=1),
+    "calibrated": lambda: OrdinalCalibratedClassifier(make_engine(**INSIDE), cv=2),
+    "calibrated, trained": lambda: OrdinalCalibratedClassifier(
+        FrozenEstimator(make_xgb(n_estimators=3, missing=-9.0).fit(X, Y))
+    ),
+    "tuned": lambda: OrdinalTunedClassifier(make_engine(**INSIDE), cv=2),
+    "sets": lambda: OrdinalPredictionSets(make_engine(**INSIDE), alpha=0.3),
+    "distribution": lambda: OrdinalDistributionRegressor(make_engine(**INSIDE), n_cuts=4),
+    "several outputs": lambda: HistGradientBoostingMultiOutputClassifier(**INSIDE, n_jobs=1),
+}
+OF_PREDICTIONS = {"alpha", "coverage", "severity", "prediction", "kappa_rows", "kappa_weights"}
+
+
+def answers_of_wrapper(model, path):
+    found = [model.predict(X)]
+    if hasattr(model, "predict_proba"):
+        found += [model.predict_proba(X)]
+    if hasattr(model, "ordered_classes_"):
+        found += [get_scorer("neg_log_loss")(model, X, Y)]
+    if hasattr(model, "predict_quantile"):
+        found += [model.predict_quantile(X, [0.1, 0.9])]
+    if hasattr(model, "predict_interval"):
+        found += [model.predict_interval(X)]
+    if hasattr(model, "save_model"):
+        loaded = type(model)()
+        model.save_model(path)
+        found += [loaded.load_model(path).predict_proba(X), clone(loaded).fit(X, Y).predict_proba(X)]
+    if not isinstance(model, OrdinalPredictionSets):  # no graph holds sets
+        found += [np.frombuffer(to_onnx(model, X).SerializeToString(), np.uint8)]
+    return found
+
+
+def other(name, value):
+    if name == "members":
+        return [("z", make_engine(max_iter=1))]
+    if hasattr(value, "get_params"):
+        return make_engine(max_iter=1)
+    return "quadratic" if name.endswith("training_cost") else NOTHING
+
+
+@pytest.mark.parametrize("kind", WRAPPERS)
+def test_nor_does_one_of_a_wrapper_or_of_a_classifier_inside(kind, tmp_path):
+    model, file = WRAPPERS[kind](), tmp_path / "file.zip"
+    model.fit(X, X[:, 0] + 10.0 if kind == "distribution" else Y)
+    before = answers_of_wrapper(model, file)
+    stays = SET_LATER | OF_PREDICTIONS | ({"random_state"} if kind == "distribution" else set())
+    stays |= {name for name, _ in MEMBERS}  # the list of members goes instead
+    params = {name: value for name, value in model.get_params().items() if name.rpartition("__")[2] not in stays}
+    assert len(params) > 4
+    for depth in (2, 1, 0):  # those inside first
+        later = {name: other(name, value) for name, value in params.items() if name.count("__") == depth}
+        assert_same(answers_of_wrapper(model.set_params(**later), file), before)
