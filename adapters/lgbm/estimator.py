@@ -36,11 +36,7 @@ class LGBMOrdinalClassifier(HostClassifier):
 
     Parameters
     ----------
-    <<n_estimators, classes, loss, link, training_cost, step parameters>>
-        "schur", "joint" and shifts refuse lambda_l1, max_delta_step, path_smooth, monotone constraints and linear_tree;
-        dart and rf are refused for all.
-    <<shift parameters, linear, linear_l2>>
-    <<decision_rule, cost_matrix, kappa_weights, kappa_rows, class_weight>>
+    <<classes, n_estimators>>
     num_leaves : int or "auto", default="auto"
         "auto": with ``n_estimators="auto"`` 7 leaves for fewer than 1,000 rows with weight, and else the better number
         of 15 and 63 on the rows held out; ``round_search_`` says what was tried. Where nothing is searched, 31.
@@ -50,13 +46,17 @@ importance_type
         As in :class:`lightgbm.LGBMClassifier`, but for ``learning_rate=0.2``, ``subsample=0.8`` with
         ``subsample_freq=1``, and ``min_child_samples="auto"``: one row in 50, at least 1 and at most 20, LightGBM's
         own. In a forked process LightGBM runs on one thread, whatever ``n_jobs`` says: its OpenMP runtime would hang.
+    <<decision_rule, cost_matrix, kappa_weights, kappa_rows, class_weight>>
     early_stopping_round : int or None, default=None
         Stop when neither the loss nor a metric has become better for so many rounds, on one of the evaluation sets;
         ``first_metric_only=True`` considers only the loss.
     validation_fraction : float or None, default=None
         Share of the rows held out and evaluated each round where ``fit`` is given no evaluation set, so that
         ``early_stopping_round`` works without one. Drawn by class with ``random_state``; class weights count there.
-    <<progress>>
+    <<progress, proportional, loss, link, training_cost, linear, linear_l2, step parameters>>
+        "schur", "joint" and shifts refuse lambda_l1, max_delta_step, path_smooth, monotone constraints and linear_tree;
+        dart and rf are refused for all.
+    <<shift_l2, shift_penalty, max_shifts>>
     **host_params
         Any other parameter of :func:`lightgbm.train`, and those above by LightGBM's own names, as ``min_data_in_leaf``
         or ``num_iterations``. Of several names for one parameter LightGBM's rule takes one, with a warning.

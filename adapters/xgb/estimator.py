@@ -34,27 +34,26 @@ class XGBOrdinalClassifier(HostClassifier):
 
     Parameters
     ----------
-    <<n_estimators, classes, loss, link, training_cost, step parameters>>
-        "schur", "joint" and shifts refuse reg_alpha, max_delta_step, monotone constraints, num_parallel_tree above 1,
-        dart and gblinear.
-    <<shift parameters, shift_method, split_outputs>>
-    <<linear, linear_l2, decision_rule, cost_matrix, kappa_weights, kappa_rows, class_weight>>
+    <<classes, n_estimators>>
     max_depth : int, "auto" or None, default="auto"
         "auto": 4, and with ``n_estimators="auto"`` and 1,000 rows with weight or more the better one of 4 and 8 on the
-        rows held out; ``round_search_`` says what was tried. None is XGBoost's default.
-    max_leaves, max_bin, learning_rate, gamma, min_child_weight, subsample, colsample_bytree, \
-reg_alpha, reg_lambda, tree_method, n_jobs, random_state, verbosity, missing, enable_categorical, \
-feature_types, feature_weights, importance_type, early_stopping_rounds, callbacks
+        rows held out. None is XGBoost's default.
+    learning_rate, min_child_weight, subsample, colsample_bytree, reg_lambda, reg_alpha, gamma, max_leaves, max_bin, \
+tree_method, n_jobs, random_state, verbosity, missing, enable_categorical, feature_types, feature_weights, \
+importance_type, early_stopping_rounds, callbacks
         As in :class:`xgboost.XGBClassifier`, but for ``subsample=0.8``; None is XGBoost's default.
         ``min_child_weight`` is compared with sums of the ordinal Hessian, which adds up n_classes - 1 terms a row of at
-        most 1/4 each with the logit link. In a forked process XGBoost runs on one thread, whatever ``n_jobs`` says: its
-        OpenMP runtime would hang.
+        most 1/4 each with the logit link. In a forked process XGBoost runs on one thread.
+    <<decision_rule, cost_matrix, kappa_weights, kappa_rows, class_weight>>
     validation_fraction : float or None, default=None
         Share of the rows held out and evaluated each round where ``fit`` is given no evaluation set, so that
         ``early_stopping_rounds`` works without one. Drawn by class with ``random_state``; class weights count there.
     <<eval_metric>>
         Early stopping takes the last one.
-    <<progress>>
+    <<progress, proportional, loss, link, training_cost, linear, linear_l2, step parameters>>
+        "schur", "joint" and shifts refuse reg_alpha, max_delta_step, monotone constraints, num_parallel_tree above 1,
+        dart and gblinear.
+    <<shift_l2, shift_penalty, max_shifts, shift_method, split_outputs>>
     **host_params
         Any other parameter of :func:`xgboost.train`.
 

@@ -75,6 +75,12 @@ class OrdinalClassifier(OrderedClassifier):
     Parameters that the constructor does not name belong to the library below. ``_dialect`` holds names of other
     libraries and what they are called here, ``_refused`` those that cannot be set beside an ordinal loss and why,
     ``_known`` those of the library below; ``_host_checks_names`` is True where it warns of others itself.
+
+    Parameters
+    ----------
+    decision_rule : {"median", "mode", "mean", "kappa"}
+        How probabilities become a class: "median" suits absolute error, "mode" the zero-one error, "mean" squared
+        error, and "kappa" weighted kappa, by a rule that ``fit`` finds.
     """
 
     _dialect: ClassVar[Mapping[str, str]] = {}

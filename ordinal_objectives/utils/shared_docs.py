@@ -5,29 +5,27 @@ Parameters
 n_classes : int or None
     Number of classes K. None takes the largest training label plus one.
 loss : str or OrdinalLoss
-    What the training minimises. "all_threshold": a binary loss for each threshold of a row, which aims at absolute
-    error. "immediate_threshold": the binary losses of the two thresholds beside the row's class. "cumulative_link":
-    minus the logarithm of the probability of the class, as in proportional odds models. An instance of
-    :class:`ordinal_objectives.losses.OrdinalLoss` brings its own link; another ``link`` beside it is refused.
+    What the training minimises. "all_threshold": a binary loss for each threshold, which aims at absolute error.
+    "immediate_threshold": for the two thresholds beside the class. "cumulative_link": the likelihood, as in
+    proportional odds models. An instance of :class:`ordinal_objectives.losses.OrdinalLoss` brings its own link;
+    another ``link`` beside it is refused.
 training_cost : {"absolute", "quadratic"} or array-like of float, shape (n_classes, n_classes)
-    What an error costs in training, with ``loss="all_threshold"``. "absolute": the distance between the classes, as
-    the loss has it. "quadratic": its square. A matrix: entry [j, k] where class j is taken for k; each row rises to
-    both sides of the true class, by steps that do not shrink. Where it is not "absolute", the decision is the
-    median, and probabilities are weighted by cost: do not use them as those of the classes.
+    What an error costs in training, with ``loss="all_threshold"``: the distance between the classes, its square, or
+    entry [j, k] where class j is taken for k; each row of a matrix rises to both sides of the true class, by steps
+    that do not shrink. Unless "absolute", the decision is the median, and probabilities are weighted by cost: they
+    are not those of the classes.
 link : str or Link
     "logit", "probit", "cloglog", "loglog", "cauchit", or an instance of :class:`ordinal_objectives.links.Link`. Its
     inverse is G in P(y <= k | x) = G(theta_k - f(x)).
 hessian : {"exact", "majorized"}
-    Second derivative by which steps are taken. "exact": that of the loss. "majorized": a bound above it, so steps
-    are shorter; it exists for some losses and links only. With the all-threshold or immediate-threshold loss, the
-    logit or probit link, all rows and a learning rate of at most 1, no step of it raises the training loss. At
-    learning rates of 0.3 and below the exact one behaves as well and needs about half the rounds.
+    Second derivative by which steps are taken. "exact": that of the loss. "majorized": a bound above it, for some
+    losses and links only; steps are shorter and need about twice the rounds, and with the logit or probit, all rows
+    and a learning rate of at most 1 none raises the training loss.
 threshold_update : {"newton", "fixed", "schur", "joint"}
-    How thresholds move after each tree. "newton": one Newton step, given the score. "fixed": not at all. "schur":
-    the joint Newton step of thresholds and leaves, of which the thresholds take their part times the learning rate;
-    needs the callback. "joint": both take that step, halved until the training loss is not higher; not with a bare
-    objective, since leaves are renewed. The others leave the framework's trees as they are: where one raises the
-    loss, as it may with the exact Hessian or with sampled rows, ``diagnostics_`` counts the round ("n_raised").
+    How thresholds move after each tree. "newton": one Newton step, given the score. "fixed": not at all. "joint":
+    thresholds and leaves take one joint Newton step, halved until the training loss is not higher; not with a bare
+    objective, since leaves are renewed. "schur": the thresholds take their part of that step times the learning
+    rate; needs the callback. Where a tree raises the loss, ``diagnostics_`` counts the round ("n_raised").
 thresholds : array-like of float, shape (n_classes - 1,), ThresholdRecord, or None
     Where the thresholds start, lowest first, on the scale of the score. None computes them from the shares of the
     classes. The record of a model that is continued brings its last thresholds, and its history before them.
@@ -46,14 +44,12 @@ shift_penalty : {"ridge", "smooth", "sparse"}
 max_shifts : int or None
     With ``shift_penalty="sparse"``: how many thresholds of a leaf have a shift of their own. None for 1.
 shift_method : {"renewal", "host"} or None
-    Who fits the shifts where thresholds move with x. "renewal": every tree's leaves are renewed as vectors, which
-    are kept beside the model. "host": XGBoost fits them itself, as outputs beside the score, so its own ``predict``
-    and ``pred_contribs`` know them; ``proportional="auto"`` then means False. See the user guide for what differs.
+    Who fits the shifts where thresholds move with x. "renewal": this package, after each tree. "host": XGBoost
+    itself, as outputs beside the score; ``proportional="auto"`` then means False. The user guide has the differences.
 split_outputs : {"score", "all"} or int
-    With ``shift_method="host"``: which outputs judge the splits of XGBoost's trees. "score": the score alone. An
-    integer: the score and so many of the contrasts, the smoothest over the thresholds first. "all": the score and
-    all contrasts; so does an integer above their number, which is ``n_classes - 2``. Splits then also find what
-    moves single thresholds, and a round takes longer.
+    With ``shift_method="host"``: which outputs judge the splits. "score": only the score. An integer: also so many
+    contrasts, the smoothest over the thresholds first. "all": all ``n_classes - 2`` contrasts. Splits then also find
+    what moves single thresholds, and a round takes longer.
 linear : {False, True, "auto"}
     Whether the trees start from a linear score that is fitted first: numbers scaled, one weight for each level of a
     category, nothing added where a value is missing. "auto": where the rows held out for ``n_estimators`` or
@@ -71,26 +67,23 @@ class_weight : dict, "balanced" or None
     that a dict does not name has 1. Evaluation sets are weighted by their own weights alone.
 decision_rule : {"median", "mode", "mean"}
     How probabilities become a class: "median" suits absolute error, "mode" the zero-one error, "mean" squared
-    error. XGBOrdinalClassifier, LGBMOrdinalClassifier and HistGradientBoostingOrdinalClassifier also take "kappa",
-    the rule with the largest weighted kappa, which ``fit`` finds.
+    error.
 cost_matrix : array-like of float, shape (n_classes, n_classes), or None
     Cost of predicting column j where row i is true, lowest class first; replaces ``decision_rule``.
 kappa_weights : {"quadratic", "linear"} or array-like of float, shape (n_classes, n_classes)
     With ``decision_rule="kappa"``: what it costs that a class (row) is taken for another (column), lowest first.
 kappa_rows : {"unseen", "training"}
-    With ``decision_rule="kappa"``: which rows the rule is fitted to. "unseen": the last evaluation set, whose rows
-    must be others than those of the training; or the rows held out for the number of rounds; else all rows, by five
-    models that were not trained on them. "training": those of the training, whose probabilities are too good;
-    ``expected_kappa_`` is missing then. Metrics of the rounds judge the rule that is fitted to their own rows.
+    With ``decision_rule="kappa"``: which rows the rule is fitted to. "unseen": the last evaluation set; or the rows
+    held out for the number of rounds; else all rows, by five models that were not trained on them. "training": the
+    training rows, whose probabilities are overfitted; ``expected_kappa_`` is missing then.
 progress : bool
     Whether to show a bar with the rounds, the newest loss (of the last set that is evaluated, or else of the
     training rows) and the time left, on a terminal or in a notebook. It needs tqdm.
 n_estimators : int or "auto"
     Number of boosting rounds. "auto" trains on four fifths of the rows, takes the number with the lowest loss on
-    the others, and trains so many rounds on all rows; ``round_search_`` says what was tried. The rows held out
-    are drawn by class, with ``random_state``; no group is divided. Fewer than 100 rows are divided five times, and
-    the mean loss decides. "auto" is 100 where a model is continued,
-    where the training stops early on rows of its own, with XGBoost's "dart", and for fewer than 10 rows.
+    the others, and trains so many rounds on all rows (fewer than 100 rows: five divisions). ``round_search_`` has
+    what was tried. "auto" is 100 with early stopping, for a model that is continued, with XGBoost's "dart", and for
+    fewer than 10 rows.
 num_boost_round : int
     Number of boosting rounds.
 eval_metric : str, callable, list of these, or None
@@ -187,21 +180,18 @@ ax_ : matplotlib.axes.Axes
 figure_ : matplotlib.figure.Figure
     That of the axes.
 round_search_ : RoundSearch or None
-    What "auto" has found: ``n_iter``, the number of rounds; ``settings``, the size of the trees and what else was
-    left to the search; ``losses``, ndarray of the weighted mean loss of the rows held out after 0, 1, ... rounds;
-    ``n_held_out``, their number; ``tried``, a list of all settings with the loss of each. None where a number of
-    rounds was given, or 100 is taken; a loaded model has none.
+    What "auto" has found: ``n_iter``, the number of rounds; ``settings``, such as the size of the trees; ``losses``
+    of the rows held out after 0, 1, ... rounds; ``n_held_out``, their number; ``tried``, all settings with the loss
+    of each. None where nothing was searched; a loaded model has none.
 linear_ : LinearPart or None
     The linear score that the trees start from: ``scores(X)``, and ``contributions(X)`` of each feature, which add
     up to it, of rows as ``predict`` takes them. None where there is none.
 kappa_rule_ : KappaRule or None
     With ``decision_rule="kappa"``: its ``shares`` of the classes, ``weights`` and ``kappa``, which the rule needs.
 expected_kappa_ : float
-    With ``decision_rule="kappa"``: the kappa to expect of new rows, measured with labels of rows that no tree was
-    grown on, each fifth of them by a rule of the others; where a search held out fewer than 200, on all rows, by
-    five models. Rows count as in the training, ``class_weight`` included. It is too high where few rows of an
-    evaluation set also ended the training. NaN where labels and decisions are all of one class. Not with
-    ``kappa_rows="training"``.
+    With ``decision_rule="kappa"``: the kappa to expect of new rows, measured on rows that no tree was grown on; too
+    high where few rows of an evaluation set also ended the training. NaN where labels and decisions are all of one
+    class. Not with ``kappa_rows="training"``.
 n_features_in_ : int
     Number of features of the training.
 is_categorical_ : ndarray of bool, shape (n_features,)

@@ -94,6 +94,7 @@ def test_examples_of_serving_run(tmp_path, monkeypatch):
     assert list(answer["probabilities"]) == names["lowest_first"] == ["mild", "moderate", "severe"]
     by_model = names["model"].predict_proba_ordered(row)
     np.testing.assert_allclose([list(answer["probabilities"].values())], by_model, atol=2e-6)
+    assert list(names["severity"]()["probabilities"]) == names["lowest_first"]
     assert (names["same"].predict(names["X"]) == names["model"].predict(names["X"])).all()
 
 
@@ -128,10 +129,19 @@ def test_the_recipes_of_columns_run():
 
 
 @pytest.mark.slow
+def test_the_recipe_of_rare_classes_runs():
+    names = run_recipe("imbalanced")
+    assert names["error"] < names["before"]
+    assert (names["found"] == "severe").sum() > (names["plain"].predict(names["X_test"]) == "severe").sum()
+
+
+@pytest.mark.slow
 def test_the_page_for_those_who_come_from_kaggle_runs():
-    rounded, *others = run_recipe("from_kaggle")["found"].values()
+    names = run_recipe("from_kaggle")
+    rounded, *others = names["found"].values()
     assert len(others) == 3
-    assert min(others) > rounded
+    by_folds = names["qwk"](names["y_test"], names["submission"])
+    assert min([*others, by_folds]) > rounded
 
 
 def test_the_page_for_those_who_come_from_other_packages_runs():
