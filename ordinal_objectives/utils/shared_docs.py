@@ -71,7 +71,7 @@ class_weight : dict, "balanced" or None
     that a dict does not name has 1. Evaluation sets are weighted by their own weights alone.
 decision_rule : {"median", "mode", "mean"}
     How probabilities become a class: "median" suits absolute error, "mode" the zero-one error, "mean" squared
-    error. XGBOrdinalClassifier, LGBMOrdinalClassifier and HistGradientBoostingOrdinalClassifier also take "kappa",
+    error. The classifiers that grow trees also take "kappa",
     the rule with the largest weighted kappa, which ``fit`` finds.
 cost_matrix : array-like of float, shape (n_classes, n_classes), or None
     Cost of predicting column j where row i is true, lowest class first; replaces ``decision_rule``.
