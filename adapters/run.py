@@ -322,6 +322,11 @@ class TrainingRun:
         assert self._labels is not None
         self.rows = self._pass_over(*self._labels)
 
+    def reorder(self, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+        """Take the training rows in another order, that of the labels and of the scores from now on."""
+        self.rows = self._pass_over(y, self.rows.n_classes, sample_weight)
+        self.newest = None
+
     def evaluate(self, scores: Array, thresholds: FloatArray) -> RoundStatistics:
         """Return the pass at scores and thresholds that a tree is grown on, the newest; what it clipped is counted."""
         columns = {} if self.update.columns is None else {"columns": self.update.columns}

@@ -1,8 +1,8 @@
 """Ordinal gradient boosting: ordered thresholds learned together with the trees.
 
 An ordinal model is a score cut by ordered thresholds, P(y <= k | x) = G(theta_k - f(x)). The package
-learns both parts inside XGBoost and LightGBM, and in a native engine of its own. Names are imported on first
-use, so that neither framework is needed to import the package.
+learns both parts inside XGBoost, LightGBM and CatBoost, and in a native engine of its own. Names are imported on first
+use, so that no framework is needed to import the package.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ordinal_objectives.adapters.cb.estimator import CatBoostOrdinalClassifier as CatBoostOrdinalClassifier
     from ordinal_objectives.adapters.lgbm.estimator import LGBMOrdinalClassifier as LGBMOrdinalClassifier
     from ordinal_objectives.adapters.xgb.dask_estimator import DaskXGBOrdinalClassifier as DaskXGBOrdinalClassifier
     from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier as XGBOrdinalClassifier
@@ -43,6 +44,7 @@ __version__ = "0.4.0"
 
 _HOMES = {
     "AllThreshold": "losses",
+    "CatBoostOrdinalClassifier": "adapters.cb.estimator",
     "CostWeighted": "losses",
     "CumulativeLink": "losses",
     "DaskXGBOrdinalClassifier": "adapters.xgb.dask_estimator",
@@ -65,6 +67,7 @@ _HOMES = {
 
 # `from ordinal_objectives import *` takes what can be imported here.
 _NEEDS = {
+    "CatBoostOrdinalClassifier": ("catboost",),
     "DaskXGBOrdinalClassifier": ("xgboost", "distributed"),
     "LGBMOrdinalClassifier": ("lightgbm",),
     "XGBOrdinalClassifier": ("xgboost",),

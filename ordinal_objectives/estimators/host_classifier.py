@@ -1,4 +1,4 @@
-"""Base of the classifiers of XGBoost and LightGBM: parameters, plan of a training, files and pickles."""
+"""Base of the classifiers of XGBoost, LightGBM and CatBoost: parameters, plan of a training, files and pickles."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class BoosterInTransit:
 
     Parameters
     ----------
-    booster : xgboost.Booster or lightgbm.Booster
+    booster : xgboost.Booster, lightgbm.Booster or catboost.CatBoost
     """
 
     def __init__(self, booster: Any) -> None:
@@ -79,7 +79,7 @@ class RoundPlan(NamedTuple):
 
 
 class HostClassifier(OrdinalClassifier):
-    """An ordinal classifier whose trees XGBoost or LightGBM grows, predicts and keeps in its files.
+    """An ordinal classifier whose trees XGBoost, LightGBM or CatBoost grows, predicts and keeps in its files.
 
     A subclass says which parameters the library's ``train`` spells otherwise (``_native``), and which of its own never
     go there (``_own``).
@@ -89,6 +89,7 @@ class HostClassifier(OrdinalClassifier):
     _own: ClassVar[frozenset[str]] = frozenset()
     # The argument of ``fit`` with a model to go on with.
     _continued_by: ClassVar[str]
+    _rounds_name: ClassVar[str] = "n_estimators"
     # What a search tries, with few rows and with more, and what "auto" is where nothing is searched.
     _tried: ClassVar[tuple[held_out.Settings, held_out.Settings]]
     _unsearched: ClassVar[Params]
@@ -168,7 +169,7 @@ class HostClassifier(OrdinalClassifier):
         super().__setstate__(state | {"booster_": booster.booster} if isinstance(booster, BoosterInTransit) else state)
 
     def save_model(self, path: str | PathLike[str]) -> None:
-        """Save the model, with its thresholds, labels and decision rule, in the format of XGBoost or LightGBM.
+        """Save the model, with its thresholds, labels and decision rule, in the format of the library.
 
         Parameters
         ----------
@@ -371,7 +372,7 @@ class HostClassifier(OrdinalClassifier):
         if continued is not None:
             if continued.linear is not None:
                 self._linear = LinearPart.from_json(continued.linear, self.n_features_in_)
-            return RoundPlan(held_out.rounds_unsearched("n_estimators", asked))
+            return RoundPlan(held_out.rounds_unsearched(self._rounds_name, asked))
         categories = self._categories(rows.X, **options) if self.linear is not False else ()
 
         def fit_linear(some: Rows) -> LinearPart:
@@ -398,10 +399,10 @@ class HostClassifier(OrdinalClassifier):
             found, self._linear = linear.search(tried, fit_linear, trial_of, settings, rows, rate, seed)
         trials = trial_of if self._linear is None else linear.with_linear(fit_linear, trial_of)
         if found is None:
-            return RoundPlan(held_out.rounds_unsearched("n_estimators", asked), trials)
+            return RoundPlan(held_out.rounds_unsearched(self._rounds_name, asked), trials)
         self.round_search_, self._found = found.search, found.search.settings
         if says:
-            print(f"n_estimators='auto': {found.search}{'' if self._linear is None else ', with a linear part'}")
+            print(f"{self._rounds_name}='auto': {found.search}{'' if self._linear is None else ', with a linear part'}")
         return RoundPlan(found.search.n_iter, trials, found)
 
     def _divides(
