@@ -34,6 +34,50 @@ class Answers(NamedTuple):
     weight: FloatArray
 
 
+class Ratings(NamedTuple):
+    """Answers of raters, checked.
+
+    Attributes
+    ----------
+    row, rater, code : ndarray of int, shape (n_answers,)
+        Number of the row, of the rater, and of the class.
+    raters : ndarray
+        Their names.
+    classes : ndarray
+        Labels from the lowest class to the highest.
+    """
+
+    row: IndexArray
+    rater: IndexArray
+    code: IntArray
+    raters: LabelArray
+    classes: LabelArray
+
+    @classmethod
+    def of(cls, row: ArrayLike, rater: ArrayLike, label: ArrayLike, classes: ArrayLike | None) -> Ratings:
+        """Read one entry an answer; a rater answers a row once."""
+        labels = OrderedLabels(classes)
+        codes = labels.fit_encode(label)
+        rows, raters = np.asarray(row), np.asarray(rater)
+        if rows.shape != codes.shape or raters.shape != codes.shape:
+            raise ValueError(
+                f"row, rater and label must have one entry an answer; got {rows.shape}, {raters.shape}, {codes.shape}"
+            )
+        if rows.dtype.kind not in "iu" or rows.min() < 0:
+            raise ValueError("row must hold numbers of rows, integers from 0 on")
+        names, number = np.unique(raters, return_inverse=True)
+        pairs, times = np.unique(np.stack([rows, number]), axis=1, return_counts=True)
+        if (times > 1).any():
+            raise ValueError(f"rater must rate a row once; row {pairs[0, times > 1][0]} has a rater more than once")
+        return cls(rows, number, codes, names, labels.ordered_classes_)
+
+    def counts(self) -> tuple[FloatArray, LabelArray]:
+        """Return the number of answers of each row and class, (n_rows, n_classes), and the classes."""
+        counts = np.zeros((int(self.row.max()) + 1, len(self.classes)))
+        np.add.at(counts, (self.row, self.code), 1.0)
+        return counts, self.classes
+
+
 class OrdinalLabels:
     """Labels of rows that several people have answered, or of which only an interval is known.
 
@@ -142,23 +186,9 @@ class OrdinalLabels:
         unlabelled : {"raise", "ignore"}, default="raise"
             Whether numbers of rows that lack are an error, or are left out of trainings.
         """
-        labels = OrderedLabels(classes)
-        codes = labels.fit_encode(label)
-        rows, raters = np.asarray(row), np.asarray(rater)
-        if rows.shape != codes.shape or raters.shape != codes.shape:
-            raise ValueError(
-                f"row, rater and label must have one entry an answer; got {rows.shape}, {raters.shape}, {codes.shape}"
-            )
-        if rows.dtype.kind not in "iu" or rows.min() < 0:
-            raise ValueError("row must hold numbers of rows, integers from 0 on")
-        number = np.unique(raters, return_inverse=True)[1]
-        pairs, times = np.unique(np.stack([rows, number]), axis=1, return_counts=True)
-        if (times > 1).any():
-            raise ValueError(f"rater must rate a row once; row {pairs[0, times > 1][0]} has a rater more than once")
-        counts = np.zeros((int(rows.max()) + 1, len(labels.ordered_classes_)))
-        np.add.at(counts, (rows, codes), 1.0)
+        counts, classes = Ratings.of(row, rater, label, classes).counts()
         shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
-        return cls._of_rows(shares, labels.ordered_classes_, unlabelled)
+        return cls._of_rows(shares, classes, unlabelled)
 
     @classmethod
     def from_intervals(
