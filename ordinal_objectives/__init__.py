@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ordinal_objectives.losses import CostWeighted as CostWeighted
     from ordinal_objectives.losses import CumulativeLink as CumulativeLink
     from ordinal_objectives.losses import ImmediateThreshold as ImmediateThreshold
+    from ordinal_objectives.ordinal_labels import OrdinalLabels as OrdinalLabels
     from ordinal_objectives.row_blocks import RowBlocks as RowBlocks
     from ordinal_objectives.versions import show_versions as show_versions
 
@@ -57,6 +58,7 @@ _HOMES = {
     "OrdinalCalibratedClassifier": "decisions.calibrated",
     "OrdinalDistributionRegressor": "distributions.regressor",
     "OrdinalEnsembleClassifier": "estimators.ensemble",
+    "OrdinalLabels": "ordinal_labels",
     "OrdinalPredictionSets": "decisions.prediction_sets",
     "OrdinalTunedClassifier": "decisions.tuned",
     "RowBlocks": "row_blocks",

@@ -17,7 +17,7 @@ from ordinal_objectives.adapters.cb import booster as cb_booster
 from ordinal_objectives.adapters.cb.train import train_spec
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, Level, NDArray, Params, Seed, Table
 from ordinal_objectives.estimators import arguments, tables
-from ordinal_objectives.estimators.given_to_fit import GivenToFit, Schedules
+from ordinal_objectives.estimators.arguments import GivenToFit, Schedules
 from ordinal_objectives.estimators.held_out import Rows, Trial, Trials
 from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS, HostClassifier
 from ordinal_objectives.estimators.linear import with_start

@@ -22,6 +22,7 @@ from ordinal_objectives.estimators.held_out import FinishedSearch, RoundSearch, 
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.linear import LinearPart
 from ordinal_objectives.estimators.ordinal_classifier import KAPPA, OrdinalClassifier
+from ordinal_objectives.rows import CPU
 from ordinal_objectives.spec import OrdinalSpec, parameter_names
 from ordinal_objectives.threads import library_n_threads, one_thread_after_fork
 from ordinal_objectives.threshold_solver import ThresholdRecord, initial_thresholds
@@ -416,10 +417,12 @@ class HostClassifier(OrdinalClassifier):
         loss = self._ordinal_loss()
         if held.start is not None:  # the training fits its thresholds to these scores
             return float("nan")
-        class_weights = np.bincount(fit.codes, fit.weight, minlength=self.n_classes_)
-        thresholds = initial_thresholds(class_weights, loss=loss).thresholds
-        values = loss.value(np.zeros(len(held)), held.codes, thresholds)
-        return float(np.average(values, weights=held.weight))
+        options = {"part": True} if loss.codes is None else {"part": True, "precision": "float64"}
+        of_fit, of_held = (
+            CPU(1).row_pass(loss, some.y, self.n_classes_, some.weight, **options) for some in (fit, held)
+        )
+        thresholds = initial_thresholds(of_fit.class_weights, loss=loss).thresholds
+        return of_held(np.zeros(len(held)), thresholds, "exact").loss / of_held.total_weight
 
     def _finish(
         self,
