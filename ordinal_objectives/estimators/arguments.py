@@ -20,7 +20,7 @@ from sklearn.utils.validation import validate_data
 
 from ordinal_objectives.aliases import JSON, ArrayLike, Column, Estimator, FloatArray, Params, Table
 from ordinal_objectives.estimators.held_out import is_auto
-from ordinal_objectives.estimators.tables import column_names, names_as_text
+from ordinal_objectives.estimators.tables import PLAIN, column_names, names_as_text
 from ordinal_objectives.utils.validation import check_flag, check_start_score, first_few
 
 _GIVE_ROWS = "validation_fraction, or eval_set or X_val and y_val to fit"
@@ -316,7 +316,9 @@ def keep_params_of_fit(estimator: Estimator) -> None:
     kind: Any = type(estimator)
     kept = vars(estimator)
     names = {*estimator._get_param_names(), *_kept_names(kind), "_host_params"} & kept.keys()
-    estimator._params_of_fit = {name: _apart(kept[name]) for name in names}
+    given = {name: kept[name] for name in names}
+    plain = (*PLAIN, type(None))
+    estimator._params_of_fit = {k: v if isinstance(v, plain) else _apart(v) for k, v in given.items()}
 
 
 def _apart(value: Any) -> Any:
