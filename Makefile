@@ -23,7 +23,7 @@ $(VENV)/installed-%: $(VENV)/created $(SOURCES)
 	touch $@
 
 demo: $(VENV)/installed-demo
-	$(BIN)/python examples/demo.py $(DEMO_ARGS)
+	$(BIN)/python -I examples/demo.py $(DEMO_ARGS)
 
 test: $(VENV)/installed-test
 	$(BIN)/python -m pytest $(PYTEST_ARGS)

@@ -11,6 +11,7 @@ from ordinal_objectives.adapters.run import score_of_rows
 from ordinal_objectives.adapters.training import Training
 from ordinal_objectives.aliases import ArrayLike, FloatArray, RealArray
 from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.shared_docs import documented
@@ -137,6 +138,18 @@ class OrdinalObjectiveBase:
                 training.check_train()
         run, iteration = training.growing(raw_prediction, matrix)
         return run.gradient(raw_prediction, iteration)
+
+    def bind(self, matrix: object, labels: OrdinalLabels) -> None:
+        """Let a matrix, of the training or evaluated, have labels of several answers a row, or intervals.
+
+        Parameters
+        ----------
+        matrix : xgboost.DMatrix or lightgbm.Dataset
+            Its own labels become the codes of the classes in the middle.
+        labels : OrdinalLabels
+            One a row.
+        """
+        self.training.bind(matrix, labels)
 
     @property
     def thresholds_(self) -> FloatArray:

@@ -21,6 +21,7 @@ from ordinal_objectives import predictions
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, RealArray
 from ordinal_objectives.leaves.vector import Shifts
 from ordinal_objectives.losses import RoundStatistics, RoundSums
+from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.rows import CPU, Array, Device, Workers, distributed_pass, fail_together
 from ordinal_objectives.rows.checked_rows import MOST_ROUNDING
 from ordinal_objectives.rows.device import on_cpu
@@ -178,14 +179,16 @@ class Update:
 class _EvaluationSet(NamedTuple):
     """Rows of an evaluation set, and the labels and weights that they were read with."""
 
-    codes: IntArray
+    codes: IntArray | OrdinalLabels
     weight: RealArray | None
     rows: Any
 
     def has(self, label: ArrayLike, weight: ArrayLike | None) -> bool:
+        is_soft = isinstance(self.codes, OrdinalLabels) or isinstance(label, OrdinalLabels)
+        same = self.codes is label if is_soft else np.array_equal(self.codes, label)
         if self.weight is None or weight is None:
-            return self.weight is weight and np.array_equal(self.codes, label)
-        return np.array_equal(self.weight, weight) and np.array_equal(self.codes, label)
+            return self.weight is weight and same
+        return np.array_equal(self.weight, weight) and same
 
 
 class TrainingRun:
@@ -196,7 +199,7 @@ class TrainingRun:
     spec : OrdinalSpec
         Loss, curvature, and the thresholds of the first iteration; None computes them from the class shares (thesis,
         eq. 3.5).
-    y : array-like of int, shape (n_samples,)
+    y : array-like of int, or OrdinalLabels, shape (n_samples,)
         Class codes of the training rows.
     n_classes : int
         Number of classes K.
@@ -322,6 +325,11 @@ class TrainingRun:
         assert self._labels is not None
         self.rows = self._pass_over(*self._labels)
 
+    def reorder(self, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+        """Take the training rows in another order, that of the labels and of the scores from now on."""
+        self.rows = self._pass_over(y, self.rows.n_classes, sample_weight)
+        self.newest = None
+
     def evaluate(self, scores: Array, thresholds: FloatArray) -> RoundStatistics:
         """Return the pass at scores and thresholds that a tree is grown on, the newest; what it clipped is counted."""
         columns = {} if self.update.columns is None else {"columns": self.update.columns}
@@ -408,7 +416,9 @@ class TrainingRun:
         """Return the rows of an evaluation set; raise ValueError for labels that are no codes, and weights of 0."""
         workers, name, n_classes = self.placement.workers, "an evaluation set", self.rows.n_classes
         part = workers is not None
-        codes = fail_together(workers, lambda: check_codes(np.array(label), n_classes, name=name, part=part))
+        codes: Any = label
+        if not isinstance(label, OrdinalLabels):
+            codes = fail_together(workers, lambda: check_codes(np.array(label), n_classes, name=name, part=part))
         weight = None if weight is None else np.array(weight)
         if not part:
             check_total_weight(weight, name=f"the weight of {name}")

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,10 +21,44 @@ from ordinal_objectives.adapters.run import RowPlacement, TrainingRun, Update
 from ordinal_objectives.adapters.updates import JointUpdate, NewtonUpdate, VectorUpdate
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, RealArray
 from ordinal_objectives.leaves.vector import Shifts
+from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.rows import CPU, Device, Workers, fail_together
 from ordinal_objectives.spec import TREE_UPDATES, OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.validation import check_codes
+
+# Frameworks' matrices hold one number a row.
+_BOUND: weakref.WeakKeyDictionary[object, OrdinalLabels] = weakref.WeakKeyDictionary()
+
+
+def bind_labels(matrix: Any, labels: OrdinalLabels) -> None:
+    """Let a matrix of a framework carry labels of more, or less, than a class a row.
+
+    The framework's own labels, one number a row, become the codes of the classes in the middle.
+
+    Raises
+    ------
+    TypeError
+        If they are no :class:`OrdinalLabels`.
+    """
+    if not isinstance(labels, OrdinalLabels):
+        raise TypeError(f"labels must be OrdinalLabels; got {type(labels).__name__}")
+    matrix.set_label(labels.middle)
+    _BOUND[matrix] = labels
+
+
+def refuse_bound(matrix: object) -> None:
+    """Raise ValueError if a matrix that is to be cut into folds carries labels."""
+    if bound_labels(matrix) is not None:
+        raise ValueError(
+            "cv cuts the data into folds, which lose labels of several answers a row: take the classifier with "
+            "scikit-learn's cross_validate"
+        )
+
+
+def bound_labels(matrix: object) -> OrdinalLabels | None:
+    """Return the labels that a matrix carries, or None."""
+    return _BOUND.get(matrix)
 
 
 @dataclass(frozen=True)
@@ -102,6 +136,8 @@ class Training(ABC):
         How thresholds move with x in the training, or None if they do not.
     in_outputs : bool
         Whether the framework fits the shifts itself.
+    is_bound : bool
+        Whether labels have been bound to matrices of the objective.
 
     Raises
     ------
@@ -112,6 +148,7 @@ class Training(ABC):
     # What the framework's own train passes to an objective and a metric, and what to use elsewhere.
     _matrix_type: ClassVar[type] = object
     _elsewhere: ClassVar[str] = ""
+    is_bound = False
 
     def __init__(
         self,
@@ -200,6 +237,12 @@ class Training(ABC):
         if spec.n_classes not in (None, record.n_classes):
             raise ValueError(f"n_classes must be {record.n_classes}, that of the model continued; got {spec.n_classes}")
 
+    def bind(self, matrix: object, labels: OrdinalLabels) -> None:
+        """Let a matrix carry labels; from now on every training matrix must."""
+        self.check_matrix(matrix)
+        bind_labels(matrix, labels)
+        self.is_bound = True
+
     def check_matrix(self, matrix: object) -> None:
         """Raise TypeError for what other parts of the framework pass in the place of a matrix."""
         if not isinstance(matrix, self._matrix_type):
@@ -211,7 +254,9 @@ class Training(ABC):
         run = self.evaluating(score, matrix)
         if self.of(matrix) is run:
             return run.newest_loss()
-        return run.mean_loss_of(matrix, score, *self.label_and_weight(matrix))
+        label, weight = self.label_and_weight(matrix)
+        soft = bound_labels(matrix)
+        return run.mean_loss_of(matrix, score, label if soft is None else soft, weight)
 
     def of(self, matrix: object) -> TrainingRun | None:
         """Return the run of a training matrix, or None."""
@@ -261,10 +306,39 @@ class Training(ABC):
         label, weight = self.label_and_weight(matrix)
         part, name = workers is not None, "the training set"
         codes = fail_together(workers, lambda: check_codes(label, spec.n_classes, name=name, part=part))
+        soft = bound_labels(matrix)
+        if soft is not None:
+            self._check_bound(soft, codes, matrix)
+            return self._begin_run(matrix, soft, len(soft.classes), weight, previous, grows_on_recorded)
+        if self.is_bound:
+            raise ValueError(
+                "the objective was bound to labels of other matrices, and this one has none: bind each matrix; the "
+                "folds of a framework's own cv cannot be"
+            )
         n_classes = spec.n_classes or (previous.n_classes if previous else self._n_classes_of(codes))
-        placement = RowPlacement(self.device(matrix), workers, grows_on_recorded)
+        return self._begin_run(matrix, codes, n_classes, weight, previous, grows_on_recorded)
+
+    def _check_bound(self, labels: OrdinalLabels, codes: IntArray, matrix: object) -> None:
+        """Raise ValueError unless a training can take the labels that a matrix carries."""
+        if self.workers is not None or not isinstance(self.device(matrix), CPU):
+            raise ValueError("labels= are for a training on the CPU of one machine; give workers and GPUs class codes")
+        if not np.array_equal(labels.middle, codes):
+            raise ValueError("the matrix has been given other labels since labels were bound to it: bind them again")
+        if self.spec.n_classes not in (None, len(labels.classes)):
+            raise ValueError(f"n_classes must be {len(labels.classes)}, that of labels; got {self.spec.n_classes}")
+
+    def _begin_run(
+        self,
+        matrix: object,
+        y: IntArray | OrdinalLabels,
+        n_classes: int,
+        weight: ArrayLike | None,
+        previous: ThresholdRecord | None,
+        grows_on_recorded: bool | None,
+    ) -> TrainingRun:
+        placement = RowPlacement(self.device(matrix), self.workers, grows_on_recorded)
         update = self.update_of(matrix)
-        run = TrainingRun(spec, codes, n_classes, weight, update=update, previous=previous, placement=placement)
+        run = TrainingRun(self.spec, y, n_classes, weight, update=update, previous=previous, placement=placement)
         self._here.add(matrix, run)
         self._latest_anywhere = run
         return run

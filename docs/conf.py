@@ -67,7 +67,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": ExplicitOrder(
         [
             *("quickstart.py", "pictures.py"),
-            *("survey.py", "star_rating.py", "severity.py"),
+            *("survey.py", "star_rating.py", "severity.py", "readers.py"),
             *("decisions.py", "calibration_and_sets.py", "interpretation.py", "distributions.py", "ensembles.py"),
             *("moving_thresholds.py", "joint_steps.py", "beyond_one_score.py", "majoriser.py"),
         ]
@@ -141,7 +141,8 @@ def skip_inherited(app: Any, what: str, name: str, member: Any, skip: bool, opti
 @cache
 def names_by_text(env: Any) -> dict[str, tuple[str, str]]:
     """Return page and anchor of each object of the reference, by what a page calls it: its name, or module and name."""
-    modules = {"ordinal_objectives.adapters.xgb": "oxgb", "ordinal_objectives.adapters.lgbm": "olgbm"}
+    short = {"xgb": "oxgb", "lgbm": "olgbm", "cb": "ocb"}
+    modules = {f"ordinal_objectives.adapters.{name}": alias for name, alias in short.items()}
     found: dict[str, tuple[str, str]] = {}
     several = set()
     for name, _, kind, page, anchor, _ in env.get_domain("py").get_objects():

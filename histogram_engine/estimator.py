@@ -322,6 +322,8 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
                 earlier, fitted = self._grown, copy.copy(self)
                 self._check_continued(X, parameters)
             rows = self._check_training(X, y, sample_weight, groups)
+            if rows.labels is not None and scorer is not None:
+                raise ValueError(f"scoring={self.scoring!r} needs one label a row; got {rows.labels}")
             metrics = self._metrics(self.eval_metric)
             parameters = self._with_rows(parameters, len(rows.weighted))
             parameters.warn_unused()

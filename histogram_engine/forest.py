@@ -19,7 +19,7 @@ from ordinal_objectives.aliases import FloatArray, Params
 from ordinal_objectives.histogram_engine.fit_loop import AfterTree, GrownModel, OutOfBag, WatchedRows, asks_to_end, note
 from ordinal_objectives.histogram_engine.run import EngineRun
 from ordinal_objectives.histogram_engine.state import LabelledRows, settle_thresholds
-from ordinal_objectives.rows import RowStatistics
+from ordinal_objectives.rows import CPU
 from ordinal_objectives.threshold_solver import ThresholdLearner
 from ordinal_objectives.trees import Tree, TreeEnsemble
 from ordinal_objectives.utils.validation import check_two_classes
@@ -73,7 +73,7 @@ def _fit_scale(run: EngineRun, rows: LabelledRows, known: Any, mean: FloatArray)
     """Fit scale and thresholds to rows that are out of bag, given the mean of the trees for these."""
     spec, start = run.parameters.spec, 0.0 if rows.start is None else rows.start[known]
     weight = None if rows.sample_weight is None else rows.sample_weight[known]
-    of_rows = RowStatistics(spec.loss, rows.y[known], rows.n_classes, weight, n_threads=run.state.n_threads)
+    of_rows = CPU(run.state.n_threads).row_pass(spec.loss, rows.y[known], rows.n_classes, weight)
     check_two_classes(of_rows.class_weights, name="the labels of the rows out of bag")
 
     def thresholds_at(score: FloatArray) -> FloatArray:

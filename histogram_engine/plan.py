@@ -119,7 +119,7 @@ class TrainingPlan:
     def labelled(self, rows: held_out.Rows) -> LabelledRows:
         """Return checked rows as a run takes them."""
         model = self.model
-        return LabelledRows(rows.X, rows.codes, model.n_classes_, rows.weight, rows.start, self.categories.sizes)
+        return LabelledRows(rows.X, rows.y, model.n_classes_, rows.weight, rows.start, self.categories.sizes)
 
     def fit_linear(self, rows: held_out.Rows) -> LinearPart:
         """Return the linear part of some rows."""

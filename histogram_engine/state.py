@@ -19,9 +19,11 @@ from ordinal_objectives.aliases import NDArray
 from ordinal_objectives.histogram_engine.binning import bin_rows, fill, find_cuts, uneven
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.losses import RoundStatistics
+from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.row_blocks import RowBlocks
 from ordinal_objectives.rows import RowStatistics
 from ordinal_objectives.rows.native import MarginStatistics, is_far
+from ordinal_objectives.rows.soft_rows import pass_over
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import Diagnostics, JointQuadratic, ThresholdLearner
 from ordinal_objectives.threshold_solver.quadratic import VectorQuadratic, added_up
@@ -43,7 +45,7 @@ class LabelledRows:
     ----------
     X : ndarray of float32 or float64, or RowBlocks, shape (n_samples, n_features)
         NaN is missing.
-    y : ndarray of int32, shape (n_samples,)
+    y : ndarray of int32, or OrdinalLabels, shape (n_samples,)
         Class codes.
     n_classes : int
     sample_weight : ndarray of float64, shape (n_samples,), or None
@@ -54,7 +56,7 @@ class LabelledRows:
     """
 
     X: NDArray[np.floating] | RowBlocks
-    y: NDArray[np.int32]
+    y: NDArray[np.int32] | OrdinalLabels
     n_classes: int
     sample_weight: FloatArray | None = None
     start: FloatArray | None = None
@@ -226,12 +228,15 @@ class EngineState(Generic[Pass]):
         """How many values a leaf has; None for one that is no vector."""
         return None if self._proportional else self.rows.n_classes - 1
 
-    def _pass_of(self, y: NDArray[np.int32], weight: FloatArray | None, score: NDArray[np.floating]) -> Any:
+    def _pass_of(
+        self, y: NDArray[np.int32] | OrdinalLabels, weight: FloatArray | None, score: NDArray[np.floating]
+    ) -> Any:
         """Return the pass over some rows at a score; in doubles where scores of thresholds are far from 0."""
         loss, n_classes = self.parameters.spec.loss, self.rows.n_classes
         if self._proportional:
-            return RowStatistics(loss, y, n_classes, weight, n_threads=self.n_threads)
-        return MarginStatistics(loss, y, n_classes, weight, in_doubles=is_far(score), n_threads=self.n_threads)
+            return pass_over(RowStatistics, loss, y, n_classes, weight, n_threads=self.n_threads)
+        options = {"in_doubles": is_far(score), "n_threads": self.n_threads}
+        return pass_over(MarginStatistics, loss, y, n_classes, weight, **options)
 
     def _find_cuts(self, sample_weight: FloatArray | None) -> list[FloatArray]:
         rows = self.rows

@@ -1,8 +1,8 @@
 """Ordinal gradient boosting: ordered thresholds learned together with the trees.
 
 An ordinal model is a score cut by ordered thresholds, P(y <= k | x) = G(theta_k - f(x)). The package
-learns both parts inside XGBoost and LightGBM, and in a native engine of its own. Names are imported on first
-use, so that neither framework is needed to import the package.
+learns both parts inside XGBoost, LightGBM and CatBoost, and in a native engine of its own. Names are imported on first
+use, so that no framework is needed to import the package.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ordinal_objectives.adapters.cb.estimator import CatBoostOrdinalClassifier as CatBoostOrdinalClassifier
     from ordinal_objectives.adapters.lgbm.estimator import LGBMOrdinalClassifier as LGBMOrdinalClassifier
     from ordinal_objectives.adapters.xgb.dask_estimator import DaskXGBOrdinalClassifier as DaskXGBOrdinalClassifier
     from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier as XGBOrdinalClassifier
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from ordinal_objectives.losses import CostWeighted as CostWeighted
     from ordinal_objectives.losses import CumulativeLink as CumulativeLink
     from ordinal_objectives.losses import ImmediateThreshold as ImmediateThreshold
+    from ordinal_objectives.ordinal_labels import OrdinalLabels as OrdinalLabels
     from ordinal_objectives.row_blocks import RowBlocks as RowBlocks
     from ordinal_objectives.versions import show_versions as show_versions
 
@@ -43,6 +45,7 @@ __version__ = "0.4.0"
 
 _HOMES = {
     "AllThreshold": "losses",
+    "CatBoostOrdinalClassifier": "adapters.cb.estimator",
     "CostWeighted": "losses",
     "CumulativeLink": "losses",
     "DaskXGBOrdinalClassifier": "adapters.xgb.dask_estimator",
@@ -55,6 +58,7 @@ _HOMES = {
     "OrdinalCalibratedClassifier": "decisions.calibrated",
     "OrdinalDistributionRegressor": "distributions.regressor",
     "OrdinalEnsembleClassifier": "estimators.ensemble",
+    "OrdinalLabels": "ordinal_labels",
     "OrdinalPredictionSets": "decisions.prediction_sets",
     "OrdinalTunedClassifier": "decisions.tuned",
     "RowBlocks": "row_blocks",
@@ -65,6 +69,7 @@ _HOMES = {
 
 # `from ordinal_objectives import *` takes what can be imported here.
 _NEEDS = {
+    "CatBoostOrdinalClassifier": ("catboost",),
     "DaskXGBOrdinalClassifier": ("xgboost", "distributed"),
     "LGBMOrdinalClassifier": ("lightgbm",),
     "XGBOrdinalClassifier": ("xgboost",),

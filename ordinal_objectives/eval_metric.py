@@ -9,6 +9,7 @@ from functools import partial
 from ordinal_objectives.aliases import FloatArray, IntArray, LabelArray
 from ordinal_objectives.metrics import METRICS
 from ordinal_objectives.metrics.table import on_codes, parameters_of
+from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.utils.read_only import call_read_only, read_only
 
 __all__ = ["EvalMetric"]
@@ -81,14 +82,22 @@ class EvalMetric:
         self._weight_name, self._takes_third = takes_weight(function)
         self._function = on_codes(function, n_classes)
 
-    def __call__(self, y: IntArray, proba: FloatArray, weight: FloatArray | None) -> list[Result]:
+    def __call__(self, y: IntArray | OrdinalLabels, proba: FloatArray, weight: FloatArray | None) -> list[Result]:
         """Measure codes (n_samples,) and probabilities (n_samples, n_classes) with weights (n_samples,) or None.
+
+        Labels of several answers a row are judged answer by answer.
 
         Raises
         ------
         TypeError
             If the function returns what is no result.
         """
+        if isinstance(y, OrdinalLabels):
+            if y.between:
+                raise ValueError(
+                    f"eval_metric={self.__name__!r} needs the class of each row, and the labels are intervals"
+                )
+            y, proba, weight = y.judged(proba, weight)
         response = proba if self._decide is None else self._decide(proba, weight)
         function = self._function
         given: tuple[object, ...] = (y, response)

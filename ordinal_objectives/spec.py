@@ -56,6 +56,7 @@ _ENGINE = (
     "with one score the engine judges splits by the joint step; thresholds that move with x, where it has no effect, "
     "predicted better on average"
 )
+_NO_TREES = "CatBoost shows no tree before the training ends, which all other steps need"
 ENTRY_POINTS = {
     entry.name: entry
     for entry in (
@@ -68,6 +69,10 @@ ENTRY_POINTS = {
         EntryPoint("lgbm.train", "joint", True, None, _WHOLE_STEP),
         EntryPoint("lgbm.cv", "joint", True, None, "as lgbm.train"),
         EntryPoint("LGBMOrdinalClassifier", "newton", "auto", None, _BEST),
+        *(
+            EntryPoint(name, "newton", True, None, _NO_TREES, ("newton", "fixed"))
+            for name in ("cb.OrdinalObjective", "cb.train", "CatBoostOrdinalClassifier")
+        ),
         EntryPoint(
             "HistGradientBoostingOrdinalClassifier", "joint", "auto", None, _ENGINE, ("joint", "newton", "fixed")
         ),

@@ -19,7 +19,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from xgboost import XGBClassifier
 
-from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
+from ordinal_objectives import (
+    CatBoostOrdinalClassifier,
+    HistGradientBoostingOrdinalClassifier,
+    LGBMOrdinalClassifier,
+    XGBOrdinalClassifier,
+)
 from ordinal_objectives.losses import get_loss
 
 # What the hosts, and scikit-learn in place of the engine, do without arguments where our classifiers do otherwise.
@@ -42,6 +47,10 @@ def make_engine(**params: Any) -> HistGradientBoostingOrdinalClassifier:
     return HistGradientBoostingOrdinalClassifier(
         **{"max_iter": 15, "max_leaf_nodes": 6, **SKLEARN_DEFAULTS, **SMALL, **params}
     )
+
+
+def make_cat(**params: Any) -> CatBoostOrdinalClassifier:
+    return CatBoostOrdinalClassifier(**{"iterations": 15, "depth": 3, "random_state": 0, **SMALL, **params})
 
 
 def margins_of(model: Any, X: Any, **start: Any) -> np.ndarray:

@@ -19,6 +19,7 @@ from ordinal_objectives.adapters.arguments import check_set_names
 from ordinal_objectives.adapters.lgbm import booster as lgbm_booster
 from ordinal_objectives.adapters.lgbm import data, parameters, prediction
 from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, checked_callbacks, first_rates, schedules, train_spec
+from ordinal_objectives.adapters.training import bind_labels, bound_labels
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, NDArray, Params, Seed, Table
 from ordinal_objectives.estimators import arguments, tables
 from ordinal_objectives.estimators.held_out import Rows, Trial, Trials, is_auto, smallest_leaf
@@ -460,7 +461,9 @@ def _as_feval(metric: EvalMetric) -> Callable[..., list[Result]]:
     """Return a metric as :func:`ordinal_objectives.adapters.lgbm.train` asks for it."""
 
     def evaluate(proba: FloatArray, data: lightgbm.Dataset) -> list[Result]:
-        return metric(np.asarray(data.get_label()).astype(np.int32), proba, data.get_weight())
+        soft = bound_labels(data)
+        codes = np.asarray(data.get_label()).astype(np.int32) if soft is None else soft
+        return metric(codes, proba, data.get_weight())
 
     return evaluate
 
@@ -478,6 +481,8 @@ def _datasets(
         options: Params = {"reference": sets[0]} if sets else columns
         options["free_raw_data"] = free_raw_data
         sets.append(lightgbm.Dataset(part.X, part.codes, weight=part.weight, init_score=part.start, **options))
+        if part.labels is not None:
+            bind_labels(sets[-1], part.labels)
     return sets
 
 

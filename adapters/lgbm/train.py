@@ -17,10 +17,11 @@ from ordinal_objectives.adapters.lgbm import parameters, prediction
 from ordinal_objectives.adapters.lgbm.data import are_made_up, check_set, refused_sets, written_names
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
 from ordinal_objectives.adapters.lgbm.training import BeforeIterationCallback, LightGBMTraining
-from ordinal_objectives.adapters.training import Plan
+from ordinal_objectives.adapters.training import Plan, bind_labels, refuse_bound
 from ordinal_objectives.estimators import tables
 from ordinal_objectives.estimators.arguments import Schedules, refuse_other_order
 from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.threads import kept_helpers, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.progress import Show, round_bar
@@ -53,6 +54,7 @@ def train(
     shift_l2: float | None = None,
     shift_penalty: str = "ridge",
     max_shifts: int | None = None,
+    labels: OrdinalLabels | None = None,
     progress: bool = False,
 ) -> lightgbm.Booster:
     r"""Train an ordinal model: :func:`lightgbm.train` with objective, callback and metric in place.
@@ -85,7 +87,10 @@ def train(
     <<n_classes, loss, link, step parameters>>
         "schur", "joint" and shifts refuse lambda_l1, max_delta_step, path_smooth, monotone constraints and linear_tree;
         dart and rf are refused for all.
-    <<thresholds, shift parameters, progress>>
+    <<thresholds, shift parameters>>
+    labels : OrdinalLabels or None
+        Labels of several answers a row, or intervals, in the place of the data set's own.
+    <<progress>>
 
     Returns
     -------
@@ -109,6 +114,10 @@ def train(
     (300, 4)
     """
     given = dict(locals())
+    del given["labels"]
+    if labels is not None and isinstance(train_set, lightgbm.Dataset):
+        bind_labels(train_set, labels)
+        given["n_classes"] = len(labels.classes) if n_classes is None else n_classes
     return train_spec(arguments.spec_and_record("lgbm.train", **arguments.given_options(given)), **given)
 
 
@@ -218,6 +227,7 @@ def cv(
     arguments.check_asked(params, num_boost_round, 1)
     params = parameters.checked_params(params)
     check_set(train_set, "train_set", train_set)
+    refuse_bound(train_set)
     spec, record = arguments.asked_of_cv("lgbm.cv", options, train_set.get_label())
     n_threads = parameters.value_of(params, "num_threads")
     training = LightGBMTraining(spec, record, n_threads=n_threads, plan=Plan(driven=True))

@@ -14,6 +14,7 @@ import numpy as np
 import xgboost
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives.adapters.training import bind_labels
 from ordinal_objectives.adapters.xgb import booster as xgb_booster
 from ordinal_objectives.adapters.xgb import input_checks, prediction
 from ordinal_objectives.adapters.xgb.train import CustomMetric, asks_for_early_stop, first_rates, schedules, train_spec
@@ -442,7 +443,7 @@ importance_type, early_stopping_rounds, callbacks
                 start = np.pad(start[:, np.newaxis], ((0, 0), (0, self.n_classes_ - 2)))
             options |= {"label": rows.codes, "weight": rows.weight, "base_margin": start}
         with input_checks.refused_rows(X, self._missing, name):
-            return xgboost.DMatrix(
+            matrix = xgboost.DMatrix(
                 X,
                 missing=self._missing,
                 nthread=library_n_threads(self.n_jobs),
@@ -450,6 +451,9 @@ importance_type, early_stopping_rounds, callbacks
                 feature_types=feature_types,
                 **options,
             )
+        if rows is not None and rows.labels is not None:
+            bind_labels(matrix, rows.labels)
+        return matrix
 
     # Methods of XGBClassifier about its booster, under the same names
 

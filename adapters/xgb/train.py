@@ -12,7 +12,7 @@ import numpy as np
 import xgboost
 
 from ordinal_objectives.adapters import arguments
-from ordinal_objectives.adapters.training import Plan
+from ordinal_objectives.adapters.training import Plan, bind_labels, bound_labels, refuse_bound
 from ordinal_objectives.adapters.xgb import input_checks
 from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
 from ordinal_objectives.adapters.xgb.training import Callback, EvalsLog, Model, XGBoostTraining
@@ -20,6 +20,7 @@ from ordinal_objectives.aliases import ArrayLike, FloatArray
 from ordinal_objectives.estimators.arguments import Schedules, only_reads
 from ordinal_objectives.eval_metric import EvalMetric
 from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.threads import kept_helpers, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils import documented, validation
@@ -73,6 +74,7 @@ def train(
     xgb_model: xgboost.Booster | str | PathLike[str] | bytearray | None = None,
     callbacks: Sequence[Callback] | None = None,
     custom_metric: Callable[[FloatArray, xgboost.DMatrix], object] | None = None,
+    labels: OrdinalLabels | None = None,
     progress: bool = False,
     **options: Any,
 ) -> xgboost.Booster:
@@ -105,6 +107,8 @@ def train(
     custom_metric : callable or None
         ``custom_metric(proba, dmatrix) -> (name, value)``, with the class probabilities of the round just
         finished, float64 (n_samples, n_classes). Evaluated after the ordinal loss.
+    labels : OrdinalLabels or None
+        Labels of several answers a row, or intervals, in the place of the matrix's own.
     <<progress>>
     **options
         ``maximize``, ``early_stopping_rounds``, ``evals_result`` and ``verbose_eval`` of XGBoost.
@@ -132,6 +136,11 @@ def train(
     (300, 4)
     """
     given = dict(locals())
+    del given["labels"]
+    if labels is not None:
+        input_checks.check_dtrain(dtrain)
+        bind_labels(dtrain, labels)
+        given["n_classes"] = len(labels.classes) if n_classes is None else n_classes
     asked = arguments.spec_and_record("xgb.train", **arguments.given_options(given))
     return train_spec(asked, **given.pop("options"), **given)
 
@@ -273,6 +282,7 @@ def cv(
     """
     input_checks.check_dtrain(dtrain)
     arguments.check_asked(params, num_boost_round, 0)
+    refuse_bound(dtrain)
     asked = arguments.asked_of_cv("xgb.cv", options, dtrain.get_label())
     options |= {"custom_metric": custom_metric, "callbacks": callbacks}
     options |= arguments_of(asked, params, options, dtrain)
@@ -312,7 +322,8 @@ class CustomMetric:
             If XGBoost could not read a name back.
         """
         weight = dmatrix.get_weight()
-        codes = dmatrix.get_label().astype(np.int32)
+        soft = bound_labels(dmatrix)
+        codes = dmatrix.get_label().astype(np.int32) if soft is None else soft
         results = [value for metric in self.metrics for value in metric(codes, proba, weight if weight.size else None)]
         for name, _, _ in results:
             input_checks.check_metric_name(name, "eval_metric")

@@ -34,6 +34,7 @@ from ordinal_objectives.utils import documented, extras, files, validation
 # Classifiers with a format of their own: where they live, how their files end, and the extra that installs them.
 _KINDS = {
     "HistGradientBoostingOrdinalClassifier": ("ordinal_objectives", ".model", ""),
+    "CatBoostOrdinalClassifier": ("ordinal_objectives", ".cbm", "catboost"),
     "LGBMOrdinalClassifier": ("ordinal_objectives", ".txt", "lightgbm"),
     "XGBOrdinalClassifier": ("ordinal_objectives", ".json", "xgboost"),
     "XGBClassifier": ("xgboost", ".json", "xgboost"),

@@ -15,6 +15,7 @@ from sklearn.utils import _safe_indexing
 
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, IntArray, LabelArray, Params, Seed, Table
 from ordinal_objectives.estimators.labels import is_missing, refuse_mixed
+from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.utils.validation import check_number, drawn_seed
 
 # Number of draws of whole groups; the one with class shares closest to those of all rows is taken.
@@ -36,6 +37,8 @@ class Rows:
         Scores that the model's are added to.
     groups : ndarray of int, shape (n_samples,), or None
         Rows with the same number stay together.
+    labels : OrdinalLabels, shape (n_samples,), or None
+        Where rows have more than a class, or less; their codes are then those in the middle.
     """
 
     X: Table
@@ -43,9 +46,15 @@ class Rows:
     weight: FloatArray | None = None
     start: FloatArray | None = None
     groups: IndexArray | None = None
+    labels: OrdinalLabels | None = None
 
     def __len__(self) -> int:
         return len(self.codes)
+
+    @property
+    def y(self) -> IntArray | OrdinalLabels:
+        """What a training is given for its labels."""
+        return self.codes if self.labels is None else self.labels
 
     @property
     def weighted(self) -> IndexArray:
@@ -56,6 +65,13 @@ class Rows:
     def n_classes_with_weight(self) -> int:
         """Number of classes with a row of positive weight."""
         return int(np.count_nonzero(np.bincount(self.codes, self.weight)))
+
+    def judged(self, proba: FloatArray) -> tuple[FloatArray, IntArray, FloatArray | None]:
+        """Return probabilities, class codes and weights by which the rows' answers are judged."""
+        if self.labels is None:
+            return proba, self.codes, self.weight
+        codes, proba, weight = self.labels.judged(proba, self.weight)
+        return proba, codes, weight
 
     def take(self: AnyRows, rows: IndexArray) -> AnyRows:
         """Return some of the rows, in the given order: every field is divided."""
@@ -175,7 +191,7 @@ def n_rows(X: Table) -> int:
 
 def take_rows(part: object, rows: IndexArray) -> Any:
     """Return some rows of an array, a sparse matrix, a data frame, an Arrow table, a series or a list."""
-    if part is None or isinstance(part, np.ndarray):
+    if part is None or isinstance(part, np.ndarray | OrdinalLabels):
         return None if part is None else part[rows]
     if hasattr(part, "take") and hasattr(part, "schema") and not hasattr(part, "lazy"):  # an Arrow table
         return part.take(rows)

@@ -1,4 +1,4 @@
-"""Base of the classifiers of XGBoost and LightGBM: parameters, plan of a training, files and pickles."""
+"""Base of the classifiers of XGBoost, LightGBM and CatBoost: parameters, plan of a training, files and pickles."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from ordinal_objectives.estimators.held_out import FinishedSearch, RoundSearch, 
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.linear import LinearPart
 from ordinal_objectives.estimators.ordinal_classifier import KAPPA, OrdinalClassifier
+from ordinal_objectives.rows import CPU
 from ordinal_objectives.spec import OrdinalSpec, parameter_names
 from ordinal_objectives.threads import library_n_threads, one_thread_after_fork
 from ordinal_objectives.threshold_solver import ThresholdRecord, initial_thresholds
@@ -33,7 +34,7 @@ class BoosterInTransit:
 
     Parameters
     ----------
-    booster : xgboost.Booster or lightgbm.Booster
+    booster : xgboost.Booster, lightgbm.Booster or catboost.CatBoost
     """
 
     def __init__(self, booster: Any) -> None:
@@ -79,7 +80,7 @@ class RoundPlan(NamedTuple):
 
 
 class HostClassifier(OrdinalClassifier):
-    """An ordinal classifier whose trees XGBoost or LightGBM grows, predicts and keeps in its files.
+    """An ordinal classifier whose trees XGBoost, LightGBM or CatBoost grows, predicts and keeps in its files.
 
     A subclass says which parameters the library's ``train`` spells otherwise (``_native``), and which of its own never
     go there (``_own``).
@@ -89,6 +90,7 @@ class HostClassifier(OrdinalClassifier):
     _own: ClassVar[frozenset[str]] = frozenset()
     # The argument of ``fit`` with a model to go on with.
     _continued_by: ClassVar[str]
+    _rounds_name: ClassVar[str] = "n_estimators"
     # What a search tries, with few rows and with more, and what "auto" is where nothing is searched.
     _tried: ClassVar[tuple[held_out.Settings, held_out.Settings]]
     _unsearched: ClassVar[Params]
@@ -168,7 +170,7 @@ class HostClassifier(OrdinalClassifier):
         super().__setstate__(state | {"booster_": booster.booster} if isinstance(booster, BoosterInTransit) else state)
 
     def save_model(self, path: str | PathLike[str]) -> None:
-        """Save the model, with its thresholds, labels and decision rule, in the format of XGBoost or LightGBM.
+        """Save the model, with its thresholds, labels and decision rule, in the format of the library.
 
         Parameters
         ----------
@@ -371,7 +373,7 @@ class HostClassifier(OrdinalClassifier):
         if continued is not None:
             if continued.linear is not None:
                 self._linear = LinearPart.from_json(continued.linear, self.n_features_in_)
-            return RoundPlan(held_out.rounds_unsearched("n_estimators", asked))
+            return RoundPlan(held_out.rounds_unsearched(self._rounds_name, asked))
         categories = self._categories(rows.X, **options) if self.linear is not False else ()
 
         def fit_linear(some: Rows) -> LinearPart:
@@ -398,10 +400,10 @@ class HostClassifier(OrdinalClassifier):
             found, self._linear = linear.search(tried, fit_linear, trial_of, settings, rows, rate, seed)
         trials = trial_of if self._linear is None else linear.with_linear(fit_linear, trial_of)
         if found is None:
-            return RoundPlan(held_out.rounds_unsearched("n_estimators", asked), trials)
+            return RoundPlan(held_out.rounds_unsearched(self._rounds_name, asked), trials)
         self.round_search_, self._found = found.search, found.search.settings
         if says:
-            print(f"n_estimators='auto': {found.search}{'' if self._linear is None else ', with a linear part'}")
+            print(f"{self._rounds_name}='auto': {found.search}{'' if self._linear is None else ', with a linear part'}")
         return RoundPlan(found.search.n_iter, trials, found)
 
     def _divides(
@@ -415,10 +417,12 @@ class HostClassifier(OrdinalClassifier):
         loss = self._ordinal_loss()
         if held.start is not None:  # the training fits its thresholds to these scores
             return float("nan")
-        class_weights = np.bincount(fit.codes, fit.weight, minlength=self.n_classes_)
-        thresholds = initial_thresholds(class_weights, loss=loss).thresholds
-        values = loss.value(np.zeros(len(held)), held.codes, thresholds)
-        return float(np.average(values, weights=held.weight))
+        options = {"part": True} if loss.codes is None else {"part": True, "precision": "float64"}
+        of_fit, of_held = (
+            CPU(1).row_pass(loss, some.y, self.n_classes_, some.weight, **options) for some in (fit, held)
+        )
+        thresholds = initial_thresholds(of_fit.class_weights, loss=loss).thresholds
+        return of_held(np.zeros(len(held)), thresholds, "exact").loss / of_held.total_weight
 
     def _finish(
         self,

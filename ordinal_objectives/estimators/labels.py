@@ -287,6 +287,8 @@ class DistinctLabels(NamedTuple):
 
 def distinct_labels(name: str, y: ArrayLike, *, warn: bool = False) -> DistinctLabels:
     """Return the distinct labels of :func:`as_labels`; equal ones, such as 1 and 1.0, are one."""
+    if getattr(y, "patterns", None) is not None:
+        raise TypeError(f"{name} must hold one label a row here; got {y!r}")
     # pandas tells its own types apart in milliseconds; to make Python strings of a million rows takes longer.
     if getattr(y, "ndim", 0) != 1 or not hasattr(y, "factorize") or isinstance(getattr(y, "dtype", None), np.dtype):
         return _tell_apart(as_labels(name, y, warn=warn))

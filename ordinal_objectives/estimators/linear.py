@@ -106,12 +106,12 @@ class LinearPart:
         missing : float
         n_threads : int or None
         """
-        X, codes, sample_weight, start = rows.X, rows.codes, rows.weight, rows.start
+        X, sample_weight, start = rows.X, rows.weight, rows.start
         scaled = cls._scaled(X, sample_weight, categories, missing)
         table = scaled._encode(X)
         options = {} if loss.codes is None else {"precision": "float64"}
-        row_pass = CPU(n_threads).row_pass(loss, codes, n_classes, sample_weight, **options)
-        before = np.zeros(len(codes)) if start is None else start
+        row_pass = CPU(n_threads).row_pass(loss, rows.y, n_classes, sample_weight, **options)
+        before = np.zeros(len(rows)) if start is None else start
         ends = np.cumsum([n_classes - 1, len(scaled.places), *map(len, scaled.levels.values())])
 
         def parts(x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, list[FloatArray]]:

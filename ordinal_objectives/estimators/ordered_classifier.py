@@ -16,6 +16,7 @@ from ordinal_objectives.estimators.arguments import GivenSets, all_or_nothing, n
 from ordinal_objectives.estimators.held_out import Rows, check_groups, n_rows
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.tables import as_table, refuse_text_and_dates
+from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.utils import documented, validation
 from ordinal_objectives.utils.public_names import DOC_LINK
 
@@ -37,6 +38,8 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_features_in_: int
     _all_or_nothing = all_or_nothing
     _rules: ClassVar[tuple[str, ...]] = RULES
+    # Whether ``fit`` takes OrdinalLabels.
+    _takes_soft: ClassVar[bool] = False
 
     @classmethod
     def _get_param_names(cls) -> list[str]:
@@ -72,20 +75,48 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         X = self._check_features(X, reset=True)
-        labels = OrderedLabels(self._declared_classes(y))
-        codes = labels.fit_encode(y)
+        labels, codes, soft = self._read_labels(y)
         if n_rows(X) != len(codes):
             raise ValueError(f"X and y must have the same number of rows; got {n_rows(X)} and {len(codes)}")
         self._keep_labels(labels)
         self._check_decision()
         weight, name = validation.check_sample_weight(sample_weight, codes.shape[0]), "sample_weight"
-        if self.class_weight is not None:
+        if soft is not None:
+            weight, soft = soft.reduced(weight)
+        if self.class_weight is not None and soft is not None:
+            soft = soft.weighted(self._class_weights(soft.class_weights()))
+        elif self.class_weight is not None:
             class_weights = self._class_weights(np.bincount(codes, minlength=self.n_classes_))
             with np.errstate(over="ignore"):
                 weight = class_weights[codes] if weight is None else class_weights[codes] * weight
             name = "class_weight" if sample_weight is None else "sample_weight times class_weight"
         weight = validation.check_total_weight(weight, name=name)
-        return Rows(X, codes, weight, groups=check_groups(groups, len(codes)))
+        return Rows(X, codes, weight, groups=check_groups(groups, len(codes)), labels=soft)
+
+    def _read_labels(self, y: ArrayLike) -> tuple[OrderedLabels, IntArray, OrdinalLabels | None]:
+        """Return the classes, the rows' codes, and their labels where these say more, or less, than a class."""
+        if not isinstance(y, OrdinalLabels):
+            labels = OrderedLabels(self._declared_classes(y))
+            return labels, labels.fit_encode(y), None
+        labels = OrderedLabels(y.classes if self.classes is None else self.classes)
+        return labels, *self._read_soft(y, labels)
+
+    def _read_soft(self, y: OrdinalLabels, labels: OrderedLabels) -> tuple[IntArray, OrdinalLabels]:
+        """Return the rows' codes and their labels, or raise where these do not suit the classifier."""
+        if not self._takes_soft:
+            raise TypeError(
+                f"{type(self).__name__} takes labels of one class a row; OrdinalLabels are for "
+                f"HistGradientBoostingOrdinalClassifier, XGBOrdinalClassifier and LGBMOrdinalClassifier"
+            )
+        if not np.array_equal(labels.ordered_classes_, y.classes):
+            classes, others = labels.ordered_classes_.tolist(), y.classes.tolist()
+            raise ValueError(f"classes must be those of the labels, {others}; got {classes}")
+        if y.between and not y.is_plain:
+            asked = {name: getattr(self, name, None) for name in ("class_weight", "decision_rule")}
+            for name, value in asked.items():
+                if value is not None and (name != "decision_rule" or value == "kappa"):
+                    raise ValueError(f"{name}={value!r} needs the class of each row, and the labels are intervals")
+        return y.middle, y
 
     def _declared_classes(self, y: ArrayLike) -> ArrayLike | None:
         """Return the classes from lowest to highest, or None to find their order in the labels."""
@@ -115,7 +146,7 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.check_fitted_decision()
         return decide(proba, rule=self.decision_rule, cost_matrix=self.cost_matrix)
 
-    def _class_weights(self, counts: IndexArray) -> FloatArray:
+    def _class_weights(self, counts: IndexArray | FloatArray) -> FloatArray:
         """Return the weight of each class, (n_classes,), given its number of rows."""
         class_weight = self.class_weight
         if isinstance(class_weight, str) and class_weight == "balanced":
@@ -139,11 +170,16 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 X = self._check_features(X, reset=False)
             except ValueError as error:
                 raise ValueError(f"evaluation set {i}: {error}") from error
-            codes = self._labels.encode(y, name="y of an evaluation set")
+            if isinstance(y, OrdinalLabels):
+                codes, soft = self._read_soft(y, self._labels)
+            else:
+                codes, soft = self._labels.encode(y, name="y of an evaluation set"), None
             if n_rows(X) != len(codes):
                 raise ValueError(f"X and y of an evaluation set differ in rows; got {n_rows(X)} and {len(codes)}")
             weight = validation.check_sample_weight(weight, codes.shape[0], name=sets.weights_name)
-            checked.append(Rows(X, codes, validation.check_total_weight(weight, name=sets.weights_name)))
+            if soft is not None:
+                weight, soft = soft.reduced(weight)
+            checked.append(Rows(X, codes, validation.check_total_weight(weight, name=sets.weights_name), labels=soft))
         return checked
 
     @documented

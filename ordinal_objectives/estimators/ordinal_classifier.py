@@ -97,6 +97,7 @@ class OrdinalClassifier(OrderedClassifier):
     linear: bool | str
     _start_name: ClassVar[str | None] = None
     _rules: ClassVar[tuple[str, ...]] = (*RULES, KAPPA)
+    _takes_soft = True
     n_iter_: int
     # Where it differs from n_iter_: LightGBM adds no tree in a round without a split.
     _n_rounds: int | None = None
@@ -244,7 +245,7 @@ class OrdinalClassifier(OrderedClassifier):
         if not on_training:
             if not unseen.watched and unseen.judges_its_choice:
                 proba, rows = unseen.out_of_fold(self.trained_rounds())
-            rule = rule.measure(proba, rows.codes, rows.weight)
+            rule = rule.measure(*rows.judged(proba))
         self.kappa_rule_ = rule
 
     @property

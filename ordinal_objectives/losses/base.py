@@ -40,6 +40,8 @@ class OrdinalLoss(Named, ABC):
         Whether a class that has rows must lie between different thresholds, for its loss to be finite.
     takes_shifts : bool
         Whether the loss exists where thresholds move with x.
+    takes_intervals : bool
+        Whether labels may be intervals of classes.
     highest_order : int
         Of the derivatives in the score: 2, or 4 with :meth:`higher`.
     curvature_floor : float
@@ -79,6 +81,7 @@ class OrdinalLoss(Named, ABC):
     ordered: ClassVar[bool]
     strictly_ordered: ClassVar[bool] = False
     takes_shifts: ClassVar[bool] = False
+    takes_intervals: ClassVar[bool] = True
     _why_no_shifts: ClassVar[str] = "it has no formulas for margins one by one (takes_shifts)"
     link: Link
 

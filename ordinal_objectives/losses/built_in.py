@@ -128,6 +128,7 @@ class ImmediateThreshold(ThresholdSum):
 
     name = "immediate_threshold"
     ordered = False
+    takes_intervals = False
 
     def start(self, classes: quantities.ClassWeights) -> quantities.InitialThresholds:
         """Thresholds before the first tree: G^-1 of the share of each class among itself and the next one."""
@@ -210,6 +211,7 @@ class CostWeighted(ThresholdSum):
 
     name = "cost_weighted"
     ordered = True
+    takes_intervals = False
 
     def __init__(self, link: str | Link = "logit", training_cost: str | ArrayLike = QUADRATIC) -> None:
         super().__init__(link)

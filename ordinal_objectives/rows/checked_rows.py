@@ -122,6 +122,12 @@ class CheckedRows(LossBounds):
             heaviest *= 1.0 if costs is None else max(1.0, float(costs.max()))
             self._limit = min(_LIMIT, float(np.log(LARGEST / (heaviest * n_classes))))
 
+    def reweigh(self, weight: FloatArray) -> None:
+        """Let rows that were given weights count by others, none of them larger."""
+        assert self._weight is not None
+        self._weight[:] = weight
+        vars(self).pop("_in_double", None)
+
     @property
     def sample_weight(self) -> RealArray | None:
         """Weights of the rows, (n_samples,), or None where all are 1."""

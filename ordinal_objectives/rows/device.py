@@ -16,6 +16,7 @@ from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, IntArr
 from ordinal_objectives.losses import LeafSums, OrdinalLoss, RoundStatistics
 from ordinal_objectives.rows.native import MarginStatistics, RowStatistics, add_leaf_vectors
 from ordinal_objectives.rows.reference import ReferenceMargins, ReferenceRows
+from ordinal_objectives.rows.soft_rows import pass_over
 from ordinal_objectives.threads import effective_n_threads
 
 # An array over rows on its device: of NumPy or CuPy.
@@ -154,12 +155,14 @@ class CPU:
     def row_pass(self, loss: OrdinalLoss, *args: Any, **options: Any) -> RowPass:
         """Return the pass over rows with one score each: :class:`.native.RowStatistics`, or that of NumPy."""
         kind = ReferenceRows if loss.codes is None else RowStatistics
-        return kind(loss, *args, n_threads=self.n_threads, **options)
+        found: RowPass = pass_over(kind, loss, *args, n_threads=self.n_threads, **options)
+        return found
 
     def margin_pass(self, loss: OrdinalLoss, *args: Any, **options: Any) -> MarginPass:
         """Return the pass over rows with a score for each threshold: :class:`.native.MarginStatistics`, or NumPy's."""
         kind = ReferenceMargins if loss.codes is None else MarginStatistics
-        return kind(loss, *args, n_threads=self.n_threads, **options)
+        found: MarginPass = pass_over(kind, loss, *args, n_threads=self.n_threads, **options)
+        return found
 
     def copy(self, array: Array, dtype: Any = None, out: Array = None) -> Array:
         """Return a copy of an array of any device on this one, its order in memory kept; in ``out`` if it is given."""

@@ -26,6 +26,7 @@ _CHECK = re.compile(r"^Check failed: .*?: (?=[A-Z])")
 _KINDS = {
     "XGBoost": (b"{", "XGBOrdinalClassifier"),
     "LightGBM": (b"tree", "LGBMOrdinalClassifier"),
+    "CatBoost": (b"CBM1", "CatBoostOrdinalClassifier"),
     "several outputs": (b"ordinal_objectives multi-output model ", "a HistGradientBoostingMultiOutput estimator"),
     "the native engine": (b"ordinal_objectives histogram model ", "HistGradientBoostingOrdinalClassifier"),
     "an ensemble": (b"PK", "OrdinalEnsembleClassifier"),

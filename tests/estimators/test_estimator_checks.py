@@ -13,6 +13,7 @@ from xgboost import XGBClassifier
 
 from makers import LGB_DEFAULTS, SKLEARN_DEFAULTS, XGB_DEFAULTS
 from ordinal_objectives import (
+    CatBoostOrdinalClassifier,
     HistGradientBoostingMultiOutputClassifier,
     HistGradientBoostingMultiOutputRegressor,
     HistGradientBoostingOrdinalClassifier,
@@ -30,7 +31,7 @@ pytestmark = [
 ]
 
 SMALL = {"n_estimators": 20, "n_jobs": 1}
-WEIGHTS = "XGBoost's histogram cuts depend on how rows are repeated; XGBClassifier fails the same check, ours at times"
+WEIGHTS = "the library's cuts depend on how rows are repeated; XGBClassifier fails the same check, ours at times"
 DRAWN = "rows are drawn and held out: scikit-learn's BaggingClassifier fails the same check, and is listed for it"
 
 
@@ -38,7 +39,7 @@ OF_WEIGHTS = ("check_sample_weight_equivalence_on_dense_data", "check_sample_wei
 
 
 def expected_failures(estimator):
-    return dict.fromkeys(OF_WEIGHTS, DRAWN) if estimator.subsample < 1 else {}
+    return dict.fromkeys(OF_WEIGHTS, DRAWN) if (estimator.subsample or 1) < 1 else {}
 
 
 # The defaults, with a search for the number of rounds that is soon over.
@@ -55,11 +56,15 @@ SEARCHED = {"learning_rate": 1.0}
             (HistGradientBoostingOrdinalClassifier, {"max_iter": 20, **SKLEARN_DEFAULTS}),
         )
         for options in (small, SEARCHED)
-    ],
+    ]
+    + [CatBoostOrdinalClassifier(n_jobs=1, decision_rule="mode", iterations=10, depth=4, bootstrap_type="No")],
     expected_failed_checks=expected_failures,
 )
 def test_scikit_learn_checks(estimator, check):
-    if isinstance(estimator, XGBOrdinalClassifier) and "weight_equivalence" in check.func.__name__:
+    if (
+        isinstance(estimator, (CatBoostOrdinalClassifier, XGBOrdinalClassifier))
+        and "weight_equivalence" in check.func.__name__
+    ):
         pytest.skip(WEIGHTS)
     check(estimator)
 

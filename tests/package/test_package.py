@@ -27,7 +27,7 @@ from ordinal_objectives.versions import versions
 def test_import_loads_no_framework(tmp_path):
     code = (
         "import sys, ordinal_objectives, ordinal_objectives.losses, ordinal_objectives.threshold_solver;"
-        "print([m for m in ('xgboost', 'lightgbm', 'matplotlib', 'pandas') if m in sys.modules])"
+        "print([m for m in ('xgboost', 'lightgbm', 'catboost', 'matplotlib', 'pandas') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert done.stdout.strip() == "[]"
@@ -43,6 +43,7 @@ def test_import_loads_no_framework(tmp_path):
         ("dask", "from ordinal_objectives.adapters.xgb import dask"),
         ("lightgbm", "from ordinal_objectives import LGBMOrdinalClassifier"),
         ("lightgbm", "from ordinal_objectives.adapters import lgbm"),
+        ("catboost", "from ordinal_objectives.adapters import cb"),
     ],
 )
 def test_a_missing_library_is_named_with_its_extra(library, statement, tmp_path):
@@ -64,7 +65,7 @@ def test_a_command_that_lacks_a_library_ends_with_one_line(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("library", ["xgboost", "lightgbm", "distributed"])
+@pytest.mark.parametrize("library", ["xgboost", "lightgbm", "catboost", "distributed"])
 def test_a_missing_library_leaves_the_other_names(library, tmp_path):
     code = (
         f"import sys; sys.modules[{library!r}] = None\n"
@@ -72,8 +73,8 @@ def test_a_missing_library_leaves_the_other_names(library, tmp_path):
         "print(sorted(name for name in globals() if name.endswith('OrdinalClassifier')))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
-    lost = {"xgboost": {"XGB", "DaskXGB"}, "lightgbm": {"LGBM"}, "distributed": {"DaskXGB"}}[library]
-    expected = {"DaskXGB", "HistGradientBoosting", "LGBM", "XGB"} - lost
+    lost = {"lightgbm": {"LGBM"}, "catboost": {"CatBoost"}, "distributed": {"DaskXGB"}}.get(library, {"XGB", "DaskXGB"})
+    expected = {"CatBoost", "DaskXGB", "HistGradientBoosting", "LGBM", "XGB"} - lost
     assert done.stdout.strip() == str(sorted(f"{name}OrdinalClassifier" for name in expected))
 
 
@@ -89,9 +90,10 @@ def test_the_oldest_versions_tested_are_the_lower_bounds():
     root = Path(__file__).resolve().parents[2]
     bounds = (root / "pyproject.toml").read_text(encoding="utf-8")
     oldest = (root / "tests" / "oldest.txt").read_text(encoding="utf-8")
-    for library in ("xgboost", "lightgbm"):
+    for library in ("xgboost", "lightgbm", "catboost"):
         bound = re.search(rf'"{library}>=([\d.]+)"', bounds).group(1)
-        assert re.search(rf"^{library}==([\d.]+)$", oldest, re.MULTILINE).group(1).startswith(bound + ".")
+        version = re.search(rf"^{library}==([\d.]+)$", oldest, re.MULTILINE).group(1)
+        assert f"{version}.".startswith(f"{bound}.")
 
 
 def test_public_names_exist():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from graphlib import TopologicalSorter
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -50,13 +51,17 @@ def test_frameworks_stay_apart(graph):
     """Export is on top of the others: one file reads all models, a file writes one format; SHAP values need it."""
     for name, imported in graph.items():
         if name.startswith(f"{TOP}.export"):
-            rooms = [room for room in (".adapters.xgb", ".adapters.lgbm", ".histogram_engine") if room in str(imported)]
+            rooms = [
+                room
+                for room in (".adapters.xgb", ".adapters.lgbm", ".adapters.cb", ".histogram_engine")
+                if room in str(imported)
+            ]
             assert len(rooms) <= 1 or name == f"{TOP}.export.model", name
             continue
         assert name == f"{TOP}.inspection.contributions" or not [one for one in imported if f"{TOP}.export" in one], (
             name
         )
-        for mine, other in (("xgb", "lgbm"), ("lgbm", "xgb")):
+        for mine, other in permutations(("xgb", "lgbm", "cb"), 2):
             if f".adapters.{mine}." in name:
                 assert not [one for one in imported if f".adapters.{other}" in one], name
         if ".adapters" not in name:

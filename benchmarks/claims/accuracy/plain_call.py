@@ -33,6 +33,7 @@ from lib.data import FEW_ROWS, OTHER
 from lib.methods import HOST_DEFAULTS, encoder, spread
 from lib.set_ratios import GROUPS, NOTE, SHARES, command, of_shares, ratios, rows_of, runs_of
 from ordinal_objectives import (
+    CatBoostOrdinalClassifier,
     HistGradientBoostingOrdinalClassifier,
     LGBMOrdinalClassifier,
     OrdinalEnsembleClassifier,
@@ -117,6 +118,7 @@ PLAIN = {
     "LGBMOrdinalClassifier()": _lgb(ships=True),
     "HistGradientBoostingOrdinalClassifier()": _native(ships=True),
 }
+CATBOOST_ORDINAL = "CatBoostOrdinalClassifier()"
 FIXED = {
     "XGBOrdinalClassifier(max_depth=4)": _xgb(ships=True, max_depth=4),
     "LGBMOrdinalClassifier(num_leaves=31)": _lgb(ships=True, num_leaves=31),
@@ -124,18 +126,20 @@ FIXED = {
 }
 CATBOOST = "CatBoostClassifier()"
 RIVALS = {
+    CATBOOST_ORDINAL: Plain("CatBoost", ships=True),
     CATBOOST: Plain("CatBoostClassifier"),
     "RandomForestClassifier()": Plain("RandomForestClassifier"),
     "four bagged XGBClassifier": Plain("BaggedClassifier"),
 }
 EVERY = METHODS | PLAIN | FIXED | RIVALS
-# It takes many times as long as all others together.
-PARTITIONS = {"evaluation": {CATBOOST: 1}, "confirmation": {CATBOOST: 0}}
+# They take many times as long as all others together.
+PARTITIONS = {"evaluation": {CATBOOST: 1, CATBOOST_ORDINAL: 1}, "confirmation": {CATBOOST: 0, CATBOOST_ORDINAL: 0}}
 
 OURS: dict[str, Any] = {
     "XGBoost": XGBOrdinalClassifier,
     "LightGBM": LGBMOrdinalClassifier,
     "native": HistGradientBoostingOrdinalClassifier,
+    "CatBoost": CatBoostOrdinalClassifier,
 }
 SHIPPED = (SHARES, *BESIDE, *PLAIN, *FIXED, *RIVALS)
 

@@ -1,0 +1,289 @@
+"""What a CatBoost model holds: parameters and trees, and the threshold record among its metadata; its predictions."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Mapping
+from dataclasses import replace
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from catboost import CatBoost
+
+from ordinal_objectives import decision, predictions
+from ordinal_objectives.adapters.arguments import refuse_parameters
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, Params, Table
+from ordinal_objectives.threshold_solver.record import ThresholdRecord
+from ordinal_objectives.utils import files, shared_docs, validation
+
+_KEY = "ordinal_thresholds"
+# What the thresholds need. CatBoost would evaluate the metric between rounds to shorten the steps of leaves.
+FIXED: Params = {"leaf_estimation_backtracking": "No"}
+# Several names of one parameter.
+SAME: Mapping[str, tuple[str, ...]] = {
+    "iterations": ("num_boost_round", "n_estimators", "num_trees"),
+    "learning_rate": ("eta",),
+    "depth": ("max_depth",),
+    "l2_leaf_reg": ("reg_lambda",),
+    "random_seed": ("random_state",),
+    "rsm": ("colsample_bylevel",),
+    "border_count": ("max_bin",),
+    "max_leaves": ("num_leaves",),
+    "min_data_in_leaf": ("min_child_samples",),
+    "loss_function": ("objective",),
+    "custom_metric": ("custom_loss",),
+}
+_RESCALED = "it changes the scores of earlier trees, and thresholds belong to those of their round"
+_OF_CLASSIFIER = "it belongs to CatBoost's own losses of classes; pass weights"
+_RESUMED = "a training that is resumed does not know its thresholds: save the model, and continue with init_model"
+REFUSED: Mapping[str, str] = {
+    **dict.fromkeys(("loss_function", "objective"), "the ordinal loss is the objective"),
+    "eval_metric": "the thresholds take their steps in the ordinal loss, which is always measured",
+    **dict.fromkeys(("custom_metric", "custom_loss"), "CatBoost's metrics do not know the thresholds"),
+    **dict.fromkeys(("devices", "gpu_ram_part"), "CatBoost runs objectives of Python on the processor alone"),
+    **dict.fromkeys(("model_shrink_rate", "model_shrink_mode", "langevin", "posterior_sampling"), _RESCALED),
+    **dict.fromkeys(("class_weights", "auto_class_weights", "scale_pos_weight"), _OF_CLASSIFIER),
+    **dict.fromkeys(("classes_count", "class_names", "target_border"), "labels are class codes; pass n_classes"),
+    **dict.fromkeys(("save_snapshot", "snapshot_file", "snapshot_interval"), _RESUMED),
+}
+# Those of which one value is allowed.
+_ONE_VALUE = {
+    "task_type": ("CPU", "CatBoost runs objectives of Python on the processor alone"),
+    "metric_period": (1, "thresholds take a step in each round"),
+    "leaf_estimation_backtracking": ("No", "the metric would be evaluated between rounds"),
+    "boost_from_average": (False, "the score starts at 0, and the thresholds hold the location"),
+}
+
+
+def checked_params(params: Mapping[str, Any]) -> Params:
+    """Return parameters of a training with those that the thresholds need; raise ValueError for one that is refused."""
+    refuse_parameters(params, REFUSED)
+    for name, (value, reason) in _ONE_VALUE.items():
+        if params.get(name, value) not in (value, None):
+            refuse_parameters(params, {name: reason})
+    quiet = not {"verbose", "logging_level", "silent", "verbose_eval"} & params.keys()
+    return {"allow_writing_files": False, **({"verbose": False} if quiet else {}), **params, **FIXED}
+
+
+# Record
+
+
+def _checksums(model: CatBoost) -> list[int]:
+    """Return a checksum of each tree: of its first leaf."""
+    values, n_leaves = np.asarray(model.get_leaf_values()), model.get_tree_leaf_counts()
+    first = np.cumsum([0, *n_leaves])[:-1]
+    return [zlib.crc32(struct.pack("<d", value)) for value in values[first]] if len(values) else []
+
+
+def store_record(model: CatBoost, record: ThresholdRecord) -> None:
+    """Make a model carry the record of its training, cut to its trees; raise ValueError if it has others."""
+    n_trees = int(model.tree_count_ or 0)
+    if n_trees > record.n_iterations:
+        raise ValueError(
+            f"model has {n_trees} trees, and the training had {record.n_iterations} rounds: attach the model that was "
+            f"trained with this objective, and its callback"
+        )
+    model.get_metadata()[_KEY] = replace(record.kept(n_trees), trees=_checksums(model)).to_json()
+
+
+@shared_docs.documented
+def threshold_record(model: CatBoost) -> ThresholdRecord:
+    """Return what a model carries about its thresholds: those of every iteration, losses, settings.
+
+    Parameters
+    ----------
+    model : catboost.CatBoost
+        From a file, :func:`load_model` loads it; so does CatBoost itself.
+
+    Returns
+    -------
+    ThresholdRecord
+
+    Raises
+    ------
+    ValueError
+        If the model carries no thresholds, or its trees are not the first ones of the training that they belong to.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives.adapters import cb as ocb
+    >>> X = np.arange(300)[:, np.newaxis] % 7
+    >>> model = ocb.train((X, X[:, 0] // 3), {"iterations": 5})
+    >>> len(ocb.threshold_record(model).thresholds)  # the start, and after each round
+    6
+    """
+    if not isinstance(model, CatBoost):
+        inside = "; pass its booster_, or call its own methods" if hasattr(model, "booster_") else ""
+        raise TypeError(f"model must be a catboost.CatBoost; got {type(model).__name__}{inside}")
+    metadata = model.get_metadata() if model.is_fitted() else {}
+    if _KEY not in metadata:
+        raise ValueError(
+            "model carries no ordinal thresholds: train it with ocb.train, or call objective.attach(model) after fit; "
+            "a model that CatBoost made of it, as sum_models does, carries none"
+        )
+    record = ThresholdRecord.from_json(metadata[_KEY])
+    n_trees, found = int(model.tree_count_), _checksums(model)
+    if (record.trees or [])[:n_trees] != found or tuple(model.get_scale_and_bias()) != (1.0, 0.0):
+        raise ValueError(
+            f"model's {n_trees} trees are not the first {n_trees} of the training that recorded its thresholds: they "
+            f"were cut with ntree_start, or changed. Thresholds belong to a score summed from the first tree"
+        )
+    return record.kept(n_trees)
+
+
+def save_model(model: CatBoost, filename: str | PathLike[str]) -> None:
+    """Save a model with its thresholds in CatBoost's binary format, .cbm.
+
+    Parameters
+    ----------
+    model : catboost.CatBoost
+        One that carries thresholds.
+    filename : path-like
+        Where to write. CatBoost's own loader reads the file as well.
+
+    Raises
+    ------
+    ValueError
+        If the model carries no thresholds.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from ordinal_objectives.adapters import cb as ocb
+    >>> X = np.arange(300)[:, np.newaxis] % 7
+    >>> model = ocb.train((X, X[:, 0] // 3), {"iterations": 5})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ocb.save_model(model, f"{folder}/ordinal.cbm")
+    ...     loaded = ocb.load_model(f"{folder}/ordinal.cbm")
+    >>> bool((ocb.predict_proba(loaded, X) == ocb.predict_proba(model, X)).all())
+    True
+    """
+    threshold_record(model)
+    files.check_path(filename)
+    with open(filename, "ab"):  # what is wrong with the path Python says better than CatBoost
+        pass
+    model.save_model(str(filename), format="cbm")
+
+
+def load_model(filename: str | PathLike[str]) -> CatBoost:
+    """Load a model with its thresholds, as :func:`save_model`, or CatBoost itself, wrote it.
+
+    Parameters
+    ----------
+    filename : path-like
+        Where to read.
+
+    Returns
+    -------
+    catboost.CatBoost
+
+    Raises
+    ------
+    ValueError
+        If the file carries no thresholds, or it is damaged.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from ordinal_objectives.adapters import cb as ocb
+    >>> X = np.arange(300)[:, np.newaxis] % 7
+    >>> model = ocb.train((X, X[:, 0] // 3), {"iterations": 5})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ocb.save_model(model, f"{folder}/ordinal.cbm")
+    ...     loaded = ocb.load_model(f"{folder}/ordinal.cbm")
+    >>> bool((ocb.predict_proba(loaded, X) == ocb.predict_proba(model, X)).all())
+    True
+    """
+    files.check_kind(filename, "CatBoost")
+    with files.as_damaged_file(filename):
+        model = CatBoost().load_model(str(filename), format="cbm")
+    threshold_record(model)
+    return model
+
+
+def as_model(init_model: object) -> CatBoost:
+    """Return a model that is given as such or by the path of its file."""
+    return load_model(init_model) if isinstance(init_model, str | PathLike) else init_model
+
+
+# Predictions
+
+
+def predict_raw(model: CatBoost, data: Table, start: int = 0, stop: int = 0, n_threads: int = -1) -> FloatArray:
+    """Return what trees ``start`` to ``stop - 1`` add to the score, float64 (n_samples,); 0 for all of them."""
+    options = {"ntree_start": start, "ntree_end": stop, "thread_count": n_threads}
+    return np.asarray(model.predict(data, prediction_type="RawFormulaVal", **options), dtype=np.float64)
+
+
+@shared_docs.documented
+def predict_proba(model: CatBoost, data: Table, n_trees: int | None = None) -> FloatArray:
+    """Return class probabilities of a model that carries its thresholds.
+
+    Parameters
+    ----------
+    model : catboost.CatBoost
+        From a file, :func:`load_model` loads it.
+    data : array-like or catboost.Pool
+        Features, as :meth:`catboost.CatBoost.predict` takes them.
+    n_trees : int or None
+        How many trees to use, with the thresholds that belong to them; None takes all.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_samples, n_classes)
+
+    Raises
+    ------
+    ValueError
+        If the model carries no thresholds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives.adapters import cb as ocb
+    >>> X = np.arange(300)[:, np.newaxis] % 7
+    >>> ocb.predict_proba(ocb.train((X, X[:, 0] // 3), {"iterations": 5}), X).shape
+    (300, 3)
+    """
+    record = threshold_record(model)
+    record.check_start(False, "model")
+    n = record.n_iterations if n_trees is None else validation.check_integer("n_trees", n_trees, 0)
+    thresholds = record.at(n)
+    score = predict_raw(model, data, 0, n) if n else 0.0 * predict_raw(model, data)
+    return predictions.proba(record.ordinal_loss(), score, thresholds)
+
+
+@shared_docs.documented(like=predict_proba)
+def predict(
+    model: CatBoost,
+    data: Table,
+    n_trees: int | None = None,
+    *,
+    decision_rule: str = "median",
+    cost_matrix: ArrayLike | None = None,
+) -> IndexArray:
+    """Return class codes of a model that carries its thresholds.
+
+    Parameters
+    ----------
+    <<model, data, n_trees, decision_rule, cost_matrix>>
+
+    Returns
+    -------
+    ndarray of int, shape (n_samples,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives.adapters import cb as ocb
+    >>> X = np.arange(300)[:, np.newaxis] % 7
+    >>> ocb.predict(ocb.train((X, X[:, 0] // 3), {"iterations": 20, "learning_rate": 0.3}), X)[:7]
+    array([0, 0, 0, 1, 1, 1, 2])
+    """
+    threshold_record(model).ordinal_loss().check_decision(decision_rule, cost_matrix)
+    return decision.decide(predict_proba(model, data, n_trees), decision_rule, cost_matrix)

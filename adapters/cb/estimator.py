@@ -1,0 +1,408 @@
+"""CatBoostOrdinalClassifier: ordinal boosting through CatBoost behind scikit-learn's interface."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Collection
+from os import PathLike
+from typing import Any, ClassVar
+
+import numpy as np
+from catboost import CatBoost, CatBoostClassifier, Pool
+from scipy.sparse import csr_matrix, issparse
+from sklearn.utils.validation import check_is_fitted
+
+from ordinal_objectives import predictions
+from ordinal_objectives.adapters.cb import booster as cb_booster
+from ordinal_objectives.adapters.cb.train import train_spec
+from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, Level, NDArray, Params, Seed, Table
+from ordinal_objectives.estimators import arguments, tables
+from ordinal_objectives.estimators.arguments import GivenToFit, Schedules
+from ordinal_objectives.estimators.held_out import Rows, Trial, Trials
+from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS, HostClassifier
+from ordinal_objectives.estimators.linear import with_start
+from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.threads import library_n_threads
+from ordinal_objectives.threshold_solver.record import ThresholdRecord
+from ordinal_objectives.utils.extras import data_frame
+from ordinal_objectives.utils.shared_docs import documented
+
+# Parameters of the constructor that name columns, which CatBoost reads each in its way.
+_COLUMNS = ("cat_features", "text_features", "embedding_features")
+_NATIVE = {"random_state": "random_seed", "n_jobs": "thread_count"}
+_ONE_SCORE = "CatBoost shows no leaves before the training ends, so that thresholds cannot move with x"
+_REFUSED = {
+    **cb_booster.REFUSED,
+    **dict.fromkeys(("proportional", "shift_l2", "shift_penalty", "max_shifts", "shift_method"), _ONE_SCORE),
+    "eval_metric": "pass it to fit; the ordinal loss is always measured, and ends a training early",
+    **dict.fromkeys(("class_weights", "auto_class_weights", "scale_pos_weight"), "use class_weight"),
+    **dict.fromkeys(("classes_count", "class_names"), "use classes"),
+}
+_DIALECT = {
+    **{other: name for name, others in cb_booster.SAME.items() for other in others if name not in _REFUSED},
+    **{native: name for name, native in _NATIVE.items()},
+    "od_wait": "early_stopping_rounds",
+    "callbacks": "callbacks= in fit",
+}
+_DIALECT = {name: to for name, to in _DIALECT.items() if name != "random_state"}
+
+
+@documented
+class CatBoostOrdinalClassifier(HostClassifier):
+    """Ordinal classifier grown by CatBoost, its thresholds learned with the trees.
+
+    CatBoost asks an objective of Python for derivatives on one thread, and grows trees on all.
+
+    Parameters
+    ----------
+    iterations : int or "auto"
+        Number of rounds. "auto": that with the lowest loss on a fifth of the rows, held out; then all rows are trained
+        on. 100 where that is not possible, and where the training continues a model or stops early.
+    <<classes, loss, link, training_cost, hessian>>
+    threshold_update : {"newton", "fixed"}
+        How thresholds move after each tree: by one Newton step, or not at all. CatBoost shows no tree before the
+        training ends, so that nothing else is possible.
+    <<linear, linear_l2, decision_rule, cost_matrix, kappa_weights, kappa_rows, class_weight>>
+    learning_rate, depth, l2_leaf_reg, rsm, subsample, bootstrap_type, boosting_type, grow_policy, border_count, \
+min_data_in_leaf, random_strength, one_hot_max_size
+        As in :class:`catboost.CatBoostClassifier`, but for ``learning_rate=0.1``; None is CatBoost's default.
+    cat_features : list of int or str, or None
+        Columns of categories, by number or name. None takes those of a category type.
+    text_features, embedding_features : list of int or str, or None
+        Columns of a pandas frame with text, and with vectors of numbers.
+    random_state : int, RandomState instance or None
+        Seed; ``random_seed`` of CatBoost.
+    n_jobs : int or None
+        Number of threads; ``thread_count`` of CatBoost.
+    early_stopping_rounds : int or None
+        Stop when the loss of the last evaluation set has not become lower for so many rounds.
+    use_best_model : bool or None
+        Whether trees after the round of the lowest loss of the last evaluation set are left out; None does so.
+    validation_fraction : float or None
+        Share of the rows held out and evaluated each round where ``fit`` is given no evaluation set, so that
+        ``early_stopping_rounds`` works without one. Drawn by class with ``random_state``; class weights count there.
+    <<progress>>
+    **host_params
+        Any other parameter of :class:`catboost.CatBoost`. ``allow_writing_files`` and ``verbose`` are False unless
+        given.
+
+    Attributes
+    ----------
+    <<classes_, ordered_classes_, n_classes_, thresholds_, proportional_>>
+    booster_ : catboost.CatBoost
+        Carries its thresholds: :func:`ordinal_objectives.adapters.cb.predict_proba` reads them.
+    <<n_iter_, round_search_, linear_, kappa_rule_, expected_kappa_>>
+    <<training_loss_, threshold_history_>>
+    feature_importances_ : ndarray of float64, shape (n_features,)
+        Of each feature, by how much predictions change with it; they sum to 100.
+    evals_result_ : dict of str to dict
+        Loss and metrics of each evaluation set after 1, 2, ... rounds.
+    <<n_features_in_, is_categorical_, feature_names_in_, diagnostics_>>
+
+    Notes
+    -----
+    ``classes_``, the columns of ``predict_proba`` and the sign of ``decision_function`` are sorted by label, as
+    scikit-learn asks; all else follows ``ordered_classes_``. Tools that encode labels before ``fit``, such as
+    :class:`~sklearn.ensemble.VotingClassifier`, lose that order: give them codes. The user guide lists them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives import CatBoostOrdinalClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 3))
+    >>> y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=300), [-1.0, 0.0, 1.0])
+    >>> model = CatBoostOrdinalClassifier(iterations=20, depth=2).fit(X, y)
+    >>> model.predict_proba(X).shape
+    (300, 4)
+    """
+
+    _start_name: ClassVar = "baseline"
+    _continued_by: ClassVar = "init_model"
+    _rounds_name: ClassVar = "iterations"
+    _native: ClassVar = _NATIVE
+    _own: ClassVar = ORDINAL_PARAMETERS | {"iterations", "early_stopping_rounds", "use_best_model", *_COLUMNS}
+    _refused: ClassVar = _REFUSED
+    _dialect: ClassVar = _DIALECT
+    _known: ClassVar = frozenset(inspect.signature(CatBoostClassifier).parameters) - set(_REFUSED) - set(_DIALECT)
+    _tried: ClassVar = (({},), ({},))
+    _unsearched: ClassVar[Params] = {}
+    _not_in_files: ClassVar = HostClassifier._not_in_files | {"logging_level", "silent", "used_ram_limit"}
+    # Places of the columns that are no numbers, by the parameter that names them.
+    _places: dict[str, list[int]]
+
+    def __init__(
+        self,
+        *,
+        iterations: int | str = "auto",
+        classes: ArrayLike | None = None,
+        loss: str | OrdinalLoss = "all_threshold",
+        link: str = "logit",
+        training_cost: str | ArrayLike = "absolute",
+        hessian: str = "exact",
+        threshold_update: str = "newton",
+        linear: bool | str = False,
+        linear_l2: float = 100.0,
+        decision_rule: str = "median",
+        cost_matrix: ArrayLike | None = None,
+        kappa_weights: ArrayLike | str = "quadratic",
+        kappa_rows: str = "unseen",
+        class_weight: Any = None,
+        learning_rate: float = 0.1,
+        depth: int | None = None,
+        l2_leaf_reg: float | None = None,
+        rsm: float | None = None,
+        subsample: float | None = None,
+        bootstrap_type: str | None = None,
+        boosting_type: str | None = None,
+        grow_policy: str | None = None,
+        border_count: int | None = None,
+        min_data_in_leaf: int | None = None,
+        random_strength: float | None = None,
+        one_hot_max_size: int | None = None,
+        cat_features: list[int] | list[str] | None = None,
+        text_features: list[int] | list[str] | None = None,
+        embedding_features: list[int] | list[str] | None = None,
+        random_state: Seed = None,
+        n_jobs: int | None = None,
+        early_stopping_rounds: int | None = None,
+        use_best_model: bool | None = None,
+        validation_fraction: float | None = None,
+        progress: bool = False,
+        **host_params: Any,
+    ) -> None:
+        self._keep_arguments(dict(locals()), "host_params")
+
+    @documented
+    @arguments.explains_keywords
+    def fit(
+        self,
+        X: Table,
+        y: Column,
+        *,
+        sample_weight: ArrayLike | None = None,
+        baseline: ArrayLike | None = None,
+        eval_set: list[tuple[Table, Column]] | None = None,
+        sample_weight_eval_set: list[Any] | None = None,
+        baseline_eval_set: list[Any] | None = None,
+        X_val: Table = None,
+        y_val: Column = None,
+        sample_weight_val: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        eval_metric: Any = None,
+        callbacks: list[Any] | None = None,
+        init_model: CatBoostOrdinalClassifier | CatBoost | str | PathLike[str] | None = None,
+    ) -> CatBoostOrdinalClassifier:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
+            pandas and polars frames, lazy ones included. NaN is missing; what a sparse matrix does not store is 0.
+        <<y, sample_weight>>
+        baseline : array-like of float, shape (n_samples,), or None
+            Scores that the trees' are added to. The thresholds are fitted to them before the first tree, unless
+            a model is continued. Predictions start at 0 unless they are given scores of their own.
+        eval_set : list of (X, y) pairs or None
+            Evaluated each round; the last one decides early stopping, and which model is the best.
+        sample_weight_eval_set : list of array-like or None
+            Weights of each evaluation set.
+        baseline_eval_set : list of array-like or None
+            Start scores of each evaluation set.
+        <<X_val, y_val, sample_weight_val, groups, eval_metric>>
+        callbacks : list of objects or None
+            CatBoost's, with a method ``after_iteration``.
+        init_model : CatBoostOrdinalClassifier, catboost.CatBoost, path or None
+            Model to go on with, which must carry its thresholds and have the same classes, loss and link.
+
+        Returns
+        -------
+        CatBoostOrdinalClassifier
+
+        Raises
+        ------
+        ValueError
+            If labels, weights or parameters are not what the docs allow; the message names the argument.
+        """
+        with self._all_or_nothing():
+            sets = arguments.GivenSets(
+                eval_set, sample_weight_eval_set, "sample_weight_eval_set", X_val, y_val, sample_weight_val,
+                baseline_eval_set, "baseline_eval_set",
+            )  # fmt: skip
+            training = (X, y, sample_weight, baseline, groups)
+            rows, held_out = self._rows_to_fit(training, "baseline", sets, self.random_state)
+            continued, earlier = self._continued(init_model)
+            arguments.check_rounds("early_stopping_rounds", self.early_stopping_rounds, len(held_out))
+            decided = bool(self.early_stopping_rounds) or continued is not None
+            search = None if decided else (self.learning_rate, self.random_state)
+            options: Params = {"watched": held_out, "callbacks": Schedules([], [])}
+            plan = self._plan(self.iterations, rows, search, continued=earlier, **options)
+            pools = [self._pool(some.X, some) for some in (with_start(self._linear, one) for one in (rows, *held_out))]
+            with self._under_way():
+                self.booster_, self.evals_result_ = self._train(
+                    pools, plan.n_rounds, self.early_stopping_rounds, init_model=continued, callbacks=callbacks,
+                    use_best_model=self.use_best_model if held_out else None, carried=self._carried(),
+                    metrics=self._metrics(eval_metric), progress=self.progress,
+                )  # fmt: skip
+            record = cb_booster.threshold_record(self.booster_)
+            self._finish(record, record.n_iterations, plan, rows, held_out, self.random_state)
+            belonging = {"baseline": baseline, "init_model": init_model}
+            finds = groups is not None or bool(callbacks)
+            self._given = GivenToFit.of(sets.given, finds, {}, [], **belonging)
+        self._warn_if_constant(len(rows), "min_data_in_leaf")
+        return self
+
+    def _train(self, pools: list[Pool], n_rounds: int, patience: int | None, **options: Any) -> tuple[CatBoost, Params]:
+        """Train on the first of some pools, and evaluate the others; return the model, and losses and metrics."""
+        asked = (self._spec("CatBoostOrdinalClassifier"), None)
+        return train_spec(
+            asked, pools[0], self._native_params(), n_rounds, eval_set=pools[1:],
+            early_stopping_rounds=patience or None, **options,
+        )  # fmt: skip
+
+    def _trials(self, fit: Rows, held: Rows, **options: Any) -> Trials:
+        pools = [self._pool(some.X, some) for some in (fit, held)]
+
+        def trial(most: int, patience: int | None, settings: Params) -> Trial:
+            options: Params = {"use_best_model": False, "progress": self.progress, "what": "search"}
+            model, results = self._train(pools, most, patience, **options)
+            record = cb_booster.threshold_record(model)
+
+            def proba(n_rounds: int) -> FloatArray:
+                scores = cb_booster.predict_raw(model, self._pool(held.X), 0, n_rounds)
+                scores = scores if held.start is None else held.start + scores
+                return predictions.proba(record.ordinal_loss(), scores, record.at(n_rounds))
+
+            return Trial(next(iter(results["validation_0"].values())), proba)
+
+        return trial
+
+    def _fixed_rounds(self, n_rounds: int, given: GivenToFit) -> Params:
+        return {"iterations": n_rounds, "early_stopping_rounds": None}
+
+    def _splits(self) -> list[bool]:
+        return [bool(n_leaves > 1) for n_leaves in self.booster_.get_tree_leaf_counts()]
+
+    @property
+    def is_categorical_(self) -> BoolArray:
+        """Which features are categories, (n_features,)."""
+        check_is_fitted(self)
+        return np.isin(np.arange(self.n_features_in_), self._places["cat_features"])
+
+    def _categories(self, X: Table, **options: Any) -> Collection[int]:
+        return self._places["cat_features"]
+
+    def _continued(self, model: Any) -> tuple[CatBoost | None, ThresholdRecord | None]:
+        """Return the model that ``fit`` goes on with, and its record."""
+        if model is None:
+            return None, None
+        if isinstance(model, CatBoostOrdinalClassifier):
+            check_is_fitted(model, msg="init_model must be a fitted model; got an %(name)s that has not been fitted")
+        booster = model.booster_ if isinstance(model, CatBoostOrdinalClassifier) else cb_booster.as_model(model)
+        record = cb_booster.threshold_record(booster)
+        self._check_same_classes(record, model, "init_model")
+        return booster, record
+
+    # Rows as CatBoost's pools
+
+    def _check_features(self, X: Table, *, reset: bool) -> Table:
+        """Check X; columns of text and of vectors pass, if a parameter names them."""
+        X = tables.as_table(X)
+        if any(getattr(self, name) is not None for name in _COLUMNS) and not hasattr(X, "columns"):
+            X = X if issparse(X) else data_frame(X)
+        if reset:
+            self._places = {name: _places(X, name, getattr(self, name)) for name in _COLUMNS}
+        others = {place: np.zeros(X.shape[0]) for places in self._places.values() for place in places}
+        others = {place: zeros for place, zeros in others.items() if place < X.shape[1]}
+        checked = super()._check_features(tables.with_columns(X, others), reset=reset)
+        return X if others else checked
+
+    def _prediction_data(self, X: Table) -> Pool:
+        return self._pool(X)
+
+    def _pool(self, X: Table, rows: Rows | None = None) -> Pool:
+        """Return checked features as CatBoost reads them, with labels, weights and start scores of rows."""
+        given: Params = {} if rows is None else {"label": rows.codes, "weight": rows.weight, "baseline": rows.start}
+        names = getattr(self, "feature_names_in_", None)
+        given |= {"thread_count": library_n_threads(self.n_jobs) or -1}
+        if hasattr(X, "columns"):
+            of_text = {place: _as_text(X, place) for place in self._places["cat_features"]}
+            as_they_are = {place: tables.column_at(X, place) for name in _COLUMNS[1:] for place in self._places[name]}
+            zeros = dict.fromkeys([*of_text, *as_they_are], np.zeros(X.shape[0]))
+            X = tables.read_numbers(tables.with_columns(X, zeros))
+            if zeros:
+                X = data_frame(X)
+                X = tables.with_columns(X, of_text | as_they_are)
+                given |= self._places
+        elif issparse(X):  # CatBoost knows SciPy's matrices with short indices
+            X = csr_matrix((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
+        return Pool(X, feature_names=None if names is None else list(names), **given)
+
+    def _score(self, data: Pool, start: int, stop: int) -> FloatArray:
+        if start == stop:
+            return np.zeros(data.num_row())
+        return cb_booster.predict_raw(self.booster_, data, start, stop, library_n_threads(self.n_jobs) or -1)
+
+    # Files
+
+    def _carry(self, record: ThresholdRecord) -> None:
+        cb_booster.store_record(self.booster_, record)
+
+    def _write(self, path: str | PathLike[str]) -> None:
+        cb_booster.save_model(self.booster_, path)
+
+    def _description(self) -> Params:
+        return super()._description() | {"columns": self._places}
+
+    def _read(self, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
+        self.booster_ = cb_booster.load_model(path)
+        record, n_features = cb_booster.threshold_record(self.booster_), len(self.booster_.feature_names_)
+        places = (record.classifier or {}).get("columns", {})
+        self._places = {name: [int(place) for place in places.get(name, ())] for name in _COLUMNS}
+        return record, record.n_iterations, n_features
+
+    def _names_in_booster(self) -> list[str] | None:
+        names: list[str] = self.booster_.feature_names_
+        return None if names == [str(place) for place in range(len(names))] else names
+
+    @property
+    def feature_importances_(self) -> NDArray[Any]:
+        """Importance of each feature by how much predictions change with it, summing to 100, (n_features,)."""
+        check_is_fitted(self)
+        return np.asarray(self.booster_.get_feature_importance(type="PredictionValuesChange"))
+
+    def score_contributions(self, X: Table) -> FloatArray:
+        """Return what each feature adds to the score of the trees by CatBoost's SHAP values, and last the base.
+
+        Parameters
+        ----------
+        X : array-like, data frame or Arrow table, shape (n_samples, n_features)
+            Rows, as ``predict`` takes them.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples, n_features + 1)
+        """
+        check_is_fitted(self)
+        pool = self._pool(self._check_features(X, reset=False))
+        return np.asarray(self.booster_.get_feature_importance(pool, type="ShapValues"), dtype=np.float64)
+
+
+def _places(X: Table, name: str, asked: Any) -> list[int]:
+    """Return the columns that a parameter names; of categories those of a category type, where it names none."""
+    if asked is None and name == "cat_features":
+        return tables.places_of(X, tables.FROM_DTYPE) if hasattr(X, "columns") else []
+    try:
+        return tables.places_of(X, asked)
+    except ValueError as error:
+        raise ValueError(str(error).replace("categorical_features", name)) from None
+
+
+def _as_text(X: Table, place: int) -> NDArray[np.object_]:
+    """Return the levels of a column as text, (n_samples,): numbers are the same whatever their type."""
+    levels, which = tables.levels_in(X, place)
+    return np.array([*map(_text, levels), "nan"], dtype=object)[which]
+
+
+def _text(level: Level) -> str:
+    return level if isinstance(level, str) else str(int(level)) if level == level // 1 else str(level)

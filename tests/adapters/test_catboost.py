@@ -1,0 +1,295 @@
+"""CatBoost: thresholds learned in its metric, replayed from its scores; records, files, and what is refused."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from catboost import CatBoost, CatBoostError, Pool, sum_models
+
+from ordinal_objectives.adapters import cb as ocb
+from ordinal_objectives.losses import get_loss
+from own_losses import Rising
+
+SMALL = {"iterations": 12, "depth": 3, "learning_rate": 0.3, "thread_count": 1}
+
+
+def scores(model, X, t):
+    """Return CatBoost's score after t trees."""
+    return model.predict(X, prediction_type="RawFormulaVal", ntree_end=t) if t else np.zeros(len(X))
+
+
+def replayed(f, y, w, thresholds):
+    """Return thresholds after one Newton step of the all-threshold loss with the majorised Hessian."""
+    d = f[:, np.newaxis] - thresholds
+    gradient = (w[:, np.newaxis] * ((y[:, np.newaxis] > np.arange(len(thresholds))) - 1 / (1 + np.exp(-d)))).sum(axis=0)
+    curvature = np.where(np.abs(d) < 1e-6, 0.25, np.tanh(d / 2) / np.where(d == 0, 1, 2 * d))
+    return thresholds - gradient / (w[:, np.newaxis] * curvature).sum(axis=0)
+
+
+@pytest.fixture
+def rows(ordinal_data):
+    X, y = ordinal_data(1700)
+    return X, y, np.random.default_rng(1).uniform(0.5, 2.0, len(y)).astype(np.float32).astype(float)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"boosting_type": "Ordered"},
+        {"grow_policy": "Lossguide"},
+        {"leaf_estimation_iterations": 3},
+        {"leaf_estimation_method": "Gradient", "bootstrap_type": "Bayesian"},
+        {"thread_count": 2},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_thresholds_are_those_of_a_replay(rows, params, weighted):
+    X, y, w = rows
+    model = ocb.train(Pool(X, y, weight=w if weighted else None), SMALL | params)
+    record, w = ocb.threshold_record(model), w if weighted else np.ones(len(y))
+    assert record.n_iterations == model.tree_count_ == 12
+    for t in range(12):
+        expected = replayed(scores(model, X, t + 1), y, w, record.at(t))
+        np.testing.assert_allclose(record.at(t + 1), expected, atol=1e-6)
+        loss = np.average(get_loss("all_threshold").value(scores(model, X, t), y, record.at(t)), weights=w)
+        np.testing.assert_allclose(record.training_loss[t], loss, rtol=1e-6)
+    assert record.training_loss[-1] < 0.75 * record.training_loss[0]
+
+
+def test_trees_are_grown_on_our_derivatives(rows):
+    X, y, w = rows
+    params = SMALL | {"iterations": 1, "bootstrap_type": "No", "l2_leaf_reg": 2.0, "random_strength": 0}
+    model = ocb.train(Pool(X, y, weight=w), params)
+    leaves = np.asarray(model.calc_leaf_indexes(X)).ravel()
+    at = get_loss("all_threshold").round_statistics(
+        np.zeros(len(y)), y, ocb.threshold_record(model).at(0), hessian="exact"
+    )
+    G, H = (np.bincount(leaves, w * part, minlength=8) for part in (at.gradient, at.hessian))
+    scale = len(y) / w.sum()  # CatBoost's penalty is one of the mean weight
+    np.testing.assert_allclose(model.get_leaf_values(), -0.3 * G / (H + 2.0 / scale), rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("loss", "link", "hessian"),
+    [
+        ("all_threshold", "probit", "majorized"),
+        ("cumulative_link", "logit", "exact"),
+        ("immediate_threshold", "cloglog", "exact"),
+    ],
+)
+def test_losses_and_links(rows, loss, link, hessian):
+    X, y, _ = rows
+    record = ocb.threshold_record(model := ocb.train((X, y), SMALL, loss=loss, link=link, hessian=hessian))
+    for t in (0, 6, 12):
+        value = get_loss(loss, link).value(scores(model, X, t), y, record.at(t)).mean()
+        np.testing.assert_allclose(record.training_loss[t], value, rtol=1e-6)
+    assert record.training_loss[-1] < 0.9 * record.training_loss[0]
+
+
+def test_categories_have_the_scores_of_the_training(rows):
+    X, y, _ = rows
+    frame = pd.DataFrame(X[:, 1:], columns=list("abc"))
+    frame["level"] = np.digitize(X[:, 0], np.linspace(-2, 2, 30)).astype(str)
+    pool = Pool(frame, y, cat_features=["level"])
+    record = ocb.threshold_record(model := ocb.train(pool, SMALL))
+    assert model.get_feature_importance()[3] > 20
+    assert record.training_loss[-1] < 0.8 * record.training_loss[0]
+    loss = get_loss("all_threshold").value(scores(model, frame, 12), y, record.at(12)).mean()
+    np.testing.assert_allclose(record.training_loss[-1], loss, rtol=0.1)  # levels are encoded otherwise in predictions
+
+
+def test_fixed_thresholds_stay(rows):
+    X, y, _ = rows
+    record = ocb.threshold_record(ocb.train((X, y), SMALL, threshold_update="fixed"))
+    assert np.ptp(np.array(record.thresholds), axis=0).max() == 0
+    start = [-2.0, -1.0, 1.0, 2.0]
+    record = ocb.threshold_record(ocb.train((X, y), SMALL, threshold_update="fixed", thresholds=start))
+    assert record.at(12).tolist() == start
+
+
+def test_the_idiom_of_catboost_is_train(rows, tmp_path):
+    X, y, _ = rows
+    pool = Pool(X, y)
+    objective = ocb.OrdinalObjective(pool)
+    quiet = {"verbose": False, "allow_writing_files": False}
+    model = CatBoost(SMALL | quiet | objective.params).fit(pool, callbacks=[objective.callback])
+    objective.attach(model)
+    same = ocb.threshold_record(ocb.train(pool, SMALL))
+    assert np.array_equal(ocb.threshold_record(model).thresholds, same.thresholds)
+    assert np.array_equal(objective.thresholds_, same.at(12))
+    assert objective.spec.threshold_update == "newton"
+    assert objective.diagnostics_ == same.diagnostics
+    with pytest.raises(ValueError, match="model has 12 trees, and the training had 0 rounds"):
+        ocb.OrdinalObjective(pool).attach(model)
+    without = ocb.OrdinalObjective(pool)
+    with pytest.raises(CatBoostError, match="was not evaluated on the training rows"):
+        CatBoost(SMALL | quiet | without.params | {"metric_period": 5}).fit(pool, callbacks=[without.callback])
+    assert "was not evaluated" in str(without.training.error)
+
+
+def test_early_stopping_keeps_the_thresholds_of_the_best_round(rows):
+    X, y, _ = rows
+    valid = Pool(X[400:], y[400:])
+    params = SMALL | {"iterations": 300}
+    model = ocb.train(Pool(X[:400], y[:400]), params, eval_set=valid, early_stopping_rounds=8)
+    record, losses = ocb.threshold_record(model), model.get_evals_result()["validation"]
+    (losses,) = losses.values()
+    best = int(np.argmin(losses)) + 1
+    assert record.n_iterations == model.tree_count_ == best < len(losses) == best + 8
+    value = get_loss("all_threshold").value(scores(model, X[400:], best), y[400:], record.at(best)).mean()
+    np.testing.assert_allclose(losses[best - 1], value, rtol=1e-6)
+    whole = ocb.train(Pool(X[:400], y[:400]), params | {"iterations": best})
+    assert np.array_equal(ocb.threshold_record(whole).thresholds, record.thresholds)
+    kept = ocb.train(
+        Pool(X[:400], y[:400]), params, eval_set=[valid, valid], early_stopping_rounds=8, use_best_model=False
+    )
+    assert ocb.threshold_record(kept).n_iterations == best + 8
+
+
+def test_continuing_keeps_the_thresholds(rows, tmp_path):
+    X, y, _ = rows
+    pool, path = Pool(X, y), tmp_path / "half.cbm"
+    half = ocb.train(pool, SMALL | {"iterations": 6})
+    ocb.save_model(half, path)
+    for model in (half, path):
+        going_on = ocb.train(pool, SMALL | {"iterations": 6}, init_model=model)
+        record = ocb.threshold_record(going_on)
+        assert record.n_iterations == 12
+        assert np.array_equal(record.thresholds[:7], ocb.threshold_record(half).thresholds)
+        for t in range(6, 12):
+            expected = replayed(scores(going_on, X, t + 1), y, np.ones(len(y)), record.at(t))
+            np.testing.assert_allclose(record.at(t + 1), expected, atol=1e-6)
+    with pytest.raises(ValueError, match="a model is continued with its own loss and link"):
+        ocb.train(pool, SMALL, init_model=half, link="probit")
+    other = CatBoost(SMALL | {"loss_function": "RMSE", "allow_writing_files": False, "verbose": False}).fit(pool)
+    with pytest.raises(ValueError, match="model carries no ordinal thresholds"):
+        ocb.train(pool, SMALL, init_model=other)
+
+
+def test_a_baseline_is_where_the_score_starts(rows):
+    X, y, _ = rows
+    start = 0.5 * X[:, 0] + 1
+    pool = Pool(X, y, baseline=start)
+    record = ocb.threshold_record(model := ocb.train(pool, SMALL))
+    assert record.training_loss[0] < ocb.threshold_record(ocb.train((X, y), SMALL)).training_loss[0]
+    value = get_loss("all_threshold").value(start + scores(model, X, 12), y, record.at(12)).mean()
+    np.testing.assert_allclose(record.training_loss[12], value, rtol=1e-6)
+    with pytest.raises(ValueError, match="the score does not start at zero"):
+        ocb.train(pool, SMALL, threshold_update="fixed")
+
+
+def test_the_record_travels(rows, tmp_path):
+    X, y, _ = rows
+    model = ocb.train((X, y), SMALL)
+    proba = ocb.predict_proba(model, X)
+    ocb.save_model(model, tmp_path / "model.cbm")
+    loaded = ocb.load_model(tmp_path / "model.cbm")
+    for other in (
+        loaded,
+        CatBoost().load_model(str(tmp_path / "model.cbm")),
+        copy.copy(model),
+        pickle.loads(pickle.dumps(model)),
+    ):
+        assert np.array_equal(ocb.predict_proba(other, X), proba)
+    assert np.array_equal(ocb.predict(model, X), (proba.cumsum(axis=1) < 0.5).sum(axis=1))
+    record = ocb.threshold_record(model)
+    np.testing.assert_allclose(ocb.predict_proba(model, X, 5), ocb.predict_proba(cut(loaded, 0, 5), X), rtol=1e-12)
+    assert np.ptp(ocb.predict_proba(model, X, 0), axis=0).max() == 0
+    with pytest.raises(ValueError, match=r"iteration must be in 0..12"):
+        ocb.predict_proba(model, X, 13)
+    assert ocb.threshold_record(cut(model.copy(), 0, 12)).thresholds[12].tolist() == record.at(12).tolist()
+
+
+def cut(model, start, stop):
+    model.shrink(stop, start)
+    return model
+
+
+def test_other_trees_are_noticed(rows, tmp_path):
+    X, y, _ = rows
+    model = ocb.train((X, y), SMALL)
+    moved = model.copy()
+    moved.set_scale_and_bias(1.0, 0.5)
+    for other in (cut(model.copy(), 2, 12), moved):
+        with pytest.raises(ValueError, match="are not the first"):
+            ocb.threshold_record(other)
+    with pytest.raises(ValueError, match="carries no ordinal thresholds"):
+        ocb.threshold_record(sum_models([model, model]))
+    with pytest.raises(ValueError, match="carries no ordinal thresholds"):
+        ocb.threshold_record(CatBoost())
+    with pytest.raises(TypeError, match=r"model must be a catboost.CatBoost; got int"):
+        ocb.threshold_record(3)
+    (tmp_path / "damaged.cbm").write_bytes(b"CBM1" + b"x" * 40)
+    with pytest.raises(ValueError, match=r"damaged.cbm is damaged"):
+        ocb.load_model(tmp_path / "damaged.cbm")
+    (tmp_path / "other.json").write_text("{}")
+    with pytest.raises(ValueError, match="is not a model file of CatBoost"):
+        ocb.load_model(tmp_path / "other.json")
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({"loss_function": "Logloss"}, "the ordinal loss is the objective"),
+        ({"objective": "MultiClass"}, "the ordinal loss is the objective"),
+        ({"eval_metric": "AUC"}, "the thresholds take their steps"),
+        ({"custom_metric": ["RMSE"]}, "do not know the thresholds"),
+        ({"task_type": "GPU"}, "on the processor alone"),
+        ({"metric_period": 3}, "a step in each round"),
+        ({"leaf_estimation_backtracking": "Armijo"}, "between rounds"),
+        ({"boost_from_average": True}, "the thresholds hold the location"),
+        ({"model_shrink_rate": 0.1}, "changes the scores of earlier trees"),
+        ({"langevin": True}, "changes the scores of earlier trees"),
+        ({"posterior_sampling": True}, "changes the scores of earlier trees"),
+        ({"auto_class_weights": "Balanced"}, "pass weights"),
+        ({"save_snapshot": True}, "does not know its thresholds"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_what_cannot_be_is_refused_by_name(rows, params, words):
+    (name,) = params
+    with pytest.raises(
+        ValueError, match=rf"params\['{name}'\] = .* is not allowed beside an ordinal objective: .*{words}"
+    ):
+        ocb.train(rows[:2], SMALL | params)
+
+
+def test_mistakes_are_named(rows):
+    X, y, _ = rows
+    with pytest.raises(ValueError, match=r"threshold_update must be one of .*newton.*fixed"):
+        ocb.train((X, y), SMALL, threshold_update="joint")
+    with pytest.raises(TypeError, match=r"pool must be a catboost.Pool, or a tuple \(X, y\); got ndarray"):
+        ocb.train(X, SMALL)
+    with pytest.raises(ValueError, match="class codes"):
+        ocb.train((X, y + 0.5), SMALL)
+    with pytest.raises(ValueError, match="say the same thing"):
+        ocb.train((X, y), SMALL, 5)
+    with pytest.raises(ValueError, match="the pool has no labels"):
+        ocb.train(Pool(X), SMALL)
+    with pytest.raises(ValueError, match=r"CatBoost refuses the training: .*depth"):
+        ocb.train((X, y), SMALL | {"depth": 40})
+    with pytest.raises(TypeError, match="callbacks must be a list of objects with after_iteration"):
+        ocb.train((X, y), SMALL, callbacks=[print])
+    with pytest.raises(ValueError, match="an evaluation set"):  # raised inside CatBoost, which has only its text
+        ocb.train((X, y), SMALL, eval_set=(X, y + 1))
+
+
+def test_callbacks_can_end_a_training(rows):
+    class Third:
+        def after_iteration(self, info):
+            return info.iteration < 3
+
+    model = ocb.train(rows[:2], SMALL, callbacks=[Third()])
+    assert ocb.threshold_record(model).n_iterations == model.tree_count_ == 3
+
+
+def test_a_loss_of_ones_own(rows):
+    X, y, _ = rows
+    record = ocb.threshold_record(ocb.train((X[:300], y[:300]), SMALL, loss=Rising()))
+    assert record.training_loss[-1] < record.training_loss[0]

@@ -1,0 +1,274 @@
+"""CatBoostOrdinalClassifier: rows of every kind, early stopping, files; every feature works, or is refused by name."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from catboost import Pool
+from scipy.sparse import csr_array, csr_matrix
+from sklearn.base import clone
+from sklearn.ensemble import BaggingClassifier, StackingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from makers import make_cat, make_engine
+from ordinal_objectives import (
+    CatBoostOrdinalClassifier,
+    OrdinalCalibratedClassifier,
+    OrdinalDistributionRegressor,
+    OrdinalEnsembleClassifier,
+    OrdinalPredictionSets,
+    OrdinalTunedClassifier,
+    inspection,
+)
+from ordinal_objectives.adapters import cb as ocb
+from ordinal_objectives.compare import compare_updates
+from ordinal_objectives.export import to_lightgbm, to_onnx, to_treelite, to_xgboost
+
+NAMES = ["low", "mid", "high", "top"]
+
+
+@pytest.fixture
+def rows(ordinal_data):
+    return ordinal_data(400, 4)
+
+
+def test_it_is_train_behind_scikit_learns_interface(rows):
+    X, y = rows
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    model = make_cat().fit(X, y, sample_weight=weight)
+    params = {"depth": 3, "learning_rate": 0.3, "thread_count": 1, "random_seed": 0}
+    same = ocb.train(Pool(X, y, weight=weight), params, 15)
+    np.testing.assert_array_equal(model.predict_proba(X), ocb.predict_proba(same, X))
+    np.testing.assert_array_equal(model.threshold_history_, ocb.threshold_record(same).thresholds)
+    np.testing.assert_array_equal(model.predict_proba(X), ocb.predict_proba(model.booster_, X))
+    *_, last = model.staged_predict_proba(X)
+    np.testing.assert_allclose(last, model.predict_proba(X), rtol=1e-9)
+    assert model.feature_importances_.sum() == pytest.approx(100)
+    assert model.n_iter_ == len(model.training_loss_) - 1 == 15
+
+
+def test_the_plain_call_finds_its_rounds(rows):
+    X, y = rows
+    model = CatBoostOrdinalClassifier(n_jobs=1, random_state=0).fit(X, y)
+    found = model.round_search_
+    assert model.n_iter_ == found.n_iter == np.argmin(found.losses)
+    assert found.n_held_out == 80
+    fixed = clone(model).set_params(iterations=model.n_iter_).fit(X, y)
+    np.testing.assert_array_equal(fixed.predict_proba(X), model.predict_proba(X))
+
+
+def test_early_stopping_by_the_last_set(rows):
+    X, y = np.asarray(rows[0]), np.array(NAMES)[rows[1]]
+    params = {"iterations": 200, "classes": NAMES, "early_stopping_rounds": 5}
+    sets = {"eval_set": [(X[:50], y[:50]), (X[300:], y[300:])], "sample_weight_eval_set": [None, np.ones(100)]}
+    model = make_cat(**params).fit(X[:300], y[:300], eval_metric=["qwk", "rps"], **sets)
+    losses = model.evals_result_["validation_1"]["all_threshold"]
+    assert list(model.evals_result_["validation_0"]) == ["all_threshold", "qwk", "rps"]
+    assert model.n_iter_ == np.argmin(losses) + 1 == len(losses) - 5
+    last = make_cat(**params).fit(X[:300], y[:300], X_val=X[300:], y_val=y[300:])
+    assert last.n_iter_ == model.n_iter_
+    assert make_cat(**params, validation_fraction=0.2).fit(X, y).n_iter_ < 200
+    kept = make_cat(**params, use_best_model=False).fit(X[:300], y[:300], **sets)
+    assert kept.n_iter_ == len(losses)
+    with pytest.raises(ValueError, match="early_stopping_rounds=5 needs rows to look at"):
+        make_cat(**params).fit(X, y)
+
+
+def tables(X, levels):
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(level=pd.Categorical(levels))
+    other = pl.from_pandas(frame.assign(level=levels)).with_columns(pl.col("level").cast(pl.Categorical))
+    return {
+        "pandas": (frame, {}),
+        "text": (frame.assign(level=levels), {"cat_features": ["level"]}),
+        "polars": (other, {}),
+        "arrow": (other.to_arrow(), {}),
+        "objects": (frame.assign(level=levels).to_numpy(object), {"cat_features": [4]}),
+    }
+
+
+def test_categories_of_every_table_are_the_same(rows, tmp_path):
+    X, y = rows
+    levels = np.array(list("uvwxyz"))[(y + np.random.default_rng(0).integers(0, 2, len(y))) % 6]
+    found = []
+    for table, options in tables(X, levels).values():
+        model = make_cat(**options).fit(table, y)
+        assert model.is_categorical_.tolist() == [False] * 4 + [True]
+        assert model.feature_importances_[4] > 20
+        found.append(model.predict_proba(table))
+        model.save_model(tmp_path / "model.cbm")
+        loaded = CatBoostOrdinalClassifier().load_model(tmp_path / "model.cbm")
+        np.testing.assert_array_equal(loaded.predict_proba(table), found[-1])
+    for proba in found[1:]:
+        np.testing.assert_array_equal(proba, found[0])
+    unknown = pd.DataFrame(X, columns=list("abcd")).assign(level=pd.Categorical(["new"] * 300 + [None] * 100))
+    assert np.isfinite(make_cat().fit(tables(X, levels)["pandas"][0], y).predict_proba(unknown)).all()
+    with pytest.raises(ValueError, match="must hold numbers, booleans and categories; got column 'level'"):
+        make_cat().fit(tables(X, levels)["text"][0], y)
+    with pytest.raises(ValueError, match="cat_features must be numbers of columns from 0 to 3"):
+        make_cat(cat_features=[7]).fit(X, y)
+
+
+def test_numbers_of_every_kind(rows):
+    X, y = np.round(rows[0], 2), rows[1]
+    proba = make_cat().fit(X, y).predict_proba(X)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    for other in (frame, frame.convert_dtypes(), pl.from_pandas(frame), csr_matrix(X), csr_array(X), X.tolist()):
+        np.testing.assert_array_equal(make_cat().fit(other, y).predict_proba(other), proba)
+    holes = np.where(np.random.default_rng(0).random(X.shape) < 0.2, np.nan, X)
+    assert make_cat().fit(holes, y).score(holes, y) > 0.4
+
+
+def test_texts_and_vectors_go_to_catboost(rows):
+    X, y = rows
+    words = np.array(["poor work", "fair work", "good enough", "very good"])
+    frame = pd.DataFrame({"a": X[:, 0], "text": words[y], "vector": list(X[:, 1:])})
+    model = make_cat(text_features=["text"], embedding_features=["vector"]).fit(frame, y)
+    assert model.feature_importances_[1] > 0
+    assert model.predict(frame.iloc[:5]).shape == (5,)
+
+
+def test_copies_files_and_pickles(rows, tmp_path):
+    X, y = rows[0], np.array(NAMES)[rows[1]]
+    model = make_cat(classes=NAMES, decision_rule="mode", l2_leaf_reg=5.0).fit(X, y)
+    proba = model.predict_proba(X)
+    model.save_model(tmp_path / "model.cbm")
+    loaded = CatBoostOrdinalClassifier().load_model(tmp_path / "model.cbm")
+    for other in (loaded, copy.deepcopy(model), pickle.loads(pickle.dumps(model)), clone(model).fit(X, y)):
+        np.testing.assert_array_equal(other.predict_proba(X), proba)
+        np.testing.assert_array_equal(other.predict(X), model.predict(X))
+    assert loaded.get_params()["l2_leaf_reg"] == 5.0
+    np.testing.assert_array_equal(loaded.set_params(n_jobs=1).fit(X, y).predict_proba(X), proba)
+    bare = CatBoostOrdinalClassifier().load_model(_saved(ocb.train((X, rows[1]), {"iterations": 3}), tmp_path))
+    assert bare.classes_.tolist() == [0, 1, 2, 3]
+
+
+def _saved(model, folder):
+    ocb.save_model(model, folder / "bare.cbm")
+    return folder / "bare.cbm"
+
+
+def test_a_model_is_continued(rows, tmp_path):
+    X, y = rows
+    half = make_cat(iterations=5).fit(X, y)
+    half.save_model(tmp_path / "half.cbm")
+    for model in (half, half.booster_, tmp_path / "half.cbm"):
+        whole = make_cat(iterations=5).fit(X, y, init_model=model)
+        assert whole.n_iter_ == 10
+        np.testing.assert_array_equal(whole.threshold_history_[:6], half.threshold_history_)
+    with pytest.raises(ValueError, match="was trained on the classes"):
+        make_cat(classes=[3, 2, 1, 0]).fit(X, y, init_model=half)
+
+
+def test_start_scores(rows):
+    X, y = rows
+    start = X[:, 0]
+    model = make_cat().fit(X, y, baseline=start, eval_set=[(X, y)], baseline_eval_set=[start])
+    losses = model.evals_result_["validation_0"]["all_threshold"]
+    np.testing.assert_allclose(losses, model.training_loss_[1:], rtol=1e-6)
+    assert np.abs(model.predict_raw(X, baseline=start) - model.predict_raw(X) - start).max() < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"proportional": False}, "takes no 'proportional': CatBoost shows no leaves"),
+        ({"max_depth": 3}, "has no 'max_depth': here it is 'depth'"),
+        ({"n_estimators": 3}, "has no 'n_estimators': here it is 'iterations'"),
+        ({"thread_count": 3}, "has no 'thread_count': here it is 'n_jobs'"),
+        ({"eval_metric": "AUC"}, "takes no 'eval_metric': pass it to fit"),
+        ({"auto_class_weights": "Balanced"}, "takes no 'auto_class_weights': use class_weight"),
+    ],
+)
+def test_names_of_others_are_refused(options, words):
+    with pytest.raises(TypeError, match=words):
+        CatBoostOrdinalClassifier(**options)
+
+
+def test_unknown_names_and_values_are_refused(rows):
+    with pytest.raises(TypeError, match="has no parameter 'learning_rte'; did you mean 'learning_rate'"):
+        make_cat(learning_rte=0.1).fit(*rows)
+    with pytest.raises(ValueError, match="task_type"):
+        make_cat(task_type="GPU").fit(*rows)
+    with pytest.raises(ValueError, match="threshold_update must be"):
+        make_cat(threshold_update="joint").fit(*rows)
+
+
+# Every feature, what it is used for, and None where it works, or the words with which it is refused.
+def wrapped(wrap):
+    def use(X, y):
+        assert np.isfinite(wrap(make_cat(iterations=6)).fit(X, y).predict_proba(X)).all()
+
+    return use
+
+
+def on_model(function):
+    return lambda X, y: function(make_cat(iterations=6).fit(X, y), X, y)
+
+
+def explained(model, X, y):
+    score = inspection.shap_values(model, X)
+    np.testing.assert_allclose(score.base_values + score.values.sum(axis=1), model.predict_raw(X), rtol=1e-9)
+    margins = inspection.shap_values(model, X, output="cumulative")
+    np.testing.assert_allclose(
+        margins.base_values + margins.values.sum(axis=2), model.predict_linear_predictors(X), rtol=1e-9
+    )
+
+
+def stacked_in_an_ensemble(member):
+    members = [("cat", member.set_params(iterations=50, early_stopping_rounds=5)), ("native", make_engine(max_iter=6))]
+    return OrdinalEnsembleClassifier(members, n_bags=1, subsample=0.7, refit=True, random_state=0)
+
+
+FEATURES = {
+    "calibrated": (wrapped(lambda m: OrdinalCalibratedClassifier(m, cv=2)), None),
+    "tuned": (wrapped(lambda m: OrdinalTunedClassifier(m, cv=2)), None),
+    "ensemble": (wrapped(stacked_in_an_ensemble), None),
+    "bagged": (wrapped(lambda m: BaggingClassifier(m, n_estimators=2, random_state=0)), None),
+    "stacked": (wrapped(lambda m: StackingClassifier([("m", m)], LogisticRegression(), cv=2)), None),
+    "searched": (wrapped(lambda m: GridSearchCV(m, {"depth": [2, 3]}, cv=2)), None),
+    "pipeline": (wrapped(lambda m: make_pipeline(StandardScaler(), m)), None),
+    "prediction sets": (lambda X, y: OrdinalPredictionSets(make_cat()).fit(X, y).predict_set(X), None),
+    "distributions": (lambda X, y: OrdinalDistributionRegressor(make_cat()).fit(X, X[:, 0]).predict(X), None),
+    "kappa": (wrapped(lambda m: m.set_params(decision_rule="kappa")), None),
+    "linear part": (wrapped(lambda m: m.set_params(linear=True)), None),
+    "training cost": (wrapped(lambda m: m.set_params(training_cost="quadratic")), None),
+    "importances": (on_model(lambda m, X, y: inspection.threshold_importances(m, X, random_state=0)), None),
+    "effects": (on_model(lambda m, X, y: inspection.average_marginal_effects(m, X, 0, random_state=0)), None),
+    "summary": (on_model(lambda m, X, y: str(inspection.summary(m, X, random_state=0))), None),
+    "SHAP values": (on_model(explained), None),
+    "test of proportional odds": (
+        lambda X, y: inspection.proportional_odds_test(make_cat(), X, y, n_splits=1),
+        "takes no 'proportional'",
+    ),
+    "ONNX": (on_model(lambda m, X, y: to_onnx(m, X)), "model must be one of .*got CatBoostOrdinalClassifier"),
+    "XGBoost's format": (on_model(lambda m, X, y: to_xgboost(m)), "model must be one of .*got CatBoostOrdinal"),
+    "LightGBM's format": (on_model(lambda m, X, y: to_lightgbm(m)), "model must be one of .*got CatBoostOrdinal"),
+    "treelite": (on_model(lambda m, X, y: to_treelite(m)), "model must be one of .*got CatBoostOrdinalClassifier"),
+    "comparison of updates": (lambda X, y: compare_updates(X, y, trainers=["catboost"]), "trainers|must be"),
+}
+
+
+@pytest.mark.parametrize("name", FEATURES)
+def test_every_feature_works_or_is_refused_by_name(name, rows):
+    use, refusal = FEATURES[name]
+    if refusal is None:
+        use(*rows)
+    else:
+        with pytest.raises((TypeError, ValueError), match=refusal):
+            use(*rows)
+
+
+def test_ensembles_have_files(rows, tmp_path):
+    X, y = rows
+    model = OrdinalEnsembleClassifier([("cat", make_cat(iterations=6))], n_bags=2, random_state=0).fit(X, y)
+    model.save_model(tmp_path / "ensemble.zip")
+    loaded = OrdinalEnsembleClassifier().load_model(tmp_path / "ensemble.zip")
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))

@@ -1,0 +1,180 @@
+"""Shares, counts, intervals and missing labels in every trainer, by every public way in."""
+
+from __future__ import annotations
+
+import lightgbm
+import numpy as np
+import pytest
+import xgboost
+from sklearn.model_selection import cross_val_score
+
+from makers import make_engine, make_lgb, make_xgb
+from ordinal_objectives import OrdinalEnsembleClassifier, OrdinalLabels, RowBlocks
+from ordinal_objectives.adapters import lgbm as olgbm
+from ordinal_objectives.adapters import xgb as oxgb
+
+MAKE = {"xgb": make_xgb, "lgbm": make_lgb, "engine": make_engine}
+K, N = 4, 240
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(N, 3))
+Y = np.digitize(X[:, 0] + 0.5 * RNG.logistic(size=N), [-1, 0, 1])
+EXACT = {
+    "shares": OrdinalLabels.from_shares(np.eye(K)[Y]),
+    "intervals": OrdinalLabels.from_intervals(Y, Y, classes=range(K)),
+    "raters": OrdinalLabels.from_raters(np.tile(np.arange(N), 2), np.repeat([0, 1], N), np.tile(Y, 2)),
+}
+COUNTS = np.eye(K)[Y] * 2 + np.eye(K)[np.minimum(Y + RNG.integers(0, 2, N), K - 1)]
+SOFT = OrdinalLabels.from_counts(COUNTS)
+LOWER = np.maximum(Y - RNG.integers(0, 2, N), 0)
+INTERVALS = OrdinalLabels.from_intervals(LOWER, [*Y[:200], *[None] * 40], classes=range(K))
+MODELS = [
+    {"loss": "all_threshold"},
+    {"loss": "all_threshold", "threshold_update": "newton", "proportional": True},
+    {"loss": "all_threshold", "proportional": False},
+    {"loss": "cumulative_link"},
+    {"loss": "cumulative_link", "threshold_update": "fixed"},
+    {"loss": "immediate_threshold"},
+    {"loss": "immediate_threshold", "proportional": False},
+]
+EVERY = pytest.mark.parametrize("kind", MAKE)
+
+
+def losses_of(model):
+    return np.array(model._record.training_loss)
+
+
+@EVERY
+@pytest.mark.parametrize("params", MODELS, ids=lambda params: "-".join(map(str, params.values())))
+def test_one_class_a_row_trains_the_same_model(kind, params):
+    expected = MAKE[kind](**params).fit(X, Y).predict_proba(X)
+    for labels in EXACT.values():
+        np.testing.assert_array_equal(MAKE[kind](**params).fit(X, labels).predict_proba(X), expected)
+
+
+@EVERY
+@pytest.mark.parametrize("params", MODELS, ids=lambda params: "-".join(map(str, params.values())))
+def test_counts_train_on_repeated_rows(kind, params):
+    model = MAKE[kind](**params).fit(X, SOFT)
+    row, code, weight = SOFT.answers()
+    rates = model.predict_proba(X)[row, code]
+    assert np.average(-np.log(rates), weights=weight) < 1.2
+    # The loss before the first tree is that of as many rows of one class each.
+    repeated = MAKE[kind](**params, n_estimators=1) if kind != "engine" else MAKE[kind](**params, max_iter=1)
+    repeated.fit(X[row], code, sample_weight=weight)
+    assert losses_of(model)[0] == pytest.approx(losses_of(repeated)[0], rel=1e-5)
+    np.testing.assert_allclose(model.threshold_history_[0], repeated.threshold_history_[0], atol=1e-5)
+
+
+@EVERY
+@pytest.mark.parametrize("params", MODELS[:5], ids=lambda params: "-".join(map(str, params.values())))
+def test_intervals_lower_their_loss(kind, params):
+    losses = losses_of(MAKE[kind](**params).fit(X, INTERVALS, eval_set=[(X, INTERVALS)]))
+    assert losses[-1] < 0.8 * losses[0]
+    if kind == "engine":
+        assert (np.diff(losses) <= 1e-6).all()
+
+
+@EVERY
+@pytest.mark.parametrize("params", MODELS[5:], ids=lambda params: "-".join(map(str, params.values())))
+def test_losses_without_a_likelihood_refuse_intervals(kind, params):
+    with pytest.raises(ValueError, match=r"immediate_threshold.*has no likelihood of intervals"):
+        MAKE[kind](**params).fit(X, INTERVALS)
+
+
+@EVERY
+def test_searches_hold_out_and_score_soft_labels(kind):
+    rounds = {"max_iter": "auto"} if kind == "engine" else {"n_estimators": "auto"}
+    for labels in (SOFT, INTERVALS):
+        model = MAKE[kind](**rounds, linear="auto").fit(X, labels)
+        assert model.round_search_.n_iter >= 1
+    assert cross_val_score(MAKE[kind](), X, SOFT, cv=3).mean() > 0.4
+    assert MAKE[kind](decision_rule="kappa", class_weight="balanced").fit(X, SOFT).expected_kappa_ > 0.3
+
+
+@EVERY
+def test_rows_without_a_label_are_left_out(kind):
+    y = Y.astype(object)
+    y[::5] = None
+    known = np.arange(N) % 5 > 0
+    labels = OrdinalLabels.from_labels(y, classes=range(K))
+    weight = known.astype(float)
+    expected = MAKE[kind]().fit(X, Y, sample_weight=weight).predict_proba(X)
+    np.testing.assert_array_equal(MAKE[kind]().fit(X, labels).predict_proba(X), expected)
+
+
+@EVERY
+@pytest.mark.parametrize("name", ["decision_rule", "class_weight"])
+def test_what_needs_a_class_refuses_intervals(kind, name):
+    params = {"decision_rule": "kappa", "class_weight": "balanced"}
+    with pytest.raises(ValueError, match=f"{name}='.*' needs the class of each row"):
+        MAKE[kind](**{name: params[name]}).fit(X, INTERVALS)
+    with pytest.raises(ValueError, match="classes must be those of the labels"):
+        MAKE[kind](classes=[3, 2, 1, 0]).fit(X, SOFT)
+
+
+def test_metrics_judge_each_answer():
+    row, code, weight = SOFT.answers()
+    metric = {"eval_metric": "rps"}
+    soft = make_engine(**metric).fit(X, Y, eval_set=[(X, SOFT)])
+    repeated = make_engine(**metric).fit(X, Y, eval_set=[(X[row], code)], eval_sample_weight=[weight])
+    name = next(key for key in soft.evals_result_ if key.endswith("rps"))
+    np.testing.assert_allclose(soft.evals_result_[name], repeated.evals_result_[name], rtol=1e-6)
+    with pytest.raises(ValueError, match="eval_metric='rps' needs the class of each row"):
+        make_engine(**metric).fit(X, Y, eval_set=[(X, INTERVALS)])
+    with pytest.raises(ValueError, match="scoring='accuracy' needs one label a row"):
+        make_engine(scoring="accuracy", early_stopping=True).fit(X, SOFT)
+
+
+def test_frameworks_take_labels_beside_the_matrix():
+    params = {"max_depth": 3, "nthread": 1, "disable_default_eval_metric": 1, "base_score": 0.0}
+    matrix, objective = xgboost.DMatrix(X), oxgb.OrdinalObjective()
+    objective.bind(matrix, SOFT)
+    own = xgboost.train(params, matrix, 5, obj=objective, callbacks=[objective.callback])
+    ours = oxgb.train({"max_depth": 3, "nthread": 1}, xgboost.DMatrix(X), 5, labels=SOFT, threshold_update="newton")
+    np.testing.assert_array_equal(oxgb.predict_proba(own, matrix), oxgb.predict_proba(ours, matrix))
+    data, options = lightgbm.Dataset(X), {"verbosity": -1, "num_threads": 1}
+    booster = olgbm.train(options, data, 5, labels=SOFT, valid_sets=[data])
+    assert olgbm.predict_proba(booster, X).shape == (N, K)
+
+
+def test_folds_and_workers_refuse_labels_by_name():
+    matrix, objective = xgboost.DMatrix(X), oxgb.OrdinalObjective()
+    objective.bind(matrix, SOFT)
+    with pytest.raises(ValueError, match="cv cuts the data into folds"):
+        oxgb.cv({}, matrix, 2)
+    with pytest.raises(ValueError, match="bind each matrix"):
+        xgboost.cv({"disable_default_eval_metric": 1, "base_score": 0.0}, matrix, 2, obj=objective)
+    data = lightgbm.Dataset(X)
+    olgbm.train({"verbosity": -1}, data, 1, labels=SOFT)
+    with pytest.raises(ValueError, match="cv cuts the data into folds"):
+        olgbm.cv({"verbosity": -1}, data, 2)
+    matrix.set_label(np.zeros(N))
+    with pytest.raises(ValueError, match="has been given other labels"):
+        oxgb.train({}, matrix, 2)
+    with pytest.raises(TypeError, match="labels must be OrdinalLabels; got list"):
+        oxgb.train({}, xgboost.DMatrix(X), 2, labels=[0, 1])
+    with pytest.raises(ValueError, match="n_classes must be 4, that of labels; got 7"):
+        oxgb.train({}, xgboost.DMatrix(X), 2, labels=SOFT, n_classes=7)
+
+
+def test_ensembles_refuse_labels_by_name():
+    with pytest.raises(TypeError, match="OrdinalEnsembleClassifier takes labels of one class a row"):
+        OrdinalEnsembleClassifier([("engine", make_engine())]).fit(X, SOFT)
+
+
+def test_blocks_of_rows_take_labels():
+    blocks = RowBlocks([X[:100], X[100:]])
+    whole = make_engine(subsample=1.0).fit(X, INTERVALS)
+    np.testing.assert_allclose(
+        make_engine(subsample=1.0).fit(blocks, INTERVALS).predict_proba(X), whole.predict_proba(X)
+    )
+
+
+@EVERY
+def test_files_need_nothing(kind, tmp_path):
+    model = MAKE[kind]().fit(X, INTERVALS)
+    path = tmp_path / ("model.json" if kind != "lgbm" else "model.txt")
+    model.save_model(path)
+    loaded = type(model)()
+    loaded.load_model(path)
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))

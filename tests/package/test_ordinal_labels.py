@@ -1,0 +1,93 @@
+"""Labels of several answers a row, intervals, and none: how they are made, read and divided."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
+
+from ordinal_objectives import HistGradientBoostingOrdinalClassifier, OrdinalLabels, OrdinalTunedClassifier
+
+
+def rows_of(labels):
+    return labels.patterns[labels.codes].tolist()
+
+
+def test_weights_above_and_below_each_threshold():
+    labels = OrdinalLabels.from_counts([[1, 0, 2], [0, 3, 0]])
+    np.testing.assert_array_equal(labels.above[labels.codes], [[2, 2], [3, 0]])
+    np.testing.assert_array_equal(labels.at_most[labels.codes], [[1, 1], [0, 3]])
+    np.testing.assert_array_equal(labels.class_weights(np.array([2.0, 1.0])), [2, 3, 4])
+
+
+def test_open_ends_reach_the_outer_classes():
+    labels = OrdinalLabels.from_intervals(["b", None, np.nan], [None, "a", "b"], classes=["a", "b", "c"])
+    assert rows_of(labels) == [[0, 1, 1], [1, 0, 0], [1, 1, 0]]
+    assert labels.middle.tolist() == [1, 0, 0]
+    assert np.asarray(labels).tolist() == ["b", "a", "a"]
+
+
+def test_raters_have_shares():
+    labels = OrdinalLabels.from_raters(
+        [0, 0, 0, 1], [1, 2, 3, 1], ["low", "high", "high", "low"], classes=["low", "high"]
+    )
+    np.testing.assert_allclose(rows_of(labels), [[1 / 3, 2 / 3], [1, 0]])
+
+
+def test_shares_of_intervals_are_most_likely():
+    labels = OrdinalLabels.from_intervals(
+        [0] * 60 + [1] * 20 + [0] * 20, [0] * 60 + [1] * 20 + [1] * 20, classes=[0, 1]
+    )
+    np.testing.assert_allclose(labels.class_weights(), [75, 25], atol=0.5)
+
+
+@pytest.mark.parametrize(
+    ("make", "error"),
+    [
+        (lambda: OrdinalLabels.from_shares([[0.5, 0.4]]), "shares must be 1 in all"),
+        (lambda: OrdinalLabels.from_shares([[-0.5, 1.5]]), "not negative"),
+        (lambda: OrdinalLabels.from_shares([[1.0, 0.0]], classes=[1, 2, 3]), "one a column"),
+        (lambda: OrdinalLabels.from_counts([1, 2]), "must have shape"),
+        (lambda: OrdinalLabels.from_counts([[0, 0], [1, 0]]), "1 row.* have no label: 0"),
+        (lambda: OrdinalLabels.from_counts([[0, 0]], unlabelled="ignore"), "no row has a label"),
+        (lambda: OrdinalLabels.from_counts([[1, 0]], unlabelled="drop"), "unlabelled"),
+        (lambda: OrdinalLabels.from_intervals([2, 0], [1, 1]), "lower must not lie above upper; got 2 and 1 in row 0"),
+        (lambda: OrdinalLabels.from_intervals([2, 0], [1]), "one label a row"),
+        (lambda: OrdinalLabels.from_intervals([2, 0], [7, 1], classes=[0, 1, 2]), "outside the classes"),
+        (lambda: OrdinalLabels.from_raters([0, 0], ["a", "a"], [0, 1]), "more than once"),
+        (lambda: OrdinalLabels.from_raters([0], ["a", "a"], [0, 1]), "one entry an answer"),
+        (lambda: OrdinalLabels.from_raters([0.5, 1], ["a", "a"], [0, 1]), "integers from 0"),
+    ],
+)
+def test_what_cannot_be_is_refused(make, error):
+    with pytest.raises(ValueError, match=error):
+        make()
+
+
+def test_missing_labels_are_counted():
+    labels = OrdinalLabels.from_labels(["a", None, "b"], classes=["a", "b"])
+    assert labels.labelled.tolist() == [True, False, True]
+    with pytest.raises(ValueError, match=r"1 row.* have no label"):
+        OrdinalLabels.from_labels(["a", None, "b"], classes=["a", "b"], unlabelled="raise")
+
+
+def test_splitters_index_them():
+    labels, X = OrdinalLabels.from_labels(np.arange(30) % 3), np.arange(30)
+    for train, test in KFold(3).split(X, labels):
+        assert (len(labels[train]), len(labels[test])) == (20, 10)
+    for _, test in StratifiedKFold(3).split(X, labels):
+        assert np.bincount(labels[test].middle).tolist() == [4, 3, 3] or len(test) == 10
+    _, _, y_train, y_test = train_test_split(X, labels, random_state=0, stratify=labels)
+    assert (type(y_train), len(y_test)) == (OrdinalLabels, 8)
+    assert len(labels[5:9]) == 4
+    assert len(labels[np.arange(30) > 20]) == 9
+
+
+def test_what_takes_one_class_a_row_refuses_them():
+    labels, X = OrdinalLabels.from_counts([[1, 1], [0, 2]] * 20), np.arange(40.0)[:, np.newaxis]
+    with pytest.raises(TypeError, match="OrdinalTunedClassifier takes labels of one class a row"):
+        OrdinalTunedClassifier(LogisticRegression()).fit(X, labels)
+    model = HistGradientBoostingOrdinalClassifier(n_jobs=1, max_iter=2).fit(X, labels)
+    with pytest.raises(TypeError, match="y must hold one label a row here"):
+        model.encode_labels(labels)
