@@ -181,7 +181,7 @@ class VectorUpdate(Update):
             """Return the scores of a matrix for every threshold before the first tree of this run."""
             start = np.asarray(score, dtype=np.float64)[:, np.newaxis]
             before = host.initial_shifts(matrix)
-            return np.tile(start, n_thresholds) if before is None else start + before
+            return np.broadcast_to(start, (len(start), n_thresholds)) if before is None else start + before
 
         score = np.asarray(raw_prediction)
         margins = margins_at(self._scores.matrix(), score)

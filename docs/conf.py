@@ -48,7 +48,7 @@ nitpicky = True
 # Nothing is fetched while the site is built, so other packages' names stay without a link.
 nitpick_ignore_regex = [("py:.*", r"(copy|lightgbm|numpy|pickle|sklearn|xgboost)(\..*)?")]
 
-myst_enable_extensions = ["attrs_block"]
+myst_enable_extensions = ["attrs_block", "dollarmath"]
 myst_heading_anchors = 4
 suppress_warnings = ["myst.header"]
 

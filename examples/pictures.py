@@ -25,14 +25,14 @@ X = pd.DataFrame(
     }
 )
 score = (
-    0.05 * (X["age"] - 50)
-    + (X["site"] == "north")
-    + 0.8 * X["dose"] ** 2
+    0.1 * (X["age"] - 50)
+    + 2 * (X["site"] == "north")
+    + 1.5 * X["dose"] ** 2
     + rng.logistic(size=3000)
 )
 names = ["none", "mild", "moderate", "severe", "fatal"]
 y = pd.Categorical.from_codes(
-    np.digitize(score, [-1, 0.5, 2, 3.5]), names, ordered=True
+    np.digitize(score, [-1, 1, 3, 5]), names, ordered=True
 )
 X_train, y_train, X_test, y_test = X[:2000], y[:2000], X[2000:], y[2000:]
 model = XGBOrdinalClassifier(n_estimators=200, early_stopping_rounds=10)

@@ -13,6 +13,7 @@ from scipy.sparse import csr_matrix, issparse
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives import predictions
+from ordinal_objectives.adapters.arguments import check_same_columns
 from ordinal_objectives.adapters.cb import booster as cb_booster
 from ordinal_objectives.adapters.cb.train import train_spec
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, Level, NDArray, Params, Seed, Table
@@ -65,7 +66,9 @@ class CatBoostOrdinalClassifier(HostClassifier):
     <<linear, linear_l2, decision_rule, cost_matrix, kappa_weights, kappa_rows, class_weight>>
     learning_rate, depth, l2_leaf_reg, rsm, subsample, bootstrap_type, boosting_type, grow_policy, border_count, \
 min_data_in_leaf, random_strength, one_hot_max_size
-        As in :class:`catboost.CatBoostClassifier`, but for ``learning_rate=0.1``; None is CatBoost's default.
+        As in :class:`catboost.CatBoostClassifier`, but for ``learning_rate=0.1`` and ``one_hot_max_size=10``; None is
+        CatBoost's default. For losses of Python CatBoost encodes the levels of a category by one border of the class
+        codes, so that up to 10 levels are better split one by one, in a fraction of the time.
     cat_features : list of int or str, or None
         Columns of categories, by number or name. None takes those of a category type.
     text_features, embedding_features : list of int or str, or None
@@ -159,7 +162,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
         border_count: int | None = None,
         min_data_in_leaf: int | None = None,
         random_strength: float | None = None,
-        one_hot_max_size: int | None = None,
+        one_hot_max_size: int | None = 10,
         cat_features: list[int] | list[str] | None = None,
         text_features: list[int] | list[str] | None = None,
         embedding_features: list[int] | list[str] | None = None,
@@ -301,6 +304,9 @@ min_data_in_leaf, random_strength, one_hot_max_size
         booster = model.booster_ if isinstance(model, CatBoostOrdinalClassifier) else cb_booster.as_model(model)
         record = cb_booster.threshold_record(booster)
         self._check_same_classes(record, model, "init_model")
+        trained, names = booster.feature_names_, getattr(self, "feature_names_in_", None)
+        known, given = _names_of(booster), None if names is None else list(names)
+        check_same_columns("init_model", len(trained), self.n_features_in_, known, given)
         return booster, record
 
     # Rows as CatBoost's pools
@@ -362,8 +368,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
         return record, record.n_iterations, n_features
 
     def _names_in_booster(self) -> list[str] | None:
-        names: list[str] = self.booster_.feature_names_
-        return None if names == [str(place) for place in range(len(names))] else names
+        return _names_of(self.booster_)
 
     @property
     def feature_importances_(self) -> NDArray[Any]:
@@ -386,6 +391,12 @@ min_data_in_leaf, random_strength, one_hot_max_size
         check_is_fitted(self)
         pool = self._pool(self._check_features(X, reset=False))
         return np.asarray(self.booster_.get_feature_importance(pool, type="ShapValues"), dtype=np.float64)
+
+
+def _names_of(booster: CatBoost) -> list[str] | None:
+    """Return the names of the columns of a training; None where CatBoost made them up."""
+    names: list[str] = booster.feature_names_
+    return None if names == [str(place) for place in range(len(names))] else names
 
 
 def _places(X: Table, name: str, asked: Any) -> list[int]:

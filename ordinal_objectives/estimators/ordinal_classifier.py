@@ -454,7 +454,7 @@ class OrdinalClassifier(OrderedClassifier):
     def for_copies(self, *, own_rounds: bool) -> tuple[Params, Params]:
         """Return parameters, and keywords of ``fit``, by which copies on other rows are trained as this model was.
 
-        Those are beside its parameters; a model that is :func:`.as_trained` has those of its fit.
+        Those are beside its parameters; a model that is ``as_trained`` has those of its fit.
 
         Parameters
         ----------

@@ -446,7 +446,7 @@ class MarginStatistics(_NativePass):
 
 def is_far(scores: RealArray) -> bool:
     """Tell whether rows start so far from 0 that their scores need float64."""
-    return bool(np.abs(scores).max(initial=0.0) > _FARTHEST_MARGIN)
+    return bool(max(scores.max(initial=0.0), -scores.min(initial=0.0)) > _FARTHEST_MARGIN)
 
 
 def add_leaf_vectors(

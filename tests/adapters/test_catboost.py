@@ -104,6 +104,33 @@ def test_categories_have_the_scores_of_the_training(rows):
     np.testing.assert_allclose(record.training_loss[-1], loss, rtol=0.1)  # levels are encoded otherwise in predictions
 
 
+@pytest.mark.parametrize("params", [{}, {"boosting_type": "Ordered"}, {"leaf_estimation_iterations": 2}], ids=str)
+def test_rows_in_another_order_are_followed(rows, params):
+    """With categories CatBoost permutes the rows; levels split one by one have the same score in predictions."""
+    X, y, w = rows
+    frame = pd.DataFrame(X[:, 1:], columns=list("abc")).assign(level=np.digitize(X[:, 0], [-1, 0, 1]).astype(str))
+    pool = Pool(frame, y, weight=w, cat_features=["level"])
+    record = ocb.threshold_record(model := ocb.train(pool, SMALL | {"one_hot_max_size": 10} | params))
+    for t in range(12):
+        expected = replayed(scores(model, frame, t + 1), y, w, record.at(t))
+        np.testing.assert_allclose(record.at(t + 1), expected, atol=1e-6)
+        loss = np.average(get_loss("all_threshold").value(scores(model, frame, t), y, record.at(t)), weights=w)
+        np.testing.assert_allclose(record.training_loss[t], loss, rtol=1e-6)
+
+
+def test_blocks_of_any_rows_get_their_derivatives(rows):
+    X, y, w = rows
+    objective = ocb.OrdinalObjective(Pool(X, y, weight=w))
+    rng, score = np.random.default_rng(0), np.zeros(len(y))
+    for some in (slice(0, 1000), slice(1000, 1700), slice(0, 500), rng.permutation(len(y))[:300], slice(500, 900)):
+        for f in (score[some], rng.normal(size=len(y[some]))):
+            block = objective.calc_ders_range(f, y[some].astype(np.float32), w[some].astype(np.float32))
+            at = get_loss("all_threshold").round_statistics(f, y[some], objective.thresholds_, hessian="exact")
+            expected = -np.column_stack([at.gradient, at.hessian]) * w[some][:, np.newaxis]
+            assert len(block) == len(f)
+            np.testing.assert_allclose(np.array(list(block)), expected, rtol=1e-4, atol=1e-6)
+
+
 def test_fixed_thresholds_stay(rows):
     X, y, _ = rows
     record = ocb.threshold_record(ocb.train((X, y), SMALL, threshold_update="fixed"))

@@ -163,6 +163,8 @@ def test_a_model_is_continued(rows, tmp_path):
         whole = make_cat(iterations=5).fit(X, y, init_model=model)
         assert whole.n_iter_ == 10
         np.testing.assert_array_equal(whole.threshold_history_[:6], half.threshold_history_)
+    with pytest.raises(ValueError, match="init_model was trained on 4 columns; here X has 2"):
+        make_cat().fit(X[:, :2], y, init_model=half)
     with pytest.raises(ValueError, match="was trained on the classes"):
         make_cat(classes=[3, 2, 1, 0]).fit(X, y, init_model=half)
 

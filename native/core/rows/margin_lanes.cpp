@@ -2,6 +2,7 @@
 #include "rows/logit_lanes.hpp"
 #include "rows/logit_term.hpp"
 #include "rows/margins.hpp"
+#include "simd/fetch.hpp"
 #include "simd/lanes.hpp"
 
 #define ORDINAL_PASTE_(a, b) a##b
@@ -12,6 +13,9 @@ namespace {
 
 constexpr float kReach = static_cast<float>(kMaxDistance);
 
+// The processor does not foresee so many columns of scores at once.
+constexpr int kAhead = 8 * kLanes;
+
 // Margins of one vector of rows, at most kMaxThresholds each. The first `n` rows exist, the others are
 // padding.
 inline void load_margins(const MarginRound<float>& round, std::int64_t at, int n, Floats* margins) {
@@ -19,6 +23,7 @@ inline void load_margins(const MarginRound<float>& round, std::int64_t at, int n
         const float* from = round.scores + k * round.n_rows + at;
         const float theta = static_cast<float>(round.thresholds[k]);
         if (n == kLanes) {
+            fetch(from + kAhead);
             margins[k] = theta - load(from);
         } else {
             float part[kLanes] = {};
@@ -28,15 +33,19 @@ inline void load_margins(const MarginRound<float>& round, std::int64_t at, int n
     }
 }
 
-// Sorts each lane by swaps of neighbours: margins are nearly in order.
+// Sorts each lane by swaps of neighbours, until all are in order: they nearly are.
 inline void sort_margins(Floats* margins, int n_thresholds) {
-    for (int last = n_thresholds - 1; last > 0; --last)
+    for (int last = n_thresholds - 1; last > 0; --last) {
+        Mask any_crossed = Mask{};
         for (int k = 0; k < last; ++k) {
             const Floats low = margins[k], high = margins[k + 1];
             const Mask crossed = low > high;
             margins[k] = select(crossed, high, low);
             margins[k + 1] = select(crossed, low, high);
+            any_crossed = any_crossed | crossed;
         }
+        if (sum(to_floats(select(any_crossed, all(1), Ints{}))) == 0.0f) return;
+    }
 }
 
 template <bool kMajorized, Counts kCounts, bool kLoss>

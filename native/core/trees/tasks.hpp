@@ -8,6 +8,7 @@
 #include "criteria/category_bins.hpp"
 #include "criteria/limits.hpp"
 #include "criteria/list.hpp"
+#include "simd/fetch.hpp"
 #include "trees/split.hpp"
 
 namespace ordinal {
@@ -18,12 +19,6 @@ constexpr std::int64_t kFloatRows =
     1 << 14;                             // rows added up in float32 before the sums of 255 bins go to float64
 constexpr std::int64_t kFewRows = 2048;  // added up in float64
 constexpr double kTie = 1e-9;            // a later candidate wins by more than this share of the gain
-
-#if defined(__GNUC__)
-static inline void fetch(const void* address) { __builtin_prefetch(address, 0, 2); }
-#else
-static inline void fetch(const void*) {}
-#endif
 
 struct HistogramTask {
     const std::uint8_t* bins;  // (n_rows, stride) row-major
