@@ -88,7 +88,7 @@ progress : bool
 n_estimators : int or "auto"
     Number of boosting rounds. "auto" trains on four fifths of the rows, takes the number with the lowest loss on
     the others, and trains so many rounds on all rows; ``round_search_`` says what was tried. The rows held out
-    are drawn by class, with ``random_state``; no group is divided. Fewer than 100 rows are divided five times, and
+    are drawn by class, with ``random_state``; no group is divided. Fewer than 100 rows are divided three times, and
     the mean loss decides. "auto" is 100 where a model is continued,
     where the training stops early on rows of its own, with XGBoost's "dart", and for fewer than 10 rows.
 num_boost_round : int
