@@ -67,9 +67,9 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
     max_iter : int or "auto"
         Number of trees. "auto" trains on four fifths of the rows, takes the number with the lowest loss on the others,
         and trains so many trees on all rows; ``round_search_`` says what was tried. The rows held out are drawn by
-        class, with ``random_state``; no group is divided. Fewer than 100 rows are divided five times, and the mean loss
-        decides. "auto" is 100 where a model is continued, where ``early_stopping`` is not "auto" or rows are given for
-        it, for :class:`.RowBlocks`, and for fewer than 10 rows.
+        class, with ``random_state``; no group is divided. Fewer than 100 rows are divided three times, and the mean
+        loss decides. "auto" is 100 where a model is continued, where ``early_stopping`` is not "auto" or rows are given
+        for it, for :class:`.RowBlocks`, and for fewer than 10 rows.
     max_leaf_nodes : int, "auto" or None, default="auto"
         Leaves of a tree, at least 2; None for no limit. "auto": with ``max_iter="auto"`` 7 for fewer than 1,000 rows
         with weight, and else the better number of 15 and 63 on the rows held out. Where nothing is searched, 31.

@@ -207,7 +207,7 @@ _LEAST_ROWS = 10
 # With fewer rows the size of the trees is not searched: the losses of so few rows held out differ by chance.
 FEW = 1_000
 # With fewer than so many rows so many draws of rows held out find the number of rounds together.
-_ONE_DRAW, _DRAWS_OF_FEW = 100, 5
+_ONE_DRAW, _DRAWS_OF_FEW = 100, 3
 # The search ends after this much learning rate without a lower loss, or in all, within these numbers of rounds.
 _PATIENCE, _PATIENCE_ROUNDS = 2.0, (10, 500)
 _MOST, _MOST_ROUNDS = 100.0, (500, 10_000)
@@ -284,7 +284,7 @@ class RoundSearch:
     losses : ndarray of float64, shape (n_tried + 1,)
         Weighted mean loss of the rows held out after 0, 1, ... rounds; NaN for 0 where scores to start from are given.
     n_held_out : int
-        Number of these rows, in each of five draws where there are fewer than 100 rows with weight.
+        Number of these rows, in each of three draws where there are fewer than 100 rows with weight.
     settings : dict of str to object
         Values of the parameters that were left to the search, by name.
     tried : list of dict of str to object
@@ -321,7 +321,7 @@ def find_rounds(
 ) -> FinishedSearch | None:
     """Return the number of rounds and the settings with the lowest loss on a fifth of the rows, held out.
 
-    Of fewer than 100 rows a fifth is drawn five times, and the losses are means over the draws.
+    Of fewer than 100 rows a fifth is drawn three times, and the losses are means over the draws.
     A trial has at most 100 / ``learning_rate`` rounds, but 500 to 10,000, and ends after 2 / ``learning_rate``
     rounds, but 10 to 500, without a lower loss. Larger trees learn faster: settings after the first are dropped
     unless 1.5 / ``learning_rate`` rounds have a lower loss than as many of the best one before them.
@@ -358,17 +358,26 @@ def find_rounds(
     for some in settings:
         if best is not None:
             n_first = math.ceil(min(_TRIED / learning_rate, len(best.search.losses) - 1))
-            losses = _mean_losses([trial(n_first, None, some) for trial in trials])
+            losses = _mean_losses(_trained(trials, n_first, None, some))
             if losses[n_first] >= best.search.losses[n_first]:
                 tried.append(_outcome(some, losses))
                 continue
-        trained = [trial(most, patience, some) for trial in trials]
+        trained = _trained(trials, most, patience, some)
         losses, held = _mean_losses(trained), drawn[0][1]
         tried.append(_outcome(some, losses))
         search = RoundSearch(max(1, int(np.nanargmin(losses))), losses, len(held), some, tried)
         if best is None or search.lowest < best.search.lowest:
             best = FinishedSearch(search, trained[0], held)
     return best
+
+
+def _trained(trials: list[Trials], most: int, patience: int | None, settings: Params) -> list[Trial]:
+    """Train on each draw, none longer than the shortest before it: the losses of more rounds have no mean."""
+    trained = list[Trial]()
+    for trial in trials:
+        trained.append(trial(most, patience, settings))
+        most = min(most, max(len(trained[-1].losses) - 1, 1))
+    return trained
 
 
 def _mean_losses(trials: list[Trial]) -> FloatArray:

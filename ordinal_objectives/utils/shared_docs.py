@@ -81,7 +81,7 @@ progress : bool
     training rows) and the time left, on a terminal or in a notebook. It needs tqdm.
 n_estimators : int or "auto"
     Number of boosting rounds. "auto" trains on four fifths of the rows, takes the number with the lowest loss on
-    the others, and trains so many rounds on all rows (fewer than 100 rows: five divisions). ``round_search_`` has
+    the others, and trains so many rounds on all rows (fewer than 100 rows: three divisions). ``round_search_`` has
     what was tried. "auto" is 100 with early stopping, for a model that is continued, with XGBoost's "dart", and for
     fewer than 10 rows.
 num_boost_round : int

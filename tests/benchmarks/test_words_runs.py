@@ -42,21 +42,20 @@ def ratio(means, one, other):
 
 def test_plain_call_2(means):
     """XGBoost's and the native engine's are below the shares of the classes on every set; LightGBM's is above them on
-    two, `wisconsin` by two hundredths and `diabetes` by less than one: 130 and 30 rows, and ten classes."""
+    one, `wisconsin`, by two hundredths: 130 rows, and ten classes."""
     for host, ours in OURS.items():
         worse = (means.loc[ours] / means.loc[SHARES])[["rps", "log_loss"]].max(axis=1)
-        assert worse[worse > 1].index.tolist() == (["diabetes", "wisconsin"] if host == "LGBMClassifier()" else [])
+        assert worse[worse > 1].index.tolist() == (["wisconsin"] if host == "LGBMClassifier()" else [])
         assert worse.max() < 1.025
-        assert worse["diabetes"] < 1.01
 
 
 def test_plain_call_3(means):
-    """No search takes three times as long on any set; those of the longest have 30 and 50 rows, which are divided five
-    times."""
-    for fixed, ours in zip(FIXED, PLAIN, strict=True):
-        beside = means["seconds"][ours] / means["seconds"][fixed]
-        assert beside.max() < 3.0
-        assert beside.idxmax() in ("diabetes", "pyrimidines")
+    """No search takes two and a half times as long on any set; the longest is XGBoost's on `diabetes`, whose 30 rows
+    are divided three times."""
+    beside = {ours: means["seconds"][ours] / means["seconds"][fixed] for fixed, ours in zip(FIXED, PLAIN, strict=True)}
+    longest = max(beside, key=lambda ours: beside[ours].max())
+    assert beside[longest].max() < 2.5
+    assert (longest, beside[longest].idxmax()) == ("XGBOrdinalClassifier()", "diabetes")
 
 
 def test_plain_call_4():
@@ -101,9 +100,9 @@ def test_ensembles_1(of_ensembles):
 
 
 def test_ensembles_2(of_ensembles):
-    """Beside one native model it is lower by RPS on 26 sets, by little."""
+    """Beside one native model it is lower by RPS on 25 sets, by little."""
     beside = ratio(of_ensembles, ensembles.DEFAULT, ensembles.PLAIN)["rps"]
-    assert (beside < 1).sum() == 26
+    assert (beside < 1).sum() == 25
     assert beside[beside < 1].median() > 0.98
 
 

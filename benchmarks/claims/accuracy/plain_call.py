@@ -20,6 +20,7 @@ os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
+from unittest import mock
 
 import lightgbm
 import numpy as np
@@ -39,6 +40,7 @@ from ordinal_objectives import (
     OrdinalEnsembleClassifier,
     XGBOrdinalClassifier,
 )
+from ordinal_objectives.estimators import held_out
 from ordinal_objectives.estimators.held_out import Rows, hold_out
 
 NAME, MOST_ROUNDS = "plain_call", 500
@@ -112,7 +114,8 @@ METHODS = {
     ),
 }
 
-# Run on the sets of the evidence only: our calls, the same with trees of one size, as they were, and other libraries.
+# Run on the sets of the evidence only: our calls; as they were, with trees of one size and rounds of one
+# draw of rows held out; and other libraries.
 PLAIN = {
     "XGBOrdinalClassifier()": _xgb(ships=True),
     "LGBMOrdinalClassifier()": _lgb(ships=True),
@@ -227,7 +230,10 @@ def _predicted(method: str, train: tuple[Any, Any], X_test: Any, n_classes: int)
         model.fit(X, codes)
         return spread(model.predict_proba(X_test), classes, n_classes), 100
     if plain.ships:
-        ours = OURS[plain.trainer](classes=np.arange(n_classes), n_jobs=1, random_state=0, **plain.options).fit(X, y)
+        draws = 1 if method in FIXED else held_out._DRAWS_OF_FEW
+        with mock.patch.object(held_out, "_DRAWS_OF_FEW", draws):
+            ours = OURS[plain.trainer](classes=np.arange(n_classes), n_jobs=1, random_state=0, **plain.options)
+            ours.fit(X, y)
         return ours.predict_proba(X_test), ours.n_iter_
     if plain.trainer == "native":
         encode = encoder(scale=False).fit(X).set_output(transform="pandas")
