@@ -332,10 +332,24 @@ class OrdinalLabels:
             return self.times(weight), None
         return (np.ones(len(self)) if weight is None else weight) * self.labelled, self
 
-    def judged(self, proba: FloatArray, weight: FloatArray | None = None) -> tuple[IntArray, FloatArray, FloatArray]:
-        """Return class codes, probabilities and weights by which metrics judge each answer: one row an answer."""
+    def judged(self, predicted: Any, weight: FloatArray | None = None) -> tuple[IntArray, Any, FloatArray]:
+        """Return class codes, predictions and weights by which metrics judge each answer: one row an answer.
+
+        Raises
+        ------
+        ValueError
+            If they are intervals, whose class nobody knows.
+        """
+        if self.between and not self.is_plain:
+            raise ValueError("intervals have no class that this metric could judge; mae, rps and log_loss take them")
         row, code, of_answers = self.answers()
-        return code, proba[row], of_answers if weight is None else of_answers * weight[row]
+        return code, predicted[row], of_answers if weight is None else of_answers * weight[row]
+
+    def bounds(self) -> tuple[IntArray, IntArray]:
+        """Return the lowest and the highest class code that each row may have, (n_samples,) each."""
+        there = self.patterns > 0
+        last = self.patterns.shape[1] - 1 - there[:, ::-1].argmax(axis=1)
+        return there.argmax(axis=1).astype(np.int32)[self.codes], last.astype(np.int32)[self.codes]
 
     def weighted(self, class_weights: FloatArray) -> OrdinalLabels:
         """Return labels whose classes count by weights, (n_classes,)."""

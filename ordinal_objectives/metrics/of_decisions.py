@@ -45,7 +45,7 @@ def mean_absolute_error(
     >>> mean_absolute_error(["low", "high"], ["high", "high"], labels=["low", "middle", "high"])
     1.0
     """
-    true, predicted, weight = check_decisions(y_true, y_pred, sample_weight, labels)
+    true, predicted, weight = check_decisions(y_true, y_pred, sample_weight, labels, nearest=True)
     return float(np.average(np.abs(true - predicted), weights=weight))
 
 
@@ -159,7 +159,7 @@ def zero_one_error(
     >>> zero_one_error([0, 1, 2, 2], [0, 1, 1, 0])
     0.5
     """
-    true, predicted, weight = check_decisions(y_true, y_pred, sample_weight, labels)
+    true, predicted, weight = check_decisions(y_true, y_pred, sample_weight, labels, nearest=True)
     return float(np.average(true != predicted, weights=weight))
 
 

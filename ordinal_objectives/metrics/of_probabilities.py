@@ -9,7 +9,8 @@ import numpy as np
 from scipy.special import betaincinv
 
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, RealArray
-from ordinal_objectives.metrics.table import METRICS, check_forecasts
+from ordinal_objectives.metrics.table import METRICS, check_forecasts, check_intervals
+from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.utils import documented, validation
 
 
@@ -66,10 +67,14 @@ def ranked_probability_score(
     >>> ranked_probability_score([2, 0], [[0.0, 0.5, 0.5], [1.0, 0.0, 0.0]])
     0.125
     """
-    true, P, weight = check_forecasts(y_true, proba, sample_weight, labels)
-    cumulative = np.cumsum(P, axis=1, dtype=np.float64)[:, :-1]
-    happened = true[:, np.newaxis] <= np.arange(P.shape[1] - 1)
-    return float(np.average(((cumulative - happened) ** 2).sum(axis=1), weights=weight))
+    if isinstance(y_true, OrdinalLabels) and y_true.between:  # thresholds inside an interval tell nothing
+        lower, upper, P, weight = check_intervals(y_true, proba, sample_weight)
+    else:
+        true, P, weight = check_forecasts(y_true, proba, sample_weight, labels)
+        lower = upper = true[:, np.newaxis]
+    k, cumulative = np.arange(P.shape[1] - 1), np.cumsum(P, axis=1, dtype=np.float64)[:, :-1]
+    known, happened = (k < lower) | (k >= upper), k >= upper
+    return float(np.average((known * (cumulative - happened) ** 2).sum(axis=1), weights=weight))
 
 
 @METRICS.entry(
@@ -104,8 +109,14 @@ def ordinal_log_loss(
     >>> round(ordinal_log_loss([0, 1], [[0.5, 0.5], [0.75, 0.25]]), 4)
     1.0397
     """
-    true, P, weight = check_forecasts(y_true, proba, sample_weight, labels)
-    of_truth = np.clip(P[np.arange(true.size), true].astype(np.float64), np.finfo(P.dtype).eps, 1.0)
+    if isinstance(y_true, OrdinalLabels) and y_true.between:
+        lower, upper, P, weight = check_intervals(y_true, proba, sample_weight)
+        k = np.arange(P.shape[1])
+        of_truth = np.where((k >= lower) & (k <= upper), P, 0.0).sum(axis=1)
+    else:
+        true, P, weight = check_forecasts(y_true, proba, sample_weight, labels)
+        of_truth = P[np.arange(true.size), true]
+    of_truth = np.clip(of_truth.astype(np.float64), np.finfo(P.dtype).eps, 1.0)
     return float(np.average(-np.log(of_truth), weights=weight))
 
 

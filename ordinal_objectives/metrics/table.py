@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, NDArray, RealArray
 from ordinal_objectives.estimators.labels import OrderedLabels, ordered_categories
+from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.utils import validation
 
 _Function = TypeVar("_Function", bound=Callable[..., float])
@@ -152,15 +153,31 @@ def _codes(y: ArrayLike, labels: ArrayLike | None, *, name: str) -> IntArray:
 
 
 def check_decisions(
-    y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None, labels: ArrayLike | None
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    sample_weight: ArrayLike | None,
+    labels: ArrayLike | None,
+    *,
+    nearest: bool = False,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], FloatArray]:
     """Return class codes of truth and prediction, and weights.
+
+    Labels of several answers a row have a row for each. Of intervals, ``nearest`` takes the class next to the
+    prediction for the truth.
 
     Raises
     ------
     ValueError
         If labels have no known order or are not among `labels`, or shapes or weights are wrong.
     """
+    if isinstance(y_true, OrdinalLabels):
+        predicted = OrderedLabels(y_true.classes).encode(y_pred, name="y_pred")
+        check_consistent_length(y_true, predicted)
+        if nearest and y_true.between:
+            weight = validation.relative_weights(sample_weight, len(y_true)) * y_true.labelled
+            return np.clip(predicted, *y_true.bounds()).astype(np.int64), predicted.astype(np.int64), weight
+        true, predicted, weight = y_true.judged(predicted, validation.row_weights(sample_weight, len(y_true)))
+        return true.astype(np.int64), predicted.astype(np.int64), validation.relative_weights(weight, true.size)
     labels = _order(y_true, labels)
     true, predicted = _codes(y_true, labels, name="y_true"), _codes(y_pred, labels, name="y_pred")
     check_consistent_length(true, predicted)
@@ -179,6 +196,11 @@ def check_forecasts(
     """
     P = validation.check_proba(proba)
     n_classes = P.shape[1]
+    if isinstance(y_true, OrdinalLabels):
+        check_consistent_length(y_true, P)
+        weight = validation.row_weights(sample_weight, len(y_true))
+        y_true, P, sample_weight = y_true.judged(P, weight)
+        labels = range(n_classes)
     labels = _order(y_true, labels)
     true = _codes(y_true, labels, name="y_true")
     if labels is None:
@@ -187,6 +209,16 @@ def check_forecasts(
         raise ValueError(f"labels must hold one label for each of the {n_classes} columns of proba; got {labels!r}")
     check_consistent_length(true, P)
     return true, P, validation.relative_weights(sample_weight, true.size)
+
+
+def check_intervals(
+    labels: OrdinalLabels, proba: ArrayLike, sample_weight: ArrayLike | None
+) -> tuple[IntArray, IntArray, RealArray, FloatArray]:
+    """Return the lowest and the highest code of intervals, shape (n_samples, 1) each, probabilities and weights."""
+    P = validation.check_proba(proba)
+    check_consistent_length(labels, P)
+    lower, upper = (end[:, np.newaxis] for end in labels.bounds())
+    return lower, upper, P, validation.relative_weights(sample_weight, len(labels)) * labels.labelled
 
 
 def _check_range(true: IntArray, n_classes: int) -> None:

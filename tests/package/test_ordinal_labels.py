@@ -8,6 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, OrdinalLabels, OrdinalTunedClassifier
+from ordinal_objectives.metrics import METRICS
 
 
 def rows_of(labels):
@@ -91,3 +92,34 @@ def test_what_takes_one_class_a_row_refuses_them():
     model = HistGradientBoostingOrdinalClassifier(n_jobs=1, max_iter=2).fit(X, labels)
     with pytest.raises(TypeError, match="y must hold one label a row here"):
         model.encode_labels(labels)
+
+
+PROBA = np.random.default_rng(0).dirichlet(np.ones(4), 30)
+COUNTS = np.random.default_rng(1).integers(0, 3, (30, 4)) + np.eye(4)[np.arange(30) % 4]
+LOWER = np.random.default_rng(2).integers(0, 4, 30)
+UPPER = np.minimum(LOWER + np.arange(30) % 3, 3)
+
+
+@pytest.mark.parametrize("name", ["rps", "log_loss", "mae", "zero_one", "qwk", "macro_mae"])
+def test_metrics_judge_every_answer(name):
+    labels, weight = OrdinalLabels.from_counts(COUNTS), np.random.default_rng(3).uniform(size=30)
+    metric, code = METRICS[name], np.tile(np.arange(4), 30)
+    given = PROBA if metric.judges == "probabilities" else PROBA.argmax(axis=1)
+    repeated = (weight[:, np.newaxis] * COUNTS).ravel()
+    expected = metric.function(code, np.repeat(given, 4, axis=0), repeated, labels=range(4))
+    assert metric.function(labels, given, weight) == pytest.approx(expected)
+
+
+def test_metrics_of_intervals():
+    labels, predicted = OrdinalLabels.from_intervals(LOWER, UPPER, classes=range(4)), PROBA.argmax(axis=1)
+    within = np.array([row[low : high + 1].sum() for row, low, high in zip(PROBA, LOWER, UPPER, strict=True)])
+    assert METRICS["log_loss"].function(labels, PROBA) == pytest.approx(-np.log(within).mean())
+    off = np.maximum(LOWER - predicted, 0) + np.maximum(predicted - UPPER, 0)
+    assert METRICS["mae"].function(labels, predicted) == pytest.approx(off.mean())
+    exact = OrdinalLabels.from_intervals(LOWER, LOWER, classes=range(4))
+    for name in ("log_loss", "rps"):
+        expected = METRICS[name].function(LOWER, PROBA, labels=range(4))
+        assert METRICS[name].function(exact, PROBA) == pytest.approx(expected)
+    assert METRICS["rps"].function(labels, PROBA) < METRICS["rps"].function(exact, PROBA)
+    with pytest.raises(ValueError, match="intervals have no class that this metric could judge"):
+        METRICS["qwk"].function(labels, predicted)
