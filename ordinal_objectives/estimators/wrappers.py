@@ -31,7 +31,9 @@ from ordinal_objectives.utils import documented, validation
 _GRIDS = ("param_grid", "param_distributions")
 # What classifiers and samplers call shares of the classes that are not those of the rows, and values that change none.
 _SHARES: Mapping[str, tuple[object, ...]] = {
-    **dict.fromkeys(("class_weight", "class_weights", "auto_class_weights", "class_prior", "priors"), ("None",)),
+    **dict.fromkeys(("class_weight", "class_weights", "auto_class_weights", "class_prior"), ("None",)),
+    "priors": ("empirical",),
+    "fit_prior": (True,),
     "is_unbalance": (False,),
     "unbalance": (False,),
     "unbalanced_sets": (False,),

@@ -15,7 +15,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.naive_bayes import GaussianNB
+from sklearn.naive_bayes import BernoulliNB, GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -294,6 +294,7 @@ OTHER_SHARES: dict[str, Any] = {
     "ensemble class_weight": OrdinalEnsembleClassifier(class_weight="balanced"),
     "sets class_weight": OrdinalPredictionSets(BALANCED),
     "bayes priors": GaussianNB(priors=[0.5, 0.5]),
+    "bayes fit_prior": BernoulliNB(fit_prior=False),
 }
 
 
