@@ -434,7 +434,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         evals = self._grown.evals
         if "training" in evals:
             evals = {**evals, "training": record.training_loss + evals["training"][len(record.training_loss) :]}
-        self._grown = replace(self._grown, thresholds=np.array(record.thresholds), evals=evals)
+        self._grown = replace(self._grown, thresholds=np.array(record.thresholds), evals=evals, out_of_bag=None)
         self.threshold_history_, self.evals_result_ = self._grown.thresholds, evals
 
     def _check_decision(self) -> None:
@@ -479,7 +479,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
     def _out_of_bag(self) -> fit_loop.OutOfBag:
         check_is_fitted(self)
         if self._grown.out_of_bag is None:
-            raise AttributeError("rows are out of bag after a fit with boosting_type='rf', and not in a model file")
+            raise AttributeError("rows are out of bag after a fit of a forest, not in a file or with other thresholds")
         return self._grown.out_of_bag
 
     def _stored(self) -> JSON:

@@ -148,7 +148,7 @@ def kappa_weights(weights: ArrayLike | str, n_classes: int) -> FloatArray:
         validation.check_choice(weights, ("quadratic", "linear"), name="kappa_weights", hint=" (or give a matrix)")
         distance = np.abs(np.subtract.outer(np.arange(n_classes), np.arange(n_classes))).astype(np.float64)
         return distance if weights == "linear" else distance**2
-    W = validation.as_floats(weights, name="kappa_weights")
+    W = validation.as_floats(weights, name="kappa_weights").copy()  # the rule keeps it
     if W.shape != (n_classes, n_classes) or not np.isfinite(W).all() or (W < 0.0).any() or np.diag(W).any():
         raise ValueError(
             f"kappa_weights must be 'quadratic', 'linear' or a ({n_classes}, {n_classes}) matrix of finite numbers of "

@@ -162,6 +162,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         xgb_dask.check_table(X)
         y = xgb_dask.flat_labels(y, "y")
         self._refuse_what_needs_all_rows()
+        xgb_model = arguments.as_trained(xgb_model)  # which may be this one
         with self._all_or_nothing():
             self._fit_labels(X, y)
             continued, earlier = self._continued(xgb_model)

@@ -210,6 +210,7 @@ importance_type, early_stopping_rounds, callbacks
         ValueError
             If labels, weights or parameters are not what the docs allow; the message names the argument.
         """
+        xgb_model = arguments.as_trained(xgb_model)  # which may be this one
         with self._all_or_nothing():
             sets = arguments.GivenSets(
                 eval_set, sample_weight_eval_set, "sample_weight_eval_set", X_val, y_val, sample_weight_val,
@@ -328,7 +329,19 @@ importance_type, early_stopping_rounds, callbacks
         booster = xgboost.Booster(model_file=given.save_raw("ubj") if isinstance(given, xgboost.Booster) else given)
         record = xgb_booster.threshold_record(booster)
         self._check_same_classes(record, model, "xgb_model")
+        self._check_same_missing(record, model)
         return booster, record
+
+    def _check_same_missing(self, record: ThresholdRecord, model: Any) -> None:
+        """Raise ValueError if another number is missing for a continued model's trees, where that is known."""
+        known, described = self._missing, (record.classifier or {}).get("params", {})
+        if isinstance(model, XGBOrdinalClassifier):
+            known = model._missing
+        elif "missing" in described:
+            given = files.value_from_json(described["missing"])
+            known = np.nan if given is None else given
+        if not np.array_equal(known, self._missing, equal_nan=True):
+            raise ValueError(f"xgb_model was trained with missing={known}; got missing={self._missing}")
 
     def _carried(self) -> Params:
         return super()._carried() | {"attributes": input_checks.attributes(self._levels)}

@@ -124,7 +124,7 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
         sample_weight : array-like of float, shape (n_samples,), or None, default=None
             Weights of the rows; the estimator must take them.
         eval_set : list of (X, y), or None, default=None
-            Evaluation sets, for an estimator that takes them, with numbers y.
+            Evaluation sets, for an estimator that takes them and is no pipeline, with numbers y.
         groups : array-like, shape (n_samples,), or None, default=None
             Rows that belong together, for an estimator that divides the rows.
 

@@ -223,7 +223,8 @@ def to_shares(
     Raises
     ------
     ValueError
-        If the loss has other probabilities than differences of G(theta - f), or the shares are not positive numbers.
+        If the loss has other probabilities than differences of G(theta - f), the shares are not positive numbers, or a
+        class has no probability.
     """
     link = _link_of(loss)
     proba, of_old = predictions.proba(loss, new, thresholds), predictions.proba(loss, old, thresholds)
@@ -231,6 +232,8 @@ def to_shares(
     after = validation.as_floats(shares, name="shares")
     if after.shape != before.shape or not (np.isfinite(after) & (after > 0.0)).all():
         raise ValueError(f"shares must be {len(before)} positive numbers, one a class; got {shares!r}")
+    if before.min() <= _LEAST_GAP:  # such as no row of the training had
+        raise ValueError(f"each class must have some probability in X_old; the model gives {before.round(6).tolist()}")
     after = after / after.sum()
     _warn_unless_alike(predictions.score(new), predictions.score(old), of_old @ (after / before))
     n, n_classes = proba.shape

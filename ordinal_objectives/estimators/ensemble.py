@@ -228,7 +228,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
         if isinstance(self.weights, str):
             validation.check_choice(self.weights, ("equal", *CRITERIA), name="weights")
             return None if self.weights in CRITERIA else np.full(n_members, 1 / n_members)
-        weights = validation.as_floats(self.weights, name="weights")
+        weights = validation.as_floats(self.weights, name="weights").copy()
         if weights.shape != (n_members,) or not np.isfinite(weights).all() or weights.min() < 0 or weights.max() <= 0:
             raise ValueError(
                 f"weights must be 'equal', 'log_loss', 'rps', or a non-negative number for each of {n_members} "

@@ -407,3 +407,11 @@ def _only_column(y: Column) -> Column:
     if hasattr(y, "iloc"):
         return y.iloc[:, 0]
     return y.to_series() if hasattr(y, "to_series") else y.column(0) if hasattr(y, "column") else y
+
+
+def refuse_other_order_of_classes(known: list[Any], matrix: object, name: str) -> None:
+    """Raise ValueError if a frame has the classes as rows or columns in another order, since places alone are read."""
+    for axis in ("index", "columns") if hasattr(matrix, "columns") else ():
+        labels = list(getattr(matrix, axis, known))
+        if labels != known and set(labels) == set(known):
+            raise ValueError(f"{name} must have its classes in the order {known}; got {axis} {labels}")

@@ -382,7 +382,7 @@ class OrdinalClassifier(OrderedClassifier):
         return self._with_thresholds(fitted, scores, weight, "refit_thresholds")
 
     @documented
-    def adapt_to_shares(self: Classifier, X_new: Table, X_old: Table, shares: ArrayLike) -> Classifier:
+    def adapt_to_shares(self: Classifier, X_new: Table, X_old: Table, shares: Any) -> Classifier:
         """Return a copy of the model for a population with other class shares.
 
         It assumes that rows of one class look alike in both populations: only the shares of the classes differ (label
@@ -395,9 +395,9 @@ class OrdinalClassifier(OrderedClassifier):
             Rows of the new population, without labels.
         X_old : array-like of shape (n_samples, n_features)
             Rows of the population that the model was trained for, best such that it has not seen.
-        shares : array-like of shape (n_classes,)
-            Share of each class in the new population, all positive, in the order of ``ordered_classes_``. They are
-            divided by their sum.
+        shares : array-like of shape (n_classes,), or mapping or pandas Series by label
+            Share of each class in the new population, all positive; without labels in the order of
+            ``ordered_classes_``. They are divided by their sum.
 
         Returns
         -------
@@ -410,9 +410,15 @@ class OrdinalClassifier(OrderedClassifier):
             Before ``fit``.
         ValueError
             If the loss is not all-threshold or cumulative-link, or was trained with costs; if ``shares`` are not
-            positive numbers.
+            positive numbers, or name other classes; if the model gives a class no probability.
         """
         scores, of_old = self._scores(X_new), self._scores(X_old)
+        named = shares.to_dict() if hasattr(shares, "to_dict") else shares
+        if isinstance(named, Mapping):
+            known = self.ordered_classes_.tolist()
+            if named.keys() != set(known):
+                raise ValueError(f"shares must have the labels {known}; got {list(named)}")
+            shares = [named[label] for label in known]
         fitted = adapted.to_shares(self._record.spec.loss, scores, of_old, shares, self.thresholds_)
         return self._with_thresholds(fitted, scores, np.ones(len(scores)), "adapt_to_shares")
 
@@ -420,9 +426,10 @@ class OrdinalClassifier(OrderedClassifier):
         self: Classifier, thresholds: FloatArray, scores: FloatArray, weight: FloatArray, by: str
     ) -> Classifier:
         """Return a copy whose last thresholds are others; copies that are trained anew would not have them."""
-        model, given = copy.deepcopy(self), self._given_to_copies()
+        model, given = copy.deepcopy(self), self._given or GivenToFit(of_file=True)
         record, n = model._record.copied(), model.n_iter_
-        record.thresholds[n], record.training_loss[n] = thresholds, float("nan")
+        beyond = len(record.thresholds) - n  # a training that goes on may keep rounds after the best one
+        record.thresholds[n:], record.training_loss[n:] = [thresholds] * beyond, [float("nan")] * beyond
         model._record, model.thresholds_ = record, thresholds
         model._carry(record)
         model._given = replace(given, refused=(*given.refused, f"thresholds by {by}"))

@@ -15,7 +15,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.naive_bayes import GaussianNB
+from sklearn.naive_bayes import BernoulliNB, GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -166,6 +166,14 @@ def test_evaluation_sets_hold_numbers(make, data):
         model.fit(X, y, eval_set=(X, y))
 
 
+def test_evaluation_rows_that_a_pipeline_would_not_transform_are_refused(data):
+    X, y = data
+    inner = clone(TRAINERS["xgboost"]()).set_params(early_stopping_rounds=5)
+    for pipeline in (make_pipeline(StandardScaler(), inner), GridSearchCV(make_pipeline(inner), {}, cv=2)):
+        with pytest.raises(ValueError, match="estimator is a pipeline, whose steps eval_set does not pass"):
+            OrdinalDistributionRegressor(pipeline).fit(X, y, eval_set=[(X, y)])
+
+
 def test_any_classifier_and_pipelines(data):
     X, y = data
     frame = pd.DataFrame(X, columns=list("abc")).assign(d=np.where(X[:, 2] > 0, "up", "down"))
@@ -294,6 +302,7 @@ OTHER_SHARES: dict[str, Any] = {
     "ensemble class_weight": OrdinalEnsembleClassifier(class_weight="balanced"),
     "sets class_weight": OrdinalPredictionSets(BALANCED),
     "bayes priors": GaussianNB(priors=[0.5, 0.5]),
+    "bayes fit_prior": BernoulliNB(fit_prior=False),
 }
 
 

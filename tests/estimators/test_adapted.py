@@ -8,8 +8,10 @@ import warnings
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import minimize
+from xgboost import callback
 
 from makers import make_engine, make_lgb, make_xgb
 from ordinal_objectives import XGBOrdinalClassifier
@@ -163,6 +165,53 @@ def test_shares_that_do_not_explain_the_scores_are_warned_of() -> None:
     X_old, X_new = rows(2_000, 1)[0], 0.2 * rows(2_000, 2)[0]
     with pytest.warns(UserWarning, match="X_new does not look like X_old with other class shares"):
         model.adapt_to_shares(X_new, X_old, np.ones(4))
+
+
+def test_shares_by_label_may_come_in_any_order() -> None:
+    names = np.array(["poor", "fair", "good", "best"])
+    X, y = rows(1_000, 0)
+    model = make_engine(classes=names.tolist()).fit(X, names[y])
+    shares = pd.Series(names[y]).value_counts(normalize=True)
+    expected = model.adapt_to_shares(X, X, shares[names].to_numpy()).thresholds_
+    for given in (shares, shares.to_dict(), shares.sort_index()):
+        np.testing.assert_array_equal(model.adapt_to_shares(X, X, given).thresholds_, expected)
+    for wrong in (shares.reset_index(drop=True), shares[:3]):
+        with pytest.raises(ValueError, match=r"shares must have the labels .*'poor', 'fair', 'good', 'best'"):
+            model.adapt_to_shares(X, X, wrong)
+
+
+def test_a_class_without_probability_has_no_shares_to_adapt() -> None:
+    X, y = rows(500, 0)
+    model = make_engine(max_iter=3, classes=[0, 1, 1.5, 2, 3]).fit(X, y)
+    with pytest.raises(ValueError, match="each class must have some probability in X_old"):
+        model.adapt_to_shares(X, X, [0.2] * 5)
+
+
+@pytest.mark.parametrize(("make", "go_on"), [(make_xgb, "xgb_model"), (make_lgb, "init_model")])
+def test_a_training_goes_on_from_the_new_thresholds_after_an_early_stop(make: Any, go_on: str) -> None:
+    X, y = rows(400, 0)
+    model = make(n_estimators=60, learning_rate=0.3, early_stopping_rounds=5).fit(X, y, eval_set=[rows(100, 1)])
+    adapted_model = model.refit_thresholds(*rows(100, 2, THRESHOLDS + 1.0))
+    assert model.n_iter_ < 55
+    longer = make(n_estimators=1).fit(X, y, **{go_on: adapted_model})
+    np.testing.assert_array_equal(longer.threshold_history_[-2], adapted_model.thresholds_)
+
+
+def test_an_adapted_model_with_callbacks_is_kept_by_a_file(tmp_path: Any) -> None:
+    X, y = rows(200, 0)
+    slower = callback.LearningRateScheduler([0.3, 0.2, 0.1])
+    model = make_xgb(n_estimators=3, callbacks=[slower]).fit(X, y).refit_thresholds(X, y)
+    model.save_model(tmp_path / "model.json")
+    with pytest.warns(UserWarning, match="callbacks"):
+        read = XGBOrdinalClassifier().load_model(tmp_path / "model.json")
+    np.testing.assert_array_equal(read.predict_proba(X), model.predict_proba(X))
+
+
+def test_an_adapted_forest_has_no_probabilities_out_of_bag() -> None:
+    X, y = rows(200, 0)
+    model = make_engine(max_iter=5, boosting_type="rf", subsample=0.6).fit(X, y)
+    with pytest.raises(AttributeError, match="or with other thresholds"):
+        model.refit_thresholds(X, y).oob_decision_function_  # noqa: B018
 
 
 def test_mistakes_are_named() -> None:

@@ -153,6 +153,42 @@ def test_a_list_that_is_changed_after_a_fit_is_not_the_one_of_the_fit(tmp_path):
     assert file_of(model, tmp_path / "file") == before
 
 
+def test_nor_is_an_array():
+    weights, costs = np.array([3.0, 1.0]), np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
+    ensemble = OrdinalEnsembleClassifier(MEMBERS[::2], n_bags=1, weights=weights).fit(X, Y)
+    kappa = FIXED["engine"](decision_rule="kappa", kappa_rows="training", kappa_weights=costs).fit(X, Y)
+    assert weights.tolist() == [3.0, 1.0]
+    weights[:], costs[:] = [0.0, 1.0], costs**2
+    assert ensemble.weights_.tolist() == [0.75, 0.25]
+    with pytest.raises(ValueError, match="kappa_weights must be those of the fit"):
+        kappa.predict(X)
+
+
+def test_a_training_goes_on_with_the_same_missing_value(tmp_path):
+    model, file = FIXED["xgb"]().fit(X, Y), tmp_path / "file.json"
+    model.save_model(file)
+    for other in (model, file):
+        assert FIXED["xgb"](n_estimators=1).fit(X, Y, xgb_model=other).n_iter_ == 4
+        with pytest.raises(ValueError, match=r"xgb_model was trained with missing=-9\.0; got missing=nan"):
+            FIXED["xgb"](missing=None).fit(X, Y, xgb_model=other)
+    with pytest.raises(ValueError, match=r"xgb_model was trained with missing=-9\.0; got missing=5\.0"):
+        model.set_params(missing=5.0).fit(X, Y, xgb_model=model)
+
+
+@pytest.mark.parametrize("kind", FIXED)
+def test_a_frame_of_costs_has_the_classes_in_their_order(kind):
+    names = ["poor", "fair", "good", "best"]
+    costs = pd.DataFrame(np.abs(np.subtract.outer(range(4), range(4))), names, names)
+    given, other = {"classes": names, "proportional": True}, costs.iloc[::-1, ::-1]
+    labels = np.array(names)[Y]
+    for name in ("cost_matrix", "training_cost", "kappa_weights"):
+        model = FIXED[kind](**given, **{name: costs}).fit(X, labels)
+        with pytest.raises(ValueError, match=rf"{name} must have its classes in the order .*; got index"):
+            model.set_params(**{name: other}).fit(X, labels)
+    with pytest.raises(ValueError, match=r"cost_matrix must have its classes in the order .*; got columns"):
+        FIXED[kind](**given).fit(X, labels).set_params(cost_matrix=costs[sorted(names)]).predict(X)
+
+
 # Classifiers inside others
 
 INSIDE = {"random_state": 0, "max_iter": 3}
