@@ -197,7 +197,8 @@ def start_scores(given: Mapping[str, ArrayLike | None], name: str | None, n_samp
 def all_or_nothing(estimator: Estimator) -> Iterator[None]:
     """Put every attribute back if the body raises: a failed ``fit`` or ``load_model`` leaves the model as it was."""
     before = estimator.__dict__.copy()
-    estimator.__dict__.pop("_params_of_fit", None)  # until it ends the present ones count
+    # Until it ends the present parameters count.
+    estimator.__dict__ = {name: value for name, value in before.items() if name != "_params_of_fit"}
     try:
         yield
         keep_params_of_fit(estimator)
@@ -315,10 +316,10 @@ def keep_params_of_fit(estimator: Estimator) -> None:
     """Keep what the parameters are at the end of ``fit`` or ``load_model``, apart from whatever is set later."""
     kind: Any = type(estimator)
     kept = vars(estimator)
-    names = {*estimator._get_param_names(), *_kept_names(kind), "_host_params"} & kept.keys()
+    names = {*estimator.get_params(deep=False), *_kept_names(kind), "_host_params"} & kept.keys()
     given = {name: kept[name] for name in names}
     plain = (*PLAIN, type(None))
-    estimator._params_of_fit = {k: v if isinstance(v, plain) else _apart(v) for k, v in given.items()}
+    estimator.__dict__ |= {"_params_of_fit": {k: v if isinstance(v, plain) else _apart(v) for k, v in given.items()}}
 
 
 def _apart(value: Any) -> Any:

@@ -348,10 +348,9 @@ class OrdinalClassifier(OrderedClassifier):
     ) -> Classifier:
         """Return a copy of the model with thresholds for another population, of which few rows are labelled.
 
-        The trees stay as they are. The thresholds are those of the highest likelihood, held near the model's own as
-        firmly as leave-one-out finds best; with 5,000 rows and more hardly at all. Thresholds around a class that the
-        rows lack move with the others. Where the score itself has another meaning in the new population, this does not
-        help: train a model.
+        The trees stay. The thresholds are those of the highest likelihood, held near the model's own as firmly as
+        leave-one-out finds best; with 5,000 rows and more hardly at all. Those around a class that the rows lack move
+        with the others. Where the score itself has another meaning in the new population, train a model.
 
         Parameters
         ----------
@@ -379,7 +378,9 @@ class OrdinalClassifier(OrderedClassifier):
         if len(codes) != len(scores):
             raise ValueError(f"X and y must have the same number of rows; got {len(scores)} and {len(codes)}")
         fitted = adapted.to_labels(self._record.spec.loss, scores, codes, weight, self.thresholds_)
-        return self._with_thresholds(fitted, scores, weight, "refit_thresholds")
+        model = copy.deepcopy(self)
+        model._take_thresholds(fitted, scores, weight, "refit_thresholds")
+        return model
 
     @documented
     def adapt_to_shares(self: Classifier, X_new: Table, X_old: Table, shares: Any) -> Classifier:
@@ -420,23 +421,21 @@ class OrdinalClassifier(OrderedClassifier):
                 raise ValueError(f"shares must have the labels {known}; got {list(named)}")
             shares = [named[label] for label in known]
         fitted = adapted.to_shares(self._record.spec.loss, scores, of_old, shares, self.thresholds_)
-        return self._with_thresholds(fitted, scores, np.ones(len(scores)), "adapt_to_shares")
+        model = copy.deepcopy(self)
+        model._take_thresholds(fitted, scores, np.ones(len(scores)), "adapt_to_shares")
+        return model
 
-    def _with_thresholds(
-        self: Classifier, thresholds: FloatArray, scores: FloatArray, weight: FloatArray, by: str
-    ) -> Classifier:
-        """Return a copy whose last thresholds are others; copies that are trained anew would not have them."""
-        model, given = copy.deepcopy(self), self._given or GivenToFit(of_file=True)
-        record, n = model._record.copied(), model.n_iter_
+    def _take_thresholds(self, thresholds: FloatArray, scores: FloatArray, weight: FloatArray, by: str) -> None:
+        """Become a model with other thresholds at its end; copies that are trained anew would not have them."""
+        given, record, n = self._given or GivenToFit(of_file=True), self._record.copied(), self.n_iter_
         beyond = len(record.thresholds) - n  # a training that goes on may keep rounds after the best one
         record.thresholds[n:], record.training_loss[n:] = [thresholds] * beyond, [float("nan")] * beyond
-        model._record, model.thresholds_ = record, thresholds
-        model._carry(record)
-        model._given = replace(given, refused=(*given.refused, f"thresholds by {by}"))
-        if model.kappa_rule_ is not None:
-            proba = predictions.proba(model._fitted_loss, scores, thresholds)
-            model.kappa_rule_ = KappaRule.fit(proba, model.kappa_rule_.weights, weight)
-        return model
+        self._record, self.thresholds_ = record, thresholds
+        self._carry(record)
+        self._given = replace(given, refused=(*given.refused, f"thresholds by {by}"))
+        if self.kappa_rule_ is not None:
+            proba = predictions.proba(self._fitted_loss, scores, thresholds)
+            self.kappa_rule_ = KappaRule.fit(proba, self.kappa_rule_.weights, weight)
 
     def _carry(self, record: ThresholdRecord) -> None:
         """Store the record in the model of the library below, where there is one."""
