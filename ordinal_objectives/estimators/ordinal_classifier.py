@@ -20,7 +20,7 @@ from ordinal_objectives import predictions
 from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, LabelArray, Params, Table
 from ordinal_objectives.decision import RULES, KappaRule, decide, kappa_weights
 from ordinal_objectives.estimators import adapted
-from ordinal_objectives.estimators.arguments import GivenToFit, keep_arguments, kept_arguments, start_scores
+from ordinal_objectives.estimators.arguments import GivenToFit, keep_arguments, kept_arguments, of_fit, start_scores
 from ordinal_objectives.estimators.held_out import UnseenRows, is_auto
 from ordinal_objectives.estimators.linear import LinearPart
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
@@ -411,9 +411,16 @@ class OrdinalClassifier(OrderedClassifier):
             Before ``fit``.
         ValueError
             If the loss is not all-threshold or cumulative-link, or was trained with costs; if ``shares`` are not
-            positive numbers, or name other classes; if the model gives a class no probability.
+            positive numbers, or name other classes; if the model gives a class no probability, or was trained with
+            ``class_weight``.
         """
         scores, of_old = self._scores(X_new), self._scores(X_old)
+        weights = of_fit(self, "class_weight")
+        if weights is not None:
+            raise ValueError(
+                f"adapt_to_shares needs a model of the population of X_old; this one was trained with class_weight="
+                f"{weights!r}, which gives the classes other shares: train it without, or use refit_thresholds"
+            )
         named = shares.to_dict() if hasattr(shares, "to_dict") else shares
         if isinstance(named, Mapping):
             known = self.ordered_classes_.tolist()

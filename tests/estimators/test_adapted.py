@@ -180,6 +180,13 @@ def test_shares_by_label_may_come_in_any_order() -> None:
             model.adapt_to_shares(X, X, wrong)
 
 
+def test_rows_do_not_have_the_shares_of_a_model_with_class_weights() -> None:
+    X, y = rows(300, 0)
+    model = make_engine(max_iter=3, class_weight={0: 5.0}).fit(X, y).set_params(class_weight=None)
+    with pytest.raises(ValueError, match="adapt_to_shares needs a model of the population of X_old"):
+        model.adapt_to_shares(X, X, np.ones(4))
+
+
 def test_a_class_without_probability_has_no_shares_to_adapt() -> None:
     X, y = rows(500, 0)
     model = make_engine(max_iter=3, classes=[0, 1, 1.5, 2, 3]).fit(X, y)
