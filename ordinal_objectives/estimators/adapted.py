@@ -18,8 +18,9 @@ not known is not offered: neighbouring classes look too much alike (docs/decisio
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import kolmogorov, softmax
@@ -204,6 +205,16 @@ def to_labels(
     shares = softmax([-_left_out(link, rows, *fit) for fit in fitted])
     mean: FloatArray = shares @ np.array([thresholds for thresholds, *_ in fitted])
     return mean
+
+
+def by_class(shares: Any, classes: list[Any]) -> ArrayLike:
+    """Return shares from the lowest class to the highest; a mapping or a Series names their labels."""
+    named = shares.to_dict() if hasattr(shares, "to_dict") else shares
+    if not isinstance(named, Mapping):
+        return np.asarray(shares)
+    if named.keys() != set(classes):
+        raise ValueError(f"shares must have the labels {classes}; got {list(named)}")
+    return [named[label] for label in classes]
 
 
 def to_shares(

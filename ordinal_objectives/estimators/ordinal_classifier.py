@@ -349,8 +349,8 @@ class OrdinalClassifier(OrderedClassifier):
         """Return a copy of the model with thresholds for another population, of which few rows are labelled.
 
         The trees stay. The thresholds are those of the highest likelihood, held near the model's own as firmly as
-        leave-one-out finds best; with 5,000 rows and more hardly at all. Those around a class that the rows lack move
-        with the others. Where the score itself has another meaning in the new population, train a model.
+        leave-one-out finds best; with 5,000 rows and more hardly at all. Where the score itself has another meaning in
+        the new population, train a model.
 
         Parameters
         ----------
@@ -363,8 +363,8 @@ class OrdinalClassifier(OrderedClassifier):
         Returns
         -------
         estimator
-            A fitted copy; the model itself does not change. Its ``staged_predict_proba`` has the model's own thresholds
-            up to the last iteration, and a rule of kappa is fitted to the new rows.
+            A fitted copy. Its stages before the last have the model's own thresholds, and a rule of kappa is fitted to
+            the new rows.
 
         Raises
         ------
@@ -378,24 +378,21 @@ class OrdinalClassifier(OrderedClassifier):
         if len(codes) != len(scores):
             raise ValueError(f"X and y must have the same number of rows; got {len(scores)} and {len(codes)}")
         fitted = adapted.to_labels(self._record.spec.loss, scores, codes, weight, self.thresholds_)
-        model = copy.deepcopy(self)
-        model._take_thresholds(fitted, scores, weight, "refit_thresholds")
-        return model
+        return copy.deepcopy(self)._take_thresholds(fitted, scores, weight, "refit_thresholds")
 
     @documented
     def adapt_to_shares(self: Classifier, X_new: Table, X_old: Table, shares: Any) -> Classifier:
         """Return a copy of the model for a population with other class shares.
 
-        It assumes that rows of one class look alike in both populations: only the shares of the classes differ (label
-        shift). The thresholds are moved to where the probabilities come nearest to those of the new shares by Bayes'
-        rule. A warning tells where the scores of ``X_new`` contradict the assumption.
+        It assumes label shift: rows of one class look alike in both. The probabilities come nearest to those of the new
+        shares by Bayes' rule. A warning tells where the scores of ``X_new`` contradict the assumption.
 
         Parameters
         ----------
         X_new : array-like of shape (n_samples, n_features)
             Rows of the new population, without labels.
         X_old : array-like of shape (n_samples, n_features)
-            Rows of the population that the model was trained for, best such that it has not seen.
+            Rows of the old population, best such that the model has not seen.
         shares : array-like of shape (n_classes,), or mapping or pandas Series by label
             Share of each class in the new population, all positive; without labels in the order of
             ``ordered_classes_``. They are divided by their sum.
@@ -410,30 +407,22 @@ class OrdinalClassifier(OrderedClassifier):
         NotFittedError
             Before ``fit``.
         ValueError
-            If the loss is not all-threshold or cumulative-link, or was trained with costs; if ``shares`` are not
-            positive numbers, or name other classes; if the model gives a class no probability, or was trained with
-            ``class_weight``.
+            As :meth:`refit_thresholds`; if ``shares`` are not positive numbers, or name other classes; if the model
+            gives a class no probability, or was trained with ``class_weight``.
         """
         scores, of_old = self._scores(X_new), self._scores(X_old)
         weights = of_fit(self, "class_weight")
         if weights is not None:
-            raise ValueError(
-                f"adapt_to_shares needs a model of the population of X_old; this one was trained with class_weight="
-                f"{weights!r}, which gives the classes other shares: train it without, or use refit_thresholds"
-            )
-        named = shares.to_dict() if hasattr(shares, "to_dict") else shares
-        if isinstance(named, Mapping):
-            known = self.ordered_classes_.tolist()
-            if named.keys() != set(known):
-                raise ValueError(f"shares must have the labels {known}; got {list(named)}")
-            shares = [named[label] for label in known]
-        fitted = adapted.to_shares(self._record.spec.loss, scores, of_old, shares, self.thresholds_)
-        model = copy.deepcopy(self)
-        model._take_thresholds(fitted, scores, np.ones(len(scores)), "adapt_to_shares")
-        return model
+            instead = "which gives the classes other shares: train it without, or use refit_thresholds"
+            raise ValueError(f"X_old must be as the model's population, which had class_weight={weights!r}, {instead}")
+        in_order = adapted.by_class(shares, self.ordered_classes_.tolist())
+        fitted = adapted.to_shares(self._record.spec.loss, scores, of_old, in_order, self.thresholds_)
+        return copy.deepcopy(self)._take_thresholds(fitted, scores, np.ones(len(scores)), "adapt_to_shares")
 
-    def _take_thresholds(self, thresholds: FloatArray, scores: FloatArray, weight: FloatArray, by: str) -> None:
-        """Become a model with other thresholds at its end; copies that are trained anew would not have them."""
+    def _take_thresholds(
+        self: Classifier, thresholds: FloatArray, scores: FloatArray, weight: FloatArray, by: str
+    ) -> Classifier:
+        """Take other thresholds at the end; copies that are trained anew would not have them."""
         given, record, n = self._given or GivenToFit(of_file=True), self._record.copied(), self.n_iter_
         beyond = len(record.thresholds) - n  # a training that goes on may keep rounds after the best one
         record.thresholds[n:], record.training_loss[n:] = [thresholds] * beyond, [float("nan")] * beyond
@@ -443,6 +432,7 @@ class OrdinalClassifier(OrderedClassifier):
         if self.kappa_rule_ is not None:
             proba = predictions.proba(self._fitted_loss, scores, thresholds)
             self.kappa_rule_ = KappaRule.fit(proba, self.kappa_rule_.weights, weight)
+        return self
 
     def _carry(self, record: ThresholdRecord) -> None:
         """Store the record in the model of the library below, where there is one."""

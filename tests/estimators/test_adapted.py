@@ -183,7 +183,7 @@ def test_shares_by_label_may_come_in_any_order() -> None:
 def test_rows_do_not_have_the_shares_of_a_model_with_class_weights() -> None:
     X, y = rows(300, 0)
     model = make_engine(max_iter=3, class_weight={0: 5.0}).fit(X, y).set_params(class_weight=None)
-    with pytest.raises(ValueError, match="adapt_to_shares needs a model of the population of X_old"):
+    with pytest.raises(ValueError, match="X_old must be as the model's population"):
         model.adapt_to_shares(X, X, np.ones(4))
 
 
