@@ -394,8 +394,7 @@ class OrdinalClassifier(OrderedClassifier):
         X_old : array-like of shape (n_samples, n_features)
             Rows of the old population, best such that the model has not seen.
         shares : array-like of shape (n_classes,), or mapping or pandas Series by label
-            Share of each class in the new population, all positive; without labels in the order of
-            ``ordered_classes_``. They are divided by their sum.
+            Share of each class in the new population, all positive; without labels lowest class first.
 
         Returns
         -------
@@ -404,8 +403,6 @@ class OrdinalClassifier(OrderedClassifier):
 
         Raises
         ------
-        NotFittedError
-            Before ``fit``.
         ValueError
             As :meth:`refit_thresholds`; if ``shares`` are not positive numbers, or name other classes; if the model
             gives a class no probability, or was trained with ``class_weight``.
