@@ -90,6 +90,16 @@ def _terms(link: Link, rows: LabelledScores, thresholds: FloatArray) -> _Terms |
     return _Terms(rows.weight * of_rows.value, gradient, hessian.reshape(-1, 2, 2))
 
 
+def _sums(rows: LabelledScores, terms: _Terms, n: int) -> tuple[FloatArray, FloatArray]:
+    """Return the derivatives of all rows in the n thresholds, (n,) and (n, n)."""
+    gradient, hessian = np.zeros(n + 2), np.zeros((n + 2, n + 2))  # with a threshold beyond each outer class
+    for side, other in product(range(2), repeat=2):
+        np.add.at(hessian, (rows.codes + side, rows.codes + other), terms.hessian[:, side, other])
+    for side in range(2):
+        gradient += np.bincount(rows.codes + side, terms.gradient[:, side], n + 2)
+    return gradient[1:-1], hessian[1:-1, 1:-1]
+
+
 def _fit(
     link: Link, rows: LabelledScores, start: FloatArray, penalty: FloatArray
 ) -> tuple[FloatArray, _Terms, FloatArray]:
@@ -98,14 +108,9 @@ def _fit(
     terms = _terms(link, rows, start)
     assert terms is not None  # thresholds are separated at the start
     for _ in range(_MOST_STEPS):
-        whole, gradient = np.zeros((n + 2, n + 2)), np.zeros(n + 2)  # with a threshold beyond each outer class
-        for side, other in product(range(2), repeat=2):
-            np.add.at(whole, (rows.codes + side, rows.codes + other), terms.hessian[:, side, other])
-        for side in range(2):
-            gradient += np.bincount(rows.codes + side, terms.gradient[:, side], n + 2)
-        curvature = whole[1:-1, 1:-1] + penalty
-        slope = gradient[1:-1] + penalty @ (thresholds - start)
-        step = -np.linalg.solve(curvature, slope)
+        gradient, hessian = _sums(rows, terms, n)
+        curvature = hessian + penalty
+        step = -np.linalg.solve(curvature, gradient + penalty @ (thresholds - start))
         if np.abs(step).max() <= _AT_REST:
             break
         length, shorter = 1.0, None
@@ -135,8 +140,25 @@ def _left_out(link: Link, rows: LabelledScores, thresholds: FloatArray, terms: _
     return float(rows.weight @ left_out.value)
 
 
-def _penalties(thresholds: FloatArray) -> list[FloatArray]:
-    """Return the penalties that are tried, (n_classes - 1, n_classes - 1) each."""
+def _where_one_class_grows(link: Link, scores: FloatArray, thresholds: FloatArray) -> FloatArray:
+    """Return how thresholds begin to move where one class becomes more frequent, by Bayes' rule: a row a class."""
+    n = len(thresholds)
+    slopes, whole = np.zeros((n + 1, n)), np.zeros((n, n))
+    for code in range(n + 1):
+        alike = LabelledScores(scores, np.full(len(scores), code, np.int32), np.ones(len(scores)))
+        terms = _terms(link, alike, thresholds)
+        assert terms is not None  # thresholds are separated
+        weighted = alike._replace(weight=np.exp(-terms.value))
+        slopes[code], hessian = _sums(weighted, _terms(link, weighted, thresholds), n)
+        whole += hessian
+    return -np.linalg.solve(whole, slopes.T).T
+
+
+def _penalties(link: Link, scores: FloatArray, thresholds: FloatArray) -> tuple[list[FloatArray], FloatArray]:
+    """Return the penalties that are tried, (n_classes - 1, n_classes - 1) each, and which changes each one allows.
+
+    Those that allow the same share one weight, so that there is no gain in being many.
+    """
     n = len(thresholds)
     alike, spread = np.full(n, n**-0.5), thresholds - thresholds.mean()
     kinds = [np.outer(alike, alike)]
@@ -148,12 +170,12 @@ def _penalties(thresholds: FloatArray) -> list[FloatArray]:
     # What changes the shape more is bound at least as much.
     strengths = [s for s in product(_STRENGTHS, repeat=len(kinds)) if max(s) == s[-1]]
     penalties = list(np.tensordot(strengths, kinds, axes=1))
-    for code in range(1, n) if n > 2 else ():
-        grows = np.zeros(n)
-        grows[[code - 1, code]] = -(0.5**0.5), 0.5**0.5
-        of_class = np.outer(grows, grows)
+    allowed = [tuple(s < _FORBIDDEN for s in by) for by in strengths]
+    for code, grows in enumerate(_where_one_class_grows(link, scores, thresholds) if n > 1 else ()):
+        of_class = np.outer(grows, grows) / (grows @ grows)
         penalties += [_FORBIDDEN * (np.eye(n) - of_class) + strength * of_class for strength in _STRENGTHS[:-1]]
-    return penalties
+        allowed += [(code,)] * len(_STRENGTHS[:-1])
+    return penalties, np.array([1.0 / allowed.count(one) for one in allowed])
 
 
 def _separated(thresholds: FloatArray) -> FloatArray:
@@ -200,9 +222,11 @@ def to_labels(
         np.concatenate([codes[counted], inner]),
         np.concatenate([weight[counted], np.full(len(inner), _INVENTED)]),
     )
-    penalties = _penalties(start)[: 1 if len(scores) >= _MANY_ROWS else None]
+    penalties, shares = _penalties(link, scores, start)
+    if len(scores) >= _MANY_ROWS:
+        return _fit(link, rows, start, penalties[0])[0]
     fitted = [_fit(link, rows, start, penalty) for penalty in penalties]
-    shares = softmax([-_left_out(link, rows, *fit) for fit in fitted])
+    shares = softmax(np.log(shares) - [_left_out(link, rows, *fit) for fit in fitted])
     mean: FloatArray = shares @ np.array([thresholds for thresholds, *_ in fitted])
     return mean
 
