@@ -148,8 +148,9 @@ def _where_one_class_grows(link: Link, scores: FloatArray, thresholds: FloatArra
         alike = LabelledScores(scores, np.full(len(scores), code, np.int32), np.ones(len(scores)))
         terms = _terms(link, alike, thresholds)
         assert terms is not None  # thresholds are separated
-        weighted = alike._replace(weight=np.exp(-terms.value))
-        slopes[code], hessian = _sums(weighted, _terms(link, weighted, thresholds), n)
+        proba = np.exp(-terms.value)
+        weighted = _Terms(proba * terms.value, (proba * terms.gradient.T).T, (proba * terms.hessian.T).T)
+        slopes[code], hessian = _sums(alike, weighted, n)
         whole += hessian
     return -np.linalg.solve(whole, slopes.T).T
 
@@ -170,7 +171,7 @@ def _penalties(link: Link, scores: FloatArray, thresholds: FloatArray) -> tuple[
     # What changes the shape more is bound at least as much.
     strengths = [s for s in product(_STRENGTHS, repeat=len(kinds)) if max(s) == s[-1]]
     penalties = list(np.tensordot(strengths, kinds, axes=1))
-    allowed = [tuple(s < _FORBIDDEN for s in by) for by in strengths]
+    allowed = [tuple(int(s < _FORBIDDEN) for s in by) for by in strengths]
     for code, grows in enumerate(_where_one_class_grows(link, scores, thresholds) if n > 1 else ()):
         of_class = np.outer(grows, grows) / (grows @ grows)
         penalties += [_FORBIDDEN * (np.eye(n) - of_class) + strength * of_class for strength in _STRENGTHS[:-1]]
