@@ -152,7 +152,7 @@ def _where_one_class_grows(link: Link, scores: FloatArray, thresholds: FloatArra
         weighted = _Terms(proba * terms.value, (proba * terms.gradient.T).T, (proba * terms.hessian.T).T)
         slopes[code], hessian = _sums(alike, weighted, n)
         whole += hessian
-    return -np.linalg.solve(whole, slopes.T).T
+    return np.asarray(-np.linalg.solve(whole, slopes.T).T, dtype=np.float64)
 
 
 def _penalties(link: Link, scores: FloatArray, thresholds: FloatArray) -> tuple[list[FloatArray], FloatArray]:
