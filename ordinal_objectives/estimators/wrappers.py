@@ -188,23 +188,23 @@ def row_keywords(
     """Return weights and groups of rows as the ``fit`` of a classifier takes them, or a pipeline that ends in one.
 
     Groups are for classifiers that divide rows themselves, and for steps that ask for them by scikit-learn's routing;
-    others do without. ``others`` are other keywords of ``fit``, with rows.
+    others do without. ``others`` are other keywords of ``fit``.
 
     Raises
     ------
     ValueError
-        If there are weights and it takes none, or other rows would reach the end of a pipeline as they are.
+        If there are weights and it takes none, or evaluation rows would reach the end of a pipeline as they are.
     """
     last = FinalClassifier.of(copy)
-    if others and last.in_fit:
+    if "eval_set" in others and last.in_fit:
         raise ValueError(
-            f"{what} is a pipeline, whose steps {' and '.join(others)} does not pass: transform the rows of training "
-            f"and evaluation, and give them to the last step alone"
+            f"{what} is a pipeline, whose steps eval_set does not pass: transform the rows of training and evaluation, "
+            f"and give them to the last step alone"
         )
     routes = sklearn.get_config().get("enable_metadata_routing", False)
     routed = routes and last.in_fit != ""
     in_fit = "" if routed else last.in_fit
-    given: Params = dict(others)
+    given: Params = {f"{in_fit}{name}": value for name, value in others.items()}
     if weight is not None:
         parameters = inspect.signature(last.estimator.fit).parameters
         if "sample_weight" not in parameters and all(p.kind is not p.VAR_KEYWORD for p in parameters.values()):

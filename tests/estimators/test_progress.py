@@ -75,7 +75,7 @@ def test_each_draw_of_the_search_has_a_bar_of_its_own(kind, bars):
         X[:90], Y[:90]
     )
     *searches, rounds = bars
-    assert [bar.desc for bar in searches] == ["search"] * 5
+    assert [bar.desc for bar in searches] == ["search"] * 3
     assert min(bar.n for bar in searches) == len(model.round_search_.losses) - 1 < searches[0].total
     assert (rounds.n, rounds.total) == (model.n_iter_, model.n_iter_)
 
