@@ -229,7 +229,7 @@ def predict_proba(model: CatBoost, data: Table, n_trees: int | None = None) -> F
     model : catboost.CatBoost
         From a file, :func:`load_model` loads it.
     data : array-like or catboost.Pool
-        Features, as :meth:`catboost.CatBoost.predict` takes them.
+        Features, as ``catboost.CatBoost.predict`` takes them.
     n_trees : int or None
         How many trees to use, with the thresholds that belong to them; None takes all.
 

@@ -66,7 +66,7 @@ class CatBoostOrdinalClassifier(HostClassifier):
     <<linear, linear_l2, decision_rule, cost_matrix, kappa_weights, kappa_rows, class_weight>>
     learning_rate, depth, l2_leaf_reg, rsm, subsample, bootstrap_type, boosting_type, grow_policy, border_count, \
 min_data_in_leaf, random_strength, one_hot_max_size
-        As in :class:`catboost.CatBoostClassifier`, but for ``learning_rate=0.1`` and ``one_hot_max_size=10``; None is
+        As in ``catboost.CatBoostClassifier``, but for ``learning_rate=0.1`` and ``one_hot_max_size=10``; None is
         CatBoost's default. For losses of Python CatBoost encodes the levels of a category by one border of the class
         codes, so that up to 10 levels are better split one by one, in a fraction of the time.
     cat_features : list of int or str, or None
@@ -86,7 +86,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
         ``early_stopping_rounds`` works without one. Drawn by class with ``random_state``; class weights count there.
     <<progress>>
     **host_params
-        Any other parameter of :class:`catboost.CatBoost`. ``allow_writing_files`` and ``verbose`` are False unless
+        Any other parameter of ``catboost.CatBoost``. ``allow_writing_files`` and ``verbose`` are False unless
         given.
 
     Attributes

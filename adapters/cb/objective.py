@@ -19,7 +19,7 @@ from ordinal_objectives.utils.shared_docs import documented
 
 @documented
 class OrdinalObjective:
-    """Ordinal objective for :class:`catboost.CatBoost`: ``CatBoost(params | objective.params)``.
+    """Ordinal objective for ``catboost.CatBoost``: ``CatBoost(params | objective.params)``.
 
     Thresholds take a Newton step in each round, in the metric among these parameters. Pass
     ``callbacks=[objective.callback]`` to ``fit``, which ends the rounds, and afterwards call :meth:`attach`: the model
@@ -99,7 +99,7 @@ class OrdinalObjective:
         init_model : catboost.CatBoost or None
             The model that is continued.
         **options
-            Those of :class:`.training.CatBoostTraining`.
+            Those of ``CatBoostTraining``.
         """
         objective = object.__new__(cls)
         objective._connect(spec, record, pool, init_model, **options)

@@ -48,7 +48,7 @@ def train(
     pool : catboost.Pool, or tuple of (X, y)
         Labels are class codes 0..n_classes - 1.
     params : mapping or None
-        Those of :class:`catboost.CatBoost`. Losses, metrics, a GPU, snapshots, and what changes the scores of earlier
+        Those of ``catboost.CatBoost``. Losses, metrics, a GPU, snapshots, and what changes the scores of earlier
         trees (model_shrink_rate, langevin, posterior_sampling) are refused. ``allow_writing_files`` and ``verbose`` are
         False unless given.
     iterations : int or None
