@@ -327,10 +327,13 @@ class OrdinalLabels:
         )
 
     def reduced(self, weight: FloatArray | None) -> tuple[FloatArray | None, OrdinalLabels | None]:
-        """Return weights of the rows, 0 of those without a label, and the labels: None where the middle says all."""
+        """Return weights of the rows times those of their answers, and the shares: None where the middle says all."""
         if self.is_plain:
             return self.times(weight), None
-        return (np.ones(len(self)) if weight is None else weight) * self.labelled, self
+        total = self.patterns.max(axis=1) if self.between else self.patterns.sum(axis=1)
+        shares = self.patterns / np.where(total > 0.0, total, 1.0)[:, np.newaxis]
+        labels = OrdinalLabels(shares, self.codes, self.classes, between=self.between)
+        return total[self.codes] * (1.0 if weight is None else weight), labels
 
     def judged(self, predicted: Any, weight: FloatArray | None = None) -> tuple[IntArray, Any, FloatArray]:
         """Return class codes, predictions and weights by which metrics judge each answer: one row an answer.
@@ -341,7 +344,7 @@ class OrdinalLabels:
             If they are intervals, whose class nobody knows.
         """
         if self.between and not self.is_plain:
-            raise ValueError("intervals have no class that this metric could judge; mae, rps and log_loss take them")
+            raise ValueError("intervals have no class to judge by; mae, zero_one, rps and log_loss take them")
         row, code, of_answers = self.answers()
         return code, predicted[row], of_answers if weight is None else of_answers * weight[row]
 
@@ -362,7 +365,7 @@ class OrdinalLabels:
         half a row more of classes that may be there.
         """
         of_patterns = np.bincount(self.codes, weight, len(self.patterns))
-        if not self.between:
+        if not self.between or self.is_plain:
             return of_patterns @ self.patterns
         known = np.flatnonzero(of_patterns * self.patterns.sum(axis=1))
         of_patterns, patterns = of_patterns[known], self.patterns[known]

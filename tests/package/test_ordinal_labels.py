@@ -121,5 +121,19 @@ def test_metrics_of_intervals():
         expected = METRICS[name].function(LOWER, PROBA, labels=range(4))
         assert METRICS[name].function(exact, PROBA) == pytest.approx(expected)
     assert METRICS["rps"].function(labels, PROBA) < METRICS["rps"].function(exact, PROBA)
-    with pytest.raises(ValueError, match="intervals have no class that this metric could judge"):
+    with pytest.raises(ValueError, match="intervals have no class to judge by"):
         METRICS["qwk"].function(labels, predicted)
+
+
+def test_metrics_refuse_other_classes():
+    intervals = OrdinalLabels.from_intervals(LOWER, UPPER, classes=range(4))
+    for labels in (OrdinalLabels.from_counts(COUNTS), intervals):
+        for name in ("rps", "log_loss", "mae"):
+            function, predicted = METRICS[name].function, PROBA.argmax(axis=1) if name == "mae" else PROBA
+            assert function(labels, predicted, labels=range(4)) == function(labels, predicted)
+            with pytest.raises(ValueError, match=r"labels must be the classes of y_true, \[0, 1, 2, 3\]"):
+                function(labels, predicted, labels=[3, 2, 1, 0])
+        with pytest.raises(ValueError, match="proba must have a column for each of the 4 classes of y_true; got 3"):
+            METRICS["rps"].function(labels, PROBA[:, :3] / PROBA[:, :3].sum(axis=1, keepdims=True))
+        with pytest.raises(TypeError, match="y_true must hold one label a row here"):
+            METRICS["concordance"].function(labels, PROBA[:, 0])
