@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
@@ -43,6 +44,26 @@ def test_shares_of_intervals_are_most_likely():
     np.testing.assert_allclose(labels.class_weights(), [75, 25], atol=0.5)
 
 
+GRADES = pd.Series(pd.Categorical(["ok", None, "bad"], categories=["bad", "ok"], ordered=True))
+STEPS = pd.Series(pd.Categorical(["small", None, "big"], categories=["small", "medium", "big"], ordered=True))
+
+
+def test_ordered_categories_are_the_classes():
+    for labels in (
+        OrdinalLabels.from_labels(STEPS),
+        OrdinalLabels.from_intervals(STEPS, STEPS, unlabelled="ignore"),
+        OrdinalLabels.from_intervals(["small", None, "big"], STEPS, unlabelled="ignore"),
+    ):
+        assert labels.classes.tolist() == ["small", "medium", "big"]
+        assert rows_of(labels) == [[1, 0, 0], [0, 0, 0], [0, 0, 1]]
+
+
+def test_a_set_to_evaluate_may_have_one_class():
+    assert rows_of(OrdinalLabels.from_labels([1, 1], classes=[0, 1])) == [[0, 1], [0, 1]]
+    assert rows_of(OrdinalLabels.from_intervals([1], [None], classes=[0, 1, 2])) == [[0, 1, 1]]
+    assert rows_of(OrdinalLabels.from_raters([0, 0], ["a", "b"], [1, 1], classes=[0, 1])) == [[0, 1]]
+
+
 @pytest.mark.parametrize(
     ("make", "error"),
     [
@@ -57,6 +78,10 @@ def test_shares_of_intervals_are_most_likely():
         (lambda: OrdinalLabels.from_intervals([2, 0], [1]), "one label a row"),
         (lambda: OrdinalLabels.from_intervals([2, 0], [7, 1], classes=[0, 1, 2]), "outside the classes"),
         (lambda: OrdinalLabels.from_raters([0, 0], ["a", "a"], [0, 1]), "more than once"),
+        (lambda: OrdinalLabels.from_counts(pd.DataFrame([[1, 2]], columns=[1, 0]), classes=[0, 1]), "in the order"),
+        (lambda: OrdinalLabels.from_intervals(GRADES, GRADES.cat.reorder_categories(["ok", "bad"])), "same categories"),
+        (lambda: OrdinalLabels(np.array([[-1.0, 2.0]]), np.array([0]), [0, 1]), "patterns must hold"),
+        (lambda: OrdinalLabels(np.eye(2), np.array([0, -1]), [0, 1]), "numbers of patterns, 0 to 1"),
         (lambda: OrdinalLabels.from_raters([0], ["a", "a"], [0, 1]), "one entry an answer"),
         (lambda: OrdinalLabels.from_raters([0.5, 1], ["a", "a"], [0, 1]), "integers from 0"),
     ],
