@@ -38,7 +38,7 @@ from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import ThresholdRecord
 from ordinal_objectives.utils.progress import round_bar
 from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import check_choice, check_integer, check_thresholds, drawn_seed
+from ordinal_objectives.utils.validation import check_choice, check_integer, check_thresholds, drawn_seed, refuse_soft
 
 Model = TypeVar("Model", bound="HistGradientBoostingOrdinalClassifier")
 
@@ -322,8 +322,6 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
                 earlier, fitted = self._grown, copy.copy(self)
                 self._check_continued(X, parameters)
             rows = self._check_training(X, y, sample_weight, groups)
-            if rows.labels is not None and scorer is not None:
-                raise ValueError(f"scoring={self.scoring!r} needs one label a row; got {rows.labels}")
             metrics = self._metrics(self.eval_metric)
             parameters = self._with_rows(parameters, len(rows.weighted))
             parameters.warn_unused()
@@ -333,6 +331,8 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
                 self._seed = drawn_seed(self.random_state)
             sets = GivenSets(eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val)
             watched = given = self._check_evaluation(sets)
+            for one in () if scorer is None else (rows, *watched):
+                refuse_soft(one.labels, name=f"y with scoring={self.scoring!r}")
             plan = TrainingPlan(self, parameters, self._categories, self._seed)
             linear = None if earlier is None else self._linear
             parameters, ends, unseen, self._linear = plan.decide(rows, watched, earlier, linear, stopping)

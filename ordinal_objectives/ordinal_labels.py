@@ -7,7 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ordinal_objectives.aliases import ArrayLike, BoolArray, FloatArray, IndexArray, IntArray, LabelArray
-from ordinal_objectives.estimators.labels import OrderedLabels, is_missing
+from ordinal_objectives.estimators.labels import (
+    OrderedLabels,
+    is_missing,
+    ordered_categories,
+    refuse_other_order_of_classes,
+)
 from ordinal_objectives.utils.validation import as_floats, check_choice, first_few
 
 # Sums of shares may be so far from 1.
@@ -56,8 +61,7 @@ class Ratings(NamedTuple):
     @classmethod
     def of(cls, row: ArrayLike, rater: ArrayLike, label: ArrayLike, classes: ArrayLike | None) -> Ratings:
         """Read one entry an answer; a rater answers a row once."""
-        labels = OrderedLabels(classes)
-        codes = labels.fit_encode(label)
+        codes, ordered = _read(label, classes)
         rows, raters = np.asarray(row), np.asarray(rater)
         if rows.shape != codes.shape or raters.shape != codes.shape:
             raise ValueError(
@@ -69,7 +73,7 @@ class Ratings(NamedTuple):
         pairs, times = np.unique(np.stack([rows, number]), axis=1, return_counts=True)
         if (times > 1).any():
             raise ValueError(f"rater must rate a row once; row {pairs[0, times > 1][0]} has a rater more than once")
-        return cls(rows, number, codes, names, labels.ordered_classes_)
+        return cls(rows, number, codes, names, ordered)
 
     def counts(self) -> tuple[FloatArray, LabelArray]:
         """Return the number of answers of each row and class, (n_rows, n_classes), and the classes."""
@@ -116,6 +120,10 @@ class OrdinalLabels:
     def __init__(self, patterns: FloatArray, codes: IndexArray, classes: ArrayLike, *, between: bool = False) -> None:
         self.patterns, self.codes, self.between = patterns, codes, between
         self.classes: LabelArray = OrderedLabels(classes).ordered_classes_
+        if not (np.isfinite(patterns) & (patterns >= 0.0)).all():
+            raise ValueError("patterns must hold finite numbers that are not negative")
+        if len(codes) and not 0 <= np.min(codes) <= np.max(codes) < len(patterns):
+            raise ValueError(f"codes must be numbers of patterns, 0 to {len(patterns) - 1}")
         if patterns.shape[1] != len(self.classes):
             raise ValueError(f"classes must hold {patterns.shape[1]} labels, one a column; got {len(self.classes)}")
 
@@ -134,7 +142,7 @@ class OrdinalLabels:
         unlabelled : {"raise", "ignore"}, default="raise"
             Whether rows without a label are an error, or are left out of trainings.
         """
-        table = _weights("shares", shares, unlabelled)
+        table = _weights("shares", shares, classes)
         total = table.sum(axis=1)
         wrong = np.flatnonzero((total > 0) & (np.abs(total - 1.0) > _ROUNDING))
         if wrong.size:
@@ -159,7 +167,7 @@ class OrdinalLabels:
         unlabelled : {"raise", "ignore"}, default="raise"
             Whether rows without a label are an error, or are left out of trainings.
         """
-        return cls._of_rows(_weights("counts", counts, unlabelled), classes, unlabelled)
+        return cls._of_rows(_weights("counts", counts, classes), classes, unlabelled)
 
     @classmethod
     def from_raters(
@@ -210,10 +218,14 @@ class OrdinalLabels:
         if ends[0].shape != ends[1].shape or ends[0].ndim != 1:
             raise ValueError(f"lower and upper must have one label a row; got {ends[0].shape} and {ends[1].shape}")
         known = [np.array([not is_missing(label) for label in end], dtype=bool) for end in ends]
-        labels = OrderedLabels(classes)
+        if classes is None:
+            orders = [order for order in map(ordered_categories, (lower, upper)) if order is not None]
+            classes = orders[0] if orders else None
+            if not all(np.array_equal(order, orders[0]) for order in orders):
+                raise ValueError(f"lower and upper must have the same categories; got {orders[0]} and {orders[1]}")
         values = [end[there].tolist() for end, there in zip(ends, known, strict=True)]
-        found = labels.fit_encode(values[0] + values[1])
-        n_classes = len(labels.ordered_classes_)
+        found, ordered = _read(values[0] + values[1], classes)
+        n_classes = len(ordered)
         low, high = np.zeros(len(ends[0]), np.int32), np.full(len(ends[0]), n_classes - 1, np.int32)
         low[known[0]], high[known[1]] = np.split(found, [len(values[0])])
         if (low > high).any():
@@ -223,7 +235,7 @@ class OrdinalLabels:
         k = np.arange(n_classes)
         table = ((k >= low[:, np.newaxis]) & (k <= high[:, np.newaxis])).astype(np.float64)
         table[~(known[0] | known[1])] = 0.0
-        return cls._of_rows(table, labels.ordered_classes_, unlabelled, between=True)
+        return cls._of_rows(table, ordered, unlabelled, between=True)
 
     @classmethod
     def from_labels(
@@ -327,10 +339,13 @@ class OrdinalLabels:
         )
 
     def reduced(self, weight: FloatArray | None) -> tuple[FloatArray | None, OrdinalLabels | None]:
-        """Return weights of the rows, 0 of those without a label, and the labels: None where the middle says all."""
+        """Return weights of the rows times those of their answers, and the shares: None where the middle says all."""
         if self.is_plain:
             return self.times(weight), None
-        return (np.ones(len(self)) if weight is None else weight) * self.labelled, self
+        total = self.patterns.max(axis=1) if self.between else self.patterns.sum(axis=1)
+        shares = self.patterns / np.where(total > 0.0, total, 1.0)[:, np.newaxis]
+        labels = OrdinalLabels(shares, self.codes, self.classes, between=self.between)
+        return total[self.codes] * (1.0 if weight is None else weight), labels
 
     def judged(self, predicted: Any, weight: FloatArray | None = None) -> tuple[IntArray, Any, FloatArray]:
         """Return class codes, predictions and weights by which metrics judge each answer: one row an answer.
@@ -341,7 +356,7 @@ class OrdinalLabels:
             If they are intervals, whose class nobody knows.
         """
         if self.between and not self.is_plain:
-            raise ValueError("intervals have no class that this metric could judge; mae, rps and log_loss take them")
+            raise ValueError("intervals have no class to judge by; mae, zero_one, rps and log_loss take them")
         row, code, of_answers = self.answers()
         return code, predicted[row], of_answers if weight is None else of_answers * weight[row]
 
@@ -362,7 +377,7 @@ class OrdinalLabels:
         half a row more of classes that may be there.
         """
         of_patterns = np.bincount(self.codes, weight, len(self.patterns))
-        if not self.between:
+        if not self.between or self.is_plain:
             return of_patterns @ self.patterns
         known = np.flatnonzero(of_patterns * self.patterns.sum(axis=1))
         of_patterns, patterns = of_patterns[known], self.patterns[known]
@@ -381,8 +396,17 @@ def numbers_in(first: IndexArray, sizes: IndexArray, groups: Any) -> IndexArray:
     return np.repeat(start - np.cumsum(n) + n, n) + np.arange(n.sum())
 
 
-def _weights(name: str, given: ArrayLike, unlabelled: str) -> FloatArray:
+def _read(y: ArrayLike, classes: ArrayLike | None) -> tuple[IntArray, LabelArray]:
+    """Return class codes, and the classes in order; where these are given, `y` may hold a single one."""
+    labels = OrderedLabels(classes)
+    codes = labels.fit_encode(y) if classes is None else labels.encode(y)
+    return codes, labels.ordered_classes_
+
+
+def _weights(name: str, given: Any, classes: ArrayLike | None) -> FloatArray:
     """Return weights of the classes, 0 in rows of NaN."""
+    if classes is not None and hasattr(given, "to_numpy") and hasattr(given, "columns"):
+        refuse_other_order_of_classes(np.asarray(classes).tolist(), given[:0], name)
     table = as_floats(given, name=name)
     if table.ndim != 2 or table.shape[1] < 2 or not len(table):
         raise ValueError(f"{name} must have shape (n_samples, n_classes), with two classes or more; got {table.shape}")

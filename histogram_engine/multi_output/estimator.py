@@ -230,6 +230,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
 
     def _rows(self, X: Any, y: Any, weight: Any, name: str, weight_name: str, groups: Any = None) -> run.TargetRows:
         """Return checked rows: features come checked."""
+        validation.refuse_soft(y, name=name)
         codes, targets = self._encode(y, name)
         if X.shape[0] != len(targets):
             raise ValueError(f"X and {name} must have the same number of rows; got {X.shape[0]} and {len(targets)}")

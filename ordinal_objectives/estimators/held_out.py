@@ -64,7 +64,11 @@ class Rows:
     @property
     def n_classes_with_weight(self) -> int:
         """Number of classes with a row of positive weight."""
-        return int(np.count_nonzero(np.bincount(self.codes, self.weight)))
+        codes, weight = self.codes, self.weight
+        if self.labels is not None:
+            row, codes, of_answers = self.labels.answers()
+            weight = of_answers if weight is None else of_answers * weight[row]
+        return int(np.count_nonzero(np.bincount(codes, weight)))
 
     def judged(self, proba: FloatArray) -> tuple[FloatArray, IntArray, FloatArray | None]:
         """Return probabilities, class codes and weights by which the rows' answers are judged."""

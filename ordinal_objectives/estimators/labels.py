@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import column_or_1d
 
 from ordinal_objectives.aliases import ArrayLike, Column, FloatArray, IndexArray, IntArray, LabelArray, Params
-from ordinal_objectives.utils.validation import check_codes, first_few
+from ordinal_objectives.utils.validation import check_codes, first_few, refuse_soft
 
 
 class LabelOrderWarning(UserWarning):
@@ -287,8 +287,7 @@ class DistinctLabels(NamedTuple):
 
 def distinct_labels(name: str, y: ArrayLike, *, warn: bool = False) -> DistinctLabels:
     """Return the distinct labels of :func:`as_labels`; equal ones, such as 1 and 1.0, are one."""
-    if getattr(y, "patterns", None) is not None:
-        raise TypeError(f"{name} must hold one label a row here; got {y!r}")
+    refuse_soft(y, name=name)
     # pandas tells its own types apart in milliseconds; to make Python strings of a million rows takes longer.
     if getattr(y, "ndim", 0) != 1 or not hasattr(y, "factorize") or isinstance(getattr(y, "dtype", None), np.dtype):
         return _tell_apart(as_labels(name, y, warn=warn))

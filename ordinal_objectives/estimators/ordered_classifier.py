@@ -16,6 +16,7 @@ from ordinal_objectives.estimators.arguments import GivenSets, all_or_nothing, n
 from ordinal_objectives.estimators.held_out import Rows, check_groups, n_rows
 from ordinal_objectives.estimators.labels import OrderedLabels, refuse_other_order_of_classes
 from ordinal_objectives.estimators.tables import as_table, refuse_text_and_dates
+from ordinal_objectives.metrics import zero_one_error
 from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.utils import documented, validation
 from ordinal_objectives.utils.public_names import DOC_LINK
@@ -81,12 +82,13 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._keep_labels(labels)
         self._check_decision()
         weight, name = validation.check_sample_weight(sample_weight, codes.shape[0]), "sample_weight"
+        class_weights = None
+        if self.class_weight is not None:
+            of_classes = np.bincount(codes, minlength=self.n_classes_) if soft is None else soft.class_weights()
+            class_weights = self._class_weights(of_classes)
         if soft is not None:
-            weight, soft = soft.reduced(weight)
-        if self.class_weight is not None and soft is not None:
-            soft = soft.weighted(self._class_weights(soft.class_weights()))
-        elif self.class_weight is not None:
-            class_weights = self._class_weights(np.bincount(codes, minlength=self.n_classes_))
+            weight, soft = (soft if class_weights is None else soft.weighted(class_weights)).reduced(weight)
+        elif class_weights is not None:
             with np.errstate(over="ignore"):
                 weight = class_weights[codes] if weight is None else class_weights[codes] * weight
             name = "class_weight" if sample_weight is None else "sample_weight times class_weight"
@@ -152,7 +154,7 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return the weight of each class, (n_classes,), given its number of rows."""
         class_weight = self.class_weight
         if isinstance(class_weight, str) and class_weight == "balanced":
-            return counts.sum() / (np.count_nonzero(counts) * np.maximum(counts, 1))
+            return counts.sum() / (np.count_nonzero(counts) * np.where(counts > 0, counts, 1))
         if not isinstance(class_weight, Mapping):
             raise ValueError(f"class_weight must be a dict, 'balanced' or None; got {class_weight!r}")
         known = self.ordered_classes_.tolist()
@@ -213,7 +215,7 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X : array-like, shape (n_samples, n_features)
             Features.
         y : array-like, shape (n_samples,)
-            Labels.
+            Labels; of OrdinalLabels each answer counts, and a class in the interval is right.
         sample_weight : array-like of float, shape (n_samples,), or None, default=None
             Weights of the rows.
 
@@ -221,6 +223,8 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         float
         """
+        if isinstance(y, OrdinalLabels):
+            return 1.0 - zero_one_error(y, self.predict(X), sample_weight)
         return float(super().score(X, y, sample_weight))
 
     @documented

@@ -68,7 +68,7 @@ def ranked_probability_score(
     0.125
     """
     if isinstance(y_true, OrdinalLabels) and y_true.between:  # thresholds inside an interval tell nothing
-        lower, upper, P, weight = check_intervals(y_true, proba, sample_weight)
+        lower, upper, P, weight = check_intervals(y_true, proba, sample_weight, labels)
     else:
         true, P, weight = check_forecasts(y_true, proba, sample_weight, labels)
         lower = upper = true[:, np.newaxis]
@@ -110,7 +110,7 @@ def ordinal_log_loss(
     1.0397
     """
     if isinstance(y_true, OrdinalLabels) and y_true.between:
-        lower, upper, P, weight = check_intervals(y_true, proba, sample_weight)
+        lower, upper, P, weight = check_intervals(y_true, proba, sample_weight, labels)
         k = np.arange(P.shape[1])
         of_truth = np.where((k >= lower) & (k <= upper), P, 0.0).sum(axis=1)
     else:

@@ -171,6 +171,7 @@ def check_decisions(
         If labels have no known order or are not among `labels`, or shapes or weights are wrong.
     """
     if isinstance(y_true, OrdinalLabels):
+        _check_same_classes(y_true, labels)
         predicted = OrderedLabels(y_true.classes).encode(y_pred, name="y_pred")
         check_consistent_length(y_true, predicted)
         if nearest and y_true.between:
@@ -197,6 +198,7 @@ def check_forecasts(
     P = validation.check_proba(proba)
     n_classes = P.shape[1]
     if isinstance(y_true, OrdinalLabels):
+        _check_same_classes(y_true, labels, n_classes)
         check_consistent_length(y_true, P)
         weight = validation.row_weights(sample_weight, len(y_true))
         y_true, P, sample_weight = y_true.judged(P, weight)
@@ -212,13 +214,23 @@ def check_forecasts(
 
 
 def check_intervals(
-    labels: OrdinalLabels, proba: ArrayLike, sample_weight: ArrayLike | None
+    y_true: OrdinalLabels, proba: ArrayLike, sample_weight: ArrayLike | None, labels: ArrayLike | None
 ) -> tuple[IntArray, IntArray, RealArray, FloatArray]:
     """Return the lowest and the highest code of intervals, shape (n_samples, 1) each, probabilities and weights."""
     P = validation.check_proba(proba)
-    check_consistent_length(labels, P)
-    lower, upper = (end[:, np.newaxis] for end in labels.bounds())
-    return lower, upper, P, validation.relative_weights(sample_weight, len(labels)) * labels.labelled
+    _check_same_classes(y_true, labels, P.shape[1])
+    check_consistent_length(y_true, P)
+    lower, upper = (end[:, np.newaxis] for end in y_true.bounds())
+    return lower, upper, P, validation.relative_weights(sample_weight, len(y_true)) * y_true.labelled
+
+
+def _check_same_classes(y_true: OrdinalLabels, labels: ArrayLike | None, n_columns: int | None = None) -> None:
+    """Raise ValueError unless ``labels`` and the columns of probabilities are the classes of ``y_true``."""
+    classes = y_true.classes.tolist()
+    if labels is not None and np.asarray(labels).tolist() != classes:
+        raise ValueError(f"labels must be the classes of y_true, {classes}; got {labels!r}")
+    if n_columns not in (None, len(classes)):
+        raise ValueError(f"proba must have a column for each of the {len(classes)} classes of y_true; got {n_columns}")
 
 
 def _check_range(true: IntArray, n_classes: int) -> None:

@@ -24,8 +24,15 @@ _HOLDS = {"above": operator.gt, "at_least": operator.ge, "at_most": operator.le,
 MOST_CLASSES = 2**15
 
 
+def refuse_soft(y: object, *, name: str) -> None:
+    """Raise TypeError for :class:`.OrdinalLabels`, of which NumPy's functions read the class in the middle."""
+    if getattr(y, "patterns", None) is not None:
+        raise TypeError(f"{name} must hold one label a row here; got {y!r}")
+
+
 def refuse_masked(values: object, *, name: str) -> None:
-    """Raise ValueError if entries are masked: NumPy's functions read what lies behind the mask."""
+    """Raise if entries are masked, or labels have several answers a row: NumPy's functions read what is not meant."""
+    refuse_soft(values, name=name)
     if np.ma.is_masked(values):
         raise ValueError(f"{name} is a masked array; fill the masked entries, with NaN where they are missing features")
 

@@ -8,10 +8,18 @@ import pytest
 import xgboost
 from sklearn.model_selection import cross_val_score
 
-from makers import make_engine, make_lgb, make_xgb
-from ordinal_objectives import OrdinalEnsembleClassifier, OrdinalLabels, RowBlocks
+from makers import make_cat, make_engine, make_lgb, make_xgb
+from ordinal_objectives import (
+    HistGradientBoostingMultiOutputClassifier,
+    HistGradientBoostingMultiOutputRegressor,
+    OrdinalDistributionRegressor,
+    OrdinalEnsembleClassifier,
+    OrdinalLabels,
+    RowBlocks,
+)
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.decision import KappaRule
 
 MAKE = {"xgb": make_xgb, "lgbm": make_lgb, "engine": make_engine}
 K, N = 4, 240
@@ -112,6 +120,52 @@ def test_what_needs_a_class_refuses_intervals(kind, name):
         MAKE[kind](classes=[3, 2, 1, 0]).fit(X, SOFT)
 
 
+@EVERY
+def test_balanced_classes_count_answers(kind):
+    y, known, times = Y.astype(object), np.arange(N) % 5 > 0, RNG.integers(1, 9, N)
+    y[~known] = None
+    plain = OrdinalLabels.from_counts(np.eye(K)[Y] * times[:, np.newaxis])
+    _, code, weight = SOFT.answers()
+    for labels, repeated in (
+        (OrdinalLabels.from_labels(y, classes=range(K)), Y[known]),
+        (plain, np.repeat(Y, times)),
+        (SOFT, np.repeat(code, weight.astype(int))),
+    ):
+        model = MAKE[kind](class_weight="balanced").fit(X, labels)
+        expected = MAKE[kind](class_weight="balanced").fit(repeated[:, np.newaxis], repeated)
+        np.testing.assert_allclose(model.threshold_history_[0], expected.threshold_history_[0], atol=1e-6)
+
+
+@EVERY
+def test_the_rule_of_kappa_weighs_rows_by_their_answers(kind):
+    counts = np.eye(K)[Y] * np.where(Y == K - 1, 50, 1)[:, np.newaxis] + 0.01 * np.eye(K)[0]
+    labels = OrdinalLabels.from_counts(counts)
+    model = MAKE[kind](decision_rule="kappa", kappa_rows="training").fit(X, labels)
+    proba = model.predict_proba(X)
+    expected = KappaRule.fit(proba, "quadratic", counts.sum(axis=1))
+    np.testing.assert_array_equal(model.kappa_rule_.decide(proba), expected.decide(proba))
+
+
+@EVERY
+def test_rows_with_the_same_class_in_the_middle_are_searched(kind):
+    labels = OrdinalLabels.from_shares(np.where(X[:, :1] > 0, [[0.6, 0.4]], [[0.9, 0.1]]))
+    rounds = {"max_iter": "auto"} if kind == "engine" else {"n_estimators": "auto"}
+    assert MAKE[kind](**rounds).fit(X, labels).round_search_.n_iter >= 1
+    assert MAKE[kind](decision_rule="kappa").fit(X, labels).expected_kappa_ > 0.1
+
+
+def test_accuracy_counts_answers():
+    model = make_engine().fit(X, Y)
+    right = model.predict(X) == Y
+    y = Y.astype(object)
+    y[::5] = None
+    known = np.arange(N) % 5 > 0
+    assert model.score(X, OrdinalLabels.from_labels(y, classes=range(K))) == pytest.approx(right[known].mean())
+    row, code, weight = SOFT.answers()
+    expected = np.average(model.predict(X)[row] == code, weights=weight)
+    assert model.score(X, SOFT) == pytest.approx(expected)
+
+
 def test_metrics_judge_each_answer():
     row, code, weight = SOFT.answers()
     metric = {"eval_metric": "rps"}
@@ -121,8 +175,10 @@ def test_metrics_judge_each_answer():
     np.testing.assert_allclose(soft.evals_result_[name], repeated.evals_result_[name], rtol=1e-6)
     with pytest.raises(ValueError, match="eval_metric='rps' needs the class of each row"):
         make_engine(**metric).fit(X, Y, eval_set=[(X, INTERVALS)])
-    with pytest.raises(ValueError, match="scoring='accuracy' needs one label a row"):
+    with pytest.raises(TypeError, match="y with scoring='accuracy' must hold one label a row"):
         make_engine(scoring="accuracy", early_stopping=True).fit(X, SOFT)
+    with pytest.raises(TypeError, match="y with scoring='accuracy' must hold one label a row"):
+        make_engine(scoring="accuracy", early_stopping=True).fit(X, Y, eval_set=[(X, SOFT)])
 
 
 def test_frameworks_take_labels_beside_the_matrix():
@@ -151,10 +207,33 @@ def test_folds_and_workers_refuse_labels_by_name():
     matrix.set_label(np.zeros(N))
     with pytest.raises(ValueError, match="has been given other labels"):
         oxgb.train({}, matrix, 2)
+    with pytest.raises(ValueError, match="labels must have an entry for each of the 100 rows of the matrix; got 240"):
+        oxgb.train({}, xgboost.DMatrix(X[:100]), 2, labels=SOFT)
     with pytest.raises(TypeError, match="labels must be OrdinalLabels; got list"):
         oxgb.train({}, xgboost.DMatrix(X), 2, labels=[0, 1])
     with pytest.raises(ValueError, match="n_classes must be 4, that of labels; got 7"):
         oxgb.train({}, xgboost.DMatrix(X), 2, labels=SOFT, n_classes=7)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        OrdinalDistributionRegressor,
+        HistGradientBoostingMultiOutputClassifier,
+        HistGradientBoostingMultiOutputRegressor,
+    ],
+)
+def test_targets_of_one_value_a_row_refuse_labels(kind):
+    with pytest.raises(TypeError, match="y must hold one label a row here"):
+        kind().fit(X, SOFT)
+    with pytest.raises(TypeError, match="y of an evaluation set must hold one label a row here"):
+        kind().fit(X, Y, eval_set=[(X, SOFT)])
+
+
+def test_catboost_refuses_labels_by_name():
+    pytest.importorskip("catboost")
+    with pytest.raises(TypeError, match="CatBoostOrdinalClassifier takes labels of one class a row"):
+        make_cat().fit(X, SOFT)
 
 
 def test_ensembles_refuse_labels_by_name():

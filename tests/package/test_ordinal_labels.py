@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
@@ -43,6 +44,26 @@ def test_shares_of_intervals_are_most_likely():
     np.testing.assert_allclose(labels.class_weights(), [75, 25], atol=0.5)
 
 
+GRADES = pd.Series(pd.Categorical(["ok", None, "bad"], categories=["bad", "ok"], ordered=True))
+STEPS = pd.Series(pd.Categorical(["small", None, "big"], categories=["small", "medium", "big"], ordered=True))
+
+
+def test_ordered_categories_are_the_classes():
+    for labels in (
+        OrdinalLabels.from_labels(STEPS),
+        OrdinalLabels.from_intervals(STEPS, STEPS, unlabelled="ignore"),
+        OrdinalLabels.from_intervals(["small", None, "big"], STEPS, unlabelled="ignore"),
+    ):
+        assert labels.classes.tolist() == ["small", "medium", "big"]
+        assert rows_of(labels) == [[1, 0, 0], [0, 0, 0], [0, 0, 1]]
+
+
+def test_a_set_to_evaluate_may_have_one_class():
+    assert rows_of(OrdinalLabels.from_labels([1, 1], classes=[0, 1])) == [[0, 1], [0, 1]]
+    assert rows_of(OrdinalLabels.from_intervals([1], [None], classes=[0, 1, 2])) == [[0, 1, 1]]
+    assert rows_of(OrdinalLabels.from_raters([0, 0], ["a", "b"], [1, 1], classes=[0, 1])) == [[0, 1]]
+
+
 @pytest.mark.parametrize(
     ("make", "error"),
     [
@@ -57,6 +78,10 @@ def test_shares_of_intervals_are_most_likely():
         (lambda: OrdinalLabels.from_intervals([2, 0], [1]), "one label a row"),
         (lambda: OrdinalLabels.from_intervals([2, 0], [7, 1], classes=[0, 1, 2]), "outside the classes"),
         (lambda: OrdinalLabels.from_raters([0, 0], ["a", "a"], [0, 1]), "more than once"),
+        (lambda: OrdinalLabels.from_counts(pd.DataFrame([[1, 2]], columns=[1, 0]), classes=[0, 1]), "in the order"),
+        (lambda: OrdinalLabels.from_intervals(GRADES, GRADES.cat.reorder_categories(["ok", "bad"])), "same categories"),
+        (lambda: OrdinalLabels(np.array([[-1.0, 2.0]]), np.array([0]), [0, 1]), "patterns must hold"),
+        (lambda: OrdinalLabels(np.eye(2), np.array([0, -1]), [0, 1]), "numbers of patterns, 0 to 1"),
         (lambda: OrdinalLabels.from_raters([0], ["a", "a"], [0, 1]), "one entry an answer"),
         (lambda: OrdinalLabels.from_raters([0.5, 1], ["a", "a"], [0, 1]), "integers from 0"),
     ],
@@ -121,5 +146,19 @@ def test_metrics_of_intervals():
         expected = METRICS[name].function(LOWER, PROBA, labels=range(4))
         assert METRICS[name].function(exact, PROBA) == pytest.approx(expected)
     assert METRICS["rps"].function(labels, PROBA) < METRICS["rps"].function(exact, PROBA)
-    with pytest.raises(ValueError, match="intervals have no class that this metric could judge"):
+    with pytest.raises(ValueError, match="intervals have no class to judge by"):
         METRICS["qwk"].function(labels, predicted)
+
+
+def test_metrics_refuse_other_classes():
+    intervals = OrdinalLabels.from_intervals(LOWER, UPPER, classes=range(4))
+    for labels in (OrdinalLabels.from_counts(COUNTS), intervals):
+        for name in ("rps", "log_loss", "mae"):
+            function, predicted = METRICS[name].function, PROBA.argmax(axis=1) if name == "mae" else PROBA
+            assert function(labels, predicted, labels=range(4)) == function(labels, predicted)
+            with pytest.raises(ValueError, match=r"labels must be the classes of y_true, \[0, 1, 2, 3\]"):
+                function(labels, predicted, labels=[3, 2, 1, 0])
+        with pytest.raises(ValueError, match="proba must have a column for each of the 4 classes of y_true; got 3"):
+            METRICS["rps"].function(labels, PROBA[:, :3] / PROBA[:, :3].sum(axis=1, keepdims=True))
+        with pytest.raises(TypeError, match="y_true must hold one label a row here"):
+            METRICS["concordance"].function(labels, PROBA[:, 0])
