@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 import zlib
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,7 +9,7 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-from catboost import CatBoost
+from catboost import CatBoost, Pool
 
 from ordinal_objectives import decision, predictions
 from ordinal_objectives.adapters.arguments import refuse_parameters
@@ -19,8 +18,9 @@ from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils import files, shared_docs, validation
 
 _KEY = "ordinal_thresholds"
-# What the thresholds need. CatBoost would evaluate the metric between rounds to shorten the steps of leaves.
-FIXED: Params = {"leaf_estimation_backtracking": "No"}
+# What the thresholds need. CatBoost would evaluate the metric between rounds to shorten the steps of leaves, and shrink
+# earlier trees in each round where monotone constraints are set.
+FIXED: Params = {"leaf_estimation_backtracking": "No", "model_shrink_rate": 0.0}
 # Several names of one parameter.
 SAME: Mapping[str, tuple[str, ...]] = {
     "iterations": ("num_boost_round", "n_estimators", "num_trees"),
@@ -46,6 +46,7 @@ REFUSED: Mapping[str, str] = {
     **dict.fromkeys(("model_shrink_rate", "model_shrink_mode", "langevin", "posterior_sampling"), _RESCALED),
     **dict.fromkeys(("class_weights", "auto_class_weights", "scale_pos_weight"), _OF_CLASSIFIER),
     **dict.fromkeys(("classes_count", "class_names", "target_border"), "labels are class codes; pass n_classes"),
+    "eval_fraction": "CatBoost would train on other rows than the thresholds; pass eval_set",
     **dict.fromkeys(("save_snapshot", "snapshot_file", "snapshot_interval"), _RESUMED),
 }
 # Those of which one value is allowed.
@@ -71,21 +72,25 @@ def checked_params(params: Mapping[str, Any]) -> Params:
 
 
 def _checksums(model: CatBoost) -> list[int]:
-    """Return a checksum of each tree: of its first leaf."""
-    values, n_leaves = np.asarray(model.get_leaf_values()), model.get_tree_leaf_counts()
-    first = np.cumsum([0, *n_leaves])[:-1]
-    return [zlib.crc32(struct.pack("<d", value)) for value in values[first]] if len(values) else []
+    """Return a checksum of each tree: of its leaves."""
+    values, stops = np.asarray(model.get_leaf_values(), "<f8"), np.cumsum(model.get_tree_leaf_counts(), dtype=np.intp)
+    return [zlib.crc32(leaves.tobytes()) for leaves in np.split(values, stops)[:-1]]
 
 
-def store_record(model: CatBoost, record: ThresholdRecord) -> None:
-    """Make a model carry the record of its training, cut to its trees; raise ValueError if it has others."""
-    n_trees = int(model.tree_count_ or 0)
+def store_record(model: CatBoost, record: ThresholdRecord, earlier: ThresholdRecord | None = None) -> None:
+    """Make a model carry the record of its training, cut to its trees; raise ValueError if it has others.
+
+    ``earlier`` is the record of the model that the training went on with.
+    """
+    n_trees, trees = int(model.tree_count_ or 0), _checksums(model)
     if n_trees > record.n_iterations:
         raise ValueError(
             f"model has {n_trees} trees, and the training had {record.n_iterations} rounds: attach the model that was "
             f"trained with this objective, and its callback"
         )
-    model.get_metadata()[_KEY] = replace(record.kept(n_trees), trees=_checksums(model)).to_json()
+    if earlier is not None and earlier.trees not in (None, trees[: earlier.n_iterations]):
+        raise ValueError("model does not begin with the trees of the objective's init_model: pass it to fit too")
+    model.get_metadata()[_KEY] = replace(record.kept(n_trees), trees=trees).to_json()
 
 
 @shared_docs.documented
@@ -214,10 +219,20 @@ def as_model(init_model: object) -> CatBoost:
 # Predictions
 
 
-def predict_raw(model: CatBoost, data: Table, start: int = 0, stop: int = 0, n_threads: int = -1) -> FloatArray:
-    """Return what trees ``start`` to ``stop - 1`` add to the score, float64 (n_samples,); 0 for all of them."""
-    options = {"ntree_start": start, "ntree_end": stop, "thread_count": n_threads}
+def predict_raw(
+    model: CatBoost, data: Table, start: int = 0, stop: int | None = None, n_threads: int = -1
+) -> FloatArray:
+    """Return the baseline of a pool, and what trees ``start`` to ``stop - 1`` add to it, float64 (n_samples,)."""
+    if start == stop:  # CatBoost would take all trees
+        return baseline_of(data) if isinstance(data, Pool) else np.zeros(len(predict_raw(model, data)))
+    options = {"ntree_start": start, "ntree_end": stop or 0, "thread_count": n_threads}
     return np.asarray(model.predict(data, prediction_type="RawFormulaVal", **options), dtype=np.float64)
+
+
+def baseline_of(pool: Pool) -> FloatArray:
+    """Return the scores that the trees' are added to, float64 (n_samples,)."""
+    baseline = np.asarray(pool.get_baseline(), dtype=np.float64)
+    return baseline.reshape(-1) if baseline.size else np.zeros(pool.num_row())
 
 
 @shared_docs.documented
@@ -254,8 +269,7 @@ def predict_proba(model: CatBoost, data: Table, n_trees: int | None = None) -> F
     record.check_start(False, "model")
     n = record.n_iterations if n_trees is None else validation.check_integer("n_trees", n_trees, 0)
     thresholds = record.at(n)
-    score = predict_raw(model, data, 0, n) if n else 0.0 * predict_raw(model, data)
-    return predictions.proba(record.ordinal_loss(), score, thresholds)
+    return predictions.proba(record.ordinal_loss(), predict_raw(model, data, 0, n), thresholds)
 
 
 @shared_docs.documented(like=predict_proba)

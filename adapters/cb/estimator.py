@@ -37,6 +37,7 @@ _REFUSED = {
     **dict.fromkeys(("proportional", "shift_l2", "shift_penalty", "max_shifts", "shift_method"), _ONE_SCORE),
     "eval_metric": "pass it to fit; the ordinal loss is always measured, and ends a training early",
     **dict.fromkeys(("class_weights", "auto_class_weights", "scale_pos_weight"), "use class_weight"),
+    "eval_fraction": "use validation_fraction",
     **dict.fromkeys(("classes_count", "class_names"), "use classes"),
 }
 _DIALECT = {
@@ -120,6 +121,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
     (300, 4)
     """
 
+    _takes_soft: ClassVar = False
     _start_name: ClassVar = "baseline"
     _continued_by: ClassVar = "init_model"
     _rounds_name: ClassVar = "iterations"
@@ -205,8 +207,8 @@ min_data_in_leaf, random_strength, one_hot_max_size
             pandas and polars frames, lazy ones included. NaN is missing; what a sparse matrix does not store is 0.
         <<y, sample_weight>>
         baseline : array-like of float, shape (n_samples,), or None
-            Scores that the trees' are added to. The thresholds are fitted to them before the first tree, unless
-            a model is continued. Predictions start at 0 unless they are given scores of their own.
+            Scores that the trees' are added to, not beside ``init_model``. The thresholds are fitted to them before the
+            first tree. Predictions start at 0 unless they are given scores of their own.
         eval_set : list of (X, y) pairs or None
             Evaluated each round; the last one decides early stopping, and which model is the best.
         sample_weight_eval_set : list of array-like or None
@@ -305,9 +307,8 @@ min_data_in_leaf, random_strength, one_hot_max_size
         booster = model.booster_ if isinstance(model, CatBoostOrdinalClassifier) else cb_booster.as_model(model)
         record = cb_booster.threshold_record(booster)
         self._check_same_classes(record, model, "init_model")
-        trained, names = booster.feature_names_, getattr(self, "feature_names_in_", None)
-        known, given = _names_of(booster), None if names is None else list(names)
-        check_same_columns("init_model", len(trained), self.n_features_in_, known, given)
+        n_trained = len(booster.feature_names_)
+        check_same_columns("init_model", n_trained, self.n_features_in_, _names_of(booster), self._names())
         return booster, record
 
     # Rows as CatBoost's pools
@@ -315,10 +316,13 @@ min_data_in_leaf, random_strength, one_hot_max_size
     def _check_features(self, X: Table, *, reset: bool) -> Table:
         """Check X; columns of text and of vectors pass, if a parameter names them."""
         X = tables.as_table(X)
-        if any(getattr(self, name) is not None for name in _COLUMNS) and not hasattr(X, "columns"):
-            X = X if issparse(X) else data_frame(X)
         if reset:
             self._places = {name: _places(X, name, getattr(self, name)) for name in _COLUMNS}
+        named = [name for name in _COLUMNS if self._places[name]]
+        if named and issparse(X):
+            raise ValueError(f"X must be a table or an array where {named[0]} names columns; got a sparse matrix")
+        if named and not hasattr(X, "columns"):
+            X = data_frame(X)
         others = {place: np.zeros(X.shape[0]) for places in self._places.values() for place in places}
         others = {place: zeros for place, zeros in others.items() if place < X.shape[1]}
         checked = super()._check_features(tables.with_columns(X, others), reset=reset)
@@ -330,7 +334,6 @@ min_data_in_leaf, random_strength, one_hot_max_size
     def _pool(self, X: Table, rows: Rows | None = None) -> Pool:
         """Return checked features as CatBoost reads them, with labels, weights and start scores of rows."""
         given: Params = {} if rows is None else {"label": rows.codes, "weight": rows.weight, "baseline": rows.start}
-        names = getattr(self, "feature_names_in_", None)
         given |= {"thread_count": library_n_threads(self.n_jobs) or -1}
         if hasattr(X, "columns"):
             of_text = {place: _as_text(X, place) for place in self._places["cat_features"]}
@@ -343,11 +346,14 @@ min_data_in_leaf, random_strength, one_hot_max_size
                 given |= self._places
         elif issparse(X):  # CatBoost knows SciPy's matrices with short indices
             X = csr_matrix((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
-        return Pool(X, feature_names=None if names is None else list(names), **given)
+        return Pool(X, feature_names=self._names(), **given)
+
+    def _names(self) -> list[str] | None:
+        """Return the names of the columns, numbers as text; None where the training had none."""
+        names = getattr(self, "feature_names_in_", None)
+        return getattr(self, "_column_numbers", None) if names is None else list(names)
 
     def _score(self, data: Pool, start: int, stop: int) -> FloatArray:
-        if start == stop:
-            return np.zeros(data.num_row())
         return cb_booster.predict_raw(self.booster_, data, start, stop, library_n_threads(self.n_jobs) or -1)
 
     # Files
@@ -359,13 +365,13 @@ min_data_in_leaf, random_strength, one_hot_max_size
         cb_booster.save_model(self.booster_, path)
 
     def _description(self) -> Params:
-        return super()._description() | {"columns": self._places}
+        return super()._description() | {"column_numbers": getattr(self, "_column_numbers", None)}
 
     def _read(self, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
         self.booster_ = cb_booster.load_model(path)
         record, n_features = cb_booster.threshold_record(self.booster_), len(self.booster_.feature_names_)
-        places = (record.classifier or {}).get("columns", {})
-        self._places = {name: [int(place) for place in places.get(name, ())] for name in _COLUMNS}
+        of_kind = ("get_cat_feature_indices", "get_text_feature_indices", "get_embedding_feature_indices")
+        self._places = {name: getattr(self.booster_, get)() for name, get in zip(_COLUMNS, of_kind, strict=True)}
         return record, record.n_iterations, n_features
 
     def _names_in_booster(self) -> list[str] | None:
@@ -395,8 +401,11 @@ min_data_in_leaf, random_strength, one_hot_max_size
 
 
 def _names_of(booster: CatBoost) -> list[str] | None:
-    """Return the names of the columns of a training; None where CatBoost made them up."""
+    """Return the names of the columns of a training, numbers as text; None where CatBoost made them up."""
     names: list[str] = booster.feature_names_
+    described = cb_booster.threshold_record(booster).classifier or {}
+    if described.get("column_numbers") == names:
+        return names
     return None if names == [str(place) for place in range(len(names))] else names
 
 
@@ -413,8 +422,9 @@ def _places(X: Table, name: str, asked: Any) -> list[int]:
 def _as_text(X: Table, place: int) -> NDArray[np.object_]:
     """Return the levels of a column as text, (n_samples,): numbers are the same whatever their type."""
     levels, which = tables.levels_in(X, place)
-    return np.array([*map(_text, levels), "nan"], dtype=object)[which]
+    kind = tables.float_type(X, place) or float
+    return np.array([*(_text(level, kind) for level in levels), "nan"], dtype=object)[which]
 
 
-def _text(level: Level) -> str:
-    return level if isinstance(level, str) else str(int(level)) if level == level // 1 else str(level)
+def _text(level: Level, kind: type) -> str:
+    return level if isinstance(level, str) else str(int(level)) if level == level // 1 else str(kind(level))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import catboost
@@ -114,7 +115,12 @@ class OrdinalObjective:
         training.check_matrix(pool)
         score = training.initial_score(pool)
         if init_model is not None:
-            score = score + cb_booster.predict_raw(init_model, pool)
+            if np.size(pool.get_baseline()) or (record is not None and record.linear is not None):
+                raise ValueError(
+                    "init_model cannot be continued with a baseline or a linear part: CatBoost starts a continued "
+                    "training at the score of the trees alone"
+                )
+            score = cb_booster.predict_raw(init_model, pool)
         training.start(pool, score)
         self.callback = RoundCallback(training)
         self.params = cb_booster.FIXED | {"loss_function": self, "eval_metric": LossMetric(training)}
@@ -134,10 +140,8 @@ class OrdinalObjective:
         weights : ndarray of float32, shape (n_some,), or None
             Weights; None where all are 1.
         """
-        try:
+        with self.training.keeping_errors():
             return self.training.derivatives(approxes, targets, weights)
-        except Exception as error:
-            self.training.fail(error)
 
     @property
     def spec(self) -> OrdinalSpec:
@@ -165,6 +169,8 @@ class OrdinalObjective:
         Raises
         ------
         ValueError
-            If it has other trees than the training had rounds.
+            If it has other trees than the training had rounds, or does not go on with ``init_model``.
         """
-        cb_booster.store_record(model, self.training.run.record())
+        training, plan = self.training, self.training.plan
+        record = replace(training.run.record(), linear=plan.linear, classifier=plan.classifier)
+        cb_booster.store_record(model, record, training.continues)

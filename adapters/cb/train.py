@@ -11,7 +11,7 @@ from catboost import CatBoost, CatBoostError, Pool
 from ordinal_objectives.adapters import arguments
 from ordinal_objectives.adapters.cb import booster as cb_booster
 from ordinal_objectives.adapters.cb.objective import OrdinalObjective
-from ordinal_objectives.adapters.cb.training import RoundMetric
+from ordinal_objectives.adapters.cb.training import CatBoostTraining, RoundMetric
 from ordinal_objectives.adapters.training import Plan
 from ordinal_objectives.aliases import ArrayLike, Params, Table
 from ordinal_objectives.losses import OrdinalLoss
@@ -134,14 +134,16 @@ def train_spec(
     sets = eval_set if isinstance(eval_set, list) else [] if eval_set is None else [eval_set]
     pools = [_as_pool(one, "eval_set") for one in sets]
     spec, record = asked
-    previous = None if init_model is None else cb_booster.as_model(init_model)
+    # A copy, which does not know the rows of its training: CatBoost would go on from their baseline.
+    previous = None if init_model is None else cb_booster.as_model(init_model).copy()
     n_threads = params.get("thread_count")
     plan = Plan(driven=True, **(carried or {}))
     objective = OrdinalObjective.of(spec, record, pool, previous, n_threads=n_threads, plan=plan, metrics=metrics)
     training = objective.training
     model = CatBoost(params | objective.params)
     with round_bar(progress, n_rounds, what) as show:
-        hooks = [objective.callback, *(callbacks or ()), *([] if show is None else [_Shown(objective, show)])]
+        given = [_Guarded(training, callback) for callback in callbacks or ()]
+        hooks = [objective.callback, *given, *([] if show is None else [_Shown(objective, show)])]
         try:
             model.fit(pool, eval_set=pools or None, init_model=previous, callbacks=hooks, **options)
         except CatBoostError as error:
@@ -158,6 +160,17 @@ def _as_pool(data: Any, name: str) -> Pool:
     if isinstance(data, tuple) and len(data) == 2:
         return Pool(*data)
     raise TypeError(f"{name} must be a catboost.Pool, or a tuple (X, y); got {type(data).__name__}")
+
+
+class _Guarded:
+    """A callback whose errors are kept."""
+
+    def __init__(self, training: CatBoostTraining, callback: Any) -> None:
+        self._training, self._callback = training, callback
+
+    def after_iteration(self, info: Any) -> Any:
+        with self._training.keeping_errors():
+            return self._callback.after_iteration(info)
 
 
 class _Shown:

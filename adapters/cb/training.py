@@ -8,15 +8,17 @@ callback ends the round.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar, NoReturn
+from contextlib import contextmanager
+from typing import Any, ClassVar
 
 import numpy as np
 from catboost import Pool
 
+from ordinal_objectives.adapters.cb.booster import baseline_of
 from ordinal_objectives.adapters.followed_scores import GrownTree
 from ordinal_objectives.adapters.run import TrainingRun
 from ordinal_objectives.adapters.training import Training
-from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, RealArray
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, NDArray, RealArray
 from ordinal_objectives.eval_metric import Result
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -63,7 +65,7 @@ class CatBoostTraining(Training):
     ----------
     results : dict of str to dict
         Loss and metrics of each evaluation set after 1, 2, ... rounds.
-    error : Exception or None
+    error : BaseException or None
         What was raised here: CatBoost has only the text of it.
     """
 
@@ -93,7 +95,7 @@ class CatBoostTraining(Training):
         self.check_start(score, self.continues, "init_model or a baseline is set")
         self._run = run = self.begin(_PoolRows(pool), self.continues)
         self.results: dict[str, dict[str, list[float]]] = {}
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
         self._iteration, self._n_evaluated = run.first_iteration, 0
         self._sets: list[_PoolRows] = []
         self._keep_derivatives(score)
@@ -124,8 +126,7 @@ class CatBoostTraining(Training):
 
     def initial_score(self, matrix: Pool) -> RealArray:
         """Return the baseline of a pool, float64 (n_samples,)."""
-        baseline = np.asarray(matrix.get_baseline(), dtype=np.float64)
-        return baseline.reshape(-1) if baseline.size else np.zeros(matrix.num_row())
+        return baseline_of(matrix)
 
     def newest_tree(self, matrix: object, before: object, after: object) -> GrownTree:
         """Not possible: CatBoost shows no tree before the training ends, and no entry point takes such an update."""
@@ -169,12 +170,17 @@ class CatBoostTraining(Training):
             results.setdefault(name, []).append(value)
         return loss
 
-    def end_round(self) -> None:
-        """End a round; raise ValueError if the thresholds have not seen its tree."""
+    def end_round(self, n_rounds: int) -> None:
+        """End a round of a fit; raise ValueError if the thresholds have not seen its tree, or belong to another fit."""
         if self._n_evaluated == 0:
             raise ValueError(
                 "the metric was not evaluated on the training rows in this round, so the thresholds cannot follow: "
                 "pass objective.params among CatBoost's, and leave metric_period at 1"
+            )
+        if n_rounds != self._iteration - self.run.first_iteration:
+            raise ValueError(
+                f"an objective belongs to one fit: this one has seen {self._iteration - self.run.first_iteration} "
+                f"rounds, and the fit {n_rounds}. Make another one"
             )
         self._n_evaluated = 0
 
@@ -184,10 +190,14 @@ class CatBoostTraining(Training):
         self._here.forget()
         self.__dict__ = {name: value for name, value in vars(self).items() if name not in _OF_ROUND}
 
-    def fail(self, error: Exception) -> NoReturn:
-        """Keep an error, and raise it into CatBoost."""
-        self.error = self.error or error
-        raise error
+    @contextmanager
+    def keeping_errors(self) -> Iterator[None]:
+        """Keep what is raised into CatBoost, an interrupt too."""
+        try:
+            yield
+        except BaseException as error:
+            self.error = self.error or error
+            raise
 
     def _are_rows(self, some: slice, score: RealArray, targets: RealArray, weights: RealArray | None) -> bool:
         """Return whether a block has the score, labels and weights of some training rows, as they came last."""
@@ -204,9 +214,17 @@ class CatBoostTraining(Training):
         """Take the training rows in CatBoost's order: with categories, and in ordered boosting, it is another one."""
         run = self.run
         of_rows = run.rows.sample_weight
-        same = np.array_equal(run.rows.y, targets)
-        if not same or not (of_rows is None or np.array_equal(of_rows, np.asarray(weights, of_rows.dtype))):
-            run.reorder(targets, weights)
+        if np.array_equal(run.rows.y, targets) and (
+            (weights is None) if of_rows is None else np.array_equal(of_rows, np.asarray(weights, of_rows.dtype))
+        ):
+            return
+        ours, those = _sorted_pairs(run.rows.y, of_rows), _sorted_pairs(targets, weights)
+        if not np.array_equal(ours, those):
+            raise ValueError(
+                f"CatBoost trains on {len(those)} rows, the objective was made for {len(ours)}, and labels or weights "
+                f"differ: fit needs the objective's own pool, whole and without weights of groups"
+            )
+        run.reorder(targets, weights)
 
     def _keep_derivatives(self, score: RealArray) -> None:
         """Advance to a score of the training rows, and keep their derivatives for the blocks of the next round."""
@@ -214,6 +232,11 @@ class CatBoostTraining(Training):
         gradient, hessian = run.gradient(score, iteration)
         self._score, self._place = score, 0
         self._first, self._second = (-gradient).tolist(), (-hessian).tolist()
+
+
+def _sorted_pairs(y: RealArray, weight: RealArray | None) -> NDArray[np.complex128]:
+    """Return labels as real parts and weights as imaginary ones, sorted."""
+    return np.sort(np.asarray(y) + 1j * np.asarray(1 if weight is None else weight, np.float32))
 
 
 class LossMetric:
@@ -242,10 +265,8 @@ class LossMetric:
 
     def evaluate(self, approxes: Sequence[Any], target: Any, weight: Any) -> tuple[float, float]:
         """Return the mean loss of some rows, and 1."""
-        try:
+        with self._training.keeping_errors():
             return self._training.measure(approxes[0], target, weight), 1.0
-        except Exception as error:
-            self._training.fail(error)
 
 
 class RoundCallback:
@@ -261,8 +282,6 @@ class RoundCallback:
 
     def after_iteration(self, info: Any) -> bool:
         """End the round, and return True: the training goes on."""
-        try:
-            self._training.end_round()
-        except Exception as error:
-            self._training.fail(error)
+        with self._training.keeping_errors():
+            self._training.end_round(info.iteration)
         return True

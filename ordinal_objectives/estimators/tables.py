@@ -294,7 +294,7 @@ def codes_in(
     codes = np.full(len(found) + 1, -1, dtype=np.intp)
     codes[present] = [number.get(level, number.get(f"{level}{_MIDNIGHT}", -1)) for level in levels]
     if any(isinstance(level, float) for level in levels):
-        rows_type, training_type = _float_type(X, place), _narrow_type(number)
+        rows_type, training_type = float_type(X, place), _narrow_type(number)
         for i, level in zip(present, levels, strict=True):
             if isinstance(level, float):
                 codes[i] = _code_of_float(level, number, rows_type, training_type, called(X, place))
@@ -394,7 +394,7 @@ def _narrow_type(known: Collection[Level]) -> type | None:
     return None
 
 
-def _float_type(X: Table, place: int) -> type | None:
+def float_type(X: Table, place: int) -> type | None:
     """Return the type of floats that a column, or its categories, are declared to have; None for any other."""
     types = _types(X)
     dtype = X.dtype if types is None else list(types)[place]

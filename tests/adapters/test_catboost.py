@@ -8,10 +8,11 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from catboost import CatBoost, CatBoostError, Pool, sum_models
+from catboost import CatBoost, CatBoostError, Pool, cv, sum_models
 
 from ordinal_objectives.adapters import cb as ocb
 from ordinal_objectives.losses import get_loss
+from ordinal_objectives.predictions import proba
 from own_losses import Rising
 
 SMALL = {"iterations": 12, "depth": 3, "learning_rate": 0.3, "thread_count": 1}
@@ -45,6 +46,7 @@ def rows(ordinal_data):
         {"leaf_estimation_iterations": 3},
         {"leaf_estimation_method": "Gradient", "bootstrap_type": "Bayesian"},
         {"thread_count": 2},
+        {"monotone_constraints": [1, 0, -1, 0]},  # with which CatBoost would shrink earlier trees
     ],
     ids=str,
 )
@@ -160,6 +162,36 @@ def test_the_idiom_of_catboost_is_train(rows, tmp_path):
     assert "was not evaluated" in str(without.training.error)
 
 
+def fitted(objective, pool, **options):
+    quiet = {"verbose": False, "allow_writing_files": False}
+    return CatBoost(SMALL | quiet | objective.params).fit(pool, callbacks=[objective.callback], **options)
+
+
+def test_an_objective_belongs_to_one_fit_of_its_pool(rows, tmp_path):
+    X, y, w = rows
+    pool = Pool(X, y)
+    used = ocb.OrdinalObjective(pool)
+    fitted(used, pool)
+    some, others = ocb.OrdinalObjective(pool), ocb.OrdinalObjective(pool)
+    with pytest.raises(CatBoostError, match="an objective belongs to one fit"):
+        fitted(used, pool)
+    with pytest.raises(CatBoostError, match="CatBoost trains on 300 rows, the objective was made for 1700"):
+        fitted(some, Pool(X[:300], y[:300]))
+    with pytest.raises(CatBoostError, match="labels or weights differ"):
+        cv(pool, SMALL | {"verbose": False, "train_dir": str(tmp_path)} | others.params, fold_count=2)
+    groups = {"group_id": np.arange(len(y)) // 10, "group_weight": np.repeat(w[:170], 10)}
+    with pytest.raises(ValueError, match="without weights of groups"):
+        ocb.train(Pool(X, y, **groups), SMALL)
+    with pytest.raises(ValueError, match=r"params\['eval_fraction'\] .* pass eval_set"):
+        ocb.train(pool, SMALL | {"eval_fraction": 0.2})
+    half = ocb.train(pool, SMALL)
+    for options in ({}, {"init_model": ocb.train(Pool(X[:, ::-1], y), SMALL)}):
+        objective = ocb.OrdinalObjective(pool, init_model=half)
+        model = fitted(objective, pool, **options)
+        with pytest.raises(ValueError, match="does not begin with the trees of the objective's init_model"):
+            objective.attach(model)
+
+
 def test_early_stopping_keeps_the_thresholds_of_the_best_round(rows):
     X, y, _ = rows
     valid = Pool(X[400:], y[400:])
@@ -211,6 +243,22 @@ def test_a_baseline_is_where_the_score_starts(rows):
         ocb.train(pool, SMALL, threshold_update="fixed")
 
 
+def test_a_baseline_is_not_continued(rows):
+    X, y, _ = rows
+    pool = Pool(X, y, baseline=0.5 * X[:, 0] + 1)
+    model = ocb.train(pool, SMALL)
+    with pytest.raises(ValueError, match="init_model cannot be continued with a baseline"):
+        ocb.train(pool, SMALL, init_model=model)
+    going_on = ocb.train(Pool(X, y), SMALL, init_model=model)
+    record = ocb.threshold_record(going_on)
+    for t in range(12, 24):
+        expected = replayed(scores(going_on, X, t + 1), y, np.ones(len(y)), record.at(t))
+        np.testing.assert_allclose(record.at(t + 1), expected, atol=1e-6)
+    at_start = proba(get_loss("all_threshold"), 0.5 * X[:5, 0] + 1, ocb.threshold_record(model).at(0))
+    few = Pool(X[:5], baseline=0.5 * X[:5, 0] + 1)
+    np.testing.assert_allclose(ocb.predict_proba(model, few, 0), at_start, rtol=1e-6)
+
+
 def test_the_record_travels(rows, tmp_path):
     X, y, _ = rows
     model = ocb.train((X, y), SMALL)
@@ -243,7 +291,10 @@ def test_other_trees_are_noticed(rows, tmp_path):
     model = ocb.train((X, y), SMALL)
     moved = model.copy()
     moved.set_scale_and_bias(1.0, 0.5)
-    for other in (cut(model.copy(), 2, 12), moved):
+    changed, values = ocb.train((X, y), SMALL), model.get_leaf_values()
+    values[7] += 0.5
+    changed.set_leaf_values(values)
+    for other in (cut(model.copy(), 2, 12), moved, changed):
         with pytest.raises(ValueError, match="are not the first"):
             ocb.threshold_record(other)
     with pytest.raises(ValueError, match="carries no ordinal thresholds"):
@@ -312,6 +363,12 @@ def test_callbacks_can_end_a_training(rows):
         def after_iteration(self, info):
             return info.iteration < 3
 
+    class Interrupt:
+        def after_iteration(self, info):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ocb.train(rows[:2], SMALL, callbacks=[Interrupt()])
     model = ocb.train(rows[:2], SMALL, callbacks=[Third()])
     assert ocb.threshold_record(model).n_iterations == model.tree_count_ == 3
 

@@ -24,6 +24,7 @@ from ordinal_objectives import (
     OrdinalCalibratedClassifier,
     OrdinalDistributionRegressor,
     OrdinalEnsembleClassifier,
+    OrdinalLabels,
     OrdinalPredictionSets,
     OrdinalTunedClassifier,
     inspection,
@@ -116,6 +117,22 @@ def test_categories_of_every_table_are_the_same(rows, tmp_path):
         make_cat(cat_features=[7]).fit(X, y)
 
 
+def test_levels_of_shorter_floats_are_the_same(rows):
+    codes = (rows[1] + np.random.default_rng(0).integers(0, 2, len(rows[1]))) % 4
+    levels = np.array([0.1, 0.2, 0.3, 2.0])[codes]
+    wide, narrow = (pd.DataFrame({"level": levels.astype(dtype)}) for dtype in (np.float64, np.float32))
+    model = make_cat(cat_features=["level"]).fit(wide, rows[1])
+    np.testing.assert_array_equal(model.predict_proba(narrow), model.predict_proba(wide))
+
+
+def test_no_sparse_matrix_has_categories(rows):
+    X, y = np.round(rows[0]), rows[1]
+    model = make_cat(cat_features=[0]).fit(X, y)
+    for use in (lambda: make_cat(cat_features=[0]).fit(csr_matrix(X), y), lambda: model.predict(csr_matrix(X))):
+        with pytest.raises(ValueError, match="X must be a table or an array where cat_features names columns"):
+            use()
+
+
 def test_numbers_of_every_kind(rows):
     X, y = np.round(rows[0], 2), rows[1]
     proba = make_cat().fit(X, y).predict_proba(X)
@@ -146,6 +163,15 @@ def test_copies_files_and_pickles(rows, tmp_path):
         np.testing.assert_array_equal(other.predict(X), model.predict(X))
     assert loaded.get_params()["l2_leaf_reg"] == 5.0
     np.testing.assert_array_equal(loaded.set_params(n_jobs=1).fit(X, y).predict_proba(X), proba)
+    linear = make_cat(linear=True, classes=NAMES).fit(X, y)
+    linear.save_model(tmp_path / "linear.cbm")
+    from_file = CatBoostOrdinalClassifier().load_model(tmp_path / "linear.cbm")
+    np.testing.assert_array_equal(from_file.predict_proba(X), linear.predict_proba(X))
+    levels = pd.DataFrame({"level": pd.Categorical(y), "a": X[:, 0]})
+    pool = Pool(levels, rows[1], cat_features=["level"])
+    bare = CatBoostOrdinalClassifier().load_model(_saved(trained := ocb.train(pool, {"iterations": 3}), tmp_path))
+    assert bare.is_categorical_.tolist() == [True, False]
+    np.testing.assert_array_equal(bare.predict_proba(levels), ocb.predict_proba(trained, levels))
     bare = CatBoostOrdinalClassifier().load_model(_saved(ocb.train((X, rows[1]), {"iterations": 3}), tmp_path))
     assert bare.classes_.tolist() == [0, 1, 2, 3]
 
@@ -163,10 +189,25 @@ def test_a_model_is_continued(rows, tmp_path):
         whole = make_cat(iterations=5).fit(X, y, init_model=model)
         assert whole.n_iter_ == 10
         np.testing.assert_array_equal(whole.threshold_history_[:6], half.threshold_history_)
+    for options in ({"baseline": X[:, 0]}, {}):
+        start = make_cat(linear=not options).fit(X, y, **options)
+        with pytest.raises(ValueError, match="init_model cannot be continued with a baseline or a linear part"):
+            make_cat(linear=not options).fit(X, y, init_model=start, **options)
     with pytest.raises(ValueError, match="init_model was trained on 4 columns; here X has 2"):
         make_cat().fit(X[:, :2], y, init_model=half)
     with pytest.raises(ValueError, match="was trained on the classes"):
         make_cat(classes=[3, 2, 1, 0]).fit(X, y, init_model=half)
+
+
+def test_columns_named_by_numbers_keep_their_order_in_files(rows, tmp_path):
+    frame = pd.DataFrame(rows[0])
+    make_cat().fit(frame, rows[1]).save_model(tmp_path / "model.cbm")
+    loaded, other = CatBoostOrdinalClassifier().load_model(tmp_path / "model.cbm"), frame[[3, 2, 1, 0]]
+    assert loaded.predict(frame).shape == loaded.predict(rows[0]).shape
+    with pytest.raises(ValueError, match="order"):
+        loaded.predict(other)
+    with pytest.raises(ValueError, match="trained on the columns '0', '1', '2', '3'; here X has '3' for"):
+        make_cat().fit(other, rows[1], init_model=loaded)
 
 
 def test_start_scores(rows):
@@ -224,12 +265,18 @@ def explained(model, X, y):
     )
 
 
+def intervals(y):
+    return OrdinalLabels.from_intervals(y, np.minimum(y + 1, 3), classes=range(4))
+
+
 def stacked_in_an_ensemble(member):
     members = [("cat", member.set_params(iterations=50, early_stopping_rounds=5)), ("native", make_engine(max_iter=6))]
     return OrdinalEnsembleClassifier(members, n_bags=1, subsample=0.7, refit=True, random_state=0)
 
 
 FEATURES = {
+    "labels of intervals": (lambda X, y: make_cat().fit(X, intervals(y)), "OrdinalLabels are for"),
+    "evaluated intervals": (lambda X, y: make_cat().fit(X, y, eval_set=[(X, intervals(y))]), "OrdinalLabels are for"),
     "calibrated": (wrapped(lambda m: OrdinalCalibratedClassifier(m, cv=2)), None),
     "tuned": (wrapped(lambda m: OrdinalTunedClassifier(m, cv=2)), None),
     "ensemble": (wrapped(stacked_in_an_ensemble), None),
