@@ -132,7 +132,6 @@ min_data_in_leaf, random_strength, one_hot_max_size
     _known: ClassVar = frozenset(inspect.signature(CatBoostClassifier).parameters) - set(_REFUSED) - set(_DIALECT)
     _tried: ClassVar = (({},), ({},))
     _unsearched: ClassVar[Params] = {}
-    _takes_soft = False
     _not_in_files: ClassVar = HostClassifier._not_in_files | {"logging_level", "silent", "used_ram_limit"}
     # Places of the columns that are no numbers, by the parameter that names them.
     _places: dict[str, list[int]]
