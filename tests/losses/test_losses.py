@@ -10,7 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import log_loss
 
 from ordinal_objectives.links import LINKS, get_link
-from ordinal_objectives.losses import LOSSES, AllThreshold, CumulativeLink, ImmediateThreshold, get_loss
+from ordinal_objectives.losses import LOSSES, AllThreshold, CostWeighted, CumulativeLink, ImmediateThreshold, get_loss
+from ordinal_objectives.threshold_solver import initial_thresholds
 from own_losses import Rising
 
 TABLE = [(loss, link) for loss in LOSSES for link in LINKS]
@@ -321,3 +322,11 @@ def test_arguments_are_left_alone(loss, link):
     loss.predict_proba(arguments[0], arguments[2])
     for array, copy in zip(arguments, before, strict=True):
         assert_array_equal(array, copy)
+
+
+@pytest.mark.parametrize("loss", [*LOSSES, CostWeighted()], ids=str)
+@pytest.mark.parametrize("weights", [[2.0, 3.0, 1.0], [2.0, 0.0, 1.0], [0.0, 3.0, 1.0]], ids=str)
+def test_a_start_has_an_entry_for_each_threshold(loss, weights):
+    start = initial_thresholds(weights, loss=loss)
+    assert [np.shape(part) for part in start] == [(2,)] * 3
+    assert start.active.dtype == start.tied.dtype == np.bool_
