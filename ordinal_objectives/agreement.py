@@ -7,6 +7,7 @@ import numpy as np
 from ordinal_objectives.aliases import ArrayLike, FloatArray, LabelArray
 from ordinal_objectives.metrics import linear_weighted_kappa, quadratic_weighted_kappa
 from ordinal_objectives.ordinal_labels import Ratings
+from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import check_choice
 
 __all__ = ["kappa_of_raters", "krippendorff_alpha"]
@@ -52,8 +53,8 @@ def krippendorff_alpha(
     counts = counts[counts.sum(axis=1) > 1]
     if not len(counts):
         raise ValueError("no row has two raters")
-    together = counts.T @ (counts / (counts.sum(axis=1, keepdims=True) - 1))
-    together -= np.diag((counts / (counts.sum(axis=1, keepdims=True) - 1)).sum(axis=0))
+    of_others = counts / (counts.sum(axis=1, keepdims=True) - 1)
+    together = counts.T @ of_others - np.diag(of_others.sum(axis=0))
     n = counts.sum(axis=0)
     middle = np.cumsum(n) - n / 2
     distance = np.subtract.outer(middle, middle) ** 2
@@ -61,6 +62,7 @@ def krippendorff_alpha(
     return float(1 - (n.sum() - 1) * (together * distance).sum() / expected) if expected else float("nan")
 
 
+@documented(like=krippendorff_alpha)
 def kappa_of_raters(
     row: ArrayLike, rater: ArrayLike, label: ArrayLike, *, classes: ArrayLike | None = None, weights: str = "quadratic"
 ) -> tuple[LabelArray, FloatArray]:
@@ -68,14 +70,7 @@ def kappa_of_raters(
 
     Parameters
     ----------
-    row : array-like of int, shape (n_answers,)
-        Number of the row that is rated, from 0 on.
-    rater : array-like, shape (n_answers,)
-        Who rates it; once each.
-    label : array-like, shape (n_answers,)
-        The answer.
-    classes : array-like or None, default=None
-        Labels from the lowest class to the highest; None finds their order as ``fit`` does.
+    <<row, rater, label, classes>>
     weights : {"quadratic", "linear"}, default="quadratic"
         How distances of classes count.
 

@@ -265,7 +265,10 @@ def predict_proba(model: CatBoost, data: Table, n_trees: int | None = None) -> F
     >>> ocb.predict_proba(ocb.train((X, X[:, 0] // 3), {"iterations": 5}), X).shape
     (300, 3)
     """
-    record = threshold_record(model)
+    return _proba_of(model, threshold_record(model), data, n_trees)
+
+
+def _proba_of(model: CatBoost, record: ThresholdRecord, data: Table, n_trees: int | None) -> FloatArray:
     record.check_start(False, "model")
     n = record.n_iterations if n_trees is None else validation.check_integer("n_trees", n_trees, 0)
     thresholds = record.at(n)
@@ -299,5 +302,6 @@ def predict(
     >>> ocb.predict(ocb.train((X, X[:, 0] // 3), {"iterations": 20, "learning_rate": 0.3}), X)[:7]
     array([0, 0, 0, 1, 1, 1, 2])
     """
-    threshold_record(model).ordinal_loss().check_decision(decision_rule, cost_matrix)
-    return decision.decide(predict_proba(model, data, n_trees), decision_rule, cost_matrix)
+    record = threshold_record(model)
+    record.ordinal_loss().check_decision(decision_rule, cost_matrix)
+    return decision.decide(_proba_of(model, record, data, n_trees), decision_rule, cost_matrix)

@@ -223,9 +223,9 @@ def to_labels(
         np.concatenate([codes[counted], inner]),
         np.concatenate([weight[counted], np.full(len(inner), _INVENTED)]),
     )
-    penalties, shares = _penalties(link, scores, start)
     if len(scores) >= _MANY_ROWS:
-        return _fit(link, rows, start, penalties[0])[0]
+        return _fit(link, rows, start, _STRENGTHS[0] * np.eye(len(start)))[0]
+    penalties, shares = _penalties(link, scores, start)
     fitted = [_fit(link, rows, start, penalty) for penalty in penalties]
     shares = softmax(np.log(shares) - [_left_out(link, rows, *fit) for fit in fitted])
     mean: FloatArray = shares @ np.array([thresholds for thresholds, *_ in fitted])
