@@ -67,11 +67,11 @@ def on_stand_in(monkeypatch):
     return begin
 
 
-def train(X, y, weight, rounds=12, **options):
+def train(X, y, weight, rounds=12, device="cpu", **options):
     data, valid = (xgboost.DMatrix(X[rows], y[rows], weight=weight[rows]) for rows in (slice(400), slice(400, None)))
     curves = {}
     options |= {"evals": [(data, "t"), (valid, "v")], "evals_result": curves, "verbose_eval": False}
-    params = {"max_depth": 3, "nthread": 1, "min_child_weight": 0.01}
+    params = {"max_depth": 3, "nthread": 1, "min_child_weight": 0.01, "device": device}
     booster = oxgb.train(params, data, rounds, n_classes=4, **options)
     return oxgb.threshold_record(booster), curves, oxgb.predict_proba(booster, valid)
 
@@ -221,15 +221,60 @@ def test_a_booster_on_the_cpu_says_so(ordinal_data):
     assert isinstance(of_xgboost.device_of(None, get_loss("all_threshold"), None), CPU)
 
 
-@pytest.mark.parametrize("name", ["newton", "joint", "shifts", "host's shifts"])
-def test_xgboost_takes_cupys_arrays(ordinal_data, name):
-    cupy = pytest.importorskip("cupy", reason="CuPy is not installed: XGBoost's use of its arrays is not tested")
-    if not cupy.is_available():
+@pytest.fixture
+def cupy():
+    library = pytest.importorskip("cupy", reason="CuPy is not installed: XGBoost's use of its arrays is not tested")
+    if not library.is_available():
         pytest.skip("no GPU: XGBoost's use of CuPy's arrays is not tested")
-    X, y = ordinal_data(600, 4)
-    data, options = xgboost.DMatrix(X, y), {"n_classes": 4, **UPDATES[name]}
+    return library
+
+
+def coarse(ordinal_data, n_rows=600):
+    """Return rows of few values a feature, which the CPU and the GPU cut at the same places, and their weights."""
+    X, y = ordinal_data(n_rows, 4)
+    return np.round(2 * X), y, np.random.default_rng(0).exponential(size=n_rows)
+
+
+@pytest.mark.parametrize("name", UPDATES)
+def test_xgboost_takes_cupys_arrays(cupy, ordinal_data, monkeypatch, name):
+    X, y, weight = coarse(ordinal_data)
+    passes = []
+
+    class Noted(GPU):
+        def __init__(self, arrays):
+            passes.append(arrays)
+            super().__init__(arrays)
+
+    monkeypatch.setattr(of_xgboost, "GPU", Noted)
+    (cpu, curves, proba), (cuda, its_curves, its_proba) = (
+        train(X, y, weight, device=device, **UPDATES[name]) for device in ("cpu", "cuda")
+    )
+    assert passes == [cupy]
+    np.testing.assert_allclose(cuda.thresholds, cpu.thresholds, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(cuda.training_loss, cpu.training_loss, rtol=1e-4)
+    for part in ("t", "v"):
+        for one, other in zip(curves[part].values(), its_curves[part].values(), strict=True):
+            np.testing.assert_allclose(other, one, rtol=1e-3)
+    np.testing.assert_allclose(its_proba, proba, atol=2e-3)
+
+
+@pytest.mark.parametrize("name", ["newton", "joint", "shifts", "host's shifts"])
+def test_two_trainings_on_a_gpu_agree_to_the_byte(cupy, ordinal_data, name):
+    X, y, weight = coarse(ordinal_data, 5000)
+    one, other = (train(X, y, weight, 6, device="cuda", **UPDATES[name]) for _ in range(2))
+    assert [t.tobytes() for t in one[0].thresholds] == [t.tobytes() for t in other[0].thresholds]
+    assert one[2].tobytes() == other[2].tobytes()
+
+
+def test_a_classifier_on_a_gpu_is_that_of_the_cpu(cupy, ordinal_data, tmp_path):
+    X, y, weight = coarse(ordinal_data, 3000)
     cpu, cuda = (
-        oxgb.threshold_record(oxgb.train({"max_depth": 3, "device": device}, data, 12, **options))
+        oxgb.XGBOrdinalClassifier(device=device, n_estimators=30, learning_rate=0.1).fit(X, y, sample_weight=weight)
         for device in ("cpu", "cuda")
     )
-    np.testing.assert_allclose(cuda.thresholds, cpu.thresholds, rtol=1e-2, atol=1e-2)
+    proba = cuda.predict_proba(X)
+    np.testing.assert_allclose(proba, cpu.predict_proba(X), atol=5e-3)
+    cuda.save_model(tmp_path / "model.json")
+    loaded = oxgb.XGBOrdinalClassifier()
+    loaded.load_model(tmp_path / "model.json")
+    np.testing.assert_allclose(loaded.predict_proba(X), proba, atol=1e-6)

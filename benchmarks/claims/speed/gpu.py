@@ -5,8 +5,9 @@
 The floor is an objective that returns the same CuPy arrays every round: XGBoost still copies its margin to the host and
 asks Python. For shifts that XGBoost fits itself, the floor returns as many outputs, and the same for splits. Variants
 alternate; each number is the median over rounds and repeats. "Kernels" is what a round asks of this package on the
-device, each kernel started and its sums copied back, at a margin that is there already. A line for each target says
-whether it is met.
+device, each kernel started and its sums copied back, at a margin that is there already. "CPU's pass" is a round whose
+trees grow on the GPU and whose gradients are computed by all threads of the CPU. A line for each target says whether it
+is met.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import time
 from collections.abc import Callable
 from statistics import median
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import xgboost
@@ -26,8 +28,10 @@ from lib import report
 from lib.runner import resume
 from lib.timing import Clock, interleave, make_data
 from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters.xgb import training
 from ordinal_objectives.adapters.xgb.placement import cupy_of
 from ordinal_objectives.losses import get_loss
+from ordinal_objectives.rows import CPU
 from ordinal_objectives.rows.gpu import GPU
 
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -37,6 +41,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "host's shifts": {"proportional": False, "shift_method": "host"},
 }
 BINARY, FLOOR, FLOOR_OF_OUTPUTS = "binary", "floor", "floor of outputs"
+OF_CPU = "{}, CPU's pass"
 # Rounds in rounds of the floor, at so many rows and classes; and kernels in built-in binary rounds.
 TARGETS = {"newton": 1.3, "joint": 1.5, "shifts": 1.8, "host's shifts": 1.5}
 TARGET_SIZES = [(1_000_000, 5), (1_000_000, 10)]
@@ -102,7 +107,15 @@ def variants(
             lambda clock: oxgb.train(params, ordinal, n_rounds, n_classes=n_classes, callbacks=[clock], **options)
         )
 
+    def of_cpu(run: Callable[[], list[float]]) -> Callable[[], list[float]]:
+        def patched() -> list[float]:
+            with mock.patch.object(training, "device_of", lambda booster, loss, n_threads: CPU(n_threads)):
+                return run()
+
+        return patched
+
     own = {name: ours(options) for name, options in VARIANTS.items()}
+    own |= {OF_CPU.format(name): of_cpu(run) for name, run in own.items()}
     floors = {FLOOR: fixed({}, gradient, hessian), FLOOR_OF_OUTPUTS: fixed(outputs, *of_outputs)}
     return {BINARY: clocked(built_in), **floors, **own}
 
