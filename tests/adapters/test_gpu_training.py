@@ -16,7 +16,7 @@ import pytest
 import xgboost
 
 import fake_cupy
-from ordinal_objectives import AllThreshold, CumulativeLink
+from ordinal_objectives import AllThreshold, CumulativeLink, XGBOrdinalClassifier
 from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.adapters.xgb import placement as of_xgboost
 from ordinal_objectives.adapters.xgb import training
@@ -269,12 +269,12 @@ def test_two_trainings_on_a_gpu_agree_to_the_byte(cupy, ordinal_data, name):
 def test_a_classifier_on_a_gpu_is_that_of_the_cpu(cupy, ordinal_data, tmp_path):
     X, y, weight = coarse(ordinal_data, 3000)
     cpu, cuda = (
-        oxgb.XGBOrdinalClassifier(device=device, n_estimators=30, learning_rate=0.1).fit(X, y, sample_weight=weight)
+        XGBOrdinalClassifier(device=device, n_estimators=30, learning_rate=0.1).fit(X, y, sample_weight=weight)
         for device in ("cpu", "cuda")
     )
     proba = cuda.predict_proba(X)
     np.testing.assert_allclose(proba, cpu.predict_proba(X), atol=5e-3)
     cuda.save_model(tmp_path / "model.json")
-    loaded = oxgb.XGBOrdinalClassifier()
+    loaded = XGBOrdinalClassifier()
     loaded.load_model(tmp_path / "model.json")
     np.testing.assert_allclose(loaded.predict_proba(X), proba, atol=1e-6)
