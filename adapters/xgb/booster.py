@@ -193,7 +193,8 @@ def categories_of(booster: xgboost.Booster) -> JSON | None:
     return grown.get("gbtree", grown)["model"].get("cats")  # dart holds trees one deeper
 
 
-# Up to so many rounds, writing the bytes of all takes less time than slicing off the newest one.
+# Up to so many rounds, writing the bytes of all takes less time than slicing off the newest one. On a GPU the arrays of
+# each tree come to the host one by one: there a slice is always faster.
 _FEW_ROUNDS = 16
 # Slicing takes as long as sorting the changes of so many rows, or as passing a row through so many trees.
 _FEW_ROWS = 1 << 12
@@ -223,6 +224,7 @@ class TreeReader:
     def __init__(self, booster: xgboost.Booster, *, settings_stay: bool) -> None:
         self._booster = booster
         self._settings = _grown_with(booster) if settings_stay else None
+        self._few_rounds = _FEW_ROUNDS if '"device":"cpu"' in booster.save_config() else 0
         # A slice of a matrix does not say which categories its codes stand for.
         self._has_categories = "c" in (booster.feature_types or ())
 
@@ -230,7 +232,7 @@ class TreeReader:
         """Return the tree."""
         booster = self._booster
         rounds = booster.num_boosted_rounds()
-        if rounds > _FEW_ROUNDS:
+        if rounds > self._few_rounds:
             booster = xgboost.Booster.__getitem__(booster, slice(rounds - 1, rounds))
         raw = xgboost.Booster.save_raw(booster, "ubj")
         nodes = leaf_nodes(arrays(raw, "left_children")[-1])
