@@ -34,21 +34,24 @@ def test_rounds_on_a_gpu_are_judged_against_their_floor(monkeypatch, tmp_path, c
     monkeypatch.setattr("sys.argv", ["gpu.py", *(word for pair in options.items() for word in pair)])
     gpu.main()
     printed = capsys.readouterr().out
-    (row,) = report.Result("gpu", "").rows
-    assert all(row[f"{name} / floor"] > 0 and row[f"{name} kernels ms"] > 0 for name in gpu.VARIANTS)
-    assert f"newton / floor at 300 rows, K = 3: {row['newton / floor']:.3g}, at most 1.3: " in printed
-    assert "newton / floor at 77 rows, K = 5: not measured" in printed
-    assert "joint kernels / binary at 10,000,000 rows, K = 10: not measured" in printed
+    rows = {row["round"]: row for row in report.Result("gpu", "").rows}
+    assert all(rows[name]["/ floor"] > 0 and rows[name]["kernels ms"] > 0 for name in gpu.VARIANTS)
+    assert f"newton, / floor at 300 rows, K = 3: {rows['newton']['/ floor']:.3g}, at most 1.3: " in printed
+    assert "newton, / floor at 77 rows, K = 5: not measured" in printed
+    assert "joint, kernels / binary at 10,000,000 rows, K = 10: not measured" in printed
 
 
 def test_a_target_on_a_gpu_is_met_or_missed():
     rounds = dict.fromkeys((gpu.BINARY, gpu.FLOOR, *gpu.VARIANTS), 10.0) | {gpu.FLOOR_OF_OUTPUTS: 20.0, "newton": 14.0}
-    row = gpu.row_of(rounds, dict.fromkeys(gpu.VARIANTS, 0.9) | {"joint": 1.1})
-    found = [row["newton / floor"], row["host's shifts / floor"], row["joint kernels / binary"]]
-    assert found == pytest.approx([1.4, 0.5, 0.11])
-    lines = gpu.verdicts([{"n": 1_000_000, "K": 5, **row}, {"n": 10_000_000, "K": 10, **row}])
-    assert "newton / floor at 1,000,000 rows, K = 5: 1.4, at most 1.3: MISSED" in lines
-    assert "host's shifts / floor at 1,000,000 rows, K = 5: 0.5, at most 1.5: met" in lines
-    assert "joint kernels / binary at 10,000,000 rows, K = 10: 0.11, at most 0.1: MISSED" in lines
-    assert "newton kernels / binary at 10,000,000 rows, K = 10: 0.09, at most 0.1: met" in lines
+    rows = gpu.rows_of(rounds, dict.fromkeys(gpu.VARIANTS, 0.9) | {"joint": 1.1})
+    found = {row["round"]: row for row in rows}
+    assert found["newton"]["/ floor"] == pytest.approx(1.4)
+    assert found["host's shifts"]["/ floor"] == pytest.approx(0.5)
+    assert found["joint"]["kernels / binary"] == pytest.approx(0.11)
+    sizes = {"n": 1_000_000, "K": 5}, {"n": 10_000_000, "K": 10}
+    lines = gpu.verdicts([{**size, **row} for size in sizes for row in rows])
+    assert "newton, / floor at 1,000,000 rows, K = 5: 1.4, at most 1.3: MISSED" in lines
+    assert "host's shifts, / floor at 1,000,000 rows, K = 5: 0.5, at most 1.5: met" in lines
+    assert "joint, kernels / binary at 10,000,000 rows, K = 10: 0.11, at most 0.1: MISSED" in lines
+    assert "newton, kernels / binary at 10,000,000 rows, K = 10: 0.09, at most 0.1: met" in lines
     assert sum("not measured" in line for line in lines) == len(gpu.TARGETS)

@@ -5,8 +5,8 @@
 The floor is an objective that returns the same CuPy arrays every round: XGBoost still copies its margin to the host and
 asks Python. For shifts that XGBoost fits itself, the floor returns as many outputs, and the same for splits. Variants
 alternate; each number is the median over rounds and repeats, timed from one gradient to the next: a callback that notes
-the time would have the thresholds of every round learned once more. "Kernels" is what a round asks of this package on the
-device, each kernel started and its sums copied back, at a margin that is there already. A line for each target says
+the time would have the thresholds of every round learned once more. "Kernels" is what a round asks of this package on
+the device, each kernel started and its sums copied back, at a margin that is there already. A line for each target says
 whether it is met.
 
     python benchmarks/claims/speed/gpu.py --cpu-pass
@@ -185,28 +185,29 @@ def milliseconds(run: Callable[[], Any], repeats: int) -> float:
     return 1e3 * median(times)
 
 
-def row_of(rounds: dict[str, float], of_kernels: dict[str, float]) -> dict[str, float]:
-    """Return a row of the result: milliseconds, rounds in rounds of their floor, kernels in binary rounds."""
-    row = {f"{name} ms": ms for name, ms in rounds.items()}
-    for name in VARIANTS:
-        floor = FLOOR_OF_OUTPUTS if name == "host's shifts" else FLOOR
-        row |= {f"{name} / floor": rounds[name] / rounds[floor], f"{name} kernels ms": of_kernels[name]}
-        row[f"{name} kernels / binary"] = of_kernels[name] / rounds[BINARY]
-    return row
+def rows_of(rounds: dict[str, float], of_kernels: dict[str, float]) -> list[dict[str, Any]]:
+    """Return the rows of a case: milliseconds, rounds in rounds of their floor, kernels in binary rounds."""
+    rows = []
+    for name, ms in rounds.items():
+        floor = FLOOR_OF_OUTPUTS if name in ("host's shifts", FLOOR_OF_OUTPUTS) else FLOOR
+        own = of_kernels.get(name, float("nan"))
+        in_floors, in_binary = ms / rounds[floor], own / rounds[BINARY]
+        rows.append({"round": name, "ms": ms, "/ floor": in_floors, "kernels ms": own, "kernels / binary": in_binary})
+    return rows
 
 
 def verdicts(rows: list[dict[str, Any]]) -> list[str]:
     """Return a line for each target: what was measured, what is allowed, and whether it is met."""
-    measured = {(row["n"], row["K"]): row for row in rows}
-    targets = [(size, f"{name} / floor", most) for size in TARGET_SIZES for name, most in TARGETS.items()]
-    targets += [(size, f"{name} kernels / binary", MOST_KERNELS) for size in KERNEL_SIZES for name in VARIANTS]
+    measured = {(row["n"], row["K"], row["round"]): row for row in rows}
+    targets = [(size, name, "/ floor", most) for size in TARGET_SIZES for name, most in TARGETS.items()]
+    targets += [(size, name, "kernels / binary", MOST_KERNELS) for size in KERNEL_SIZES for name in VARIANTS]
     lines = []
-    for (n, K), column, most in targets:
-        where = f"{column} at {n:,} rows, K = {K}: "
-        if (n, K) not in measured:
+    for (n, K), name, column, most in targets:
+        where = f"{name}, {column} at {n:,} rows, K = {K}: "
+        if (n, K, name) not in measured:
             lines.append(f"{where}not measured")
             continue
-        found = measured[n, K][column]
+        found = measured[n, K, name][column]
         lines.append(f"{where}{found:.3g}, at most {most:g}: {'met' if found <= most else 'MISSED'}")
     return lines
 
@@ -237,10 +238,10 @@ def main() -> None:
         if options.cpu_pass:
             with mock.patch.object(training, "device_of", lambda booster, loss, n_threads: CPU(n_threads)):
                 rounds = rounds_of(runs, options.rounds, options.repeats)
-            return [{f"{name} ms": ms for name, ms in rounds.items()}]
+            return [{name: row[name] for name in ("round", "ms", "/ floor")} for row in rows_of(rounds, {})]
         rounds = rounds_of(runs, options.rounds, options.repeats)
         own = {name: milliseconds(run, 5 * options.repeats) for name, run in kernels(y, case["K"], cupy).items()}
-        return [row_of(rounds, own)]
+        return rows_of(rounds, own)
 
     result = report.Result(
         "gpu_cpu_pass" if options.cpu_pass else "gpu",

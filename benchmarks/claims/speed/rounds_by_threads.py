@@ -2,6 +2,7 @@
 
     python benchmarks/claims/speed/rounds_by_threads.py [--rows 1000000] [--classes 5 10]
     python benchmarks/claims/speed/rounds_by_threads.py --phases 16       one line for each phase of a round; not stored
+    python benchmarks/claims/speed/rounds_by_threads.py --threads 16 --called on_16_threads     a result of its own
 
 A machine of few cores cannot time sixteen threads. Here the work is parted as for as many threads as are asked for, and
 done on one; each task is timed (`native/core/threads/region_times.hpp`), in seconds of the processor. On T threads a
@@ -153,6 +154,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--classes", type=int, nargs="+", default=[5, 10])
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2, 4, 8, 16])
+    parser.add_argument("--called", default="by_threads", help="what a result of its own is called")
     parser.add_argument("--phases", type=int)
     parser.add_argument("--predict", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -162,15 +164,15 @@ def main() -> None:
     if options.phases:
         show_phases(options)
         return
-    name = f"engine_by_threads_{options.rows}x{FEATURES}"
-    title = f"A round of the native engine by threads, {options.rows:,} x {FEATURES}, 255 bins, {LEAVES} leaves"
+    name = f"engine_{options.called}_{options.rows}x{FEATURES}"
+    title = f"A round of the native engine {options.called.replace('_', ' ')}, {options.rows:,} x {FEATURES}"
     cases = [
         {"K": n_classes, "variant": variant, "threads": threads}
         for n_classes in options.classes
         for variant in VARIANTS
         for threads in options.threads
     ]
-    store = report.Result(name, title, NOTES, order=("K", "variant", "threads"))
+    store = report.Result(name, f"{title}, 255 bins, {LEAVES} leaves", NOTES, order=("K", "variant", "threads"))
     resume(store, cases, partial(measure, rows=options.rows, barrier=barrier_seconds()))
 
 
