@@ -371,6 +371,12 @@ class XGBoostTraining(Training):
         booster = self.callback_state.booster_of(dtrain)
         if previous is not None and booster is not None:
             input_checks.check_levels(booster, dtrain, "the training set", in_order=True)
+            base_score = xgb_booster.settings_of(booster)["learner_model_param"]["base_score"]
+            if not dtrain.get_base_margin().size and any(map(float, base_score.strip("[]").split(","))):
+                raise ValueError(
+                    f"params['base_score'] = {base_score} would change the scores of the model that is continued, "
+                    f"which start at 0; leave it out"
+                )
         if previous is not None:
             previous.check_start(dtrain.get_base_margin().size > 0, "the training set has no base_margin")
         starts_bare = previous is None and not dtrain.get_base_margin().size
@@ -489,6 +495,17 @@ def _warn_of_coarse_scores(predt: RealArray) -> None:
         )
 
 
+def _warn_of_rmse(booster: xgboost.Booster, evals_log: EvalsLog) -> None:
+    """Warn of the metric that XGBoost adds where nothing tells it not to: of raw scores, beside class codes."""
+    measured = any("rmse" in metrics for metrics in evals_log.values())
+    if measured and xgb_booster.settings_of(booster)["learner_train_param"]["disable_default_eval_metric"] == "0":
+        warnings.warn(
+            "'rmse' compares raw scores with class codes, and early stopping may follow it: pass "
+            "params={'disable_default_eval_metric': 1, ...} and custom_metric=objective.metric",
+            stacklevel=2,
+        )
+
+
 class ThresholdCallback(xgboost.callback.TrainingCallback):  # type: ignore[misc]
     """Passes the booster and the rounds to a training, and stores the thresholds in the booster.
 
@@ -523,6 +540,8 @@ class ThresholdCallback(xgboost.callback.TrainingCallback):  # type: ignore[misc
         changes = not training.plan.settings_stay and training.needs_tree
         if changes or state.last_only or state.workers is not None:
             training.refresh()
+        if not state.round:
+            _warn_of_rmse(boosters_of(model)[0], evals_log)
         return False
 
     def after_training(self, model: Model) -> Model:

@@ -165,7 +165,7 @@ def class_codes(what: str, copy: Estimator, codes: IntArray, classes: LabelArray
         if own != classes.tolist():
             raise ValueError(
                 f"{what} has classes {own}{_in(prefix)}; those of the classifier around it are {classes.tolist()}. "
-                f"Give classes to that alone"
+                f"Give classes to the classifier around it alone"
             )
         inner.set_params(classes=None)  # codes rise
     for place, searched in _searched(copy, ("classes",)):

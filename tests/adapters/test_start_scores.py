@@ -278,6 +278,31 @@ def test_wrong_starts_are_refused_by_name(host, halves):
                 host.make().fit(X, y, eval_set=[(Xv, yv)], init_model=model, **{name: value})
 
 
+def test_a_continued_model_keeps_its_base_score(halves):
+    X, y, _, _ = halves
+    data = xgboost.DMatrix(X, y)
+    first = oxgb.train({"nthread": 1}, data, 3, n_classes=4)
+    params = {"nthread": 1, "disable_default_eval_metric": 1}
+
+    def continued(**more):
+        objective = oxgb.OrdinalObjective(4)
+        options = {"obj": objective, "callbacks": [objective.callback], "xgb_model": first}
+        return xgboost.train({**params, **more}, data, 2, **options)
+
+    with pytest.raises(ValueError, match=r"params\['base_score'\] = \[3E0\] would change the scores of the model"):
+        continued(base_score=3.0)
+    expected = oxgb.predict_proba(continued(), data)
+    np.testing.assert_array_equal(oxgb.predict_proba(continued(base_score=0.0), data), expected)
+
+
+def test_the_metric_that_xgboost_adds_is_a_warning(halves):
+    X, y, _, _ = halves
+    data, objective = xgboost.DMatrix(X, y), oxgb.OrdinalObjective(4)
+    options = {"obj": objective, "callbacks": [objective.callback], "evals": [(data, "t")], "verbose_eval": False}
+    with pytest.warns(UserWarning, match="'rmse' compares raw scores with class codes"):
+        xgboost.train({"nthread": 1, "base_score": 0.0}, data, 2, **options)
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_a_start_that_is_no_number_is_refused_by_name(value, halves):
     X, y, *_ = halves

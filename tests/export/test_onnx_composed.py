@@ -274,6 +274,13 @@ def test_missing_text_is_empty_text_to_every_encoder(kind, encoder):
     assert (labels == model.predict(X)).all()
 
 
+def test_imputers_of_doubles_are_refused_since_no_runtime_has_them():
+    X = np.random.default_rng(0).normal(size=(120, 2))
+    model = make_pipeline(SimpleImputer(), HistGradientBoostingOrdinalClassifier(max_iter=2))
+    with pytest.raises(ValueError, match="floats='float64' is not possible with SimpleImputer"):
+        to_onnx(model.fit(X, np.arange(120) % 3), X, floats="float64")
+
+
 @pytest.mark.parametrize(
     ("step", "column", "message"),
     [

@@ -224,7 +224,10 @@ class Features:
         columns = [self.columns[place] for place in places]
         for column in columns:
             if column.kind == "string":
-                raise ValueError(f"column {column.tensor!r} of X_example must hold numbers; it holds text")
+                raise ValueError(
+                    f"column {column.tensor!r} must hold numbers; it holds text. Let the pipeline encode it, or export "
+                    f"a classifier that takes the table itself"
+                )
         if len({column.tensor for column in columns}) == 1 and columns[0].place is not None:
             tensor = self.graph.floats(columns[0].tensor)
             return tensor if len(places) == len(self.columns) else self.graph.columns(tensor, places)

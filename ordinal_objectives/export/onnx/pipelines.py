@@ -115,6 +115,13 @@ def to_onnx_by_skl2onnx(estimator: object, inputs: list[onnx.ValueInfoProto]) ->
             f"skl2onnx cannot write a step, perhaps since it is given whole numbers: try an X_example with floats in "
             f"the columns {validation.first_few(whole, repr)}. Its error: {error}"
         ) from error
+    if any(node.op_type == "Imputer" for node in made.graph.node) and any(
+        isinstance(kind, data_types.DoubleTensorType) for _, kind in types
+    ):
+        raise ValueError(
+            "floats='float64' is not possible with SimpleImputer: ONNX Runtime imputes in float32 alone; take "
+            "floats='float32', or leave missing values to the classifier"
+        )
     _name_inputs(made.graph, [name for name, _ in types])
     return made
 
