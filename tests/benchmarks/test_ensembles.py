@@ -13,7 +13,7 @@ OTHERS = ("evaluation", "confirmation")
 EXPERIMENTS = {
     ("sizes", "sizes"): (tree_sizes.NAME, [SHARES, *tree_sizes.METHODS], tree_sizes.SEEDS, {}),
     ("few rows", "few"): (tree_sizes.NAME, [SHARES, tree_sizes.SMOOTHED, *tree_sizes.FEW], tree_sizes.SEEDS, {}),
-    ("plain call", "design"): (plain_call.NAME, plain_call.METHODS, plain_call.SEEDS, {}),
+    ("plain call", "design"): (plain_call.NAME, plain_call.METHODS, plain_call.SEEDS, plain_call.PARTITIONS["design"]),
     ("same settings", "evaluation"): (same_settings.NAME, same_settings.METHODS, same_settings.SEEDS, {}),
     ("ensembles", "design"): (ensembles.NAME, ensembles.METHODS, ensembles.SEEDS, {}),
     **{
