@@ -37,7 +37,6 @@ SAME: Mapping[str, tuple[str, ...]] = {
 }
 _RESCALED = "it changes the scores of earlier trees, and thresholds belong to those of their round"
 _OF_CLASSIFIER = "it belongs to CatBoost's own losses of classes; pass weights"
-_RESUMED = "a training that is resumed does not know its thresholds: save the model, and continue with init_model"
 REFUSED: Mapping[str, str] = {
     **dict.fromkeys(("loss_function", "objective"), "the ordinal loss is the objective"),
     "eval_metric": "the thresholds take their steps in the ordinal loss, which is always measured",
@@ -47,7 +46,6 @@ REFUSED: Mapping[str, str] = {
     **dict.fromkeys(("class_weights", "auto_class_weights", "scale_pos_weight"), _OF_CLASSIFIER),
     **dict.fromkeys(("classes_count", "class_names", "target_border"), "labels are class codes; pass n_classes"),
     "eval_fraction": "CatBoost would train on other rows than the thresholds; pass eval_set",
-    **dict.fromkeys(("save_snapshot", "snapshot_file", "snapshot_interval"), _RESUMED),
 }
 # Those of which one value is allowed.
 _ONE_VALUE = {
@@ -65,7 +63,8 @@ def checked_params(params: Mapping[str, Any]) -> Params:
         if params.get(name, value) not in (value, None):
             refuse_parameters(params, {name: reason})
     quiet = not {"verbose", "logging_level", "silent", "verbose_eval"} & params.keys()
-    return {"allow_writing_files": False, **({"verbose": False} if quiet else {}), **params, **FIXED}
+    writes = {"allow_writing_files": bool(params.get("save_snapshot"))}
+    return {**writes, **({"verbose": False} if quiet else {}), **params, **FIXED}
 
 
 # Record

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
@@ -11,6 +11,7 @@ from catboost import CatBoost, CatBoostError, Pool
 from ordinal_objectives.adapters import arguments
 from ordinal_objectives.adapters.cb import booster as cb_booster
 from ordinal_objectives.adapters.cb.objective import OrdinalObjective
+from ordinal_objectives.adapters.cb.snapshot import Snapshot
 from ordinal_objectives.adapters.cb.training import CatBoostTraining, RoundMetric
 from ordinal_objectives.adapters.training import Plan
 from ordinal_objectives.aliases import ArrayLike, Params, Table
@@ -48,9 +49,10 @@ def train(
     pool : catboost.Pool, or tuple of (X, y)
         Labels are class codes 0..n_classes - 1.
     params : mapping or None
-        Those of ``catboost.CatBoost``. Losses, metrics, a GPU, snapshots, and what changes the scores of earlier
-        trees (model_shrink_rate, langevin, posterior_sampling) are refused. ``allow_writing_files`` and ``verbose`` are
-        False unless given.
+        Those of ``catboost.CatBoost``. Losses, metrics, a GPU, and what changes the scores of earlier trees
+        (model_shrink_rate, langevin, posterior_sampling) are refused. ``allow_writing_files`` and ``verbose`` are False
+        unless given. With ``save_snapshot`` a training that was interrupted is resumed: the thresholds are in a file
+        beside ``snapshot_file``, of its name and ``.thresholds``.
     iterations : int or None
         Number of rounds; None takes that of ``params``, or CatBoost's 1000.
     eval_set : catboost.Pool, tuple of (X, y), list of them, or None
@@ -134,18 +136,28 @@ def train_spec(
     sets = eval_set if isinstance(eval_set, list) else [] if eval_set is None else [eval_set]
     pools = [_as_pool(one, "eval_set") for one in sets]
     spec, record = asked
+    options |= {"eval_set": pools or None}
+    snapshot = Snapshot(params) if params.get("save_snapshot") else None
+    if snapshot is not None and init_model is not None:
+        raise ValueError("params['save_snapshot'] and init_model cannot go together: a snapshot has the trees of both")
+    resumed = None if snapshot is None else snapshot.record(spec, pool, options)
+    record = resumed or record
     # A copy, which does not know the rows of its training: CatBoost would go on from their baseline.
     previous = None if init_model is None else cb_booster.as_model(init_model).copy()
     n_threads = params.get("thread_count")
     plan = Plan(driven=True, **(carried or {}))
     objective = OrdinalObjective.of(spec, record, pool, previous, n_threads=n_threads, plan=plan, metrics=metrics)
-    training = objective.training
+    training, run = objective.training, objective.training.run
+    if resumed is not None:
+        training.resume(resumed)
     model = CatBoost(params | objective.params)
     with round_bar(progress, n_rounds, what) as show:
-        given = [_Guarded(training, callback) for callback in callbacks or ()]
-        hooks = [objective.callback, *given, *([] if show is None else [_Shown(objective, show)])]
+        hooks: list[Any] = [objective.callback]
+        hooks += [] if snapshot is None else [_AfterRound(lambda n_rounds: snapshot.write(run))]
+        hooks += [_Guarded(training, callback) for callback in callbacks or ()]
+        hooks += [] if show is None else [_AfterRound(lambda n_rounds: show(n_rounds, run.newest_loss()))]
         try:
-            model.fit(pool, eval_set=pools or None, init_model=previous, callbacks=hooks, **options)
+            model.fit(pool, init_model=previous, callbacks=hooks, **options)
         except CatBoostError as error:
             raise (training.error or ValueError(f"CatBoost refuses the training: {error}")) from error
     objective.attach(model)
@@ -173,12 +185,12 @@ class _Guarded:
             return self._callback.after_iteration(info)
 
 
-class _Shown:
-    """A callback that shows each round."""
+class _AfterRound:
+    """A callback that does something after each round."""
 
-    def __init__(self, objective: OrdinalObjective, show: Any) -> None:
-        self._run, self._show = objective.training.run, show
+    def __init__(self, act: Callable[[int], None]) -> None:
+        self._act = act
 
     def after_iteration(self, info: Any) -> bool:
-        self._show(info.iteration, self._run.newest_loss())
+        self._act(info.iteration)
         return True

@@ -51,14 +51,16 @@ def rows(ordinal_data):
     ids=str,
 )
 @pytest.mark.parametrize("weighted", [False, True])
-def test_thresholds_are_those_of_a_replay(rows, params, weighted):
+def test_thresholds_and_losses_are_those_of_a_replay_from_the_file(rows, params, weighted, tmp_path):
     X, y, w = rows
-    model = ocb.train(Pool(X, y, weight=w if weighted else None), SMALL | params)
+    ocb.save_model(ocb.train(Pool(X, y, weight=w if weighted else None), SMALL | params), tmp_path / "model.cbm")
+    model = ocb.load_model(tmp_path / "model.cbm")
     record, w = ocb.threshold_record(model), w if weighted else np.ones(len(y))
     assert record.n_iterations == model.tree_count_ == 12
-    for t in range(12):
-        expected = replayed(scores(model, X, t + 1), y, w, record.at(t))
-        np.testing.assert_allclose(record.at(t + 1), expected, atol=1e-6)
+    for t in range(13):
+        if t:
+            expected = replayed(scores(model, X, t), y, w, record.at(t - 1))
+            np.testing.assert_allclose(record.at(t), expected, atol=1e-6)
         loss = np.average(get_loss("all_threshold").value(scores(model, X, t), y, record.at(t)), weights=w)
         np.testing.assert_allclose(record.training_loss[t], loss, rtol=1e-6)
     assert record.training_loss[-1] < 0.75 * record.training_loss[0]
@@ -231,6 +233,57 @@ def test_continuing_keeps_the_thresholds(rows, tmp_path):
         ocb.train(pool, SMALL, init_model=other)
 
 
+class Interrupt:
+    def __init__(self, n_rounds):
+        self.n_rounds = n_rounds
+
+    def after_iteration(self, info):
+        if info.iteration == self.n_rounds:
+            raise KeyboardInterrupt
+        return True
+
+
+@pytest.mark.parametrize("of_levels", [False, True], ids=["numbers", "categories"])
+@pytest.mark.parametrize("n_rounds", [1, 7])
+def test_a_training_that_was_interrupted_is_resumed(rows, tmp_path, n_rounds, of_levels):
+    X, y, w = rows
+    frame, options = pd.DataFrame(X, columns=list("abcd")), {}
+    if of_levels:
+        frame["a"], options = np.digitize(X[:, 0], np.linspace(-2, 2, 30)).astype(str), {"cat_features": ["a"]}
+    pool, valid = Pool(frame, y, weight=w, **options), Pool(frame[400:], y[400:], **options)
+    stops = {"eval_set": valid, "early_stopping_rounds": 5}
+    params = SMALL | {"iterations": 40, "train_dir": str(tmp_path), "snapshot_interval": 0}
+    params |= {"save_snapshot": True, "snapshot_file": "snapshot"}
+    for stop in (n_rounds, n_rounds + 1):  # the second one is resumed, and interrupted again
+        with pytest.raises(KeyboardInterrupt):
+            ocb.train(pool, params, callbacks=[Interrupt(stop)], **stops)
+    resumed, whole = ocb.train(pool, params, **stops), ocb.train(pool, SMALL | {"iterations": 40}, **stops)
+    found, expected = ocb.threshold_record(resumed), ocb.threshold_record(whole)
+    assert found.n_iterations == expected.n_iterations > n_rounds
+    np.testing.assert_allclose(found.thresholds, expected.thresholds, atol=1e-6)
+    np.testing.assert_allclose(found.training_loss, expected.training_loss, rtol=1e-6)
+    np.testing.assert_allclose(ocb.predict_proba(resumed, frame), ocb.predict_proba(whole, frame), atol=1e-6)
+
+
+def test_a_snapshot_that_cannot_be_resumed_is_named(rows, tmp_path):
+    X, y, _ = rows
+    pool, params = Pool(X, y), SMALL | {"train_dir": str(tmp_path), "save_snapshot": True, "snapshot_interval": 0}
+    half = ocb.train(pool, params | {"iterations": 6})
+    more = ocb.train(pool, params)  # as many as SMALL has
+    np.testing.assert_allclose(
+        ocb.threshold_record(more).thresholds, ocb.threshold_record(ocb.train(pool, SMALL)).thresholds, atol=1e-6
+    )
+    with pytest.raises(ValueError, match=r"does not resume snapshot_file=.*params differ"):
+        ocb.train(pool, params | {"depth": 5})
+    with pytest.raises(ValueError, match="a model is continued with its own loss and link"):
+        ocb.train(pool, params, link="probit")
+    with pytest.raises(ValueError, match=r"save_snapshot.* and init_model cannot go together"):
+        ocb.train(pool, params, init_model=half)
+    (tmp_path / "experiment.cbsnapshot.thresholds").unlink()
+    with pytest.raises(ValueError, match=r"experiment.cbsnapshot.thresholds is not there"):
+        ocb.train(pool, params)
+
+
 def test_a_baseline_is_where_the_score_starts(rows):
     X, y, _ = rows
     start = 0.5 * X[:, 0] + 1
@@ -326,7 +379,6 @@ def test_other_trees_are_noticed(rows, tmp_path):
         ({"langevin": True}, "changes the scores of earlier trees"),
         ({"posterior_sampling": True}, "changes the scores of earlier trees"),
         ({"auto_class_weights": "Balanced"}, "pass weights"),
-        ({"save_snapshot": True}, "does not know its thresholds"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
@@ -363,12 +415,8 @@ def test_callbacks_can_end_a_training(rows):
         def after_iteration(self, info):
             return info.iteration < 3
 
-    class Interrupt:
-        def after_iteration(self, info):
-            raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        ocb.train(rows[:2], SMALL, callbacks=[Interrupt()])
+        ocb.train(rows[:2], SMALL, callbacks=[Interrupt(1)])
     model = ocb.train(rows[:2], SMALL, callbacks=[Third()])
     assert ocb.threshold_record(model).n_iterations == model.tree_count_ == 3
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from claims.accuracy import ensembles, plain_call, tree_sizes
+from claims.accuracy import ensembles, plain_call, same_settings, tree_sizes
 from lib.set_ratios import GROUPS, SHARES, rows_of
 from ordinal_objectives.estimators.ensemble_members import default_members
 
@@ -13,7 +13,8 @@ OTHERS = ("evaluation", "confirmation")
 EXPERIMENTS = {
     ("sizes", "sizes"): (tree_sizes.NAME, [SHARES, *tree_sizes.METHODS], tree_sizes.SEEDS, {}),
     ("few rows", "few"): (tree_sizes.NAME, [SHARES, tree_sizes.SMOOTHED, *tree_sizes.FEW], tree_sizes.SEEDS, {}),
-    ("plain call", "design"): (plain_call.NAME, plain_call.METHODS, plain_call.SEEDS, {}),
+    ("plain call", "design"): (plain_call.NAME, plain_call.METHODS, plain_call.SEEDS, plain_call.PARTITIONS["design"]),
+    ("same settings", "evaluation"): (same_settings.NAME, same_settings.METHODS, same_settings.SEEDS, {}),
     ("ensembles", "design"): (ensembles.NAME, ensembles.METHODS, ensembles.SEEDS, {}),
     **{
         ("plain call", group): (plain_call.NAME, plain_call.SHIPPED, plain_call.SEEDS, plain_call.PARTITIONS[group])

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from claims.accuracy import ensembles
+from claims.accuracy import ensembles, same_settings
 from claims.accuracy.plain_call import BESIDE, CATBOOST, CATBOOST_ORDINAL, FIXED, NAME, PARTITIONS, PLAIN, of_trainer
 from claims.decisions import kappa
 from lib import report
@@ -66,6 +66,25 @@ def test_plain_call_of_catboost():
     assert [(beside[name] < 1).sum() for name in ("rps", "log_loss")] == [29, 32]
     assert np.exp(np.log(beside["seconds"]).mean()) == pytest.approx(0.15, abs=0.005)
     assert all(np.log(ratio(means, one, CATBOOST_ORDINAL)[["rps", "log_loss"]]).mean().lt(0).all() for one in PLAIN)
+
+
+def test_catboost_with_the_same_settings():
+    """Where each stops by its own loss, ours has a lower RPS on 22 sets and a lower log loss on 23, of which 27 each
+    were hoped for; with 100 rounds it has so on 21 and 19."""
+    means = means_of(same_settings.NAME)
+    pairs = zip(same_settings.ORDINAL, same_settings.MULTICLASS, strict=True)
+    hundred, stopped = (ratio(means, *pair)[["rps", "log_loss"]] for pair in pairs)
+    assert (stopped < 1).sum().tolist() == [22, 23]
+    assert (hundred < 1).sum().tolist() == [21, 19]
+
+
+def test_catboost_with_the_same_settings_2():
+    """Then it is also higher on average: `nursery`, `obesity`, `new_thyroid` and `car` are nearly solved, and one score
+    needs more rounds for that than one for each class."""
+    means = means_of(same_settings.NAME)
+    hundred = ratio(means, same_settings.ORDINAL[0], same_settings.MULTICLASS[0])[["rps", "log_loss"]]
+    assert np.log(hundred).mean().gt(0).all()
+    assert set(hundred["rps"].sort_values().index[-4:]) == {"nursery", "obesity", "new_thyroid", "car"}
 
 
 def test_plain_call_4():

@@ -70,6 +70,7 @@ def _plain(trainer: str, **given: Any) -> Plain:
     return Plain(trainer, **search, options=given)
 
 
+_catboost = partial(_plain, "CatBoost", ships=True)
 _xgb, _lgb, _native = partial(_plain, "XGBoost"), partial(_plain, "LightGBM"), partial(_plain, "native")
 _BAGGED = {"subsample": 0.8, "subsample_freq": 1}
 METHODS = {
@@ -112,6 +113,11 @@ METHODS = {
     "native, leaf n/50, 15 leaves, rate .2, l2 1": _native(
         min_samples_leaf=50, max_leaf_nodes=15, learning_rate=0.2, l2_regularization=1.0
     ),
+    "CatBoost": _catboost(),
+    "CatBoost, rate .03": _catboost(learning_rate=0.03),
+    "CatBoost, rate .05": _catboost(learning_rate=0.05),
+    "CatBoost, rate .2": _catboost(learning_rate=0.2),
+    "CatBoost, depth 4": _catboost(depth=4),
 }
 
 # Run on the sets of the evidence only: our calls; as they were, with trees of one size and rounds of one
@@ -129,14 +135,18 @@ FIXED = {
 }
 CATBOOST = "CatBoostClassifier()"
 RIVALS = {
-    CATBOOST_ORDINAL: Plain("CatBoost", ships=True),
+    CATBOOST_ORDINAL: _catboost(),
     CATBOOST: Plain("CatBoostClassifier"),
     "RandomForestClassifier()": Plain("RandomForestClassifier"),
     "four bagged XGBClassifier": Plain("BaggedClassifier"),
 }
 EVERY = METHODS | PLAIN | FIXED | RIVALS
 # They take many times as long as all others together.
-PARTITIONS = {"evaluation": {CATBOOST: 1, CATBOOST_ORDINAL: 1}, "confirmation": {CATBOOST: 0, CATBOOST_ORDINAL: 0}}
+PARTITIONS = {
+    "design": {name: 2 for name, plain in METHODS.items() if plain.trainer == "CatBoost"},
+    "evaluation": {CATBOOST: 1, CATBOOST_ORDINAL: 1},
+    "confirmation": {CATBOOST: 0, CATBOOST_ORDINAL: 0},
+}
 
 OURS: dict[str, Any] = {
     "XGBoost": XGBOrdinalClassifier,
@@ -248,10 +258,13 @@ def write_tables() -> None:
     found = [
         {"sets of": name, **row}
         for name, sets in (("all", GROUPS["design"]), ("50, 100 and 200 rows", tuple(FEW_ROWS)))
-        for beside, trainer in BESIDE.items()
-        for row in ratios(rows, beside, of_trainer(trainer), sets)
+        for beside, trainer in (BESIDE | {"CatBoost": "CatBoost"}).items()
+        for row in ratios(rows, beside, [one for one in of_trainer(trainer) if one != beside], sets)
     ]
-    note = f"{len(OTHER)} sets on which designs are chosen, and samples of some; {SEEDS['design']} partitions. {NOTE}"
+    note = (
+        f"{len(OTHER)} sets on which designs are chosen, and samples of some; {SEEDS['design']} partitions, "
+        f"{PARTITIONS['design']['CatBoost']} with CatBoost. {NOTE}"
+    )
     report.write(
         "plain_call_design", "Calls without arguments, sets on which designs are chosen", found, note, runs_of(NAME)
     )
