@@ -19,7 +19,7 @@ from ordinal_objectives.adapters.arguments import check_set_names
 from ordinal_objectives.adapters.lgbm import booster as lgbm_booster
 from ordinal_objectives.adapters.lgbm import data, parameters, prediction
 from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, checked_callbacks, first_rates, schedules, train_spec
-from ordinal_objectives.adapters.training import bind_labels, bound_labels
+from ordinal_objectives.adapters.training import bind_labels, labels_of
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, NDArray, Params, Seed, Table
 from ordinal_objectives.estimators import arguments, tables
 from ordinal_objectives.estimators.held_out import Rows, Trial, Trials, is_auto, smallest_leaf
@@ -461,8 +461,7 @@ def _as_feval(metric: EvalMetric) -> Callable[..., list[Result]]:
     """Return a metric as :func:`ordinal_objectives.adapters.lgbm.train` asks for it."""
 
     def evaluate(proba: FloatArray, data: lightgbm.Dataset) -> list[Result]:
-        soft = bound_labels(data)
-        codes = np.asarray(data.get_label()).astype(np.int32) if soft is None else soft
+        codes = labels_of(data, np.asarray(data.get_label()).astype(np.int32))
         return metric(codes, proba, data.get_weight())
 
     return evaluate

@@ -12,7 +12,7 @@ import numpy as np
 import xgboost
 
 from ordinal_objectives.adapters import arguments
-from ordinal_objectives.adapters.training import Plan, bind_labels, bound_labels, refuse_bound
+from ordinal_objectives.adapters.training import Plan, bind_labels, labels_of
 from ordinal_objectives.adapters.xgb import input_checks
 from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
 from ordinal_objectives.adapters.xgb.training import Callback, EvalsLog, Model, XGBoostTraining
@@ -282,7 +282,6 @@ def cv(
     """
     input_checks.check_dtrain(dtrain)
     arguments.check_asked(params, num_boost_round, 0)
-    refuse_bound(dtrain)
     asked = arguments.asked_of_cv("xgb.cv", options, dtrain.get_label())
     options |= {"custom_metric": custom_metric, "callbacks": callbacks}
     options |= arguments_of(asked, params, options, dtrain)
@@ -322,8 +321,7 @@ class CustomMetric:
             If XGBoost could not read a name back.
         """
         weight = dmatrix.get_weight()
-        soft = bound_labels(dmatrix)
-        codes = dmatrix.get_label().astype(np.int32) if soft is None else soft
+        codes = labels_of(dmatrix, dmatrix.get_label().astype(np.int32))
         results = [value for metric in self.metrics for value in metric(codes, proba, weight if weight.size else None)]
         for name, _, _ in results:
             input_checks.check_metric_name(name, "eval_metric")
