@@ -242,6 +242,9 @@ min_data_in_leaf, random_strength, one_hot_max_size
             search = None if decided else (self.learning_rate, self.random_state)
             options: Params = {"watched": held_out, "callbacks": Schedules([], [])}
             plan = self._plan(self.iterations, rows, search, continued=earlier, **options)
+            belonging = {"baseline": baseline, "init_model": init_model}
+            finds = groups is not None or bool(callbacks)
+            self._given = GivenToFit.of(sets.given, finds, {}, [], **belonging)
             pools = [self._pool(some.X, some) for some in (with_start(self._linear, one) for one in (rows, *held_out))]
             with self._under_way():
                 self.booster_, self.evals_result_ = self._train(
@@ -251,9 +254,6 @@ min_data_in_leaf, random_strength, one_hot_max_size
                 )  # fmt: skip
             record = cb_booster.threshold_record(self.booster_)
             self._finish(record, record.n_iterations, plan, rows, held_out, self.random_state)
-            belonging = {"baseline": baseline, "init_model": init_model}
-            finds = groups is not None or bool(callbacks)
-            self._given = GivenToFit.of(sets.given, finds, {}, [], **belonging)
         self._warn_if_constant(len(rows), "min_data_in_leaf")
         return self
 
@@ -357,7 +357,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
 
     # Files
 
-    def _carry(self, record: ThresholdRecord) -> None:
+    def _store(self, record: ThresholdRecord) -> None:
         cb_booster.store_record(self.booster_, record)
 
     def _write(self, path: str | PathLike[str]) -> None:

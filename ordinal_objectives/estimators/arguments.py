@@ -331,7 +331,10 @@ def _apart(value: Any) -> Any:
         return FrozenEstimator(value.estimator)
     if hasattr(value, "get_params") and not isinstance(value, type):
         return clone(value)
-    return value.copy() if isinstance(value, np.ndarray) else value
+    try:
+        return copy.deepcopy(value)
+    except Exception:  # a user's object that cannot be copied, for a reason of its own
+        return value
 
 
 def of_fit(estimator: Estimator, name: str) -> Any:
@@ -422,7 +425,7 @@ class GivenToFit:
         """
         refused = [name for name, value in belonging.items() if value is not None]
         changed = {"validation_fraction": None} if sets else {}
-        held = {k: v for k, v in kept.items() if not (v is None or is_auto(v) or np.size(v) == 0)}
+        held = {k: _apart(v) for k, v in kept.items() if not (v is None or is_auto(v) or np.size(v) == 0)}
         return cls(sets or may_find_rounds, held, changed, (*refused, *of_callbacks(unknown)))
 
     def check(self) -> None:
