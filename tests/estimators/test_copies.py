@@ -15,6 +15,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from makers import make_cat, make_engine, make_lgb, make_xgb
 from ordinal_objectives import (
+    AllThreshold,
     HistGradientBoostingOrdinalClassifier,
     LGBMOrdinalClassifier,
     XGBOrdinalClassifier,
@@ -22,7 +23,7 @@ from ordinal_objectives import (
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.estimators.arguments import as_trained
 from ordinal_objectives.inspection import average_marginal_effects, proportional_odds_test, rows, summary
-from own_losses import Scaled
+from own_losses import Scaled, Steep
 
 N = 240
 RNG = np.random.default_rng(0)
@@ -231,6 +232,19 @@ def test_callbacks_changed_in_place_change_no_copies(kind, inspect):
     np.testing.assert_allclose(inspected(inspect, model), expected)
 
 
+@pytest.mark.parametrize("kind", ["xgb", "lgbm", "cat"])
+@pytest.mark.parametrize("brings", ["loss", "link"])
+def test_a_loss_changed_in_place_changes_no_model(brings, kind, tmp_path):
+    if kind == "cat":
+        pytest.importorskip("catboost")
+    own = Steep(2.0) if brings == "link" else SteepLoss()
+    model = made(kind, loss=AllThreshold(own) if brings == "link" else own).fit(X, Y)
+    expected = model.predict_proba(X)
+    own.steepness = 9.0
+    for one in (model, loaded(model, tmp_path / "model.ubj")):
+        np.testing.assert_array_equal(one.predict_proba(X), expected)
+
+
 @pytest.mark.parametrize("how", ["columns", "loss"])
 def test_what_fit_was_given_changed_in_place_changes_no_copies(how):
     columns, own_loss = [2], Scaled()
@@ -260,6 +274,17 @@ def test_copies_write_no_checkpoints(inspect, tmp_path):
     files = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
     inspected(inspect, model)
     assert files == {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} != {}
+
+
+class SteepLoss(AllThreshold):
+    """A loss of which an attribute says the probabilities."""
+
+    def __init__(self, link="logit", steepness=2.0):
+        super().__init__(link)
+        self.steepness = steepness
+
+    def _proba(self, x):
+        return super()._proba(self.steepness * x)
 
 
 class Own(xgboost.callback.TrainingCallback):
