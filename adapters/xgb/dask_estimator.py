@@ -23,7 +23,7 @@ from ordinal_objectives.adapters.xgb import booster as xgb_booster
 from ordinal_objectives.adapters.xgb import dask as xgb_dask
 from ordinal_objectives.adapters.xgb import input_checks
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
-from ordinal_objectives.adapters.xgb.train import own_copies
+from ordinal_objectives.adapters.xgb.train import own_copies, schedules
 from ordinal_objectives.estimators import arguments, tables
 from ordinal_objectives.estimators.held_out import rounds_unsearched
 from ordinal_objectives.estimators.labels import OrderedLabels
@@ -182,7 +182,8 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
                 part = _DaskRows(self._with_levels(part.X, continued), self._codes(part.y), part.weight, part.margin)
                 evals.append((self._dask_matrix(part, f"validation_{i}", dtrain), f"validation_{i}"))
             belonging = {"base_margin": base_margin, "xgb_model": xgb_model}
-            self._given = arguments.GivenToFit.of(bool(sets), False, {}, [], **belonging)
+            known, unknown = schedules(self.callbacks)
+            self._given = arguments.GivenToFit.of(bool(sets), False, {"callbacks": known}, unknown, **belonging)
             trained = xgb_dask.train_spec(
                 (self._spec("XGBOrdinalClassifier"), None),
                 self.client,

@@ -229,7 +229,8 @@ importance_type, early_stopping_rounds, callbacks
             options: Params = {"watched": held_out, "callbacks": scheduled, "says": bool(verbose)}
             plan = self._plan(self.n_estimators, rows, search, continued=earlier, **options)
             belonging = {"base_margin": base_margin, "xgb_model": xgb_model}
-            self._given = arguments.GivenToFit.of(sets.given, groups is not None, {}, [], **belonging)
+            kept = {"callbacks": scheduled.known}
+            self._given = arguments.GivenToFit.of(sets.given, groups is not None, kept, scheduled.unknown, **belonging)
             dtrain, *matrices = self._matrices([rows, *held_out], continued)
             evals = [(matrix, f"validation_{i}") for i, matrix in enumerate(matrices)]
             with self._under_way():
@@ -293,11 +294,9 @@ importance_type, early_stopping_rounds, callbacks
         given, every = super()._given_to_copies(), input_checks.callbacks_in(self.callbacks)
         if not every:
             return given
-        some, unknown = schedules(every)
         stops = [callback for callback in every if isinstance(callback, xgboost.callback.EarlyStopping)]
-        callbacks = {"callbacks": [*some, *copy.deepcopy(stops)]}
-        refused = (*given.refused, *arguments.of_callbacks(unknown))
-        return replace(given, changed={**given.changed, **callbacks}, refused=refused)
+        callbacks = {"callbacks": [*given.kept.get("callbacks", ()), *copy.deepcopy(stops)]}
+        return replace(given, kept={}, changed={**given.changed, **callbacks})
 
     def _fixed_rounds(self, n_rounds: int, given: arguments.GivenToFit) -> Params:
         stopping = xgboost.callback.EarlyStopping

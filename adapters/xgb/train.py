@@ -38,7 +38,11 @@ _LOOK_ON = (xgboost.callback.EarlyStopping, xgboost.callback.EvaluationMonitor, 
 
 def schedules(callbacks: object) -> Schedules:
     """Return the callbacks that change parameters."""
-    return Schedules.among(input_checks.callbacks_in(callbacks), _LOOK_ON, xgboost.callback.LearningRateScheduler)
+    found = Schedules.among(input_checks.callbacks_in(callbacks), _LOOK_ON, xgboost.callback.LearningRateScheduler)
+    for one in found.known:
+        if getattr(one.learning_rates, "__module__", "") == xgboost.callback.__name__:  # its function around a list
+            one.learning_rates = list(one.learning_rates.__closure__[0].cell_contents).__getitem__
+    return found
 
 
 def first_rates(callbacks: Sequence[xgboost.callback.LearningRateScheduler]) -> list[float]:

@@ -426,7 +426,8 @@ class GivenToFit:
         refused = [name for name, value in belonging.items() if value is not None]
         changed = {"validation_fraction": None} if sets else {}
         held = {k: _apart(v) for k, v in kept.items() if not (v is None or is_auto(v) or np.size(v) == 0)}
-        return cls(sets or may_find_rounds, held, changed, (*refused, *of_callbacks(unknown)))
+        refused += [f"the callback {name}, without only_reads = True" for name in unknown]
+        return cls(sets or may_find_rounds, held, changed, tuple(refused))
 
     def check(self) -> None:
         """Raise ValueError if copies cannot be trained as the model was."""
@@ -466,11 +467,6 @@ class GivenToFit:
             raise ValueError(f"what fit was given must be as save_model writes it; got {stored!r}")
         found_rounds = check_flag("found_rounds", stored["found_rounds"])
         return cls(found_rounds, changed=changed, refused=tuple(map(str, refused)), of_file=True)
-
-
-def of_callbacks(unknown: list[str]) -> list[str]:
-    """Return what an error says of callbacks that may change parameters, by their names."""
-    return [f"the callback {name}, without only_reads = True" for name in unknown]
 
 
 def only_reads(callback: object, own: tuple[type, ...]) -> bool:

@@ -161,7 +161,7 @@ class HostClassifier(OrdinalClassifier):
 
     def __getstate__(self) -> Params:
         state: Params = super().__getstate__()
-        if state.get("_given") is not None:
+        if state.get("_given") is not None and "callbacks" not in state:  # as parameters they are pickled
             state = state | {"_given": state["_given"].without_callbacks()}
         return state | {"booster_": BoosterInTransit(state["booster_"])} if "booster_" in state else state
 

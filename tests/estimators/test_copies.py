@@ -217,14 +217,18 @@ def test_copies_follow_a_schedule(kind, inspect):
 
 
 @BOTH
-@pytest.mark.parametrize("kind", ["xgb", "lgbm"])
+@pytest.mark.parametrize("kind", ["xgb", "xgb by a list", "lgbm"])
 def test_callbacks_changed_in_place_change_no_copies(kind, inspect):
+    by_list, kind = kind.endswith("list"), kind.split()[0]
     options = {"n_estimators": 8, "learning_rate": 0.05}
     expected = inspected(inspect, make(kind, **options).fit(X, Y))
     if kind == "xgb":
-        callback = xgboost.callback.LearningRateScheduler(lambda i: 0.05)
+        rates = [0.05] * 8
+        callback = xgboost.callback.LearningRateScheduler(rates if by_list else lambda i: 0.05)
         model = make("xgb", callbacks=[callback], **options).fit(X, Y)
-        callback.learning_rates = lambda i: 0.9
+        rates[:] = [0.9] * 8
+        if not by_list:
+            callback.learning_rates = lambda i: 0.9
     else:
         callback = lightgbm.reset_parameter(learning_rate=[0.05] * 8)
         model = make("lgbm", **options).fit(X, Y, callbacks=[callback])
@@ -274,6 +278,10 @@ def test_copies_write_no_checkpoints(inspect, tmp_path):
     files = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
     inspected(inspect, model)
     assert files == {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} != {}
+
+
+def rate_of(iteration):
+    return 0.3
 
 
 class SteepLoss(AllThreshold):
@@ -402,6 +410,24 @@ def test_checkpoints_name_what_copies_cannot_be_given(tmp_path):
         stopped = XGBOrdinalClassifier().load_model(sorted(tmp_path.iterdir())[0])
     with pytest.raises(ValueError, match="its fit was given base_margin, which"):
         stopped.for_copies(own_rounds=True)
+
+
+CALLBACKS = {
+    "the callback Own, without only_reads = True": Own,
+    "callbacks, which no file keeps": lambda: xgboost.callback.LearningRateScheduler(rate_of),
+}
+
+
+@pytest.mark.parametrize("name", CALLBACKS)
+@pytest.mark.parametrize("read", [loaded, of_booster])
+def test_files_name_callbacks_that_copies_lack(read, name, tmp_path):
+    model = make_xgb(n_estimators=5, callbacks=[CALLBACKS[name]()]).fit(X, Y)
+    with pytest.warns(UserWarning, match="callbacks"):
+        read_model = read(model, tmp_path / "model.ubj")
+    with pytest.raises(ValueError, match=f"its fit was given {name}"):
+        read_model.for_copies(own_rounds=True)
+    if name != "the callback Own, without only_reads = True":
+        pickle.loads(pickle.dumps(model)).for_copies(own_rounds=True)
 
 
 def test_effects_without_refits_need_no_copies():
