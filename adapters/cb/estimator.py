@@ -249,7 +249,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
             plan = self._plan(self.iterations, rows, search, continued=earlier, **options)
             belonging = {"baseline": baseline, "init_model": init_model}
             finds = groups is not None or bool(callbacks)
-            self._given = GivenToFit.of(sets.given, finds, {}, [], **belonging)
+            self._given = GivenToFit.of(sets.given, finds, {}, Schedules([], []), **belonging)
             pools = [self._pool(some.X, some) for some in (with_start(self._linear, one) for one in (rows, *held_out))]
             with self._under_way():
                 self.booster_, self.evals_result_ = self._train(

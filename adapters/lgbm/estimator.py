@@ -236,9 +236,9 @@ importance_type
             )  # fmt: skip
             by_metric = search is None and eval_metric is not None  # it may end the training
             finds = groups is not None or by_metric or len(callbacks) > len(scheduled.known)
-            kept = {"categorical_feature": categorical_feature, "callbacks": scheduled.known}
+            kept = {"categorical_feature": categorical_feature}
             belonging = {"init_score": init_score, "init_model": init_model}
-            self._given = arguments.GivenToFit.of(sets.given, finds, kept, scheduled.unknown, **belonging)
+            self._given = arguments.GivenToFit.of(sets.given, finds, kept, scheduled, **belonging)
             train_set, *valid_sets = _datasets([rows, *held_out], categorical_feature, self._linear)
             self.evals_result_, trees = dict[str, Any](), TreesOfRounds()
             watching = [*([lightgbm.record_evaluation(self.evals_result_)] if valid_sets else []), trees]

@@ -182,8 +182,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
                 part = _DaskRows(self._with_levels(part.X, continued), self._codes(part.y), part.weight, part.margin)
                 evals.append((self._dask_matrix(part, f"validation_{i}", dtrain), f"validation_{i}"))
             belonging = {"base_margin": base_margin, "xgb_model": xgb_model}
-            known, unknown = schedules(self.callbacks)
-            self._given = arguments.GivenToFit.of(bool(sets), False, {"callbacks": known}, unknown, **belonging)
+            self._given = arguments.GivenToFit.of(bool(sets), False, {}, schedules(self.callbacks), **belonging)
             trained = xgb_dask.train_spec(
                 (self._spec("XGBOrdinalClassifier"), None),
                 self.client,
@@ -200,8 +199,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             )
             self.booster_, self.evals_result_ = trained["booster"], trained["history"] if evals else {}
             self.booster_.set_param({"nthread": library_n_threads(self.n_jobs) or 0})
-            record, n_iter = xgb_booster.threshold_record(self.booster_), xgb_booster.kept_rounds(self.booster_)
-            self._keep(record, n_iter)
+            self._keep(xgb_booster.threshold_record(self.booster_), xgb_booster.kept_rounds(self.booster_))
             self._carry()
         self._warn_if_constant(0, "min_child_weight", stacklevel=4)
         return self

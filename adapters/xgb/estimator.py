@@ -229,8 +229,7 @@ importance_type, early_stopping_rounds, callbacks
             options: Params = {"watched": held_out, "callbacks": scheduled, "says": bool(verbose)}
             plan = self._plan(self.n_estimators, rows, search, continued=earlier, **options)
             belonging = {"base_margin": base_margin, "xgb_model": xgb_model}
-            kept = {"callbacks": scheduled.known}
-            self._given = arguments.GivenToFit.of(sets.given, groups is not None, kept, scheduled.unknown, **belonging)
+            self._given = arguments.GivenToFit.of(sets.given, groups is not None, {}, scheduled, **belonging)
             dtrain, *matrices = self._matrices([rows, *held_out], continued)
             evals = [(matrix, f"validation_{i}") for i, matrix in enumerate(matrices)]
             with self._under_way():

@@ -407,7 +407,7 @@ class GivenToFit:
     of_file: bool = False
 
     @classmethod
-    def of(cls, sets: bool, may_find_rounds: bool, kept: Params, unknown: list[str], **belonging: Any) -> GivenToFit:
+    def of(cls, sets: bool, may_find_rounds: bool, kept: Params, callbacks: Schedules, **belonging: Any) -> GivenToFit:
         """Return what the ``fit`` of a host's classifier was given.
 
         Parameters
@@ -418,15 +418,16 @@ class GivenToFit:
             Whether anything else that may find the number of rounds.
         kept : mapping of str to object
             Keywords of ``fit``; those that are None, "auto" or an empty list say nothing.
-        unknown : list of str
-            Names of callbacks that may change parameters.
+        callbacks : Schedules
+            Those of the training; copies are given the known ones.
         **belonging
             What belongs to the rows, or to a model that is continued.
         """
         refused = [name for name, value in belonging.items() if value is not None]
         changed = {"validation_fraction": None} if sets else {}
+        kept = {**kept, "callbacks": callbacks.known}
         held = {k: _apart(v) for k, v in kept.items() if not (v is None or is_auto(v) or np.size(v) == 0)}
-        refused += [f"the callback {name}, without only_reads = True" for name in unknown]
+        refused += [f"the callback {name}, without only_reads = True" for name in callbacks.unknown]
         return cls(sets or may_find_rounds, held, changed, tuple(refused))
 
     def check(self) -> None:
