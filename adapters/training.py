@@ -27,8 +27,10 @@ from ordinal_objectives.spec import TREE_UPDATES, OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.validation import check_codes
 
-# Frameworks' matrices hold one number a row.
-_BOUND: weakref.WeakKeyDictionary[object, OrdinalLabels] = weakref.WeakKeyDictionary()
+# Frameworks' matrices hold one number a row. This attribute of theirs holds the rest.
+_CARRIED = "_ordinal_labels"
+# Slices and files of XGBoost's matrices keep these numbers, here -1 minus the code in the middle, and no attribute.
+_MARK = "label_lower_bound"
 
 
 def bind_labels(matrix: Any, labels: OrdinalLabels) -> None:
@@ -49,21 +51,43 @@ def bind_labels(matrix: Any, labels: OrdinalLabels) -> None:
     if n_rows != len(labels):
         raise ValueError(f"labels must have an entry for each of the {n_rows} rows of the matrix; got {len(labels)}")
     matrix.set_label(labels.middle)
-    _BOUND[matrix] = labels
+    if hasattr(matrix, "set_float_info"):
+        matrix.set_float_info(_MARK, -1 - labels.middle)
+    setattr(matrix, _CARRIED, labels)
 
 
-def refuse_bound(matrix: object) -> None:
-    """Raise ValueError if a matrix that is to be cut into folds carries labels."""
-    if bound_labels(matrix) is not None:
+def labels_of(matrix: Any, label: Any) -> Any:
+    """Return the labels that a matrix carries, or else ``label``, the framework's own.
+
+    Raises
+    ------
+    ValueError
+        If a matrix has been given others since, or is a part of one that carries some.
+    """
+    labels, middle = getattr(matrix, _CARRIED, None), _middle(matrix)
+    unchanged = middle is not None and np.array_equal(middle, label)
+    if labels is not None and not unchanged:
+        raise ValueError("the matrix has been given other labels since labels were bound to it: bind them again")
+    if labels is None and unchanged:
         raise ValueError(
-            "cv cuts the data into folds, which lose labels of several answers a row: take the classifier with "
-            "scikit-learn's cross_validate"
+            "the data are a part, or the file, of a matrix with labels of several answers a row, and hold only the "
+            "class in the middle: bind the labels of their rows to them; for the folds of cv, take the classifier "
+            "with scikit-learn's cross_validate"
         )
+    return label if labels is None else labels
 
 
-def bound_labels(matrix: object) -> OrdinalLabels | None:
-    """Return the labels that a matrix carries, or None."""
-    return _BOUND.get(matrix)
+def _middle(matrix: Any) -> IntArray | None:
+    """Return the codes in the middle of labels that a matrix, or one that it is a part of, carries; None without."""
+    labels, rows = getattr(matrix, _CARRIED, None), getattr(matrix, "used_indices", None)
+    if labels is not None:
+        middle: IntArray = labels.middle
+        return middle
+    if hasattr(matrix, "get_float_info"):
+        mark = matrix.get_float_info(_MARK)
+        return -1 - mark if mark.size else None
+    whole = None if rows is None else _middle(matrix.reference)  # rows of a subset of LightGBM's
+    return None if whole is None else whole[rows]
 
 
 @dataclass(frozen=True)
@@ -141,8 +165,6 @@ class Training(ABC):
         How thresholds move with x in the training, or None if they do not.
     in_outputs : bool
         Whether the framework fits the shifts itself.
-    is_bound : bool
-        Whether labels have been bound to matrices of the objective.
 
     Raises
     ------
@@ -153,7 +175,6 @@ class Training(ABC):
     # What the framework's own train passes to an objective and a metric, and what to use elsewhere.
     _matrix_type: ClassVar[type] = object
     _elsewhere: ClassVar[str] = ""
-    is_bound = False
 
     def __init__(
         self,
@@ -243,10 +264,9 @@ class Training(ABC):
             raise ValueError(f"n_classes must be {record.n_classes}, that of the model continued; got {spec.n_classes}")
 
     def bind(self, matrix: object, labels: OrdinalLabels) -> None:
-        """Let a matrix carry labels; from now on every training matrix must."""
+        """Let a matrix carry labels."""
         self.check_matrix(matrix)
         bind_labels(matrix, labels)
-        self.is_bound = True
 
     def check_matrix(self, matrix: object) -> None:
         """Raise TypeError for what other parts of the framework pass in the place of a matrix."""
@@ -260,8 +280,7 @@ class Training(ABC):
         if self.of(matrix) is run:
             return run.newest_loss()
         label, weight = self.label_and_weight(matrix)
-        soft = bound_labels(matrix)
-        return run.mean_loss_of(matrix, score, label if soft is None else soft, weight)
+        return run.mean_loss_of(matrix, score, labels_of(matrix, label), weight)
 
     def of(self, matrix: object) -> TrainingRun | None:
         """Return the run of a training matrix, or None."""
@@ -309,26 +328,24 @@ class Training(ABC):
         """
         spec, workers = self.spec, self.workers
         label, weight = self.label_and_weight(matrix)
-        part, name = workers is not None, "the training set"
-        codes = fail_together(workers, lambda: check_codes(label, spec.n_classes, name=name, part=part))
-        soft = bound_labels(matrix)
-        if soft is not None:
-            self._check_bound(soft, codes, matrix)
-            return self._begin_run(matrix, soft, len(soft.classes), weight, previous, grows_on_recorded)
-        if self.is_bound:
-            raise ValueError(
-                "the objective was bound to labels of other matrices, and this one has none: bind each matrix; the "
-                "folds of a framework's own cv cannot be"
-            )
+
+        def checked() -> IntArray | OrdinalLabels:
+            given = labels_of(matrix, label)
+            if isinstance(given, OrdinalLabels):
+                return given
+            return check_codes(given, spec.n_classes, name="the training set", part=workers is not None)
+
+        codes = fail_together(workers, checked)
+        if isinstance(codes, OrdinalLabels):
+            self._check_bound(codes, matrix)
+            return self._begin_run(matrix, codes, len(codes.classes), weight, previous, grows_on_recorded)
         n_classes = spec.n_classes or (previous.n_classes if previous else self._n_classes_of(codes))
         return self._begin_run(matrix, codes, n_classes, weight, previous, grows_on_recorded)
 
-    def _check_bound(self, labels: OrdinalLabels, codes: IntArray, matrix: object) -> None:
+    def _check_bound(self, labels: OrdinalLabels, matrix: object) -> None:
         """Raise ValueError unless a training can take the labels that a matrix carries."""
         if self.workers is not None or not isinstance(self.device(matrix), CPU):
             raise ValueError("labels= are for a training on the CPU of one machine; give workers and GPUs class codes")
-        if not np.array_equal(labels.middle, codes):
-            raise ValueError("the matrix has been given other labels since labels were bound to it: bind them again")
         if self.spec.n_classes not in (None, len(labels.classes)):
             raise ValueError(f"n_classes must be {len(labels.classes)}, that of labels; got {self.spec.n_classes}")
 

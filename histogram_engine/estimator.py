@@ -341,7 +341,10 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
             if self._takes_kappa() and is_divided:
                 raise ValueError("decision_rule='kappa' divides arrays alone; for RowBlocks pass X_val and y_val")
             self._found = {} if self.round_search_ is None else self.round_search_.settings
-            self._given = None  # that of an earlier fit
+            self._given = GivenToFit(
+                found_rounds=bool(given) or groups is not None or callback is not None,
+                refused=self._refused_to_copies(given, groups, fitted),
+            )
             rows, *watched = [with_start(self._linear, one) for one in (unseen.rows, *unseen.watched)]
             scored = None if scorer is None else fit_loop.scored_by(scorer, self._labels, self._decide_in_round)
             self._max_bins, self.proportional_, self.kappa_rule_ = parameters.max_bins, parameters.shifts is None, None
@@ -351,10 +354,6 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
                 grown = plan.train(parameters, earlier, rows, watched, ends, after, metrics, scored)
             self._remember(parameters.spec.loss, grown)
             self._learn_kappa(unseen)
-            self._given = GivenToFit(
-                found_rounds=bool(given) or groups is not None or callback is not None,
-                refused=self._refused_to_copies(given, groups, fitted),
-            )
         self._warn_if_constant(len(rows), "min_samples_leaf", parameters.min_samples_leaf, stacklevel=4)
         return self
 
@@ -430,8 +429,8 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         shifts = None if self.proportional_ else spec.given_shifts
         self._keep(ThresholdRecord.of(spec, *found, shifts=shifts), n_iter)
 
-    def _carry(self, record: ThresholdRecord) -> None:
-        evals = self._grown.evals
+    def _carry(self) -> None:
+        record, evals = self._record, self._grown.evals
         if "training" in evals:
             evals = {**evals, "training": record.training_loss + evals["training"][len(record.training_loss) :]}
         self._grown = replace(self._grown, thresholds=np.array(record.thresholds), evals=evals, out_of_bag=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import ClassVar, Generic, TypeVar
 
@@ -95,11 +96,15 @@ class Registry(Generic[Thing]):
         self._own: dict[tuple[str, ...], Thing] = {}
 
     def add(self, thing: Thing) -> Thing:
-        """Keep an object, unless it is built in, and return it. A newer one replaces one of the same key."""
+        """Keep a copy of an object, unless it is built in, and return what is kept; it replaces one of the same key.
+
+        Trainings and files find it as it was, whatever becomes of the original.
+        """
         thing.check_needs()
-        if not thing.is_built_in:
-            self._own[thing.key] = thing
-        return thing
+        if thing.is_built_in:
+            return thing
+        own = self._own[thing.key] = copy.deepcopy(thing)
+        return own
 
     def get(self, *key: str) -> Thing:
         """Return the one of a key.

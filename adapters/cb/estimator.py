@@ -22,9 +22,11 @@ from ordinal_objectives.estimators.arguments import GivenToFit, Schedules
 from ordinal_objectives.estimators.held_out import Rows, Trial, Trials
 from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS, HostClassifier
 from ordinal_objectives.estimators.linear import with_start
+from ordinal_objectives.estimators.tables import CategoryColumns
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threads import library_n_threads
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
+from ordinal_objectives.utils import files
 from ordinal_objectives.utils.extras import data_frame
 from ordinal_objectives.utils.shared_docs import documented
 
@@ -137,6 +139,8 @@ min_data_in_leaf, random_strength, one_hot_max_size
     _not_in_files: ClassVar = HostClassifier._not_in_files | {"logging_level", "silent", "used_ram_limit"}
     # Places of the columns that are no numbers, by the parameter that names them.
     _places: dict[str, list[int]]
+    # Of the columns of categories, as far as the model says so.
+    _levels = CategoryColumns()
 
     def __init__(
         self,
@@ -239,11 +243,15 @@ min_data_in_leaf, random_strength, one_hot_max_size
             training = (X, y, sample_weight, baseline, groups)
             rows, held_out = self._rows_to_fit(training, "baseline", sets, self.random_state)
             continued, earlier = self._continued(init_model)
+            self._levels = self._levels_to_fit(rows.X, earlier)
             arguments.check_rounds("early_stopping_rounds", self.early_stopping_rounds, len(held_out))
             decided = bool(self.early_stopping_rounds) or continued is not None
             search = None if decided else (self.learning_rate, self.random_state)
             options: Params = {"watched": held_out, "callbacks": Schedules([], [])}
             plan = self._plan(self.iterations, rows, search, continued=earlier, **options)
+            belonging = {"baseline": baseline, "init_model": init_model}
+            finds = groups is not None or bool(callbacks)
+            self._given = GivenToFit.of(sets.given, finds, {}, Schedules([], []), **belonging)
             pools = [self._pool(some.X, some) for some in (with_start(self._linear, one) for one in (rows, *held_out))]
             with self._under_way():
                 self.booster_, self.evals_result_ = self._train(
@@ -253,9 +261,6 @@ min_data_in_leaf, random_strength, one_hot_max_size
                 )  # fmt: skip
             record = cb_booster.threshold_record(self.booster_)
             self._finish(record, record.n_iterations, plan, rows, held_out, self.random_state)
-            belonging = {"baseline": baseline, "init_model": init_model}
-            finds = groups is not None or bool(callbacks)
-            self._given = GivenToFit.of(sets.given, finds, {}, [], **belonging)
         self._warn_if_constant(len(rows), "min_data_in_leaf")
         return self
 
@@ -312,6 +317,15 @@ min_data_in_leaf, random_strength, one_hot_max_size
         check_same_columns("init_model", n_trained, self.n_features_in_, _names_of(booster), self._names())
         return booster, record
 
+    def _levels_to_fit(self, X: Table, earlier: ThresholdRecord | None) -> CategoryColumns:
+        """Return the levels of the training: the continued model's, and those of the rows."""
+        levels = dict(_levels_in(earlier, self.n_features_in_).levels)
+        for place in self._places["cat_features"]:
+            (found, which), known = tables.levels_in(X, place), levels.get(place, [])
+            new = (tables.codes_in(X, place, known) < 0) & (which >= 0)
+            levels[place] = known + [found[i] for i in np.unique(which[new])]
+        return CategoryColumns(levels)
+
     # Rows as CatBoost's pools
 
     def _check_features(self, X: Table, *, reset: bool) -> Table:
@@ -337,7 +351,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
         given: Params = {} if rows is None else {"label": rows.codes, "weight": rows.weight, "baseline": rows.start}
         given |= {"thread_count": library_n_threads(self.n_jobs) or -1}
         if hasattr(X, "columns"):
-            of_text = {place: _as_text(X, place) for place in self._places["cat_features"]}
+            of_text = {place: self._as_text(X, place) for place in self._places["cat_features"]}
             as_they_are = {place: tables.column_at(X, place) for name in _COLUMNS[1:] for place in self._places[name]}
             zeros = dict.fromkeys([*of_text, *as_they_are], np.zeros(X.shape[0]))
             X = tables.read_numbers(tables.with_columns(X, zeros))
@@ -349,6 +363,17 @@ min_data_in_leaf, random_strength, one_hot_max_size
             X = csr_matrix((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
         return Pool(X, feature_names=self._names(), **given)
 
+    def _as_text(self, X: Table, place: int) -> NDArray[np.object_]:
+        """Return the levels of a column as text, (n_samples,), those of the training as there, whatever their type."""
+        (levels, which), known = tables.levels_in(X, place), self._levels.levels.get(place)
+        if known is None:  # an older file, or a model of others, whose levels only CatBoost knows
+            kind = tables.float_type(X, place) or float
+            return np.array([*(_text(level, kind) for level in levels), "nan"], dtype=object)[which]
+        texts = [*(_text(level, float) for level in known), "nan"]
+        unknown = max(texts, key=len) + "?"
+        codes = np.where(which < 0, len(known), tables.codes_in(X, place, known))
+        return np.array([*texts, unknown], dtype=object)[codes]
+
     def _names(self) -> list[str] | None:
         """Return the names of the columns, numbers as text; None where the training had none."""
         names = getattr(self, "feature_names_in_", None)
@@ -359,20 +384,25 @@ min_data_in_leaf, random_strength, one_hot_max_size
 
     # Files
 
-    def _carry(self, record: ThresholdRecord) -> None:
+    def _store(self, record: ThresholdRecord) -> None:
         cb_booster.store_record(self.booster_, record)
 
     def _write(self, path: str | PathLike[str]) -> None:
         cb_booster.save_model(self.booster_, path)
 
     def _description(self) -> Params:
-        return super()._description() | {"column_numbers": getattr(self, "_column_numbers", None)}
+        return super()._description() | {
+            "column_numbers": getattr(self, "_column_numbers", None),
+            "levels": files.value_to_json(self._levels.to_json()),
+        }
 
     def _read(self, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
         self.booster_ = cb_booster.load_model(path)
         record, n_features = cb_booster.threshold_record(self.booster_), len(self.booster_.feature_names_)
         of_kind = ("get_cat_feature_indices", "get_text_feature_indices", "get_embedding_feature_indices")
         self._places = {name: getattr(self.booster_, get)() for name, get in zip(_COLUMNS, of_kind, strict=True)}
+        with files.as_damaged_file(path):
+            self._levels = _levels_in(record, n_features)
         return record, record.n_iterations, n_features
 
     def _names_in_booster(self) -> list[str] | None:
@@ -420,11 +450,11 @@ def _places(X: Table, name: str, asked: Any) -> list[int]:
         raise ValueError(str(error).replace("categorical_features", name)) from None
 
 
-def _as_text(X: Table, place: int) -> NDArray[np.object_]:
-    """Return the levels of a column as text, (n_samples,): numbers are the same whatever their type."""
-    levels, which = tables.levels_in(X, place)
-    kind = tables.float_type(X, place) or float
-    return np.array([*(_text(level, kind) for level in levels), "nan"], dtype=object)[which]
+def _levels_in(record: ThresholdRecord | None, n_features: int) -> CategoryColumns:
+    """Return the levels that the record of a classifier names."""
+    described = (None if record is None else record.classifier) or {}
+    levels: Any = files.value_from_json(described.get("levels", []))
+    return CategoryColumns.from_json(levels, n_features, most=np.inf)
 
 
 def _text(level: Level, kind: type) -> str:

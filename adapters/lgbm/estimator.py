@@ -19,7 +19,7 @@ from ordinal_objectives.adapters.arguments import check_set_names
 from ordinal_objectives.adapters.lgbm import booster as lgbm_booster
 from ordinal_objectives.adapters.lgbm import data, parameters, prediction
 from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, checked_callbacks, first_rates, schedules, train_spec
-from ordinal_objectives.adapters.training import bind_labels, bound_labels
+from ordinal_objectives.adapters.training import bind_labels, labels_of
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, NDArray, Params, Seed, Table
 from ordinal_objectives.estimators import arguments, tables
 from ordinal_objectives.estimators.held_out import Rows, Trial, Trials, is_auto, smallest_leaf
@@ -234,6 +234,11 @@ importance_type
                 given["n_estimators"], rows, search, continued=earlier, watched=held_out, callbacks=scheduled,
                 says=self._native_params()["verbosity"] > 0, categorical_feature=categorical_feature,
             )  # fmt: skip
+            by_metric = search is None and eval_metric is not None  # it may end the training
+            finds = groups is not None or by_metric or len(callbacks) > len(scheduled.known)
+            kept = {"categorical_feature": categorical_feature}
+            belonging = {"init_score": init_score, "init_model": init_model}
+            self._given = arguments.GivenToFit.of(sets.given, finds, kept, scheduled, **belonging)
             train_set, *valid_sets = _datasets([rows, *held_out], categorical_feature, self._linear)
             self.evals_result_, trees = dict[str, Any](), TreesOfRounds()
             watching = [*([lightgbm.record_evaluation(self.evals_result_)] if valid_sets else []), trees]
@@ -249,11 +254,6 @@ importance_type
             record, n_iter = lgbm_booster.carried_record(self.booster_), lgbm_booster.iterations_of(self.booster_)
             n_rounds = trees.rounds_of(n_iter, stopped=self.booster_.best_iteration > 0)
             self._finish(record.copied(), n_iter, plan, rows, held_out, given["random_state"], n_rounds)
-            by_metric = search is None and eval_metric is not None  # it may have ended the training
-            finds = groups is not None or by_metric or len(callbacks) > len(scheduled.known)
-            kept = {"categorical_feature": categorical_feature, "callbacks": scheduled.known}
-            belonging = {"init_score": init_score, "init_model": init_model}
-            self._given = arguments.GivenToFit.of(sets.given, finds, kept, scheduled.unknown, **belonging)
         least = smallest_leaf(given["min_child_samples"], len(rows.weighted))
         self._warn_if_constant(len(rows), "min_child_samples", 20 if least is None else least)  # LightGBM's default
         return self
@@ -406,7 +406,7 @@ importance_type
         options = {} if n_threads is None else {"num_threads": n_threads}
         return prediction.predict_scores(self.booster_, self._record, data, start, stop, name="X", **options)
 
-    def _carry(self, record: ThresholdRecord) -> None:
+    def _store(self, record: ThresholdRecord) -> None:
         lgbm_booster.carry(self.booster_, record)
 
     def _write(self, path: str | PathLike[str]) -> None:
@@ -461,8 +461,7 @@ def _as_feval(metric: EvalMetric) -> Callable[..., list[Result]]:
     """Return a metric as :func:`ordinal_objectives.adapters.lgbm.train` asks for it."""
 
     def evaluate(proba: FloatArray, data: lightgbm.Dataset) -> list[Result]:
-        soft = bound_labels(data)
-        codes = np.asarray(data.get_label()).astype(np.int32) if soft is None else soft
+        codes = labels_of(data, np.asarray(data.get_label()).astype(np.int32))
         return metric(codes, proba, data.get_weight())
 
     return evaluate

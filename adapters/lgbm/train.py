@@ -17,7 +17,7 @@ from ordinal_objectives.adapters.lgbm import parameters, prediction
 from ordinal_objectives.adapters.lgbm.data import are_made_up, check_set, refused_sets, written_names
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
 from ordinal_objectives.adapters.lgbm.training import BeforeIterationCallback, LightGBMTraining
-from ordinal_objectives.adapters.training import Plan, bind_labels, refuse_bound
+from ordinal_objectives.adapters.training import Plan, bind_labels
 from ordinal_objectives.estimators import tables
 from ordinal_objectives.estimators.arguments import Schedules, refuse_other_order
 from ordinal_objectives.losses import OrdinalLoss
@@ -227,7 +227,6 @@ def cv(
     arguments.check_asked(params, num_boost_round, 1)
     params = parameters.checked_params(params)
     check_set(train_set, "train_set", train_set)
-    refuse_bound(train_set)
     spec, record = arguments.asked_of_cv("lgbm.cv", options, train_set.get_label())
     n_threads = parameters.value_of(params, "num_threads")
     training = LightGBMTraining(spec, record, n_threads=n_threads, plan=Plan(driven=True))

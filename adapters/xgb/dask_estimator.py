@@ -23,7 +23,7 @@ from ordinal_objectives.adapters.xgb import booster as xgb_booster
 from ordinal_objectives.adapters.xgb import dask as xgb_dask
 from ordinal_objectives.adapters.xgb import input_checks
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
-from ordinal_objectives.adapters.xgb.train import own_copies
+from ordinal_objectives.adapters.xgb.train import own_copies, schedules
 from ordinal_objectives.estimators import arguments, tables
 from ordinal_objectives.estimators.held_out import rounds_unsearched
 from ordinal_objectives.estimators.labels import OrderedLabels
@@ -181,6 +181,8 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             for i, part in enumerate(sets):
                 part = _DaskRows(self._with_levels(part.X, continued), self._codes(part.y), part.weight, part.margin)
                 evals.append((self._dask_matrix(part, f"validation_{i}", dtrain), f"validation_{i}"))
+            belonging = {"base_margin": base_margin, "xgb_model": xgb_model}
+            self._given = arguments.GivenToFit.of(bool(sets), False, {}, schedules(self.callbacks), **belonging)
             trained = xgb_dask.train_spec(
                 (self._spec("XGBOrdinalClassifier"), None),
                 self.client,
@@ -197,8 +199,8 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             )
             self.booster_, self.evals_result_ = trained["booster"], trained["history"] if evals else {}
             self.booster_.set_param({"nthread": library_n_threads(self.n_jobs) or 0})
-            record, n_iter = xgb_booster.threshold_record(self.booster_), xgb_booster.kept_rounds(self.booster_)
-            self._keep(record, n_iter)
+            self._keep(xgb_booster.threshold_record(self.booster_), xgb_booster.kept_rounds(self.booster_))
+            self._carry()
         self._warn_if_constant(0, "min_child_weight", stacklevel=4)
         return self
 
@@ -284,7 +286,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
     def _fit_labels(self, X: Table, y: Column) -> None:
         """Find the classes of all workers' labels, and the features."""
         self.round_search_ = self._linear = self.kappa_rule_ = None  # of an earlier fit
-        self._found, self._given = {}, None
+        self._found = {}
         self._keep_labels(OrderedLabels(self.classes).fit(self._distinct(y)))
         self._check_decision()
         self.n_features_in_ = X.shape[1]

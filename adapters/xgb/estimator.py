@@ -228,6 +228,8 @@ importance_type, early_stopping_rounds, callbacks
             search, scheduled = self._search_of(params, callbacks, continued)
             options: Params = {"watched": held_out, "callbacks": scheduled, "says": bool(verbose)}
             plan = self._plan(self.n_estimators, rows, search, continued=earlier, **options)
+            belonging = {"base_margin": base_margin, "xgb_model": xgb_model}
+            self._given = arguments.GivenToFit.of(sets.given, groups is not None, {}, scheduled, **belonging)
             dtrain, *matrices = self._matrices([rows, *held_out], continued)
             evals = [(matrix, f"validation_{i}") for i, matrix in enumerate(matrices)]
             with self._under_way():
@@ -248,8 +250,6 @@ importance_type, early_stopping_rounds, callbacks
                 )
             record, n_iter = xgb_booster.carried_record(self.booster_), xgb_booster.kept_rounds(self.booster_)
             self._finish(record.copied(), n_iter, plan, rows, held_out, self.random_state)
-            belonging = {"base_margin": base_margin, "xgb_model": xgb_model}
-            self._given = arguments.GivenToFit.of(sets.given, groups is not None, {}, [], **belonging)
         self._warn_if_constant(dtrain.num_row(), "min_child_weight")
         return self
 
@@ -293,11 +293,9 @@ importance_type, early_stopping_rounds, callbacks
         given, every = super()._given_to_copies(), input_checks.callbacks_in(self.callbacks)
         if not every:
             return given
-        some, unknown = schedules(every)
         stops = [callback for callback in every if isinstance(callback, xgboost.callback.EarlyStopping)]
-        callbacks = {"callbacks": [*some, *copy.deepcopy(stops)]}
-        refused = (*given.refused, *arguments.of_callbacks(unknown))
-        return replace(given, changed={**given.changed, **callbacks}, refused=refused)
+        callbacks = {"callbacks": [*given.kept.get("callbacks", ()), *copy.deepcopy(stops)]}
+        return replace(given, kept={}, changed={**given.changed, **callbacks})
 
     def _fixed_rounds(self, n_rounds: int, given: arguments.GivenToFit) -> Params:
         stopping = xgboost.callback.EarlyStopping
@@ -387,7 +385,7 @@ importance_type, early_stopping_rounds, callbacks
         return np.asarray(scores, dtype=np.float64) if outputs is None else outputs.scores(scores, start, stop)
 
     @one_thread_after_fork()
-    def _carry(self, record: ThresholdRecord) -> None:
+    def _store(self, record: ThresholdRecord) -> None:
         xgb_booster.store_record(self.booster_, record)
 
     @one_thread_after_fork()

@@ -12,7 +12,7 @@ import numpy as np
 import xgboost
 
 from ordinal_objectives.adapters import arguments
-from ordinal_objectives.adapters.training import Plan, bind_labels, bound_labels, refuse_bound
+from ordinal_objectives.adapters.training import Plan, bind_labels, labels_of
 from ordinal_objectives.adapters.xgb import input_checks
 from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
 from ordinal_objectives.adapters.xgb.training import Callback, EvalsLog, Model, XGBoostTraining
@@ -38,7 +38,11 @@ _LOOK_ON = (xgboost.callback.EarlyStopping, xgboost.callback.EvaluationMonitor, 
 
 def schedules(callbacks: object) -> Schedules:
     """Return the callbacks that change parameters."""
-    return Schedules.among(input_checks.callbacks_in(callbacks), _LOOK_ON, xgboost.callback.LearningRateScheduler)
+    found = Schedules.among(input_checks.callbacks_in(callbacks), _LOOK_ON, xgboost.callback.LearningRateScheduler)
+    for one in found.known:
+        if getattr(one.learning_rates, "__module__", "") == xgboost.callback.__name__:  # its function around a list
+            one.learning_rates = list(one.learning_rates.__closure__[0].cell_contents).__getitem__
+    return found
 
 
 def first_rates(callbacks: Sequence[xgboost.callback.LearningRateScheduler]) -> list[float]:
@@ -282,7 +286,6 @@ def cv(
     """
     input_checks.check_dtrain(dtrain)
     arguments.check_asked(params, num_boost_round, 0)
-    refuse_bound(dtrain)
     asked = arguments.asked_of_cv("xgb.cv", options, dtrain.get_label())
     options |= {"custom_metric": custom_metric, "callbacks": callbacks}
     options |= arguments_of(asked, params, options, dtrain)
@@ -322,8 +325,7 @@ class CustomMetric:
             If XGBoost could not read a name back.
         """
         weight = dmatrix.get_weight()
-        soft = bound_labels(dmatrix)
-        codes = dmatrix.get_label().astype(np.int32) if soft is None else soft
+        codes = labels_of(dmatrix, dmatrix.get_label().astype(np.int32))
         results = [value for metric in self.metrics for value in metric(codes, proba, weight if weight.size else None)]
         for name, _, _ in results:
             input_checks.check_metric_name(name, "eval_metric")

@@ -331,7 +331,10 @@ def _apart(value: Any) -> Any:
         return FrozenEstimator(value.estimator)
     if hasattr(value, "get_params") and not isinstance(value, type):
         return clone(value)
-    return value.copy() if isinstance(value, np.ndarray) else value
+    try:
+        return copy.deepcopy(value)
+    except Exception:  # a user's object that cannot be copied, for a reason of its own
+        return value
 
 
 def of_fit(estimator: Estimator, name: str) -> Any:
@@ -404,7 +407,7 @@ class GivenToFit:
     of_file: bool = False
 
     @classmethod
-    def of(cls, sets: bool, may_find_rounds: bool, kept: Params, unknown: list[str], **belonging: Any) -> GivenToFit:
+    def of(cls, sets: bool, may_find_rounds: bool, kept: Params, callbacks: Schedules, **belonging: Any) -> GivenToFit:
         """Return what the ``fit`` of a host's classifier was given.
 
         Parameters
@@ -415,15 +418,17 @@ class GivenToFit:
             Whether anything else that may find the number of rounds.
         kept : mapping of str to object
             Keywords of ``fit``; those that are None, "auto" or an empty list say nothing.
-        unknown : list of str
-            Names of callbacks that may change parameters.
+        callbacks : Schedules
+            Those of the training; copies are given the known ones.
         **belonging
             What belongs to the rows, or to a model that is continued.
         """
         refused = [name for name, value in belonging.items() if value is not None]
         changed = {"validation_fraction": None} if sets else {}
-        held = {k: v for k, v in kept.items() if not (v is None or is_auto(v) or np.size(v) == 0)}
-        return cls(sets or may_find_rounds, held, changed, (*refused, *of_callbacks(unknown)))
+        kept = {**kept, "callbacks": callbacks.known}
+        held = {k: _apart(v) for k, v in kept.items() if not (v is None or is_auto(v) or np.size(v) == 0)}
+        refused += [f"the callback {name}, without only_reads = True" for name in callbacks.unknown]
+        return cls(sets or may_find_rounds, held, changed, tuple(refused))
 
     def check(self) -> None:
         """Raise ValueError if copies cannot be trained as the model was."""
@@ -463,11 +468,6 @@ class GivenToFit:
             raise ValueError(f"what fit was given must be as save_model writes it; got {stored!r}")
         found_rounds = check_flag("found_rounds", stored["found_rounds"])
         return cls(found_rounds, changed=changed, refused=tuple(map(str, refused)), of_file=True)
-
-
-def of_callbacks(unknown: list[str]) -> list[str]:
-    """Return what an error says of callbacks that may change parameters, by their names."""
-    return [f"the callback {name}, without only_reads = True" for name in unknown]
 
 
 def only_reads(callback: object, own: tuple[type, ...]) -> bool:

@@ -138,7 +138,7 @@ class HostClassifier(OrdinalClassifier):
         """Return the columns of numbers that the library takes for categories."""
 
     @abstractmethod
-    def _carry(self, record: ThresholdRecord) -> None:
+    def _store(self, record: ThresholdRecord) -> None:
         """Make the booster carry a record."""
 
     @abstractmethod
@@ -161,7 +161,7 @@ class HostClassifier(OrdinalClassifier):
 
     def __getstate__(self) -> Params:
         state: Params = super().__getstate__()
-        if state.get("_given") is not None:
+        if state.get("_given") is not None and "callbacks" not in state:  # as parameters they are pickled
             state = state | {"_given": state["_given"].without_callbacks()}
         return state | {"booster_": BoosterInTransit(state["booster_"])} if "booster_" in state else state
 
@@ -192,8 +192,8 @@ class HostClassifier(OrdinalClassifier):
         files.check_path(path)
         self.check_fitted_decision()
         self._refuse_unknown()
-        self._record = replace(self._record, classifier=arguments.as_trained(self)._description())
-        self._carry(self._record)
+        arguments.as_trained(self)._description()  # raises an error for labels that no file holds
+        self._carry()
         self._write(path)
 
     def load_model(self, path: str | PathLike[str]) -> HostClassifier:
@@ -439,13 +439,22 @@ class HostClassifier(OrdinalClassifier):
         self._keep(record, n_iter)
         seed = held_out.split_seed(random_state) if self._takes_kappa() else 0
         self._learn_kappa(UnseenRows(rows, watched, plan.found, plan.trial_of, seed))
+        self._carry()
+
+    def _carry(self) -> None:
+        self._record = replace(self._record, classifier=self._in_files())
+        self._store(self._record)
+
+    def _in_files(self) -> Params:
+        """Return the description of the classifier for files that others write."""
+        try:
+            return arguments.as_trained(self)._description()
+        except TypeError:  # labels that no file holds; loading the booster as a classifier raises an error
+            return {"classes": None, "dtype": "O"}
 
     def _carried(self) -> Params:
         """Return what a training adds to the record: the linear part, and for files that callbacks write the rest."""
-        try:
-            classifier = self._description()
-        except TypeError:  # labels that no file holds; loading the booster as a classifier raises an error
-            classifier = {"classes": None, "dtype": "O"}
+        classifier = self._in_files()
         classifier.pop("kappa_rule", None)  # that of an earlier fit
         return {"linear": None if self._linear is None else self._linear.to_json(), "classifier": classifier}
 

@@ -424,14 +424,14 @@ class OrdinalClassifier(OrderedClassifier):
         beyond = len(record.thresholds) - n  # a training that goes on may keep rounds after the best one
         record.thresholds[n:], record.training_loss[n:] = [thresholds] * beyond, [float("nan")] * beyond
         self._record, self.thresholds_ = record, thresholds
-        self._carry(record)
         self._given = replace(given, refused=(*given.refused, f"thresholds by {by}"))
         if self.kappa_rule_ is not None:
             proba = predictions.proba(self._fitted_loss, scores, thresholds)
             self.kappa_rule_ = KappaRule.fit(proba, self.kappa_rule_.weights, weight)
+        self._carry()
         return self
 
-    def _carry(self, record: ThresholdRecord) -> None:
+    def _carry(self) -> None:
         """Store the record in the model of the library below, where there is one."""
 
     @property

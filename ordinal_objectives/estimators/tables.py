@@ -294,10 +294,22 @@ def codes_in(
     codes = np.full(len(found) + 1, -1, dtype=np.intp)
     codes[present] = [number.get(level, number.get(f"{level}{_MIDNIGHT}", -1)) for level in levels]
     if any(isinstance(level, float) for level in levels):
-        rows_type, training_type = float_type(X, place), _narrow_type(number)
+        rows_type, training_type = float_type(X, place) or float, _narrow_type(number)
+        in_rows: dict[Level, list[Level]] = {}  # which may have rounded levels of the training
+        for level in number:
+            if not isinstance(level, str):
+                in_rows.setdefault(_rounded(level, rows_type), []).append(level)
         for i, level in zip(present, levels, strict=True):
             if isinstance(level, float):
-                codes[i] = _code_of_float(level, number, rows_type, training_type, called(X, place))
+                same = in_rows.get(level, [level])
+                if len(same) > 1:
+                    raise ValueError(
+                        f"{called(X, place)} holds {level!r} as {rows_type.__name__}, which may be any of the "
+                        f"training's levels {first_few(same, repr)}; pass the type of the training"
+                    )
+                codes[i] = number.get(same[0], -1)
+                if codes[i] < 0 and training_type is not None:
+                    codes[i] = number.get(_rounded(level, training_type), -1)
     if refuse and (codes[present] < 0).any():
         others = in_order(level for level, code in zip(levels, codes[present], strict=True) if code < 0)
         raise ValueError(
@@ -357,23 +369,6 @@ def _kind_of(levels: Collection[Level]) -> str:
     if any(isinstance(level, str) for level in levels):
         return "text"
     return "booleans" if all(isinstance(level, bool) for level in levels) else "numbers"
-
-
-def _code_of_float(
-    level: float, known: Mapping[Level, int], rows_type: type | None, training_type: type | None, column: str
-) -> int:
-    """Return the code of a level, -1 if it is unknown, given the type of the rows and that of the training's floats."""
-    exact = known.get(level, -1)
-    if rows_type is not None:  # which may have rounded levels of the training
-        same = {x: code for x, code in known.items() if not isinstance(x, str) and _rounded(x, rows_type) == level}
-        if len(same) > 1:
-            raise ValueError(
-                f"{column} holds {level!r} as {rows_type.__name__}, which may be any of the training's levels "
-                f"{first_few(list(same), repr)}; pass the type of the training"
-            )
-        if same:
-            return next(iter(same.values()))
-    return exact if exact >= 0 or training_type is None else known.get(_rounded(level, training_type), -1)
 
 
 def _rounded(level: Level, kind: type) -> float:
@@ -524,15 +519,15 @@ class CategoryColumns:
         return [[place, list(levels)] for place, levels in self.levels.items()]
 
     @classmethod
-    def from_json(cls, content: Iterable[list[Level]], n_features: int) -> CategoryColumns:
-        """Read what :meth:`to_json` wrote; raise ValueError if it is damaged."""
+    def from_json(cls, content: Iterable[list[Level]], n_features: int, most: float = MOST) -> CategoryColumns:
+        """Read what :meth:`to_json` wrote; raise ValueError if it is damaged, or has columns of more levels."""
         levels: dict[int, list[Level]] = {}
         for place, column_levels in content:
             plain = all(isinstance(level, PLAIN) for level in column_levels)
             if type(place) is not int or not 0 <= place < n_features or place in levels:
                 raise ValueError(f"it has categories of the column {place!r}, and {n_features} features")
-            if not plain or len(set(column_levels)) != len(column_levels) or len(column_levels) > MOST:
-                raise ValueError(f"the categories of column {place} must differ, and be at most {MOST}")
+            if not plain or len(set(column_levels)) != len(column_levels) or len(column_levels) > most:
+                raise ValueError(f"the categories of column {place} must differ, and be at most {most}")
             levels[place] = list(column_levels)
         return cls(levels)
 

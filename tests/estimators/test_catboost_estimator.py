@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -30,6 +31,7 @@ from ordinal_objectives import (
     inspection,
 )
 from ordinal_objectives.adapters import cb as ocb
+from ordinal_objectives.adapters.cb import booster as cb_booster
 from ordinal_objectives.compare import compare_updates
 from ordinal_objectives.export import to_lightgbm, to_onnx, to_treelite, to_xgboost
 
@@ -323,3 +325,23 @@ def test_ensembles_have_files(rows, tmp_path):
     model.save_model(tmp_path / "ensemble.zip")
     loaded = OrdinalEnsembleClassifier().load_model(tmp_path / "ensemble.zip")
     np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+
+
+def test_files_without_levels_know_them_by_their_text_and_damaged_ones_are_named(rows, tmp_path):
+    X, y = rows
+    table = pd.DataFrame({"a": X[:, 0], "t": pd.Categorical(np.digitize(X[:, 1], [-0.5, 0.5, 3.0]).astype(float))})
+    table["u"] = table["t"].cat.rename_categories([0.1, np.inf, -np.inf, 7.0][: len(table["t"].cat.categories)])
+    model = make_cat().fit(table, y)
+    described = dict(model._record.classifier)
+    levels = described.pop("levels")
+
+    def written(**others):
+        cb_booster.store_record(model.booster_, replace(model._record, classifier=described | others))
+        model.booster_.save_model(str(tmp_path / "model.cbm"))
+        return CatBoostOrdinalClassifier().load_model(tmp_path / "model.cbm")
+
+    for one in (written(levels=levels), written()):
+        np.testing.assert_array_equal(one.predict_proba(table), model.predict_proba(table))
+    for damaged in (3, [[1]], [[9, ["a"]]], [[1, ["a", "a"]]]):
+        with pytest.raises(ValueError, match="is damaged"):
+            written(levels=damaged)

@@ -13,13 +13,17 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from makers import make_engine, make_lgb, make_xgb
+from makers import make_cat, make_engine, make_lgb, make_xgb
 from ordinal_objectives import (
+    AllThreshold,
     HistGradientBoostingOrdinalClassifier,
     LGBMOrdinalClassifier,
     XGBOrdinalClassifier,
 )
+from ordinal_objectives.adapters import lgbm as olgbm
+from ordinal_objectives.estimators.arguments import as_trained
 from ordinal_objectives.inspection import average_marginal_effects, proportional_odds_test, rows, summary
+from own_losses import Scaled, Steep
 
 N = 240
 RNG = np.random.default_rng(0)
@@ -213,6 +217,54 @@ def test_copies_follow_a_schedule(kind, inspect):
 
 
 @BOTH
+@pytest.mark.parametrize("kind", ["xgb", "xgb by a list", "lgbm"])
+def test_callbacks_changed_in_place_change_no_copies(kind, inspect):
+    by_list, kind = kind.endswith("list"), kind.split()[0]
+    options = {"n_estimators": 8, "learning_rate": 0.05}
+    expected = inspected(inspect, make(kind, **options).fit(X, Y))
+    if kind == "xgb":
+        rates = [0.05] * 8
+        callback = xgboost.callback.LearningRateScheduler(rates if by_list else lambda i: 0.05)
+        model = make("xgb", callbacks=[callback], **options).fit(X, Y)
+        rates[:] = [0.9] * 8
+        if not by_list:
+            callback.learning_rates = lambda i: 0.9
+    else:
+        callback = lightgbm.reset_parameter(learning_rate=[0.05] * 8)
+        model = make("lgbm", **options).fit(X, Y, callbacks=[callback])
+        callback.kwargs["learning_rate"][:] = [0.9] * 8
+    np.testing.assert_allclose(inspected(inspect, model), expected)
+
+
+@pytest.mark.parametrize("kind", ["xgb", "lgbm", "cat"])
+@pytest.mark.parametrize("brings", ["loss", "link"])
+def test_a_loss_changed_in_place_changes_no_model(brings, kind, tmp_path):
+    if kind == "cat":
+        pytest.importorskip("catboost")
+    own = Steep(2.0) if brings == "link" else SteepLoss()
+    model = made(kind, loss=AllThreshold(own) if brings == "link" else own).fit(X, Y)
+    expected = model.predict_proba(X)
+    own.steepness = 9.0
+    for one in (model, loaded(model, tmp_path / "model.ubj")):
+        np.testing.assert_array_equal(one.predict_proba(X), expected)
+
+
+@pytest.mark.parametrize("how", ["columns", "loss"])
+def test_what_fit_was_given_changed_in_place_changes_no_copies(how):
+    columns, own_loss = [2], Scaled()
+    Z = np.column_stack([X[:, 0], np.arange(N) % 4, np.arange(N) % 5])
+    model = make_lgb().fit(Z, Y, categorical_feature=columns) if how == "columns" else make_xgb(loss=own_loss).fit(Z, Y)
+
+    def copied():
+        return rows.trained_again(as_trained(model), Z, Y, None, np.random.RandomState(0), own_rounds=True)
+
+    expected = copied().predict_proba(Z)
+    columns.append(1)
+    own_loss.times = 20.0
+    np.testing.assert_array_equal(copied().predict_proba(Z), expected)
+
+
+@BOTH
 def test_copies_have_seeds_by_every_name_of_lightgbm(inspect, trained):
     model = LGBMOrdinalClassifier(n_estimators=3, seed=7, n_jobs=1).fit(X, Y)
     inspected(inspect, model)  # no warning of a seed that is not used
@@ -226,6 +278,21 @@ def test_copies_write_no_checkpoints(inspect, tmp_path):
     files = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
     inspected(inspect, model)
     assert files == {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} != {}
+
+
+def rate_of(iteration):
+    return 0.3
+
+
+class SteepLoss(AllThreshold):
+    """A loss of which an attribute says the probabilities."""
+
+    def __init__(self, link="logit", steepness=2.0):
+        super().__init__(link)
+        self.steepness = steepness
+
+    def _proba(self, x):
+        return super()._proba(self.steepness * x)
 
 
 class Own(xgboost.callback.TrainingCallback):
@@ -283,6 +350,84 @@ def test_loaded_models_keep_rounds_that_rows_given_to_fit_have_found(how, tmp_pa
 def test_loaded_models_name_what_copies_cannot_be_given(name, tmp_path):
     with pytest.raises(ValueError, match=f"its fit was given {name}, which"):
         inspected("effects", loaded(REFUSED[name](), tmp_path / "model.json"))
+
+
+def of_booster(model, path):
+    """Return what is loaded from a file that the booster wrote, and not the model."""
+    if isinstance(model, LGBMOrdinalClassifier):
+        olgbm.save_model(model.booster_, path)
+    else:
+        model.booster_.save_model(path)
+    return type(model)(n_jobs=1).load_model(path)
+
+
+def made(kind, **options):
+    return make_cat(**options) if kind == "cat" else FIXED[kind](**options)
+
+
+OF_BOOSTERS = {
+    "xgb_model": lambda: continued("xgb"),
+    "init_model": lambda: continued("lgbm"),
+    "baseline": lambda: made("cat").fit(X, Y, baseline=X[:, 0]),
+    "base_margin": REFUSED["base_margin"],
+    "init_score": REFUSED["init_score"],
+    **{
+        f"thresholds by {by} of {kind}": lambda kind=kind, by=by, given=given: getattr(made(kind).fit(X, Y), by)(*given)
+        for kind in ("xgb", "lgbm", "cat")
+        for by, given in {"refit_thresholds": (X, Y), "adapt_to_shares": (X, X, [1, 1, 1, 1])}.items()
+    },
+}
+
+
+@pytest.mark.parametrize("name", OF_BOOSTERS)
+def test_files_of_boosters_name_what_copies_cannot_be_given(name, tmp_path):
+    kind = name.rpartition(" ")[2]
+    if kind in ("baseline", "cat"):
+        pytest.importorskip("catboost")
+    model = OF_BOOSTERS[name]()
+    with pytest.raises(ValueError, match=f"its fit was given {name.removesuffix(f' of {kind}')}, which"):
+        of_booster(model, tmp_path / "model.ubj").for_copies(own_rounds=True)
+
+
+@pytest.mark.parametrize("kind", ["xgb", "lgbm", "cat"])
+def test_files_of_boosters_are_those_of_models(kind, tmp_path):
+    if kind == "cat":
+        pytest.importorskip("catboost")
+    names = np.array(["a", "b", "c", "d"])
+    for model in (
+        made(kind, decision_rule="kappa", classes=list(names)).fit(X, names[Y]),
+        made(kind, early_stopping_rounds=2, classes=list(names)).fit(X, names[Y], eval_set=[(X, names[Y])]),
+    ):
+        again, other = of_booster(model, tmp_path / "booster.ubj"), loaded(model, tmp_path / "model.ubj")
+        np.testing.assert_array_equal(again.predict(X), model.predict(X))
+        assert again._record.classifier == other._record.classifier
+
+
+def test_checkpoints_name_what_copies_cannot_be_given(tmp_path):
+    save = xgboost.callback.TrainingCheckPoint(tmp_path, interval=2)
+    make_xgb(n_estimators=4, callbacks=[save]).fit(X, Y, base_margin=X[:, 0])
+    with pytest.warns(UserWarning, match="callbacks"):
+        stopped = XGBOrdinalClassifier().load_model(sorted(tmp_path.iterdir())[0])
+    with pytest.raises(ValueError, match="its fit was given base_margin, which"):
+        stopped.for_copies(own_rounds=True)
+
+
+CALLBACKS = {
+    "the callback Own, without only_reads = True": Own,
+    "callbacks, which no file keeps": lambda: xgboost.callback.LearningRateScheduler(rate_of),
+}
+
+
+@pytest.mark.parametrize("name", CALLBACKS)
+@pytest.mark.parametrize("read", [loaded, of_booster])
+def test_files_name_callbacks_that_copies_lack(read, name, tmp_path):
+    model = make_xgb(n_estimators=5, callbacks=[CALLBACKS[name]()]).fit(X, Y)
+    with pytest.warns(UserWarning, match="callbacks"):
+        read_model = read(model, tmp_path / "model.ubj")
+    with pytest.raises(ValueError, match=f"its fit was given {name}"):
+        read_model.for_copies(own_rounds=True)
+    if name != "the callback Own, without only_reads = True":
+        pickle.loads(pickle.dumps(model)).for_copies(own_rounds=True)
 
 
 def test_effects_without_refits_need_no_copies():

@@ -311,3 +311,13 @@ def test_numbered_columns_keep_their_order(client, data, tmp_path):
     for known in (model, XGBOrdinalClassifier().load_model(tmp_path / "model.json")):
         with pytest.raises(ValueError, match="order of the training, 0, 1, 2; got 2, 1, 0"):
             known.predict_proba(backwards)
+
+
+@pytest.mark.parametrize("by", ["save_model", "booster"])
+def test_files_name_what_copies_cannot_be_given(client, data, by, tmp_path):
+    X, y, w = data
+    X_, y_, w_ = parted(X, y, w)
+    model = DaskXGBOrdinalClassifier(**OPTIONS).fit(X_, y_, base_margin=w_)
+    (model if by == "save_model" else model.booster_).save_model(tmp_path / "model.ubj")
+    with pytest.raises(ValueError, match="its fit was given base_margin, which they cannot be"):
+        XGBOrdinalClassifier().load_model(tmp_path / "model.ubj").for_copies(own_rounds=True)

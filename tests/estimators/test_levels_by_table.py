@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 import xgboost
 
+from makers import make_cat
 from ordinal_objectives import (
     HistGradientBoostingOrdinalClassifier,
     LGBMOrdinalClassifier,
@@ -76,11 +77,16 @@ TABLES = [*OF_PANDAS, arrow, batch, *OF_TEXT]
 TRAINERS = {
     "xgboost": (XGBOrdinalClassifier, {"n_estimators": 4, "subsample": 1.0, "learning_rate": 0.5, "n_jobs": 1}),
     "lightgbm": (LGBMOrdinalClassifier, {"n_estimators": 4, "learning_rate": 0.5, "n_jobs": 1, "verbose": -1}),
+    "catboost": (make_cat, {"iterations": 4, "learning_rate": 0.5}),
     "engine": (HistGradientBoostingOrdinalClassifier, {"max_iter": 4, "learning_rate": 0.5, "random_state": 0}),
 }
 
+CONTINUED = {"xgboost": "xgb_model", "lightgbm": "init_model", "catboost": "init_model"}
+
 
 def make(trainer, **more):
+    if trainer == "catboost":
+        pytest.importorskip("catboost")
     kind, options = TRAINERS[trainer]
     return kind(**options | more)
 
@@ -166,7 +172,7 @@ def test_evaluation_sets(trainer, kind, trained, given):
 def test_continued_trainings(trainer, kind, trained, given, tmp_path):
     model = fitted(trainer, kind, trained)
     source = ("model", "booster", "file")[TABLES.index(given) % 3]
-    start, keyword = model, {"xgboost": "xgb_model", "lightgbm": "init_model"}[trainer]
+    start, keyword = model, CONTINUED[trainer]
     if source != "model":
         start = model.booster_
     if source == "file":
@@ -188,8 +194,13 @@ def test_continued_trainings(trainer, kind, trained, given, tmp_path):
             make(trainer).fit(other, Y, **{keyword: start})
     else:
         np.testing.assert_allclose(proba(other), expected, atol=1e-5)
-    with pytest.raises(ValueError, match=NAMES_IT[kind]):
-        make(trainer).fit(strange(given, kind), Y, **{keyword: start})
+    if trainer == "catboost":  # which goes on with new levels
+        further = make(trainer).fit(strange(given, kind), Y, **{keyword: start})
+        first = list(further.staged_predict_proba(rows(trained, kind)))[3]
+        np.testing.assert_allclose(first, reference(trainer, kind), atol=1e-6)
+    else:
+        with pytest.raises(ValueError, match=NAMES_IT[kind]):
+            make(trainer).fit(strange(given, kind), Y, **{keyword: start})
 
 
 KIND, ASCII = "must come in the kind of table that xgb_model", "must have levels in ASCII where xgb_model is continued"
@@ -289,7 +300,7 @@ def test_levels_of_another_type(trainer, retyped, fewer, tmp_path):
         ):
             one.predict(other)
     if same and not fewer and trainer != "engine":
-        keyword = "xgb_model" if trainer == "xgboost" else "init_model"
+        keyword = CONTINUED[trainer]
         again, further = (make(trainer).fit(rows, Y, **{keyword: model}).predict_proba(X) for rows in (X, other))
         np.testing.assert_array_equal(further, again)
 

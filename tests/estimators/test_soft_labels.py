@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import lightgbm
 import numpy as np
 import pytest
@@ -196,14 +199,14 @@ def test_frameworks_take_labels_beside_the_matrix():
 def test_folds_and_workers_refuse_labels_by_name():
     matrix, objective = xgboost.DMatrix(X), oxgb.OrdinalObjective()
     objective.bind(matrix, SOFT)
-    with pytest.raises(ValueError, match="cv cuts the data into folds"):
+    with pytest.raises(ValueError, match="for the folds of cv, take the classifier"):
         oxgb.cv({}, matrix, 2)
-    with pytest.raises(ValueError, match="bind each matrix"):
+    with pytest.raises(ValueError, match="for the folds of cv, take the classifier"):
         xgboost.cv({"disable_default_eval_metric": 1, "base_score": 0.0}, matrix, 2, obj=objective)
     data = lightgbm.Dataset(X)
     olgbm.train({"verbosity": -1}, data, 1, labels=SOFT)
-    with pytest.raises(ValueError, match="cv cuts the data into folds"):
-        olgbm.cv({"verbosity": -1}, data, 2)
+    with pytest.raises(ValueError, match="for the folds of cv, take the classifier"):
+        olgbm.cv({"verbosity": -1, "metric": "None"}, data, 2)
     matrix.set_label(np.zeros(N))
     with pytest.raises(ValueError, match="has been given other labels"):
         oxgb.train({}, matrix, 2)
@@ -213,6 +216,85 @@ def test_folds_and_workers_refuse_labels_by_name():
         oxgb.train({}, xgboost.DMatrix(X), 2, labels=[0, 1])
     with pytest.raises(ValueError, match="n_classes must be 4, that of labels; got 7"):
         oxgb.train({}, xgboost.DMatrix(X), 2, labels=SOFT, n_classes=7)
+
+
+def with_objective(host, data, objective=None, **options):
+    """Train by a library's own train, with a new objective unless one is given."""
+    if host == "xgboost":
+        objective, params = objective or oxgb.OrdinalObjective(K), {"nthread": 1, "base_score": 0.0}
+        params |= {"disable_default_eval_metric": 1, "verbosity": 0}
+        return xgboost.train(
+            params, data, 3, obj=objective, callbacks=[objective.callback], verbose_eval=False, **options
+        )
+    objective = objective or olgbm.OrdinalObjective(K)
+    params = {"objective": objective, "metric": "None", "verbosity": -1, "num_threads": 1}
+    return lightgbm.train(params, data, 3, callbacks=[objective.callback], **options)
+
+
+def bound(host):
+    data = xgboost.DMatrix(X) if host == "xgboost" else lightgbm.Dataset(X, free_raw_data=False)
+    objective = (oxgb if host == "xgboost" else olgbm).OrdinalObjective(K)
+    objective.bind(data, SOFT)
+    return data, objective
+
+
+ROWS = np.arange(0, N, 2)
+PARTS = {
+    "slice": ("xgboost", lambda data, path: data.slice(ROWS)),
+    "slice of a slice": ("xgboost", lambda data, path: data.slice(ROWS).slice(ROWS[: N // 4])),
+    "file": ("xgboost", lambda data, path: (data.save_binary(path), xgboost.DMatrix(path))[1]),
+    "subset": ("lightgbm", lambda data, path: data.subset(ROWS)),
+    "subset of a subset": ("lightgbm", lambda data, path: data.subset(ROWS).subset(ROWS[: N // 4])),
+}
+PART = "the data are a part, or the file, of a matrix with labels of several answers"
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_parts_of_a_matrix_do_not_lose_its_labels_in_silence(part, tmp_path):
+    host, cut = PARTS[part]
+    for own in (False, True):
+        whole, objective = bound(host)
+        some = cut(whole, str(tmp_path / "data.bin"))
+        with pytest.raises(ValueError, match=PART):
+            with_objective(host, some, objective if own else None)
+    whole, objective = bound(host)
+    some = cut(whole, str(tmp_path / "data.bin"))
+    watched = {"evals": [(some, "part")]} if host == "xgboost" else {"valid_sets": [some]}
+    metric = {"custom_metric" if host == "xgboost" else "feval": objective.metric}
+    with pytest.raises(ValueError, match=PART):
+        with_objective(host, whole, objective, **watched, **metric)
+
+
+@pytest.mark.parametrize("host", ["xgboost", "lightgbm"])
+def test_parts_take_labels_of_their_own(host):
+    whole, objective = bound(host)
+    parts = [whole.slice(ROWS) if host == "xgboost" else whole.subset(ROWS) for _ in range(2)]
+    objective.bind(parts[0], SOFT[ROWS])
+    parts[1].set_label(K - 1 - Y[ROWS])
+    of_labels, of_codes = (with_objective(host, part) for part in parts)
+    table = X[ROWS] if host == "lightgbm" else xgboost.DMatrix(X[ROWS])
+    proba = (oxgb if host == "xgboost" else olgbm).predict_proba
+    assert np.abs(proba(of_labels, table) - proba(of_codes, table)).max() > 0.01
+
+
+def test_copies_of_a_data_set_keep_labels():
+    data, _ = bound("lightgbm")
+    copies = [copy.deepcopy(data), pickle.loads(pickle.dumps(data))]
+    expected = olgbm.predict_proba(with_objective("lightgbm", data), X)
+    for one in copies:
+        np.testing.assert_array_equal(olgbm.predict_proba(with_objective("lightgbm", one), X), expected)
+
+
+@pytest.mark.parametrize("host", ["xgboost", "lightgbm"])
+def test_an_evaluation_set_with_other_labels_is_refused(host):
+    whole, objective = bound(host)
+    other, _ = bound(host)
+    other.set_label(np.zeros(N))
+    watched = {"evals": [(other, "other")]} if host == "xgboost" else {"valid_sets": [other]}
+    with pytest.raises(ValueError, match="has been given other labels"):
+        with_objective(
+            host, whole, objective, **watched, **{"custom_metric" if host == "xgboost" else "feval": objective.metric}
+        )
 
 
 @pytest.mark.parametrize(

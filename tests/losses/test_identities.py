@@ -62,8 +62,8 @@ def test_a_name_finds_what_is_in_use_or_registered():
     link, loss = Steep(7.0), Scaled("probit", 7.0)
     register_link(link)
     register_loss(loss)
-    assert get_link(link.identity) is link
-    assert get_loss(loss.identity, "probit") is loss
+    assert get_link(link.identity) == link
+    assert get_loss(loss.identity, "probit") == loss
     with pytest.raises(ValueError, match=r"'own_losses.Scaled\(times=7.0\)' with link 'logit' is not part of"):
         get_loss(loss.identity)
     used = get_loss(Scaled(times=8.0))
