@@ -96,6 +96,7 @@ def test_examples_of_serving_run(tmp_path, monkeypatch):
     np.testing.assert_allclose([list(answer["probabilities"].values())], by_model, atol=2e-6)
     assert list(names["severity"]()["probabilities"]) == names["lowest_first"]
     assert (names["same"].predict(names["X"]) == names["model"].predict(names["X"])).all()
+    np.testing.assert_allclose(names["probabilities"], names["model"].predict_proba(names["X"]), atol=2e-6)
 
 
 def run_recipe(name):
