@@ -326,7 +326,9 @@ class Training(ABC):
     def _check_bound(self, labels: OrdinalLabels, codes: IntArray, matrix: object) -> None:
         """Raise ValueError unless a training can take the labels that a matrix carries."""
         if self.workers is not None or not isinstance(self.device(matrix), CPU):
-            raise ValueError("labels= are for a training on the CPU of one machine; give workers and GPUs class codes")
+            raise ValueError(
+                "OrdinalLabels are for a training on the CPU of one machine; give workers and GPUs class codes"
+            )
         if not np.array_equal(labels.middle, codes):
             raise ValueError("the matrix has been given other labels since labels were bound to it: bind them again")
         if self.spec.n_classes not in (None, len(labels.classes)):

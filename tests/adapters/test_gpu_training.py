@@ -16,7 +16,7 @@ import pytest
 import xgboost
 
 import fake_cupy
-from ordinal_objectives import AllThreshold, CumulativeLink
+from ordinal_objectives import AllThreshold, CumulativeLink, OrdinalLabels, XGBOrdinalClassifier
 from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.adapters.xgb import placement as of_xgboost
 from ordinal_objectives.adapters.xgb import training
@@ -233,3 +233,13 @@ def test_xgboost_takes_cupys_arrays(ordinal_data, name):
         for device in ("cpu", "cuda")
     )
     np.testing.assert_allclose(cuda.thresholds, cpu.thresholds, rtol=1e-2, atol=1e-2)
+
+
+def test_labels_of_several_answers_are_refused_by_name(ordinal_data, on_stand_in):
+    X, y = ordinal_data(200, 4)
+    labels = OrdinalLabels.from_counts(np.eye(4)[y] + 0.1)
+    on_stand_in()
+    with pytest.raises(ValueError, match="OrdinalLabels are for a training on the CPU of one machine"):
+        oxgb.train({"max_depth": 3, "nthread": 1}, xgboost.DMatrix(X), 2, labels=labels)
+    with pytest.raises(ValueError, match="OrdinalLabels are for a training on the CPU of one machine"):
+        XGBOrdinalClassifier(n_estimators=2, n_jobs=1).fit(X, labels)

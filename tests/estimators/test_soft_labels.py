@@ -6,7 +6,7 @@ import lightgbm
 import numpy as np
 import pytest
 import xgboost
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from makers import make_cat, make_engine, make_lgb, make_xgb
 from ordinal_objectives import (
@@ -20,6 +20,15 @@ from ordinal_objectives import (
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.decision import KappaRule
+from ordinal_objectives.export import to_onnx
+from ordinal_objectives.inspection import shap_values
+from ordinal_objectives.scorers import (
+    OrdinalScorer,
+    get_scorer,
+    get_scorer_names,
+    neg_mae_scorer,
+    neg_rps_scorer,
+)
 
 MAKE = {"xgb": make_xgb, "lgbm": make_lgb, "engine": make_engine}
 K, N = 4, 240
@@ -257,3 +266,52 @@ def test_files_need_nothing(kind, tmp_path):
     loaded = type(model)()
     loaded.load_model(path)
     np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+
+
+def exact_and_soft(kind):
+    return [MAKE[kind]().fit(X, labels) for labels in (SOFT, INTERVALS)]
+
+
+@EVERY
+def test_graphs_of_onnx_answer_as_the_model(kind):
+    pytest.importorskip("onnxruntime")
+    from served import answers  # needs onnxruntime
+
+    for model in exact_and_soft(kind):
+        found = answers(to_onnx(model, X, floats="float64"), X, "float64")[1]
+        np.testing.assert_allclose(found, model.predict_proba(X), atol=1e-6)
+
+
+@EVERY
+def test_shap_values_sum_to_the_score(kind):
+    for model in exact_and_soft(kind):
+        found = shap_values(model, X, output="score", random_state=0)
+        total = found.values.sum(axis=-1) + found.base_values
+        np.testing.assert_allclose(total, model.predict_raw(X), atol=1e-5)
+
+
+@EVERY
+def test_scorers_judge_each_answer(kind):
+    row, code, weight = SOFT.answers()
+    model = MAKE[kind]().fit(X, SOFT)
+    for name in get_scorer_names():
+        if name != "concordance":
+            found, expected = get_scorer(name)(model, X, SOFT), get_scorer(name)(model, X[row], code, weight)
+            assert found == pytest.approx(expected, rel=1e-6)
+    assert neg_rps_scorer(model, X, INTERVALS) < 0.0
+    assert (cross_val_score(MAKE[kind](), X, INTERVALS, cv=3, scoring=neg_rps_scorer) < 0.0).all()
+    search = GridSearchCV(MAKE[kind](), {"learning_rate": [1e-6, 0.3]}, cv=3, scoring=neg_rps_scorer).fit(X, SOFT)
+    assert search.best_params_["learning_rate"] == 0.3
+
+
+def test_scorers_know_the_order_of_the_classes():
+    names = np.array(["poor", "fair", "good", "best"])
+    texts = OrdinalLabels(SOFT.patterns, SOFT.codes, names)
+    model, of_numbers = make_engine().fit(X, texts), make_engine().fit(X, SOFT)
+    assert neg_rps_scorer(model, X, texts) == neg_rps_scorer(of_numbers, X, SOFT)
+    assert neg_mae_scorer(model, X, texts) == neg_mae_scorer(of_numbers, X, SOFT)
+    others = OrdinalLabels(SOFT.patterns, SOFT.codes, names[::-1])
+    with pytest.raises(ValueError, match="classes must be those of the labels"):
+        neg_rps_scorer(model, X, others)
+    with pytest.raises(TypeError, match="y_true must hold one label a row here"):
+        OrdinalScorer(lambda y, predicted, sample_weight=None: 0.0)(model, X, texts)
