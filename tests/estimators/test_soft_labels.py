@@ -22,6 +22,7 @@ from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.export import to_onnx
 from ordinal_objectives.inspection import shap_values
+from ordinal_objectives.metrics import ordinal_log_loss
 from ordinal_objectives.scorers import (
     OrdinalScorer,
     get_scorer,
@@ -53,23 +54,36 @@ MODELS = [
     {"loss": "immediate_threshold"},
     {"loss": "immediate_threshold", "proportional": False},
 ]
+MORE = [
+    {"training_cost": "quadratic"},
+    {"link": "probit", "proportional": False},
+    {"loss": "cumulative_link", "link": "cloglog"},
+]
+OF_ONE = [
+    ("xgb", {"shift_method": "host", "threshold_update": "newton"}),
+    ("xgb", {"threshold_update": "schur", "proportional": True}),
+    ("lgbm", {"threshold_update": "schur", "proportional": True}),
+    ("engine", {"order": 4, "proportional": True}),
+]
+CASES = [(kind, params) for kind in MAKE for params in [*MODELS, *MORE]] + OF_ONE
 EVERY = pytest.mark.parametrize("kind", MAKE)
+EVERY_CASE = pytest.mark.parametrize(
+    ("kind", "params"), CASES, ids=["-".join(map(str, (kind, *params.values()))) for kind, params in CASES]
+)
 
 
 def losses_of(model):
     return np.array(model._record.training_loss)
 
 
-@EVERY
-@pytest.mark.parametrize("params", MODELS, ids=lambda params: "-".join(map(str, params.values())))
+@EVERY_CASE
 def test_one_class_a_row_trains_the_same_model(kind, params):
     expected = MAKE[kind](**params).fit(X, Y).predict_proba(X)
     for labels in EXACT.values():
         np.testing.assert_array_equal(MAKE[kind](**params).fit(X, labels).predict_proba(X), expected)
 
 
-@EVERY
-@pytest.mark.parametrize("params", MODELS, ids=lambda params: "-".join(map(str, params.values())))
+@EVERY_CASE
 def test_counts_train_on_repeated_rows(kind, params):
     model = MAKE[kind](**params).fit(X, SOFT)
     row, code, weight = SOFT.answers()
@@ -96,6 +110,30 @@ def test_intervals_lower_their_loss(kind, params):
 def test_losses_without_a_likelihood_refuse_intervals(kind, params):
     with pytest.raises(ValueError, match=r"immediate_threshold.*has no likelihood of intervals"):
         MAKE[kind](**params).fit(X, INTERVALS)
+
+
+@EVERY
+@pytest.mark.parametrize("params", MODELS[:5], ids=lambda params: "-".join(map(str, params.values())))
+def test_intervals_held_out_are_judged_by_their_log_loss(kind, params):
+    some = slice(100, 240, 2)
+    model = MAKE[kind](**params).fit(X, INTERVALS, eval_set=[(X[some], INTERVALS[some])])
+    found = list(model.evals_result_.values())[-1]
+    losses = next(iter(found.values())) if isinstance(found, dict) else found
+    assert losses[-1] == pytest.approx(ordinal_log_loss(INTERVALS[some], model.predict_proba(X[some])), rel=1e-5)
+
+
+@EVERY
+def test_the_search_ends_where_most_rows_are_intervals(kind):
+    rng = np.random.default_rng(0)
+    X_new, noise = rng.normal(size=(1000, 3)), rng.logistic(size=1000)
+    y_new = np.digitize(X_new[:, 0] + 0.5 * noise, [-1, 0, 1])
+    lower = np.where(rng.random(N) < 0.8, np.minimum(Y, 1), Y)
+    labels = OrdinalLabels.from_intervals(lower, np.where(lower < Y, K - 1, Y), classes=range(K))
+    rounds = "max_iter" if kind == "engine" else "n_estimators"
+    searched, long = (MAKE[kind](**{rounds: n}).fit(X, labels) for n in ("auto", 100))
+    assert 1 <= searched.round_search_.n_iter < 60  # the loss of a training falls for hundreds of rounds
+    losses = [ordinal_log_loss(y_new, model.predict_proba(X_new)) for model in (searched, long)]
+    assert losses[0] < losses[1] - 0.1
 
 
 @EVERY
