@@ -240,6 +240,17 @@ def test_frameworks_take_labels_beside_the_matrix():
     assert olgbm.predict_proba(booster, X).shape == (N, K)
 
 
+@pytest.mark.parametrize("labels", EXACT.values(), ids=EXACT)
+def test_one_class_a_row_is_the_label_of_a_matrix(labels):
+    params, matrix = {"max_depth": 3, "nthread": 1}, xgboost.DMatrix(X, Y)
+    plain, found = oxgb.train(params, matrix, 5), oxgb.train(params, xgboost.DMatrix(X), 5, labels=labels)
+    np.testing.assert_array_equal(oxgb.predict_proba(found, matrix), oxgb.predict_proba(plain, matrix))
+    options = {"verbosity": -1, "num_threads": 1}
+    plain = olgbm.train(options, lightgbm.Dataset(X, Y), 5)
+    found = olgbm.train(options, lightgbm.Dataset(X), 5, labels=labels)
+    np.testing.assert_array_equal(olgbm.predict_proba(found, X), olgbm.predict_proba(plain, X))
+
+
 def test_folds_and_workers_refuse_labels_by_name():
     matrix, objective = xgboost.DMatrix(X), oxgb.OrdinalObjective()
     objective.bind(matrix, SOFT)
