@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import lightgbm
 import numpy as np
 import pytest
@@ -65,7 +67,7 @@ OF_ONE = [
     ("lgbm", {"threshold_update": "schur", "proportional": True}),
     ("engine", {"order": 4, "proportional": True}),
 ]
-CASES = [(kind, params) for kind in MAKE for params in [*MODELS, *MORE]] + OF_ONE
+CASES: list[tuple[str, Any]] = [(kind, params) for kind in MAKE for params in [*MODELS, *MORE]] + OF_ONE
 EVERY = pytest.mark.parametrize("kind", MAKE)
 EVERY_CASE = pytest.mark.parametrize(
     ("kind", "params"), CASES, ids=["-".join(map(str, (kind, *params.values()))) for kind, params in CASES]
