@@ -25,6 +25,7 @@ from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.rows import CPU, Array, Device, Workers, distributed_pass, fail_together
 from ordinal_objectives.rows.checked_rows import MOST_ROUNDING
 from ordinal_objectives.rows.device import on_cpu
+from ordinal_objectives.rows.soft_rows import judged_loss
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver import ThresholdLearner, ThresholdRecord
 from ordinal_objectives.utils.validation import check_codes, check_thresholds, check_total_weight, check_two_classes
@@ -382,11 +383,7 @@ class TrainingRun:
         if known is None or not known.has(label, weight):  # read once, and again if labels or weights change
             known = self._sets[matrix] = self._read(label, weight)
         rows = known.rows
-        if self.update.shifts is None:
-            loss = rows(score, self.thresholds, self.spec.hessian).loss
-        else:
-            loss = rows.loss_of_prediction(score, self.thresholds)
-        return loss / rows.total_weight
+        return judged_loss(rows, score, self.thresholds, self.spec.hessian) / float(rows.total_weight)
 
     def proba_of(self, matrix: object, raw_prediction: RealArray) -> FloatArray:
         """Return class probabilities of any matrix, (n_samples, n_classes), at the framework's score."""

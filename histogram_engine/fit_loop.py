@@ -25,6 +25,7 @@ from ordinal_objectives.histogram_engine.parameters import BoostingParameters, G
 from ordinal_objectives.histogram_engine.run import SumsOf
 from ordinal_objectives.histogram_engine.state import LabelledRows, LeafModel
 from ordinal_objectives.rows import CPU
+from ordinal_objectives.rows.soft_rows import judged_loss
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import Diagnostics
 from ordinal_objectives.trees import Tree, TreeEnsemble
@@ -309,22 +310,18 @@ class WatchedRows(Watched):
         metrics: Sequence[EvalMetric] = (),
         scored: Scored | None = None,
     ) -> None:
-        self._proportional = parameters.shifts is None
-        shape = len(rows.y) if self._proportional else (len(rows.y), rows.n_classes - 1)
+        proportional = parameters.shifts is None
+        shape = len(rows.y) if proportional else (len(rows.y), rows.n_classes - 1)
         super().__init__(name, rows.X, rows.started(np.zeros(shape)), n_threads)
         self._rows, self._spec, self._metrics, self._scored = rows, parameters.spec, metrics, scored
         memory = CPU(n_threads)
-        kernel: Any = memory.row_pass if self._proportional else memory.margin_pass
+        kernel: Any = memory.row_pass if proportional else memory.margin_pass
         self._pass: Any = kernel(parameters.spec.loss, rows.y, rows.n_classes, rows.sample_weight)
 
     def measure(self, thresholds: FloatArray) -> Measured:
         """Return the weighted mean loss of what is predicted for these rows, and what else is measured of it."""
         spec, rows = self._spec, self._rows
-        if self._proportional:
-            of_all = self._pass(self._score, thresholds, spec.hessian).loss
-        else:
-            of_all = self._pass.loss_of_prediction(self._score, thresholds)
-        loss = float(of_all / self._pass.total_weight)
+        loss = judged_loss(self._pass, self._score, thresholds, spec.hessian) / float(self._pass.total_weight)
         values = {self.name: loss}
         if not self._metrics and self._scored is None:
             return Measured(values, loss)

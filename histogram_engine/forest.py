@@ -20,6 +20,7 @@ from ordinal_objectives.histogram_engine.fit_loop import AfterTree, GrownModel, 
 from ordinal_objectives.histogram_engine.run import EngineRun
 from ordinal_objectives.histogram_engine.state import LabelledRows, settle_thresholds
 from ordinal_objectives.rows import CPU
+from ordinal_objectives.rows.soft_rows import judged_loss
 from ordinal_objectives.threshold_solver import ThresholdLearner
 from ordinal_objectives.trees import Tree, TreeEnsemble
 from ordinal_objectives.utils.validation import check_two_classes
@@ -84,7 +85,7 @@ def _fit_scale(run: EngineRun, rows: LabelledRows, known: Any, mean: FloatArray)
 
     def loss_at(scale: float) -> float:
         score = start + scale * mean
-        return float(of_rows(score, thresholds_at(score), spec.hessian).loss / of_rows.total_weight)
+        return judged_loss(of_rows, score, thresholds_at(score), spec.hessian) / of_rows.total_weight
 
     scale = float(np.exp(minimize_scalar(lambda log: loss_at(np.exp(log)), **_SEARCH).x))
     score = start + scale * mean

@@ -360,6 +360,12 @@ class OrdinalLabels:
         row, code, of_answers = self.answers()
         return code, predicted[row], of_answers if weight is None else of_answers * weight[row]
 
+    def coded(self, classes: LabelArray) -> OrdinalLabels:
+        """Return labels whose classes are 0, 1, ..., or raise ValueError unless they are those of an estimator."""
+        if classes.tolist() != self.classes.tolist():
+            raise ValueError(f"classes must be those of the labels, {self.classes.tolist()}; got {classes.tolist()}")
+        return OrdinalLabels(self.patterns, self.codes, range(len(classes)), between=self.between)
+
     def bounds(self) -> tuple[IntArray, IntArray]:
         """Return the lowest and the highest class code that each row may have, (n_samples,) each."""
         there = self.patterns > 0

@@ -24,6 +24,7 @@ from ordinal_objectives.estimators.wrappers import weighs_costs
 from ordinal_objectives.eval_metric import warn_of_costs
 from ordinal_objectives.metrics import METRICS
 from ordinal_objectives.metrics.table import RESPONSES, on_codes
+from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.utils.public_names import public_names
 from ordinal_objectives.utils.validation import check_choice, check_flag
 
@@ -144,7 +145,7 @@ class OrdinalScorer(RoutedScorer):
         X : array-like of shape (n_samples, n_features)
             Features.
         y_true : array-like of shape (n_samples,)
-            Labels.
+            Labels; a metric of this package takes OrdinalLabels too, with the classes of the estimator.
         sample_weight : array-like of float, shape (n_samples,), or None
             Weights; None for ones.
 
@@ -170,7 +171,8 @@ class OrdinalScorer(RoutedScorer):
             response = getattr(estimator, self.response_method)(X)
         else:
             response = response_of(estimator, "predict_raw", X, what=f"{self.metric.__name__} judges scores")
-        order = self._order(estimator, y_true)
+        soft = y_true if isinstance(y_true, OrdinalLabels) and METRICS.of(self.metric) is not None else None
+        order = self._order(estimator, y_true if soft is None else soft.classes)
         if order is None:
             value = self.metric(y_true, response, sample_weight=sample_weight)
         else:
@@ -179,7 +181,8 @@ class OrdinalScorer(RoutedScorer):
             elif self.response_method == "predict_proba":
                 response = _columns(response, order, getattr(estimator, "classes_", order.ordered_classes_))
             metric = on_codes(self.metric, len(order.ordered_classes_))
-            value = metric(order.encode(y_true, name="y_true"), response, sample_weight=sample_weight)
+            true = order.encode(y_true, name="y_true") if soft is None else soft.coded(order.ordered_classes_)
+            value = metric(true, response, sample_weight=sample_weight)
         return value if self.greater_is_better else -value
 
     def _order(self, estimator: object, y_true: ArrayLike) -> OrderedLabels | None:

@@ -13,6 +13,25 @@ from ordinal_objectives.utils.validation import first_few
 
 # Ranks that differ by less are one: sums of weights and of probabilities are rounded.
 SAME_RANK = 1e-12
+# Steps towards the shares that make intervals most likely; of the mean of all shares, less than this is none.
+_STEPS, _LEAST_SHARE = 500, 1e-6
+
+
+def most_likely(lower: FloatArray, upper: FloatArray, weight: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    """Return the finite ends of intervals, and the weight that each has if these are as likely as can be.
+
+    That is the self-consistent estimate (Turnbull, The empirical distribution function with arbitrarily grouped,
+    censored and truncated data, JRSS B 1976); of numbers that are known or at least so much, Kaplan and Meier's.
+    """
+    values = np.unique(np.append(lower, upper))
+    values = values[np.isfinite(values)]
+    first, end, n = np.searchsorted(values, lower), np.searchsorted(values, upper, "right"), len(values) + 1
+    of_rows, mass = np.ones(len(lower)) if weight is None else weight, np.ones(n - 1)
+    for _ in range(_STEPS):
+        below = np.append(0.0, np.cumsum(mass))
+        share = of_rows / np.maximum(below[end] - below[first], 1e-300)
+        mass = mass * np.cumsum(np.bincount(first, share, n) - np.bincount(end, share, n))[:-1]
+    return values, np.where(mass > _LEAST_SHARE * of_rows.sum() / n, mass, 0.0)
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,12 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IntArray, Seed, Table
-from ordinal_objectives.distributions.binned_target import BinnedTarget
+from ordinal_objectives.distributions.binned_target import BinnedTarget, most_likely
 from ordinal_objectives.distributions.judging import levels_of, numbers_of
 from ordinal_objectives.estimators import wrappers
 from ordinal_objectives.estimators.arguments import SET_LATER, all_or_nothing, keep_arguments
 from ordinal_objectives.estimators.held_out import is_auto, n_rows, take_rows
+from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.utils import documented, validation
 from ordinal_objectives.utils.public_names import DOC_LINK
 
@@ -119,8 +120,9 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
         ----------
         X : array-like, sparse matrix or data frame, shape (n_samples, n_features)
             What the estimator reads.
-        y : array-like of float, shape (n_samples,)
-            Finite numbers.
+        y : array-like of float, shape (n_samples,) or (n_samples, 2)
+            Finite numbers; or the lowest and the highest that each may be, with infinite ends for "at least" and "at
+            most", for a classifier that takes OrdinalLabels.
         sample_weight : array-like of float, shape (n_samples,), or None, default=None
             Weights of the rows; the estimator must take them.
         eval_set : list of (X, y), or None, default=None
@@ -139,20 +141,26 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
         """
         with self._all_or_nothing():
             validation.check_choice(self.prediction, ("mean", "median"), name="prediction")
-            X, y, copy = self._check_features(X, reset=True), numbers_of(y, "y", warn=True), self._copy()
+            X, (y, lower), copy = self._check_features(X, reset=True), _ends_of(y), self._copy()
             check_consistent_length(X, y)
             weight = validation.check_sample_weight(sample_weight, len(y))
             weight = validation.check_total_weight(weight, name="sample_weight")
             n_weighted = len(y) if weight is None else int(np.count_nonzero(weight))
             cuts, is_free = self._cuts(n_weighted), self.cuts is None and is_auto(self.n_cuts)
-            self.target_ = BinnedTarget.fit(y, weight, cuts, _LEAST_ROWS / n_weighted if is_free else 1.0)
+            values = (y, weight) if lower is None else most_likely(lower, y, weight)
+            self.target_ = BinnedTarget.fit(*values, cuts, _LEAST_ROWS / n_weighted if is_free else 1.0)
             codes, classes = self.target_.encode(y), np.arange(self.target_.n_classes)
             present = wrappers.class_codes("estimator", copy, codes, classes)
+            labels: ArrayLike | OrdinalLabels = np.searchsorted(present, codes)
+            if lower is not None:
+                if not getattr(wrappers.FinalClassifier.of(copy).estimator, "_takes_soft", False):
+                    raise TypeError(f"estimator must take OrdinalLabels where y is intervals; got {self.estimator!r}")
+                labels = OrdinalLabels.from_intervals(self.target_.encode(lower), codes, classes=classes)
             sets = {} if eval_set is None else {"eval_set": self._coded(eval_set)}
             keywords = wrappers.row_keywords(
                 "estimator", copy, weight, None if groups is None else np.asarray(groups), **sets
             )
-            copy.fit(X, np.searchsorted(present, codes), **keywords)
+            copy.fit(X, labels, **keywords)
             self.estimator_, self._member = copy, wrappers.FittedMember.trained(copy, present)
         return self
 
@@ -387,6 +395,16 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
         for kind in ("sparse", "allow_nan", "string", "categorical"):
             setattr(tags.input_tags, kind, kind != "string" if inner is None else getattr(inner, kind, False))
         return tags
+
+
+def _ends_of(y: ArrayLike) -> tuple[FloatArray, FloatArray | None]:
+    """Return the highest and the lowest number that each row may be; None where all are known."""
+    if np.asarray(y).shape[1:] != (2,):
+        return numbers_of(y, "y", warn=True), None
+    lower, upper = validation.as_floats(y, name="y").T
+    if not (lower <= upper).all():
+        raise ValueError("y must hold the lowest and the highest number of each row, in this order and without NaN")
+    return upper, lower
 
 
 def _points(values: ArrayLike, n_samples: int) -> FloatArray:

@@ -23,6 +23,7 @@ from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.linear import LinearPart
 from ordinal_objectives.estimators.ordinal_classifier import KAPPA, OrdinalClassifier
 from ordinal_objectives.rows import CPU
+from ordinal_objectives.rows.soft_rows import judged_loss
 from ordinal_objectives.spec import OrdinalSpec, parameter_names
 from ordinal_objectives.threads import library_n_threads, one_thread_after_fork
 from ordinal_objectives.threshold_solver import ThresholdRecord, initial_thresholds
@@ -422,7 +423,7 @@ class HostClassifier(OrdinalClassifier):
             CPU(1).row_pass(loss, some.y, self.n_classes_, some.weight, **options) for some in (fit, held)
         )
         thresholds = initial_thresholds(of_fit.class_weights, loss=loss).thresholds
-        return of_held(np.zeros(len(held)), thresholds, "exact").loss / of_held.total_weight
+        return judged_loss(of_held, np.zeros(len(held)), thresholds, "exact") / of_held.total_weight
 
     def _finish(
         self,

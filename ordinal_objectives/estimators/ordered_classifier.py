@@ -110,9 +110,7 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"{type(self).__name__} takes labels of one class a row; OrdinalLabels are for "
                 f"HistGradientBoostingOrdinalClassifier, XGBOrdinalClassifier and LGBMOrdinalClassifier"
             )
-        if not np.array_equal(labels.ordered_classes_, y.classes):
-            classes, others = labels.ordered_classes_.tolist(), y.classes.tolist()
-            raise ValueError(f"classes must be those of the labels, {others}; got {classes}")
+        y = y.coded(labels.ordered_classes_)
         if y.between and not y.is_plain:
             asked = {name: getattr(self, name, None) for name in ("class_weight", "decision_rule")}
             for name, value in asked.items():

@@ -41,6 +41,13 @@ def pass_over(kind: Any, loss: OrdinalLoss, y: Any, *args: Any, **options: Any) 
     return kind(loss, y.middle, n_classes, y.times(weight), **options)
 
 
+def judged_loss(rows: Any, scores: Any, thresholds: Any, hessian: str) -> float:
+    """Return the loss by which rows are judged that no tree is grown on: of what is predicted for them."""
+    if scores.ndim == 1 and not getattr(rows, "between", False):
+        return float(rows(scores, thresholds, hessian).loss)
+    return float(rows.loss_of_prediction(scores, thresholds))
+
+
 class SoftRows(LossBounds):
     """A pass over rows of which some may have several classes; methods and attributes are those of its kind.
 
@@ -69,7 +76,7 @@ class SoftRows(LossBounds):
         weight = check_sample_weight(sample_weight, len(labels))
         self._of_rows = kind(loss, labels.middle, n_classes, sample_weight, **options)
         row, code, given = labels.answers()
-        self.loss, self._between, self._row, self._code = loss, labels.between, row, code
+        self.loss, self.between, self._row, self._code = loss, labels.between, row, code
         self._weight = given if weight is None else given * weight[row]
         self._inner = kind(loss, code, n_classes, self._weight, **options)
         self.class_weights = labels.class_weights(weight)
@@ -125,9 +132,15 @@ class SoftRows(LossBounds):
         return of_leaves
 
     def loss_of_prediction(self, scores: Any, thresholds: Any) -> float:
-        """Return the loss of margins as predictions use them."""
-        log_share = self._weigh(scores, thresholds)
-        return float(self._inner.loss_of_prediction(scores[self._row], thresholds)) + log_share
+        """Return the loss of margins as predictions use them; of intervals it is the log loss, with any loss.
+
+        A model that believes in itself lowers the loss of a training on intervals, but not their log loss.
+        """
+        if not self.between:
+            return float(self._inner.loss_of_prediction(scores[self._row], thresholds))
+        likely = self._likely(scores, thresholds)
+        of_rows = (self._sum @ likely)[self._row]
+        return -float((self._weight * likely / of_rows) @ np.log(of_rows))
 
     def highest_loss(self, loss: float, rounding: float = 1.0) -> float:
         """Return the largest loss sum that may still be `loss`, at a multiple of the usual rounding."""
@@ -140,11 +153,15 @@ class SoftRows(LossBounds):
     def _answers_of(self, rows: IntArray) -> Any:
         return numbers_in(self._first, self._sizes, rows).astype(np.uint32)
 
+    def _likely(self, scores: RealArray, thresholds: Any) -> FloatArray:
+        """Return the model's probability of each class that a row may have."""
+        likely = predictions.proba(self.loss, scores.astype(np.float64), np.asarray(thresholds, np.float64))
+        return np.maximum(likely[self._row, self._code], _LEAST)
+
     def _weigh(self, scores: RealArray, thresholds: Any) -> float:
         """Weigh the classes of each interval by the model's probabilities; return the sum of q log q, 0 without any."""
-        if self._between:
-            likely = predictions.proba(self.loss, scores.astype(np.float64), np.asarray(thresholds, np.float64))
-            of_classes = np.maximum(likely[self._row, self._code], _LEAST)
+        if self.between:
+            of_classes = self._likely(scores, thresholds)
             share = of_classes / (self._sum @ of_classes)[self._row]
             self._inner.reweigh(self._weight * share)
             self._log_share = float(self._weight @ (share * np.log(share)))

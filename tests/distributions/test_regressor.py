@@ -320,3 +320,75 @@ def test_what_is_calibrated_afterwards_may_have_them(wrap, data):
     inner = make_pipeline(StandardScaler(), LogisticRegression(class_weight="balanced"))
     OrdinalDistributionRegressor(make_pipeline(wrap(inner, cv=3)), cuts=[np.quantile(y, 0.9)]).fit(X, y)
     OrdinalDistributionRegressor(GaussianNB(), n_cuts=5).fit(X, y)
+
+
+# Numbers of which only an interval is known
+
+
+def censored(seed=0, n=500):
+    """Return times that end at another time, as intervals that are open above, and the times."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    time, end = rng.exponential(size=n) * np.exp(0.7 * X[:, 0]), 2.0 * rng.exponential(size=n)
+    return X, np.column_stack([np.minimum(time, end), np.where(time <= end, time, np.inf)]), time
+
+
+def kaplan_meier(y, t):
+    """Return P(T <= t) of intervals that are open above."""
+    events = np.sort(y[np.isfinite(y[:, 1]), 0])
+    survival = np.cumprod([1.0, *(1.0 - 1.0 / np.sum(y[:, 0] >= event) for event in events)])
+    return 1.0 - survival[np.searchsorted(events, t, side="right")]
+
+
+@pytest.mark.filterwarnings("ignore:no tree has a split")
+@pytest.mark.parametrize("loss", ["all_threshold", "cumulative_link"])
+def test_without_features_survival_is_kaplan_meiers(loss):
+    _, y, _ = censored()
+    t = np.array([0.1, 0.3, 0.7, 1.2, 2.5])
+    inside = HistGradientBoostingOrdinalClassifier(loss=loss, max_iter=3, n_jobs=1)
+    model = OrdinalDistributionRegressor(inside, n_cuts=40).fit(np.zeros((500, 1)), y)
+    target, expected = model.target_, kaplan_meier(y, t)
+    place = np.searchsorted(target.values, t, side="right") - 1
+    np.testing.assert_allclose(target.share[place], expected, atol=1e-3)
+    np.testing.assert_allclose(model.predict_cdf(np.zeros((1, 1)), t)[0], expected, atol=0.02)
+    np.testing.assert_allclose(model.predict_exceedance(np.zeros((1, 1)), t)[0], 1 - expected, atol=0.02)
+
+
+@EACH
+def test_ends_of_numbers_are_better_than_ends_taken_for_numbers(make):
+    (X, y, _), (X_new, _, time) = censored(), censored(1)
+    model, naive = (OrdinalDistributionRegressor(make()).fit(X, one) for one in (y, y[:, 0]))
+    assert model.crps(X_new, time) < 0.95 * naive.crps(X_new, time)
+    scored = cross_val_score(OrdinalDistributionRegressor(make()), X, y, cv=2, scoring=lambda model, X, y: len(y))
+    assert scored.tolist() == [250, 250]
+
+
+@EACH
+def test_known_numbers_are_intervals_of_themselves(make, data):
+    X, y = data
+    both = OrdinalDistributionRegressor(make()).fit(X, np.column_stack([y, y]))
+    once = OrdinalDistributionRegressor(make()).fit(X, y)
+    np.testing.assert_allclose(both.cuts_, once.cuts_)
+    np.testing.assert_array_equal(both.predict_quantile(X, [0.1, 0.9]), once.predict_quantile(X, [0.1, 0.9]))
+
+
+def test_numbers_below_a_limit_have_their_weight():
+    X, y, _ = censored()
+    time, weight = y[:, 0], np.random.default_rng(0).integers(0, 3, 500)
+    limited = np.column_stack([np.where(time < 0.2, -np.inf, time), np.maximum(time, 0.2)])
+    make = TRAINERS["native"]
+    found = OrdinalDistributionRegressor(make()).fit(X, limited, sample_weight=weight)
+    assert found.target_.values[0] == 0.2
+    np.testing.assert_allclose(found.target_.share[0], np.average(time < 0.2, weights=weight))
+
+
+def test_what_intervals_cannot_be(data):
+    X, y = data
+    for ends in ([y, y - 1.0], [y, np.full(600, np.nan)]):
+        with pytest.raises(ValueError, match="y must hold the lowest and the highest number of each row"):
+            OrdinalDistributionRegressor().fit(X, np.column_stack(ends))
+    with pytest.raises(ValueError, match="y must hold at least two distinct values"):
+        OrdinalDistributionRegressor().fit(X, np.tile([-np.inf, np.inf], (600, 1)))
+    for estimator in (LogisticRegression(), OrdinalCalibratedClassifier(TRAINERS["native"]())):
+        with pytest.raises(TypeError, match="estimator must take OrdinalLabels where y is intervals; got"):
+            OrdinalDistributionRegressor(estimator).fit(X, np.column_stack([y, y + 1.0]))

@@ -12,7 +12,7 @@ import dask.dataframe as dd
 import pandas as pd
 from distributed import Client, LocalCluster
 
-from ordinal_objectives import DaskXGBOrdinalClassifier
+from ordinal_objectives import DaskXGBOrdinalClassifier, OrdinalLabels
 
 pytestmark = pytest.mark.slow
 
@@ -113,3 +113,11 @@ def test_a_model_of_other_columns():
 def test_callbacks_that_are_none():
     with pytest.raises(TypeError, match="callbacks must be a list of"):
         fit(callbacks=[3])
+
+
+def test_labels_of_several_answers_are_refused_by_name():
+    model, labels = DaskXGBOrdinalClassifier(n_estimators=2), OrdinalLabels.from_counts(np.eye(4)[Y] + 0.1)
+    with pytest.raises(TypeError, match="y must be a Dask array or data frame; got OrdinalLabels"):
+        model.fit(parted(X), labels)
+    with pytest.raises(TypeError, match="y of an evaluation set must be a Dask array or data frame; got OrdinalLabels"):
+        fit(eval_set=[(parted(X), labels)])

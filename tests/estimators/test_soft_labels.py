@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+<<<<<<< HEAD
 import copy
 import pickle
+=======
+from typing import Any
+>>>>>>> w-f46
 
 import lightgbm
 import numpy as np
 import pytest
 import xgboost
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from makers import make_cat, make_engine, make_lgb, make_xgb
 from ordinal_objectives import (
@@ -23,6 +27,16 @@ from ordinal_objectives import (
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.decision import KappaRule
+from ordinal_objectives.export import to_onnx
+from ordinal_objectives.inspection import shap_values
+from ordinal_objectives.metrics import ordinal_log_loss
+from ordinal_objectives.scorers import (
+    OrdinalScorer,
+    get_scorer,
+    get_scorer_names,
+    neg_mae_scorer,
+    neg_rps_scorer,
+)
 
 MAKE = {"xgb": make_xgb, "lgbm": make_lgb, "engine": make_engine}
 K, N = 4, 240
@@ -47,23 +61,36 @@ MODELS = [
     {"loss": "immediate_threshold"},
     {"loss": "immediate_threshold", "proportional": False},
 ]
+MORE = [
+    {"training_cost": "quadratic"},
+    {"link": "probit", "proportional": False},
+    {"loss": "cumulative_link", "link": "cloglog"},
+]
+OF_ONE = [
+    ("xgb", {"shift_method": "host", "threshold_update": "newton"}),
+    ("xgb", {"threshold_update": "schur", "proportional": True}),
+    ("lgbm", {"threshold_update": "schur", "proportional": True}),
+    ("engine", {"order": 4, "proportional": True}),
+]
+CASES: list[tuple[str, Any]] = [(kind, params) for kind in MAKE for params in [*MODELS, *MORE]] + OF_ONE
 EVERY = pytest.mark.parametrize("kind", MAKE)
+EVERY_CASE = pytest.mark.parametrize(
+    ("kind", "params"), CASES, ids=["-".join(map(str, (kind, *params.values()))) for kind, params in CASES]
+)
 
 
 def losses_of(model):
     return np.array(model._record.training_loss)
 
 
-@EVERY
-@pytest.mark.parametrize("params", MODELS, ids=lambda params: "-".join(map(str, params.values())))
+@EVERY_CASE
 def test_one_class_a_row_trains_the_same_model(kind, params):
     expected = MAKE[kind](**params).fit(X, Y).predict_proba(X)
     for labels in EXACT.values():
         np.testing.assert_array_equal(MAKE[kind](**params).fit(X, labels).predict_proba(X), expected)
 
 
-@EVERY
-@pytest.mark.parametrize("params", MODELS, ids=lambda params: "-".join(map(str, params.values())))
+@EVERY_CASE
 def test_counts_train_on_repeated_rows(kind, params):
     model = MAKE[kind](**params).fit(X, SOFT)
     row, code, weight = SOFT.answers()
@@ -90,6 +117,30 @@ def test_intervals_lower_their_loss(kind, params):
 def test_losses_without_a_likelihood_refuse_intervals(kind, params):
     with pytest.raises(ValueError, match=r"immediate_threshold.*has no likelihood of intervals"):
         MAKE[kind](**params).fit(X, INTERVALS)
+
+
+@EVERY
+@pytest.mark.parametrize("params", MODELS[:5], ids=lambda params: "-".join(map(str, params.values())))
+def test_intervals_held_out_are_judged_by_their_log_loss(kind, params):
+    some = slice(100, 240, 2)
+    model = MAKE[kind](**params).fit(X, INTERVALS, eval_set=[(X[some], INTERVALS[some])])
+    found = list(model.evals_result_.values())[-1]
+    losses = next(iter(found.values())) if isinstance(found, dict) else found
+    assert losses[-1] == pytest.approx(ordinal_log_loss(INTERVALS[some], model.predict_proba(X[some])), rel=1e-5)
+
+
+@EVERY
+def test_the_search_ends_where_most_rows_are_intervals(kind):
+    rng = np.random.default_rng(0)
+    X_new, noise = rng.normal(size=(1000, 3)), rng.logistic(size=1000)
+    y_new = np.digitize(X_new[:, 0] + 0.5 * noise, [-1, 0, 1])
+    lower = np.where(rng.random(N) < 0.8, np.minimum(Y, 1), Y)
+    labels = OrdinalLabels.from_intervals(lower, np.where(lower < Y, K - 1, Y), classes=range(K))
+    rounds = "max_iter" if kind == "engine" else "n_estimators"
+    searched, long = (MAKE[kind](**{rounds: n}).fit(X, labels) for n in ("auto", 100))
+    assert 1 <= searched.round_search_.n_iter < 60  # the loss of a training falls for hundreds of rounds
+    losses = [ordinal_log_loss(y_new, model.predict_proba(X_new)) for model in (searched, long)]
+    assert losses[0] < losses[1] - 0.1
 
 
 @EVERY
@@ -194,6 +245,17 @@ def test_frameworks_take_labels_beside_the_matrix():
     data, options = lightgbm.Dataset(X), {"verbosity": -1, "num_threads": 1}
     booster = olgbm.train(options, data, 5, labels=SOFT, valid_sets=[data])
     assert olgbm.predict_proba(booster, X).shape == (N, K)
+
+
+@pytest.mark.parametrize("labels", EXACT.values(), ids=EXACT)
+def test_one_class_a_row_is_the_label_of_a_matrix(labels):
+    params, matrix = {"max_depth": 3, "nthread": 1}, xgboost.DMatrix(X, Y)
+    plain, found = oxgb.train(params, matrix, 5), oxgb.train(params, xgboost.DMatrix(X), 5, labels=labels)
+    np.testing.assert_array_equal(oxgb.predict_proba(found, matrix), oxgb.predict_proba(plain, matrix))
+    options = {"verbosity": -1, "num_threads": 1}
+    plain = olgbm.train(options, lightgbm.Dataset(X, Y), 5)
+    found = olgbm.train(options, lightgbm.Dataset(X), 5, labels=labels)
+    np.testing.assert_array_equal(olgbm.predict_proba(found, X), olgbm.predict_proba(plain, X))
 
 
 def test_folds_and_workers_refuse_labels_by_name():
@@ -339,3 +401,52 @@ def test_files_need_nothing(kind, tmp_path):
     loaded = type(model)()
     loaded.load_model(path)
     np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+
+
+def exact_and_soft(kind):
+    return [MAKE[kind]().fit(X, labels) for labels in (SOFT, INTERVALS)]
+
+
+@EVERY
+def test_graphs_of_onnx_answer_as_the_model(kind):
+    pytest.importorskip("onnxruntime")
+    from served import answers  # needs onnxruntime
+
+    for model in exact_and_soft(kind):
+        found = answers(to_onnx(model, X, floats="float64"), X, "float64")[1]
+        np.testing.assert_allclose(found, model.predict_proba(X), atol=1e-6)
+
+
+@EVERY
+def test_shap_values_sum_to_the_score(kind):
+    for model in exact_and_soft(kind):
+        found = shap_values(model, X, output="score", random_state=0)
+        total = found.values.sum(axis=-1) + found.base_values
+        np.testing.assert_allclose(total, model.predict_raw(X), atol=1e-5)
+
+
+@EVERY
+def test_scorers_judge_each_answer(kind):
+    row, code, weight = SOFT.answers()
+    model = MAKE[kind]().fit(X, SOFT)
+    for name in get_scorer_names():
+        if name != "concordance":
+            found, expected = get_scorer(name)(model, X, SOFT), get_scorer(name)(model, X[row], code, weight)
+            assert found == pytest.approx(expected, rel=1e-6)
+    assert neg_rps_scorer(model, X, INTERVALS) < 0.0
+    assert (cross_val_score(MAKE[kind](), X, INTERVALS, cv=3, scoring=neg_rps_scorer) < 0.0).all()
+    search = GridSearchCV(MAKE[kind](), {"learning_rate": [1e-6, 0.3]}, cv=3, scoring=neg_rps_scorer).fit(X, SOFT)
+    assert search.best_params_["learning_rate"] == 0.3
+
+
+def test_scorers_know_the_order_of_the_classes():
+    names = np.array(["poor", "fair", "good", "best"])
+    texts = OrdinalLabels(SOFT.patterns, SOFT.codes, names)
+    model, of_numbers = make_engine().fit(X, texts), make_engine().fit(X, SOFT)
+    assert neg_rps_scorer(model, X, texts) == neg_rps_scorer(of_numbers, X, SOFT)
+    assert neg_mae_scorer(model, X, texts) == neg_mae_scorer(of_numbers, X, SOFT)
+    others = OrdinalLabels(SOFT.patterns, SOFT.codes, names[::-1])
+    with pytest.raises(ValueError, match="classes must be those of the labels"):
+        neg_rps_scorer(model, X, others)
+    with pytest.raises(TypeError, match="y_true must hold one label a row here"):
+        OrdinalScorer(lambda y, predicted, sample_weight=None: 0.0)(model, X, texts)
