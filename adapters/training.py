@@ -345,15 +345,9 @@ class Training(ABC):
     def _check_bound(self, labels: OrdinalLabels, matrix: object) -> None:
         """Raise ValueError unless a training can take the labels that a matrix carries."""
         if self.workers is not None or not isinstance(self.device(matrix), CPU):
-<<<<<<< HEAD
-            raise ValueError("labels= are for a training on the CPU of one machine; give workers and GPUs class codes")
-=======
             raise ValueError(
                 "OrdinalLabels are for a training on the CPU of one machine; give workers and GPUs class codes"
             )
-        if not np.array_equal(labels.middle, codes):
-            raise ValueError("the matrix has been given other labels since labels were bound to it: bind them again")
->>>>>>> w-f46
         if self.spec.n_classes not in (None, len(labels.classes)):
             raise ValueError(f"n_classes must be {len(labels.classes)}, that of labels; got {self.spec.n_classes}")
 

@@ -16,11 +16,7 @@ import pytest
 import xgboost
 
 import fake_cupy
-<<<<<<< HEAD
-from ordinal_objectives import AllThreshold, CumulativeLink, XGBOrdinalClassifier
-=======
 from ordinal_objectives import AllThreshold, CumulativeLink, OrdinalLabels, XGBOrdinalClassifier
->>>>>>> w-f46
 from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.adapters.xgb import placement as of_xgboost
 from ordinal_objectives.adapters.xgb import training
@@ -253,7 +249,6 @@ def test_xgboost_takes_cupys_arrays(cupy, ordinal_data, monkeypatch, name):
     (cpu, curves, proba), (cuda, its_curves, its_proba) = (
         train(X, y, weight, device=device, **UPDATES[name]) for device in ("cpu", "cuda")
     )
-<<<<<<< HEAD
     assert passes == [cupy]
     np.testing.assert_allclose(cuda.thresholds, cpu.thresholds, rtol=1e-3, atol=1e-3)
     np.testing.assert_allclose(cuda.training_loss, cpu.training_loss, rtol=1e-4)
@@ -283,8 +278,6 @@ def test_a_classifier_on_a_gpu_is_that_of_the_cpu(cupy, ordinal_data, tmp_path):
     loaded = XGBOrdinalClassifier()
     loaded.load_model(tmp_path / "model.json")
     np.testing.assert_allclose(loaded.predict_proba(X), proba, atol=1e-6)
-=======
-    np.testing.assert_allclose(cuda.thresholds, cpu.thresholds, rtol=1e-2, atol=1e-2)
 
 
 def test_labels_of_several_answers_are_refused_by_name(ordinal_data, on_stand_in):
@@ -295,4 +288,3 @@ def test_labels_of_several_answers_are_refused_by_name(ordinal_data, on_stand_in
         oxgb.train({"max_depth": 3, "nthread": 1}, xgboost.DMatrix(X), 2, labels=labels)
     with pytest.raises(ValueError, match="OrdinalLabels are for a training on the CPU of one machine"):
         XGBOrdinalClassifier(n_estimators=2, n_jobs=1).fit(X, labels)
->>>>>>> w-f46

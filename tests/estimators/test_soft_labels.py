@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-<<<<<<< HEAD
 import copy
 import pickle
-=======
 from typing import Any
->>>>>>> w-f46
 
 import lightgbm
 import numpy as np
