@@ -143,6 +143,8 @@ class SoftRows(LossBounds):
     def _weigh(self, scores: RealArray, thresholds: Any) -> float:
         """Weigh the classes of each interval by the model's probabilities; return the sum of q log q, 0 without any."""
         if self._between:
+            shared = getattr(self._of_rows, "score_of", None)
+            scores = scores if shared is None else scores[:, shared]
             likely = predictions.proba(self.loss, scores.astype(np.float64), np.asarray(thresholds, np.float64))
             of_classes = np.maximum(likely[self._row, self._code], _LEAST)
             share = of_classes / (self._sum @ of_classes)[self._row]
