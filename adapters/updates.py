@@ -185,7 +185,7 @@ class VectorUpdate(Update):
             return np.broadcast_to(start, width) if before is None else start + before[:, self._first]
 
         score, self._first = np.asarray(raw_prediction), np.arange(n_thresholds)
-        shared = self.shifts.shared(n_thresholds, host.initial_shifts(self._scores.matrix()))
+        shared = self.shifts.shared(n_thresholds, np.concatenate(self.leaf_vectors) if self.leaf_vectors else None)
         if run.rows.shares_scores and shared is not None:
             self.score_of_threshold = shared
             run.read_again()

@@ -61,15 +61,15 @@ class Shifts:
         Parameters
         ----------
         n_thresholds : int
-        before : ndarray, shape (n_samples, n_thresholds), or None
-            Scores or shifts of rows by the model that is continued; where it shifted such thresholds apart, each has
-            its own.
+        before : ndarray, shape (n, n_thresholds), or None
+            Scores of rows, or values of leaves, of the model that is continued; where it shifted such thresholds apart,
+            each has its own.
         """
         found = None if self.penalty == "sparse" else shared(n_thresholds, self.most)
         if found is None or before is None:
             return found
         together = np.flatnonzero(np.diff(found) == 0)
-        return found if np.allclose(before[:, together], before[:, together + 1]) else None
+        return found if all(np.allclose(before[:, k], before[:, k + 1]) for k in together) else None
 
 
 def steps(

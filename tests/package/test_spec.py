@@ -229,6 +229,26 @@ def test_hosts_share_shifts_among_neighbours(make, ordinal_data, tmp_path, monke
     np.testing.assert_allclose(separate._record.training_loss, three._record.training_loss, rtol=1e-6)
 
 
+@pytest.mark.parametrize(("make", "name"), [(make_xgb, "xgb_model"), (make_lgb, "init_model")])
+@pytest.mark.parametrize("most", [None, 3])
+def test_hosts_continue_with_shared_shifts(make, name, most, ordinal_data, monkeypatch):
+    """After separate shifts each threshold keeps a score of its own, after shared ones it need not."""
+    X, y = ordinal_data(600, 9)
+    options = {"n_estimators": 3, "proportional": False}
+    before = make(max_shifts=most, **options).fit(X, y)
+
+    def continued():
+        return make(max_shifts=3, **options).fit(X, y, eval_set=[(X, y)], **{name: before})
+
+    model = continued()
+    for vectors in model._record.leaf_vectors[3:]:
+        np.testing.assert_array_equal(vectors, vectors[:, [0, 0, 0, 3, 3, 3, 6, 6]])
+    monkeypatch.setattr(MarginStatistics, "shares_scores", False)
+    separate = continued()
+    np.testing.assert_allclose(separate.predict_proba(X), model.predict_proba(X), atol=1e-6)
+    np.testing.assert_allclose(separate._record.training_loss, model._record.training_loss, rtol=1e-6)
+
+
 def test_an_objective_is_of_one_class(ordinal_data):
     """Who fits the shifts is a property of the training, not of the objective's class."""
     for options in ({}, {"proportional": False}):
