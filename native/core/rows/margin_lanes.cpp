@@ -129,16 +129,23 @@ struct Rows {
         }
     }
 
-    // Neighbouring thresholds that share scores: one exponential for each run of them.
-    void take_runs(const float* scores, int n, int at, float* slopes, float* bends) {
+    // Neighbouring thresholds that share scores: one exponential for each run of them, all of them first.
+    // `lanes` holds two vectors for each run.
+    void take_runs(const float* from, int n, int at, float* slopes, float* bends, Floats* lanes) {
+        Floats *const scores = lanes, *const exps = lanes + round.n_runs;
+        for (int r = 0; r < round.n_runs; ++r) {
+            const MarginRun& run = round.runs[r];
+            const Floats score = load_rows(from + run.score * round.n_rows, n) - run.center;
+            scores[r] = clamp(score, run.lowest, run.highest);
+            outside = outside | (scores[r] != score);
+            exps[r] = exp(-scores[r]);
+        }
         Floats all_g = Floats{}, all_h = Floats{};
         for (int r = 0; r < round.n_runs; ++r) {
             const MarginRun& run = round.runs[r];
-            const Floats score = load_rows(scores + run.score * round.n_rows, n) - run.center;
-            const Floats inside = clamp(score, run.lowest, run.highest), t = exp(-inside);
-            outside = outside | (inside != score);
+            const Floats score = scores[r], t = exps[r];
             g = h = Floats{};
-            for (int k = run.first; k < run.end; ++k) take(k, round.scale[k] * t, inside - round.near[k]);
+            for (int k = run.first; k < run.end; ++k) take(k, round.scale[k] * t, score - round.near[k]);
             all_g += g;
             all_h += h;
             if (!slopes) continue;
@@ -166,7 +173,7 @@ void block(const MarginRound<float>& round, std::int64_t begin, int n, BlockSums
         const int here = n - at < kLanes ? n - at : kLanes;
         Rows<kMajorized, kCounts, kLoss> rows(round, begin + at, here, u, v);
         if (kRuns) {
-            rows.take_runs(round.scores + begin + at, here, at, slopes, bends);
+            rows.take_runs(round.scores + begin + at, here, at, slopes, bends, margins);
         } else {
             if (round.score_of)
                 load_margins<true>(round, begin + at, here, margins);
