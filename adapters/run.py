@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ordinal_objectives import predictions
-from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, RealArray
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, NDArray, RealArray
 from ordinal_objectives.leaves.vector import Shifts
 from ordinal_objectives.losses import RoundStatistics, RoundSums
 from ordinal_objectives.ordinal_labels import OrdinalLabels
@@ -139,6 +139,8 @@ class Update:
         Renewed values of every tree of the run; empty where leaves are not renewed.
     in_doubles : bool
         Whether scores for each threshold must be float64.
+    score_of_threshold : ndarray of int32, shape (n_classes - 1,), or None
+        Which score each threshold has, where neighbours share one.
     columns : array of shape (n_samples, 2 (n_classes - 1)), or None
         Filled by the passes that trees are grown on, and no others, with the gradients of all thresholds and the
         Hessians.
@@ -147,6 +149,7 @@ class Update:
     follows = renews = False
     shifts: Shifts | None = None
     in_doubles = False
+    score_of_threshold: NDArray[np.int32] | None = None
     columns: Array = None
 
     def __init__(self) -> None:
@@ -388,6 +391,8 @@ class TrainingRun:
     def proba_of(self, matrix: object, raw_prediction: RealArray) -> FloatArray:
         """Return class probabilities of any matrix, (n_samples, n_classes), at the framework's score."""
         scores = on_cpu(self.update.score_of(matrix, raw_prediction)).astype(np.float64)
+        if self.update.score_of_threshold is not None:
+            scores = scores[:, self.update.score_of_threshold]
         return predictions.proba(self.spec.loss, scores, self.thresholds)
 
     def newest_loss(self) -> float:
@@ -407,7 +412,9 @@ class TrainingRun:
         device, workers, given = self.placement.device, self.placement.workers, (self.spec.loss, y, n_classes, weight)
         if self.update.shifts is None:
             return distributed_pass(device.row_pass, workers, *given)
-        return distributed_pass(device.margin_pass, workers, *given, in_doubles=self.update.in_doubles)
+        shared = self.update.score_of_threshold
+        options = {} if shared is None else {"score_of": shared}
+        return distributed_pass(device.margin_pass, workers, *given, in_doubles=self.update.in_doubles, **options)
 
     def _read(self, label: ArrayLike, weight: ArrayLike | None) -> _EvaluationSet:
         """Return the rows of an evaluation set; raise ValueError for labels that are no codes, and weights of 0."""

@@ -178,12 +178,18 @@ class VectorUpdate(Update):
         host, n_thresholds, device = self._host, run.thresholds.shape[0], run.placement.device
 
         def margins_at(matrix: object, score: RealArray) -> FloatArray:
-            """Return the scores of a matrix for every threshold before the first tree of this run."""
+            """Return the scores of a matrix before the first tree of this run, of each threshold that has its own."""
             start = np.asarray(score, dtype=np.float64)[:, np.newaxis]
             before = host.initial_shifts(matrix)
-            return np.broadcast_to(start, (len(start), n_thresholds)) if before is None else start + before
+            width = (len(start), len(self._first))
+            return np.broadcast_to(start, width) if before is None else start + before[:, self._first]
 
-        score = np.asarray(raw_prediction)
+        score, self._first = np.asarray(raw_prediction), np.arange(n_thresholds)
+        shared = self.shifts.shared(n_thresholds, np.concatenate(self.leaf_vectors) if self.leaf_vectors else None)
+        if run.rows.shares_scores and shared is not None:
+            self.score_of_threshold = shared
+            run.read_again()
+            self._first = run.rows.first
         margins = margins_at(self._scores.matrix(), score)
         is_far_somewhere = bool(is_far(margins))
         if run.placement.workers is not None:
@@ -216,7 +222,7 @@ class VectorUpdate(Update):
 
     def score_of(self, matrix: object, raw_prediction: Array) -> Array:
         """Return the model's own scores of any matrix, given the framework's; called after every tree."""
-        return self._scores.score_of(matrix, raw_prediction, self.leaf_vectors[-1:])
+        return self._scores.score_of(matrix, raw_prediction, [one[:, self._first] for one in self.leaf_vectors[-1:]])
 
     def kept_in(self, record: ThresholdRecord) -> ThresholdRecord:
         """Return a record with the leaves' vectors."""
@@ -229,7 +235,7 @@ class VectorUpdate(Update):
 
         Returns
         -------
-        scores : ndarray, shape (n_samples, n_classes - 1)
+        scores : ndarray, shape (n_samples, n_scores)
         after : RoundStatistics or None
             At these scores, for the step of the thresholds; None where the leaves stay.
         """
@@ -242,7 +248,7 @@ class VectorUpdate(Update):
         def loss_at(share: float, thresholds: FloatArray) -> float:
             nonlocal vectors, scores, after
             vectors = (share * tree.learning_rate * centred).astype(np.float32)
-            scores = own.plus(newest.leaves, vectors)
+            scores = own.plus(newest.leaves, vectors[:, self._first])
             after = run.rows(scores, thresholds, learner.step_hessian)
             return after.sums.loss
 

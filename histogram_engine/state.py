@@ -162,8 +162,8 @@ class EngineState(Generic[Pass]):
     ----------
     row_pass : RowStatistics or MarginStatistics
         Over all rows, whose scores are one for all thresholds or one for each.
-    score : ndarray, shape (n_samples,) or (n_samples, n_classes - 1)
-        That of the newest iteration.
+    score : ndarray, shape (n_samples,) or (n_samples, n_scores)
+        That of the newest iteration; of thresholds that are shifted alike there is one.
     learner : ThresholdLearner
         The newest thresholds, and how they move.
     sample : Sample
@@ -199,6 +199,8 @@ class EngineState(Generic[Pass]):
         self.parameters, self.rows, self.start = parameters, rows, start
         self.n_threads, self._proportional, self._seed = effective_n_threads(n_threads), proportional, seed
         score = np.zeros(len(rows.y)) if start.score is None else start.score.copy()
+        shifts, n_thresholds = parameters.shifts, rows.n_classes - 1
+        self._score_of = None if shifts is None else shifts.shared(n_thresholds, score if score.ndim == 2 else None)
         self.row_pass = of_all = self._pass_of(rows.y, rows.sample_weight, score)
         check_two_classes(of_all.class_weights, name="the training labels")
         self.score = score if proportional else of_all.spread(score)
@@ -235,7 +237,7 @@ class EngineState(Generic[Pass]):
         loss, n_classes = self.parameters.spec.loss, self.rows.n_classes
         if self._proportional:
             return pass_over(RowStatistics, loss, y, n_classes, weight, n_threads=self.n_threads)
-        options = {"in_doubles": is_far(score), "n_threads": self.n_threads}
+        options = {"in_doubles": is_far(score), "n_threads": self.n_threads, "score_of": self._score_of}
         return pass_over(MarginStatistics, loss, y, n_classes, weight, **options)
 
     def _find_cuts(self, sample_weight: FloatArray | None) -> list[FloatArray]:

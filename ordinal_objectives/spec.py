@@ -113,7 +113,7 @@ class OrdinalSpec:
     >>> from ordinal_objectives.spec import OrdinalSpec
     >>> spec = OrdinalSpec.of("xgb.train", n_classes=4, proportional=False, shift_l2=30.0)
     >>> spec.threshold_update, spec.shifts()
-    ('joint', Shifts(l2=30.0, penalty='ridge', most=1))
+    ('joint', Shifts(l2=30.0, penalty='ridge', most=None))
     """
 
     loss: OrdinalLoss = field(metadata=_BY_ALL)
@@ -222,8 +222,7 @@ class OrdinalSpec:
         """
         how: dict[str, object] = {"shift_l2": None, "shift_penalty": DEFAULT_SHIFT_PENALTY, "max_shifts": None}
         if shifts is not None:
-            most = None if shifts.most == 1 else shifts.most
-            how = {"shift_l2": shifts.l2, "shift_penalty": shifts.penalty, "max_shifts": most}
+            how = {"shift_l2": shifts.l2, "shift_penalty": shifts.penalty, "max_shifts": shifts.most}
         given: Any = self.common_parameters | how | {"proportional": shifts is None}
         return OrdinalSpec(self.loss, **given)
 
@@ -231,7 +230,7 @@ class OrdinalSpec:
     def given_shifts(self) -> Shifts:
         """How thresholds move with x, where they do."""
         l2 = DEFAULT_SHIFT_L2 if self.shift_l2 is None else self.shift_l2
-        return Shifts(l2, self.shift_penalty, int(self.max_shifts or 1))
+        return Shifts(l2, self.shift_penalty, self.max_shifts)
 
     def shifts(self, refusal: str | None = None) -> Shifts | None:
         """Return how thresholds move with x in a training, or None if they do not.
@@ -258,12 +257,12 @@ class OrdinalSpec:
         if most is not None:
             most = validation.check_integer("max_shifts", most, 1, or_none=True)
         shifts = self.given_shifts
-        if most is not None and self.shift_penalty != "sparse":
-            raise ValueError(f"max_shifts={most!r} belongs to shift_penalty='sparse'; got {self.shift_penalty!r}")
+        if most is not None and self.in_outputs:
+            raise ValueError(f"max_shifts={most!r} does not go with shifts that XGBoost fits itself: leave it out")
         if is_auto:
             return shifts if self.loss.takes_shifts and refusal is None else None
         if given:
-            for name, default in (("shift_l2", None), ("shift_penalty", DEFAULT_SHIFT_PENALTY)):
+            for name, default in (("shift_l2", None), ("shift_penalty", DEFAULT_SHIFT_PENALTY), ("max_shifts", None)):
                 if getattr(self, name) != default:
                     raise ValueError(
                         f"{name}={getattr(self, name)!r} belongs to thresholds that move with x: pass "

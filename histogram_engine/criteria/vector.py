@@ -125,14 +125,16 @@ class Vector(Criterion):
 
         Those that take no shift have one of their own, the last, or with "joint", whose thresholds stay, none: -1.
         """
-        learner, gain = self._state.learner, self.gain
+        learner, gain, row_pass = self._state.learner, self.gain, self._state.row_pass
         most = MOST[gain] if self._state.parameters.cross_terms == "auto" else LIMITS[gain]
-        active = learner.active
+        own = np.arange(len(learner.active)) if row_pass.score_of is None else row_pass.score_of
+        active = np.isin(own, own[learner.active])
         units = np.full(len(active), -1, np.int32)
         if gain == "joint":
-            _, units[active] = np.unique(np.cumsum(~learner.tied)[active], return_inverse=True)
+            starts = ~learner.tied & (np.diff(own, prepend=-1) > 0)
+            _, units[active] = np.unique(np.cumsum(starts)[active], return_inverse=True)
             return neighbours(curvature, units, most)
-        units[active] = np.arange(active.sum())
+        _, units[active] = np.unique(own[active], return_inverse=True)
         groups = neighbours(curvature, units, most - (not active.all()))
         groups[~active] = groups.max() + 1
         return groups
@@ -151,7 +153,7 @@ class Vector(Criterion):
         sizes, shifts = np.bincount(self.groups).astype(np.int32), self._shifts
         active = np.zeros(len(sizes), np.bool_)
         active[self.groups[self._state.learner.active]] = True
-        most = shifts.most if shifts.penalty == "sparse" else len(sizes)
+        most = shifts.most or 1 if shifts.penalty == "sparse" else len(sizes)
         return sizes, active, shifts.l2, shifts.penalty == "smooth", most
 
     def _joint_terms(self, in_bag: NDArray[np.uint32] | None) -> tuple[Any, ...]:

@@ -15,7 +15,8 @@ namespace {
 
 // float scores: the vector lanes of the logit link. double scores: any link.
 template <class Real>
-nb::dict margin_statistics(OutputMatrix<const Real> scores, Vector<std::int32_t> y, Vector<double> thresholds,
+nb::dict margin_statistics(OutputMatrix<const Real> scores, std::optional<Vector<std::int32_t>> score_of,
+                           Vector<std::int32_t> y, Vector<double> thresholds,
                            std::optional<Vector<Real>> weight, std::optional<Output<Real>> gradient,
                            std::optional<Output<Real>> hessian, std::optional<OutputRows<float>> columns,
                            int held, std::optional<Vector<std::int32_t>> group, int n_groups,
@@ -25,6 +26,8 @@ nb::dict margin_statistics(OutputMatrix<const Real> scores, Vector<std::int32_t>
                            std::optional<Costs<Real>> costs) {
     ordinal::MarginRound<Real> round;
     round.scores = scores.data();
+    round.n_scores = static_cast<int>(scores.shape(0));
+    round.score_of = score_of ? score_of->data() : nullptr;
     round.n_rows = static_cast<std::int64_t>(scores.shape(1));
     round.y = y.data();
     round.weight = weight ? weight->data() : nullptr;
@@ -71,8 +74,8 @@ void add_leaf_vectors(OutputMatrix<const Real> scores, Vector<std::int32_t> leav
 
 void define_margins(nb::module_& m) {
     const auto define = [&](auto statistics, auto add) {
-        m.def("margin_statistics", statistics, "scores"_a.noconvert(), "y"_a.noconvert(),
-              "thresholds"_a.noconvert(), "sample_weight"_a.noconvert().none(),
+        m.def("margin_statistics", statistics, "scores"_a.noconvert(), "score_of"_a.noconvert().none(),
+              "y"_a.noconvert(), "thresholds"_a.noconvert(), "sample_weight"_a.noconvert().none(),
               "gradient"_a.noconvert().none(), "hessian"_a.noconvert().none(), "columns"_a.noconvert().none(),
               "held"_a, "group"_a.noconvert().none(), "n_groups"_a, "leaves"_a.noconvert().none(),
               "leaf_sums"_a.noconvert().none(), "loss"_a, "link"_a, "majorized"_a, "want_loss"_a, "sorted"_a,

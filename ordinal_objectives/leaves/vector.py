@@ -8,7 +8,8 @@ of each threshold's derivatives in f, u minimises
 
 P is :math:`\sum_k (u_k - w)^2` ("ridge") or :math:`\sum_k (u_{k+1} - u_k)^2` ("smooth"). "sparse" is the ridge with all
 but a few thresholds shifted alike: those with the k largest :math:`(G_k + H_k w_0)^2 / (H_k + \lambda_v)`, the gain of
-a single shift at the step :math:`w_0` of the score alone, have a shift of their own. A large :math:`\lambda_v` gives
+a single shift at the step :math:`w_0` of the score alone, have a shift of their own. With the other penalties, k groups
+of neighbouring thresholds are shifted alike: many thresholds, few directions. A large :math:`\lambda_v` gives
 the scalar leaf, proportional odds; :math:`\lambda = T l, \lambda_v = l` with the ridge are T separate leaves with the
 penalty l, those of GBDT-MO.
 """
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ordinal_objectives.aliases import ArrayLike, FloatArray
+from ordinal_objectives.aliases import ArrayLike, FloatArray, NDArray
 from ordinal_objectives.leaves import scalar
 from ordinal_objectives.leaves.multi_output import largest
 from ordinal_objectives.utils.validation import check_choice
@@ -42,16 +43,33 @@ class Shifts:
     penalty : {"ridge", "smooth", "sparse"}
         What is penalised: their distance to the mean, or the distance between neighbours. "sparse" is the former, with
         few shifts.
-    most : int
-        With "sparse", the thresholds of a leaf that have a shift of their own.
+    most : int or None
+        With "sparse", the thresholds of a leaf that have a shift of their own, None for 1; otherwise the groups of
+        neighbouring thresholds that are shifted alike, None for one each.
     """
 
     l2: float = DEFAULT_SHIFT_L2
     penalty: str = DEFAULT_SHIFT_PENALTY
-    most: int = 1
+    most: int | None = None
 
     def __post_init__(self) -> None:
         check_penalty(self.l2, self.penalty)
+
+    def shared(self, n_thresholds: int, before: FloatArray | None = None) -> NDArray[np.int32] | None:
+        """Return which shift each threshold has, int32 (n_thresholds,), or None where each may have its own.
+
+        Parameters
+        ----------
+        n_thresholds : int
+        before : ndarray, shape (n, n_thresholds), or None
+            Scores of rows, or values of leaves, of the model that is continued; where it shifted such thresholds apart,
+            each has its own.
+        """
+        found = None if self.penalty == "sparse" else shared(n_thresholds, self.most)
+        if found is None or before is None:
+            return found
+        together = np.flatnonzero(np.diff(found) == 0)
+        return found if all(np.allclose(before[:, k], before[:, k + 1]) for k in together) else None
 
 
 def steps(
@@ -61,7 +79,7 @@ def steps(
     shift_l2: float,
     shift_penalty: str = "ridge",
     active: ArrayLike | None = None,
-    max_shifts: int = 1,
+    max_shifts: int | None = None,
 ) -> FloatArray:
     """Return u of each leaf, the step of f + v_k for every threshold.
 
@@ -77,8 +95,9 @@ def steps(
         Of their distance to the mean, or of the distance between neighbours; "sparse" is the former, with few shifts.
     active : array-like of bool, shape (n_thresholds,), or None
         Thresholds with weight on both sides; the others take no shift, u_k = w. None for all.
-    max_shifts : int, default=1
-        With "sparse", the thresholds of a leaf that have a shift of their own; the others are shifted alike.
+    max_shifts : int or None, default=None
+        With "sparse", the thresholds of a leaf that have a shift of their own, None for 1; the others are shifted
+        alike. Otherwise the number of :func:`shared`, None for one each.
 
     Returns
     -------
@@ -102,28 +121,64 @@ def steps(
     if not reg_lambda >= 0.0:
         raise ValueError(f"reg_lambda must be at least 0; got {reg_lambda!r}")
     shifted = np.ones(G.shape[1], bool) if active is None else np.asarray(active, dtype=bool)
-    n = int(np.count_nonzero(shifted))
-    if n < 2:
+    of_threshold = None if shift_penalty == "sparse" else shared(G.shape[1], max_shifts)
+    if of_threshold is not None:
+        size, first = np.bincount(of_threshold).astype(np.float64), np.flatnonzero(np.diff(of_threshold, prepend=-1))
+        shifted = np.logical_or.reduceat(shifted, first)
+        G, H = np.add.reduceat(G, first, axis=1), np.add.reduceat(H, first, axis=1)
+        return _steps(G, H, reg_lambda, shift_l2, shift_penalty, shifted, 1, size)[:, of_threshold]
+    return _steps(G, H, reg_lambda, shift_l2, shift_penalty, shifted, max_shifts or 1, np.ones(G.shape[1]))
+
+
+def shared(n_thresholds: int, max_shifts: int | None) -> NDArray[np.int32] | None:
+    """Return which shift each threshold has, int32 (n_thresholds,), or None where each has its own.
+
+    Neighbours share one, as nearly the same number of them as possible.
+
+    Examples
+    --------
+    >>> from ordinal_objectives.leaves.vector import shared
+    >>> shared(8, 3).tolist()
+    [0, 0, 0, 1, 1, 1, 2, 2]
+    """
+    if max_shifts is None or max_shifts >= n_thresholds:
+        return None
+    return (np.arange(n_thresholds) * max_shifts // n_thresholds).astype(np.int32)
+
+
+def _steps(
+    G: FloatArray,
+    H: FloatArray,
+    reg_lambda: float,
+    shift_l2: float,
+    shift_penalty: str,
+    shifted: NDArray[np.bool_],
+    max_shifts: int,
+    size: FloatArray,
+) -> FloatArray:
+    """Return u of groups of so many thresholds; those that are not shifted move with the mean."""
+    n, size = int(size[shifted].sum()), size[shifted]
+    if len(size) < 2:
         return np.repeat(scalar.weights(G.sum(axis=1), H.sum(axis=1), reg_lambda)[:, np.newaxis], G.shape[1], axis=1)
     of_mean: FloatArray | float = reg_lambda
-    if n == G.shape[1]:
+    if shifted.all():
         g, h = np.add(G, 0.0, order="F"), np.array(H, order="F")  # as columns that are picked lie in memory
     else:
         # Thresholds without a shift move with the mean: their sums are added to its gradient and its penalty.
-        g = G[:, shifted] + G[:, ~shifted].sum(axis=1, keepdims=True) / n
+        g = G[:, shifted] + size * (G[:, ~shifted].sum(axis=1, keepdims=True) / n)
         h = H[:, shifted]
         of_mean = reg_lambda + H[:, ~shifted].sum(axis=1)
     if shift_penalty == "sparse" and max_shifts < n - 1:
         of_shifted = _sparse(g, h, of_mean, shift_l2, max_shifts)
     elif shift_penalty == "smooth":
-        of_shifted = _smooth(g, h, of_mean, shift_l2)
+        of_shifted = _smooth(g, h, of_mean, shift_l2, n, size)
     else:
-        of_shifted = _ridge(g, h, of_mean, shift_l2, n)
+        of_shifted = _ridge(g, h, of_mean, shift_l2, n, size)
     u: FloatArray = np.array(of_shifted, order="C")
-    if n < G.shape[1]:
+    if not shifted.all():
         u = np.empty_like(G)
         u[:, shifted] = of_shifted
-        u[:, ~shifted] = u[:, shifted].mean(axis=1, keepdims=True)
+        u[:, ~shifted] = (size * of_shifted).sum(axis=1, keepdims=True) / n
     flat = h.sum(axis=1) <= _NO_CURVATURE * (of_mean + shift_l2)
     if flat.any():
         u[flat] = scalar.weights(G[flat].sum(axis=1), H[flat].sum(axis=1), reg_lambda)[:, np.newaxis]
@@ -137,7 +192,7 @@ def values(
     shift_l2: float,
     shift_penalty: str = "ridge",
     active: ArrayLike | None = None,
-    max_shifts: int = 1,
+    max_shifts: int | None = None,
 ) -> FloatArray:
     """Return the decrease of the quadratic model at the step of each leaf, -1/2 G.u, (n_leaves,).
 
@@ -251,13 +306,15 @@ def _sparse(g: FloatArray, h: FloatArray, of_mean: FloatArray | float, shift_l2:
     return np.where(own, u[:, :-1], u[:, -1:])
 
 
-def _smooth(g: FloatArray, h: FloatArray, of_mean: FloatArray | float, shift_l2: float) -> FloatArray:
-    """Solve (diag h + lambda_v P + a 11') u = -g: a tridiagonal system and a term of rank one."""
+def _smooth(
+    g: FloatArray, h: FloatArray, of_mean: FloatArray | float, shift_l2: float, n_thresholds: int, size: FloatArray
+) -> FloatArray:
+    """Solve (diag h + lambda_v P + a ss') u = -g, s the sizes: a tridiagonal system and a term of rank one."""
     n = g.shape[1]
     neighbours = np.full(n, 2.0)
     neighbours[[0, -1]] = 1.0
     diagonal = h + shift_l2 * neighbours
-    x, z = g.copy(), np.ones_like(g)
+    x, z = g.copy(), np.ones_like(g) * size
     # Elimination of all leaves at once; the matrices are diagonally dominant.
     for k in range(1, n):
         factor = shift_l2 / diagonal[:, k - 1]
@@ -270,7 +327,7 @@ def _smooth(g: FloatArray, h: FloatArray, of_mean: FloatArray | float, shift_l2:
             beyond = min(k + 1, n - 1)
             x[:, k] = (x[:, k] + above * x[:, beyond]) / diagonal[:, k]
             z[:, k] = (z[:, k] + above * z[:, beyond]) / diagonal[:, k]
-        a = of_mean / n**2
-        share = a * x.sum(axis=1) / (1.0 + a * z.sum(axis=1))
+        a = of_mean / n_thresholds**2
+        share = a * (size * x).sum(axis=1) / (1.0 + a * (size * z).sum(axis=1))
         u: FloatArray = share[:, np.newaxis] * z - x
     return u

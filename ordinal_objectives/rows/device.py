@@ -69,9 +69,12 @@ class MarginPass(_Rows, Protocol):
     ----------
     scores_dtype : type
         float32 or float64: of the scores that it is given.
+    shares_scores : bool
+        Whether it takes ``score_of``: neighbouring thresholds may have one score then.
     """
 
     scores_dtype: type
+    shares_scores: bool
 
     @property
     def sample_weight(self) -> RealArray | None:

@@ -407,6 +407,8 @@ class GPUMargins(_GPUPass):
         float32 or float64.
     """
 
+    shares_scores = False
+
     def __init__(self, *args: Any, in_doubles: bool = False, **options: Any) -> None:
         super().__init__(*args, **options)
         self.loss.check_shifts()

@@ -280,11 +280,16 @@ class MarginStatistics(_NativePass):
         See :class:`.checked_rows.CheckedRows`.
     in_doubles : bool, default=False
         Whether scores are kept, and computed with, in float64: for rows that start far from 0, see :func:`is_far`.
+    score_of : ndarray of int32, shape (n_classes - 1,), or None
+        Which score each threshold has, where neighbours share one (:func:`.leaves.vector.shared`): there are as many
+        columns of scores then. None: each has its own.
 
     Attributes
     ----------
     scores_dtype : type
         float32 or float64.
+    first : ndarray of int, shape (n_scores,)
+        The first threshold of each score.
 
     Raises
     ------
@@ -302,42 +307,52 @@ class MarginStatistics(_NativePass):
     array([-0.5486,  0.3535])
     """
 
+    shares_scores = True
     _no_numbers = "the scores hold NaN, or overflow the link; they must be numbers"
 
-    def __init__(self, loss: OrdinalLoss, *args: Any, in_doubles: bool = False, **options: Any) -> None:
+    def __init__(
+        self,
+        loss: OrdinalLoss,
+        *args: Any,
+        in_doubles: bool = False,
+        score_of: NDArray[np.int32] | None = None,
+        **options: Any,
+    ) -> None:
         loss.check_shifts()
         super().__init__(loss, *args, lanes=not in_doubles, **options)
-        self.scores_dtype = self._computed
+        self.scores_dtype, self.score_of = self._computed, score_of
+        each = np.arange(self.n_classes - 1)
+        self.first = each if score_of is None else np.flatnonzero(np.diff(score_of, prepend=-1))
 
     def spread(self, raw_prediction: ArrayLike) -> RealArray:
-        """Return scores in the order and the type of a pass, (n_samples, n_classes - 1).
+        """Return scores in the order and the type of a pass, (n_samples, n_scores).
 
-        They are given in any order and type, or as f, (n_samples,), of rows without shifts.
+        They are given in any order and type, one for each threshold, or as f, (n_samples,), of rows without shifts.
         """
         f = np.asarray(raw_prediction)
         if f.ndim == 2:
-            return self._check_scores(f).T
+            return self._check_scores(f[:, self.first]).T
         if f.shape != self.y.shape:
             raise ValueError(f"raw_prediction must have shape {self.y.shape}, one score a row; got {f.shape}")
-        return np.tile(f.astype(self._computed), (self.n_classes - 1, 1)).T
+        return np.tile(f.astype(self._computed), (len(self.first), 1)).T
 
     def moved(self, scores: RealArray, leaves: IntArray, steps: FloatArray, out: RealArray | None = None) -> RealArray:
         """Return the scores with a tree more.
 
         Parameters
         ----------
-        scores : ndarray, shape (n_samples, n_classes - 1)
+        scores : ndarray, shape (n_samples, n_scores)
         leaves : ndarray of int32, shape (n_samples,)
             Leaf of each row.
         steps : ndarray of float64, shape (n_leaves, n_classes - 1)
-            What each leaf adds to the scores.
-        out : ndarray, shape (n_samples, n_classes - 1), or None
+            What each leaf adds to the score of each threshold, the same where they share it.
+        out : ndarray, shape (n_samples, n_scores), or None
             Where to put them, not `scores`; None makes a new array.
         """
         raw = self._check_scores(scores)
         leaves = np.ascontiguousarray(leaves, dtype=np.int32)
         self.check_leaves(leaves, len(steps))
-        return add_leaf_vectors(raw.T, leaves, steps, self.n_threads, out)
+        return add_leaf_vectors(raw.T, leaves, steps[:, self.first], self.n_threads, out)
 
     def __call__(
         self,
@@ -355,7 +370,7 @@ class MarginStatistics(_NativePass):
 
         Parameters
         ----------
-        scores : ndarray, shape (n_samples, n_classes - 1)
+        scores : ndarray, shape (n_samples, n_scores)
         thresholds : array-like of float, shape (n_classes - 1,)
             In any order.
         hessian : {"majorized", "exact"}, default="majorized"
@@ -364,12 +379,12 @@ class MarginStatistics(_NativePass):
         columns : ndarray of float32, shape (n_samples, n_columns or more), or None
             Rows to be filled with numbers side by side; other columns stay.
         columns_hold : {"thresholds", "score", "cross"}
-            Which: the gradients of every threshold, then the Hessians (2 (n_classes - 1) columns); gradient and
-            Hessian in f (2); or these and the cross terms of f and every threshold, their Hessians with the sign
-            changed (n_classes + 1). The last two need `want_rows`.
+            Which: the gradients of every score, then the Hessians (2 n_scores columns); gradient and
+            Hessian in f (2); or these and the cross terms of f and every score, their Hessians with the sign
+            changed (n_scores + 2). The last two need `want_rows`.
         groups : ndarray of int32, shape (n_classes - 1,), or None
             Thresholds of the same number, from 0 on, share columns, which hold their sums; those below 0 have none.
-            None: each has its own.
+            Those that share a score are of the same number. None: each score has its own.
 
         Returns
         -------
@@ -388,7 +403,7 @@ class MarginStatistics(_NativePass):
         raw = self._check_scores(scores)
         majorized = hessian == "majorized"
         gradient, hessian_of_rows = (self._gradient, self._hessian) if want_rows else (self._gradient[:0],) * 2
-        given = columns, _COLUMNS[columns_hold], groups
+        given = columns, _COLUMNS[columns_hold], None if groups is None else groups[self.first]
         written = _Outputs(gradient, hessian_of_rows, *given) if want_rows else _Outputs(None, None, *given)
         sums = self._pass(raw, theta, majorized, written, want_loss=want_loss)
         self._latest = (raw, theta, majorized)
@@ -397,7 +412,8 @@ class MarginStatistics(_NativePass):
     def leaf_sums(self, leaves: IntArray, n_leaves: int) -> tuple[FloatArray, FloatArray]:
         """Return G and H of every leaf and threshold at the latest call, float64 (n_leaves, n_classes - 1) each.
 
-        The scores that were passed to that call must not have changed since.
+        Thresholds that share a score have equal parts of its sums. The scores that were passed to that call must not
+        have changed since.
 
         Raises
         ------
@@ -407,10 +423,14 @@ class MarginStatistics(_NativePass):
         latest: tuple[RealArray, FloatArray, bool] = self._latest_of("scores")
         leaves = np.ascontiguousarray(leaves, dtype=np.int32)
         self.check_leaves(leaves, n_leaves)
-        sums = np.zeros((n_leaves, 2 * (self.n_classes - 1)))
+        n_scores = len(self.first)
+        sums = np.zeros((n_leaves, 2 * n_scores))
         if leaves.size:  # a worker may have no rows
             self._pass(*latest, _Outputs(leaves=leaves, leaf_sums=sums), want_loss=False)
-        return sums[:, : self.n_classes - 1], sums[:, self.n_classes - 1 :]
+        if self.score_of is None:
+            return sums[:, :n_scores], sums[:, n_scores:]
+        part = 1.0 / np.bincount(self.score_of)[self.score_of]
+        return part * sums[:, self.score_of], part * sums[:, n_scores + self.score_of]
 
     def loss_of_prediction(self, scores: RealArray, thresholds: ArrayLike) -> float:
         """Return the loss of the margins as predictions use them: sorted in each row, if the loss has an order."""
@@ -429,16 +449,16 @@ class MarginStatistics(_NativePass):
         want_loss: bool = True,
         in_order: bool = False,
     ) -> Params:
-        rows = raw, self.y, theta, self._weight
+        rows = raw, self.score_of, self.y, theta, self._weight
         n_groups = 0 if outputs.groups is None else int(outputs.groups.max()) + 1
         asked = majorized, want_loss, in_order, self._limit, self.n_threads, self._costs
         sums: Params = _kernels.margin_statistics(*rows, *outputs[:5], n_groups, *outputs[5:], *self._codes, *asked)
         return sums
 
     def _check_scores(self, scores: ArrayLike) -> RealArray:
-        """Return the scores threshold by threshold, (n_classes - 1, n_samples)."""
+        """Return the scores one after the other, (n_scores, n_samples)."""
         raw = np.asarray(scores)
-        expected = (self.y.shape[0], self.n_classes - 1)
+        expected = (self.y.shape[0], len(self.first))
         if raw.shape != expected:
             raise ValueError(f"scores must have shape {expected}, one for every row and threshold; got {raw.shape}")
         return np.ascontiguousarray(raw.T, dtype=self._computed)

@@ -105,6 +105,7 @@ class ReferenceMargins(_Reference):
     """
 
     scores_dtype: type = np.float64
+    shares_scores = False
 
     def __init__(self, loss: OrdinalLoss, *args: object, in_doubles: bool = False, **options: object) -> None:
         loss.check_shifts()

@@ -155,6 +155,8 @@ class SoftRows(LossBounds):
 
     def _likely(self, scores: RealArray, thresholds: Any) -> FloatArray:
         """Return the model's probability of each class that a row may have."""
+        shared = getattr(self._of_rows, "score_of", None)
+        scores = scores if shared is None else scores[:, shared]
         likely = predictions.proba(self.loss, scores.astype(np.float64), np.asarray(thresholds, np.float64))
         return np.maximum(likely[self._row, self._code], _LEAST)
 

@@ -42,7 +42,9 @@ shift_penalty : {"ridge", "smooth", "sparse"}
     squared differences between neighbouring thresholds. "sparse": as "ridge", and a leaf gives ``max_shifts``
     thresholds alone a shift of their own, those where it lowers the loss most; the others move alike.
 max_shifts : int or None
-    With ``shift_penalty="sparse"``: how many thresholds of a leaf have a shift of their own. None for 1.
+    With ``shift_penalty="sparse"``: how many thresholds of a leaf have a shift of their own, None for 1. Otherwise:
+    into how many groups thresholds are divided, of neighbours that are shifted alike; None for one each. With many
+    classes a round with few groups costs little more than one with a single score.
 shift_method : {"renewal", "host"} or None
     Who fits the shifts where thresholds move with x. "renewal": this package, after each tree. "host": XGBoost
     itself, as outputs beside the score; ``proportional="auto"`` then means False. The user guide has the differences.

@@ -229,13 +229,32 @@ def test_sparse_shifts_move_few_thresholds_of_a_leaf(ordinal_data, tmp_path):
     np.testing.assert_array_equal(loaded.predict_proba(X), sparse.predict_proba(X))
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [({"max_shifts": 2}, "shift_penalty='sparse'"), ({"shift_penalty": "sparse", "max_shifts": 0}, "at least 1")],
-)
-def test_max_shifts_belong_to_sparse_ones(data, options, message):
-    with pytest.raises(ValueError, match=f"max_shifts.*{message}"):
-        make(**options).fit(*data)
+def test_neighbours_share_shifts(ordinal_data, tmp_path):
+    X, y = ordinal_data(900, 9)
+    three = make(max_shifts=3).fit(X, y)
+    shared = [0, 0, 0, 3, 3, 3, 6, 6]
+    for tree in three._ensemble.trees:
+        np.testing.assert_allclose(tree.value, tree.value[:, shared], rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(make(max_shifts=8).fit(X, y).predict_proba(X), make().fit(X, y).predict_proba(X))
+    three.save_model(tmp_path / "model")
+    loaded = HistGradientBoostingOrdinalClassifier().load_model(tmp_path / "model")
+    assert loaded.max_shifts == 3
+    np.testing.assert_array_equal(loaded.predict_proba(X), three.predict_proba(X))
+
+
+def test_a_model_with_a_shift_for_each_threshold_is_continued_with_few(ordinal_data):
+    X, y = ordinal_data(900, 9)
+    model = make(max_iter=5, warm_start=True).fit(X, y)
+    before = model._scores(X)
+    model.set_params(max_iter=6, max_shifts=2).fit(X, y)
+    added = model._scores(X) - before
+    np.testing.assert_allclose(added, added[:, [0, 0, 0, 0, 4, 4, 4, 4]], atol=1e-9)
+
+
+@pytest.mark.parametrize("penalty", ["ridge", "sparse"])
+def test_max_shifts_is_an_integer(data, penalty):
+    with pytest.raises(ValueError, match="max_shifts must be an integer at least 1"):
+        make(shift_penalty=penalty, max_shifts=0).fit(*data)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from ordinal_objectives import AllThreshold
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.leaves.vector import Shifts
+from ordinal_objectives.rows import MarginStatistics
 from ordinal_objectives.spec import ENTRY_POINTS, OrdinalSpec, parameter_names
 from ordinal_objectives.threshold_solver import initial_thresholds
 
@@ -138,7 +139,11 @@ def test_a_spec_does_not_change():
         ({"shift_penalty": "smooth"}, "shift_penalty='smooth' belongs to thresholds that move with x"),
         ({"split_outputs": "both"}, "split_outputs"),
         ({"split_outputs": 2}, "split_outputs=2 belongs to shifts that XGBoost fits itself"),
-        ({"proportional": False, "max_shifts": 2}, "max_shifts=2 belongs to shift_penalty='sparse'"),
+        ({"max_shifts": 2}, "max_shifts=2 belongs to thresholds that move with x"),
+        (
+            {"proportional": False, "max_shifts": 2, "shift_method": "host"},
+            "max_shifts=2 does not go with shifts that XGBoost fits itself",
+        ),
         (
             {"proportional": False, "shift_penalty": "sparse", "max_shifts": 0},
             "max_shifts must be an integer at least 1",
@@ -193,7 +198,7 @@ def test_max_shifts_reaches_the_hosts(make, ordinal_data, tmp_path):
     ridge = make(**options).fit(X, y)
     one, two, all_four = (make(max_shifts=most, shift_penalty="sparse", **options).fit(X, y) for most in (None, 2, 4))
     np.testing.assert_array_equal(all_four.predict_proba(X), ridge.predict_proba(X))
-    assert one._record.shifts.most == 1
+    assert one._record.shifts.most is None
     assert np.abs(one.predict_proba(X) - two.predict_proba(X)).max() > 1e-3
     two.save_model(tmp_path / "model.ubj")
     again = make().load_model(tmp_path / "model.ubj")
@@ -201,6 +206,47 @@ def test_max_shifts_reaches_the_hosts(make, ordinal_data, tmp_path):
     np.testing.assert_array_equal(again.predict_proba(X), two.predict_proba(X))
     one.save_model(tmp_path / "model.ubj")
     assert again.load_model(tmp_path / "model.ubj").max_shifts is None
+
+
+@pytest.mark.parametrize("make", [make_xgb, make_lgb])
+def test_hosts_share_shifts_among_neighbours(make, ordinal_data, tmp_path, monkeypatch):
+    X, y = ordinal_data(600, 9)
+    options = {"n_estimators": 5, "proportional": False}
+    three = make(max_shifts=3, **options).fit(X, y, eval_set=[(X, y)])
+    for vectors in three._record.leaf_vectors:
+        np.testing.assert_array_equal(vectors, vectors[:, [0, 0, 0, 3, 3, 3, 6, 6]])
+    np.testing.assert_array_equal(
+        make(max_shifts=8, **options).fit(X, y).predict_proba(X), make(**options).fit(X, y).predict_proba(X)
+    )
+    three.save_model(tmp_path / "model.ubj")
+    again = make().load_model(tmp_path / "model.ubj")
+    assert again.max_shifts == 3
+    np.testing.assert_array_equal(again.predict_proba(X), three.predict_proba(X))
+    # Rows may have a score for each threshold instead, as on a GPU.
+    monkeypatch.setattr(MarginStatistics, "shares_scores", False)
+    separate = make(max_shifts=3, **options).fit(X, y, eval_set=[(X, y)])
+    np.testing.assert_allclose(separate.predict_proba(X), three.predict_proba(X), atol=1e-6)
+    np.testing.assert_allclose(separate._record.training_loss, three._record.training_loss, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("make", "name"), [(make_xgb, "xgb_model"), (make_lgb, "init_model")])
+@pytest.mark.parametrize("most", [None, 3])
+def test_hosts_continue_with_shared_shifts(make, name, most, ordinal_data, monkeypatch):
+    """After separate shifts each threshold keeps a score of its own, after shared ones it need not."""
+    X, y = ordinal_data(600, 9)
+    options = {"n_estimators": 3, "proportional": False}
+    before = make(max_shifts=most, **options).fit(X, y)
+
+    def continued():
+        return make(max_shifts=3, **options).fit(X, y, eval_set=[(X, y)], **{name: before})
+
+    model = continued()
+    for vectors in model._record.leaf_vectors[3:]:
+        np.testing.assert_array_equal(vectors, vectors[:, [0, 0, 0, 3, 3, 3, 6, 6]])
+    monkeypatch.setattr(MarginStatistics, "shares_scores", False)
+    separate = continued()
+    np.testing.assert_allclose(separate.predict_proba(X), model.predict_proba(X), atol=1e-6)
+    np.testing.assert_allclose(separate._record.training_loss, model._record.training_loss, rtol=1e-6)
 
 
 def test_an_objective_is_of_one_class(ordinal_data):

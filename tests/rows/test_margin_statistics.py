@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ordinal_objectives import AllThreshold, CumulativeLink, ImmediateThreshold, _core
+from ordinal_objectives.leaves.vector import shared
 from ordinal_objectives.links import LINKS
 from ordinal_objectives.rows import MarginStatistics, RowStatistics
 
@@ -156,3 +157,62 @@ def test_more_thresholds_than_lanes_hold_are_computed_in_doubles():
     y, theta, scores, _ = problem(400, n_classes, weighted=False)
     found = MarginStatistics(AllThreshold(), y, n_classes)(scores, theta)
     assert found.loss == pytest.approx(AllThreshold().margin_derivatives(theta - scores, y).value.sum(), rel=1e-9)
+
+
+@pytest.mark.parametrize(("make", "link", "hessian"), CASES)
+@pytest.mark.parametrize("spread", [1.0, 60.0])
+def test_shared_scores_are_those_of_each_threshold(instruction_set, make, link, hessian, spread):
+    """Neighbouring thresholds with one score: one number for each group, the sums of the pass with all scores."""
+    if spread > 1.0 and (link != "logit" or hessian == "majorized"):
+        return  # majorised curvature of margins that the lanes clip is that of the clipped ones
+    loss, n, n_classes = make(link), 701, 14
+    y, theta, _, weight = problem(n, n_classes)
+    theta, score_of = spread * theta, shared(n_classes - 1, 4)
+    scores = spread * np.random.default_rng(2).normal(size=(n, 4))
+    groups = np.array([0, 0, 1, -1], np.int32)[score_of]
+    columns = np.zeros((2, n, 4), np.float32)
+    leaves = np.random.default_rng(1).integers(0, 5, n).astype(np.int32)
+    few = MarginStatistics(loss, y, n_classes, weight, score_of=score_of, n_threads=2)
+    each = MarginStatistics(loss, y, n_classes, weight, in_doubles=True)
+    of_few, of_each = few.spread(scores[:, score_of]), each.spread(scores[:, score_of])
+    assert of_few.shape == (n, 4)
+    found = few(of_few, theta, hessian, columns=columns[0], groups=groups)
+    expected = each(of_each, theta, hessian, columns=columns[1], groups=groups)
+    close = {"rtol": 2e-5, "atol": 3e-5}
+    np.testing.assert_allclose(columns[0], columns[1], **close)
+    np.testing.assert_allclose(found.gradient, expected.gradient, **close)
+    np.testing.assert_allclose(found.hessian, expected.hessian, **close)
+    np.testing.assert_allclose(found.threshold_gradient, expected.threshold_gradient, rtol=2e-6, atol=1e-3)
+    np.testing.assert_allclose(found.threshold_hessian, expected.threshold_hessian, rtol=2e-6, atol=1e-3)
+    np.testing.assert_allclose(found.loss, expected.loss, rtol=1e-6)
+    np.testing.assert_allclose(
+        few.loss_of_prediction(of_few, theta), each.loss_of_prediction(of_each, theta), rtol=1e-6
+    )
+    for of_leaves, exact in zip(few.leaf_sums(leaves, 5), each.leaf_sums(leaves, 5), strict=True):
+        np.testing.assert_allclose(of_leaves.sum(axis=1), exact.sum(axis=1), rtol=2e-5, atol=1e-3)
+        np.testing.assert_allclose(of_leaves[:, :4].sum(axis=1), exact[:, :4].sum(axis=1), rtol=2e-5, atol=1e-3)
+        np.testing.assert_array_equal(of_leaves[:, 0], of_leaves[:, 3])
+    steps = np.random.default_rng(3).normal(size=(5, 4))[:, score_of]
+    np.testing.assert_allclose(few.moved(of_few, leaves, steps), of_few + steps[leaves][:, few.first], atol=1e-5)
+
+
+def test_derivatives_of_shared_scores_are_differences_of_the_loss():
+    loss, n, n_classes, step = AllThreshold("probit"), 40, 9, 1e-5
+    y, theta, _, weight = problem(n, n_classes)
+    rows = MarginStatistics(loss, y, n_classes, weight, score_of=shared(n_classes - 1, 3))
+    scores = np.asfortranarray(np.random.default_rng(4).normal(size=(n, 3)))
+    columns = np.zeros((n, 6), np.float32)
+    rows(scores, theta, "exact", columns=columns)
+    for j in range(3):
+        moved = [rows(scores + sign * step * np.eye(3)[j], theta, "exact").loss for sign in (1, -1)]
+        assert (moved[0] - moved[1]) / (2 * step) == pytest.approx(columns[:, j].sum(), rel=1e-5)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_shared_scores_are_numbers(bad):
+    y, theta, _, _ = problem(50, 5)
+    rows = MarginStatistics(AllThreshold(), y, 5, score_of=shared(4, 2))
+    scores = np.zeros((50, 2))
+    scores[3, 1] = bad
+    with pytest.raises(ValueError, match="NaN"):
+        rows(scores, theta)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ordinal_objectives import OrdinalLabels
+from ordinal_objectives import AllThreshold, OrdinalLabels
+from ordinal_objectives.leaves.vector import shared
 from ordinal_objectives.links import LINKS
 from ordinal_objectives.losses import LOSSES, get_loss, higher_derivatives
 from ordinal_objectives.rows import CPU, MarginStatistics, RowStatistics
@@ -160,3 +161,15 @@ def test_rows_without_a_label_count_nothing():
     assert found.loss == pytest.approx(alone.loss)
     np.testing.assert_array_equal(found.gradient[known], alone.gradient)
     assert (found.gradient[~known] == 0.0).all()
+
+
+def test_intervals_are_weighed_at_shared_scores():
+    of_thresholds = shared(K - 1, 2)
+    f = 0.7 * np.random.default_rng(1).normal(size=(N, 2))
+    few = pass_over(MarginStatistics, AllThreshold(), intervals(), K, score_of=of_thresholds)
+    each = pass_over(MarginStatistics, AllThreshold(), intervals(), K)
+    found, expected = few(f, THRESHOLDS), each(f[:, of_thresholds], THRESHOLDS)
+    assert found.loss == pytest.approx(expected.loss, rel=1e-6)
+    np.testing.assert_allclose(found.threshold_gradient, expected.threshold_gradient, rtol=1e-5, atol=1e-5)
+    told = each.loss_of_prediction(f[:, of_thresholds], THRESHOLDS)
+    assert few.loss_of_prediction(f, THRESHOLDS) == pytest.approx(told, rel=1e-6)

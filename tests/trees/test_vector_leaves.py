@@ -135,6 +135,34 @@ def test_sparse_leaves_minimise_the_model_with_the_others_shifted_alike(
         assert value == pytest.approx(-(g @ to_u @ free + 0.5 * free @ matrix @ free), rel=1e-7, abs=1e-9)
 
 
+@pytest.mark.parametrize("penalty", ["ridge", "smooth"])
+@pytest.mark.parametrize("hidden", [[], [10], [0, 1, 2, 10]])
+@pytest.mark.parametrize("reg_lambda", [0.0, 5.0])
+def test_shared_shifts_minimise_the_model_of_their_groups(penalty, hidden, reg_lambda):
+    """u is the same in each group, and groups without an active threshold move with the mean of the others."""
+    n_thresholds, shift_l2 = 11, 3.0
+    G, H = sums(7, n_thresholds)
+    active = np.ones(n_thresholds, bool)
+    active[hidden] = False
+    group = vector.shared(n_thresholds, 4)
+    moved = np.array([active[group == j].any() for j in range(4)])
+    of_groups = np.eye(4)[group][np.ix_(moved[group], moved)]  # thresholds with shifts
+    mean = of_groups.mean(axis=0)
+    to_u = np.tile(mean, (n_thresholds, 1))
+    to_u[moved[group]] = of_groups
+    away = of_groups - mean if penalty == "ridge" else np.diff(of_groups, axis=0)
+    steps = vector.steps(G, H, reg_lambda, shift_l2, penalty, active, 4)
+    for g, h, step in zip(G, H, steps, strict=True):
+        matrix = to_u.T @ np.diag(h) @ to_u + reg_lambda * np.outer(mean, mean) + shift_l2 * away.T @ away
+        np.testing.assert_allclose(step, -to_u @ np.linalg.solve(matrix, to_u.T @ g), rtol=1e-6, atol=1e-8)
+
+
+def test_as_many_shifts_as_thresholds_are_not_shared():
+    G, H = sums(7, 5)
+    for most in (5, 9):
+        np.testing.assert_array_equal(vector.steps(G, H, 1.0, 2.0, max_shifts=most), vector.steps(G, H, 1.0, 2.0))
+
+
 def test_few_shifts_are_worth_nearly_what_the_best_ones_are():
     """They are not sought among all subsets."""
     G, H = sums(4, 6, n_leaves=40)

@@ -2,11 +2,11 @@
 
     python benchmarks/claims/speed/many_thresholds.py [--rows 1000000] [--classes 5 20 50 100]
 
-The native engine, and LightGBM and XGBoost with learned thresholds, on one thread: one score, and thresholds that move
-with x. Trainings of the native engine alternate with LightGBM's. The others are timed by the rounds of a training, and
-beside each stands the library's own round for two classes, timed in the same way. Peak memory, above the data, is that
-of a fit of three rounds in a process of its own. Cases that this machine has measured before are kept: run again to
-continue, delete the result's .json to start anew.
+The native engine, and LightGBM and XGBoost with learned thresholds, on one thread: one score, thresholds that move
+with x, and such as share a few shifts. Trainings of the native engine alternate with LightGBM's. The others are timed
+by the rounds of a training, and beside each stands the library's own round for two classes, timed in the same way. Peak
+memory, above the data, is that of a fit of three rounds in a process of its own. Cases that this machine has measured
+before are kept: run again to continue, delete the result's .json to start anew.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from ordinal_objectives.histogram_engine.binning import find_cuts
 from ordinal_objectives.histogram_engine.state import LabelledRows
 
 FEATURES, WARM, ROUNDS, REPEATS = 28, 5, 8, 2
+SHIFTS = 12
 LGB = {"num_leaves": LEAVES, "num_threads": 1, "verbosity": -1}
 XGB = {"max_leaves": LEAVES, "grow_policy": "lossguide", "max_depth": 0, "nthread": 1}
 
@@ -58,6 +59,7 @@ def engine(case: Row) -> Row:
     calls: dict[str, Callable[[], Any]] = {
         "one score": engine_round(labelled, cuts, 1, proportional=True),
         "shifts": engine_round(labelled, cuts, 1, proportional=False),
+        "shared shifts": engine_round(labelled, cuts, 1, proportional=False, max_shifts=SHIFTS),
         "binary": lightgbm_booster(dataset, classes(score, 2), 2, 1, learning_rate=0.1).update,
     }
     for call in calls.values():
@@ -86,25 +88,26 @@ def plug_in(case: Row) -> Row:
     variants: dict[str, Callable[[], list[float]]] = {
         "one score": ours,
         "shifts": partial(ours, proportional=False),
+        "shared shifts": partial(ours, proportional=False, max_shifts=SHIFTS),
         "binary": own,
     }
     return interleave(variants, REPEATS)
 
 
-def _peak(n_rows: int, K: int, queue: Any) -> None:
+def _peak(n_rows: int, K: int, max_shifts: int | None, queue: Any) -> None:
     X, score = make_data(n_rows, FEATURES)
     y = classes(score, K)
-    model = HistGradientBoostingOrdinalClassifier(max_iter=3, n_jobs=1)
+    model = HistGradientBoostingOrdinalClassifier(max_iter=3, n_jobs=1, max_shifts=max_shifts)
     queue.put(highest_memory(lambda: model.fit(X, y))[0])
 
 
-def memory(case: Row) -> float:
+def memory(case: Row, max_shifts: int | None) -> float:
     """Return the peak of a fit with shifts of the native classifier, in MiB."""
     if case["trainer"] != "native":
         return float("nan")
     context = multiprocessing.get_context("spawn")
     queue = context.Queue()
-    process = context.Process(target=_peak, args=(case["rows"], case["K"], queue))
+    process = context.Process(target=_peak, args=(case["rows"], case["K"], max_shifts, queue))
     process.start()
     found = queue.get()
     process.join()
@@ -114,8 +117,9 @@ def memory(case: Row) -> float:
 def measure(case: Row) -> list[Row]:
     ms = engine(case) if case["trainer"] == "native" else plug_in(case)
     row: Row = {f"{name} ms": value for name, value in ms.items()}
-    row |= {f"{name} / binary": ms[name] / ms["binary"] for name in ("one score", "shifts")}
-    return [{**row, "peak memory of a fit, MiB": memory(case)}]
+    row |= {f"{name} / binary": ms[name] / ms["binary"] for name in ("one score", "shifts", "shared shifts")}
+    peaks = {"peak memory of a fit, MiB": memory(case, None), "of shared shifts": memory(case, SHIFTS)}
+    return [row | peaks]
 
 
 def main() -> None:
@@ -129,8 +133,8 @@ def main() -> None:
         for trainer in ("native", "LightGBM", "XGBoost")
     ]
     notes = (
-        f"{FEATURES} features, 255 bins, {LEAVES} leaves, one thread. binary: LightGBM's round for two classes "
-        "beside the native engine and LightGBM, XGBoost's beside XGBoost."
+        f"{FEATURES} features, 255 bins, {LEAVES} leaves, one thread. shared shifts: max_shifts={SHIFTS}. "
+        "binary: LightGBM's round for two classes beside the native engine and LightGBM, XGBoost's beside XGBoost."
     )
     store = report.Result("many_thresholds", "A round with many thresholds", notes, order=("trainer", "rows", "K"))
     resume(store, cases, measure)

@@ -28,7 +28,8 @@ double weight_of(const MarginRound<Real>& round, std::int64_t i) {
 template <class Real>
 void margins_of(const MarginRound<Real>& round, std::int64_t i, std::vector<double>& margins) {
     for (int k = 0; k < round.n_thresholds; ++k) {
-        const double margin = round.thresholds[k] - static_cast<double>(round.scores[k * round.n_rows + i]);
+        const double margin =
+            round.thresholds[k] - static_cast<double>(round.scores[score_of(round, k) * round.n_rows + i]);
         margins[static_cast<std::size_t>(k)] =
             std::isfinite(margin) ? margin : std::numeric_limits<double>::quiet_NaN();
     }
@@ -40,7 +41,16 @@ bool counted(const MarginRound<Real>& round, int y, int k) {
     return counts_of(round) != Counts::beside || k == y || k + 1 == y;
 }
 
-// The lanes clip margins to their range. Beyond it the loss is linear: this adds what it grows by there.
+// What the lanes clip off a margin: beyond its own range, or that of the score.
+double clipped_off(const MarginRound<float>& round, double margin, int k) {
+    if (!round.runs) return margin - std::clamp(margin, -kMaxDistance, kMaxDistance);
+    const MarginRun& run = *std::find_if(round.runs, round.runs + round.n_runs,
+                                         [&](const MarginRun& one) { return k < one.end; });
+    const double score = static_cast<double>(round.near[k]) - margin;
+    return std::clamp<double>(score, run.lowest, run.highest) - score;
+}
+
+// Beyond the range of the lanes the loss is linear: this adds what it grows by there.
 void add_loss_out_of_reach(const MarginRound<float>& round, std::int64_t begin, std::int64_t n,
                            BlockSums& sums) {
     std::vector<double> margins(static_cast<std::size_t>(round.n_thresholds));
@@ -49,12 +59,46 @@ void add_loss_out_of_reach(const MarginRound<float>& round, std::int64_t begin, 
         for (int k = 0; k < round.n_thresholds; ++k) {
             const double margin = margins[static_cast<std::size_t>(k)];
             if (std::isnan(margin)) sums.threshold_gradient[0] = margin;
-            const double beyond = (round.y[i] > k ? margin : -margin) - kMaxDistance;
+            const double off = clipped_off(round, margin, k), beyond = round.y[i] > k ? off : -off;
             if (round.want_loss && beyond > 0.0 && counted(round, round.y[i], k))
                 sums.loss += beyond * weight_of(round, i) * cost_of(round, round.y[i], k);
         }
     }
 }
+
+// The runs of thresholds that share scores, and a round that knows them.
+class Runs {
+    std::vector<MarginRun> runs_;
+    std::vector<float> near_, scale_;
+
+  public:
+    explicit Runs(MarginRound<float>& round) {
+        if (!round.score_of || round.sorted) return;
+        for (int k = 0, first = 0; k < round.n_thresholds; first = k) {
+            double low = round.thresholds[k], high = low;
+            while (++k < round.n_thresholds && round.score_of[k] == round.score_of[first]) {
+                const double lower = std::min(low, round.thresholds[k]);
+                const double higher = std::max(high, round.thresholds[k]);
+                if (higher - lower > kMaxDistance / 2) break;
+                low = lower;
+                high = higher;
+            }
+            const float center = static_cast<float>(0.5 * (low + high));
+            for (int j = first; j < k; ++j) {
+                near_.push_back(static_cast<float>(round.thresholds[j] - static_cast<double>(center)));
+                scale_.push_back(std::exp(near_.back()));
+            }
+            runs_.push_back({first, k, round.score_of[first], center,
+                             static_cast<float>(high - static_cast<double>(center) - kMaxDistance),
+                             static_cast<float>(low - static_cast<double>(center) + kMaxDistance)});
+        }
+        round.runs = runs_.data();
+        round.n_runs = static_cast<int>(runs_.size());
+        round.near = near_.data();
+        round.scale = scale_.data();
+    }
+    explicit Runs(MarginRound<double>&) {}
+};
 
 // The buffers of one block.
 template <class Real>
@@ -62,10 +106,10 @@ struct Derivatives {
     std::vector<Real> slopes, bends;
     AlignedVector<float> lanes;  // of the float32 kernel
 
-    Derivatives(int n_thresholds, bool wanted)
-        : lanes(std::is_same_v<Real, float> ? lane_memory(3 * n_thresholds) : 0) {
+    Derivatives(const MarginRound<Real>& round, bool wanted)
+        : lanes(std::is_same_v<Real, float> ? lane_memory(4 * round.n_thresholds) : 0) {
         if (!wanted) return;
-        slopes.resize(static_cast<std::size_t>(n_thresholds) * kMarginStride);
+        slopes.resize(static_cast<std::size_t>(round.n_scores) * kMarginStride);
         bends.resize(slopes.size());
     }
     Real* slope() { return slopes.empty() ? nullptr : slopes.data(); }
@@ -89,6 +133,8 @@ void link_block(const MarginRound<double>& round, std::int64_t begin, int n, Blo
         double gradient = 0.0, hessian = 0.0;
         bool clipped = false;
         margins_of(round, i, margins);
+        for (int s = 0; slopes && s < round.n_scores; ++s)
+            slopes[s * kMarginStride + at] = bends[s * kMarginStride + at] = 0.0;
         for (int k = 0; k < round.n_thresholds; ++k) {
             const double margin = margins[static_cast<std::size_t>(k)];
             double slope = 0.0, bend = 0.0;
@@ -105,8 +151,8 @@ void link_block(const MarginRound<double>& round, std::int64_t begin, int n, Blo
             sums.threshold_gradient[k] -= slope;
             sums.threshold_hessian[k] += bend;
             if (slopes) {
-                slopes[k * kMarginStride + at] = slope;
-                bends[k * kMarginStride + at] = bend;
+                slopes[score_of(round, k) * kMarginStride + at] += slope;
+                bends[score_of(round, k) * kMarginStride + at] += bend;
             }
         }
         sums.n_clipped += clipped;
@@ -138,11 +184,11 @@ void run_block(const MarginRound<double>& round, std::int64_t begin, int n, Bloc
 
 void add_loss_out_of_reach(const MarginRound<double>&, std::int64_t, std::int64_t, BlockSums&) {}
 
-// The buffer that holds a group's sums: that of its first threshold.
+// The buffer that holds a group's sums: that of its first score.
 template <class Real>
 std::vector<int> first_of_groups(const MarginRound<Real>& round) {
-    std::vector<int> first(static_cast<std::size_t>(round.group ? round.n_groups : round.n_thresholds), -1);
-    for (int k = round.n_thresholds - 1; k >= 0; --k) {
+    std::vector<int> first(static_cast<std::size_t>(round.group ? round.n_groups : round.n_scores), -1);
+    for (int k = round.n_scores - 1; k >= 0; --k) {
         const int group = round.group ? round.group[k] : k;
         if (group >= 0) first[static_cast<std::size_t>(group)] = k;
     }
@@ -152,7 +198,7 @@ std::vector<int> first_of_groups(const MarginRound<Real>& round) {
 template <class Real>
 void add_up_groups(const MarginRound<Real>& round, const std::vector<int>& first, Real* derivatives) {
     if (round.group == nullptr) return;
-    for (int k = 0; k < round.n_thresholds; ++k) {
+    for (int k = 0; k < round.n_scores; ++k) {
         const int to = round.group[k] < 0 ? k : first[static_cast<std::size_t>(round.group[k])];
         if (to == k) continue;
         for (int i = 0; i < kMarginBlock; ++i)
@@ -187,11 +233,13 @@ int block_size(std::int64_t rest) { return static_cast<int>(std::min<std::int64_
 }  // namespace
 
 template <class Real>
-RoundSums margin_statistics(const MarginRound<Real>& round, int n_threads) {
+RoundSums margin_statistics(const MarginRound<Real>& given, int n_threads) {
+    MarginRound<Real> round = given;
+    const Runs runs(round);
     return sum_chunks(
         round.n_rows, kChunk, round.n_thresholds, n_threads,
         [&](std::int64_t begin, std::int64_t n, BlockSums& sums) {
-            Derivatives<Real> rows(round.n_thresholds, round.columns != nullptr);
+            Derivatives<Real> rows(round, round.columns != nullptr);
             for (std::int64_t at = begin; at < begin + n; at += kMarginBlock) {
                 const int here = block_size(begin + n - at);
                 run_block(round, at, here, sums, rows);
@@ -203,13 +251,15 @@ RoundSums margin_statistics(const MarginRound<Real>& round, int n_threads) {
 }
 
 template <class Real>
-std::vector<double> margin_leaf_sums(const MarginRound<Real>& round, const std::int32_t* leaves, int n_leaves,
+std::vector<double> margin_leaf_sums(const MarginRound<Real>& given, const std::int32_t* leaves, int n_leaves,
                                      int n_threads) {
-    const int width = 2 * round.n_thresholds;
+    MarginRound<Real> round = given;
+    const Runs runs(round);
+    const int width = 2 * round.n_scores;
     return sum_leaf_chunks(
         round.n_rows, n_leaves, width, n_threads,
         [&](std::int64_t begin, std::int64_t n, double* sums) {
-            Derivatives<Real> rows(round.n_thresholds, true);
+            Derivatives<Real> rows(round, true);
             std::vector<double> unused(3 * static_cast<std::size_t>(round.n_thresholds));
             BlockSums whole{unused.data(),
                             unused.data() + round.n_thresholds,
@@ -223,9 +273,9 @@ std::vector<double> margin_leaf_sums(const MarginRound<Real>& round, const std::
                 const Real *slopes = rows.slope(), *bends = rows.bend();
                 for (int i = 0; i < here; ++i) {
                     double* leaf = sums + static_cast<std::int64_t>(leaves[at + i]) * width;
-                    for (int k = 0; k < round.n_thresholds; ++k) {
+                    for (int k = 0; k < round.n_scores; ++k) {
                         leaf[k] += static_cast<double>(slopes[k * kMarginStride + i]);
-                        leaf[round.n_thresholds + k] += static_cast<double>(bends[k * kMarginStride + i]);
+                        leaf[round.n_scores + k] += static_cast<double>(bends[k * kMarginStride + i]);
                     }
                 }
             }
@@ -235,12 +285,12 @@ std::vector<double> margin_leaf_sums(const MarginRound<Real>& round, const std::
 
 template <class Real>
 void add_leaf_vectors(const Real* scores, const std::int32_t* leaves, const Real* values, std::int64_t n_rows,
-                      int n_thresholds, int n_leaves, Real* sums, int n_threads) {
+                      int n_scores, int n_leaves, Real* sums, int n_threads) {
     parallel_blocks(
         "move scores", (n_rows + kChunk - 1) / kChunk, n_threads,
         [&](std::int64_t c) {
             const std::int64_t end = std::min(n_rows, (c + 1) * kChunk);
-            for (int k = 0; k < n_thresholds; ++k) {
+            for (int k = 0; k < n_scores; ++k) {
                 const Real* of_leaf = values + static_cast<std::int64_t>(k) * n_leaves;
                 const Real* from = scores + k * n_rows;
                 Real* to = sums + k * n_rows;
