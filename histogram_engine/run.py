@@ -177,7 +177,7 @@ class EngineRun:
     def effects(self) -> RandomEffects | None:
         """The newest effects of groups, if they have any."""
         state = self.state
-        return None if state.effects is None else state.effects.found(state.now)
+        return None if state.effects is None else state.effects.found()
 
     @property
     def thresholds(self) -> FloatArray:

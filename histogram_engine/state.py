@@ -352,9 +352,8 @@ class EngineState(Generic[Pass]):
         The loss is that of all rows, whichever of them the step was fitted on. The next tree needs the pass that
         computes it, so a step that is accepted at once costs nothing more. Returns the statistics of the new state.
         """
-        leaves, score, now, effects = tree.leaves, self._next_score, self.now, self.effects
-        if effects is not None:
-            effects.begin(now)
+        leaves, score, now = tree.leaves, self._next_score, self.now
+        effects = self.effects if self.effects is not None and self.effects.begin(now) else None
         row_pass: Any = self.row_pass
 
         def loss_at(share: float, thresholds: FloatArray) -> float:
@@ -364,7 +363,10 @@ class EngineState(Generic[Pass]):
                 _core.add_leaf_values(self.score, self.leaf_of_row, tree.value, score, self.n_threads)
             else:
                 row_pass.moved(self.score, self.leaf_of_row, tree.value, out=score)
-            penalty = 0.0 if effects is None else effects.move(score, share)
+            penalty = 0.0
+            if effects is not None:
+                moved, penalty = effects.move(share)
+                _core.add_leaf_values(score, effects.group, moved, score, self.n_threads)
             now = evaluate(score, thresholds)
             return float(now.loss) + penalty
 

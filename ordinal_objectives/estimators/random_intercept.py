@@ -1,6 +1,6 @@
 r"""A random intercept: an effect of each group of rows, added to the score.
 
-Effects are normal with mean 0 and variance tau^2. Each round moves them with the leaves, by a Newton step of the
+Effects are normal with mean 0 and variance tau^2. Rounds move them with the leaves, by a Newton step of the
 penalised likelihood: with the sums G and H of a group's gradients and Hessians,
 
 .. math::
@@ -32,6 +32,8 @@ from ordinal_objectives.utils import extras, files, validation
 NEW, MISSING = -1, -2
 # Steps of EM in a round, and the variance before the first one.
 _EM_STEPS, _START = 20, 1.0
+# Effects move in each of so many rounds, and then in each fourth: they have settled, and sums over groups take time.
+_EVERY_ROUND, _LATER_EVERY = 10, 4
 # Points of the effect of each group, in standard deviations from its mean, and their shares (Gauss and Hermite).
 _POINTS, _SHARES = (of[:, np.newaxis] for of in np.polynomial.hermite_e.hermegauss(5))
 _SHARES /= _SHARES.sum()
@@ -80,10 +82,11 @@ class GroupColumn:
         if not 0 <= column < X.shape[1]:
             raise ValueError(f"random_intercept must be a column from 0 to {X.shape[1] - 1}; got {asked!r}")
         groups = tables.in_order(tables.occurring(X, column))
-        if any(isinstance(group, float) and group != round(group) for group in groups):
+        if any(isinstance(group, float) and not group.is_integer() for group in groups):
             raise ValueError(
                 f"random_intercept must name a column of groups; {tables.called(X, column)} holds fractions"
             )
+        groups = [int(group) if isinstance(group, float) else group for group in groups]
         if not 2 <= len(groups) < X.shape[0]:
             raise ValueError(
                 f"random_intercept must name a column of at least two groups, and fewer than rows; "
@@ -93,9 +96,14 @@ class GroupColumn:
 
     def encode(self, X: Table) -> Table:
         """Return a table with codes in the place of the groups."""
-        codes = tables.codes_in(X, self.place, self.groups)
-        missing = tables.levels_in(X, self.place)[1] < 0
-        return tables.with_columns(X, {self.place: np.where(missing, MISSING, codes).astype(np.float64)})
+        found, which = tables.levels_in(X, self.place)
+        number = {group: code for code, group in enumerate(self.groups)}
+        kinds = {isinstance(found[i], str) for i in np.unique(which[which >= 0])}
+        if not kinds <= {isinstance(group, str) for group in self.groups}:
+            got, trained = ("text", "numbers") if True in kinds else ("numbers", "text")
+            raise ValueError(f"{tables.called(X, self.place)} names groups by {got}, and the training by {trained}")
+        codes = np.array([*(number.get(level, NEW) for level in found), MISSING], dtype=np.float64)
+        return tables.with_columns(X, {self.place: codes[which]})
 
     def codes(self, X: Any) -> IndexArray:
         """Return the codes in checked features, (n_samples,)."""
@@ -211,48 +219,46 @@ class EffectsLearner:
 
     Attributes
     ----------
+    group : ndarray of int32, shape (n_samples,)
+        Codes; behind them two more, of rows whose group is missing, or is not known.
     variance : float
         tau^2.
     """
 
     variance = _START
-    _summed: tuple[RoundStatistics, FloatArray] | None = None
 
     def __init__(self, column: GroupColumn, X: Any) -> None:
         n = len(column.groups)
-        self._column, self._group = column, column.codes(X) % (n + 2)  # rows without a known group have the last two
-        self._effects, self._of_row = np.zeros(n), np.zeros(len(self._group))
+        self._column, self._round = column, 0
+        self.group = (column.codes(X) % (n + 2)).astype(np.int32)  # rows without a known group have the last two
+        self._effects, self._errors = np.zeros(n), np.full(n, np.sqrt(_START))
 
-    def _sums(self, now: RoundStatistics) -> FloatArray:
-        """Return the sums of gradients and Hessians of each group, (2, n_groups)."""
-        if self._summed is None or self._summed[0] is not now:
-            n = len(self._effects) + 2
-            sums = [np.bincount(self._group, of, n)[:-2] for of in (now.gradient, now.hessian)]
-            self._summed = now, np.asarray(sums, dtype=np.float64)
-        return self._summed[1]
-
-    def begin(self, now: RoundStatistics) -> None:
-        """Find the variance and the step of the effects from the pass at the newest score."""
-        (G, H), before = self._sums(now), self._effects
+    def begin(self, now: RoundStatistics) -> bool:
+        """Find the variance and the step of the effects at the newest pass; tell whether they take one this round."""
+        self._round += 1
+        if self._round > _EVERY_ROUND and self._round % _LATER_EVERY:
+            return False
+        n, before = len(self._effects), self._effects
+        sums = [np.bincount(self.group, of, n + 2)[:n] for of in (now.gradient, now.hessian)]
+        G, H = np.asarray(sums, dtype=np.float64)
         counted = H > 0.0
         for _ in range(_EM_STEPS):
             modes = (H * before - G) / (H + 1.0 / self.variance)
             errors = _with_location(1.0 / (H[counted] + 1.0 / self.variance), self.variance)
             self.variance = float((modes[counted] ** 2 + errors).mean())
         self._before, self._step = before, modes - before
+        self._errors = np.sqrt(_with_location(1.0 / (H + 1.0 / self.variance), self.variance))
+        return True
 
-    def move(self, score: FloatArray, share: float) -> float:
-        """Move the effects, and a score, by a share of the step from where it began; return how the penalty grows."""
+    def move(self, share: float) -> tuple[FloatArray, float]:
+        """Move the effects by a share of the step; return it, and how the penalty grows."""
         step = share * self._step
         self._effects = self._before + step
-        score += np.take(np.append(step, [0.0, 0.0]), self._group, out=self._of_row)
-        return float(step @ (self._effects + self._before)) / (2.0 * self.variance)
+        return np.append(step, [0.0, 0.0]), float(step @ (self._effects + self._before)) / (2.0 * self.variance)
 
-    def found(self, now: RoundStatistics) -> RandomEffects:
-        """Return the effects at the newest pass."""
-        _, H = self._sums(now)
-        errors = np.sqrt(_with_location(1.0 / (H + 1.0 / self.variance), self.variance))
-        return RandomEffects(self._column, self._effects.copy(), errors, self.variance)
+    def found(self) -> RandomEffects:
+        """Return the newest effects."""
+        return RandomEffects(self._column, self._effects, self._errors, self.variance)
 
     def added_to(self, scores: FloatArray, X: Any, loss: OrdinalLoss, thresholds: FloatArray) -> FloatArray:
         """Return the scores of other checked rows with the effects of their groups."""
