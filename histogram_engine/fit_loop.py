@@ -20,10 +20,12 @@ from ordinal_objectives import predictions, scorers
 from ordinal_objectives.aliases import FloatArray, NDArray
 from ordinal_objectives.estimators.held_out import Rows, check_fraction
 from ordinal_objectives.estimators.labels import OrderedLabels
+from ordinal_objectives.estimators.random_intercept import EffectsLearner, RandomEffects
 from ordinal_objectives.eval_metric import Decide, EvalMetric, takes_weight
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters, GrowthParameters
 from ordinal_objectives.histogram_engine.run import SumsOf
 from ordinal_objectives.histogram_engine.state import LabelledRows, LeafModel
+from ordinal_objectives.metrics import ordinal_log_loss
 from ordinal_objectives.rows import CPU
 from ordinal_objectives.rows.soft_rows import judged_loss
 from ordinal_objectives.threads import effective_n_threads
@@ -141,6 +143,8 @@ class GrownModel:
         Of a random forest, once it is trained.
     start : ndarray of float64, shape (n_outputs,), or None
         Of several outputs: those before the first tree.
+    effects : RandomEffects or None
+        Of groups, where they have a random intercept.
     """
 
     ensemble: TreeEnsemble
@@ -151,6 +155,7 @@ class GrownModel:
     diagnostics: dict[str, int] = field(default_factory=dict)
     out_of_bag: OutOfBag | None = None
     start: FloatArray | None = None
+    effects: RandomEffects | None = None
 
 
 def check_more_trees(max_iter: int, n_trees: int) -> None:
@@ -231,6 +236,10 @@ class Run(Protocol):
         """Several outputs before the first tree."""
 
     @property
+    def effects(self) -> RandomEffects | None:
+        """Those of groups at the newest iteration."""
+
+    @property
     def thresholds(self) -> FloatArray:
         """Those of the newest iteration."""
 
@@ -299,6 +308,8 @@ class WatchedRows(Watched):
         What is recorded beside the loss.
     scored : callable or None
         What early stopping reads; None for the loss.
+    effects : EffectsLearner or None
+        Effects of groups in the training that is watched.
     """
 
     def __init__(
@@ -309,28 +320,36 @@ class WatchedRows(Watched):
         n_threads: int | None,
         metrics: Sequence[EvalMetric] = (),
         scored: Scored | None = None,
+        effects: EffectsLearner | None = None,
     ) -> None:
-        proportional = parameters.shifts is None
-        shape = len(rows.y) if proportional else (len(rows.y), rows.n_classes - 1)
+        self._proportional = parameters.shifts is None
+        shape = len(rows.y) if self._proportional else (len(rows.y), rows.n_classes - 1)
         super().__init__(name, rows.X, rows.started(np.zeros(shape)), n_threads)
         self._rows, self._spec, self._metrics, self._scored = rows, parameters.spec, metrics, scored
+        self._effects = effects
         memory = CPU(n_threads)
-        kernel: Any = memory.row_pass if proportional else memory.margin_pass
+        kernel: Any = memory.row_pass if self._proportional else memory.margin_pass
         self._pass: Any = kernel(parameters.spec.loss, rows.y, rows.n_classes, rows.sample_weight)
 
     def measure(self, thresholds: FloatArray) -> Measured:
         """Return the weighted mean loss of what is predicted for these rows, and what else is measured of it."""
-        spec, rows = self._spec, self._rows
-        loss = judged_loss(self._pass, self._score, thresholds, spec.hessian) / float(self._pass.total_weight)
+        spec, rows, score = self._spec, self._rows, self._score
+        if self._effects is not None:
+            score = self._effects.added_to(score, self._X, spec.loss, thresholds)
+        if score.ndim == 2 and self._proportional:  # rows of new groups
+            proba = predictions.proba(spec.loss, score, thresholds)
+            loss = ordinal_log_loss(rows.y, proba, sample_weight=rows.sample_weight)
+        else:
+            loss = judged_loss(self._pass, score, thresholds, spec.hessian) / float(self._pass.total_weight)
         values = {self.name: loss}
         if not self._metrics and self._scored is None:
             return Measured(values, loss)
-        proba = predictions.proba(spec.loss, self._score, thresholds)
+        proba = predictions.proba(spec.loss, score, thresholds)
         for metric in self._metrics:
             values |= {f"{self.name}_{name}": value for name, value, _ in metric(rows.y, proba, rows.sample_weight)}
         if self._scored is None:
             return Measured(values, loss)
-        values[f"{self.name}_score"] = better = self._scored(rows, proba, self._score)
+        values[f"{self.name}_score"] = better = self._scored(rows, proba, score)
         return Measured(values, -better)
 
     def sums(self, tree: Tree, thresholds: FloatArray, sums_of: SumsOf) -> LeafModel:
@@ -376,7 +395,7 @@ def fit_loop(
             note(rows.measure(thresholds), evals)
             rows.add(TreeEnsemble([tree], n_features))
 
-    of_kept = run.cuts, run.curvature
+    of_kept = run.cuts, run.curvature, run.effects
 
     def record() -> bool:
         nonlocal of_kept
@@ -385,15 +404,16 @@ def fit_loop(
         judged = [note(rows.measure(run.thresholds), evals) for rows in watched]
         ends = stopping is not None and stopping.should_stop(judged[-1], len(trees))
         if stopping is None or stopping.best_iteration == len(trees):
-            of_kept = run.cuts, run.curvature
+            of_kept = run.cuts, run.curvature, run.effects
         return ends
 
     def model(n_trees: int | None = None) -> GrownModel:
         kept = trees[:n_trees]
         measured = {name: list(values) for name, values in evals.items()}
-        parts = (run.cuts, run.curvature) if n_trees is None else of_kept
+        cuts, curvature, effects = (run.cuts, run.curvature, run.effects) if n_trees is None else of_kept
         ensemble, counters = TreeEnsemble(kept, n_features), run.diagnostics.as_dict()
-        return GrownModel(ensemble, np.array(history[: len(kept) + 1]), measured, *parts, counters, start=run.start)
+        thresholds = np.array(history[: len(kept) + 1])
+        return GrownModel(ensemble, thresholds, measured, cuts, curvature, counters, start=run.start, effects=effects)
 
     record()
     ends = False

@@ -9,9 +9,10 @@ Layout, all numbers little-endian:
    ``feature_names``, ``seed``, ``max_bins`` (of the cuts), ``evals``, ``diagnostics``, ``categories`` (the list of
    [column, levels]), ``arrays``, the list of [name, dtype, length] in the order they follow, ``left_out``, the names of
    parameters that JSON cannot hold, and ``proportional``, whether leaves have one value; and null where there is none:
-   ``curvature`` (n_classes - 1 numbers), ``linear``, a linear part that the trees start from, ``kappa_rule``, and of
-   several outputs ``start``, the outputs before the first tree, and ``targets``, what the estimator knows of them;
-   ``found``, values of parameters that a search has found; ``given``, what ``fit`` was given that copies must know of;
+   ``curvature`` (n_classes - 1 numbers), ``linear``, a linear part that the trees start from, ``random_effects`` of
+   groups, ``kappa_rule``, and of several outputs ``start``, the outputs before the first tree, and ``targets``, what
+   the estimator knows of them; ``found``, values of parameters that a search has found; ``given``, what ``fit`` was
+   given that copies must know of;
    ``column_numbers``, names of features that are numbers, as text, or null;
 4. the arrays, one after the other without padding.
 
@@ -163,7 +164,7 @@ class EngineModel:
             "max_bins": self._max_bins,
             "categories": self._categories.to_json(),
             "left_out": left_out,
-            **dict.fromkeys(("linear", "kappa_rule", "targets")),
+            **dict.fromkeys(("linear", "random_effects", "kappa_rule", "targets")),
             "found": {},
             "given": {},
             **others,

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
+
+import numpy as np
 
 from ordinal_objectives import predictions
 from ordinal_objectives.aliases import Params
 from ordinal_objectives.estimators import held_out
 from ordinal_objectives.estimators import linear as linear_scores
 from ordinal_objectives.estimators.linear import LinearPart
+from ordinal_objectives.estimators.random_intercept import EffectsLearner, GroupColumn, IntegratedEffects
 from ordinal_objectives.estimators.tables import CategoryColumns
 from ordinal_objectives.eval_metric import EvalMetric
 from ordinal_objectives.histogram_engine import fit_loop
@@ -21,6 +24,7 @@ from ordinal_objectives.histogram_engine.run import EngineRun
 from ordinal_objectives.histogram_engine.state import FloatArray, LabelledRows, RunStart
 from ordinal_objectives.row_blocks import RowBlocks
 from ordinal_objectives.threads import effective_n_threads
+from ordinal_objectives.threshold_solver import ThresholdLearner
 from ordinal_objectives.utils.progress import round_bar
 
 # What a search tries, with few rows and with more.
@@ -41,12 +45,15 @@ class TrainingPlan:
         Before a search for the number of trees.
     categories : CategoryColumns
     seed : int
+    groups : GroupColumn or None
+        The column of groups with random effects.
     """
 
     model: Any
     parameters: BoostingParameters
     categories: CategoryColumns
     seed: int
+    groups: GroupColumn | None = None
 
     def decide(
         self,
@@ -118,12 +125,14 @@ class TrainingPlan:
 
     def labelled(self, rows: held_out.Rows) -> LabelledRows:
         """Return checked rows as a run takes them."""
-        model = self.model
-        return LabelledRows(rows.X, rows.y, model.n_classes_, rows.weight, rows.start, self.categories.sizes)
+        model, sizes = self.model, self.categories.sizes
+        return LabelledRows(rows.X, rows.y, model.n_classes_, rows.weight, rows.start, sizes, self.groups)
 
     def fit_linear(self, rows: held_out.Rows) -> LinearPart:
         """Return the linear part of some rows."""
         model, spec = self.model, self.parameters.spec
+        if self.groups is not None:
+            rows = replace(rows, X=self.groups.without(rows.X))
         return LinearPart.fit(
             rows,
             model.n_classes_,
@@ -155,10 +164,14 @@ class TrainingPlan:
 
         def proba(n: int) -> FloatArray:
             # An early stop keeps the trees up to the lowest loss: none of them where no tree lowers it.
-            grown = trained if n <= len(trained.ensemble) else grow(n, None)
+            n_trees = len(trained.ensemble)
+            grown = trained if n == n_trees or (n < n_trees and trained.effects is None) else grow(n, None)
             scores = grown.ensemble.zeros(others.X.shape[0])
             grown.ensemble.add_to(scores, others.X, 0, n, effective_n_threads(model.n_jobs))
-            return predictions.proba(parameters.spec.loss, others.started(scores), grown.thresholds[n])
+            scores, thresholds, loss = others.started(scores), grown.thresholds[n], parameters.spec.loss
+            if grown.effects is not None:
+                scores = grown.effects.added_to(scores, others.X, loss, thresholds)
+            return predictions.proba(loss, scores, thresholds)
 
         return held_out.Trial(trained.evals["validation"], proba)
 
@@ -175,12 +188,13 @@ class TrainingPlan:
     ) -> fit_loop.GrownModel:
         """Train on some rows, from the start or from where `earlier` ended."""
         n_threads, labelled = self.model.n_jobs, self.labelled(rows)
+        effects = None if self.groups is None else EffectsLearner(self.groups, rows.X)
         sets = [
-            fit_loop.WatchedRows(name, self.labelled(one), parameters, n_threads, metrics, scored)
+            fit_loop.WatchedRows(name, self.labelled(one), parameters, n_threads, metrics, scored, effects)
             for name, one in zip(fit_loop.set_names(len(watched)), watched, strict=True)
         ]
         if earlier is None:  # the trees of a forest start from the thresholds only
-            start = RunStart(None if parameters.is_forest else rows.start)
+            start = RunStart(None if parameters.is_forest else rows.start, effects=effects)
         else:
             n_trees, score = len(earlier.ensemble), earlier.ensemble.zeros(rows.X.shape[0])
             earlier.ensemble.add_to(score, rows.X, 0, n_trees, effective_n_threads(n_threads))
@@ -190,4 +204,17 @@ class TrainingPlan:
         run = EngineRun(parameters, labelled, seed=self.seed, n_threads=n_threads, start=start, judge=judge)
         if parameters.is_forest:
             return fit_forest(run, labelled, sets, callback)
-        return fit_loop.fit_loop(run, earlier, sets, stopping, callback)
+        grown = fit_loop.fit_loop(run, earlier, sets, stopping, callback)
+        return grown if grown.effects is None else self._settled(grown, labelled, run.state.learner)
+
+    def _settled(
+        self, grown: fit_loop.GrownModel, rows: LabelledRows, learner: ThresholdLearner
+    ) -> fit_loop.GrownModel:
+        """Return a model with the effects and the last thresholds of the highest likelihood, given the trees."""
+        scores, n_threads = grown.ensemble.zeros(len(rows.y)), effective_n_threads(self.model.n_jobs)
+        grown.ensemble.add_to(scores, rows.X, 0, len(grown.ensemble), n_threads)
+        learner.set_thresholds(grown.thresholds[-1])
+        assert grown.effects is not None
+        effects = IntegratedEffects(grown.effects, rows, rows.started(scores), learner, n_threads).find()
+        thresholds = np.vstack([grown.thresholds[:-1], learner.thresholds])
+        return replace(grown, effects=effects, thresholds=thresholds)

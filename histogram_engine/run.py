@@ -14,6 +14,7 @@ import numpy as np
 
 from ordinal_objectives import _core
 from ordinal_objectives.aliases import FloatArray, IndexArray, NDArray
+from ordinal_objectives.estimators.random_intercept import RandomEffects
 from ordinal_objectives.histogram_engine.constraints import monotone_values
 from ordinal_objectives.histogram_engine.criteria import choose
 from ordinal_objectives.histogram_engine.criteria.base import Criterion
@@ -171,6 +172,12 @@ class EngineRun:
     def curvature(self) -> FloatArray | None:
         """What the criterion keeps for a training that continues this one, (n_classes - 1,), or None."""
         return self.criterion.curvature
+
+    @property
+    def effects(self) -> RandomEffects | None:
+        """The newest effects of groups, if they have any."""
+        state = self.state
+        return None if state.effects is None else state.effects.found()
 
     @property
     def thresholds(self) -> FloatArray:

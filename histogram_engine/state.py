@@ -16,6 +16,7 @@ import numpy as np
 from ordinal_objectives import _core
 from ordinal_objectives.aliases import FloatArray as FloatArray  # noqa: PLC0414, for the plan of a training
 from ordinal_objectives.aliases import NDArray
+from ordinal_objectives.estimators.random_intercept import EffectsLearner, GroupColumn
 from ordinal_objectives.histogram_engine.binning import bin_rows, fill, find_cuts, uneven
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.losses import RoundStatistics
@@ -53,6 +54,8 @@ class LabelledRows:
         Scores that the trees' are added to.
     categories : mapping of int to int
         Columns that hold numbers of categories, and how many each has.
+    groups : GroupColumn or None
+        The column of groups with random effects, which trees do not see.
     """
 
     X: NDArray[np.floating] | RowBlocks
@@ -61,6 +64,7 @@ class LabelledRows:
     sample_weight: FloatArray | None = None
     start: FloatArray | None = None
     categories: Mapping[int, int] = field(default_factory=dict)
+    groups: GroupColumn | None = None
 
     def started(self, score: FloatArray) -> FloatArray:
         """Return the trees' score, one for all thresholds or one for each, added to the start."""
@@ -85,6 +89,8 @@ class RunStart:
         Cuts of the features; None to find them.
     curvature : ndarray of float64, shape (n_classes - 1,), or None
         What thresholds are grouped by, where they are; None to compute it.
+    effects : EffectsLearner or None
+        Effects of groups, where there are some.
     """
 
     score: FloatArray | None = None
@@ -92,6 +98,7 @@ class RunStart:
     iteration: int = 0
     cuts: list[FloatArray] | None = None
     curvature: FloatArray | None = None
+    effects: EffectsLearner | None = None
 
 
 class Sample(NamedTuple):
@@ -178,6 +185,8 @@ class EngineState(Generic[Pass]):
         Between the bins.
     leaf_of_row : ndarray of int32, shape (n_samples,)
         Of the newest tree.
+    effects : EffectsLearner or None
+        Effects of groups, where there are some; the score holds them.
     """
 
     row_pass: Pass
@@ -214,6 +223,7 @@ class EngineState(Generic[Pass]):
         options = parameters.category_options(rows.categories)
         self.engine = bin_rows(rows.X, self.cuts, self.n_threads, in_float64=uneven(rows.sample_weight), **options)
         self.leaf_of_row = np.empty(len(rows.y), np.int32)
+        self.effects = start.effects
 
     @property
     def thresholds(self) -> FloatArray:
@@ -242,7 +252,10 @@ class EngineState(Generic[Pass]):
 
     def _find_cuts(self, sample_weight: FloatArray | None) -> list[FloatArray]:
         rows = self.rows
-        return find_cuts(rows.X, self.parameters.max_bins, sample_weight, self._seed, rows.categories)
+        cuts = find_cuts(rows.X, self.parameters.max_bins, sample_weight, self._seed, rows.categories)
+        if rows.groups is not None:
+            cuts[rows.groups.place] = np.zeros(0)
+        return cuts
 
     def recut(self) -> None:
         """Cut the features into bins of equal Hessian (thesis, section 4.1.3), unless all Hessians are 0."""
@@ -342,6 +355,7 @@ class EngineState(Generic[Pass]):
         computes it, so a step that is accepted at once costs nothing more. Returns the statistics of the new state.
         """
         leaves, score, now = tree.leaves, self._next_score, self.now
+        effects = self.effects if self.effects is not None and self.effects.begin(now) else None
         row_pass: Any = self.row_pass
 
         def loss_at(share: float, thresholds: FloatArray) -> float:
@@ -351,8 +365,12 @@ class EngineState(Generic[Pass]):
                 _core.add_leaf_values(self.score, self.leaf_of_row, tree.value, score, self.n_threads)
             else:
                 row_pass.moved(self.score, self.leaf_of_row, tree.value, out=score)
+            penalty = 0.0
+            if effects is not None:
+                moved, penalty = effects.move(share)
+                _core.add_leaf_values(score, effects.group, moved, score, self.n_threads)
             now = evaluate(score, thresholds)
-            return float(now.loss)
+            return float(now.loss) + penalty
 
         delta = scale * step.delta if step.delta.size else np.zeros_like(self.thresholds)
         if self.learner.move(delta, loss_at, row_pass.highest_loss(self.now.loss)) == 0.0:

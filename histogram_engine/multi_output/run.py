@@ -296,7 +296,7 @@ class MultiOutputRun:
     raw_prediction : ndarray of float64, shape (n_samples, n_outputs)
         That of the newest iteration.
     thresholds : ndarray of float64, shape (0,)
-    curvature : None
+    curvature, effects : None
         There are no thresholds.
     diagnostics : Diagnostics
         Counters.
@@ -304,6 +304,7 @@ class MultiOutputRun:
 
     thresholds = _NO_THRESHOLDS
     curvature: FloatArray | None = None
+    effects: None = None
 
     def __init__(
         self,

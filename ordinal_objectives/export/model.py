@@ -182,7 +182,7 @@ def scoring_model(model: object, iterations: int | None = None, by_value: Sequen
     NotFittedError
         Before ``fit``.
     ValueError
-        If it has no such iteration, or its booster has no trees that could be written down.
+        If it has no such iteration, or random effects, or its booster has no trees that could be written down.
     """
     readers: dict[str, Callable[[Any, int, Sequence[int]], Scorer]] = {
         "XGBOrdinalClassifier": _read_xgboost,
@@ -194,6 +194,10 @@ def scoring_model(model: object, iterations: int | None = None, by_value: Sequen
     if read is None or not isinstance(model, OrdinalClassifier):
         raise TypeError(f"model must be one of {', '.join(readers)}; got {type(model).__name__}")
     check_is_fitted(model)
+    if getattr(model, "random_effects_", None) is not None:
+        raise ValueError(
+            "model must be without random_intercept: other formats and SHAP values do not hold effects of groups"
+        )
     n_iter = model.n_iter_ if iterations is None else check_integer("iterations", iterations, 0, model.n_iter_)
     return ScoringModel(read(model, n_iter, by_value), model.threshold_history_[n_iter], n_iter, model)
 

@@ -474,7 +474,8 @@ class OrdinalLoss(Named, ABC):
         """P(y = k) at margins given one by one, shape (n_samples, n_classes).
 
         Margins of the all-threshold loss are sorted in each row first, which never raises its loss whatever the
-        label: so no probability is negative where thresholds that move with x cross.
+        label: so no probability is negative where thresholds that move with x cross. Those of the cumulative link must
+        not cross.
 
         Parameters
         ----------
@@ -494,8 +495,9 @@ class OrdinalLoss(Named, ABC):
         return self._cumulative_proba(self._in_order(margins))
 
     def _in_order(self, margins: ArrayLike) -> FloatArray:
-        self.check_shifts()
         x = _check_finite(margins, "margins", "(n_samples, n_classes - 1)")
+        if (np.diff(x, axis=1) < 0.0).any():
+            self.check_shifts()
         return np.sort(x, axis=1) if self.ordered else x
 
     def _distances(self, raw_prediction: ArrayLike, thresholds: ArrayLike) -> FloatArray:

@@ -85,10 +85,12 @@ def test_probabilities_of_any_margins_are_probabilities(make, link, seed, n_clas
     np.testing.assert_allclose(cumulative, proba.cumsum(axis=1)[:, :-1], atol=1e-12)
 
 
-def test_the_cumulative_link_refuses_shifts():
+def test_the_cumulative_link_refuses_margins_that_cross():
+    margins, link = np.array([[0.0, 1.0]]), CumulativeLink()
+    np.testing.assert_allclose(link.margin_proba(margins), link.predict_proba([0.0], [0.0, 1.0]))
     for call in (CumulativeLink().margin_proba, CumulativeLink().margin_cumulative_proba):
         with pytest.raises(ValueError, match=r"cumulative_link.*proportional=False"):
-            call([[0.0, 1.0]])
+            call([[1.0, 0.0]])
     with pytest.raises(ValueError, match=r"cumulative_link.*proportional=False"):
         CumulativeLink().margin_derivatives([[0.0, 1.0]], [1])
 

@@ -1,0 +1,376 @@
+r"""A random intercept: an effect of each group of rows, added to the score.
+
+Effects are normal with mean 0 and variance tau^2. Rounds move them with the leaves, by a Newton step of the
+penalised likelihood: with the sums G and H of a group's gradients and Hessians,
+
+.. math::
+    b \leftarrow \frac{H b - G}{H + 1 / \tau^2}.
+
+To second order, b - G / H is what the group alone says, with variance 1 / H: normal with variance tau^2 + 1 / H over
+the groups. tau^2 is the value of the highest likelihood of these, by EM.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from scipy.special import softmax
+
+from ordinal_objectives.aliases import JSON, FloatArray, IndexArray, Level, Table
+from ordinal_objectives.estimators import tables
+from ordinal_objectives.losses import CumulativeLink, OrdinalLoss, RoundStatistics
+from ordinal_objectives.row_blocks import RowBlocks
+from ordinal_objectives.rows import CPU
+from ordinal_objectives.threshold_solver import JointQuadratic, ThresholdLearner
+from ordinal_objectives.threshold_solver.quadratic import tridiagonal
+from ordinal_objectives.utils import extras, files, validation
+
+# What stands in the column of groups: the place of a known one, or of these.
+NEW, MISSING = -1, -2
+# Steps of EM in a round, and the variance before the first one.
+_EM_STEPS, _START = 20, 1.0
+# Effects move in each of so many rounds, and then in each fourth: they have settled, and sums over groups take time.
+_EVERY_ROUND, _LATER_EVERY = 10, 4
+# Points of the effect of each group, in standard deviations from its mean, and their shares (Gauss and Hermite).
+_POINTS, _SHARES = (of[:, np.newaxis] for of in np.polynomial.hermite_e.hermegauss(5))
+_SHARES /= _SHARES.sum()
+# Steps of EM after the last tree at most, and how little thresholds and the variance's logarithm move in the last one.
+_MOST_STEPS, _AT_REST = 50, 1e-4
+_NEWTON_STEPS = 5  # to the modes
+# Nodes of the Gauss-Hermite quadrature over the effect of a new group.
+_NODES = 31
+
+
+@dataclass(frozen=True)
+class GroupColumn:
+    """The column that names the group of each row.
+
+    Attributes
+    ----------
+    place : int
+    groups : list
+        Those of the training, in the order of their codes.
+    """
+
+    place: int
+    groups: list[Level]
+
+    @classmethod
+    def learn(cls, X: Table, asked: object) -> GroupColumn | None:
+        """Return the column that ``random_intercept`` asks for; None where it asks for none, or X is no table.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If there is no such column, or it names no groups.
+        """
+        if asked is None:
+            return None
+        if isinstance(X, RowBlocks):
+            raise ValueError(f"random_intercept must be None for RowBlocks; got {asked!r}")
+        X = tables.as_table(X)
+        if len(X.shape) != 2 or issparse(X):  # refused where features are checked
+            return None
+        names = tables.column_names(X) or []
+        place = names.index(asked) if isinstance(asked, str) and asked in names else asked
+        if isinstance(place, (bool, np.bool_)) or not isinstance(place, (int, np.integer)):
+            raise ValueError(f"random_intercept must be the name or the number of one column of X; got {asked!r}")
+        column = int(place)
+        if not 0 <= column < X.shape[1]:
+            raise ValueError(f"random_intercept must be a column from 0 to {X.shape[1] - 1}; got {asked!r}")
+        groups = tables.in_order(tables.occurring(X, column))
+        if any(isinstance(group, float) and not group.is_integer() for group in groups):
+            raise ValueError(
+                f"random_intercept must name a column of groups; {tables.called(X, column)} holds fractions"
+            )
+        groups = [int(group) if isinstance(group, float) else group for group in groups]
+        if not 2 <= len(groups) < X.shape[0]:
+            raise ValueError(
+                f"random_intercept must name a column of at least two groups, and fewer than rows; "
+                f"{tables.called(X, column)} has {len(groups)} in {X.shape[0]} rows"
+            )
+        return cls(column, groups)
+
+    def encode(self, X: Table) -> Table:
+        """Return a table with codes in the place of the groups."""
+        found, which = tables.levels_in(X, self.place)
+        number = {group: code for code, group in enumerate(self.groups)}
+        kinds = {isinstance(found[i], str) for i in np.unique(which[which >= 0])}
+        if not kinds <= {isinstance(group, str) for group in self.groups}:
+            got, trained = ("text", "numbers") if True in kinds else ("numbers", "text")
+            raise ValueError(f"{tables.called(X, self.place)} names groups by {got}, and the training by {trained}")
+        codes = np.array([*(number.get(level, NEW) for level in found), MISSING], dtype=np.float64)
+        return tables.with_columns(X, {self.place: codes[which]})
+
+    def codes(self, X: Any) -> IndexArray:
+        """Return the codes in checked features, (n_samples,)."""
+        return np.asarray(X[:, self.place]).astype(np.intp)
+
+    def without(self, X: Any) -> Any:
+        """Return checked features that tell nothing about the groups."""
+        return tables.with_columns(X, {self.place: np.zeros(len(X))})
+
+
+@dataclass(frozen=True)
+class RandomEffects:
+    """Effects of the groups of a training, shrunk towards 0.
+
+    Attributes
+    ----------
+    column : GroupColumn
+    effects : ndarray of float64, shape (n_groups,)
+        What each group adds to the score: the mode of its posterior distribution.
+    standard_errors : ndarray of float64, shape (n_groups,)
+        Of their errors: standard deviation of that distribution, given the score, with the error of its location.
+    variance : float
+        Of the effects in the population of groups, tau^2.
+    """
+
+    column: GroupColumn
+    effects: FloatArray
+    standard_errors: FloatArray
+    variance: float
+
+    def __post_init__(self) -> None:
+        if not self.effects.shape == self.standard_errors.shape == (len(self.groups),):
+            raise ValueError(f"random effects must be one for each of {len(self.groups)} groups")
+
+    @property
+    def groups(self) -> list[Level]:
+        """Those of the training."""
+        return self.column.groups
+
+    def to_frame(self) -> Any:
+        """Return effects and standard errors as a pandas frame with a row for each group."""
+        found = {"effect": self.effects, "standard_error": self.standard_errors}
+        return extras.optional("pandas", "demo").DataFrame(found, index=self.groups)
+
+    def added_to(self, scores: FloatArray, X: Any, loss: OrdinalLoss, thresholds: FloatArray) -> FloatArray:
+        """Return the scores of checked rows with the effects of their groups; see :func:`with_effects`."""
+        return with_effects(scores, self.column.codes(X), self.effects, self.variance, loss, thresholds)
+
+    def to_json(self) -> JSON:
+        """Return the effects in JSON's types; numbers round-trip exactly."""
+        return {
+            "place": self.column.place,
+            "groups": self.groups,
+            "effects": self.effects.tolist(),
+            "standard_errors": self.standard_errors.tolist(),
+            "variance": self.variance,
+        }
+
+    @classmethod
+    def from_json(cls, content: JSON, n_features: int) -> RandomEffects:
+        """Read what :meth:`to_json` wrote; raise ValueError, KeyError or TypeError if it is damaged."""
+        groups = list(content["groups"])
+        if not all(isinstance(group, tables.PLAIN) for group in groups) or len(set(groups)) != len(groups):
+            raise ValueError("the groups of the random effects must differ")
+        column = GroupColumn(validation.check_integer("place", content["place"], 0, n_features - 1), groups)
+        effects, errors = (files.numbers_from_json(content[name], name) for name in ("effects", "standard_errors"))
+        return cls(column, effects, errors, validation.check_number("variance", content["variance"], at_least=0.0))
+
+
+def with_effects(
+    scores: FloatArray,
+    codes: IndexArray,
+    effects: FloatArray,
+    variance: float,
+    loss: OrdinalLoss,
+    thresholds: FloatArray,
+) -> FloatArray:
+    """Return scores with the effect of each row's group; a row without a group has 0, the average one.
+
+    Where rows are of new groups, all have a score for each threshold, (n_samples, n_classes - 1): that gives those rows
+    their mean probabilities over the groups. A group whose training rows had no weight has the effect 0, and is new.
+    """
+    of_rows = np.append(effects, [0.0, 0.0])[codes]
+    is_new, scores = (of_rows == 0.0) & (codes != MISSING), scores + of_rows
+    if not is_new.any():
+        return scores
+    nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+    margins, link = thresholds - scores[is_new, np.newaxis], loss.link
+    below, above = np.zeros_like(margins), np.zeros_like(margins)
+    for effect, weight in zip(np.sqrt(variance) * nodes, weights / weights.sum(), strict=True):
+        below += weight * link.inverse(margins - effect)
+        above += weight * link.complement(margins - effect)
+    found = np.repeat(scores[:, np.newaxis], len(thresholds), axis=1)
+    # Each tail by the side that keeps its digits.
+    found[is_new] = thresholds - np.where(below < above, link.link(below), -link.mirror_link.link(above))
+    return found
+
+
+def _with_location(of_group: FloatArray, variance: float) -> FloatArray:
+    """Return the variance of each effect's error, given that at a known location: it is that of few groups."""
+    share = 1.0 - of_group / variance  # of the effect in what the group says
+    return of_group + share**2 * variance / max(share.sum(), np.finfo(np.float64).tiny)
+
+
+class EffectsLearner:
+    """Effects of the groups in a training, and how they move.
+
+    Parameters
+    ----------
+    column : GroupColumn
+    X : ndarray, shape (n_samples, n_features)
+        Checked features of the training.
+
+    Attributes
+    ----------
+    group : ndarray of int32, shape (n_samples,)
+        Codes; behind them two more, of rows whose group is missing, or is not known.
+    variance : float
+        tau^2.
+    """
+
+    variance = _START
+
+    def __init__(self, column: GroupColumn, X: Any) -> None:
+        n = len(column.groups)
+        self._column, self._round = column, 0
+        self.group = (column.codes(X) % (n + 2)).astype(np.int32)  # rows without a known group have the last two
+        self._effects, self._errors = np.zeros(n), np.full(n, np.sqrt(_START))
+
+    def begin(self, now: RoundStatistics) -> bool:
+        """Find the variance and the step of the effects at the newest pass; tell whether they take one this round."""
+        self._round += 1
+        if self._round > _EVERY_ROUND and self._round % _LATER_EVERY:
+            return False
+        n, before = len(self._effects), self._effects
+        sums = [np.bincount(self.group, of, n + 2)[:n] for of in (now.gradient, now.hessian)]
+        G, H = np.asarray(sums, dtype=np.float64)
+        counted = H > 0.0
+        for _ in range(_EM_STEPS):
+            modes = (H * before - G) / (H + 1.0 / self.variance)
+            errors = _with_location(1.0 / (H[counted] + 1.0 / self.variance), self.variance)
+            self.variance = float((modes[counted] ** 2 + errors).mean())
+        self._before, self._step = before, modes - before
+        self._errors = np.sqrt(_with_location(1.0 / (H + 1.0 / self.variance), self.variance))
+        return True
+
+    def move(self, share: float) -> tuple[FloatArray, float]:
+        """Move the effects by a share of the step; return it, and how the penalty grows."""
+        step = share * self._step
+        self._effects = self._before + step
+        return np.append(step, [0.0, 0.0]), float(step @ (self._effects + self._before)) / (2.0 * self.variance)
+
+    def found(self) -> RandomEffects:
+        """Return the newest effects."""
+        return RandomEffects(self._column, self._effects, self._errors, self.variance)
+
+    def added_to(self, scores: FloatArray, X: Any, loss: OrdinalLoss, thresholds: FloatArray) -> FloatArray:
+        """Return the scores of other checked rows with the effects of their groups."""
+        return with_effects(scores, self._column.codes(X), self._effects, self.variance, loss, thresholds)
+
+
+class IntegratedEffects:
+    """Effects of the highest likelihood that is integrated over them, given the trees' scores, by EM.
+
+    The effect of a group is taken at five points around its mean. Thresholds take joint Newton steps with the means,
+    for which groups are leaves with the penalty 1 / tau^2, and rows have all five points.
+
+    Parameters
+    ----------
+    effects : RandomEffects
+        Those to start from.
+    rows : LabelledRows
+        Of the training.
+    scores : ndarray of float64, shape (n_samples,)
+    learner : ThresholdLearner
+        Its thresholds are moved.
+    n_threads : int or None
+    """
+
+    def __init__(
+        self, effects: RandomEffects, rows: Any, scores: FloatArray, learner: ThresholdLearner, n_threads: int | None
+    ) -> None:
+        self._effects, self._scores, self._learner, self._n = effects, scores, learner, len(effects.groups)
+        self._group = effects.column.codes(rows.X) % (self._n + 2)
+        weight = np.ones(len(scores)) if rows.sample_weight is None else rows.sample_weight
+        self._counted = np.bincount(self._group, weight, self._n + 2)[:-2] > 0.0
+        y, of_points = rows.y[np.tile(np.arange(len(scores)), len(_POINTS))], (_SHARES * weight).ravel()
+        self._pass: Any = CPU(n_threads).row_pass(learner.loss, y, rows.n_classes, of_points)
+        self._leaves = (self._group + (self._n + 2) * np.arange(len(_POINTS))[:, np.newaxis]).ravel()
+        self._mean, self._sd, self._variance = effects.effects, effects.standard_errors, effects.variance
+
+    def find(self) -> RandomEffects:
+        """Return the effects, and move the thresholds."""
+        learner = self._learner
+        for _ in range(_MOST_STEPS):
+            thresholds, variance = learner.thresholds, self._variance
+            self._joint_step()
+            self._find_posteriors()
+            if np.abs(learner.thresholds - thresholds).max() + abs(np.log(self._variance / variance)) <= _AT_REST:
+                break
+        errors = np.sqrt(_with_location(self._sd**2, self._variance))
+        return replace(self._effects, effects=self._modes(), standard_errors=errors, variance=self._variance)
+
+    def _at(self, mean: FloatArray, thresholds: FloatArray) -> RoundStatistics:
+        points = np.pad(mean + _POINTS * self._sd, ((0, 0), (0, 2)))
+        found: RoundStatistics = self._pass((self._scores + points[:, self._group]).ravel(), thresholds, "exact")
+        return found
+
+    def _sums(self) -> tuple[FloatArray, ...]:
+        """Return gradient, Hessian and cross terms of each point and group at the latest pass."""
+        shape = len(_POINTS), self._n + 2
+        sums = self._pass.leaf_sums(self._leaves, shape[0] * shape[1])
+        parts = sums.gradient, sums.hessian, sums.cross
+        return tuple(of.reshape(*shape, *of.shape[1:])[:, : self._n] for of in parts)
+
+    def _joint_step(self) -> None:
+        learner, mean, precision = self._learner, self._mean, 1.0 / self._variance
+        now = self._at(mean, learner.thresholds)
+        G, H, L = (of.sum(axis=0) for of in self._sums())
+        V = tridiagonal(now.threshold_hessian, now.threshold_hessian_off)
+        model = JointQuadratic(G + mean * precision, H, L, now.threshold_gradient, V)
+        step, delta = model.solve(np.arange(self._n), precision, learner.active, learner.tied)
+
+        def loss_at(share: float, thresholds: FloatArray) -> float:
+            self._mean = mean + share * step
+            return self._at(self._mean, thresholds).loss + float(self._mean @ self._mean) * precision / 2.0
+
+        highest = self._pass.highest_loss(now.loss + float(mean @ mean) * precision / 2.0)
+        if learner.move(delta, loss_at, highest) == 0.0:
+            loss_at(0.0, learner.thresholds)
+
+    def _find_posteriors(self) -> None:
+        """Find mean and deviation of each group's effect, and the variance over groups, at the latest pass.
+
+        Gradients and Hessians at two points tell how much less likely one is, by cubic interpolation.
+        """
+        (G, H, _), at = self._sums(), self._mean + _POINTS * self._sd
+        G, H, between = G / _SHARES, H / _SHARES, np.diff(at, axis=0)
+        less = between * (G[1:] + G[:-1]) / 2.0 - between**2 * np.diff(H, axis=0) / 12.0
+        likely = -np.concatenate([np.zeros_like(at[:1]), np.cumsum(less, axis=0)])
+        posterior = softmax(np.log(_SHARES) + _POINTS**2 / 2.0 + likely - at**2 / (2.0 * self._variance), axis=0)
+        self._mean = (posterior * at).sum(axis=0)
+        self._sd = np.sqrt((posterior * (at - self._mean) ** 2).sum(axis=0))
+        errors = _with_location(self._sd[self._counted] ** 2, self._variance)
+        self._variance = float((self._mean[self._counted] ** 2 + errors).mean())
+
+    def _modes(self) -> FloatArray:
+        """Return the modes of the posteriors, by Newton steps from their means."""
+        modes, most, self._sd = self._mean, self._sd, np.zeros(self._n)
+        for _ in range(_NEWTON_STEPS):
+            self._at(modes, self._learner.thresholds)
+            G, H, _ = (of.sum(axis=0) for of in self._sums())
+            modes = modes - np.clip((G + modes / self._variance) / (H + 1.0 / self._variance), -most, most)
+        return np.where(self._counted, modes, 0.0)
+
+
+def check_random_intercept(estimator: Any, loss: OrdinalLoss) -> None:
+    """Raise ValueError unless an estimator's parameters go with its ``random_intercept``."""
+    if estimator.random_intercept is None:
+        return
+    if type(loss) is not CumulativeLink:
+        raise ValueError(
+            f"random_intercept needs loss='cumulative_link', the likelihood of a row; got loss={estimator.loss!r}, "
+            f"whose sum over thresholds counts rows several times, so that effects would be shrunk too little"
+        )
+    if loss.link.curvature_floor > 0.0:
+        raise ValueError(f"random_intercept needs a link whose losses are convex; got link={loss.link.name!r}")
+    for name, allowed in (("boosting_type", "gbdt"), ("judged_by", "out_of_bag"), ("warm_start", False)):
+        if getattr(estimator, name) != allowed:
+            raise ValueError(f"random_intercept needs {name}={allowed!r}; got {getattr(estimator, name)!r}")

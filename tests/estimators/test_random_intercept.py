@@ -1,0 +1,276 @@
+"""Random intercepts: effects against quadrature, known and new groups, and what carries or refuses them."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit, log_expit, logsumexp
+from sklearn.base import clone
+
+from ordinal_objectives import (
+    CatBoostOrdinalClassifier,
+    HistGradientBoostingOrdinalClassifier,
+    LGBMOrdinalClassifier,
+    OrdinalCalibratedClassifier,
+    OrdinalEnsembleClassifier,
+    RowBlocks,
+    XGBOrdinalClassifier,
+)
+from ordinal_objectives.export import to_onnx
+from ordinal_objectives.inspection import shap_values
+from ordinal_objectives.metrics import ordinal_log_loss
+
+THRESHOLDS, TAU = np.array([-2.0, -0.5, 0.5, 2.0]), 1.5
+
+
+def simulated(per_group, seed, n_groups=200):
+    """Return features with the group last, labels, the effect of each group, and the group of each row."""
+    rng = np.random.default_rng([per_group, seed])
+    group, effects = np.repeat(np.arange(n_groups), per_group), TAU * rng.normal(size=n_groups)
+    X = rng.normal(size=(len(group), 3))
+    y = np.searchsorted(THRESHOLDS, X[:, 0] + effects[group] + rng.logistic(size=len(group)))
+    return np.column_stack([X, group]), y, effects, group
+
+
+def make(**options):
+    given = {"loss": "cumulative_link", "random_intercept": 3, "max_iter": 20, "early_stopping": False}
+    return HistGradientBoostingOrdinalClassifier(**given | {"random_state": 0, "n_jobs": 1} | options)
+
+
+def score_of_trees(model, X):
+    checked = model._check_features(X, reset=False)
+    return model._before_trees(checked, {}) + model._score(checked, 0, model.n_iter_)
+
+
+def by_quadrature(f, y, group, start, n_nodes=21):
+    """Return thresholds, tau and modes of the highest likelihood, by adaptive Gauss-Hermite quadrature."""
+    n_groups, modes = group.max() + 1, np.zeros(group.max() + 1)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(n_nodes)
+
+    def unpacked(x):
+        theta = x[0] + np.concatenate([[0.0], np.cumsum(np.exp(x[1:-1]))])
+        return np.concatenate([[-np.inf], theta, [np.inf]]), np.exp(x[-1])
+
+    def sums(of_rows):
+        return np.bincount(group, of_rows, n_groups)
+
+    def find_modes(theta, tau):
+        nonlocal modes
+        for _ in range(50):
+            below, above = (expit(theta[side] - f - modes[group]) for side in (y, y + 1))
+            curvature = sums(below * (1 - below) + above * (1 - above)) + tau**-2
+            modes = modes - (sums(1 - below - above) + modes / tau**2) / curvature
+        return curvature**-0.5
+
+    def value(x):
+        theta, tau = unpacked(x)
+        width, at = find_modes(theta, tau), []
+        for node, weight in zip(nodes, weights, strict=True):
+            b = modes + width * node
+            low, high = theta[y] - f - b[group], theta[y + 1] - f - b[group]
+            likely = sums(log_expit(high) + log_expit(-low) + np.log(-np.expm1(low - high)))
+            at.append(likely - (b / tau) ** 2 / 2 + node**2 / 2 + np.log(weight * width / tau))
+        return -logsumexp(at, axis=0).sum() / len(y)
+
+    found = minimize(value, [start[0], *np.log(np.diff(start)), 0.0], method="BFGS", options={"gtol": 1e-6})
+    theta, tau = unpacked(found.x)
+    find_modes(theta, tau)
+    return theta[1:-1], tau, modes
+
+
+@pytest.mark.parametrize("per_group", [10, 50])
+def test_effects_are_those_of_quadrature(per_group):
+    X, y, effects, group = simulated(per_group, 0, n_groups=100)
+    model = make(linear=True, linear_l2=1.0).fit(X, y)
+    found = model.random_effects_
+    theta, tau, modes = by_quadrature(score_of_trees(model, X), y, group, model.thresholds_)
+    assert found.groups == list(range(100))
+    assert np.sqrt(np.mean((found.effects - modes) ** 2)) < 0.01 * tau  # the goal is 0.02
+    assert found.variance**0.5 == pytest.approx(tau, rel=0.01)
+    np.testing.assert_allclose(model.thresholds_, theta, atol=0.01)
+    assert found.variance**0.5 == pytest.approx(effects.std(), rel=0.1)
+
+
+def test_intervals_cover_the_effects():
+    covered = []
+    for per_group, seed in ((10, 1), (10, 2), (30, 1), (30, 2), (100, 1)):
+        X, y, effects, _ = simulated(per_group, seed)
+        found = make(linear=True, linear_l2=1.0).fit(X, y).random_effects_
+        covered.append(np.mean(np.abs(found.effects - effects) < 1.645 * found.standard_errors))
+    assert 0.85 <= np.mean(covered) <= 0.95
+
+
+def test_it_is_better_than_ignoring_groups_and_than_a_category():
+    X, y, _, _ = simulated(20, 3)
+    train = np.random.default_rng(0).random(len(y)) < 0.5
+    # More groups than a category of the engine may have levels: few of them.
+    some = X[:, 3] < 100
+    mine = make(max_iter="auto", early_stopping="auto").fit(X[train & some], y[train & some])
+    options = {"loss": "cumulative_link", "random_state": 0, "n_jobs": 1}
+    ignoring = HistGradientBoostingOrdinalClassifier(**options).fit(X[train & some][:, :3], y[train & some])
+    category = HistGradientBoostingOrdinalClassifier(categorical_features=[3], **options)
+    category.fit(X[train & some], y[train & some])
+    new, true = X[~train & some], y[~train & some]
+    loss = ordinal_log_loss(true, mine.predict_proba(new))
+    assert loss < ordinal_log_loss(true, category.predict_proba(new)) - 0.01
+    assert loss < ordinal_log_loss(true, ignoring.predict_proba(new[:, :3])) - 0.1
+
+
+def test_new_groups_are_integrated_and_missing_ones_are_average():
+    X, y, _, _ = simulated(20, 4)
+    model = make().fit(X, y)
+    rows, average, new = X[:50], X[:50].copy(), X[:50].copy()
+    average[:, 3], new[:, 3] = np.nan, 999
+    f, found = score_of_trees(model, rows), model.random_effects_
+    loss = model._fitted_loss
+    known = f + found.effects[rows[:, 3].astype(int)]
+    np.testing.assert_allclose(model.predict_proba(rows), loss.predict_proba(known, model.thresholds_))
+    np.testing.assert_allclose(model.predict_raw(rows), known)
+    np.testing.assert_allclose(model.predict_proba(average), loss.predict_proba(f, model.thresholds_))
+    drawn = np.random.default_rng(0).normal(scale=found.variance**0.5, size=20_000)
+    mean = np.mean([loss.predict_proba(f + b, model.thresholds_) for b in drawn], axis=0)
+    np.testing.assert_allclose(model.predict_proba(new), mean, atol=0.01)
+    np.testing.assert_allclose(
+        model.predict_cumulative_proba(new), model.predict_proba(new).cumsum(axis=1)[:, :-1], atol=1e-12
+    )
+    mixed = model.predict_proba(np.concatenate([rows, new, average]))
+    alone = [model.predict_proba(part) for part in (rows, new, average)]
+    np.testing.assert_allclose(mixed, np.concatenate(alone), rtol=1e-12)
+
+
+def test_trees_do_not_see_the_column():
+    X, y, _, _ = simulated(20, 5)
+    for options in ({}, {"linear": True}, {"random_intercept": 0, "X": X[:, [3, 0, 1, 2]]}):
+        table = options.pop("X", X)
+        model = make(**options).fit(table, y)
+        assert model.feature_importances_[model.random_intercept] == 0.0
+    renamed = X.copy()
+    renamed[:, 3] = 200 - X[:, 3]
+    np.testing.assert_allclose(make().fit(renamed, y).predict_proba(renamed), make().fit(X, y).predict_proba(X))
+
+
+def test_without_differences_between_groups_the_effects_vanish():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=(4000, 2)), rng.integers(100, size=4000)])
+    y = np.searchsorted(THRESHOLDS, X[:, 0] + rng.logistic(size=4000))
+    found = make(random_intercept=2, max_iter=100).fit(X, y).random_effects_
+    assert found.variance**0.5 < 0.15
+    assert np.abs(found.effects).max() < 0.15
+
+
+def test_weights_count_rows():
+    X, y, _, _ = simulated(10, 6, n_groups=60)
+    weight = np.random.default_rng(0).integers(0, 4, size=len(y))
+    weighted = make(subsample=1.0, min_samples_leaf=1).fit(X, y, sample_weight=weight).random_effects_
+    repeated = np.repeat(np.arange(len(y)), weight)
+    again = make(subsample=1.0, min_samples_leaf=1).fit(X[repeated], y[repeated]).random_effects_
+    places = [weighted.groups.index(group) for group in again.groups]
+    np.testing.assert_allclose(weighted.effects[places], again.effects, atol=0.02)
+    left = np.setdiff1d(np.arange(60), places)
+    assert (weighted.effects[left] == 0.0).all()
+
+
+@pytest.mark.parametrize("kind", ["text", "category", "integer"])
+def test_tables_files_and_copies(kind, tmp_path):
+    X, y, _, group = simulated(10, 7, n_groups=300)  # more than a category of the engine may have
+    columns = {"text": [f"clinic {g}" for g in group], "category": pd.Categorical(group.astype(str)), "integer": group}
+    frame = pd.DataFrame(X[:, :3], columns=["a", "b", "c"]).assign(clinic=columns[kind])
+    model = make(random_intercept="clinic", linear="auto", decision_rule="kappa", kappa_rows="training").fit(frame, y)
+    np.testing.assert_allclose(model.predict_proba(frame), make(linear="auto").fit(X, y).predict_proba(X), rtol=1e-6)
+    model.save_model(tmp_path / "model")
+    rows = pd.concat([frame[:20], frame[:5].assign(clinic=None if kind != "integer" else np.nan)])
+    loaded = HistGradientBoostingOrdinalClassifier().load_model(tmp_path / "model")
+    for other in (loaded, pickle.loads(pickle.dumps(model)), clone(model).fit(frame, y)):
+        np.testing.assert_array_equal(other.predict_proba(rows), model.predict_proba(rows))
+        np.testing.assert_array_equal(other.predict(rows), model.predict(rows))
+        assert other.random_effects_.groups == model.random_effects_.groups
+    model.set_params(random_intercept=None)
+    np.testing.assert_array_equal(loaded.predict_proba(rows), model.predict_proba(rows))
+    table = model.random_effects_.to_frame()
+    assert list(table.columns) == ["effect", "standard_error"]
+    assert len(table) == 300
+
+
+def test_rounds_are_found_with_known_and_with_whole_groups_held_out():
+    X, y, _, group = simulated(20, 8)
+    known = make(max_iter="auto", early_stopping="auto").fit(X, y)
+    whole = make(max_iter="auto", early_stopping="auto").fit(X, y, groups=group)
+    assert known.round_search_.lowest < whole.round_search_.lowest - 0.05
+    stopped = make(max_iter=200, early_stopping=True, n_iter_no_change=5, eval_metric="mae").fit(X, y)
+    assert stopped.n_iter_ < 200
+    assert len(stopped.evals_result_["validation_mae"]) > stopped.n_iter_
+    # A callback may predict by the model so far.
+    seen = []
+    model = make(max_iter=3)
+    model.fit(X, y, callback=lambda *_: seen.append(model.predict_proba(X[:2])))
+    assert len(seen) == 3
+
+
+def test_inside_others():
+    X, y, _, _ = simulated(10, 9, n_groups=60)
+    for outer in (OrdinalCalibratedClassifier(make(max_iter=5)), OrdinalEnsembleClassifier([("a", make(max_iter=5))])):
+        assert outer.fit(X, y).predict_proba(X[:5]).shape == (5, 5)
+    adapted = make().fit(X, y).refit_thresholds(X[:50], y[:50])
+    assert adapted.random_effects_ is not None
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"loss": "all_threshold"}, "random_intercept needs loss='cumulative_link'.*got loss='all_threshold'"),
+        ({"loss": "cumulative_link", "training_cost": "quadratic"}, "random_intercept|training_cost"),
+        ({"link": "cauchit"}, "random_intercept needs a link whose losses are convex; got link='cauchit'"),
+        ({"boosting_type": "rf"}, "random_intercept needs boosting_type='gbdt'; got 'rf'"),
+        ({"warm_start": True}, "random_intercept needs warm_start=False; got True"),
+        ({"pruning": True, "judged_by": "validation"}, "random_intercept needs judged_by='out_of_bag'"),
+        ({"random_intercept": "clinic"}, "random_intercept must be the name or the number of one column.*'clinic'"),
+        ({"random_intercept": [0, 3]}, r"random_intercept must be the name or the number of one column.*\[0, 3\]"),
+        ({"random_intercept": True}, "random_intercept must be the name or the number of one column.*True"),
+        ({"random_intercept": 4}, "random_intercept must be a column from 0 to 3; got 4"),
+        ({"categorical_features": [3]}, "random_intercept must name a column that categorical_features does not name"),
+        ({"random_intercept": 0}, "random_intercept must name a column of groups; column 0 holds fractions"),
+    ],
+)
+def test_what_does_not_go_is_refused(options, message):
+    X, y, _, _ = simulated(10, 0, n_groups=20)
+    with pytest.raises(ValueError, match=message):
+        make(**options).fit(X, y)
+
+
+def test_groups_that_are_none_are_refused():
+    X, y, _, _ = simulated(10, 0, n_groups=20)
+    for column, n in ((np.zeros(200), 1), (np.arange(200), 200)):
+        with pytest.raises(ValueError, match=f"at least two groups, and fewer than rows; column 3 has {n} in 200 rows"):
+            make().fit(np.column_stack([X[:, :3], column]), y)
+    with pytest.raises(ValueError, match="random_intercept must be None for RowBlocks"):
+        make().fit(RowBlocks([X]), y)
+
+
+def test_what_has_no_effects_says_so():
+    X, y, _, _ = simulated(10, 0, n_groups=20)
+    model = make(max_iter=3).fit(X, y)
+    for call in (lambda: list(model.staged_predict(X)), lambda: to_onnx(model, X), lambda: shap_values(model, X)):
+        with pytest.raises(ValueError, match="random_intercept"):
+            call()
+    assert make(random_intercept=None).fit(X, y).random_effects_ is None
+    with pytest.raises(
+        ValueError, match="warm_start continues a model of random_intercept=3; got random_intercept=None"
+    ):
+        model.set_params(random_intercept=None, warm_start=True).fit(X, y)
+    for kind in (XGBOrdinalClassifier, LGBMOrdinalClassifier, CatBoostOrdinalClassifier):
+        with pytest.raises(TypeError, match="takes no 'random_intercept': HistGradientBoostingOrdinalClassifier has"):
+            kind(random_intercept=3)
+
+
+def test_damaged_files_are_refused(tmp_path):
+    X, y, _, _ = simulated(10, 0, n_groups=20)
+    make(max_iter=2).fit(X, y).save_model(tmp_path / "model")
+    content = (tmp_path / "model").read_bytes()
+    for name in (b'"variance"', b'"standard_errors"'):
+        (tmp_path / "model").write_bytes(content.replace(name, name.upper()))
+        with pytest.raises(ValueError, match="damaged"):
+            make().load_model(tmp_path / "model")
