@@ -420,6 +420,8 @@ class OrdinalClassifier(OrderedClassifier):
         self: Classifier, thresholds: FloatArray, scores: FloatArray, weight: FloatArray, by: str
     ) -> Classifier:
         """Take other thresholds at the end; copies that are trained anew would not have them."""
+        if scores.ndim == 2 and getattr(self, "random_effects_", None) is not None:
+            raise ValueError(f"{by} takes rows of the training's groups: means over groups hold at its thresholds")
         given, record, n = self._given or GivenToFit(of_file=True), self._record.copied(), self.n_iter_
         beyond = len(record.thresholds) - n  # a training that goes on may keep rounds after the best one
         record.thresholds[n:], record.training_loss[n:] = [thresholds] * beyond, [float("nan")] * beyond

@@ -17,6 +17,7 @@ from ordinal_objectives import (
     LGBMOrdinalClassifier,
     OrdinalCalibratedClassifier,
     OrdinalEnsembleClassifier,
+    OrdinalLabels,
     RowBlocks,
     XGBOrdinalClassifier,
 )
@@ -274,3 +275,19 @@ def test_damaged_files_are_refused(tmp_path):
         (tmp_path / "model").write_bytes(content.replace(name, name.upper()))
         with pytest.raises(ValueError, match="damaged"):
             make().load_model(tmp_path / "model")
+
+
+def test_labels_of_several_answers_and_thresholds_of_new_groups_are_refused():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=200), rng.integers(9, size=200)])
+    y = np.digitize(X[:, 0] + rng.logistic(size=200), [-1, 1])
+    model = HistGradientBoostingOrdinalClassifier(loss="cumulative_link", random_intercept=1, max_iter=5)
+    labels = OrdinalLabels.from_intervals(y, np.minimum(y + 1, 2), classes=range(3))
+    with pytest.raises(TypeError, match="y with random_intercept=1 must hold one label a row"):
+        model.fit(X, labels)
+    model.fit(X, y)
+    new = np.column_stack([X[:, 0], np.full(200, 99)])
+    with pytest.raises(ValueError, match="refit_thresholds takes rows of the training's groups"):
+        model.refit_thresholds(new, y)
+    with pytest.raises(ValueError, match="adapt_to_shares takes rows of the training's groups"):
+        model.adapt_to_shares(new, X, [0.2, 0.5, 0.3])
