@@ -86,9 +86,9 @@ def test_masking(t):
 
 
 def test_the_cumulative_link(t):
-    """With the cumulative link, on five partitions so far, it is reached in 20 of the same 24."""
+    """With the cumulative link it is reached in 22 of the same 24, missed by "merged" with a tenth alone."""
     assert len(compared(t, CUMULATIVE)) == 24
-    assert len(missed(t, CUMULATIVE)) == 4
+    assert missed(t, CUMULATIVE) == {("merged", 10, "dropped"), ("merged", 10, "midpoints")}
 
 
 def test_shares_predict_answers(t):
