@@ -34,10 +34,10 @@ test-oldest:
 	$(MAKE) test VENV=.venv-oldest PYTEST_ARGS="$(PYTEST_ARGS) -m 'not slow'"
 
 # What meets a real cluster on this machine. `make test` skips it where the cluster's package is not installed; here that
-# is an error.
+# is an error. Spark needs Java.
 test-clusters:
-	$(MAKE) .venv-clusters/installed-test,ray VENV=.venv-clusters
-	.venv-clusters/bin/python -c 'import ray'
+	$(MAKE) .venv-clusters/installed-test,ray,spark VENV=.venv-clusters
+	.venv-clusters/bin/python -c 'import pyspark, ray'
 	.venv-clusters/bin/python -m pytest tests/clusters
 
 # An edited Python file needs no new installation, and C++ is rebuilt when it is imported. A file that comes or goes
