@@ -91,7 +91,7 @@ def train(
         import pandas as pd
         from pyspark import BarrierTaskContext
 
-        rows = pd.concat(list(batches) or [pd.DataFrame(columns=columns, dtype=float)])
+        rows = pd.concat(list(batches) or [pd.DataFrame(columns=columns, dtype=float)], ignore_index=True)
         context = BarrierTaskContext.get()
         workers = context.getTaskInfos()
         # A stage that Spark tries again needs another tracker.
@@ -109,6 +109,7 @@ def train(
                 rows = rows[~held_out]
             booster = train_here({"nthread": context.cpus(), **params}, matrix(rows), num_boost_round, **given)
             is_first = get_rank() == 0
+        context.barrier()  # the tracker, which ends with its task, must wait until all have left
         if is_first:
             yield pd.DataFrame({"model": [bytes(booster.save_raw("ubj"))]})
 
