@@ -7,7 +7,7 @@ SOURCES := pyproject.toml $(shell find native ordinal_objectives adapters histog
 DEMO_ARGS ?=
 PYTEST_ARGS ?= -n auto --dist loadfile
 
-.PHONY: demo dev test test-fast test-oldest sanitize sanitize-threads cross dist lint format docs docs-check notebooks bench bench-accuracy clean
+.PHONY: demo dev test test-fast test-oldest test-clusters sanitize sanitize-threads cross dist lint format docs docs-check notebooks bench bench-accuracy clean
 # The package is imported from the environment, never from the source folder beside it.
 export PYTHONSAFEPATH = 1
 
@@ -32,6 +32,13 @@ test: $(VENV)/installed-test
 test-oldest: export PIP_CONSTRAINT = $(CURDIR)/tests/oldest.txt
 test-oldest:
 	$(MAKE) test VENV=.venv-oldest PYTEST_ARGS="$(PYTEST_ARGS) -m 'not slow'"
+
+# What meets a real cluster on this machine. `make test` skips it where the cluster's package is not installed; here that
+# is an error. Spark needs Java.
+test-clusters:
+	$(MAKE) .venv-clusters/installed-test,ray,spark VENV=.venv-clusters
+	.venv-clusters/bin/python -c 'import pyspark, ray'
+	.venv-clusters/bin/python -m pytest tests/clusters
 
 # An edited Python file needs no new installation, and C++ is rebuilt when it is imported. A file that comes or goes
 # does: the stamp's name stands for the list of files.

@@ -11,7 +11,7 @@ from ordinal_objectives.threads import effective_n_threads
 # What is always there, and what the extras for users bring.
 _PACKAGES = (
     *("numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl", "xgboost", "lightgbm", "catboost", "pandas"),
-    *("matplotlib", "tqdm", "dask", "distributed", "shap", "treelite", "onnx"),
+    *("matplotlib", "tqdm", "dask", "distributed", "ray", "pyspark", "shap", "treelite", "onnx"),
     *("skl2onnx", "cupy-cuda12x", "cupy-cuda13x"),
 )
 

@@ -202,6 +202,7 @@ def test_extras_for_users_are_in_all_and_in_the_versions():
     project = Path(__file__).resolve().parents[2] / "pyproject.toml"
     extras = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     named = set(re.findall(r"\[(.*?)\]", " ".join(extras["all"]))[0].split(","))
-    assert named | {"all", "dask", "demo", "gpu"} | {"test", "bench", "docs", "lint", "dev"} == set(extras)
-    packages = {re.match(r"[\w-]+", one)[0] for extra in (*named, "dask", "gpu", "all") for one in extras[extra]}
+    clusters = {"dask", "ray", "spark"}
+    assert named | clusters | {"all", "demo", "gpu"} | {"test", "bench", "docs", "lint", "dev"} == set(extras)
+    packages = {re.match(r"[\w-]+", one)[0] for extra in (*named, *clusters, "gpu", "all") for one in extras[extra]}
     assert packages - {"ordinal-objectives"} <= set(versions())

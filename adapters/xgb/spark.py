@@ -1,0 +1,169 @@
+"""Training on Spark: the tasks of a barrier stage are XGBoost's workers. Predictions are columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import xgboost
+from xgboost.collective import CommunicatorContext, get_rank
+from xgboost.tracker import RabitTracker
+
+from ordinal_objectives.adapters.xgb.prediction import predict, predict_proba
+from ordinal_objectives.adapters.xgb.train import train as train_here
+from ordinal_objectives.aliases import Table
+from ordinal_objectives.utils.extras import optional
+from ordinal_objectives.utils.shared_docs import documented
+
+__all__ = ["train", "transform"]
+
+
+@documented(like=train_here)
+def train(
+    dataset: Table,
+    params: Mapping[str, Any],
+    num_boost_round: int = 10,
+    *,
+    features: Sequence[str],
+    label: str = "label",
+    weight: str | None = None,
+    validation: str | None = None,
+    n_workers: int | None = None,
+    **options: Any,
+) -> xgboost.Booster:
+    """Train an ordinal model on Spark: :func:`ordinal_objectives.adapters.xgb.train` on the tasks of a barrier stage.
+
+    Each task has its own partition, and the sums over rows are added up by XGBoost's allreduce. Only the model comes to
+    the driver. ``nthread`` is the CPUs of a task, unless ``params`` has it.
+
+    Parameters
+    ----------
+    dataset : pyspark.sql.DataFrame
+        Rows to train on, and those to evaluate.
+    <<params, num_boost_round>>
+    features : sequence of str
+        Columns of numbers; null and NaN are missing.
+    label : str, default="label"
+        Column of class codes, from 0 on; a partition may lack some.
+    weight : str or None, default=None
+        Column of weights.
+    validation : str or None, default=None
+        Column that is true where a row is evaluated after each round, as "validation", and not trained on.
+    n_workers : int or None, default=None
+        The dataset is divided anew for so many tasks; None takes its partitions as they are.
+    **options
+        Other arguments of :func:`ordinal_objectives.adapters.xgb.train`, such as ``threshold_update`` and
+        ``early_stopping_rounds``. Each task has a copy.
+
+    Returns
+    -------
+    xgboost.Booster
+        Carries its thresholds.
+
+    Raises
+    ------
+    TypeError
+        If the dataset is none of Spark, or the features are one name.
+    pyspark.errors.PySparkException, py4j.protocol.Py4JError
+        If a task is lost, or meets an error; the message holds it.
+
+    Examples
+    --------
+    >>> from ordinal_objectives.adapters.xgb import spark as oxgb_spark
+    >>> params = {"max_depth": 3}
+    >>> booster = oxgb_spark.train(  # doctest: +SKIP
+    ...     patients, params, 50, features=["age", "dose"], label="grade", n_workers=8
+    ... )
+    >>> oxgb_spark.transform(booster, patients).select("prediction", "probability").show()  # doctest: +SKIP
+    """
+    if not hasattr(dataset, "mapInPandas"):
+        raise TypeError(f"dataset must be a pyspark.sql.DataFrame; got {type(dataset).__name__}")
+    if isinstance(features, str):
+        raise TypeError(f"features must be a sequence of names of columns; got the text {features!r}")
+    inputs = list(features)
+    columns = [*inputs, label, *(name for name in (weight, validation) if name is not None)]
+
+    def matrix(rows: Any) -> xgboost.DMatrix:
+        return xgboost.DMatrix(rows[inputs], rows[label], weight=None if weight is None else rows[weight])
+
+    def on_worker(batches: Iterator[Any]) -> Iterator[Any]:
+        import pandas as pd
+        from pyspark import BarrierTaskContext
+
+        rows = pd.concat(list(batches) or [pd.DataFrame(columns=columns, dtype=float)], ignore_index=True)
+        context = BarrierTaskContext.get()
+        workers = context.getTaskInfos()
+        # A stage that Spark tries again needs another tracker.
+        tracker = None
+        if context.partitionId() == 0:
+            tracker = RabitTracker(len(workers), workers[0].address.partition(":")[0], sortby="task")
+            tracker.start()
+        sent = context.allGather(json.dumps(tracker and tracker.worker_args()))
+        # Ranks in the order of the partitions add up in the same order each time.
+        with CommunicatorContext(**json.loads(sent[0]), dmlc_task_id=f"{context.partitionId():08}"):
+            given = {"verbose_eval": False, **options}
+            if validation is not None:
+                held_out = rows[validation].astype(bool)
+                given["evals"] = [(matrix(rows[held_out]), "validation")]
+                rows = rows[~held_out]
+            booster = train_here({"nthread": context.cpus(), **params}, matrix(rows), num_boost_round, **given)
+            is_first = get_rank() == 0
+        context.barrier()  # the tracker, which ends with its task, must wait until all have left
+        if is_first:
+            yield pd.DataFrame({"model": [bytes(booster.save_raw("ubj"))]})
+
+    partitions = dataset.select(columns)
+    if n_workers is not None:
+        partitions = partitions.repartition(n_workers)
+    (found,) = partitions.mapInPandas(on_worker, "model binary", barrier=True).collect()
+    return xgboost.Booster(model_file=bytearray(found["model"]))
+
+
+@documented
+def transform(
+    booster: xgboost.Booster,
+    dataset: Table,
+    *,
+    prediction: str = "prediction",
+    probability: str = "probability",
+    decision_rule: str = "median",
+) -> Table:
+    """Add the columns of class codes and of probabilities.
+
+    Parameters
+    ----------
+    booster : xgboost.Booster
+        What :func:`train` returned.
+    dataset : pyspark.sql.DataFrame
+        With the columns of features of the training.
+    prediction : str, default="prediction"
+        New column of class codes, as doubles.
+    probability : str, default="probability"
+        New column of probabilities, as vectors of ``pyspark.ml``.
+    <<decision_rule>>
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+        The dataset with two columns more.
+
+    Examples
+    --------
+    >>> from ordinal_objectives.adapters.xgb import spark as oxgb_spark
+    >>> graded = oxgb_spark.transform(booster, patients, decision_rule="mode")  # doctest: +SKIP
+    """
+    pd, functions = optional("pandas", "demo"), optional("pyspark.sql.functions", "spark")
+    array_to_vector = optional("pyspark.ml.functions", "spark").array_to_vector
+
+    def answer(rows: Any) -> Any:
+        data = xgboost.DMatrix(rows)
+        codes = predict(booster, data, decision_rule=decision_rule).astype(float)
+        return pd.DataFrame({"code": codes, "proba": list(predict_proba(booster, data))})
+
+    # From these Spark knows that it gets and returns several columns.
+    answer.__annotations__.update({"rows": pd.DataFrame, "return": pd.DataFrame})
+    answers = functions.pandas_udf(answer, "code double, proba array<double>")
+    both = dataset.withColumn("_ordinal", answers(functions.struct(*booster.feature_names)))
+    code, proba = functions.col("_ordinal.code"), functions.col("_ordinal.proba")
+    return both.withColumns({prediction: code, probability: array_to_vector(proba)}).drop("_ordinal")

@@ -1,0 +1,140 @@
+"""XGBoost on Spark: the thresholds of one machine, from two tasks."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xgboost
+
+from ordinal_objectives.adapters import xgb as oxgb
+
+pytest.importorskip("pyspark")
+
+import pandas as pd
+from pyspark import BarrierTaskContext, cloudpickle
+from pyspark.sql import SparkSession, functions
+
+from ordinal_objectives.adapters.xgb import spark as oxgb_spark
+
+# What Spark says to itself.
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:::pyspark")]
+
+PARAMS = {"max_depth": 4, "eta": 0.3, "tree_method": "hist", "min_child_weight": 0.1}
+FEATURES = list("abcd")
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "how_to" / "spark.md"
+COLUMNS = {"features": FEATURES, "label": "y", "weight": "w"}
+
+
+@pytest.fixture(scope="module")
+def session():
+    """Spark in this process, with two tasks at a time."""
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import the tests
+    options = {
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.memory": "1g",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.ui.enabled": "false",
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        session = SparkSession.builder.master("local[2]").config(map=options).getOrCreate()
+        session.sparkContext.setLogLevel("OFF")
+        yield session
+        session.stop()
+    cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
+
+
+def data(n=1500):
+    """Return features of few values, some missing, class codes and weights."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 25, size=(n, 4)) / 25
+    y = np.digitize(3 * X[:, 0] + X[:, 1] + rng.logistic(size=n), [0.5, 1.5, 2.5, 4.0])
+    X[rng.random(X.shape) < 0.05] = np.nan
+    return pd.DataFrame(X, columns=FEATURES).assign(y=y, w=rng.uniform(0.5, 2.0, size=n))
+
+
+def matrix(frame):
+    return xgboost.DMatrix(frame[FEATURES], frame["y"], weight=frame["w"])
+
+
+def assert_same(booster, expected):
+    record, alone = oxgb.threshold_record(booster), oxgb.threshold_record(expected)
+    np.testing.assert_allclose(record.thresholds, alone.thresholds, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(record.training_loss, alone.training_loss, rtol=1e-6)
+    rows = matrix(data())
+    np.testing.assert_allclose(oxgb.predict_proba(booster, rows), oxgb.predict_proba(expected, rows), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "update", [{"threshold_update": "newton"}, {"threshold_update": "joint"}, {"proportional": False}]
+)
+def test_thresholds_are_those_of_one_machine(session, update):
+    # Parts by class: of other sizes, and none has all classes.
+    parts = session.createDataFrame(data()).repartitionByRange(2, "y")
+    booster = oxgb_spark.train(parts, PARAMS, 12, **COLUMNS, **update)
+    assert_same(booster, oxgb.train(PARAMS, matrix(data()), 12, **update))
+
+
+def test_early_stopping_and_the_columns_of_predictions(session):
+    frame = data().assign(held_out=np.arange(1500) % 3 == 0)
+    dataset = session.createDataFrame(frame)
+    booster = oxgb_spark.train(
+        dataset, PARAMS, 100, **COLUMNS, validation="held_out", n_workers=2, early_stopping_rounds=5
+    )
+    valid = [(matrix(frame[frame["held_out"]]), "validation")]
+    training = matrix(frame[~frame["held_out"]])
+    alone = oxgb.train(PARAMS, training, 100, evals=valid, early_stopping_rounds=5, verbose_eval=False)
+    assert booster.best_iteration == alone.best_iteration < 90
+    assert_same(booster, alone)
+    found = oxgb_spark.transform(booster, dataset.withColumn("id", functions.lit(1))).toPandas()
+    assert list(found) == [*frame, "id", "prediction", "probability"]
+    rows = xgboost.DMatrix(found[FEATURES])
+    np.testing.assert_array_equal(found["prediction"], oxgb.predict(booster, rows))
+    proba = np.stack([vector.toArray() for vector in found["probability"]])
+    np.testing.assert_allclose(proba, oxgb.predict_proba(booster, rows), rtol=1e-12)
+
+
+def test_a_label_of_one_task_is_named(session):
+    parts = session.createDataFrame(data()).repartitionByRange(2, "y")
+    with pytest.raises(Exception, match=r"outside the declared classes 0\.\.3; got 4"):
+        oxgb_spark.train(parts, PARAMS, 3, **COLUMNS, n_classes=4)
+
+
+def test_arguments_that_are_refused(session):
+    with pytest.raises(TypeError, match=r"dataset must be a pyspark.sql.DataFrame; got DataFrame"):
+        oxgb_spark.train(data(), PARAMS, **COLUMNS)
+    with pytest.raises(TypeError, match=r"features must be a sequence of names of columns; got the text 'abc'"):
+        oxgb_spark.train(session.createDataFrame(data()), PARAMS, features="abc", label="y")
+
+
+class KillOne(xgboost.callback.TrainingCallback):
+    """Kills the process of one task in the fourth round."""
+
+    def before_iteration(self, model, epoch, evals_log):
+        if epoch == 3 and BarrierTaskContext.get().partitionId() == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return False
+
+
+def test_a_killed_task_is_an_error_within_a_minute(session):
+    dataset, begun = session.createDataFrame(data()), time.monotonic()
+    with pytest.raises(Exception, match=r"(?i)crashed|barrier task|allreduce"):
+        oxgb_spark.train(dataset, PARAMS, 2000, **COLUMNS, n_workers=2, callbacks=[KillOne()])
+    assert time.monotonic() - begun < 60
+
+
+def test_the_page_runs(session):
+    names = {}
+    for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL):
+        exec(block, names)  # our own text
+    assert session is names["spark"]
+    assert names["booster"].best_iteration < names["booster"].num_boosted_rounds() - 1 < 199
+    assert 0 < names["error"] < 0.7
