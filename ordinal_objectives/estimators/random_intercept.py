@@ -32,8 +32,8 @@ from ordinal_objectives.utils import extras, files, validation
 NEW, MISSING = -1, -2
 # Steps of EM in a round, and the variance before the first one.
 _EM_STEPS, _START = 20, 1.0
-# Effects move in each of so many rounds, and then in each fourth: they have settled, and sums over groups take time.
-_EVERY_ROUND, _LATER_EVERY = 10, 4
+# Effects move in each of so many rounds, and then in each sixth: they have settled, and sums over groups take time.
+_EVERY_ROUND, _LATER_EVERY = 10, 6
 # Points of the effect of each group, in standard deviations from its mean, and their shares (Gauss and Hermite).
 _POINTS, _SHARES = (of[:, np.newaxis] for of in np.polynomial.hermite_e.hermegauss(5))
 _SHARES /= _SHARES.sum()
@@ -230,7 +230,8 @@ class EffectsLearner:
     def __init__(self, column: GroupColumn, X: Any) -> None:
         n = len(column.groups)
         self._column, self._round = column, 0
-        self.group = (column.codes(X) % (n + 2)).astype(np.int32)  # rows without a known group have the last two
+        self._rows = column.codes(X) % (n + 2)  # rows without a known group have the last two
+        self.group = self._rows.astype(np.int32)
         self._effects, self._errors = np.zeros(n), np.full(n, np.sqrt(_START))
 
     def begin(self, now: RoundStatistics) -> bool:
@@ -239,7 +240,7 @@ class EffectsLearner:
         if self._round > _EVERY_ROUND and self._round % _LATER_EVERY:
             return False
         n, before = len(self._effects), self._effects
-        sums = [np.bincount(self.group, of, n + 2)[:n] for of in (now.gradient, now.hessian)]
+        sums = [np.bincount(self._rows, of, n + 2)[:n] for of in (now.gradient, now.hessian)]
         G, H = np.asarray(sums, dtype=np.float64)
         counted = H > 0.0
         for _ in range(_EM_STEPS):
