@@ -322,9 +322,23 @@ min_data_in_leaf, random_strength, one_hot_max_size
         """Return the levels of the training: the continued model's, and those of the rows."""
         levels = dict(_levels_in(earlier, self.n_features_in_).levels)
         for place in self._places["cat_features"]:
+            if earlier is not None and place not in levels:  # CatBoost alone knows those of its trees
+                continue
             (found, which), known = tables.levels_in(X, place), levels.get(place, [])
             new = (tables.codes_in(X, place, known) < 0) & (which >= 0)
             levels[place] = known + [found[i] for i in np.unique(which[new])]
+            texts: dict[str, Level] = {}
+            for level in levels[place]:
+                if level is not (other := texts.setdefault(_text(level, float), level)):
+                    raise ValueError(
+                        f"{tables.called(X, place)} has the levels {other!r} and {level!r}, one for CatBoost: make "
+                        f"them differ"
+                    )
+            if new.any() and (tables.codes_in(X, place, levels[place])[which >= 0] < 0).any():
+                raise ValueError(
+                    f"{tables.called(X, place)} has new levels in another type of floats than the training's: its own "
+                    f"levels would not be found any more. Pass the type of the training"
+                )
         return CategoryColumns(levels)
 
     # Rows as CatBoost's pools

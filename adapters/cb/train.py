@@ -137,10 +137,10 @@ def train_spec(
     pools = [_as_pool(one, "eval_set") for one in sets]
     spec, record = asked
     options |= {"eval_set": pools or None}
-    snapshot = Snapshot(params) if params.get("save_snapshot") else None
+    snapshot = Snapshot(params, spec, record, pool, pools) if params.get("save_snapshot") else None
     if snapshot is not None and init_model is not None:
         raise ValueError("params['save_snapshot'] and init_model cannot go together: a snapshot has the trees of both")
-    resumed = None if snapshot is None else snapshot.record(spec, pool, options)
+    resumed = None if snapshot is None else snapshot.record(pool, options, n_rounds)
     record = resumed or record
     # A copy, which does not know the rows of its training: CatBoost would go on from their baseline.
     previous = None if init_model is None else cb_booster.as_model(init_model).copy()

@@ -122,6 +122,16 @@ def why_not_renewed(booster: xgboost.Booster) -> tuple[str, str] | None:
     return next(((f"params[{name!r}] = {value!r}", why) for name, (value, why) in found.items() if value), None)
 
 
+def check_base_score(booster: xgboost.Booster) -> None:
+    """Refuse a score that starts elsewhere than at 0, where rows without a base_margin and earlier rounds start."""
+    base_score = settings_of(booster)["learner_model_param"]["base_score"]
+    if any(map(float, base_score.strip("[]").split(","))):
+        raise ValueError(
+            f"base_score must be 0.0 beside an ordinal objective, since the thresholds hold the location; the score "
+            f"starts at {base_score}. Pass params={{'base_score': 0.0, ...}}"
+        )
+
+
 def rounds_of(booster: xgboost.Booster, first: int, stop: int, categories: JSON | None = None) -> xgboost.Booster:
     """Return the rounds ``first`` to ``stop - 1`` of a booster, which read categories as the whole booster does.
 

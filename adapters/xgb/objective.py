@@ -189,6 +189,7 @@ def _finished_record(
             "dtrain is needed to tell whether the booster is that of this objective's latest training: call "
             "objective.attach(booster, dtrain) with the training matrix, or train with callbacks=[objective.callback]"
         )
+    xgb_booster.check_base_score(booster)
     if not run.has_labels(matrix.get_label()):
         raise ValueError("dtrain must be the matrix of this objective's latest training; its labels differ")
     before = booster.predict(matrix, output_margin=True, iteration_range=(0, rounds - 1)) if comparable else None

@@ -371,14 +371,10 @@ class XGBoostTraining(Training):
         booster = self.callback_state.booster_of(dtrain)
         if previous is not None and booster is not None:
             input_checks.check_levels(booster, dtrain, "the training set", in_order=True)
-            base_score = xgb_booster.settings_of(booster)["learner_model_param"]["base_score"]
-            if not dtrain.get_base_margin().size and any(map(float, base_score.strip("[]").split(","))):
-                raise ValueError(
-                    f"params['base_score'] = {base_score} would change the scores of the model that is continued, "
-                    f"which start at 0; leave it out"
-                )
         if previous is not None:
             previous.check_start(dtrain.get_base_margin().size > 0, "the training set has no base_margin")
+        if booster is not None:
+            xgb_booster.check_base_score(booster)
         starts_bare = previous is None and not dtrain.get_base_margin().size
         if starts_bare and predt.any() and predt.size > 1 and np.ptp(predt) == 0:
             raise ValueError(

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
@@ -446,7 +446,11 @@ def plain_level(value: Level) -> Level:
         return bool(value)
     if isinstance(value, numbers.Integral) or (isinstance(value, Decimal) and value == int(value)):
         return int(value)
-    if isinstance(value, datetime) and value.tzinfo is None and getattr(value, "nanosecond", 0) == 0:
+    if isinstance(value, timedelta) and not getattr(value, "nanoseconds", 0):  # libraries write durations differently
+        return str(timedelta(value.days, value.seconds, value.microseconds))
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return str(value.astimezone(timezone.utc))
+    if isinstance(value, datetime) and getattr(value, "nanosecond", 0) == 0:
         return str(value).removesuffix(_MIDNIGHT)  # a date, which some tables hold as a time
     return float(value) if isinstance(value, (numbers.Real, Decimal)) else str(value)
 

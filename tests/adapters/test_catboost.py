@@ -273,9 +273,9 @@ def test_a_snapshot_that_cannot_be_resumed_is_named(rows, tmp_path):
     np.testing.assert_allclose(
         ocb.threshold_record(more).thresholds, ocb.threshold_record(ocb.train(pool, SMALL)).thresholds, atol=1e-6
     )
-    with pytest.raises(ValueError, match=r"does not resume snapshot_file=.*params differ"):
+    with pytest.raises(ValueError, match=r"snapshot_file=.* is of a training with other parameters"):
         ocb.train(pool, params | {"depth": 5})
-    with pytest.raises(ValueError, match="a model is continued with its own loss and link"):
+    with pytest.raises(ValueError, match="is of a training with other loss, link or threshold steps"):
         ocb.train(pool, params, link="probit")
     with pytest.raises(ValueError, match=r"save_snapshot.* and init_model cannot go together"):
         ocb.train(pool, params, init_model=half)
@@ -425,3 +425,34 @@ def test_a_loss_of_ones_own(rows):
     X, y, _ = rows
     record = ocb.threshold_record(ocb.train((X[:300], y[:300]), SMALL, loss=Rising()))
     assert record.training_loss[-1] < record.training_loss[0]
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"threshold_update": "fixed"}, "other loss, link or threshold steps"),
+        ({"hessian": "majorized"}, "other loss, link or threshold steps"),
+        ({"thresholds": [-3.0, 0.0, 3.0]}, "other given thresholds"),
+        ({"learning_rate": 0.1}, "other parameters"),
+        ({"labels": 1}, "other labels, weights or baseline"),
+        ({"sets": 1}, "other evaluation sets"),
+        ({"iterations": 3}, "iterations must be at least 5, those of snapshot_file; got 3"),
+    ],
+)
+def test_snapshots_of_another_training_are_refused(tmp_path, changed, message):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    y = np.digitize(X[:, 0] + rng.normal(size=120), [-1.0, 0.0, 1.0])
+    params = {"depth": 2, "learning_rate": 0.4, "save_snapshot": True, "train_dir": str(tmp_path)}
+    one, other = catboost_pools(X, y)
+    ocb.train((X, y), params, 5, eval_set=[one, other])
+    labels = (y + 1) % 4 if changed.pop("labels", 0) else y
+    sets = [other, one] if changed.pop("sets", 0) else [one, other]
+    params |= {name: changed.pop(name) for name in ("learning_rate",) if name in changed}
+    rounds = changed.pop("iterations", 6)
+    with pytest.raises(ValueError, match=message):
+        ocb.train((X, labels), params, rounds, eval_set=sets, **changed)
+
+
+def catboost_pools(X, y):
+    return tuple(Pool(X[rows], y[rows]) for rows in (slice(40), slice(40, 80)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -22,6 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from makers import make_cat, make_engine
 from ordinal_objectives import (
     CatBoostOrdinalClassifier,
+    HistGradientBoostingOrdinalClassifier,
     OrdinalCalibratedClassifier,
     OrdinalDistributionRegressor,
     OrdinalEnsembleClassifier,
@@ -345,3 +347,51 @@ def test_files_without_levels_know_them_by_their_text_and_damaged_ones_are_named
     for damaged in (3, [[1]], [[9, ["a"]]], [[1, ["a", "a"]]]):
         with pytest.raises(ValueError, match="is damaged"):
             written(levels=damaged)
+
+
+def levels_of(column):
+    return pd.DataFrame({"a": column, "z": np.arange(len(column)) % 7})
+
+
+def test_levels_that_catboost_would_take_for_one_are_refused():
+    X = levels_of(pd.Series([1, "1", 2] * 40, dtype=object))
+    with pytest.raises(ValueError, match="has the levels 1 and '1', one for CatBoost"):
+        make_cat(cat_features=["a"], iterations=2).fit(X, np.tile([0, 1, 2], 40))
+
+
+def test_new_levels_in_another_type_of_floats_are_refused():
+    y, fractions = np.tile([0, 1, 2], 40), np.tile([0.1, 0.2, 0.3], 40)
+    model = make_cat(cat_features=["a"], iterations=3).fit(levels_of(fractions.astype(np.float32)), y)
+    fractions[:3] = 1 / 3
+    with pytest.raises(ValueError, match="another type of floats than the training's"):
+        make_cat(cat_features=["a"], iterations=3).fit(levels_of(fractions), y, init_model=model)
+
+
+def test_levels_that_only_the_trees_know_stay_known():
+    rng = np.random.default_rng(0)
+    X = levels_of(rng.choice(list("abcd"), 200))
+    y = X["a"].map({"a": 0, "b": 1, "c": 2, "d": 0}).to_numpy()
+    params = {"one_hot_max_size": 10, "learning_rate": 0.5}
+    old = ocb.train(Pool(X, y, cat_features=["a"]), params, 10)
+    few = X["a"].isin(["a", "b"]).to_numpy()
+    model = make_cat(iterations=1, cat_features=["a"], classes=[0, 1, 2]).fit(X[few], y[few], init_model=old)
+    assert model.predict(levels_of(list("abcd"))).tolist() == [0, 1, 2, 0]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        partial(CatBoostOrdinalClassifier, iterations=8, cat_features=["a"], learning_rate=0.8),
+        partial(HistGradientBoostingOrdinalClassifier, categorical_features=["a"], random_state=0),
+    ],
+    ids=["CatBoost", "engine"],
+)
+def test_durations_and_times_of_zones_are_known_by_their_values(make):
+    y = np.tile([0, 1, 2], 40)
+    durations = pd.Series(pd.to_timedelta(["1D", "3h", "2D"]).tolist() * 40)
+    moments = pd.Series(pd.to_datetime(["2020-01-01 05:00", "2020-01-02 06:00", "2020-01-03 07:00"]).tolist() * 40)
+    moments = moments.dt.tz_localize("UTC")
+    own = durations.map(lambda one: one.to_pytimedelta()).astype(object)
+    for there, here in ((durations, own), (moments, moments.dt.tz_convert("Europe/Berlin"))):
+        model = make().fit(levels_of(there), y)
+        assert model.predict(levels_of(here[:3])).tolist() == [0, 1, 2]

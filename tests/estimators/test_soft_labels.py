@@ -447,3 +447,9 @@ def test_scorers_know_the_order_of_the_classes():
         neg_rps_scorer(model, X, others)
     with pytest.raises(TypeError, match="y_true must hold one label a row here"):
         OrdinalScorer(lambda y, predicted, sample_weight=None: 0.0)(model, X, texts)
+
+
+def test_labels_cannot_be_changed_in_place():
+    labels = OrdinalLabels.from_shares([[0.5, 0.5], [1.0, 0.0]])
+    with pytest.raises(ValueError, match="read-only"):
+        labels.patterns[:] = 0.5
