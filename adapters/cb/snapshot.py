@@ -50,11 +50,12 @@ class Snapshot:
         self._path = Path(folder, file or "experiment.cbsnapshot")
         self._thresholds = Path(f"{self._path}.thresholds")
         self._spec = spec
+        loss, steps = spec.loss, spec.common_parameters
         # CatBoost compares features and most parameters, and neither labels nor what is only known here.
         of_trees = {name: value for name, value in params.items() if name not in _OF_THE_RUN}
         self._training: Params = {
             "parameters": repr(sorted(of_trees.items())),
-            "loss, link or threshold steps": repr((spec.loss.identity, spec.loss.link.identity, spec.common_parameters)),
+            "loss, link or threshold steps": repr((loss.identity, loss.link.identity, steps)),
             "given thresholds": [repr(spec.thresholds), None if start is None else start.to_json()],
             "labels, weights or baseline": _checksum(pool),
             "evaluation sets": [_checksum(one) for one in sets],
