@@ -181,15 +181,15 @@ class VectorUpdate(Update):
             """Return the scores of a matrix before the first tree of this run, of each threshold that has its own."""
             start = np.asarray(score, dtype=np.float64)[:, np.newaxis]
             before = host.initial_shifts(matrix)
-            width = (len(start), len(self._first))
-            return np.broadcast_to(start, width) if before is None else start + before[:, self._first]
+            return np.broadcast_to(start, (len(start), len(first))) if before is None else start + before[:, first]
 
-        score, self._first = np.asarray(raw_prediction), np.arange(n_thresholds)
+        score, first = np.asarray(raw_prediction), np.arange(n_thresholds)
         shared = self.shifts.shared(n_thresholds, np.concatenate(self.leaf_vectors) if self.leaf_vectors else None)
         if run.rows.shares_scores and shared is not None:
             self.score_of_threshold = shared
             run.read_again()
-            self._first = run.rows.first
+            first = run.rows.first
+        self._first = first
         margins = margins_at(self._scores.matrix(), score)
         is_far_somewhere = bool(is_far(margins))
         if run.placement.workers is not None:

@@ -119,7 +119,8 @@ class OrdinalLabels:
 
     def __init__(self, patterns: FloatArray, codes: IndexArray, classes: ArrayLike, *, between: bool = False) -> None:
         self.patterns, self.codes, self.between = np.array(patterns), np.array(codes), between
-        self.patterns.flags.writeable = self.codes.flags.writeable = False  # matrices and models refer to them
+        for array in (self.patterns, self.codes):
+            array.setflags(write=False)  # matrices and models refer to them
         self.classes: LabelArray = OrderedLabels(classes).ordered_classes_
         if not (np.isfinite(patterns) & (patterns >= 0.0)).all():
             raise ValueError("patterns must hold finite numbers that are not negative")

@@ -125,10 +125,11 @@ def why_not_renewed(booster: xgboost.Booster) -> tuple[str, str] | None:
 def check_base_score(booster: xgboost.Booster) -> None:
     """Refuse a score that starts elsewhere than at 0, where rows without a base_margin and earlier rounds start."""
     base_score = settings_of(booster)["learner_model_param"]["base_score"]
-    if any(map(float, base_score.strip("[]").split(","))):
+    start = next((one for one in map(float, base_score.strip("[]").split(",")) if one), 0.0)
+    if start:
         raise ValueError(
             f"base_score must be 0.0 beside an ordinal objective, since the thresholds hold the location; the score "
-            f"starts at {base_score}. Pass params={{'base_score': 0.0, ...}}"
+            f"starts at {start:g}. Pass params={{'base_score': 0.0, ...}}"
         )
 
 

@@ -101,8 +101,7 @@ class OrdinalClassifier(OrderedClassifier):
     n_iter_: int
     # Where it differs from n_iter_: LightGBM adds no tree in a round without a split.
     _n_rounds: int | None = None
-    # None of a model that was not trained by ``fit``.
-    _given: GivenToFit | None = None
+    _given: GivenToFit | None = None  # None of a model that was not trained by ``fit``
     # Values of parameters that the search of the training found: copies and files have them too.
     _found: Mapping[str, Any] = MappingProxyType({})
     proportional_: bool
@@ -113,8 +112,7 @@ class OrdinalClassifier(OrderedClassifier):
     # Loss and thresholds of the fit: parameters set afterwards change neither.
     _fitted_loss: OrdinalLoss
     _record: ThresholdRecord
-    # Whether there are trees, none of them with a split.
-    _is_constant: bool
+    _is_constant: bool  # whether there are trees, none of them with a split
 
     def _keep_arguments(self, given: Params, others: str) -> None:
         """Store what the constructor was given, its ``locals()``; ``others`` is its name for what goes on."""

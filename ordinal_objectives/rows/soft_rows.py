@@ -43,7 +43,7 @@ def pass_over(kind: Any, loss: OrdinalLoss, y: Any, *args: Any, **options: Any) 
 
 def judged_loss(rows: Any, scores: Any, thresholds: Any, hessian: str) -> float:
     """Return the loss by which rows are judged that no tree is grown on: of what is predicted for them."""
-    if scores.ndim == 1 and not getattr(rows, "between", False):
+    if scores.ndim == 1 and not (isinstance(rows, SoftRows) and rows.between):
         return float(rows(scores, thresholds, hessian).loss)
     return float(rows.loss_of_prediction(scores, thresholds))
 

@@ -289,7 +289,7 @@ def test_a_continued_model_keeps_its_base_score(halves):
         options = {"obj": objective, "callbacks": [objective.callback], "xgb_model": first}
         return xgboost.train({**params, **more}, data, 2, **options)
 
-    with pytest.raises(ValueError, match=r"base_score must be 0.0 .*; the score starts at \[3E0\]"):
+    with pytest.raises(ValueError, match=r"base_score must be 0.0 .*; the score starts at 3\."):
         continued(base_score=3.0)
     expected = oxgb.predict_proba(continued(), data)
     np.testing.assert_array_equal(oxgb.predict_proba(continued(base_score=0.0), data), expected)
@@ -299,7 +299,7 @@ def test_a_base_score_beside_base_margins_is_refused(halves):
     X, y, _, _ = halves
     data = xgboost.DMatrix(X, y, base_margin=np.random.default_rng(0).normal(size=len(y)))
     params, objective = {"nthread": 1, "disable_default_eval_metric": 1}, oxgb.OrdinalObjective(4)
-    refused = r"base_score must be 0.0 .*; the score starts at \[5E-1\]"  # XGBoost's default
+    refused = r"base_score must be 0.0 .*; the score starts at 0\.5\."  # XGBoost's default
     with pytest.raises(ValueError, match=refused):
         xgboost.train(params, data, 2, obj=objective, callbacks=[objective.callback])
     booster = xgboost.train(params, data, 2, obj=objective)

@@ -102,6 +102,7 @@ LIGHTGBM: dict[str, list] = {
 }
 ENGINE: dict[str, list] = {
     "max_iter": [3],
+    "random_intercept": [2],
     "max_leaf_nodes": [4, None],
     "max_depth": [2],
     "min_samples_leaf": [3],
@@ -152,6 +153,7 @@ BESIDE = {
     "threshold_update": {"proportional": True},
     "training_cost": {"proportional": True},
     "judged_by": {"pruning": True},
+    "random_intercept": {"loss": "cumulative_link", "proportional": True},
     "reg_alpha": {"proportional": True},
     "monotone_constraints": {"proportional": True},
     "max_delta_step": {"proportional": True},
