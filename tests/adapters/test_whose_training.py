@@ -152,7 +152,7 @@ def given_to_scikit_learns_classes(framework, what):
     """Return a fit of the framework's scikit-learn class with the objective, its callback or a metric of it."""
     if framework == "xgboost":
         objective = oxgb.OrdinalObjective(3, proportional=what != "shifts")
-        options = {"n_estimators": 2, "base_score": 0.0}
+        options = {"n_estimators": 2, "base_score": 0.0, "disable_default_eval_metric": 1}
         evaluates = {"eval_metric": {"metric": objective.metric}.get(what, objective.proba_metric(lambda *_: ("a", 0)))}
         trains = {"objective": objective, "callbacks": [objective.callback] if what == "callback" else None}
         model = xgboost.XGBRegressor(**options, **(evaluates if "metric" in what else trains))
