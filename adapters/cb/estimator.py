@@ -334,7 +334,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
                         f"{tables.called(X, place)} has the levels {other!r} and {level!r}, one for CatBoost: make "
                         f"them differ"
                     )
-            if new.any() and (tables.codes_in(X, place, levels[place])[which >= 0] < 0).any():
+            if known and new.any() and (tables.codes_in(X, place, levels[place])[which >= 0] < 0).any():
                 raise ValueError(
                     f"{tables.called(X, place)} has new levels in another type of floats than the training's: its own "
                     f"levels would not be found any more. Pass the type of the training"

@@ -81,8 +81,7 @@ class Snapshot:
         others = [name for name, value in self._training.items() if before.get(name) != value]
         if others:
             raise ValueError(f"snapshot_file={self._path} is of a training with other {', and other '.join(others)}")
-        spec = self._spec
-        objective = OrdinalObjective.of(spec, None, pool, None)
+        objective = OrdinalObjective.of(self._spec, None, pool, None)
         with TemporaryDirectory() as folder:
             file = shutil.copy(self._path, folder)
             of_copy = {"iterations": 1, "train_dir": folder, "snapshot_file": file}

@@ -127,10 +127,15 @@ def check_base_score(booster: xgboost.Booster) -> None:
     base_score = settings_of(booster)["learner_model_param"]["base_score"]
     start = next((one for one in map(float, base_score.strip("[]").split(",")) if one), 0.0)
     if start:
-        raise ValueError(
-            f"base_score must be 0.0 beside an ordinal objective, since the thresholds hold the location; the score "
-            f"starts at {start:g}. Pass params={{'base_score': 0.0, ...}}"
-        )
+        raise base_score_error(start)
+
+
+def base_score_error(start: float) -> ValueError:
+    """Return the error for a score that starts elsewhere than at 0."""
+    return ValueError(
+        f"base_score must be 0.0 beside an ordinal objective, since the thresholds hold the location; the score "
+        f"starts at {start:g}. Pass params={{'base_score': 0.0, ...}}"
+    )
 
 
 def rounds_of(booster: xgboost.Booster, first: int, stop: int, categories: JSON | None = None) -> xgboost.Booster:

@@ -377,10 +377,7 @@ class XGBoostTraining(Training):
             xgb_booster.check_base_score(booster)
         starts_bare = previous is None and not dtrain.get_base_margin().size
         if starts_bare and predt.any() and predt.size > 1 and np.ptp(predt) == 0:
-            raise ValueError(
-                f"base_score must be 0.0 beside an ordinal objective, since the thresholds hold the location; "
-                f"the score starts at {predt.flat[0]}. Pass params={{'base_score': 0.0, ...}}"
-            )
+            raise xgb_booster.base_score_error(float(predt.flat[0]))
         self.check_start(predt, previous, "a model is continued, or base_margin is set")
 
     def evaluating(self, predt: RealArray, dmatrix: xgboost.DMatrix) -> TrainingRun:

@@ -76,20 +76,26 @@ def train(X, y, weight, rounds=12, device="cpu", **options):
     return oxgb.threshold_record(booster), curves, oxgb.predict_proba(booster, valid)
 
 
+def compare(found, expected, *, thresholds, loss, curve, proba):
+    """Compare what `train` returned twice, each part within its tolerance."""
+    (record, curves, probabilities), (wanted, wanted_curves, wanted_probabilities) = found, expected
+    np.testing.assert_allclose(record.thresholds, wanted.thresholds, rtol=thresholds, atol=thresholds)
+    np.testing.assert_allclose(record.training_loss, wanted.training_loss, rtol=loss)
+    for part in ("t", "v"):
+        for one, other in zip(wanted_curves[part].values(), curves[part].values(), strict=True):
+            np.testing.assert_allclose(other, one, rtol=curve)
+    np.testing.assert_allclose(probabilities, wanted_probabilities, atol=proba)
+
+
 @pytest.mark.parametrize("name", UPDATES)
 def test_a_training_is_that_of_the_cpu(ordinal_data, on_stand_in, name):
     X, y = ordinal_data(600, 4)
     weight = np.random.default_rng(0).exponential(size=600)
-    record, curves, proba = train(X, y, weight, **UPDATES[name])
+    expected = train(X, y, weight, **UPDATES[name])
     made = on_stand_in()
-    here, its_curves, its_proba = train(X, y, weight, **UPDATES[name])
+    found = train(X, y, weight, **UPDATES[name])
     assert made  # or the comparison is one of the CPU with itself
-    np.testing.assert_allclose(here.thresholds, record.thresholds, rtol=1e-4, atol=1e-4)
-    np.testing.assert_allclose(here.training_loss, record.training_loss, rtol=1e-5)
-    for part in ("t", "v"):
-        for one, other in zip(curves[part].values(), its_curves[part].values(), strict=True):
-            np.testing.assert_allclose(other, one, rtol=1e-4)
-    np.testing.assert_allclose(its_proba, proba, atol=1e-3)
+    compare(found, expected, thresholds=1e-4, loss=1e-5, curve=1e-4, proba=1e-3)
 
 
 @pytest.mark.parametrize("name", ["joint", "shifts", "host's shifts"])
@@ -246,16 +252,9 @@ def test_xgboost_takes_cupys_arrays(cupy, ordinal_data, monkeypatch, name):
             super().__init__(arrays)
 
     monkeypatch.setattr(of_xgboost, "GPU", Noted)
-    (cpu, curves, proba), (cuda, its_curves, its_proba) = (
-        train(X, y, weight, device=device, **UPDATES[name]) for device in ("cpu", "cuda")
-    )
+    cpu, cuda = (train(X, y, weight, device=device, **UPDATES[name]) for device in ("cpu", "cuda"))
     assert passes == [cupy]
-    np.testing.assert_allclose(cuda.thresholds, cpu.thresholds, rtol=1e-3, atol=1e-3)
-    np.testing.assert_allclose(cuda.training_loss, cpu.training_loss, rtol=1e-4)
-    for part in ("t", "v"):
-        for one, other in zip(curves[part].values(), its_curves[part].values(), strict=True):
-            np.testing.assert_allclose(other, one, rtol=1e-3)
-    np.testing.assert_allclose(its_proba, proba, atol=2e-3)
+    compare(cuda, cpu, thresholds=1e-3, loss=1e-4, curve=1e-3, proba=2e-3)
 
 
 @pytest.mark.parametrize("name", ["newton", "joint", "shifts", "host's shifts"])
