@@ -45,8 +45,9 @@ class LGBMOrdinalClassifier(HostClassifier):
 min_child_samples, subsample, subsample_freq, colsample_bytree, reg_alpha, reg_lambda, random_state, n_jobs, \
 importance_type
         As in :class:`lightgbm.LGBMClassifier`, but for ``learning_rate=0.2``, ``subsample=0.8`` with
-        ``subsample_freq=1``, and ``min_child_samples="auto"``: one row in 50, at least 1 and at most 20, LightGBM's
-        own. In a forked process LightGBM runs on one thread, whatever ``n_jobs`` says: its OpenMP runtime would hang.
+        ``subsample_freq=1``, ``min_child_samples="auto"``: one row in 50, at least 1 and at most 20, LightGBM's own;
+        and ``reg_lambda="auto"``: 1 where ``n_estimators="auto"`` has fewer than 1,000 rows, and else 0. In a forked
+        process LightGBM runs on one thread, whatever ``n_jobs`` says: its OpenMP runtime would hang.
     <<decision_rule, cost_matrix, kappa_weights, kappa_rows, class_weight>>
     early_stopping_round : int or None, default=None
         Stop when neither the loss nor a metric has become better for so many rounds, on one of the evaluation sets;
@@ -102,8 +103,11 @@ importance_type
     _refused: ClassVar = parameters.REFUSED
     _dialect: ClassVar = parameters.DIALECT
     _known: ClassVar = parameters.KNOWN
-    _tried: ClassVar = (({"num_leaves": 7},), ({"num_leaves": 15}, {"num_leaves": 63}))
-    _unsearched: ClassVar = {"num_leaves": 31}
+    _tried: ClassVar = (
+        ({"num_leaves": 7, "reg_lambda": 1.0},),
+        ({"num_leaves": 15, "reg_lambda": 0.0}, {"num_leaves": 63, "reg_lambda": 0.0}),
+    )
+    _unsearched: ClassVar = {"num_leaves": 31, "reg_lambda": 0.0}
     _not_in_files: ClassVar = parameters.OF_MACHINE | HostClassifier._not_in_files
     _start_name: ClassVar = "init_score"
     _continued_by: ClassVar = "init_model"
@@ -144,7 +148,7 @@ importance_type
         subsample_freq: int = 1,
         colsample_bytree: float = 1.0,
         reg_alpha: float = 0.0,
-        reg_lambda: float = 0.0,
+        reg_lambda: float | str = "auto",
         random_state: Seed = None,
         n_jobs: int | None = None,
         importance_type: str = "split",
@@ -244,7 +248,7 @@ importance_type
             watching = [*([lightgbm.record_evaluation(self.evals_result_)] if valid_sets else []), trees]
             with self._under_way():
                 self.booster_ = train_spec(
-                    (self._spec("LGBMOrdinalClassifier"), None), self._params_for(rows) | plan.settings, train_set,
+                    (self._spec("LGBMOrdinalClassifier"), None), self._params_for(rows, plan.settings), train_set,
                     plan.n_rounds, valid_sets=valid_sets or None, valid_names=_set_names(eval_names, len(valid_sets)),
                     feval=[_as_feval(metric) for metric in self._metrics(eval_metric)],
                     init_model=booster, callbacks=[*watching, *callbacks],
@@ -278,9 +282,9 @@ importance_type
     def _native_params(self) -> Params:
         return {"feature_pre_filter": False, "verbosity": -1, **super()._native_params()}
 
-    def _params_for(self, rows: Rows) -> Params:
-        """Return the parameters of a training on some rows."""
-        params = self._native_params()
+    def _params_for(self, rows: Rows, settings: Params) -> Params:
+        """Return the parameters of a training on some rows, with settings that a search tries."""
+        params = self._native_params() | {self._native.get(name, name): value for name, value in settings.items()}
         if "min_data_in_leaf" in params:
             params["min_data_in_leaf"] = smallest_leaf(params["min_data_in_leaf"], len(rows.weighted))
         is_default = params.get("bagging_fraction") == self._default("subsample")
@@ -294,7 +298,7 @@ importance_type
         def trial(most: int, patience: int | None, settings: Params) -> Trial:
             result, trees = dict[str, dict[str, list[float]]](), TreesOfRounds()
             stops = [] if patience is None else [lightgbm.early_stopping(patience, verbose=False)]
-            spec, params = self._spec("LGBMOrdinalClassifier"), self._params_for(fit) | {"verbosity": -1} | settings
+            spec, params = self._spec("LGBMOrdinalClassifier"), self._params_for(fit, settings) | {"verbosity": -1}
             booster = train_spec(
                 (spec, None), params, train_set, most,
                 valid_sets=[held_set], valid_names=["held_out"],

@@ -41,21 +41,20 @@ def ratio(means, one, other):
 
 
 def test_plain_call_2(means):
-    """XGBoost's and the native engine's are below the shares of the classes on every set; LightGBM's is above them on
-    one, `wisconsin`, by two hundredths: 130 rows, and ten classes."""
-    for host, ours in OURS.items():
-        worse = (means.loc[ours] / means.loc[SHARES])[["rps", "log_loss"]].max(axis=1)
-        assert worse[worse > 1].index.tolist() == (["wisconsin"] if host == "LGBMClassifier()" else [])
-        assert worse.max() < 1.025
+    """All three are below the shares of the classes on every set."""
+    for ours in OURS.values():
+        assert (means.loc[ours] / means.loc[SHARES])[["rps", "log_loss"]].max(axis=None) < 1
 
 
 def test_plain_call_3(means):
-    """No search takes two and a half times as long on any set; the longest is XGBoost's on `diabetes`, whose 30 rows
-    are divided three times."""
-    beside = {ours: means["seconds"][ours] / means["seconds"][fixed] for fixed, ours in zip(FIXED, PLAIN, strict=True)}
-    longest = max(beside, key=lambda ours: beside[ours].max())
-    assert beside[longest].max() < 2.5
-    assert (longest, beside[longest].idxmax()) == ("XGBOrdinalClassifier()", "diabetes")
+    """No search takes two and a half times as long but LightGBM's on `balance_scale`: with the penalty of few rows it
+    needs nearly four times the time there, and RPS is lower by a third."""
+    beside = {ours: means.loc[ours] / means.loc[fixed] for fixed, ours in zip(FIXED, PLAIN, strict=True)}
+    long = {ours: of.index[of["seconds"] > 2.5].tolist() for ours, of in beside.items()}
+    assert {ours: sets for ours, sets in long.items() if sets} == {"LGBMOrdinalClassifier()": ["balance_scale"]}
+    there = beside["LGBMOrdinalClassifier()"].loc["balance_scale"]
+    assert there["seconds"] == pytest.approx(3.8, abs=0.05)
+    assert there["rps"] == pytest.approx(2 / 3, abs=0.01)
 
 
 def test_plain_call_of_catboost():
@@ -188,13 +187,13 @@ def test_costs_3():
 
 
 def test_distributions():
-    """The native one is lower than each rival on 17 of the 22 sets or more, and by four hundredths on average than the
+    """The native one is lower than each rival on 19 of the 22 sets or more, and by four hundredths on average than the
     closest, the quantile forest, in a seventh of its time."""
     rows = {row["method"]: row for row in distributions_tables()["distributions"]}
     ranks = sorted(rows, key=lambda method: rows[method]["mean rank by CRPS"])
     assert set(ranks[:3]) == {"ours, native", "ours, LightGBM", "ours, XGBoost"}
     rivals = {method: row for method, row in rows.items() if not method.startswith("ours")}
-    assert min(row["native lower on"] for row in rivals.values()) == 17
+    assert min(row["native lower on"] for row in rivals.values()) == 19
     closest = min(rivals, key=lambda method: rivals[method]["crps / native"])
     assert closest == "quantile forest"
     assert rivals[closest]["crps / native"] == pytest.approx(1.04, abs=0.005)
@@ -213,8 +212,8 @@ def test_intervals_of_distributions():
     of_sets = {data: [row for row in runs if row["data"] == data] for data in {row["data"] for row in runs} - {*few}}
     covers = {data: np.mean([float(row["coverage"]) for row in each]) for data, each in of_sets.items()}
     assert len(covers) == 16
-    assert all(len(each) == 3 for each in of_sets.values())
-    assert min(covers.values()) >= 0.89
+    assert all(len(each) == 10 for each in of_sets.values())
+    assert min(covers.values()) >= 0.91
     assert set(sorted(covers, key=covers.__getitem__)[-2:]) == {"boston, round prices", "cpu_small, rounded to tens"}
 
 

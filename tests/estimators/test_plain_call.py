@@ -268,6 +268,17 @@ def test_the_size_of_the_trees_is_found_with_many_rows(name):
     np.testing.assert_array_equal(fixed.round_search_.losses, many.round_search_.losses)
 
 
+def penalty(**given):
+    model = LGBMOrdinalClassifier(n_jobs=1, random_state=0, **given)
+    return lambda n: model.fit(*rich(n)).booster_.params["lambda_l2"]
+
+
+def test_lightgbm_has_a_penalty_with_few_rows():
+    assert [penalty()(n) for n in (300, 1_500)] == [1.0, 0.0]
+    assert penalty(n_estimators=3)(300) == 0.0
+    assert [penalty(reg_lambda=0.5)(300), penalty(lambda_l2=2.0)(300), penalty(reg_lambda=0.5)(1_500)] == [0.5, 2.0, 0.5]
+
+
 @pytest.mark.parametrize("name", ["xgboost", "lightgbm"])
 def test_a_search_makes_its_rows_ready_once(name, monkeypatch):
     X, y = rich(1_500)

@@ -130,7 +130,7 @@ PLAIN = {
 CATBOOST_ORDINAL = "CatBoostOrdinalClassifier()"
 FIXED = {
     "XGBOrdinalClassifier(max_depth=4)": _xgb(ships=True, max_depth=4),
-    "LGBMOrdinalClassifier(num_leaves=31)": _lgb(ships=True, num_leaves=31),
+    "LGBMOrdinalClassifier(num_leaves=31, reg_lambda=0)": _lgb(ships=True, num_leaves=31, reg_lambda=0.0),
     "HistGradientBoostingOrdinalClassifier(max_leaf_nodes=31)": _native(ships=True, max_leaf_nodes=31),
 }
 CATBOOST = "CatBoostClassifier()"
