@@ -249,7 +249,7 @@ importance_type, early_stopping_rounds, callbacks
                     carried=self._carried(),
                 )
             record, n_iter = xgb_booster.carried_record(self.booster_), xgb_booster.kept_rounds(self.booster_)
-            self._finish(record.copied(), n_iter, plan, rows, held_out, self.random_state)
+            self._finish(record, n_iter, plan, rows, held_out, self.random_state)
         self._warn_if_constant(dtrain.num_row(), "min_child_weight")
         return self
 
@@ -453,10 +453,11 @@ importance_type, early_stopping_rounds, callbacks
             if start is not None and self.shift_method == "host":  # the score is the first of the outputs
                 start = np.pad(start[:, np.newaxis], ((0, 0), (0, self.n_classes_ - 2)))
             options |= {"label": rows.codes, "weight": rows.weight, "base_margin": start}
-        with input_checks.refused_rows(X, self._missing, name):
+        missing = self._missing
+        with input_checks.refused_rows(X, missing, name):
             matrix = xgboost.DMatrix(
                 X,
-                missing=self._missing,
+                missing=missing,
                 nthread=library_n_threads(self.n_jobs),
                 enable_categorical=arguments.of_fit(self, "enable_categorical"),
                 feature_types=feature_types,
