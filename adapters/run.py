@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import weakref
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -404,8 +405,12 @@ class TrainingRun:
         """Return a record of the run as it is now; called by all workers, or by one that leaves the newest loss out."""
         if by_all:
             self._collect()
-        found = self.history, self.training_loss, self.diagnostics.as_dict()
-        return self.update.kept_in(ThresholdRecord.of(self.spec, *found, shifts=self.update.shifts))
+        found = list(self.history), list(self.training_loss), self.diagnostics.as_dict()
+        return self.update.kept_in(ThresholdRecord(self._decided, *found))
+
+    @cached_property
+    def _decided(self) -> OrdinalSpec:
+        return self.spec.decided(self.update.shifts)
 
     def _pass_over(self, y: ArrayLike, n_classes: int, weight: ArrayLike | None) -> Any:
         """Return the pass over some rows, for steps and for evaluation."""

@@ -338,9 +338,15 @@ class Training(ABC):
         codes = fail_together(workers, checked)
         if isinstance(codes, OrdinalLabels):
             self._check_bound(codes, matrix)
-            return self._begin_run(matrix, codes, len(codes.classes), weight, previous, grows_on_recorded)
-        n_classes = spec.n_classes or (previous.n_classes if previous else self._n_classes_of(codes))
-        return self._begin_run(matrix, codes, n_classes, weight, previous, grows_on_recorded)
+            n_classes = len(codes.classes)
+        else:
+            n_classes = spec.n_classes or (previous.n_classes if previous else self._n_classes_of(codes))
+        placement = RowPlacement(self.device(matrix), workers, grows_on_recorded)
+        update = self.update_of(matrix)
+        run = TrainingRun(spec, codes, n_classes, weight, update=update, previous=previous, placement=placement)
+        self._here.add(matrix, run)
+        self._latest_anywhere = run
+        return run
 
     def _check_bound(self, labels: OrdinalLabels, matrix: object) -> None:
         """Raise ValueError unless a training can take the labels that a matrix carries."""
@@ -350,22 +356,6 @@ class Training(ABC):
             )
         if self.spec.n_classes not in (None, len(labels.classes)):
             raise ValueError(f"n_classes must be {len(labels.classes)}, that of labels; got {self.spec.n_classes}")
-
-    def _begin_run(
-        self,
-        matrix: object,
-        y: IntArray | OrdinalLabels,
-        n_classes: int,
-        weight: ArrayLike | None,
-        previous: ThresholdRecord | None,
-        grows_on_recorded: bool | None,
-    ) -> TrainingRun:
-        placement = RowPlacement(self.device(matrix), self.workers, grows_on_recorded)
-        update = self.update_of(matrix)
-        run = TrainingRun(self.spec, y, n_classes, weight, update=update, previous=previous, placement=placement)
-        self._here.add(matrix, run)
-        self._latest_anywhere = run
-        return run
 
     def update_of(self, matrix: object) -> Update:
         """Return how the rounds of a run on a training matrix move leaves and thresholds."""

@@ -22,6 +22,7 @@ from ordinal_objectives.aliases import (
     IndexArray,
     IntArray,
     LabelArray,
+    Params,
     Seed,
     Table,
 )
@@ -60,33 +61,6 @@ class _Mode:
     hessian: str
 
 
-@dataclass(frozen=True)
-class _Settings:
-    """What all modes have in common."""
-
-    rounds: int
-    max_depth: int
-    learning_rate: float
-    max_bins: int
-    l2: float
-    min_child_weight: float
-    loss: str | OrdinalLoss
-    link: str
-    proportional: bool
-    n_jobs: int | None
-    random_state: int
-
-    def __post_init__(self) -> None:
-        get_loss(self.loss, self.link)
-        validation.check_integer("rounds", self.rounds, 1)
-        validation.check_integer("max_depth", self.max_depth, 1, 16)  # LightGBM takes at most 2^17 leaves
-        validation.check_integer("max_bins", self.max_bins, 2, 255)
-        validation.check_number("learning_rate", self.learning_rate, above=0.0)
-        validation.check_number("l2", self.l2, at_least=0.0)
-        validation.check_number("min_child_weight", self.min_child_weight, at_least=0.0)
-        validation.check_flag("proportional", self.proportional)
-
-
 @dataclass(eq=False)
 class _Fit:
     """What one mode gives on one fold: of each round, of the whole training, or why there is no model."""
@@ -121,7 +95,7 @@ class UpdateComparison:
     [['native', 'joint', 'trained'], ['native', 'vector', 'trained']]
     """
 
-    def __init__(self, classes: LabelArray, settings: _Settings, fits: list[_Fit], interrupted: bool) -> None:
+    def __init__(self, classes: LabelArray, settings: Params, fits: list[_Fit], interrupted: bool) -> None:
         self.classes, self.interrupted = classes, interrupted
         self._settings, self._fits = settings, fits
 
@@ -322,24 +296,25 @@ def compare_updates(
     >>> found.summary()[["trainer", "update", "status"]].to_numpy().tolist()
     [['xgboost', 'schur', 'trained'], ['native', 'schur', 'refused'], ['native', 'vector', 'trained']]
     """
-    settings = _Settings(
-        rounds, max_depth, learning_rate, max_bins, l2, min_child_weight, loss, link, proportional, n_jobs,
-        split_seed(random_state),
-    )  # fmt: skip
-    trainers, updates = _chosen("trainers", trainers, TRAINERS), _chosen("updates", updates, UPDATES)
-    hessians = _chosen("hessian", hessian, HESSIANS)
-    modes = [
-        _Mode(trainer, update, kind)
-        for trainer in trainers
-        for update, kind in product([*updates, *([VECTOR] if trainer == "native" else [])], hessians)
-    ]
+    get_loss(loss, link)  # raises an error where there is none
+    settings: Params = {
+        "rounds": validation.check_integer("rounds", rounds, 1),
+        "max_depth": validation.check_integer("max_depth", max_depth, 1, 16),  # LightGBM takes at most 2^17 leaves
+        "max_bins": validation.check_integer("max_bins", max_bins, 2, 255),
+        "learning_rate": validation.check_number("learning_rate", learning_rate, above=0.0),
+        "l2": validation.check_number("l2", l2, at_least=0.0),
+        "min_child_weight": validation.check_number("min_child_weight", min_child_weight, at_least=0.0),
+        "proportional": validation.check_flag("proportional", proportional),
+    }
+    settings |= {"loss": loss, "link": link, "n_jobs": n_jobs, "random_state": split_seed(random_state)}
+    modes = _modes(trainers, updates, hessian)
     labels = OrderedLabels(classes).fit(y)
     codes = labels.encode(y)
     X = validation.collected(np.asarray(X) if isinstance(X, (list, tuple)) else X)
     n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
     if n_rows != len(codes):
         raise ValueError(f"X and y must have as many rows; got {n_rows} and {len(codes)}")
-    folds = _folds(cv, codes, settings.random_state)
+    folds = _folds(cv, codes, settings["random_state"])
     fits: list[_Fit] = []
     n_fits, interrupted = len(folds) * len(modes), False
     try:
@@ -359,6 +334,16 @@ def compare_updates(
 def _ticks(show: Show | None, before: int) -> Callable[[int], None]:
     """Return what is called after each round of a training; others have done so many rounds before."""
     return (lambda done: None) if show is None else lambda done: show(before + done, float("nan"))
+
+
+def _modes(trainers: object, updates: object, hessian: object) -> list[_Mode]:
+    trainers, updates = _chosen("trainers", trainers, TRAINERS), _chosen("updates", updates, UPDATES)
+    hessians = _chosen("hessian", hessian, HESSIANS)
+    return [
+        _Mode(trainer, update, kind)
+        for trainer in trainers
+        for update, kind in product([*updates, *([VECTOR] if trainer == "native" else [])], hessians)
+    ]
 
 
 def _chosen(name: str, given: object, allowed: Collection[str]) -> list[str]:
@@ -390,7 +375,7 @@ def _folds(cv: object, codes: IntArray, seed: int) -> list[tuple[IndexArray, Ind
 def _train_and_measure(
     mode: _Mode,
     fold: int,
-    settings: _Settings,
+    settings: Params,
     labels: OrderedLabels,
     parts: list[tuple[object, IntArray]],
     tick: Callable[[int], None],
@@ -419,14 +404,11 @@ def _first_line(error: object) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
-def _estimator(mode: _Mode, settings: _Settings, classes: LabelArray) -> Estimator:
+def _estimator(mode: _Mode, settings: Params, classes: LabelArray) -> Estimator:
     """Return the classifier of a mode, not fitted."""
-    trainer, update = mode.trainer, mode.update
-    alike = ("learning_rate", "max_depth", "min_child_weight", "loss", "link", "n_jobs", "random_state")
-    common: dict[str, Any] = {name: getattr(settings, name) for name in alike}
-    common |= {"hessian": mode.hessian, "classes": classes, "subsample": 1.0}
-    common |= {"threshold_update": update, "proportional": settings.proportional}
-    rounds, bins, l2, n_leaves = settings.rounds, settings.max_bins, settings.l2, 2**settings.max_depth
+    trainer, update, n_leaves = mode.trainer, mode.update, 2 ** settings["max_depth"]
+    common = settings | {"hessian": mode.hessian, "threshold_update": update, "classes": classes, "subsample": 1.0}
+    rounds, bins, l2 = (common.pop(name) for name in ("rounds", "max_bins", "l2"))
     if trainer == "xgboost":
         from ordinal_objectives import XGBOrdinalClassifier
 
@@ -440,7 +422,7 @@ def _estimator(mode: _Mode, settings: _Settings, classes: LabelArray) -> Estimat
 
     common |= {"max_leaf_nodes": n_leaves, "min_samples_leaf": 1, "early_stopping": False}
     gains = {"newton": "scalar", "joint": "joint", VECTOR: "vector"}
-    if update == VECTOR or (not settings.proportional and update in gains):
+    if update == VECTOR or (not settings["proportional"] and update in gains):
         common |= {"threshold_update": "joint", "proportional": False, "split_gain": gains[update]}
     return HistGradientBoostingOrdinalClassifier(max_iter=rounds, max_bins=bins, l2_regularization=l2, **common)
 
@@ -489,11 +471,11 @@ def _measure(model: Estimator, X: Table, codes: IntArray) -> dict[str, FloatArra
     return dict(zip(("held_out_loss", "mae", "rps"), np.array(found, float).T, strict=True))
 
 
-def _differences(mode: _Mode, settings: _Settings) -> str:
+def _differences(mode: _Mode, settings: Params) -> str:
     """Return what could not be made equal, in words."""
     criteria = {"joint": "leaves and thresholds together", VECTOR: "leaves that shift thresholds"}
     judges = criteria.get(mode.update, "the score") if mode.trainer == "native" else "the score"
-    moving = "; thresholds move with x" if mode.update == VECTOR or not settings.proportional else ""
+    moving = "; thresholds move with x" if mode.update == VECTOR or not settings["proportional"] else ""
     return f"{TRAINERS[mode.trainer]}'s own bins and sets of categories; splits judged by {judges}{moving}"
 
 

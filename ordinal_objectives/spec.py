@@ -131,14 +131,22 @@ class OrdinalSpec:
 
     @classmethod
     @documented
-    def of(cls, entry_point: str, *, loss: Any = "all_threshold", link: Any = "logit", **given: Any) -> OrdinalSpec:
+    def of(
+        cls,
+        entry_point: str,
+        *,
+        loss: Any = "all_threshold",
+        link: Any = "logit",
+        training_cost: Any = "absolute",
+        **given: Any,
+    ) -> OrdinalSpec:
         """Return the model that the arguments of an entry point describe.
 
         Parameters
         ----------
         entry_point : str
             A key of ``ENTRY_POINTS``, whose defaults hold for what is not given.
-        <<loss, link>>
+        <<loss, link, training_cost>>
         **given
             Other fields by name. What is not given, and a ``shift_method`` of None, is the entry point's default.
 
@@ -151,7 +159,7 @@ class OrdinalSpec:
         if given.get("n_classes") is not None:
             given["n_classes"] = validation.check_n_classes(given["n_classes"])
         spec = cls(
-            get_loss(loss, link),
+            get_loss(loss, link, training_cost),
             **{"threshold_update": entered.threshold_update, "proportional": entered.proportional} | given,
             entry_point=entered,
         )

@@ -1,24 +1,38 @@
-"""Training with CatBoost, with the ordinal objective, its metric and its callback in place."""
+"""Training with CatBoost, with the ordinal objective, its metric and its callback in place; also interrupted ones."""
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
+import zlib
 from collections.abc import Callable, Mapping, Sequence
-from os import PathLike
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 from catboost import CatBoost, CatBoostError, Pool
 
 from ordinal_objectives.adapters import arguments
 from ordinal_objectives.adapters.cb import booster as cb_booster
 from ordinal_objectives.adapters.cb.objective import OrdinalObjective
-from ordinal_objectives.adapters.cb.snapshot import Snapshot
 from ordinal_objectives.adapters.cb.training import CatBoostTraining, RoundMetric
+from ordinal_objectives.adapters.run import TrainingRun
 from ordinal_objectives.adapters.training import Plan
 from ordinal_objectives.aliases import ArrayLike, Params, Table
 from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.progress import round_bar
 from ordinal_objectives.utils.shared_docs import documented
+
+# Parameters that a training may be resumed without, or with others.
+_OF_THE_RUN = {
+    *("iterations", "verbose", "logging_level", "silent", "verbose_eval", "thread_count", "used_ram_limit"),
+    *("allow_writing_files", "save_snapshot", "snapshot_file", "snapshot_interval", "train_dir"),
+    *cb_booster.SAME["iterations"],
+}
 
 
 @documented
@@ -30,7 +44,7 @@ def train(
     eval_set: Any = None,
     early_stopping_rounds: int | None = None,
     use_best_model: bool | None = None,
-    init_model: CatBoost | str | PathLike[str] | None = None,
+    init_model: CatBoost | str | os.PathLike[str] | None = None,
     callbacks: Sequence[Any] | None = None,
     n_classes: int | None = None,
     loss: str | OrdinalLoss = "all_threshold",
@@ -122,12 +136,12 @@ def train_spec(
     the other arguments of :func:`train`.
     """
     params = dict(params or {})
+    names = ("iterations", *cb_booster.SAME["iterations"])
     if iterations is not None:
-        others = [name for name in ("iterations", *cb_booster.SAME["iterations"]) if name in params]
+        others = [name for name in names if name in params]
         if others:
             raise ValueError(f"iterations={iterations} and params[{others[0]!r}] say the same thing; give one of them")
         params["iterations"] = iterations
-    names = ("iterations", *cb_booster.SAME["iterations"])
     n_rounds = next((params[name] for name in names if name in params), 1000)
     arguments.check_asked(params, n_rounds, 1)
     params = cb_booster.checked_params(params)
@@ -137,7 +151,7 @@ def train_spec(
     pools = [_as_pool(one, "eval_set") for one in sets]
     spec, record = asked
     options |= {"eval_set": pools or None}
-    snapshot = Snapshot(params, spec, record, pool, pools) if params.get("save_snapshot") else None
+    snapshot = _Snapshot(params, spec, record, pool, pools) if params.get("save_snapshot") else None
     if snapshot is not None and init_model is not None:
         raise ValueError("params['save_snapshot'] and init_model cannot go together: a snapshot has the trees of both")
     resumed = None if snapshot is None else snapshot.record(pool, options, n_rounds)
@@ -194,3 +208,86 @@ class _AfterRound:
     def after_iteration(self, info: Any) -> bool:
         self._act(info.iteration)
         return True
+
+
+class _Snapshot:
+    """CatBoost's snapshot of a training, which it writes between rounds when it likes, and the thresholds beside it.
+
+    Parameters
+    ----------
+    params : dict
+        CatBoost's parameters, ``save_snapshot`` among them.
+    spec : OrdinalSpec
+    start : ThresholdRecord or None
+        Thresholds that are given.
+    pool : Pool
+        The training rows.
+    sets : list of Pool
+        The evaluated ones, in their order.
+    """
+
+    def __init__(
+        self, params: Params, spec: OrdinalSpec, start: ThresholdRecord | None, pool: Pool, sets: list[Pool]
+    ) -> None:
+        folder, file = params.get("train_dir") or "catboost_info", params.get("snapshot_file")
+        self._params = {name: value for name, value in params.items() if name not in cb_booster.SAME["iterations"]}
+        self._path = Path(folder, file or "experiment.cbsnapshot")
+        self._thresholds = Path(f"{self._path}.thresholds")
+        self._spec = spec
+        loss, steps = spec.loss, spec.common_parameters
+        # CatBoost compares features and most parameters, and neither labels nor what is only known here.
+        of_trees = {name: value for name, value in params.items() if name not in _OF_THE_RUN}
+        self._training: Params = {
+            "parameters": repr(sorted(of_trees.items())),
+            "loss, link or threshold steps": repr((loss.identity, loss.link.identity, steps)),
+            "given thresholds": [repr(spec.thresholds), None if start is None else start.to_json()],
+            "labels, weights or baseline": _checksum(pool),
+            "evaluation sets": [_checksum(one) for one in sets],
+        }
+
+    def record(self, pool: Pool, options: Params, n_rounds: int) -> ThresholdRecord | None:
+        """Return the record of the training that is resumed, up to its snapshot; None where there is no snapshot.
+
+        CatBoost tells how many trees a snapshot has by making a model of it, where it has all rounds that are asked
+        for.
+
+        Raises
+        ------
+        ValueError
+            If the snapshot is of another training, or has more than ``n_rounds`` rounds.
+        """
+        if not self._path.exists():
+            return None
+        if not self._thresholds.exists():
+            raise ValueError(f"snapshot_file={self._path} has no thresholds beside it: {self._thresholds} is not there")
+        stored, _, record = self._thresholds.read_text(encoding="utf-8").partition("\n")
+        before = json.loads(stored)
+        others = [name for name, value in self._training.items() if before.get(name) != value]
+        if others:
+            raise ValueError(f"snapshot_file={self._path} is of a training with other {', and other '.join(others)}")
+        objective = OrdinalObjective.of(self._spec, None, pool, None)
+        with TemporaryDirectory() as folder:
+            file = shutil.copy(self._path, folder)
+            of_copy = {"iterations": 1, "train_dir": folder, "snapshot_file": file}
+            model = CatBoost(self._params | objective.params | of_copy)
+            try:
+                model.fit(pool, **options | {"use_best_model": False})
+            except CatBoostError as error:
+                reason = str(error).replace(str(file), str(self._path))
+                raise ValueError(f"CatBoost does not resume snapshot_file={self._path}: {reason}") from error
+        n_trees = model.tree_count_ - objective.training.run.record().n_iterations  # a snapshot may have no tree yet
+        if n_trees > n_rounds:
+            raise ValueError(f"iterations must be at least {n_trees}, those of snapshot_file; got {n_rounds}")
+        return ThresholdRecord.from_json(record).kept(n_trees)
+
+    def write(self, run: TrainingRun) -> None:
+        """Write the thresholds of a run, before CatBoost writes its snapshot of the round."""
+        newer = Path(f"{self._thresholds}.new")
+        newer.write_text(f"{json.dumps(self._training)}\n{run.record().to_json()}", encoding="utf-8")
+        os.replace(newer, self._thresholds)
+
+
+def _checksum(pool: Pool) -> list[int]:
+    """Return the number of rows of a pool, and a checksum of their labels, weights and start scores."""
+    texts = [repr(np.asarray(of).tolist()) for of in (pool.get_label(), pool.get_weight(), pool.get_baseline())]
+    return [pool.num_row(), zlib.crc32("\n".join(texts).encode())]

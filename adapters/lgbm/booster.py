@@ -162,14 +162,9 @@ def store_round(booster: lightgbm.Booster, record: ThresholdRecord, n_rounds: in
 
 
 def end_rounds(booster: lightgbm.Booster) -> None:
-    """Forget what belongs to a training: what was noted of rounds, and what callbacks' files say of a classifier.
-
-    ``best_iteration`` counts iterations from now on, and the classifier's parameters may change.
-    """
+    """Let ``best_iteration`` count iterations from now on, and forget what was noted of the training's rounds."""
+    booster.best_iteration = best_iteration(booster)
     booster.__dict__.pop("ordinal_rounds", None)
-    record = getattr(booster, "ordinal_thresholds", None)
-    if record is not None:
-        carry(booster, replace(record, classifier=None))
 
 
 def best_iteration(booster: lightgbm.Booster) -> int:

@@ -257,7 +257,7 @@ importance_type
                 )  # fmt: skip
             record, n_iter = lgbm_booster.carried_record(self.booster_), lgbm_booster.iterations_of(self.booster_)
             n_rounds = trees.rounds_of(n_iter, stopped=self.booster_.best_iteration > 0)
-            self._finish(record.copied(), n_iter, plan, rows, held_out, given["random_state"], n_rounds)
+            self._finish(record, n_iter, plan, rows, held_out, given["random_state"], n_rounds)
         least = smallest_leaf(given["min_child_samples"], len(rows.weighted))
         self._warn_if_constant(len(rows), "min_child_samples", 20 if least is None else least)  # LightGBM's default
         return self
@@ -272,9 +272,10 @@ importance_type
 
     def _warned_params(self) -> Params:
         """Return the parameters by one name each, and warn of those that are not used."""
-        for words in self._by_other_names()[1]:
+        values, unused = self._by_other_names()
+        for words in unused:
             warnings.warn(words, stacklevel=5)  # the caller of fit
-        return self._resolved_params()
+        return arguments.kept_arguments(self) | values
 
     def _resolved_params(self) -> Params:
         return arguments.kept_arguments(self) | self._by_other_names()[0]

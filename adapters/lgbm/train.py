@@ -173,7 +173,6 @@ def train_spec(
             booster = lightgbm.train(
                 train_set=train_set, num_boost_round=num_boost_round, init_model=previous, **native, **options
             )
-    booster.best_iteration = lgbm_booster.best_iteration(booster)
     lgbm_booster.end_rounds(booster)
     return booster
 

@@ -249,7 +249,7 @@ importance_type, early_stopping_rounds, callbacks
                     carried=self._carried(),
                 )
             record, n_iter = xgb_booster.carried_record(self.booster_), xgb_booster.kept_rounds(self.booster_)
-            self._finish(record.copied(), n_iter, plan, rows, held_out, self.random_state)
+            self._finish(record, n_iter, plan, rows, held_out, self.random_state)
         self._warn_if_constant(dtrain.num_row(), "min_child_weight")
         return self
 
@@ -364,21 +364,22 @@ importance_type, early_stopping_rounds, callbacks
     def _prediction_data(self, X: Table) -> Table:
         # XGBoost reads an array where it lies; making a matrix of one row costs more than its prediction.
         if isinstance(X, np.ndarray) and self._record.last_only is False:
-            input_checks.check_finite(X, self._missing)
-            return input_checks.coded(X, self._levels, self._missing)
+            missing = self._missing
+            input_checks.check_finite(X, missing)
+            return input_checks.coded(X, self._levels, missing)
         return self._matrix(X, like=self.booster_)
 
     @one_thread_after_fork()
     def _score(self, data: Table, start: int, stop: int) -> FloatArray:
         if start or stop != self.booster_.num_boosted_rounds():
             xgb_booster.check_all_rounds(self.booster_, self._record, stop)
-        outputs = self._record.outputs
-        with input_checks.refused_rows(data, self._missing):
+        outputs, missing = self._record.outputs, self._missing
+        with input_checks.refused_rows(data, missing):
             if not self.proportional_ and outputs is None:
                 n_threads = effective_n_threads(self.n_jobs)
-                return prediction.leaf_scores(self.booster_, self._record, data, start, stop, self._missing, n_threads)
+                return prediction.leaf_scores(self.booster_, self._record, data, start, stop, missing, n_threads)
             if isinstance(data, np.ndarray):
-                options = {"predict_type": "margin", "iteration_range": (start, stop), "missing": self._missing}
+                options = {"predict_type": "margin", "iteration_range": (start, stop), "missing": missing}
                 scores = self.booster_.inplace_predict(data, **options)
             else:
                 scores = self.booster_.predict(data, output_margin=True, iteration_range=(start, stop))
@@ -453,10 +454,11 @@ importance_type, early_stopping_rounds, callbacks
             if start is not None and self.shift_method == "host":  # the score is the first of the outputs
                 start = np.pad(start[:, np.newaxis], ((0, 0), (0, self.n_classes_ - 2)))
             options |= {"label": rows.codes, "weight": rows.weight, "base_margin": start}
-        with input_checks.refused_rows(X, self._missing, name):
+        missing = self._missing
+        with input_checks.refused_rows(X, missing, name):
             matrix = xgboost.DMatrix(
                 X,
-                missing=self._missing,
+                missing=missing,
                 nthread=library_n_threads(self.n_jobs),
                 enable_categorical=arguments.of_fit(self, "enable_categorical"),
                 feature_types=feature_types,

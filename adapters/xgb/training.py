@@ -260,7 +260,8 @@ class XGBoostTraining(Training):
         linear = self.plan.linear
         if linear is None and state.previous is not None:
             linear = state.previous.linear
-        return replace(run.record(by_all=by_all), last_only=state.last_only, linear=linear)
+        record = replace(run.record(by_all=by_all), last_only=state.last_only)
+        return replace(record, linear=linear, classifier=self.plan.classifier)
 
     def _check_kind(self, previous: ThresholdRecord | None) -> None:
         """Refuse to continue a model that keeps its shifts in another way."""
@@ -293,7 +294,7 @@ class XGBoostTraining(Training):
         run, state = self.of(dtrain), self.callback_state
         if self._is_of_callback(predt, dtrain, run):
             if run is None:
-                agreed_on = None if self.workers is None else not state.last_only
+                agreed_on = None if state.workers is None else not state.last_only
                 run = self._begin(predt, dtrain, state.previous, agreed_on)
                 run.advance(predt, run.first_iteration)
                 if state.last_only and state.previous is not None:

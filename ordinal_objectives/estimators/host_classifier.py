@@ -193,8 +193,7 @@ class HostClassifier(OrdinalClassifier):
         files.check_path(path)
         self.check_fitted_decision()
         self._refuse_unknown()
-        arguments.as_trained(self)._description()  # raises an error for labels that no file holds
-        self._carry()
+        self._carry(arguments.as_trained(self)._description())  # raises an error for labels that no file holds
         self._write(path)
 
     def load_model(self, path: str | PathLike[str]) -> HostClassifier:
@@ -435,15 +434,19 @@ class HostClassifier(OrdinalClassifier):
         random_state: Seed,
         n_rounds: int | None = None,
     ) -> None:
-        """Store what the training gives, with the decision that needs it; ``n_rounds`` where it is not ``n_iter``."""
+        """Store what the training gives, with the decision that needs it; ``n_rounds`` where it is not ``n_iter``.
+
+        The record, which the booster carries, describes the classifier as it was when the training began.
+        """
         self._n_rounds = None if n_rounds == n_iter else n_rounds
         self._keep(record, n_iter)
         seed = held_out.split_seed(random_state) if self._takes_kappa() else 0
         self._learn_kappa(UnseenRows(rows, watched, plan.found, plan.trial_of, seed))
-        self._carry()
+        if found := self._found_at_end():
+            self._carry({**(record.classifier or {}), **found})
 
-    def _carry(self) -> None:
-        self._record = replace(self._record, classifier=self._in_files())
+    def _carry(self, classifier: Params | None = None) -> None:
+        self._record = replace(self._record, classifier=self._in_files() if classifier is None else classifier)
         self._store(self._record)
 
     def _in_files(self) -> Params:
@@ -455,14 +458,15 @@ class HostClassifier(OrdinalClassifier):
 
     def _carried(self) -> Params:
         """Return what a training adds to the record: the linear part, and for files that callbacks write the rest."""
+        self.kappa_rule_ = None  # that of an earlier fit
         classifier = self._in_files()
-        classifier.pop("kappa_rule", None)  # that of an earlier fit
         return {"linear": None if self._linear is None else self._linear.to_json(), "classifier": classifier}
 
     def _spec(self, entry: str) -> OrdinalSpec:
         """Return the ordinal model that the parameters ask for, with the defaults of an entry point."""
-        given = {field.name: getattr(self, field.name) for field in fields(OrdinalSpec) if hasattr(self, field.name)}
-        return OrdinalSpec.of(entry, **given | {"loss": self._ordinal_loss(), "n_classes": self.n_classes_})
+        names = [*(field.name for field in fields(OrdinalSpec)), "link", "training_cost"]
+        given = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        return OrdinalSpec.of(entry, **given | {"n_classes": self.n_classes_})
 
     def _description(self) -> Params:
         """Return the description of the classifier in a file, in JSON's types."""
@@ -481,9 +485,13 @@ class HostClassifier(OrdinalClassifier):
             "left_out": left_out,
             **({"found": self._found} if self._found else {}),
             **({"given": given_to_fit} if given_to_fit else {}),
-            **({} if self._n_rounds is None else {"n_rounds": self._n_rounds}),
-            **({} if self.kappa_rule_ is None else {"kappa_rule": self.kappa_rule_.to_json()}),
+            **self._found_at_end(),
         }
+
+    def _found_at_end(self) -> Params:
+        """Return what a description says that is known when a training has ended."""
+        found: Params = {} if self._n_rounds is None else {"n_rounds": self._n_rounds}
+        return found if self.kappa_rule_ is None else {**found, "kappa_rule": self.kappa_rule_.to_json()}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
