@@ -79,8 +79,8 @@ class OrdinalClassifier(OrderedClassifier):
     Parameters
     ----------
     decision_rule : {"median", "mode", "mean", "kappa"}
-        How probabilities become a class: "median" suits absolute error, "mode" the zero-one error, "mean" squared
-        error, and "kappa" weighted kappa, by a rule that ``fit`` finds.
+        How probabilities become a class. "median" suits absolute error, "mode" accuracy, "mean" squared error, "kappa"
+        weighted kappa, by a rule that ``fit`` finds.
     """
 
     _dialect: ClassVar[Mapping[str, str]] = {}
