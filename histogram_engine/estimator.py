@@ -343,7 +343,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
             self.round_search_ = None if unseen.found is None else unseen.found.search
             is_divided = isinstance(rows.X, RowBlocks) and not unseen.watched and self.kappa_rows != "training"
             if self._takes_kappa() and is_divided:
-                raise ValueError("decision_rule='kappa' divides arrays alone; for RowBlocks pass X_val and y_val")
+                raise ValueError("decision_rule='kappa' divides only arrays; for RowBlocks pass X_val and y_val")
             self._found = {} if self.round_search_ is None else self.round_search_.settings
             self._given = GivenToFit(
                 found_rounds=bool(given) or groups is not None or callback is not None,
@@ -366,7 +366,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         judged = self.judged_by == "validation" and self.divides_rows()
         rows = {"evaluation sets that judge its trees": bool(given), "groups": groups is not None}
         names = [name for name, there in rows.items() if judged and there]
-        return (*names, *(["a model to go on with, by warm_start"] if continued is not None else []))
+        return (*names, *(["a model to continue, by warm_start"] if continued is not None else []))
 
     def _fixed_rounds(self, n_rounds: int, given: GivenToFit) -> Params:
         return {**self._found, "max_iter": n_rounds, "early_stopping": False}

@@ -223,7 +223,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
         callbacks : list of objects or None
             CatBoost's, with a method ``after_iteration``.
         init_model : CatBoostOrdinalClassifier, catboost.CatBoost, path or None
-            Model to go on with, which must carry its thresholds and have the same classes, loss and link.
+            Model to continue, with its thresholds, and with the same classes, loss and link.
 
         Returns
         -------

@@ -206,7 +206,7 @@ importance_type
             LightGBM callbacks, early stopping among them. Where "auto" or kappa trains on some of the rows, only
             ``reset_parameter`` is called there; a warning tells of those of your own without ``only_reads = True``.
         init_model : LGBMOrdinalClassifier, lightgbm.Booster, path or None
-            Model to go on with, which must carry its thresholds and have the same classes, loss and link. Not
+            Model to continue, with its thresholds, and with the same classes, loss and link. Not
             beside ``init_score``: LightGBM would put the model's scores in its place.
 
         Returns

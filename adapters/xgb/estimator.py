@@ -195,7 +195,7 @@ importance_type, early_stopping_rounds, callbacks
             Start scores of each evaluation set.
         <<X_val, y_val, sample_weight_val, groups>>
         xgb_model : XGBOrdinalClassifier, xgboost.Booster, path or None
-            Model to go on with, which must carry its thresholds and have the same classes, loss and link. All of
+            Model to continue, with its thresholds, and with the same classes, loss and link. All of
             its rounds are kept, also those after the best one of an early stop.
         verbose : bool or int
             Whether to print the loss and the metrics each round, or each so many rounds: ``verbose_eval`` of

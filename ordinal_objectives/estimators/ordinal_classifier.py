@@ -346,9 +346,9 @@ class OrdinalClassifier(OrderedClassifier):
     ) -> Classifier:
         """Return a copy of the model with thresholds for another population, of which few rows are labelled.
 
-        The trees stay. The thresholds are those of the highest likelihood, held near the model's own as firmly as
-        leave-one-out finds best; with 5,000 rows and more hardly at all. Where the score itself has another meaning in
-        the new population, train a model.
+        The trees stay. The thresholds maximise a likelihood with a penalty on their distance from the model's own. Its
+        strength follows from leave-one-out likelihoods; with 5,000 rows or more it has little effect. Where the score
+        itself has another meaning in the new population, train a model.
 
         Parameters
         ----------
