@@ -258,7 +258,7 @@ class Training(ABC):
             where = f" to {self._package()}.train, not the framework's own," if not self.plan.driven else ""
             raise ValueError(
                 "the model to be continued has thresholds that move with x: "
-                f"pass proportional=False{where} to go on with it"
+                f"pass proportional=False{where} to continue it"
             )
         if spec.n_classes not in (None, record.n_classes):
             raise ValueError(f"n_classes must be {record.n_classes}, that of the model continued; got {spec.n_classes}")

@@ -47,13 +47,13 @@ Model = TypeVar("Model", bound="HistGradientBoostingOrdinalClassifier")
 
 @documented
 class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClassifier):
-    r"""Ordinal classifier grown by a native engine, which judges splits by what leaves and thresholds gain together.
+    r"""Ordinal classifier grown by a native engine, which judges splits by the gain of leaves and thresholds together.
 
-    By default thresholds move with x: leaves shift single thresholds, splits are judged by what such leaves gain
-    (``split_gain="vector"``), and ``threshold_update`` has no effect. The joint mode is ``proportional=True`` with
+    By default thresholds move with x: leaves shift single thresholds, ``split_gain="vector"`` counts that in the gain
+    of a split, and ``threshold_update`` has no effect. The joint mode is ``proportional=True`` with
     ``threshold_update="joint"``: one score, and splits, leaves and thresholds follow one criterion.
 
-    A tree is grown best split first. In the joint mode the gain of a split is the decrease of the quadratic model
+    Trees grow best split first. In the joint mode the gain of a split is the decrease of the quadratic model
 
     .. math::
 
@@ -64,121 +64,112 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
 
     Parameters
     ----------
+    <<classes>>
+    max_iter : int or "auto"
+        Number of trees. "auto": the number with the lowest loss on a fifth of the rows, held out and stratified by
+        class; then all rows are trained on. Fewer than 100 rows are divided three times. "auto" is 100 for a continued
+        model, where ``early_stopping`` is not "auto" or ``fit`` gets rows for it, for :class:`.RowBlocks`, and for
+        fewer than 10 rows.
     learning_rate : float, default=0.1
         Shrinkage of leaf weights and threshold step; the largest one with ``adaptive_step``.
-    max_iter : int or "auto"
-        Number of trees. "auto" trains on four fifths of the rows, takes the number with the lowest loss on the others,
-        and trains so many trees on all rows; ``round_search_`` says what was tried. The rows held out are drawn by
-        class, with ``random_state``; no group is divided. Fewer than 100 rows are divided three times, and the mean
-        loss decides. "auto" is 100 where a model is continued, where ``early_stopping`` is not "auto" or rows are given
-        for it, for :class:`.RowBlocks`, and for fewer than 10 rows.
     max_leaf_nodes : int, "auto" or None, default="auto"
-        Leaves of a tree, at least 2; None for no limit. "auto": with ``max_iter="auto"`` 7 for fewer than 1,000 rows
-        with weight, and else the better number of 15 and 63 on the rows held out. Where nothing is searched, 31.
+        Leaves of a tree, at least 2; None for no limit. "auto": where ``max_iter`` is searched 7 for fewer than 1,000
+        rows with weight, else the better one of 15 and 63; without a search 31.
     <<max_depth>>
     min_samples_leaf : int or "auto"
         Rows of a leaf, whatever their weight. "auto": one in 50 of the rows with weight, at least 1 and at most 20.
     l2_regularization : float
         Penalty lambda of the leaf weights.
-    <<max_bins, categorical_features, min_samples_category>>
-    rebin_every : int or None, default=None
-        Cut the features anew each time so many trees have grown, into bins of equal Hessian instead of equal weight:
-        where the score has settled, the bins get wider. None cuts them once.
+    subsample : float
+        Share of the rows of positive weight that each tree is grown on, drawn without replacement. The step uses all
+        rows.
+    <<categorical_features, min_samples_category>>
+    monotonic_cst : array-like of int, shape (n_features,), dict of str to int, or None, default=None
+        1 where the score must rise with a feature, so that P(y <= k) falls for every k, -1 where it must fall, else 0;
+        a dict names the constrained columns.
+    interaction_cst : {"pairwise", "no_interactions"}, list of groups, or None, default=None
+        Groups of features, by number or name, that may split below each other. Features in no group form another one.
+    <<decision_rule, cost_matrix, kappa_weights, kappa_rows, class_weight>>
     early_stopping : "auto" or bool, default="auto"
-        Stop when the validation loss no longer falls: on ``eval_set``, or else on rows held out.
-        "auto" does so for more than 10,000 rows, or where ``eval_set`` is given or validation rows judge the trees;
-        not where ``max_iter="auto"`` finds the number of trees.
+        Stop when the validation loss no longer falls: on ``eval_set``, or else on held-out rows. "auto" does so for
+        more than 10,000 rows, or where ``eval_set`` is given or validation rows judge the trees; not where ``max_iter``
+        is searched.
     validation_fraction : float, default=0.1
-        Share of the rows of positive weight held out, drawn by class.
+        Share of the rows of positive weight held out, stratified by class.
     <<n_iter_no_change, tol>>
     scoring : str, callable or None, default="loss"
-        What early stopping looks at, on the last set that is watched: the loss; a scorer, by its name in this package
-        or in scikit-learn; or ``scorer(estimator, X, y)``, of which higher is better. None is the accuracy.
+        Criterion of early stopping, on the last evaluation set: the loss; a scorer, by its name in this package or in
+        scikit-learn; or ``scorer(estimator, X, y)``, of which higher is better. None is the accuracy.
     <<eval_metric>>
-        ``scoring`` decides what early stopping looks at.
-    warm_start : bool, default=False
-        Continue the fitted model, or a loaded one, up to ``max_iter`` trees. Number, names and order of the
-        features, classes, loss, link and ``max_bins`` must be the model's; the rows may be others.
-    <<class_weight, random_state, loss, link>>
+        Early stopping uses ``scoring``.
+    <<random_state>>
+    proportional : bool or "auto", default="auto"
+        True: the same thresholds for all rows (proportional odds). False: leaves also shift single thresholds, so that
+        these move with x; the thresholds take a Newton step after each tree. "auto": False where loss and ``order``
+        allow it, and thresholds are not "fixed".
+    <<loss, link>>
         Neither a loss nor a link of your own.
-    <<training_cost>>
+    <<training_cost, linear, linear_l2>>
     hessian : {"exact", "majorized"}, default="exact"
-        The exact one takes longer steps. A step that would raise the training loss is halved until it does not, with
-        either. Steps with the majorised one need no halving with the all-threshold or immediate-threshold loss, the
-        logit or probit link, a learning rate of at most 1 and a step fitted on all rows (no pruning, no adaptive step).
-    order : {2, 3, 4}, default=2
-        Derivatives of the loss in a leaf's step and a split's gain; 3 and 4 need the exact Hessian and the logit link.
+        Second derivative that steps are divided by: that of the loss, or an upper bound, which gives shorter steps. A
+        step that would raise the training loss is halved.
     threshold_update : {"joint", "newton", "fixed"}, default="joint"
-        Of one score: with ``proportional=True``, or where "auto" is that. "joint": splits are judged by the joint step
-        of leaves and thresholds, which both take. "newton": splits are judged by the score alone, and the thresholds
-        follow by a Newton step. "fixed": thresholds stay where they start, and ``proportional="auto"`` is True. Where
-        thresholds move with x it has no effect, and a warning says so of "newton".
+        With one score only. "joint": the joint step of leaves and thresholds decides the splits, and both take it.
+        "newton": only the score decides the splits, and the thresholds follow by a Newton step. "fixed": thresholds
+        stay where they start.
+    <<shift_l2, shift_penalty, max_shifts>>
+    split_gain : {"auto", "vector", "joint", "scalar"}, default="auto"
+        Gain of a split where leaves shift thresholds. "vector" ("auto"): that of such leaves. Cheaper are "joint", that
+        of the joint step of score and thresholds, and "scalar", that of only the score.
+    random_intercept : int, str or None, default=None
+        Number or name of the column that names the group of each row. Each group has an effect on the score, shrunk
+        towards 0; the trees do not see the column. Rows of new groups get the mean probabilities over all groups, rows
+        without a group those of the average group. Needs ``loss="cumulative_link"``; no staged predictions.
     min_child_weight : float
-        Smallest sum of weighted Hessians in a leaf; with the logit link a row has at most
-        (n_classes - 1) / 4.
+        Smallest sum of weighted Hessians in a leaf; with the logit a row has at most (n_classes - 1) / 4.
     gamma : float, default=0.0
         Gain that a split must exceed.
-    subsample : float
-        Share of rows that each tree is grown on, drawn without replacement from the rows of positive weight. The step
-        uses all rows.
     colsample_bytree : float
-        Share of columns that each tree is grown on.
+        Share of the columns drawn for each tree.
+    max_features : float, default=1.0
+        Share of a tree's columns drawn for each split.
+    <<max_bins>>
+    rebin_every : int or None, default=None
+        Cut the features anew after so many trees, into bins of equal Hessian instead of equal weight. None cuts them
+        once.
     boosting_type : {"gbdt", "rf"}, default="gbdt"
-        "rf": a random forest, the mean of trees that start from the thresholds alone and take whole steps, whatever
-        ``learning_rate`` is. Scale and thresholds are fitted to the rows out of bag: it needs ``subsample`` below 1.
-        ``max_iter="auto"`` is 100, ``proportional="auto"`` True, and there are no staged predictions.
+        "rf": a random forest, the mean of trees that take full steps from a score of 0. Scale and thresholds are fitted
+        to the out-of-bag rows, so ``subsample`` must be below 1. ``max_iter="auto"`` is 100, ``proportional="auto"``
+        True, and there are no staged predictions.
     data_sample_strategy : {"bagging", "goss"}, default="bagging"
         "goss": instead of ``subsample``, the share ``top_rate`` of the rows with the largest gradients, and the share
-        ``other_rate`` of the rows, drawn from the others, which count for all of these; not for the first
+        ``other_rate`` of the rows, drawn from the others and weighted to stand for them; not for the first
         1 / learning_rate trees.
     top_rate : float, default=0.2
         Of "goss".
     other_rate : float, default=0.1
         Of "goss"; both together are at most 1.
-    max_features : float, default=1.0
-        Share of the columns of a tree that are drawn for each split of a node.
-    monotonic_cst : array-like of int, shape (n_features,), dict of str to int, or None, default=None
-        1 where the score must rise with a feature, so that P(y <= k) falls for every k, -1 where it must fall, else 0;
-        a dict names the columns that are constrained. Splits against it are not made, and leaves are clipped.
-    interaction_cst : {"pairwise", "no_interactions"}, list of groups, or None, default=None
-        Groups of features, by number or name, that may split below each other. Those in no group are one of their own.
     pruning : bool, default=False
-        Merge leaves whose split does not lower the loss of the rows that judge. A step that would raise the loss of all
-        training rows is halved afterwards.
+        Merge leaves whose split does not lower the loss of the rows of ``judged_by``.
     adaptive_step : bool, default=False
-        Choose each step size, at most ``learning_rate``, by the rows that judge.
+        Choose each step size, at most ``learning_rate``, by the rows of ``judged_by``.
     judged_by : {"out_of_bag", "validation"}, default="out_of_bag"
-        Rows that judge pruning and step sizes. "out_of_bag": those outside each tree's sample, which needs ``subsample
-        < 1``; the sample leaves out one row at least, and the step is fitted on it alone. "validation": the last
-        evaluation set, or the rows held out by ``validation_fraction``, for all trees, as in the thesis that the engine
-        follows; the step is fitted on all training rows. Early stopping by these rows ends a training that they want no
-        more steps of; their loss is no estimate of other rows' then.
+        Rows that decide pruning and step sizes. "out_of_bag": those outside each tree's sample, with ``subsample``
+        below 1; the step is fitted on the sample. "validation": the last evaluation set or the held-out rows, for all
+        trees, as in the thesis that the engine follows; the step is fitted on all training rows. The loss of these rows
+        is then no estimate for new rows.
+    order : {2, 3, 4}, default=2
+        Derivatives of the loss in steps and gains; 3 and 4 need the exact Hessian and the logit link.
     cross_terms : {"auto", "all"}, default="auto"
-        Thresholds whose cross terms judge splits. "auto": with eight classes and more, and 3,200 rows times classes,
-        those of a few thresholds, until the others' no longer follow from them with gains that differ by about 0.5%;
-        ``diagnostics_["n_all_cross_terms"]`` counts the trees that took all instead. Where leaves shift thresholds: the
-        sums of 5 ("joint") or 3 ("vector") groups of neighbouring thresholds.
-    proportional : bool or "auto", default="auto"
-        True: one score cut by the same thresholds everywhere (proportional odds). False: leaves also shift single
-        thresholds, so that these move with x; after each tree the thresholds take a Newton step. "auto" is False where
-        the loss allows it, all-threshold and immediate-threshold, ``order`` is 2 and thresholds are not "fixed";
-        ``proportional_`` says which.
-    <<shift_l2>>
-        Together with ``l2_regularization`` = (n_classes - 1) shift_l2 the thresholds' leaves are those of separate
-        models.
-    <<shift_penalty, max_shifts>>
-    split_gain : {"auto", "vector", "joint", "scalar"}, default="auto"
-        What splits are worth where leaves shift thresholds. "vector" ("auto"): what such leaves gain. Cheaper are
-        "joint", what leaves of the score and thresholds gain together, and "scalar", what the score alone does.
-    random_intercept : int, str or None, default=None
-        Number or name of the column that names the group of each row. Each group has an effect, which is added to the
-        score and shrunk towards 0, as far as its rows say little about it; the trees do not see the column. Rows of
-        groups that are new get their mean probabilities over all groups, and rows whose group is missing those of
-        the average group. With ``loss="cumulative_link"`` only, and without staged predictions.
-    <<linear, linear_l2, classes, decision_rule, cost_matrix, kappa_weights, kappa_rows, importance_type, n_jobs>>
-    <<progress>>
+        Thresholds whose cross terms count in the gain of a split. "auto": with eight classes or more, and 3,200 rows
+        times classes, those of a few thresholds, which approximate gains to about 0.5%. Where leaves shift thresholds:
+        the sums of 5 ("joint") or 3 ("vector") groups of neighbouring thresholds.
+    warm_start : bool, default=False
+        Continue the fitted or loaded model up to ``max_iter`` trees. Features, classes, loss, link and ``max_bins``
+        must be the model's; the rows may be others.
+    <<importance_type, n_jobs, progress>>
     verbose : int or bool, default=0
-        Print what has been measured after so many trees each.
+        Print the measurements after every so many trees.
     **other_params
         Unknown keywords raise a TypeError: a name of another library at once, with the name used here, any other in
         ``fit``.
@@ -194,14 +185,13 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         The same as ``n_iter_``.
     <<training_loss_, threshold_history_>>
     evals_result_ : dict of str to list of float
-        Weighted mean loss after 0, 1, ... trees: "training", and "validation" or "validation_<i>"; with the names of
-        metrics behind, and "score", what ``eval_metric`` and ``scoring`` measure ("validation_mae"). Evaluation sets
-        are measured as predictions are, by margins sorted in each row; training margins are not sorted, so where some
-        cross, the same rows can have a lower loss as an evaluation set.
+        Weighted mean loss after 0, 1, ... trees: "training", and "validation" or "validation_<i>"; with a suffix what
+        ``eval_metric`` and ``scoring`` measure, such as "validation_mae" and "validation_score". The training loss is
+        that of unsorted margins, so the same rows can have a lower loss as an evaluation set.
     feature_importances_ : ndarray of float64, shape (n_features,)
         Of each feature, by ``importance_type``.
     oob_decision_function_ : ndarray of float64, shape (n_samples, n_classes)
-        Of a random forest after ``fit``: each row by the trees that were not grown on it, columns as in
+        Of a random forest after ``fit``: each row predicted by the trees that were not grown on it, columns as in
         ``predict_proba``; NaN where there is none.
     oob_loss_ : float
         Weighted mean loss of these.
@@ -353,7 +343,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
             self.round_search_ = None if unseen.found is None else unseen.found.search
             is_divided = isinstance(rows.X, RowBlocks) and not unseen.watched and self.kappa_rows != "training"
             if self._takes_kappa() and is_divided:
-                raise ValueError("decision_rule='kappa' divides arrays alone; for RowBlocks pass X_val and y_val")
+                raise ValueError("decision_rule='kappa' divides only arrays; for RowBlocks pass X_val and y_val")
             self._found = {} if self.round_search_ is None else self.round_search_.settings
             self._given = GivenToFit(
                 found_rounds=bool(given) or groups is not None or callback is not None,
@@ -376,7 +366,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         judged = self.judged_by == "validation" and self.divides_rows()
         rows = {"evaluation sets that judge its trees": bool(given), "groups": groups is not None}
         names = [name for name, there in rows.items() if judged and there]
-        return (*names, *(["a model to go on with, by warm_start"] if continued is not None else []))
+        return (*names, *(["a model to continue, by warm_start"] if continued is not None else []))
 
     def _fixed_rounds(self, n_rounds: int, given: GivenToFit) -> Params:
         return {**self._found, "max_iter": n_rounds, "early_stopping": False}

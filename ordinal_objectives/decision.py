@@ -179,8 +179,8 @@ class KappaRule:
     shares : ndarray of float64, shape (n_classes,)
         The mean probabilities pi.
     kappa : float
-        Kappa of the rows that the rule was fitted to if their probabilities were true. Overfitted probabilities
-        promise too much: see `measured`.
+        Kappa of the rows that the rule was fitted to if their probabilities were true. It is too
+        high for overfitted probabilities: see `measured`.
     measured : float or None
         Kappa of decisions and labels, of rows that neither the model nor the rule was fitted to. NaN where labels and
         decisions are all of one class, None where it was not measured.

@@ -99,7 +99,7 @@ class OrdinalLabels:
     classes : array-like, shape (n_classes,)
         Labels from the lowest class to the highest.
     between : bool, default=False
-        Whether the true class is one of those with weight, and nobody knows which: an interval.
+        Whether a label is an interval: the true class is one of those with weight, and unknown.
 
     Attributes
     ----------
@@ -355,7 +355,7 @@ class OrdinalLabels:
         Raises
         ------
         ValueError
-            If they are intervals, whose class nobody knows.
+            If they are intervals, whose class is unknown.
         """
         if self.between and not self.is_plain:
             raise ValueError("intervals have no class to judge by; mae, zero_one, rps and log_loss take them")

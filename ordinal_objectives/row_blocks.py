@@ -24,7 +24,7 @@ class RowBlocks:
     Parameters
     ----------
     blocks : iterable of array-like of float, shape (n_rows, n_features)
-        Gone through anew, in the same order, whenever the rows are read: a list, for instance of ``numpy.memmap``, or
+        Iterated again, in the same order, whenever the rows are read: a list, for instance of ``numpy.memmap``, or
         an object whose ``__iter__`` reads files. NaN is missing. Each is what the engine takes as a table: arrays, or
         frames and Arrow tables of numbers, booleans and categories. Blocks may differ in rows and in the categories
         that occur, not in features and their names.
@@ -41,7 +41,7 @@ class RowBlocks:
     Raises
     ------
     TypeError
-        If `blocks` is no iterable, or can be gone through only once, as a generator.
+        If `blocks` is no iterable, or can be iterated only once, like a generator.
     ValueError
         If there is no block, one is not what the engine takes as a table, or it has other features than the first.
 
@@ -63,7 +63,7 @@ class RowBlocks:
     def __init__(self, blocks: Iterable[object]) -> None:
         if isinstance(blocks, Iterator) or not isinstance(blocks, Iterable):
             raise TypeError(
-                f"blocks must be an iterable that can be gone through more than once, such as a list; got "
+                f"blocks must be an iterable that can be iterated more than once, such as a list; got "
                 f"{type(blocks).__name__}"
             )
         self._blocks = blocks

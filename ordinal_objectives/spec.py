@@ -266,7 +266,7 @@ class OrdinalSpec:
             most = validation.check_integer("max_shifts", most, 1, or_none=True)
         shifts = self.given_shifts
         if most is not None and self.in_outputs:
-            raise ValueError(f"max_shifts={most!r} does not go with shifts that XGBoost fits itself: leave it out")
+            raise ValueError(f"max_shifts={most!r} is not possible with shifts that XGBoost fits itself: leave it out")
         if is_auto:
             return shifts if self.loss.takes_shifts and refusal is None else None
         if given:

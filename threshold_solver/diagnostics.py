@@ -81,11 +81,11 @@ class Diagnostics:
         Raises
         ------
         ValueError
-            If a name is no counter or a count is negative.
+            If a counter is unknown or a count is negative.
         """
         for name, count in counts.items():
             if name not in _COUNTERS:
-                raise ValueError(f"{name!r} is no counter; allowed: {', '.join(_COUNTERS)}")
+                raise ValueError(f"unknown counter {name!r}; allowed: {', '.join(_COUNTERS)}")
             if operator.index(count) < 0:
                 raise ValueError(f"{name} can only grow, got {count}")
         for name, count in counts.items():

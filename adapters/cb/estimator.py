@@ -58,23 +58,18 @@ _DIALECT = {name: to for name, to in _DIALECT.items() if name != "random_state"}
 class CatBoostOrdinalClassifier(HostClassifier):
     """Ordinal classifier grown by CatBoost, its thresholds learned with the trees.
 
-    CatBoost asks an objective of Python for derivatives on one thread, and grows trees on all.
+    CatBoost calls Python objectives on one thread, and grows trees on all.
 
     Parameters
     ----------
     iterations : int or "auto"
         Number of rounds. "auto": that with the lowest loss on a fifth of the rows, held out; then all rows are trained
-        on. 100 where that is not possible, and where the training continues a model or stops early.
-    <<classes, loss, link, training_cost, hessian>>
-    threshold_update : {"newton", "fixed"}
-        How thresholds move after each tree: by one Newton step, or not at all. CatBoost shows no tree before the
-        training ends, so that nothing else is possible.
-    <<linear, linear_l2, decision_rule, cost_matrix, kappa_weights, kappa_rows, class_weight>>
+        on. 100 where that is not possible, with early stopping, and for a continued model.
+    <<classes, decision_rule, cost_matrix, kappa_weights, kappa_rows, class_weight>>
     learning_rate, depth, l2_leaf_reg, rsm, subsample, bootstrap_type, boosting_type, grow_policy, border_count, \
 min_data_in_leaf, random_strength, one_hot_max_size
-        As in ``catboost.CatBoostClassifier``, but for ``learning_rate=0.1`` and ``one_hot_max_size=10``; None is
-        CatBoost's default. For losses of Python CatBoost encodes the levels of a category by one border of the class
-        codes, so that up to 10 levels are better split one by one, in a fraction of the time.
+        As in ``catboost.CatBoostClassifier``, except ``learning_rate=0.1`` and ``one_hot_max_size=10``, which suits
+        losses written in Python; None is CatBoost's default.
     cat_features : list of int or str, or None
         Columns of categories, by number or name. None takes those of a category type.
     text_features, embedding_features : list of int or str, or None
@@ -84,13 +79,16 @@ min_data_in_leaf, random_strength, one_hot_max_size
     n_jobs : int or None
         Number of threads; ``thread_count`` of CatBoost.
     early_stopping_rounds : int or None
-        Stop when the loss of the last evaluation set has not become lower for so many rounds.
+        Stop when the loss of the last evaluation set has not improved for so many rounds.
     use_best_model : bool or None
-        Whether trees after the round of the lowest loss of the last evaluation set are left out; None does so.
+        Whether to keep only the trees up to the lowest loss of the last evaluation set; None does so.
     validation_fraction : float or None
-        Share of the rows held out and evaluated each round where ``fit`` is given no evaluation set, so that
-        ``early_stopping_rounds`` works without one. Drawn by class with ``random_state``; class weights count there.
-    <<progress>>
+        Share of the rows held out for early stopping where ``fit`` gets no evaluation set. Stratified by class, by
+        ``random_state``; class weights count there.
+    <<progress, loss, link, training_cost, linear, linear_l2, hessian>>
+    threshold_update : {"newton", "fixed"}
+        Step of the thresholds after each tree: a Newton step, or none. CatBoost shows no tree before the training ends,
+        so nothing else is possible.
     **host_params
         Any other parameter of ``catboost.CatBoost``. ``allow_writing_files`` and ``verbose`` are False unless
         given.
@@ -99,7 +97,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
     ----------
     <<classes_, ordered_classes_, n_classes_, thresholds_, proportional_>>
     booster_ : catboost.CatBoost
-        Carries its thresholds: :func:`ordinal_objectives.adapters.cb.predict_proba` reads them.
+        The model, with its thresholds; see :func:`ordinal_objectives.adapters.cb.predict_proba`.
     <<n_iter_, round_search_, linear_, kappa_rule_, expected_kappa_>>
     <<training_loss_, threshold_history_>>
     feature_importances_ : ndarray of float64, shape (n_features,)
@@ -111,8 +109,8 @@ min_data_in_leaf, random_strength, one_hot_max_size
     Notes
     -----
     ``classes_``, the columns of ``predict_proba`` and the sign of ``decision_function`` are sorted by label, as
-    scikit-learn asks; all else follows ``ordered_classes_``. Tools that encode labels before ``fit``, such as
-    :class:`~sklearn.ensemble.VotingClassifier`, lose that order: give them codes. The user guide lists them.
+    scikit-learn requires; all else follows ``ordered_classes_``. Tools that encode labels before ``fit``, such as
+    :class:`~sklearn.ensemble.VotingClassifier`, lose that order: give them codes.
 
     Examples
     --------
@@ -225,7 +223,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
         callbacks : list of objects or None
             CatBoost's, with a method ``after_iteration``.
         init_model : CatBoostOrdinalClassifier, catboost.CatBoost, path or None
-            Model to go on with, which must carry its thresholds and have the same classes, loss and link.
+            Model to continue, with its thresholds, and with the same classes, loss and link.
 
         Returns
         -------

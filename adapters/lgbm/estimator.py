@@ -39,41 +39,40 @@ class LGBMOrdinalClassifier(HostClassifier):
     ----------
     <<classes, n_estimators>>
     num_leaves : int or "auto", default="auto"
-        "auto": with ``n_estimators="auto"`` 7 leaves for fewer than 1,000 rows with weight, and else the better number
-        of 15 and 63 on the rows held out; ``round_search_`` says what was tried. Where nothing is searched, 31.
+        "auto": where ``n_estimators`` is searched 7 for fewer than 1,000 rows with weight, else the better one of 15
+        and 63; without a search 31.
     boosting_type, max_depth, learning_rate, subsample_for_bin, min_split_gain, min_child_weight, \
 min_child_samples, subsample, subsample_freq, colsample_bytree, reg_alpha, reg_lambda, random_state, n_jobs, \
 importance_type
-        As in :class:`lightgbm.LGBMClassifier`, but for ``learning_rate=0.2``, ``subsample=0.8`` with
-        ``subsample_freq=1``, ``min_child_samples="auto"``: one row in 50, at least 1 and at most 20, LightGBM's own;
-        and ``reg_lambda="auto"``: 1 where ``n_estimators="auto"`` has fewer than 1,000 rows, and else 0. In a forked
-        process LightGBM runs on one thread, whatever ``n_jobs`` says: its OpenMP runtime would hang.
+        As in :class:`lightgbm.LGBMClassifier`, except ``learning_rate=0.2``, ``subsample=0.8`` with
+        ``subsample_freq=1``, ``min_child_samples="auto"``: one row in 50, at least 1 and at most 20; and
+        ``reg_lambda="auto"``: 1 where ``n_estimators`` is searched with fewer than 1,000 rows, else 0. In a forked
+        process LightGBM runs on one thread.
     <<decision_rule, cost_matrix, kappa_weights, kappa_rows, class_weight>>
     early_stopping_round : int or None, default=None
-        Stop when neither the loss nor a metric has become better for so many rounds, on one of the evaluation sets;
+        Stop when the loss or a metric has not improved for so many rounds on one of the evaluation sets;
         ``first_metric_only=True`` considers only the loss.
     validation_fraction : float or None, default=None
-        Share of the rows held out and evaluated each round where ``fit`` is given no evaluation set, so that
-        ``early_stopping_round`` works without one. Drawn by class with ``random_state``; class weights count there.
+        Share of the rows held out for early stopping where ``fit`` gets no evaluation set. Stratified by class, by
+        ``random_state``; class weights count there.
     <<progress, proportional, loss, link, training_cost, linear, linear_l2, step parameters>>
         "schur", "joint" and shifts refuse lambda_l1, max_delta_step, path_smooth, monotone constraints and linear_tree;
-        dart and rf are refused for all.
+        dart and rf are always refused.
     <<shift_l2, shift_penalty, max_shifts>>
     **host_params
-        Any other parameter of :func:`lightgbm.train`, and those above by LightGBM's own names, as ``min_data_in_leaf``
-        or ``num_iterations``. Of several names for one parameter LightGBM's rule takes one, with a warning.
-        ``feature_pre_filter`` is False unless given: LightGBM drops no feature before the training for
-        ``min_child_samples``.
+        Any other parameter of :func:`lightgbm.train`, and those above by LightGBM's other names, such as
+        ``num_iterations``. Several names for one parameter raise a warning. ``feature_pre_filter`` is False unless
+        given.
 
     Attributes
     ----------
     <<classes_, ordered_classes_, n_classes_, thresholds_, proportional_>>
     booster_ : lightgbm.Booster
-        Carries its thresholds: :func:`ordinal_objectives.adapters.lgbm.predict_proba` reads them.
+        The booster, with its thresholds; see :func:`ordinal_objectives.adapters.lgbm.predict_proba`.
     <<n_iter_, round_search_, linear_, kappa_rule_, expected_kappa_>>
     <<training_loss_, threshold_history_>>
     best_iteration_ : int
-        The same, as LightGBM counts.
+        The best iteration, counted from 1.
     feature_importances_ : ndarray, shape (n_features,)
         Of each feature, by ``importance_type``.
     evals_result_ : dict of str to dict
@@ -83,8 +82,8 @@ importance_type
     Notes
     -----
     ``classes_``, the columns of ``predict_proba`` and the sign of ``decision_function`` are sorted by label, as
-    scikit-learn asks; all else follows ``ordered_classes_``. Tools that encode labels before ``fit``, such as
-    :class:`~sklearn.ensemble.VotingClassifier`, lose that order: give them codes. The user guide lists them.
+    scikit-learn requires; all else follows ``ordered_classes_``. Tools that encode labels before ``fit``, such as
+    :class:`~sklearn.ensemble.VotingClassifier`, lose that order: give them codes.
 
     Examples
     --------
@@ -211,7 +210,7 @@ importance_type
             LightGBM callbacks, early stopping among them. Where "auto" or kappa trains on some of the rows, only
             ``reset_parameter`` is called there; a warning tells of those of your own without ``only_reads = True``.
         init_model : LGBMOrdinalClassifier, lightgbm.Booster, path or None
-            Model to go on with, which must carry its thresholds and have the same classes, loss and link. Not
+            Model to continue, with its thresholds, and with the same classes, loss and link. Not
             beside ``init_score``: LightGBM would put the model's scores in its place.
 
         Returns

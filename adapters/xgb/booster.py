@@ -87,7 +87,7 @@ def check_configuration(booster: xgboost.Booster, threshold_update: str) -> None
     if objective != "reg:squarederror":
         raise ValueError(
             f"params['objective'] = {objective!r} is not allowed beside an ordinal objective; leave it out and pass "
-            f"obj=objective alone"
+            f"only obj=objective"
         )
     excluded = why_not_renewed(booster) if threshold_update in TREE_UPDATES else None
     if excluded is not None:

@@ -56,22 +56,28 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
 
     Parameters
     ----------
-    <<n_estimators>>
-        On a cluster "auto" is 100: rows stay with their workers.
-    <<classes, loss, link, training_cost, step parameters, shift parameters>>
-    <<shift_method, split_outputs>>
-    <<linear, linear_l2>>
-        ``linear`` must be False on a cluster.
-    <<decision_rule, cost_matrix>>
-        "kappa" is refused on a cluster.
-    <<kappa_weights, kappa_rows, class_weight, max_depth, max_leaves>>
-        ``feature_weights`` is refused: rows stay with their workers.
-    <<validation_fraction>>
-        Refused on a cluster: pass ``eval_set``.
-    <<eval_metric>>
-        Refused on a cluster: the loss is measured over all rows; other metrics are not sums over rows.
-    <<progress>>
-        Must be False on a cluster.
+    <<classes>>
+    n_estimators : int or "auto"
+        Number of boosting rounds. "auto" is 100 on a cluster.
+    max_depth : int, "auto" or None
+        "auto" is 4. None is XGBoost's default.
+    <<max_leaves>>
+        ``feature_weights`` is refused.
+    decision_rule : {"median", "mode", "mean"}
+        How probabilities become a class. "median" suits absolute error, "mode" accuracy, "mean" squared error.
+    <<cost_matrix, class_weight>>
+    <<proportional, loss, link, training_cost, step parameters>>
+    <<shift_l2, shift_penalty, max_shifts, shift_method, split_outputs>>
+    validation_fraction, eval_metric : None
+        Not possible on a cluster: pass ``eval_set`` for early stopping by the loss.
+    linear, progress : False
+        Not possible on a cluster.
+    linear_l2 : float
+        No effect, as ``linear`` is False.
+    kappa_weights : str
+        No effect, as "kappa" is refused.
+    kappa_rows : str
+        No effect, as "kappa" is refused.
     <<host_params>>
 
     Attributes

@@ -37,20 +37,20 @@ class XGBOrdinalClassifier(HostClassifier):
     ----------
     <<classes, n_estimators>>
     max_depth : int, "auto" or None, default="auto"
-        "auto": 4, and with ``n_estimators="auto"`` and 1,000 rows with weight or more the better one of 4 and 8 on the
-        rows held out. None is XGBoost's default.
+        "auto": 4; where ``n_estimators`` is searched and 1,000 rows have weight, the better one of 4 and 8. None is
+        XGBoost's default.
     learning_rate, min_child_weight, subsample, colsample_bytree, reg_lambda, reg_alpha, gamma, max_leaves, max_bin, \
 tree_method, n_jobs, random_state, verbosity, missing, enable_categorical, feature_types, feature_weights, \
 importance_type, early_stopping_rounds, callbacks
-        As in :class:`xgboost.XGBClassifier`, but for ``subsample=0.8``; None is XGBoost's default.
-        ``min_child_weight`` is compared with sums of the ordinal Hessian, which adds up n_classes - 1 terms a row of at
-        most 1/4 each with the logit link. In a forked process XGBoost runs on one thread.
+        As in :class:`xgboost.XGBClassifier`, except ``subsample=0.8``; None is XGBoost's default. ``min_child_weight``
+        is compared with sums of the ordinal Hessian: with the logit at most (n_classes - 1) / 4 a row. In a forked
+        process XGBoost runs on one thread.
     <<decision_rule, cost_matrix, kappa_weights, kappa_rows, class_weight>>
     validation_fraction : float or None, default=None
-        Share of the rows held out and evaluated each round where ``fit`` is given no evaluation set, so that
-        ``early_stopping_rounds`` works without one. Drawn by class with ``random_state``; class weights count there.
+        Share of the rows held out for early stopping where ``fit`` gets no evaluation set. Stratified by class, by
+        ``random_state``; class weights count there.
     <<eval_metric>>
-        Early stopping takes the last one.
+        Early stopping uses the last one.
     <<progress, proportional, loss, link, training_cost, linear, linear_l2, step parameters>>
         "schur", "joint" and shifts refuse reg_alpha, max_delta_step, monotone constraints, num_parallel_tree above 1,
         dart and gblinear.
@@ -62,11 +62,11 @@ importance_type, early_stopping_rounds, callbacks
     ----------
     <<classes_, ordered_classes_, n_classes_, thresholds_, proportional_>>
     booster_ : xgboost.Booster
-        Carries its thresholds: :func:`ordinal_objectives.adapters.xgb.predict_proba` reads them.
+        The booster, with its thresholds; see :func:`ordinal_objectives.adapters.xgb.predict_proba`.
     <<n_iter_, round_search_, linear_, kappa_rule_, expected_kappa_>>
     <<training_loss_, threshold_history_>>
     best_iteration_ : int
-        Last of these iterations, counted from 0, as XGBoost does.
+        Last of the iterations that predictions use, counted from 0.
     feature_importances_ : ndarray of float32, shape (n_features,)
         Of each feature, by ``importance_type``; they sum to 1.
     evals_result_ : dict of str to dict
@@ -76,8 +76,8 @@ importance_type, early_stopping_rounds, callbacks
     Notes
     -----
     ``classes_``, the columns of ``predict_proba`` and the sign of ``decision_function`` are sorted by label, as
-    scikit-learn asks; all else follows ``ordered_classes_``. Tools that encode labels before ``fit``, such as
-    :class:`~sklearn.ensemble.VotingClassifier`, lose that order: give them codes. The user guide lists them.
+    scikit-learn requires; all else follows ``ordered_classes_``. Tools that encode labels before ``fit``, such as
+    :class:`~sklearn.ensemble.VotingClassifier`, lose that order: give them codes.
 
     Examples
     --------
@@ -195,7 +195,7 @@ importance_type, early_stopping_rounds, callbacks
             Start scores of each evaluation set.
         <<X_val, y_val, sample_weight_val, groups>>
         xgb_model : XGBOrdinalClassifier, xgboost.Booster, path or None
-            Model to go on with, which must carry its thresholds and have the same classes, loss and link. All of
+            Model to continue, with its thresholds, and with the same classes, loss and link. All of
             its rounds are kept, also those after the best one of an early stop.
         verbose : bool or int
             Whether to print the loss and the metrics each round, or each so many rounds: ``verbose_eval`` of

@@ -67,7 +67,7 @@ def ask_for_outputs(
     Raises
     ------
     ValueError
-        If a parameter does not go with them; the message names it.
+        If a parameter cannot be combined with them; the message names it.
     """
     before = settings_of(booster)
     n_outputs = int(before["learner_model_param"]["num_target"])
@@ -76,8 +76,8 @@ def ask_for_outputs(
     excluded = _why_not(before["gradient_booster"])
     if excluded is not None:
         raise ValueError(
-            f"{excluded[0]} does not go with shifts that XGBoost fits itself: {excluded[1]}; leave it out, or use "
-            f"shift_method='renewal' or proportional=True"
+            f"{excluded[0]} is not possible with shifts that XGBoost fits itself: {excluded[1]}; leave it out, or "
+            f"use shift_method='renewal' or proportional=True"
         )
     tree = before["gradient_booster"]["tree_train_param"]
     asked = {"multi_strategy": "multi_output_tree", "num_target": n_classes - 1, "tree_method": "hist"}
@@ -163,7 +163,7 @@ class OutputUpdate(Update):
         if before is not None and not np.allclose(C, before.contrasts):
             raise ValueError(
                 f"reg_lambda={self._reg_lambda:g}, shift_l2={shifts.l2:g} and shift_penalty={shifts.penalty!r} are not "
-                f"those that scaled the outputs of the model to be continued; go on with its own"
+                f"those that scaled the outputs of the model to be continued; use its own"
             )
         self._outputs = VectorOutputs(C, [] if before is None else list(before.means))
         self._mixing = self._outputs.mixing.astype(np.float32)

@@ -274,7 +274,7 @@ class XGBoostTraining(Training):
             )
         raise ValueError(
             "the model to be continued has shifts among its outputs: pass proportional=False, shift_method='host' to "
-            "go on with it"
+            "continue it"
         )
 
     def _n_classes(self) -> int:

@@ -2,8 +2,8 @@
 Several readers
 ===============
 
-Scans are graded by two to five readers, who do not agree. A vote makes one label of their grades, and loses how sure they
-were; the shares of the grades keep it.
+Scans are graded by two to five readers, who do not agree. A vote reduces their grades to one label and loses their
+disagreement; the shares of the grades keep it.
 
 The data are simulated: how often a grade is read right depends on the grade.
 """
@@ -65,8 +65,8 @@ for name, y in {
 # The readers' spread beside the model's
 # --------------------------------------
 #
-# Each point is a scan: the standard deviation of its grades, and that of the model's probabilities. The model's is the spread that
-# scans like this one have.
+# Each point is a scan: the standard deviation of its grades, and that of the model's probabilities. The model's is the
+# spread that scans like this one have.
 
 import matplotlib.pyplot as plt
 

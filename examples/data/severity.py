@@ -75,8 +75,8 @@ by_marker = ClassProbabilitiesDisplay.from_estimator(model, X_test, "marker")
 # Whom to watch
 # -------------
 #
-# ``predict_at_least`` is the probability of a grade or a higher one. A ward has ten beds with a monitor: take the visits
-# with the highest probability of "severe" or worse.
+# ``predict_at_least`` is the probability of a grade or a higher one. A ward has ten beds with a monitor: take the
+# visits with the highest probability of "severe" or worse.
 
 risk = model.predict_at_least(X_test, "severe")
 watched = np.argsort(-risk)[:10]
@@ -89,8 +89,8 @@ print(
 # Errors have prices
 # ------------------
 #
-# To take a patient for less ill costs three times as much for each grade as the other way. Such costs change the
-# decision and leave the model as it is.
+# Here each grade too low costs three times as much as a grade too high. Such costs change the decision and leave the
+# model as it is.
 
 import matplotlib.pyplot as plt
 

@@ -84,8 +84,8 @@ print(search.best_params_)
 # Decide for kappa
 # ----------------
 #
-# The median class is the decision for the absolute error. ``decision_rule="kappa"`` stretches the mean class before it
-# is rounded, by as much as rows say that the model was not trained on.
+# The median class is the decision for the absolute error. ``decision_rule="kappa"`` spreads the expected class away
+# from its mean and rounds it. How far is found on rows that the model was not trained on.
 
 import matplotlib.pyplot as plt
 from sklearn.base import clone

@@ -67,7 +67,7 @@ features = ["hours", "pay", "sector"]
 # Train with early stopping
 # -------------------------
 #
-# A tenth of the rows is held out, and the training stops by them. The labels bring their order along.
+# A tenth of the rows is held out and decides when the training stops. The categorical labels contain their order.
 
 from ordinal_objectives import XGBOrdinalClassifier
 from ordinal_objectives.plotting import TrainingDisplay
@@ -90,7 +90,7 @@ training = TrainingDisplay.from_estimator(model)
 # How good is it?
 # ---------------
 #
-# A model that gives everybody the shares of the answers is the one to beat.
+# The baseline gives everybody the frequencies of the answers.
 
 from ordinal_objectives.metrics import ranked_probability_score
 
@@ -125,7 +125,7 @@ by_sector = ClassProbabilitiesDisplay.from_estimator(
 )
 
 # %%
-# In a report one wants a number: the change of each answer's probability where the pay is not low.
+# For a report, one number for each answer: the change of its probability where the pay is not low.
 # Intervals need copies that are trained again on the rows of the training: ``n_refits=10`` asks for them.
 
 from ordinal_objectives.inspection import average_marginal_effects

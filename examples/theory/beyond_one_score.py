@@ -51,8 +51,9 @@ X_test, y_test = drawn(np.random.default_rng(1), 5000)
 # Three models with the same kind of trees
 # ----------------------------------------
 #
-# ``proportional=True`` has one score. ``proportional=False`` lets each leaf shift single thresholds too, and still keeps
-# the order of the classes. The multi-output classifier has a value in each leaf for every class and knows no order.
+# ``proportional=True`` has one score. ``proportional=False`` lets each leaf shift single thresholds too, and still
+# keeps the order of the classes. The multi-output classifier has a value in each leaf for every class and knows no
+# order.
 
 trees = {
     "max_leaf_nodes": 6,

@@ -66,9 +66,9 @@ ax.legend(frameon=False)
 # In a training
 # -------------
 #
-# Three trainings with the learning rate 1 and the loss of proportional odds. Two of them have no penalty, and leaves may
-# hold few rows. ``diagnostics_["n_raised"]`` counts the rounds after which the loss of the training rows was higher than
-# before. A step that goes too far lands where the curvature is smaller still, so the next one is longer.
+# Three trainings with the learning rate 1 and the loss of proportional odds. Two of them have no penalty, and leaves
+# may hold few rows. ``diagnostics_["n_raised"]`` counts the rounds after which the loss of the training rows was higher
+# than before. A step that goes too far lands where the curvature is smaller still, so the next one is longer.
 
 from ordinal_objectives import XGBOrdinalClassifier
 

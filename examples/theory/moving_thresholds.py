@@ -2,7 +2,7 @@
 Why thresholds must move
 ========================
 
-A custom loss inside a booster can learn the score alone: the thresholds are no part of the trees. Other wrappers
+A custom loss inside a booster learns only the score: the thresholds are not part of the trees. Other wrappers
 therefore compute thresholds once, from the shares of the classes, and leave them where they are
 (``threshold_update="fixed"``). That is right for the first tree only. While the trees learn, the scores spread apart,
 and thresholds that stay behind cut them in the wrong places. ``"newton"`` moves the thresholds after each tree.

@@ -2,8 +2,8 @@
 Calibration and prediction sets
 ===============================
 
-Two questions about a stated probability. Does it hold: of the patients to whom a model gives 30%, are 30% ill? And how
-sure is the model of a single patient?
+Two questions about a predicted probability. Is it right: of the patients to whom a model gives 30%, are 30% ill? And how
+certain is the model about a single patient?
 
 The data are simulated: the severity of a disease by four measurements, two of which say almost the same.
 """
@@ -38,10 +38,10 @@ X_train, y_train, X_test, y_test = X[:2000], y[:2000], X[2000:], y[2000:]
 # Are the probabilities right?
 # ----------------------------
 #
-# Naive Bayes counts the two measurements that say the same twice, so it is too sure of itself. A reliability diagram
-# shows it: for each threshold, how often y lies at or below it, beside the stated probability. Probabilities that hold
-# lie on the dashed line. ``OrdinalCalibratedClassifier`` mends them for any classifier of scikit-learn, and keeps them
-# in order.
+# Naive Bayes counts the information of two similar measurements twice, so its probabilities are too extreme. A
+# reliability diagram shows it: for each threshold, how often y lies at or below it, beside the stated probability.
+# Probabilities that hold lie on the dashed line. ``OrdinalCalibratedClassifier`` mends them for any classifier of
+# scikit-learn, and keeps them in order.
 
 codes = {label: k for k, label in enumerate(names)}
 train, test = (
@@ -72,8 +72,8 @@ for ax, (name, model) in zip(axes, models.items(), strict=True):
 # How sure is the model of a row?
 # -------------------------------
 #
-# ``OrdinalPredictionSets`` gives each row an interval of classes. Over rows drawn as those of the training were, the true
-# class is inside with probability 1 - ``alpha`` at least, whatever the classifier is.
+# ``OrdinalPredictionSets`` gives each row an interval of classes. Over rows drawn as those of the training were, the
+# true class is inside with probability 1 - ``alpha`` at least, whatever the classifier is.
 
 forecast = OrdinalPredictionSets(
     XGBOrdinalClassifier(), alpha=0.1, classes=names, random_state=0
@@ -83,7 +83,7 @@ for row, (low, high) in enumerate(forecast.predict_interval(X_test[:4])):
     print(f"patient {row}: from {low} to {high}; the truth is {y_test[row]}")
 
 # %%
-# The diagonal of the picture is the coverage of each class. It is that of all rows together that is promised, so a rare
-# class can lie below it. ``coverage="class"`` promises it for each class, by wider sets.
+# The diagonal of the picture is the coverage of each class. The guarantee is for all rows together, so the coverage of
+# a rare class can be lower. ``coverage="class"`` guarantees it for each class, by wider sets.
 
 display = PredictionSetsDisplay.from_estimator(forecast, X_test, y_test)

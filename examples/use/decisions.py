@@ -64,8 +64,8 @@ decisions["kappa"] = by_kappa.encode_labels(by_kappa.predict(X_test))
 decisions["costs"] = decide(proba, cost_matrix=costs)
 
 # %%
-# Each rule is the best one for its own column on average; on 1,000 rows chance can put another ahead. Zero-one error and
-# absolute error (MAE) are better when low, QWK when high. The last column is the mean cost.
+# Each rule is the best one for its own column on average; on 1,000 rows another may be better by chance. Zero-one error
+# and absolute error (MAE) are better when low, QWK when high. The last column is the mean cost.
 
 judged = {
     name: {

@@ -2,11 +2,11 @@
 Interpretation
 ==============
 
-What does a model say about its features? This example asks one model in several ways: which feature moves which
+How do the features act in a model? This example looks at one model in several ways: which feature moves which
 threshold, what a single row's score is made of, and by how much probabilities change.
 
 The data are simulated: how people rate their health, by age, income, sport and a smoking habit. Smoking moves the
-lowest threshold alone, age moves all of them, and sport goes along with age but does nothing.
+only the lowest threshold, age moves all of them, and sport depends on age but has no effect.
 """
 
 import matplotlib.pyplot as plt
@@ -59,8 +59,8 @@ print(
 )
 
 # %%
-# The test of proportional odds asks whether rows that were held out confirm that single thresholds move. A small p-value
-# says that one score is not enough.
+# The test of proportional odds asks whether rows that were held out confirm that single thresholds move. A small
+# p-value says that one score is not enough.
 
 print(
     inspection.proportional_odds_test(model, X, y, random_state=0)

@@ -143,7 +143,7 @@ class OrdinalPredictionSets(AroundClassifier):
     method : {"split", "cross"}
         "split": a share of the rows calibrates, the others train. "cross": each of ``cv`` models is calibrated on the
         rows that it was not trained on. Every row then serves both, the sets vary less from seed to seed, and
-        what can be proved is a probability of about 1 - 2 alpha.
+        the guarantee is weaker, about 1 - 2 alpha.
     coverage : {"marginal", "class"}
         "marginal": 1 - alpha of all rows. "class": 1 - alpha of the rows of each class, also of rare ones. Sets
         are wider then. A class that has too few calibration rows is in every set; ``fit`` warns of it.
@@ -260,7 +260,7 @@ class OrdinalPredictionSets(AroundClassifier):
         if self.severity is not None:
             validation.check_number("severity", self.severity, above=0.0)
             if method == "cross" or n_parts > 1:
-                raise ValueError("severity has a bound for method='split' alone; got method='cross'")
+                raise ValueError("severity needs method='split'; got method='cross'")
         elif self.alpha is None:
             raise ValueError("alpha and severity are both None; give one of them")
 

@@ -140,8 +140,8 @@ _KAPPAS = {"qwk": "quadratic", "lwk": "linear"}
 class OrdinalTunedClassifier(AroundOneClassifier):
     """A classifier whose decisions are tuned for a metric, by probabilities of rows that it was not trained on.
 
-    Tuned on the rows of the training, cut points suit probabilities that are too good. Here each row's probabilities
-    are those of a copy that was not trained on it; the classifier that predicts is trained on all rows afterwards.
+    Cut points tuned on the training rows would be fitted to overfitted probabilities. Here each row's probabilities are
+    those of a copy that was not trained on it; the classifier that predicts is trained on all rows afterwards.
     Probabilities stay as they are.
 
     Parameters
@@ -157,8 +157,8 @@ class OrdinalTunedClassifier(AroundOneClassifier):
     greater_is_better : bool
         Of a metric that is a function.
     rule : {"cuts", "stretch", "kappa"}
-        "cuts": cut points of the mean class, each free. "stretch": the mean class is stretched about its mean, and
-        rounded; one number is found. "kappa": the closed form for "qwk" and "lwk", which needs no labels; see
+        "cuts": cut points of the mean class, each free. "stretch": the expected class is spread away from its
+        mean, and rounded; one number is found. "kappa": the closed form for "qwk" and "lwk", which needs no labels; see
         :class:`ordinal_objectives.decision.KappaRule`.
     cv : int or splitter
         Number of folds, drawn at random, or one of scikit-learn's splitters.
@@ -175,7 +175,7 @@ class OrdinalTunedClassifier(AroundOneClassifier):
     decision_ : CutPoints or KappaRule
         The rule: ``decide(proba)`` returns class codes. ``cuts`` are the cut points.
     tuned_score_ : float
-        The metric of the rows that the rule was tuned on. It is a little too good, since the rule was chosen by it.
+        The metric of the rows that the rule was tuned on. A little optimistic, since the rule was chosen by it.
     <<n_features_in_, feature_names_in_>>
 
     Examples
@@ -253,7 +253,7 @@ class OrdinalTunedClassifier(AroundOneClassifier):
             raise ValueError(f"metric must be one of {names}, or a function of (y, predicted); got {self.metric!r}")
         METRICS.refuse_scorer(self.metric, "metric")
         if self.rule == "kappa" and (known is None or known.name not in _KAPPAS):
-            raise ValueError(f"rule='kappa' makes 'qwk' or 'lwk' large; got metric={self.metric!r}")
+            raise ValueError(f"rule='kappa' maximises 'qwk' or 'lwk'; got metric={self.metric!r}")
         validation.check_flag("greater_is_better", self.greater_is_better)
         return known
 

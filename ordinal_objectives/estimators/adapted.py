@@ -300,8 +300,8 @@ def _warn_unless_alike(new: FloatArray, old: FloatArray, weight: FloatArray) -> 
     if found > _DISTANCE and by_chance < _CHANCE:
         warnings.warn(
             f"X_new does not look like X_old with other class shares: the distributions of the score are {found:.2f} "
-            f"apart (Kolmogorov-Smirnov), which chance makes with probability {by_chance:.1g}. Other things than the "
-            f"shares differ, and the copy may be worse than the model; with labelled rows, use refit_thresholds",
+            f"apart (Kolmogorov-Smirnov, p-value {by_chance:.1g}). More than the shares differs, and the copy may be "
+            f"worse than the model; with labelled rows, use refit_thresholds",
             stacklevel=3,
         )
 

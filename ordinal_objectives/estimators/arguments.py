@@ -434,8 +434,8 @@ class GivenToFit:
         """Raise ValueError if copies cannot be trained as the model was."""
         if self.refused:
             raise ValueError(
-                f"estimator must be a model of which copies can be trained on other rows; its fit was given "
-                f"{', '.join(self.refused)}, which they cannot be: fit it without"
+                f"estimator must be a model whose copies can be trained on other rows; its fit was given "
+                f"{', '.join(self.refused)}, which a copy cannot get: fit it without"
             )
 
     def without_callbacks(self) -> GivenToFit:

@@ -166,8 +166,8 @@ def _weighted_evaluation(name: str, copy: Estimator, X: Table, labels: IndexArra
     if any(kind.__module__.startswith("catboost.") for kind in type(copy).__mro__):  # its weights lie in a pool
         return {"eval_set": importlib.import_module("catboost").Pool(X, labels, weight=weight)}
     raise ValueError(
-        f"member {name!r} stops early by rows of which its fit takes no weights ({' or '.join(_EVALUATION_WEIGHTS)}), "
-        f"and the rows have weights: let it not stop early"
+        f"member {name!r} stops early, but its fit takes no weights of evaluation rows "
+        f"({' or '.join(_EVALUATION_WEIGHTS)}), and the rows have weights: set it not to stop early"
     )
 
 

@@ -89,7 +89,7 @@ class HostClassifier(OrdinalClassifier):
 
     _native: ClassVar[Mapping[str, str]] = {}
     _own: ClassVar[frozenset[str]] = frozenset()
-    # The argument of ``fit`` with a model to go on with.
+    # The argument of ``fit`` with a model to continue.
     _continued_by: ClassVar[str]
     _rounds_name: ClassVar[str] = "n_estimators"
     # What a search tries, with few rows and with more, and what "auto" is where nothing is searched.

@@ -310,7 +310,7 @@ def check_linear(linear: object, l2: object, name: str, signs: Any, has_linear: 
         raise ValueError(f"{name} cannot continue a model that has a linear part, which need not be monotone")
     always = not is_auto(linear) and bool(linear)
     if always and has_linear is False:
-        raise ValueError("linear=True continues models that have a linear part; the one to go on with has none")
+        raise ValueError("linear=True continues only a model with a linear part; this one has none")
     return always
 
 

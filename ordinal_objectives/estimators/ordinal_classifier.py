@@ -79,8 +79,8 @@ class OrdinalClassifier(OrderedClassifier):
     Parameters
     ----------
     decision_rule : {"median", "mode", "mean", "kappa"}
-        How probabilities become a class: "median" suits absolute error, "mode" the zero-one error, "mean" squared
-        error, and "kappa" weighted kappa, by a rule that ``fit`` finds.
+        How probabilities become a class. "median" suits absolute error, "mode" accuracy, "mean" squared error, "kappa"
+        weighted kappa, by a rule that ``fit`` finds.
     """
 
     _dialect: ClassVar[Mapping[str, str]] = {}
@@ -346,9 +346,9 @@ class OrdinalClassifier(OrderedClassifier):
     ) -> Classifier:
         """Return a copy of the model with thresholds for another population, of which few rows are labelled.
 
-        The trees stay. The thresholds are those of the highest likelihood, held near the model's own as firmly as
-        leave-one-out finds best; with 5,000 rows and more hardly at all. Where the score itself has another meaning in
-        the new population, train a model.
+        The trees stay. The thresholds maximise a likelihood with a penalty on their distance from the model's own. Its
+        strength follows from leave-one-out likelihoods; with 5,000 rows or more it has little effect. Where the score
+        itself has another meaning in the new population, train a model.
 
         Parameters
         ----------

@@ -350,25 +350,25 @@ def average_marginal_effects(
     .. math:: \Delta_k = \tfrac{1}{n} \sum_i P(y = k | x_j = x_{ij} + s/2, x_{i, -j})
               - P(y = k | x_j = x_{ij} - s/2, x_{i, -j}) .
 
-    Trees are step functions, whose derivative says nothing, so the step is finite, and belongs to what is reported.
-    Outside the values of the training, trees go on as constants: a step that leaves them shows too little. Whole
-    numbers with a whole step stay whole, from x - floor(s/2). Rows where the feature is missing do not count. Of
-    categories, text, booleans, and numbers with only two values, all rows are given one level and then another. All
-    else of a row stays as it is, so combinations may occur that the data do not have.
+    Trees are step functions, whose derivative is zero almost everywhere, so the step is finite, and part of the result.
+    Outside the values of the training trees are constant: a step that leaves them has too small an effect. Whole
+    numbers with a whole step stay whole, from x - floor(s/2). Rows where the feature is missing do not count. For
+    categories, text, booleans, and numbers with only two values, all rows get one level and then another. The other
+    features of a row stay as they are, so combinations may occur that the data do not have.
 
-    There are no intervals without refits: a fixed model does not show how far it is from the truth. With ``n_refits``
-    the intervals are of the true effect in the population. Rows are drawn with replacement, their labels from the
-    probabilities of the model, and copies are trained on them (the parametric bootstrap [1]_). Boosting shrinks
-    effects: those of the copies, :math:`m_k` on average, are smaller than those of the model that drew their labels.
-    The intervals correct as much,
+    There are no intervals without refits, since one fitted model does not show its own sampling error. With
+    ``n_refits`` the intervals are of the true effect in the population. Rows are drawn with replacement, their labels
+    from the probabilities of the model, and copies are trained on them (the parametric bootstrap [1]_). Boosting
+    shrinks effects: those of the copies, :math:`m_k` on average, are smaller than those of the model that drew their
+    labels. The intervals correct as much,
 
     .. math:: 2 \Delta_k - m_k \pm t \cdot SE_k / r ,
 
     with the quantile t of Student's distribution for ``n_refits - 1`` degrees of freedom, so that intervals of few
     copies are wider, and the copies' standard deviations SE, which shrink as well: r, between 1/2 and 1, is the share
     of the effects that copies keep, by least squares over the classes. So intervals need not lie around ``effects``,
-    which are the model's own. They hold as far as the model's probabilities are right; the user guide says how often
-    they held in simulations.
+    which are the model's own. They are valid if the model's probabilities are right; the user guide has their
+    coverage in simulations.
 
     Parameters
     ----------
@@ -405,7 +405,7 @@ def average_marginal_effects(
     ValueError
         If there is no such feature, it holds neither numbers nor categories, or fewer than two values, there is no such
         reference level, step and reference do not suit the feature, an argument is out of range, or, with ``n_refits``,
-        ``fit`` was given what copies cannot be, such as a model to go on with.
+        ``fit`` was given what copies cannot be, such as a model to continue.
 
     References
     ----------

@@ -176,7 +176,7 @@ def summary(
         If the estimator is no classifier with margins, or ``n_refits`` no integer.
     ValueError
         If ``n_refits`` is negative or 1, or not 0 without X and y, or X and y differ in rows, or ``fit`` was given what
-        copies cannot be, such as a model to go on with.
+        copies cannot be, such as a model to continue.
 
     Examples
     --------

@@ -97,14 +97,14 @@ def proportional_odds_test(
     shifts are real it is large, and the p-value is one-sided. For a single threshold k, the shifts of the others are
     set to zero before they are centred.
 
-    A single split would make the p-value a matter of luck. Of several splits it is twice the median, at most 1 [2]_,
+    The p-value of a single split depends on chance. With several splits it is twice the median, at most 1 [2]_,
     which keeps the level whatever the dependence of the splits, and rejects less often than that. The p-values of the
     thresholds are adjusted by Holm's method [3]_ afterwards.
 
     What is tested is the fitted kind of model: a link that is wrong, or a feature that is missing, makes odds
     non-proportional too. A score with far too few trees leaves errors whose squares are not small, and with enough rows
-    the test then rejects though odds are proportional; the user guide has measured it. A large p-value does not say
-    that odds are proportional.
+    the test then rejects although odds are proportional; the user guide has simulations. A large p-value does not
+    prove that odds are proportional.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def proportional_odds_test(
     ValueError
         If there are fewer than three classes, a class has a single row, X and y differ in rows, an argument is out of
         range, the estimator refuses ``proportional=False``, or its ``fit`` was given what copies cannot be, such as a
-        model to go on with.
+        model to continue.
 
     References
     ----------

@@ -5,115 +5,104 @@ Parameters
 n_classes : int or None
     Number of classes K. None takes the largest training label plus one.
 loss : str or OrdinalLoss
-    What the training minimises. "all_threshold": a binary loss for each threshold, which aims at absolute error.
-    "immediate_threshold": for the two thresholds beside the class. "cumulative_link": the likelihood, as in
-    proportional odds models. An instance of :class:`ordinal_objectives.losses.OrdinalLoss` brings its own link;
-    another ``link`` beside it is refused.
+    "all_threshold": a binary loss at each threshold; suits absolute error. "immediate_threshold": only at the two
+    thresholds beside the class. "cumulative_link": the likelihood of the proportional odds model. Or an instance of
+    :class:`ordinal_objectives.losses.OrdinalLoss`, which has its own link.
 training_cost : {"absolute", "quadratic"} or array-like of float, shape (n_classes, n_classes)
-    What an error costs in training, with ``loss="all_threshold"``: the distance between the classes, its square, or
-    entry [j, k] where class j is taken for k; each row of a matrix rises to both sides of the true class, by steps
-    that do not shrink. Unless "absolute", the decision is the median, and probabilities are weighted by cost: they
-    are not those of the classes.
+    Cost of an error in training, with ``loss="all_threshold"``: the distance between the classes, its square, or a
+    matrix, true class by predicted class, whose rows rise to both sides of the true class by steps that do not
+    shrink. Unless "absolute", the decision is the median, and the probabilities are weighted by cost.
 link : str or Link
     "logit", "probit", "cloglog", "loglog", "cauchit", or an instance of :class:`ordinal_objectives.links.Link`. Its
     inverse is G in P(y <= k | x) = G(theta_k - f(x)).
 hessian : {"exact", "majorized"}
-    Second derivative by which steps are taken. "exact": that of the loss. "majorized": a bound above it, for some
-    losses and links only; steps are shorter and need about twice the rounds, and with the logit or probit, all rows
-    and a learning rate of at most 1 none raises the training loss.
+    Second derivative that steps are divided by. "exact": that of the loss. "majorized": an upper bound, which some
+    losses and links have; steps are safer, and need about twice the rounds.
 threshold_update : {"newton", "fixed", "schur", "joint"}
-    How thresholds move after each tree. "newton": one Newton step, given the score. "fixed": not at all. "joint":
-    thresholds and leaves take one joint Newton step, halved until the training loss is not higher; not with a bare
-    objective, since leaves are renewed. "schur": the thresholds take their part of that step times the learning
-    rate; needs the callback. Where a tree raises the loss, ``diagnostics_`` counts the round ("n_raised").
+    Step of the thresholds after each tree. "newton": a Newton step, given the score. "joint": one Newton step of
+    thresholds and leaves, halved until the training loss is not higher; not with a bare objective. "schur": only
+    the thresholds' part of that step; needs the callback. "fixed": none.
 thresholds : array-like of float, shape (n_classes - 1,), ThresholdRecord, or None
-    Where the thresholds start, lowest first, on the scale of the score. None computes them from the shares of the
-    classes. The record of a model that is continued brings its last thresholds, and its history before them.
+    Where the thresholds start, lowest first, on the scale of the score. None computes them from the class
+    frequencies. For a continued model its record brings its last thresholds, and its history before them.
 proportional : {True, False, "auto"}
     True: one score moves all thresholds alike (proportional odds). False: leaves also shift single thresholds, so
-    that these move with x (partial proportional odds); "joint" and "newton" both mean then that the thresholds take
-    one Newton step after each tree. False refuses what "joint" refuses, the cumulative link, "fixed" and "schur".
-    "auto": False where that is possible.
+    that these move with x (partial proportional odds); the thresholds take a Newton step after each tree. False
+    refuses the cumulative link, "fixed" and "schur". "auto": False where that is possible.
 shift_l2 : float or None
-    L2 penalty of the shifts, positive. The larger it is, the closer the model is to proportional odds. None for 10.
-    Not with ``proportional=True``.
+    L2 penalty of the shifts, positive; a large one gives nearly proportional odds. None for 10. Not with
+    ``proportional=True``.
 shift_penalty : {"ridge", "smooth", "sparse"}
     What ``shift_l2`` penalises. "ridge": the squared shifts, which sum to zero over the thresholds. "smooth": the
-    squared differences between neighbouring thresholds. "sparse": as "ridge", and a leaf gives ``max_shifts``
-    thresholds alone a shift of their own, those where it lowers the loss most; the others move alike.
+    squared differences between neighbouring thresholds. "sparse": as "ridge", and only ``max_shifts`` thresholds of
+    a leaf, those where it lowers the loss most, have a shift of their own.
 max_shifts : int or None
-    With ``shift_penalty="sparse"``: how many thresholds of a leaf have a shift of their own, None for 1. Otherwise:
-    into how many groups thresholds are divided, of neighbours that are shifted alike; None for one each. With many
-    classes a round with few groups costs little more than one with a single score.
+    With ``shift_penalty="sparse"``: number of thresholds of a leaf with a shift of their own, None for 1.
+    Otherwise: number of groups of neighbouring thresholds that are shifted alike, None for one each; few groups are
+    faster with many classes.
 shift_method : {"renewal", "host"} or None
-    Who fits the shifts where thresholds move with x. "renewal": this package, after each tree. "host": XGBoost
-    itself, as outputs beside the score; ``proportional="auto"`` then means False. The user guide has the differences.
+    What fits the shifts. "renewal": this package, after each tree. "host": XGBoost, as outputs beside the score;
+    ``proportional="auto"`` then means False. The user guide has the differences.
 split_outputs : {"score", "all"} or int
-    With ``shift_method="host"``: which outputs judge the splits. "score": only the score. An integer: also so many
-    contrasts, the smoothest over the thresholds first. "all": all ``n_classes - 2`` contrasts. Splits then also find
-    what moves single thresholds, and a round takes longer.
+    With ``shift_method="host"``: outputs that decide the splits. "score": only the score. An integer: also that
+    many contrasts of the shifts, the smoothest first. "all": all contrasts. More of them find more effects on
+    single thresholds, and take longer.
 linear : {False, True, "auto"}
-    Whether the trees start from a linear score that is fitted first: numbers scaled, one weight for each level of a
-    category, nothing added where a value is missing. "auto": where the rows held out for ``n_estimators`` or
-    ``max_iter`` "auto" have a lower loss with it, which takes a second search; without a search there is none.
+    Whether a linear score is fitted first, to which the trees are added. "auto": if it lowers the held-out loss in
+    the search for the number of rounds; False without that search.
 linear_l2 : float
-    Penalty of the linear part's squared weights, positive; half of it is added to the summed loss.
+    L2 penalty of the weights of the linear score, positive; half of it is added to the summed loss.
 n_threads : int or None
     Threads of the passes over rows that compute gradients. None for the framework's; see
     :func:`ordinal_objectives.threads.effective_n_threads`. Results do not depend on it.
 classes : array-like, shape (n_classes,), or None
-    The classes, lowest first; they may lack rows. None takes the order of numbers or of an ordered categorical;
-    plain strings are sorted, with a warning that prints the order.
+    All classes, lowest first; some may have no rows. None takes the order of numbers or of an ordered categorical;
+    plain strings are sorted, with a warning.
 class_weight : dict, "balanced" or None
-    Weights of classes, multiplied with ``sample_weight``. "balanced": in inverse proportion to their rows. A class
-    that a dict does not name has 1. Evaluation sets are weighted by their own weights alone.
+    Weights of classes, multiplied with ``sample_weight``: "balanced", in inverse proportion to their frequencies,
+    or a dict; 1 for a class that it lacks. Evaluation sets have only their own weights.
 decision_rule : {"median", "mode", "mean"}
-    How probabilities become a class: "median" suits absolute error, "mode" the zero-one error, "mean" squared
-    error.
+    How probabilities become a class. "median" suits absolute error, "mode" accuracy, "mean" squared error.
 cost_matrix : array-like of float, shape (n_classes, n_classes), or None
-    Cost of predicting column j where row i is true, lowest class first; replaces ``decision_rule``.
+    Cost of predicting class j (column) where class i (row) is true, lowest first. Replaces ``decision_rule``.
 kappa_weights : {"quadratic", "linear"} or array-like of float, shape (n_classes, n_classes)
-    With ``decision_rule="kappa"``: what it costs that a class (row) is taken for another (column), lowest first.
+    With ``decision_rule="kappa"``: cost of predicting a class (column) where another (row) is true, lowest first.
 kappa_rows : {"unseen", "training"}
-    With ``decision_rule="kappa"``: which rows the rule is fitted to. "unseen": the last evaluation set; or the rows
-    held out for the number of rounds; else all rows, by five models that were not trained on them. "training": the
-    training rows, whose probabilities are overfitted; ``expected_kappa_`` is missing then.
+    With ``decision_rule="kappa"``: rows that the rule is fitted to. "unseen": the last evaluation set, the rows
+    held out for the number of rounds, or all rows by five-fold cross-validation. "training": the training rows,
+    whose probabilities are overfitted; there is no ``expected_kappa_`` then.
 progress : bool
-    Whether to show a bar with the rounds, the newest loss (of the last set that is evaluated, or else of the
-    training rows) and the time left, on a terminal or in a notebook. It needs tqdm.
+    Show a bar with the rounds, the newest loss and the time left; needs tqdm.
 n_estimators : int or "auto"
-    Number of boosting rounds. "auto" trains on four fifths of the rows, takes the number with the lowest loss on
-    the others, and trains so many rounds on all rows (fewer than 100 rows: three divisions). ``round_search_`` has
-    what was tried. "auto" is 100 with early stopping, for a model that is continued, with XGBoost's "dart", and for
-    fewer than 10 rows.
+    Number of boosting rounds. "auto": the number with the lowest loss on a fifth of the rows, held out; then all
+    rows are trained on. "auto" is 100 with early stopping, for a continued model, with "dart", and for fewer than
+    10 rows.
 num_boost_round : int
     Number of boosting rounds.
 eval_metric : str, callable, list of these, or None
     Measured each round beside the loss: "rps", "log_loss", "ece", "mae", "macro_mae", "max_mae", "zero_one", "qwk",
-    "lwk", "tau_b", or functions ``metric(y, proba)``; see
-    :class:`ordinal_objectives.eval_metric.EvalMetric`.
+    "lwk", "tau_b", or functions ``metric(y, proba)``; see :class:`ordinal_objectives.eval_metric.EvalMetric`.
 random_state : int, RandomState instance or None
-    Seed of everything that is drawn: rows, columns, and rows held out. None takes NumPy's global state.
+    Seed of sampled rows and columns, and of rows held out. None takes NumPy's global state.
 importance_type : {"gain", "split"}
-    What ``feature_importances_`` adds up for each feature: the gains of its splits, or their number.
+    Whether ``feature_importances_`` sums the gains of a feature's splits, or counts them.
 n_jobs : int or None
-    Threads; results do not depend on it. None for one a processor, or OMP_NUM_THREADS where that is less; -1 for
-    one a processor.
+    Threads; results do not depend on it. -1 for one a processor; None for the same, or OMP_NUM_THREADS where that
+    is less.
 X : array-like, data frame, Arrow table or sparse matrix, shape (n_samples, n_features)
     Rows with the features of the training, as ``fit`` takes them.
 **start : array-like of float, shape (n_samples,)
-    Scores that the trees' are added to, by the name that they have in ``fit``: ``base_margin`` with XGBoost,
-    ``init_score`` with LightGBM. Zero unless given, whatever ``fit`` was given: they belong to the rows, not to the
-    model.
+    Scores that the trees are added to, by their name in ``fit``: ``base_margin`` with XGBoost, ``init_score`` with
+    LightGBM. Zero unless given, whatever ``fit`` was given: they belong to the rows, not to the model.
 y : array-like, shape (n_samples,)
     Labels: integers, strings, or an ordered categorical. XGBOrdinalClassifier, LGBMOrdinalClassifier and
-    HistGradientBoostingOrdinalClassifier take OrdinalLabels as well: several answers a row, intervals, missing labels.
+    HistGradientBoostingOrdinalClassifier also take OrdinalLabels: several answers a row, intervals, missing labels.
 sample_weight : array-like of float, shape (n_samples,), or None
     Weights of the rows, finite and non-negative. None for ones.
 X_val, y_val, sample_weight_val : array-like or None
-    Another spelling of one evaluation set, by which early stopping works inside a pipeline.
+    One evaluation set in another form, with which early stopping works inside a pipeline.
 groups : array-like, shape (n_samples,), or None
-    Rows of one group stay together where ``validation_fraction`` holds rows out.
+    Rows of one group stay together where rows are held out.
 max_iter : int
     Number of trees.
 max_leaf_nodes : int or None
@@ -125,19 +114,18 @@ min_samples_leaf : int
 max_bins : int
     Bins of a feature, 2 to 255; missing values have one more.
 categorical_features : None, "from_dtype", or array-like of bool, int or str
-    Columns of categories: those of a category type, or a mask, numbers or names of columns. None: there are none.
-    A split parts the categories of a column in two sets. They are known by value, text or numbers, at most 254 and
-    ``max_bins`` a column. Values that are missing, or that the training did not have, go one way at each split.
-    What as many categories gain by chance is taken off a split's gain, so that those that mean nothing split
-    little.
+    Columns of categories: "from_dtype" takes those of a category type; or a mask, numbers or names of columns.
+    None: there are none. A split divides the categories of a column into two sets; they are matched by value, at
+    most 254 and ``max_bins`` a column. Missing and unknown values go to one side together. The gain that
+    meaningless categories have by chance is subtracted.
 min_samples_category : int
-    A category with fewer rows in a node goes where the missing values go.
+    A category with fewer rows in a node goes to the side of the missing values.
 n_iter_no_change : int
     Early stopping ends the training after so many trees without a lower validation loss.
 tol : float
     Smallest decrease of the validation loss that counts.
 eval_set : (X, y) pair, list of such pairs, or None
-    Evaluated after each tree; early stopping looks at the last one.
+    Evaluated after each tree; early stopping uses the last one.
 eval_sample_weight : list of array-like or None
     Weights of each evaluation set.
 callback : callable or None
@@ -162,18 +150,18 @@ num_iteration : int or None
 Attributes
 ----------
 classes_ : ndarray, shape (n_classes,)
-    Labels sorted as NumPy sorts them, which is the order of the columns of ``predict_proba``.
+    Labels in sorted order, which is that of the columns of ``predict_proba``.
 ordered_classes_ : ndarray, shape (n_classes,)
     Labels from the lowest class to the highest.
 n_classes_ : int
     Number of classes.
 thresholds_ : ndarray of float64, shape (n_classes - 1,)
-    Those of the iteration that predictions use. Where they move with x, their mean over the training rows, which
-    need not increase.
+    Thresholds of the iteration that predictions use. Where they move with x, their mean over the training rows,
+    which need not increase.
 proportional_ : bool
     Whether one score moves all thresholds alike.
 n_iter_ : int
-    Iterations that predictions use: with early stopping those up to the best one.
+    Number of iterations that predictions use; with early stopping up to the best one.
 training_loss_ : ndarray of float64, shape (n_iterations + 1,)
     Weighted mean loss of the training rows after 0, 1, ... iterations; NaN where it is not known.
 threshold_history_ : ndarray of float64, shape (n_iterations + 1, n_classes - 1)
@@ -183,27 +171,26 @@ ax_ : matplotlib.axes.Axes
 figure_ : matplotlib.figure.Figure
     That of the axes.
 round_search_ : RoundSearch or None
-    What "auto" has found: ``n_iter``, the number of rounds; ``settings``, such as the size of the trees; ``losses``
-    of the rows held out after 0, 1, ... rounds; ``n_held_out``, their number; ``tried``, all settings with the loss
-    of each. None where nothing was searched; a loaded model has none.
+    Result of the search by "auto": ``n_iter``, ``settings`` such as the size of the trees, ``losses`` after 0, 1,
+    ... rounds, ``n_held_out`` rows, and ``tried``, all settings with their losses. None without a search, and for a
+    loaded model.
 linear_ : LinearPart or None
-    The linear score that the trees start from: ``scores(X)``, and ``contributions(X)`` of each feature, which add
-    up to it, of rows as ``predict`` takes them. None where there is none.
+    The linear score under the trees: ``scores(X)``, and ``contributions(X)`` of each feature, which sum to it. None
+    where there is none.
 kappa_rule_ : KappaRule or None
-    With ``decision_rule="kappa"``: its ``shares`` of the classes, ``weights`` and ``kappa``, which the rule needs.
+    With ``decision_rule="kappa"``: its ``shares`` of the classes, ``weights`` and ``kappa``.
 expected_kappa_ : float
-    With ``decision_rule="kappa"``: the kappa to expect of new rows, measured on rows that no tree was grown on; too
-    high where few rows of an evaluation set also ended the training. NaN where labels and decisions are all of one
-    class. Not with ``kappa_rows="training"``.
+    With ``decision_rule="kappa"``: the kappa to expect of new rows, measured on unseen rows; too high where few
+    rows of an evaluation set also ended the training. NaN if all are of one class.
 n_features_in_ : int
     Number of features of the training.
 is_categorical_ : ndarray of bool, shape (n_features,)
     Which features are categories.
 feature_names_in_ : ndarray of object, shape (n_features,)
-    Names of the features; there where those of the training had names, all of them strings.
+    Names of the features, if the training had names and all were strings.
 diagnostics_ : dict of str to int
-    How often something other than the plain step was taken: thresholds repaired, steps halved, values clipped; see
-    :class:`ordinal_objectives.threshold_solver.Diagnostics`. "n_without_split": the trees that have no split.
+    Counts of repaired thresholds, halved steps, clipped values, rounds that raised the loss ("n_raised"), trees
+    without a split ("n_without_split"); see :class:`ordinal_objectives.threshold_solver.Diagnostics`.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ def test_posteriors(t):
 
 def test_how_to_readers(t):
     """On six sets with simulated readers, two to five a row, shares predicted a fresh answer better than majority
-    votes did, and such posteriors the true class."""
+    votes did, and such posteriors predicted the true class better."""
     test_shares_predict_answers(t)
     test_posteriors(t)
 

@@ -29,8 +29,8 @@ def no_worse_by_mode(*case):
 
 
 def test_hits_2(t):
-    """It hit as often or more often than the mode of ours on two of the sixteen sets (`diabetes`, `wisconsin`) and
-    on seven of the 23 (`tae`, `autos`, `wine_red`, `political_information`, and by a hair `soup`, `nursery`,
+    """Its accuracy was as high as that of our mode, or higher, on two of the sixteen sets (`diabetes`, `wisconsin`)
+    and on seven of the 23 (`tae`, `autos`, `wine_red`, `political_information`, and by very little `soup`, `nursery`,
     `diabetes012`)."""
     assert no_worse_by_mode("sixteen", "quantile") == {"diabetes", "wisconsin"}
     assert no_worse_by_mode("ordinal", "classes") == {
@@ -75,14 +75,14 @@ def test_numbers_2(t):
 
 
 def test_decided_1(t):
-    """Where trees predict nearly every row right (`nursery`), those of multiclass do so too."""
+    """Where trees predict nearly every row right (`nursery`), a multiclass booster does so too."""
     assert "nursery" in no_worse(t, NATURAL, "zero-one", MULTICLASS)
     assert t.number(f"{NATURAL} zero-one", MULTICLASS, data="nursery") < 0.001
 
 
 def test_many_rows_2(t):
-    """With the median as its answer it was as good on the four sets of the learning curves, for the price of one
-    tree a class; on others of that size it was not."""
+    """With the median as its decision it was as good on the four sets of the learning curves, at the cost of one tree
+    for each class; on others of that size it was not."""
     assert all(t.number("few rows", f"MAE of {MULTICLASS}", rows=rows) < 1.005 for rows in SIZES[2:])
     assert all(
         t.number("tuned MAE", MULTICLASS, data=data) > t.number("tuned MAE", OURS, data=data)

@@ -114,7 +114,7 @@ def test_confirmation_of_plain_calls():
 
 def test_confirmation_of_sizes():
     """Beside trees of one size LightGBM's is lower by RPS on eleven of the twelve sets, and level on average: on
-    `maternal_health`, whose 700 training rows are given small trees, large ones are right."""
+    `maternal_health`, whose 700 training rows get small trees by default, large ones are better."""
     means = means_of(NAME, "confirmation")
     _, lightgbm, native = (ratio(means, ours, fixed)["rps"].dropna() for fixed, ours in zip(FIXED, PLAIN, strict=True))
     assert ((lightgbm < 1).sum(), len(lightgbm)) == (11, 12)

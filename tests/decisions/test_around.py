@@ -187,7 +187,7 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was(kind, data):
         ({"method": "naive"}, ValueError, "method must be one of 'split', 'cross'; got 'naive'"),
         ({"coverage": "row"}, ValueError, "coverage must be one of 'marginal', 'class'; got 'row'"),
         ({"severity": -1.0}, ValueError, "severity must be a finite number above 0; got -1.0"),
-        ({"severity": 1.0, "method": "cross"}, ValueError, "severity has a bound for method='split' alone"),
+        ({"severity": 1.0, "method": "cross"}, ValueError, "severity needs method='split'"),
         ({"calibration_fraction": 1.0}, ValueError, "calibration_fraction must be a finite number above 0 and below 1"),
         ({"calibration_fraction": 0.999}, ValueError, "calibration_fraction=0.999 of n_samples=200 leaves no row"),
         ({"method": "cross", "cv": 1}, ValueError, "cv must be an integer at least 2; got 1"),

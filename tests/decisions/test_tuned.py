@@ -136,7 +136,7 @@ def test_what_cannot_be_is_refused():
             OrdinalTunedClassifier(frozen(), metric=metric).fit(P, CODES)
     with pytest.raises(ValueError, match="rule must be one of 'cuts', 'stretch', 'kappa'; got 'best'"):
         OrdinalTunedClassifier(frozen(), rule="best").fit(P, CODES)
-    with pytest.raises(ValueError, match="rule='kappa' makes 'qwk' or 'lwk' large; got metric='mae'"):
+    with pytest.raises(ValueError, match="rule='kappa' maximises 'qwk' or 'lwk'; got metric='mae'"):
         OrdinalTunedClassifier(frozen(), metric="mae", rule="kappa").fit(P, CODES)
     with pytest.raises(TypeError, match="greater_is_better must be True or False; got 'yes'"):
         OrdinalTunedClassifier(frozen(), greater_is_better="yes").fit(P, CODES)

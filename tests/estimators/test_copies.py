@@ -307,7 +307,7 @@ def continued(kind):
 REFUSED = {
     "xgb_model": lambda: continued("xgb"),
     "init_model": lambda: continued("lgbm"),
-    "a model to go on with, by warm_start": lambda: (
+    "a model to continue, by warm_start": lambda: (
         make("engine", max_iter=3, warm_start=True).fit(X, Y).set_params(max_iter=5).fit(X, Y)
     ),
     "base_margin": lambda: make_xgb().fit(X, Y, base_margin=X[:, 0]),
@@ -328,7 +328,7 @@ def own(env):
 @BOTH
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_copies_cannot_be_given_is_named(name, inspect, trained):
-    words = f"estimator must be a model of which copies can be trained on other rows; its fit was given {name}, which"
+    words = f"estimator must be a model whose copies can be trained on other rows; its fit was given {name}, which"
     with pytest.raises(ValueError, match=words):
         inspected(inspect, REFUSED[name]())
     assert not trained

@@ -319,5 +319,5 @@ def test_files_name_what_copies_cannot_be_given(client, data, by, tmp_path):
     X_, y_, w_ = parted(X, y, w)
     model = DaskXGBOrdinalClassifier(**OPTIONS).fit(X_, y_, base_margin=w_)
     (model if by == "save_model" else model.booster_).save_model(tmp_path / "model.ubj")
-    with pytest.raises(ValueError, match="its fit was given base_margin, which they cannot be"):
+    with pytest.raises(ValueError, match="its fit was given base_margin, which a copy cannot get"):
         XGBOrdinalClassifier().load_model(tmp_path / "model.ubj").for_copies(own_rounds=True)

@@ -162,7 +162,7 @@ def test_what_cannot_be_is_refused():
         make_lgb(**KAPPA, cost_matrix=1 - np.eye(4)).fit(X, Y)
     with pytest.raises(ValueError, match="decision_rule='kappa' is found in the training of one ordinal model, not of"):
         OrdinalEnsembleClassifier([("one", make_xgb())], decision_rule="kappa").fit(X, Y)
-    with pytest.raises(ValueError, match="decision_rule='kappa' divides arrays alone; for RowBlocks pass X_val"):
+    with pytest.raises(ValueError, match="decision_rule='kappa' divides only arrays; for RowBlocks pass X_val"):
         make_engine(**KAPPA).fit(RowBlocks([X]), Y)
     model = make_xgb().fit(X, Y).set_params(decision_rule="kappa")
     with pytest.raises(ValueError, match="decision_rule='kappa' needs rows that the model was not trained on"):

@@ -189,8 +189,9 @@ def test_shifts_that_xgboost_fits_itself(iterations):
 
 
 def test_xgboost_boosters_without_the_package(tmp_path, monkeypatch):
-    page = Path(__file__).parents[2] / "docs" / "how_to" / "predict_without_the_package.md"
-    recipe = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)[0]
+    page = Path(__file__).parents[2] / "docs" / "guide" / "host_shifts.md"
+    text = page.read_text(encoding="utf-8").partition("## Predict without this package")[2]
+    recipe = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)[0]
     X, y = mixed_rows()
     model = train("engine", X, y, categories=False, proportional=False)
     monkeypatch.chdir(tmp_path)

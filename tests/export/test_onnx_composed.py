@@ -347,6 +347,17 @@ def test_whole_numbers_that_a_step_cannot_take_are_named():
     assert to_onnx(model, X.astype(float)).graph.input[0].name == "a"
 
 
+@pytest.mark.parametrize("kind", [HistGradientBoostingOrdinalClassifier, XGBOrdinalClassifier])
+def test_categories_that_a_step_passes_on_are_refused(frame, kind):
+    X, y = frame
+    steps = make_column_transformer((StandardScaler(), ["age"]), ("passthrough", ["town"]))
+    steps.set_output(transform="pandas")
+    options = {"max_iter": 2} if kind is HistGradientBoostingOrdinalClassifier else {"n_estimators": 2}
+    model = make_pipeline(steps, kind(classes=NAMES, **options)).fit(X.astype({"town": "category"}), y)
+    with pytest.raises(ValueError, match=r"a step passes a column of text or categories on.* encode that column"):
+        to_onnx(model, X.astype({"town": "category"}))
+
+
 def test_unknown_text_of_an_encoder_that_refuses_it_is_missing(frame):
     X, y = frame
     X = X[["town", "age"]].assign(town=X["town"].where(X["town"] != "u", np.nan))

@@ -124,9 +124,9 @@ def test_integers_become_doubles():
 
 def test_mistakes_are_named(tmp_path):
     X, y = data()
-    with pytest.raises(TypeError, match="can be gone through more than once, such as a list; got generator"):
+    with pytest.raises(TypeError, match="can be iterated more than once, such as a list; got generator"):
         RowBlocks(block for block in np.split(X, 2))
-    with pytest.raises(TypeError, match="can be gone through more than once, such as a list; got NoneType"):
+    with pytest.raises(TypeError, match="can be iterated more than once, such as a list; got NoneType"):
         RowBlocks(None)
     with pytest.raises(ValueError, match="at least one block; got none"):
         RowBlocks([])

@@ -170,7 +170,7 @@ def test_faults_are_seen():
 
     assert faults(function) == ["n has the default 2; its entry says '3'", "X has no type"]
     assert '\nlink : str or Link, default="logit"\n' in str(function.__doc__)
-    assert "beside it is refused.\n    More.\nlink" in str(function.__doc__)
+    assert "which has its own link.\n    More.\nlink" in str(function.__doc__)
 
 
 def test_a_function_that_lists_no_parameters_gets_them():

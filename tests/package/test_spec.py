@@ -142,7 +142,7 @@ def test_a_spec_does_not_change():
         ({"max_shifts": 2}, "max_shifts=2 belongs to thresholds that move with x"),
         (
             {"proportional": False, "max_shifts": 2, "shift_method": "host"},
-            "max_shifts=2 does not go with shifts that XGBoost fits itself",
+            "max_shifts=2 is not possible with shifts that XGBoost fits itself",
         ),
         (
             {"proportional": False, "shift_penalty": "sparse", "max_shifts": 0},

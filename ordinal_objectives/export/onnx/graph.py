@@ -224,9 +224,11 @@ class Features:
         columns = [self.columns[place] for place in places]
         for column in columns:
             if column.kind == "string":
+                what = f"column {column.tensor!r} must hold numbers; it holds text"
+                if column.place is not None:  # skl2onnx joins the columns that a step returns
+                    what = "a step passes a column of text or categories on, and skl2onnx makes text of all its columns"
                 raise ValueError(
-                    f"column {column.tensor!r} must hold numbers; it holds text. Let the pipeline encode it, or export "
-                    f"a classifier that takes the table itself"
+                    f"{what}. Let the pipeline encode that column, or export a classifier that takes the table itself"
                 )
         if len({column.tensor for column in columns}) == 1 and columns[0].place is not None:
             tensor = self.graph.floats(columns[0].tensor)

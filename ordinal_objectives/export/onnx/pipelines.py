@@ -119,7 +119,7 @@ def to_onnx_by_skl2onnx(estimator: object, inputs: list[onnx.ValueInfoProto]) ->
         isinstance(kind, data_types.DoubleTensorType) for _, kind in types
     ):
         raise ValueError(
-            "floats='float64' is not possible with SimpleImputer: ONNX Runtime imputes in float32 alone; take "
+            "floats='float64' is not possible with SimpleImputer: ONNX Runtime imputes only in float32; take "
             "floats='float32', or leave missing values to the classifier"
         )
     _name_inputs(made.graph, [name for name, _ in types])
