@@ -455,6 +455,14 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         check_is_fitted(self)
         return self._grown.effects
 
+    @property
+    def is_categorical_(self) -> NDArray[np.bool_]:
+        """Which features are categories, or name groups, (n_features,)."""
+        is_categorical = super().is_categorical_
+        if self._groups is not None:
+            is_categorical[self._groups.place] = True
+        return is_categorical
+
     def _check_features(self, X: object, *, reset: bool) -> Any:
         if reset:
             self._groups = GroupColumn.learn(X, self.random_intercept)

@@ -94,15 +94,31 @@ class Registry(Generic[Thing]):
     def __init__(self, kind: str, built_in: Mapping[str, object]) -> None:
         self._kind, self._built_in = kind, built_in
         self._own: dict[tuple[str, ...], Thing] = {}
+        self._private: dict[tuple[str, ...], dict[str, str]] = {}
 
     def add(self, thing: Thing) -> Thing:
         """Keep a copy of an object, unless it is built in, and return what is kept; it replaces one of the same key.
 
         Trainings and files find it as it was, whatever becomes of the original.
+
+        Raises
+        ------
+        ValueError
+            If another one in use differs from it in values of private attributes alone.
         """
         thing.check_needs()
         if thing.is_built_in:
             return thing
+        private = {name: repr(value) for name, value in vars(thing).items() if name.startswith("_")}
+        private = {name: text for name, text in private.items() if " at 0x" not in text}  # objects without a value
+        earlier = self._private.get(thing.key, {}) if type(self._own.get(thing.key)) is type(thing) else {}
+        differ = [name for name in private if earlier.get(name, private[name]) != private[name]]
+        if differ:
+            raise ValueError(
+                f"{self._kind} {thing.identity!r} is in use with {differ[0]}={earlier[differ[0]]}; got "
+                f"{private[differ[0]]}. Model files tell objects of a class apart by public attributes: rename it"
+            )
+        self._private[thing.key] = private
         own = self._own[thing.key] = copy.deepcopy(thing)
         return own
 

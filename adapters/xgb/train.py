@@ -218,6 +218,8 @@ def arguments_of(
         **carried or {},
     )
     params = {key: value for key, value in params.items() if key != "base_score" or value != 0}
+    if isinstance(params.get("monotone_constraints"), (list, tuple, np.ndarray)):  # XGBoost reads tuples of integers
+        params["monotone_constraints"] = tuple(np.asarray(params["monotone_constraints"]).tolist())
     arguments.refuse_parameters(params, _REFUSED)
     objective = OrdinalObjective.of(XGBoostTraining(spec, record, n_threads=_n_threads_of(params), plan=plan))
     # A model that is continued brings its own base_score, and XGBoost would overwrite it silently.

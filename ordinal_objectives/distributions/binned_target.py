@@ -23,10 +23,12 @@ def most_likely(lower: FloatArray, upper: FloatArray, weight: FloatArray | None)
     That is the self-consistent estimate (Turnbull, The empirical distribution function with arbitrarily grouped,
     censored and truncated data, JRSS B 1976); of numbers that are known or at least so much, Kaplan and Meier's.
     """
+    of_rows = np.ones(len(lower)) if weight is None else weight
+    lower, upper, of_rows = (of[of_rows > 0.0] for of in (lower, upper, of_rows))
     values = np.unique(np.append(lower, upper))
     values = values[np.isfinite(values)]
     first, end, n = np.searchsorted(values, lower), np.searchsorted(values, upper, "right"), len(values) + 1
-    of_rows, mass = np.ones(len(lower)) if weight is None else weight, np.ones(n - 1)
+    mass = np.ones(n - 1)
     for _ in range(_STEPS):
         below = np.append(0.0, np.cumsum(mass))
         share = of_rows / np.maximum(below[end] - below[first], 1e-300)

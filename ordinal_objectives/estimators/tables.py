@@ -434,6 +434,8 @@ def _values(column: Column) -> list[Level]:
     if hasattr(column, "notna"):
         column = column.astype(object)
         return column.where(column.notna(), None).tolist()  # pandas.NA is not comparable
+    if getattr(getattr(column, "dtype", None), "time_unit", None) == "ns":  # polars would cut them to microseconds
+        column = column.to_arrow()
     name = next(name for name in ("to_pylist", "to_list", "tolist") if hasattr(column, name))
     return list(getattr(column, name)())
 

@@ -60,11 +60,10 @@ def as_floats(values: ArrayLike, *, name: str) -> FloatArray:
         return values
     refuse_masked(values, name=name)
     try:
-        array = np.asarray(values) if isinstance(values, (list, tuple)) else values
-        dtype = getattr(array, "dtype", None)
-        if is_no_number(array) or getattr(dtype, "kind", None) == "c":
-            raise ValueError(f"got an array of type {dtype}")
-        return np.asarray(array, dtype=np.float64)
+        array = np.asarray(values)  # frames and Arrow would make numbers of dates
+        if is_no_number(array) or array.dtype.kind == "c":
+            raise ValueError(f"got an array of type {array.dtype}")
+        return np.asarray(array if isinstance(values, (list, tuple)) else values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be an array of numbers: {error}") from None
 

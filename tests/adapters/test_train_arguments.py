@@ -36,6 +36,18 @@ def test_no_data_set(door, wrong):
         door({}, wrong, 1)
 
 
+@pytest.mark.parametrize(
+    "signs", [[1, 0], np.array([1, 0]), tuple(np.array([1, 0]))], ids=["list", "array", "of NumPy"]
+)
+def test_signs_come_in_any_sequence(signs):
+    """XGBoost reads tuples alone, and takes anything else for names of columns."""
+    as_tuple, options = {"monotone_constraints": (1, 0)}, {"proportional": True, "threshold_update": "newton"}
+    expected = oxgb.train(as_tuple, MATRIX, 2, **options).get_dump()
+    assert oxgb.train({"monotone_constraints": signs}, MATRIX, 2, **options).get_dump() == expected
+    models = [XGBOrdinalClassifier(n_estimators=2, monotone_constraints=one, **options) for one in (signs, (1, 0))]
+    np.testing.assert_array_equal(*(model.fit(X, Y).predict_proba(X) for model in models))
+
+
 NO_EVALS = {
     "X and y": [(X, Y)],
     "matrix and y": [(MATRIX, Y)],

@@ -382,6 +382,15 @@ def test_numbers_below_a_limit_have_their_weight():
     np.testing.assert_allclose(found.target_.share[0], np.average(time < 0.2, weights=weight))
 
 
+def test_intervals_without_weight_say_nothing():
+    X, y, _ = censored()
+    weight = (np.random.default_rng(0).random(500) < 0.5).astype(float)
+    found = OrdinalDistributionRegressor(TRAINERS["native"](), n_cuts=5).fit(X, y, sample_weight=weight).target_
+    without = OrdinalDistributionRegressor(TRAINERS["native"](), n_cuts=5).fit(X[weight > 0], y[weight > 0]).target_
+    for name in ("values", "share", "last"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(without, name))
+
+
 def test_what_intervals_cannot_be(data):
     X, y = data
     for ends in ([y, y - 1.0], [y, np.full(600, np.nan)]):

@@ -7,11 +7,19 @@ import pickle
 import lightgbm
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 from makers import ALL
-from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
+from ordinal_objectives import (
+    HistGradientBoostingOrdinalClassifier,
+    LGBMOrdinalClassifier,
+    OrdinalDistributionRegressor,
+    XGBOrdinalClassifier,
+)
 from ordinal_objectives.adapters import lgbm as olgbm
+from ordinal_objectives.utils.validation import as_floats
 
 TOWNS = (["Aachen", "Bonn", "Celle"], ["Berlin", "Köln", "München"], ["東京", "Alm", "大阪"], [3, 1, 2])
 
@@ -143,6 +151,29 @@ def test_weights_are_numbers(make, weight, ordinal_data):
     X, y = ordinal_data(100)
     with pytest.raises(ValueError, match="sample_weight must be an array of numbers: got an array of "):
         make().fit(X, y, sample_weight=weight)
+
+
+@pytest.mark.parametrize("values", [DAYS, (DAYS - DAYS[0, 0]).astype("m8[ms]")], ids=["dates", "durations"])
+def test_no_container_makes_numbers_of_dates(values):
+    """Frames, polars and Arrow convert them where NumPy does not."""
+    flat = values[:, 0]
+    for container in (
+        pd.DataFrame(values),
+        pd.Series(flat).astype("category"),
+        pl.Series(flat),
+        pl.DataFrame({"a": flat}),
+        pa.array(flat),
+        pa.chunked_array([flat]),
+        pa.array(flat).dictionary_encode(),
+        pa.table({"a": flat}),
+    ):
+        with pytest.raises(
+            ValueError, match=r"y must be an array of numbers: got an array of type (datetime|timedelta)64"
+        ):
+            as_floats(container, name="y")
+    lower, upper = pd.DataFrame(values), pd.DataFrame(values + np.timedelta64(1, "D"))
+    with pytest.raises(ValueError, match="y must be an array of numbers"):
+        OrdinalDistributionRegressor().fit(np.zeros((len(flat), 1)), pd.concat([lower[0], upper[0]], axis=1))
 
 
 @pytest.mark.parametrize("container", [name for name in NO_NUMBERS if name not in ("lists of digits", "records")])

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import ordinal_objectives as oo
-from ordinal_objectives.estimators.tables import codes_in, plain_level
+from ordinal_objectives.estimators.tables import codes_in, levels_in, plain_level
 
 pytestmark = pytest.mark.filterwarnings("ignore:X (does not have valid|has) feature names")
 rng = np.random.default_rng(0)
@@ -40,6 +40,7 @@ TABLES = {
     "pandas Arrow times": pandas_of(pd.Series(VALUES.astype("M8[us]")).astype(pd.ArrowDtype(pa.timestamp("us")))),
     "polars dates": pl.DataFrame({"d": OBJECTS.tolist(), "x": NOISE}),
     "polars times": pl.DataFrame({"d": VALUES.astype("M8[us]"), "x": NOISE}),
+    "polars ns": pl.DataFrame({"d": VALUES.astype("M8[ns]"), "x": NOISE}),
     "Arrow dates": arrow_of(pa.array(OBJECTS)),
     "Arrow times": arrow_of(pa.array(VALUES.astype("M8[us]"))),
     "Arrow ns": arrow_of(pa.array(VALUES.astype("M8[ns]"))),
@@ -110,3 +111,10 @@ def test_times_of_the_day_stay_apart():
     assert plain_level(late) == "2020-01-01 00:00:00.000000005"
     assert plain_level(aware) == "2020-01-01 00:00:00+00:00"
     assert plain_level(dt.datetime(2020, 1, 1)) == plain_level(dt.date(2020, 1, 1)) == "2020-01-01"
+
+
+@pytest.mark.parametrize("make", [pandas_of, arrow_of, lambda column: pl.DataFrame({"d": column, "x": NOISE})])
+def test_nanoseconds_tell_levels_apart(make):
+    times = DAYS[0].astype("M8[ns]") + WHICH.astype("m8[ns]")
+    assert levels_in(make(times), 0)[1].max() == 3
+    assert levels_in(make(times - times.min()), 0)[1].max() == 3

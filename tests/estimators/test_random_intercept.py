@@ -22,7 +22,7 @@ from ordinal_objectives import (
     XGBOrdinalClassifier,
 )
 from ordinal_objectives.export import to_onnx
-from ordinal_objectives.inspection import shap_values
+from ordinal_objectives.inspection import average_marginal_effects, shap_values
 from ordinal_objectives.metrics import ordinal_log_loss
 
 THRESHOLDS, TAU = np.array([-2.0, -0.5, 0.5, 2.0]), 1.5
@@ -249,6 +249,29 @@ def test_groups_that_are_none_are_refused():
             make().fit(np.column_stack([X[:, :3], column]), y)
     with pytest.raises(ValueError, match="random_intercept must be None for RowBlocks"):
         make().fit(RowBlocks([X]), y)
+
+
+@pytest.mark.parametrize(("floats", "first"), [(np.float32, 2**24), (np.float64, 2**53)])
+def test_groups_whose_numbers_floats_round_are_refused(floats, first):
+    X, y, _, group = simulated(10, 0, n_groups=20)
+    frame = pd.DataFrame(X[:, :3], columns=["a", "b", "c"]).assign(clinic=group + first - 5)
+    model = make(random_intercept="clinic", max_iter=2).fit(frame, y)
+    rounded, exact = (frame[rows].astype({"clinic": floats}) for rows in (group >= 5, group < 5))
+    np.testing.assert_array_equal(model.predict_proba(exact), model.predict_proba(frame[group < 5]))
+    message = f"column 'clinic' names groups by numbers of {first} and more, which {floats.__name__} rounds"
+    for call in (lambda: model.predict(rounded), lambda: clone(model).fit(rounded, y[group >= 5])):
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+def test_inspection_reads_groups_as_categories():
+    X, y, _, _ = simulated(10, 0, n_groups=20)
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "clinic"])
+    by_name = frame.assign(clinic=[f"{group:02.0f}" for group in frame["clinic"]])
+    options = {"random_intercept": "clinic", "max_iter": 2}
+    found = [average_marginal_effects(make(**options).fit(X, y), X, "clinic").effects for X in (frame, by_name)]
+    assert found[0].shape == (19, 5)
+    np.testing.assert_allclose(*found)
 
 
 def test_what_has_no_effects_says_so():

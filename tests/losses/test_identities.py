@@ -213,3 +213,17 @@ def test_shifts_and_majorisers_are_not_inherited_beside_other_formulas(loss, shi
     if not majorized:
         with pytest.raises(ValueError, match=r"'majorized' does not exist for loss '.*allowed: hessian='exact'$"):
             loss.check_hessian("majorized")
+
+
+def test_two_that_differ_in_private_attributes_alone_are_refused():
+    class Tempered(Steep):
+        def __init__(self, power):
+            super().__init__(3.0)
+            self._power, self._cache = np.array([power]), object()
+
+    register_link(Tempered(1.0))
+    register_link(Tempered(1.0))
+    with pytest.raises(
+        ValueError, match=r"link .*Tempered.* is in use with _power=array\(\[1.\]\); got array\(\[2.\]\)"
+    ):
+        register_link(Tempered(2.0))
