@@ -15,25 +15,14 @@ import pandas as pd
 from ordinal_objectives import OrdinalPredictionSets, XGBOrdinalClassifier
 
 rng = np.random.default_rng(0)
-X = pd.DataFrame(
-    {
-        "age": rng.uniform(20, 80, 3000),
-        "dose": rng.normal(size=3000),
-        "site": pd.Categorical(
-            rng.choice(["north", "south", "east", "west"], 3000)
-        ),
-    }
-)
-score = (
-    0.1 * (X["age"] - 50)
-    + 2 * (X["site"] == "north")
-    + 1.5 * X["dose"] ** 2
-    + rng.logistic(size=3000)
-)
+age, dose = rng.uniform(20, 80, 3000), rng.normal(size=3000)
+site = pd.Categorical(rng.choice(["north", "south", "east", "west"], 3000))
+X = pd.DataFrame({"age": age, "dose": dose, "site": site})
+score = 0.1 * (age - 50) + 2 * (site == "north") + 1.5 * dose**2
+score += rng.logistic(size=3000)
 names = ["none", "mild", "moderate", "severe", "fatal"]
-y = pd.Categorical.from_codes(
-    np.digitize(score, [-1, 1, 3, 5]), names, ordered=True
-)
+codes = np.digitize(score, [-1, 1, 3, 5])
+y = pd.Categorical.from_codes(codes, names, ordered=True)
 X_train, y_train, X_test, y_test = X[:2000], y[:2000], X[2000:], y[2000:]
 model = XGBOrdinalClassifier(n_estimators=200, early_stopping_rounds=10)
 model = model.fit(X_train, y_train, eval_set=[(X_test, y_test)], verbose=False)
@@ -72,9 +61,7 @@ errors = OrdinalConfusionDisplay.from_estimator(model, X_test, y_test)
 
 from ordinal_objectives.plotting import CumulativeReliabilityDisplay
 
-reliability = CumulativeReliabilityDisplay.from_estimator(
-    model, X_test, y_test
-)
+reliable = CumulativeReliabilityDisplay.from_estimator(model, X_test, y_test)
 
 # %%
 # Class probabilities along a feature
@@ -114,10 +101,23 @@ effect = FeatureEffectDisplay.from_estimator(model, X_test, "dose")
 
 from ordinal_objectives.plotting import PredictionSetsDisplay
 
-sets = OrdinalPredictionSets(
-    XGBOrdinalClassifier(n_estimators=30), alpha=0.1, random_state=0
-).fit(X_train, y_train)
+sets = OrdinalPredictionSets(XGBOrdinalClassifier(n_estimators=30), alpha=0.1)
+sets = sets.fit(X_train, y_train)
 in_sets = PredictionSetsDisplay.from_estimator(sets, X_test, y_test)
+
+# %%
+# Raters who do not agree
+# -----------------------
+#
+# What three doctors say of each row, beside the model's probabilities.
+
+from ordinal_objectives import OrdinalLabels
+from ordinal_objectives.plotting import RatersSpreadDisplay
+
+said = np.clip(codes[2000:] + rng.integers(-1, 2, (3, 1000)), 0, 4)
+counts = (said[..., np.newaxis] == np.arange(5)).sum(axis=0)
+answers = OrdinalLabels.from_counts(counts, classes=names)
+raters = RatersSpreadDisplay.from_estimator(model, X_test, answers)
 
 # %%
 # Distributions of a number

@@ -325,10 +325,15 @@ class OrdinalLabels:
 
     def times(self, weight: FloatArray | None) -> FloatArray | None:
         """Return weights of the rows times those of their answers, (n_samples,); None where all are 1."""
-        total = self.patterns.sum(axis=1)[self.codes]
+        total = self._totals()[self.codes]
         if np.allclose(total, 1.0, rtol=0.0, atol=_ROUNDING):
             return weight
         return total if weight is None else total * weight
+
+    def _totals(self) -> FloatArray:
+        """Return how often a row with each pattern counts, (n_patterns,)."""
+        found: FloatArray = self.patterns.max(axis=1) if self.between else self.patterns.sum(axis=1)
+        return found
 
     def answers(self) -> Answers:
         """Return every class that some row may have, row after row."""
@@ -344,10 +349,9 @@ class OrdinalLabels:
         """Return weights of the rows times those of their answers, and the shares: None where the middle says all."""
         if self.is_plain:
             return self.times(weight), None
-        total = self.patterns.max(axis=1) if self.between else self.patterns.sum(axis=1)
+        total = self._totals()
         shares = self.patterns / np.where(total > 0.0, total, 1.0)[:, np.newaxis]
-        labels = OrdinalLabels(shares, self.codes, self.classes, between=self.between)
-        return total[self.codes] * (1.0 if weight is None else weight), labels
+        return self.times(weight), OrdinalLabels(shares, self.codes, self.classes, between=self.between)
 
     def judged(self, predicted: Any, weight: FloatArray | None = None) -> tuple[IntArray, Any, FloatArray]:
         """Return class codes, predictions and weights by which metrics judge each answer: one row an answer.

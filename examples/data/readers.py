@@ -65,21 +65,17 @@ for name, y in {
 # The readers' spread beside the model's
 # --------------------------------------
 #
-# Each point is a scan: the standard deviation of its grades, and that of the model's probabilities. The model's is the
-# spread that scans like this one have.
+# Other scans, from those with a low expected grade to those with a high one; a column has forty of them. On the left what
+# readers said, on the right what the model expects them to say: it knows where they do not agree.
 
 import matplotlib.pyplot as plt
 
+from ordinal_objectives.plotting import RatersSpreadDisplay
 
-def spread(weights):
-    k = np.arange(n_classes)
-    return np.sqrt(weights @ k**2 - (weights @ k) ** 2)
+RatersSpreadDisplay.from_estimator(models["shares"], X[test], labels[test])
 
+# %%
+# The model of votes is surer than the readers are, as the standard deviations say.
 
-of_model = spread(models["shares"].predict_proba_ordered(X[test]))
-fig, ax = plt.subplots()
-ax.scatter(spread(shares[test]), of_model, s=4, alpha=0.4)
-ax.set_xlabel("of the readers' grades")
-ax.set_ylabel("of the model's probabilities")
-ax.set_title("Standard deviation in classes")
+RatersSpreadDisplay.from_estimator(models["votes"], X[test], labels[test])
 plt.show()

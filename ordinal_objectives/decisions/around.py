@@ -74,8 +74,10 @@ class AroundClassifier(ClassifierOfClassifiers):
     def _train(self, rows: Rows) -> FittedMember:
         """Train a copy of the estimator on the codes of rows."""
         copy = clone(self.estimator)
+        rows = wrappers.rows_for("estimator", copy, rows.counted())
         present = wrappers.class_codes("estimator", copy, rows.codes, self.ordered_classes_)
-        copy.fit(rows.X, np.searchsorted(present, rows.codes), **wrappers.row_keywords("estimator", copy, rows.weight))
+        keywords = wrappers.row_keywords("estimator", copy, rows.weight, rows.groups)
+        copy.fit(rows.X, wrappers.labels_of(rows, present), **keywords)
         return FittedMember.trained(copy, present)
 
     def _folds(self, rows: Rows) -> list[tuple[IndexArray, IndexArray]]:
@@ -115,15 +117,16 @@ class AroundOneClassifier(AroundClassifier):
     _member: FittedMember
 
     def _fit_member(self, rows: Rows) -> tuple[FloatArray, Rows]:
-        """Train the classifier; return rows that were not trained on, with their probabilities."""
+        """Train the classifier; return rows with weight that were not trained on, with their probabilities."""
         if self._prefit:
             self._member = self._prefit_member()
-            return self._member.proba(rows.X, self.n_classes_), rows
-        proba = np.full((len(rows), self.n_classes_), np.nan)
-        for fit, held in self._folds(rows):
-            proba[held] = self._train(rows.take(fit)).proba(take_rows(rows.X, held), self.n_classes_)
-        self._member = self._train(rows)
-        held = np.flatnonzero(np.isfinite(proba[:, 0]))  # a splitter may leave rows out
+            proba = self._member.proba(rows.X, self.n_classes_)
+        else:
+            proba = np.full((len(rows), self.n_classes_), np.nan)
+            for fit, held in self._folds(rows):
+                proba[held] = self._train(rows.take(fit)).proba(take_rows(rows.X, held), self.n_classes_)
+            self._member = self._train(rows)
+        held = rows.weighted[np.isfinite(proba[rows.weighted, 0])]  # a splitter may leave rows out
         return proba[held], rows.take(held)
 
     def fitted_member(self) -> FittedMember:

@@ -10,9 +10,10 @@ from scipy.special import expit, logit
 from sklearn.isotonic import IsotonicRegression
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.aliases import ArrayLike, BoolArray, Estimator, FloatArray, IntArray, Seed, Table
+from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, Seed, Table
 from ordinal_objectives.decisions.around import AroundOneClassifier
 from ordinal_objectives.estimators.arguments import keep_arguments
+from ordinal_objectives.estimators.held_out import Rows
 from ordinal_objectives.utils import documented, validation
 
 # Stated probabilities of 0 and 1 have a logit of some 14.
@@ -32,7 +33,7 @@ class Sigmoids:
     stretches: FloatArray
 
     @classmethod
-    def fit(cls, stated: FloatArray, happened: BoolArray, weight: FloatArray) -> Sigmoids:
+    def fit(cls, stated: FloatArray, happened: FloatArray, weight: FloatArray) -> Sigmoids:
         """Return the likeliest curves, with the targets of Platt, which leave no curve infinite."""
         columns = zip(_logit(stated).T, happened.T, strict=True)
         return cls(*np.array([_sigmoid(logits, seen, weight) for logits, seen in columns]).T)
@@ -46,10 +47,11 @@ def _logit(stated: FloatArray) -> FloatArray:
     return logit(np.clip(stated, LEAST, 1.0 - LEAST))
 
 
-def _sigmoid(stated: FloatArray, happened: BoolArray, weight: FloatArray) -> FloatArray:
+def _sigmoid(stated: FloatArray, happened: FloatArray, weight: FloatArray) -> FloatArray:
     """Return shift and stretch, which is not negative: a higher probability stays the higher one."""
-    total, n_happened = weight.sum(), weight[happened].sum()
-    target = np.where(happened, (n_happened + 1.0) / (n_happened + 2.0), 1.0 / (total - n_happened + 2.0))
+    total, n_happened = weight.sum(), weight @ happened
+    n_other = total - n_happened
+    target = (happened * (n_happened + 1.0) / (n_happened + 2.0)) + (1.0 - happened) / (n_other + 2.0)
 
     def loss(parameters: FloatArray) -> tuple[float, FloatArray]:
         margin = parameters[0] + parameters[1] * stated
@@ -69,11 +71,11 @@ class Isotonic:
     regression: IsotonicRegression
 
     @classmethod
-    def fit(cls, stated: FloatArray, happened: BoolArray, weight: FloatArray) -> Isotonic:
+    def fit(cls, stated: FloatArray, happened: FloatArray, weight: FloatArray) -> Isotonic:
         """Return the rising steps with the least squared error over all rows and thresholds."""
         regression = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
         weights = np.repeat(weight, stated.shape[1])
-        return cls(regression.fit(stated.ravel(), happened.ravel().astype(np.float64), sample_weight=weights))
+        return cls(regression.fit(stated.ravel(), happened.ravel(), sample_weight=weights))
 
     def __call__(self, stated: FloatArray) -> FloatArray:
         """Return the shares of rows that belong to stated probabilities, (n_samples, n_classes - 1)."""
@@ -92,15 +94,15 @@ class Recalibration:
     total: float
 
     @classmethod
-    def fit(cls, method: str, proba: FloatArray, codes: IntArray, weight: FloatArray | None) -> Recalibration:
-        """Fit the curve of a method to probabilities, lowest class first, of rows of known classes.
+    def fit(cls, method: str, proba: FloatArray, rows: Rows) -> Recalibration:
+        """Fit the curve of a method to probabilities, lowest class first, of rows of known classes or shares of them.
 
         Weights say how much rows count beside each other, on any scale: they are made to sum to the number of equally
         weighted rows that would vary as much.
         """
-        happened = codes[:, np.newaxis] <= np.arange(proba.shape[1] - 1)
-        weight = np.ones(len(codes)) if weight is None else weight * (weight.sum() / (weight @ weight))
-        return cls(CURVES[method].fit(cumulative(proba), happened, weight), float(weight.sum()))
+        weight = np.ones(len(rows)) if rows.weight is None else rows.weight
+        weight = weight * (weight.sum() / (weight @ weight))
+        return cls(CURVES[method].fit(cumulative(proba), rows.at_most(proba.shape[1]), weight), float(weight.sum()))
 
     def __call__(self, proba: FloatArray) -> FloatArray:
         """Return recalibrated class probabilities, never negative.
@@ -169,6 +171,7 @@ class OrdinalCalibratedClassifier(AroundOneClassifier):
     """
 
     _recalibrates = True
+    _takes_intervals = False
 
     def __init__(
         self,
@@ -208,7 +211,7 @@ class OrdinalCalibratedClassifier(AroundOneClassifier):
             validation.check_choice(self.method, tuple(CURVES), name="method")
             rows = self._check_rows(X, y, sample_weight)
             proba, held = self._fit_member(rows)
-            self._recalibration = Recalibration.fit(self.method, proba, held.codes, held.weight)
+            self._recalibration = Recalibration.fit(self.method, proba, held)
         return self
 
     def fitted_curve(self) -> Recalibration:

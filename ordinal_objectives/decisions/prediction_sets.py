@@ -62,30 +62,35 @@ class CalibratedMember:
     ----------
     member : FittedMember
     scores : ndarray of float64, shape (n_rows,)
-        That of each row's own class, sorted.
+        That of each row's own class, sorted; of several answers, or an interval, the highest.
     codes : ndarray of int32, shape (n_rows,)
-        Class codes of these rows, in the same order.
+        Class codes of these rows, in the same order; of several answers, or an interval, the one in the middle.
     misses : ndarray of float64
         Scores of every class from a row's own to its median, which is left out, of all rows, sorted: a set of the
         classes up to a bound misses by as many classes as there are larger ones.
+    one_class : bool
+        Whether each of these rows has one class.
     """
 
     member: FittedMember
     scores: FloatArray
     codes: IntArray
     misses: FloatArray
+    one_class: bool = True
 
     @classmethod
     def of(cls, member: FittedMember, rows: Rows, n_classes: int) -> CalibratedMember:
-        """Return a classifier with the scores of some rows."""
-        proba, codes = member.proba(rows.X, n_classes), rows.codes
+        """Return a classifier with the scores of some rows; those of weight 0 have no label."""
+        rows = rows.counted()
+        proba, (lower, upper), each = member.proba(rows.X, n_classes), rows.bounds(), np.arange(len(rows))
         scores, middle = tail_scores(proba), decide(proba)
-        own = scores[np.arange(len(codes)), codes]
+        own = np.maximum(scores[each, lower], scores[each, upper])  # they grow on both sides of the median
         order = np.argsort(own, kind="stable")
         classes = np.arange(n_classes)
-        lowest, highest = (side[:, np.newaxis] for side in (np.minimum(codes, middle), np.maximum(codes, middle)))
+        lowest, highest = (side[:, np.newaxis] for side in (np.minimum(lower, middle), np.maximum(upper, middle)))
         missed = (lowest <= classes) & (classes <= highest) & (classes != middle[:, np.newaxis])
-        return cls(member, own[order], codes[order], np.sort(scores[missed]))
+        one_class = bool((lower == upper).all())
+        return cls(member, own[order], rows.codes[order], np.sort(scores[missed]), one_class)
 
     def count(self, scores: FloatArray, by_class: bool) -> IndexArray:
         """Return how many rows score at least as much, (n_samples, n_classes); ``by_class`` those of the class."""
@@ -166,7 +171,7 @@ class OrdinalPredictionSets(AroundClassifier):
         The fitted classifiers: one, or with "cross" one for each fold. Their labels are codes; see
         ``ordered_classes_``.
     n_calibration_ : ndarray of int, shape (n_classes,)
-        Calibration rows of each class, lowest first.
+        Calibration rows of each class, lowest first; a row with several answers is of the one in the middle.
     always_included_ : ndarray
         Classes that are in every set, since their calibration rows are too few for ``alpha``.
     <<n_features_in_, feature_names_in_>>
@@ -174,6 +179,9 @@ class OrdinalPredictionSets(AroundClassifier):
     Notes
     -----
     Rows count once each: weights are refused. The docs (theory, Prediction sets) have the guarantees and their proofs.
+
+    Of OrdinalLabels the sets hold all answers of a row, or its whole interval, with the stated probability, and so the
+    class in it.
 
     Examples
     --------
@@ -241,6 +249,7 @@ class OrdinalPredictionSets(AroundClassifier):
         with self._all_or_nothing():
             self._check_sets()
             rows = self._check_rows(X, y)
+            self._check_sets(several=rows.labels is not None)
             self._parts = [CalibratedMember.of(*part, self.n_classes_) for part in self._members(rows)]
         if self.alpha is not None and len(self.always_included_):
             least = math.ceil(1.0 / self.alpha - 1e-9) - 1
@@ -251,10 +260,14 @@ class OrdinalPredictionSets(AroundClassifier):
             warnings.warn(f"For alpha={self.alpha} {text}.", UserWarning, stacklevel=3)
         return self
 
-    def _check_sets(self, n_parts: int = 1) -> None:
+    def _check_sets(self, n_parts: int = 1, *, several: bool = False) -> None:
         """Check the parameters that sets are predicted with, which may have been set after a fit of several parts."""
         validation.check_choice(method := of_fit(self, "method"), METHODS, name="method")
         validation.check_choice(self.coverage, COVERAGES, name="coverage")
+        if several and self.coverage == "class":
+            raise ValueError(
+                "coverage='class' needs the class of each row, and labels are intervals or several answers"
+            )
         if self.alpha is not None:
             validation.check_number("alpha", self.alpha, above=0.0, below=1.0)
         if self.severity is not None:
@@ -317,7 +330,7 @@ class OrdinalPredictionSets(AroundClassifier):
     def _bounds(self, X: object) -> tuple[IndexArray, IndexArray]:
         """Return the codes of the lowest and the highest class of each row's set."""
         check_is_fitted(self)
-        self._check_sets(len(self._parts))
+        self._check_sets(len(self._parts), several=not all(part.one_class for part in self._parts))
         X = self._check_features(X, reset=False)
         proba = [part.member.proba(X, self.n_classes_) for part in self._parts]
         scores = [tail_scores(part_proba) for part_proba in proba]

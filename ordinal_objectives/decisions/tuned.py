@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations_with_replacement
 from typing import Any
@@ -229,14 +229,17 @@ class OrdinalTunedClassifier(AroundOneClassifier):
         """
         with self._all_or_nothing():
             known = self._check_metric()
-            proba, rows = self._fit_member(self._check_rows(X, y, sample_weight))
+            rows = self._check_rows(X, y, sample_weight)
+            if rows.labels is not None:
+                self._score(known, rows)(rows.codes.astype(np.intp))  # refuses what cannot judge them first
+            proba, rows = self._fit_member(rows)
             score = self._score(known, rows)
             if self.rule == "kappa" and known is not None:
                 self.decision_: CutPoints | KappaRule = KappaRule.fit(proba, _KAPPAS[known.name], rows.weight)
             elif self.rule == "stretch":
                 self.decision_ = CutPoints.stretched(proba, score)
             else:
-                class_weights = np.bincount(rows.codes, rows.weight, minlength=self.n_classes_)
+                class_weights = rows.class_weights(self.n_classes_)
                 self.decision_ = CutPoints.free(proba, class_weights / class_weights.sum(), score)
             found = score(self.decision_.decide(proba))
             if known is None and not np.isfinite(found):
@@ -261,14 +264,20 @@ class OrdinalTunedClassifier(AroundOneClassifier):
         """Return what is to be large of predictions."""
         function = self.metric if known is None else known.function
         given: dict[str, object] = {} if known is None else {"labels": range(self.n_classes_)}
-        if rows.weight is not None and "sample_weight" in inspect.signature(function).parameters:
-            given["sample_weight"] = read_only.read_only(rows.weight)
-        called = partial(function, **given)
+        takes_weight = "sample_weight" in inspect.signature(function).parameters
+        if known is None and rows.labels is not None and (rows.of_intervals or not takes_weight):
+            what = "'mae' or 'zero_one'" if rows.of_intervals else "a function that takes sample_weight"
+            raise ValueError(f"metric must be {what} for {rows.labels!r}; got {self.metric!r}")
+        judged = replace(rows, X=np.arange(len(rows)))
+        judged = judged if rows.of_intervals else judged.by_answer()
+        if judged.weight is not None and takes_weight:
+            given["sample_weight"] = read_only.read_only(judged.weight)
+        called, truth = partial(function, **given), judged.y
 
         def score(predicted: IndexArray) -> float:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UndefinedMetricWarning)  # of predictions that are never taken
-                value = read_only.call_read_only("metric", called, rows.codes, predicted)
+                value = read_only.call_read_only("metric", called, truth, predicted[judged.X])
             if not isinstance(value, (float, int, np.floating, np.integer)):
                 raise TypeError(f"metric must return a number; got {value!r}")
             return -np.inf if np.isnan(value) else self._sign(known) * float(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -18,7 +19,7 @@ from ordinal_objectives.distributions.binned_target import BinnedTarget, most_li
 from ordinal_objectives.distributions.judging import levels_of, numbers_of
 from ordinal_objectives.estimators import wrappers
 from ordinal_objectives.estimators.arguments import SET_LATER, all_or_nothing, keep_arguments
-from ordinal_objectives.estimators.held_out import is_auto, n_rows, take_rows
+from ordinal_objectives.estimators.held_out import Rows, is_auto, n_rows, take_rows
 from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.utils import documented, validation
 from ordinal_objectives.utils.public_names import DOC_LINK
@@ -150,17 +151,15 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
             values = (y, weight) if lower is None else most_likely(lower, y, weight)
             self.target_ = BinnedTarget.fit(*values, cuts, _LEAST_ROWS / n_weighted if is_free else 1.0)
             codes, classes = self.target_.encode(y), np.arange(self.target_.n_classes)
-            present = wrappers.class_codes("estimator", copy, codes, classes)
-            labels: ArrayLike | OrdinalLabels = np.searchsorted(present, codes)
+            rows = Rows(X, codes, weight, groups=None if groups is None else np.asarray(groups))
             if lower is not None:
-                if not getattr(wrappers.FinalClassifier.of(copy).estimator, "_takes_soft", False):
-                    raise TypeError(f"estimator must take OrdinalLabels where y is intervals; got {self.estimator!r}")
                 labels = OrdinalLabels.from_intervals(self.target_.encode(lower), codes, classes=classes)
+                rows = replace(rows, labels=labels)
+            rows = wrappers.rows_for("estimator", copy, rows)
+            present = wrappers.class_codes("estimator", copy, rows.codes, classes)
             sets = {} if eval_set is None else {"eval_set": self._coded(eval_set)}
-            keywords = wrappers.row_keywords(
-                "estimator", copy, weight, None if groups is None else np.asarray(groups), **sets
-            )
-            copy.fit(X, labels, **keywords)
+            keywords = wrappers.row_keywords("estimator", copy, rows.weight, rows.groups, **sets)
+            copy.fit(rows.X, wrappers.labels_of(rows, present), **keywords)
             self.estimator_, self._member = copy, wrappers.FittedMember.trained(copy, present)
         return self
 

@@ -198,7 +198,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
             message names the argument or the member.
         """
         with self._all_or_nothing():
-            rows = self._check_training(X, y, sample_weight, groups)
+            rows = self._check_training(X, y, sample_weight, groups).counted()
             members = check_members(self.members, taken=super().get_params(deep=False))
             for name, member in members:
                 instead = "give it to the ensemble"
@@ -244,7 +244,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
             np.stack([self._of_copies(copies, rows.X) for copies in self._fitted.values()]) for rows in evaluated
         ]
         if given is None:
-            given = best_weights(proba_of_sets[-1], evaluated[-1].codes, evaluated[-1].weight, str(self.weights))
+            given = best_weights(proba_of_sets[-1], evaluated[-1], str(self.weights))
         self.weights_ = given
         self.evals_result_: dict[str, dict[str, dict[str, float]]] = {}
         labels = range(self.n_classes_)
@@ -255,8 +255,8 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
             }
             self.evals_result_[f"validation_{i}"] = {
                 name: {
-                    "log_loss": ordinal_log_loss(rows.codes, P, labels=labels, sample_weight=rows.weight),
-                    "rps": ranked_probability_score(rows.codes, P, labels=labels, sample_weight=rows.weight),
+                    "log_loss": ordinal_log_loss(rows.y, P, labels=labels, sample_weight=rows.weight),
+                    "rps": ranked_probability_score(rows.y, P, labels=labels, sample_weight=rows.weight),
                 }
                 for name, P in evaluated_proba.items()
             }

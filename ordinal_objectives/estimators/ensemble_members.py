@@ -14,9 +14,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ordinal_objectives.aliases import Estimator, FloatArray, IndexArray, IntArray, LabelArray, Params, Table
+from ordinal_objectives.aliases import Estimator, FloatArray, IndexArray, IntArray, Params, Table
 from ordinal_objectives.estimators import wrappers
-from ordinal_objectives.estimators.held_out import Rows, hold_out, take_rows
+from ordinal_objectives.estimators.held_out import Rows, hold_out
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.threads import one_thread_after_fork
@@ -126,39 +126,43 @@ class TrainingRows:
 
     def _fit(self, name: str, copy: Estimator, bag: IndexArray, rest: IndexArray) -> wrappers.FittedMember:
         """Train a copy on some rows; ``rest`` are those that it may stop early by."""
-        rows, what = self.rows.take(bag), f"member {name!r}"
+        what = f"member {name!r}"
+        rows = wrappers.rows_for(what, copy, self.rows.take(bag))
         present = wrappers.class_codes(what, copy, rows.codes, self.labels.ordered_classes_)
         keywords = wrappers.row_keywords(what, copy, rows.weight, rows.groups) | self._evaluation(
             name, copy, present, rest
         )
         try:
-            copy.fit(rows.X, np.searchsorted(present, rows.codes), **keywords)
+            copy.fit(rows.X, wrappers.labels_of(rows, present), **keywords)
         except Exception as error:
             kind = ValueError if isinstance(error, ValueError) or not isinstance(error, TypeError) else TypeError
             raise kind(f"member {name!r} cannot be trained: {type(error).__name__}: {error}") from error
         return wrappers.FittedMember.trained(copy, present)
 
-    def _evaluation(self, name: str, copy: object, present: LabelArray, rest: IndexArray) -> dict[str, object]:
+    def _evaluation(self, name: str, copy: object, present: IntArray, rest: IndexArray) -> dict[str, object]:
         """Return the rows that a copy stops early by, as its ``fit`` takes them: those that it is not trained on."""
         stopping = _stopping(copy)
-        rest = rest[np.isin(self.rows.codes[rest], present)]
-        if stopping is None or (len(rest) == 0 and stopping == "early_stopping"):  # the engine holds rows out itself
+        if stopping is None:
             return {}
-        if len(rest) == 0:
+        rows = wrappers.rows_for(f"member {name!r}", copy, self.rows.take(rest))
+        rows = rows.take(np.flatnonzero(np.isin(rows.codes, present)))
+        if len(rows) == 0 and stopping == "early_stopping":  # the engine holds rows out itself
+            return {}
+        if len(rows) == 0:
             raise ValueError(
                 f"member {name!r} has {stopping} and needs rows that it is not trained on: lower subsample, or give it "
                 f"a validation_fraction of its own where it takes one"
             )
-        X, labels = take_rows(self.rows.X, rest), np.searchsorted(present, self.rows.codes[rest])
-        keywords: dict[str, object] = {"eval_set": [(X, labels)]}
+        labels = wrappers.labels_of(rows, present)
+        keywords: dict[str, object] = {"eval_set": [(rows.X, labels)]}
         if has_fit_parameter(copy, "eval_X"):  # LightGBM has given eval_set up
-            keywords = {"eval_X": X, "eval_y": labels}
-        if self.rows.weight is not None:
-            keywords |= _weighted_evaluation(name, copy, X, labels, self.rows.weight[rest])
+            keywords = {"eval_X": rows.X, "eval_y": labels}
+        if rows.weight is not None:
+            keywords |= _weighted_evaluation(name, copy, rows.X, labels, rows.weight)
         return keywords | ({"verbose": False} if has_fit_parameter(copy, "verbose") else {})
 
 
-def _weighted_evaluation(name: str, copy: Estimator, X: Table, labels: IndexArray, weight: FloatArray) -> Params:
+def _weighted_evaluation(name: str, copy: Estimator, X: Table, labels: object, weight: FloatArray) -> Params:
     """Return what tells the ``fit`` of a copy the weights of the rows that it stops early by."""
     weights_name = next((name for name in _EVALUATION_WEIGHTS if has_fit_parameter(copy, name)), None)
     if weights_name is not None:
@@ -208,7 +212,7 @@ _GAP = 1e-5
 Criterion = Callable[[FloatArray], tuple[float, FloatArray]]
 
 
-def best_weights(proba: FloatArray, codes: IntArray, sample_weight: FloatArray | None, criterion: str) -> FloatArray:
+def best_weights(proba: FloatArray, rows: Rows, criterion: str) -> FloatArray:
     """Return weights of models, non-negative and of sum 1, whose pooled probabilities score best.
 
     Both criteria are convex in the weights, so a local minimum is a global one. The solver is SciPy's SLSQP, which
@@ -218,8 +222,7 @@ def best_weights(proba: FloatArray, codes: IntArray, sample_weight: FloatArray |
     ----------
     proba : ndarray of float64, shape (n_models, n_samples, n_classes)
         Columns from the lowest class to the highest.
-    codes : ndarray of int32, shape (n_samples,)
-    sample_weight : ndarray of float64, shape (n_samples,), or None
+    rows : Rows
     criterion : {"log_loss", "rps"}
 
     Returns
@@ -231,9 +234,11 @@ def best_weights(proba: FloatArray, codes: IntArray, sample_weight: FloatArray |
     ConvergenceWarning
         If the solver stopped before the minimum.
     """
-    share = np.ones(len(codes)) if sample_weight is None else sample_weight
-    share = share / share.sum()
-    value = (_log_loss if criterion == "log_loss" else _rps)(proba, codes, share)
+    rows = replace(rows, X=np.arange(len(rows)))
+    rows = rows if rows.of_intervals else rows.by_answer()
+    share = np.ones(len(rows)) if rows.weight is None else rows.weight
+    lower, upper = (end[:, np.newaxis] for end in rows.bounds())
+    value = (_log_loss if criterion == "log_loss" else _rps)(proba[:, rows.X], lower, upper, share / share.sum())
     n_models = len(proba)
     found = minimize(
         value,
@@ -254,8 +259,9 @@ def best_weights(proba: FloatArray, codes: IntArray, sample_weight: FloatArray |
     return weights
 
 
-def _log_loss(proba: FloatArray, codes: IntArray, share: FloatArray) -> Criterion:
-    own_class = proba[:, np.arange(len(codes)), codes]
+def _log_loss(proba: FloatArray, lower: IntArray, upper: IntArray, share: FloatArray) -> Criterion:
+    k = np.arange(proba.shape[2])
+    own_class = np.where((k >= lower) & (k <= upper), proba, 0.0).sum(axis=2)
 
     def value(w: FloatArray) -> tuple[float, FloatArray]:
         pooled = np.maximum(w @ own_class, _LEAST)
@@ -264,9 +270,10 @@ def _log_loss(proba: FloatArray, codes: IntArray, share: FloatArray) -> Criterio
     return value
 
 
-def _rps(proba: FloatArray, codes: IntArray, share: FloatArray) -> Criterion:
-    below = np.arange(proba.shape[2] - 1) >= codes[:, np.newaxis]
-    away = (np.cumsum(proba[..., :-1], axis=2) - below) * np.sqrt(share)[:, np.newaxis]
+def _rps(proba: FloatArray, lower: IntArray, upper: IntArray, share: FloatArray) -> Criterion:
+    k = np.arange(proba.shape[2] - 1)
+    known = (k < lower) | (k >= upper)  # thresholds inside an interval tell nothing
+    away = known * (np.cumsum(proba[..., :-1], axis=2) - (k >= upper)) * np.sqrt(share)[:, np.newaxis]
     away = away.reshape(len(proba), -1)
     gram = away @ away.T
 

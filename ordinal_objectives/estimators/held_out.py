@@ -62,13 +62,46 @@ class Rows:
         return np.arange(len(self)) if self.weight is None else np.flatnonzero(self.weight)
 
     @property
+    def of_intervals(self) -> bool:
+        """Whether the class of some rows lies between two, and nobody knows where."""
+        return self.labels is not None and self.labels.between
+
+    def counted(self: AnyRows) -> AnyRows:
+        """Return the rows of positive weight; where the others have weight 1, there are no weights left."""
+        if self.weight is None or self.weight.all():
+            return self
+        rows = self.take(self.weighted)
+        return replace(rows, weight=None) if np.all(rows.weight == 1.0) else rows
+
+    def class_weights(self, n_classes: int = 0) -> FloatArray:
+        """Return the sum of the weights of each class, (n_classes,)."""
+        if self.labels is not None:
+            return self.labels.class_weights(self.weight)
+        return np.bincount(self.codes, self.weight, n_classes).astype(np.float64, copy=False)
+
+    @property
     def n_classes_with_weight(self) -> int:
         """Number of classes with a row of positive weight."""
-        codes, weight = self.codes, self.weight
-        if self.labels is not None:
-            row, codes, of_answers = self.labels.answers()
-            weight = of_answers if weight is None else of_answers * weight[row]
-        return int(np.count_nonzero(np.bincount(codes, weight)))
+        return int(np.count_nonzero(self.class_weights()))
+
+    def bounds(self) -> tuple[IntArray, IntArray]:
+        """Return the lowest and the highest code that each row may have."""
+        return (self.codes, self.codes) if self.labels is None else self.labels.bounds()
+
+    def at_most(self, n_classes: int) -> FloatArray:
+        """Return the share of the answers "y <= k" of each row, (n_samples, n_classes - 1)."""
+        if self.labels is None:
+            return (self.codes[:, np.newaxis] <= np.arange(n_classes - 1)).astype(np.float64)
+        return self.labels.at_most[self.labels.codes]
+
+    def by_answer(self: AnyRows) -> AnyRows:
+        """Return a row for each answer; those of one row stay together."""
+        if self.labels is None:
+            return self
+        row, codes, of_answers = self.labels.answers()
+        weight = of_answers if self.weight is None else of_answers * self.weight[row]
+        rows = replace(self, labels=None).take(row)
+        return replace(rows, codes=codes, weight=weight, groups=row if rows.groups is None else rows.groups)
 
     def judged(self, proba: FloatArray) -> tuple[FloatArray, IntArray, FloatArray | None]:
         """Return probabilities, class codes and weights by which the rows' answers are judged."""

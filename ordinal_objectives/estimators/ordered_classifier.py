@@ -41,6 +41,7 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _rules: ClassVar[tuple[str, ...]] = RULES
     # Whether ``fit`` takes OrdinalLabels.
     _takes_soft: ClassVar[bool] = False
+    _takes_intervals: ClassVar[bool] = True
 
     @classmethod
     def _get_param_names(cls) -> list[str]:
@@ -108,14 +109,19 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not self._takes_soft:
             raise TypeError(
                 f"{type(self).__name__} takes labels of one class a row; OrdinalLabels are for "
-                f"HistGradientBoostingOrdinalClassifier, XGBOrdinalClassifier and LGBMOrdinalClassifier"
+                f"HistGradientBoostingOrdinalClassifier, XGBOrdinalClassifier, LGBMOrdinalClassifier and wrappers"
             )
         y = y.coded(labels.ordered_classes_)
         if y.between and not y.is_plain:
             asked = {name: getattr(self, name, None) for name in ("class_weight", "decision_rule")}
-            for name, value in asked.items():
-                if value is not None and (name != "decision_rule" or value == "kappa"):
-                    raise ValueError(f"{name}={value!r} needs the class of each row, and the labels are intervals")
+            needs = [] if self._takes_intervals else [type(self).__name__]
+            needs += [
+                f"{name}={value!r}"
+                for name, value in asked.items()
+                if value is not None and (name != "decision_rule" or value == "kappa")
+            ]
+            if needs:
+                raise ValueError(f"{needs[0]} needs the class of each row, and the labels are intervals")
         return y.middle, y
 
     def _declared_classes(self, y: ArrayLike) -> ArrayLike | None:

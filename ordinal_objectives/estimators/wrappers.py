@@ -19,11 +19,21 @@ from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IntArray, LabelArray, Params, Table
+from ordinal_objectives.aliases import (
+    ArrayLike,
+    Estimator,
+    FloatArray,
+    IndexArray,
+    IntArray,
+    LabelArray,
+    Params,
+    Table,
+)
 from ordinal_objectives.estimators import arguments, held_out, tables
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.losses import CostWeighted, get_loss
+from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.utils import documented, validation
 
@@ -180,6 +190,29 @@ def class_codes(what: str, copy: Estimator, codes: IntArray, classes: LabelArray
     every = np.arange(len(classes), dtype=np.int32)
     last.estimator.set_params(classes=every)
     return every
+
+
+def rows_for(what: str, copy: Estimator, rows: held_out.AnyRows) -> held_out.AnyRows:
+    """Return rows as the ``fit`` of a classifier takes them: if it takes one class a row, those are a row an answer.
+
+    Raises
+    ------
+    TypeError
+        If it takes one class a row, and labels are intervals, or a search would divide the answers of a row.
+    """
+    last = FinalClassifier.of(copy)
+    if rows.labels is not None and not getattr(last.estimator, "_takes_soft", False):
+        if rows.of_intervals or last.is_searched:
+            kind = "intervals" if rows.of_intervals else "several answers a row"
+            searched = " in a search" if last.is_searched else ""
+            raise TypeError(f"{what} takes labels of one class a row{searched}, and they are {kind}; got {copy!r}")
+        rows = rows.by_answer()
+    return rows
+
+
+def labels_of(rows: held_out.Rows, present: IntArray) -> IndexArray | OrdinalLabels:
+    """Return labels as a classifier is given them that is trained on some class codes."""
+    return np.searchsorted(present, rows.codes) if rows.labels is None else rows.labels
 
 
 def row_keywords(
@@ -394,6 +427,8 @@ class FittedMember:
 
 class ClassifierOfClassifiers(OrderedClassifier):
     """A classifier whose probabilities are made of those of others."""
+
+    _takes_soft = True
 
     def _check_features(self, X: Table, *, reset: bool) -> Table:
         """Count rows and features, and keep the features' names; what they may hold is for the classifiers inside.

@@ -498,7 +498,11 @@ class OrdinalLoss(Named, ABC):
         x = _check_finite(margins, "margins", "(n_samples, n_classes - 1)")
         if (np.diff(x, axis=1) < 0.0).any():
             self.check_shifts()
-        return np.sort(x, axis=1) if self.ordered else x
+        crossed = np.flatnonzero((x[:, 1:] < x[:, :-1]).any(axis=1)) if self.ordered else x[:0, 0]
+        if crossed.size:
+            x = x.copy()
+            x[crossed] = np.sort(x[crossed], axis=1)
+        return x
 
     def _distances(self, raw_prediction: ArrayLike, thresholds: ArrayLike) -> FloatArray:
         """Return theta_k - f_i, shape (n_samples, n_classes - 1)."""

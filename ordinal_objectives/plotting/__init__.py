@@ -4,6 +4,7 @@ from ordinal_objectives.plotting.classes import (
     CumulativeReliabilityDisplay,
     OrdinalConfusionDisplay,
     PredictionSetsDisplay,
+    RatersSpreadDisplay,
 )
 from ordinal_objectives.plotting.distributions import (
     DistributionFanDisplay,
@@ -22,6 +23,7 @@ __all__ = [
     "PITDisplay",
     "PredictionIntervalsDisplay",
     "PredictionSetsDisplay",
+    "RatersSpreadDisplay",
     "ScoreDistributionDisplay",
     "TrainingDisplay",
 ]

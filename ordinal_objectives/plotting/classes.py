@@ -1,4 +1,4 @@
-"""Predictions beside true classes: which are taken for which, how well P(y <= k) is calibrated, prediction sets."""
+"""Predictions beside classes: which are taken for which, whether P(y <= k) is calibrated, sets, and raters' answers."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Estimator, FloatArray, Table
 from ordinal_objectives.estimators.labels import OrderedLabels, as_labels, ordered_categories
 from ordinal_objectives.metrics.of_probabilities import CumulativeReliability, cumulative_reliability
+from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.plotting import style
 from ordinal_objectives.utils import documented, validation
 
@@ -303,12 +304,8 @@ class CumulativeReliabilityDisplay:
             :func:`ordinal_objectives.decisions.cumulative_reliability`.
         """
         known = _classes_in_order(estimator, y, labels)
-        if not hasattr(estimator, "predict_proba"):
-            raise TypeError(f"estimator must have predict_proba; got {type(estimator).__name__}")
-        columns = known.encode(estimator.classes_, name="classes_ of the estimator")
-        proba = np.zeros((len(codes := known.encode(y)), len(known.ordered_classes_)))
-        proba[:, columns] = estimator.predict_proba(X)
-        found = cumulative_reliability(codes, proba, labels=range(proba.shape[1]), **options)
+        proba = _proba_in_order(estimator, X, known)
+        found = cumulative_reliability(known.encode(y), proba, labels=range(proba.shape[1]), **options)
         return cls(found, known.ordered_classes_).plot(ax=ax)
 
     @classmethod
@@ -365,6 +362,117 @@ class CumulativeReliabilityDisplay:
         style.colour_bar(ax, colors, style.threshold_names(self.class_names), "threshold between classes")
         self.ax_, self.counts_ax_, self.figure_ = ax, counts_ax, ax.figure
         return self
+
+
+@documented
+class RatersSpreadDisplay:
+    """Raters' answers beside the model's probabilities, from rows with a low mean class to rows with a high one.
+
+    A column holds neighbours by the model's mean class. Where raters use more classes than the model expects in the
+    same column, the model is too sure; titles say the standard deviation in a column.
+
+    Parameters
+    ----------
+    labels : OrdinalLabels
+        Answers, no intervals; rows without one are left out.
+    proba : array-like of float, shape (n_samples, n_classes)
+        Lowest class first.
+    n_columns : int, default=25
+        Columns at most; with fewer rows each has its own.
+    class_names : sequence of str or None, default=None
+        None prints those of ``labels``.
+
+    Attributes
+    ----------
+    raters, model : ndarray of float64, shape (n_columns, n_classes)
+        Shares of the classes among the answers of a column, and the mean of the probabilities, where a row counts by
+        its answers.
+    axes_ : pair of matplotlib.axes.Axes
+    <<figure_>>
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from ordinal_objectives import OrdinalLabels
+    >>> from ordinal_objectives.plotting import RatersSpreadDisplay
+    >>> answers = OrdinalLabels.from_counts([[0, 1, 1], [2, 1, 0]])
+    >>> RatersSpreadDisplay(answers, [[0.1, 0.4, 0.5], [0.8, 0.2, 0.0]]).plot().raters.round(2).tolist()
+    [[0.67, 0.33, 0.0], [0.0, 0.5, 0.5]]
+    """
+
+    def __init__(
+        self, labels: OrdinalLabels, proba: ArrayLike, *, n_columns: int = 25, class_names: style.Names = None
+    ) -> None:
+        if not isinstance(labels, OrdinalLabels) or (labels.between and not labels.is_plain):
+            raise TypeError(f"labels must be OrdinalLabels that are no intervals; got {labels!r}")
+        n_classes, P = len(labels.classes), validation.check_proba(proba)
+        if P.shape != (len(labels), n_classes):
+            raise ValueError(f"proba must have shape ({len(labels)}, {n_classes}), that of labels; got {P.shape}")
+        self.class_names = style.class_names_of(labels.classes if class_names is None else class_names, n_classes)
+        answers, rows = labels.patterns[labels.codes], np.flatnonzero(labels.labelled)
+        rows = rows[np.argsort(P[rows] @ np.arange(n_classes), kind="stable")]
+        columns = np.array_split(rows, min(validation.check_integer("n_columns", n_columns, 1), len(rows)))
+        total = answers.sum(axis=1)
+        self.raters = np.array([answers[rows].sum(axis=0) / total[rows].sum() for rows in columns])
+        self.model = np.array([np.average(P[rows], axis=0, weights=total[rows]) for rows in columns])
+
+    @classmethod
+    @documented
+    def from_estimator(
+        cls, estimator: Estimator, X: Table, labels: OrdinalLabels, *, axes: style.Pair | None = None, **options: Any
+    ) -> RatersSpreadDisplay:
+        """Plot raters' answers beside the probabilities of a fitted classifier.
+
+        Parameters
+        ----------
+        estimator : fitted classifier
+            Of this package or another, or a pipeline or search, with ``predict_proba``.
+        X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
+            Rows to predict, better others than those of the training.
+        labels : OrdinalLabels
+            Their answers.
+        <<axes>>
+        **options
+            ``n_columns`` and ``class_names``.
+        """
+        order = getattr(labels, "classes", labels)
+        proba = _proba_in_order(estimator, X, _classes_in_order(estimator, order, order))
+        return cls(labels, proba, **options).plot(axes)
+
+    def plot(self, axes: style.Pair | None = None) -> RatersSpreadDisplay:
+        """Draw a column of shares for each group of rows, twice.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        self.axes_ = style.pair_or_new(axes, "the raters and the model", sharey=True)
+        colors, places = style.class_colors(len(self.class_names)), np.arange(len(self.raters))
+        what = {"raters' answers": self.raters, "the model's probabilities": self.model}
+        for ax, (title, shares) in zip(self.axes_, what.items(), strict=True):
+            below = np.cumsum(shares, axis=1) - shares
+            codes = np.arange(len(colors))
+            spread = np.sqrt(np.maximum(shares @ codes**2 - (shares @ codes) ** 2, 0.0)).mean()
+            for k, color in enumerate(colors):
+                ax.bar(places, shares[:, k], 1.0, below[:, k], color=color)
+            ax.set(xlim=(-0.5, len(places) - 0.5), ylim=(0, 1), xticks=[], xlabel="rows by mean class, low to high")
+            ax.set_title(f"{title}\nstandard deviation {spread:.2f} classes", fontsize="medium")
+        self.axes_[0].set_ylabel("share")
+        style.colour_bar(self.axes_[1], colors, self.class_names, "class")
+        self.figure_ = self.axes_[0].figure
+        return self
+
+
+def _proba_in_order(estimator: Estimator, X: Table, known: OrderedLabels) -> FloatArray:
+    """Return the probabilities of a classifier, lowest class first; 0 of classes that it does not know."""
+    if not hasattr(estimator, "predict_proba"):
+        raise TypeError(f"estimator must have predict_proba; got {type(estimator).__name__}")
+    of_classes = estimator.predict_proba(X)
+    proba = np.zeros((len(of_classes), len(known.ordered_classes_)))
+    proba[:, known.encode(estimator.classes_, name="classes_ of the estimator")] = of_classes
+    return proba
 
 
 def _classes_in_order(estimator: object, y: ArrayLike, labels: ArrayLike | None) -> OrderedLabels:

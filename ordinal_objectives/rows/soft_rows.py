@@ -41,6 +41,11 @@ def pass_over(kind: Any, loss: OrdinalLoss, y: Any, *args: Any, **options: Any) 
     return kind(loss, y.middle, n_classes, y.times(weight), **options)
 
 
+def chances(loss: OrdinalLoss, scores: FloatArray, thresholds: FloatArray) -> FloatArray:
+    """Return what the classes of an interval are weighed by, (n_samples, n_classes): the model's probabilities."""
+    return predictions.proba(loss, scores, thresholds)
+
+
 def judged_loss(rows: Any, scores: Any, thresholds: Any, hessian: str) -> float:
     """Return the loss by which rows are judged that no tree is grown on: of what is predicted for them."""
     if scores.ndim == 1 and not (isinstance(rows, SoftRows) and rows.between):
@@ -86,6 +91,11 @@ class SoftRows(LossBounds):
         self._first: IndexArray = np.cumsum(self._sizes) - self._sizes
         ends = np.append(self._first, len(row))
         self._sum = csr_matrix((np.ones(len(row), np.float32), np.arange(len(row)), ends))
+        # Rows whose class the model weighs, their answers, and where those of each begin.
+        self._open: IndexArray = np.flatnonzero(self._sizes > 1) if labels.between else self._first[:0]
+        self._open_answers, sizes = self._answers_of(self._open), self._sizes[self._open]
+        self._open_first, self._open_row = np.cumsum(sizes) - sizes, np.repeat(np.arange(len(sizes)), sizes)
+        self._weight_now = self._weight.copy()
 
     _log_share = 0.0
 
@@ -99,7 +109,7 @@ class SoftRows(LossBounds):
         outputs = {name: options[name] for name in _FILLED if options.get(name) is not None}
         # What a pass leaves as it was stays NaN.
         filled = {name: np.full((len(self._row), out.shape[1]), np.nan, np.float32) for name, out in outputs.items()}
-        found = self._inner(scores[self._row], thresholds, hessian, **options | filled)
+        found = self._inner(_taken(scores, self._row), thresholds, hessian, **options | filled)
         for name, out in outputs.items():
             written = np.flatnonzero(~np.isnan(filled[name][0]))
             out[:, written] = self._sum @ filled[name][:, written]
@@ -116,7 +126,8 @@ class SoftRows(LossBounds):
         self._weigh(scores, thresholds)
         light = None if light is None else np.repeat(light, self._sizes[rows])
         of_some = self._answers_of(rows)
-        found: RoundStatistics = self._inner.sums_of(of_some, scores[self._row], thresholds, hessian, light, factor)
+        of_answers = _taken(scores, self._row)
+        found: RoundStatistics = self._inner.sums_of(of_some, of_answers, thresholds, hessian, light, factor)
         return found
 
     def leaf_sums(self, leaves: Any, n_leaves: int, rows: Any = None) -> LeafSums:
@@ -137,10 +148,11 @@ class SoftRows(LossBounds):
         A model that believes in itself lowers the loss of a training on intervals, but not their log loss.
         """
         if not self.between:
-            return float(self._inner.loss_of_prediction(scores[self._row], thresholds))
-        likely = self._likely(scores, thresholds)
-        of_rows = (self._sum @ likely)[self._row]
-        return -float((self._weight * likely / of_rows) @ np.log(of_rows))
+            return float(self._inner.loss_of_prediction(_taken(scores, self._row), thresholds))
+        first = self._first[self._sizes > 0]
+        likely = predictions.proba(self.loss, self._of_thresholds(scores), np.asarray(thresholds, np.float64))
+        of_answers = np.maximum(likely[self._row, self._code], _LEAST)
+        return -float(self._weight[first] @ np.log(np.add.reduceat(of_answers, first)))
 
     def highest_loss(self, loss: float, rounding: float = 1.0) -> float:
         """Return the largest loss sum that may still be `loss`, at a multiple of the usual rounding."""
@@ -150,21 +162,28 @@ class SoftRows(LossBounds):
         """Return the sums of numbers of a row's classes; those that were not asked for are none."""
         return self._sum @ of_answers if len(of_answers) else of_answers
 
-    def _answers_of(self, rows: IntArray) -> Any:
+    def _answers_of(self, rows: IntArray | IndexArray) -> Any:
         return numbers_in(self._first, self._sizes, rows).astype(np.uint32)
 
-    def _likely(self, scores: RealArray, thresholds: Any) -> FloatArray:
-        """Return the model's probability of each class that a row may have."""
+    def _of_thresholds(self, scores: RealArray) -> FloatArray:
+        """Return scores of which each threshold has one, or f."""
         shared = getattr(self._of_rows, "score_of", None)
-        scores = scores if shared is None else scores[:, shared]
-        likely = predictions.proba(self.loss, scores.astype(np.float64), np.asarray(thresholds, np.float64))
-        return np.maximum(likely[self._row, self._code], _LEAST)
+        found: FloatArray = (scores if shared is None else scores[:, shared]).astype(np.float64)
+        return found
 
     def _weigh(self, scores: RealArray, thresholds: Any) -> float:
         """Weigh the classes of each interval by the model's probabilities; return the sum of q log q, 0 without any."""
-        if self.between:
-            of_classes = self._likely(scores, thresholds)
-            share = of_classes / (self._sum @ of_classes)[self._row]
-            self._inner.reweigh(self._weight * share)
-            self._log_share = float(self._weight @ (share * np.log(share)))
+        if len(self._open):
+            answers, some = self._open_answers, self._of_thresholds(_taken(scores, self._open))
+            likely = chances(self.loss, some, np.asarray(thresholds, np.float64))[self._open_row, self._code[answers]]
+            likely = np.maximum(likely, _LEAST)
+            share, weight = likely / np.add.reduceat(likely, self._open_first)[self._open_row], self._weight[answers]
+            self._weight_now[answers] = weight * share
+            self._inner.reweigh(self._weight_now)
+            self._log_share = float(weight @ (share * np.log(share)))
         return self._log_share
+
+
+def _taken(scores: RealArray, rows: IndexArray) -> RealArray:
+    """Return scores of some rows, each threshold's one after the other in memory."""
+    return np.take(scores.T, rows, axis=-1).T

@@ -95,8 +95,9 @@ X : array-like, data frame, Arrow table or sparse matrix, shape (n_samples, n_fe
     Scores that the trees are added to, by their name in ``fit``: ``base_margin`` with XGBoost, ``init_score`` with
     LightGBM. Zero unless given, whatever ``fit`` was given: they belong to the rows, not to the model.
 y : array-like, shape (n_samples,)
-    Labels: integers, strings, or an ordered categorical. XGBOrdinalClassifier, LGBMOrdinalClassifier and
-    HistGradientBoostingOrdinalClassifier also take OrdinalLabels: several answers a row, intervals, missing labels.
+    Labels: integers, strings, or an ordered categorical. XGBOrdinalClassifier, LGBMOrdinalClassifier,
+    HistGradientBoostingOrdinalClassifier, the ensemble and the wrappers take OrdinalLabels as well: several answers a
+    row, intervals, missing labels.
 sample_weight : array-like of float, shape (n_samples,), or None
     Weights of the rows, finite and non-negative. None for ones.
 X_val, y_val, sample_weight_val : array-like or None

@@ -120,13 +120,14 @@ def test_how_to_readers(t):
 
 
 def test_what_labels_cost(t):
-    """A fit with shares takes a third to two fifths longer than one with classes in XGBoost and LightGBM, and three
-    times as long in the native engine; with half of the rows intervals more than twice as long, and five times."""
+    """A fit with shares takes three tenths longer than one with classes in XGBoost and LightGBM, and nearly twice as
+    long in the native engine; with half of the rows intervals six to seven tenths longer, and two and a half times as
+    long."""
     rows = {row["trainer"]: row for row in t.rows("label_patterns_speed")}
     shares, intervals = (
         {trainer: float(row[f"{kind}, times that"]) for trainer, row in rows.items()}
         for kind in ("shares", "intervals")
     )
-    for found, hosts, native in ((shares, (1.3, 1.4), 3), (intervals, (2.1, 2.3), 5)):
+    for found, hosts, native in ((shares, (1.3, 1.3), 1.7), (intervals, (1.6, 1.7), 2.4)):
         assert sorted(round(found[host], 1) for host in ("XGBoost", "LightGBM")) == list(hosts)
-        assert native <= found["native"] < native + 0.5
+        assert native <= found["native"] < native + 0.3

@@ -398,6 +398,8 @@ def test_what_intervals_cannot_be(data):
             OrdinalDistributionRegressor().fit(X, np.column_stack(ends))
     with pytest.raises(ValueError, match="y must hold at least two distinct values"):
         OrdinalDistributionRegressor().fit(X, np.tile([-np.inf, np.inf], (600, 1)))
-    for estimator in (LogisticRegression(), OrdinalCalibratedClassifier(TRAINERS["native"]())):
-        with pytest.raises(TypeError, match="estimator must take OrdinalLabels where y is intervals; got"):
-            OrdinalDistributionRegressor(estimator).fit(X, np.column_stack([y, y + 1.0]))
+    of_intervals = np.column_stack([y, y + 1.0])
+    with pytest.raises(TypeError, match="estimator takes labels of one class a row, and they are intervals; got"):
+        OrdinalDistributionRegressor(LogisticRegression()).fit(X, of_intervals)
+    with pytest.raises(ValueError, match="OrdinalCalibratedClassifier needs the class of each row"):
+        OrdinalDistributionRegressor(OrdinalCalibratedClassifier(TRAINERS["native"]())).fit(X, of_intervals)

@@ -17,7 +17,6 @@ from ordinal_objectives import (
     HistGradientBoostingMultiOutputClassifier,
     HistGradientBoostingMultiOutputRegressor,
     OrdinalDistributionRegressor,
-    OrdinalEnsembleClassifier,
     OrdinalLabels,
     RowBlocks,
 )
@@ -375,11 +374,6 @@ def test_catboost_refuses_labels_by_name():
     pytest.importorskip("catboost")
     with pytest.raises(TypeError, match="CatBoostOrdinalClassifier takes labels of one class a row"):
         make_cat().fit(X, SOFT)
-
-
-def test_ensembles_refuse_labels_by_name():
-    with pytest.raises(TypeError, match="OrdinalEnsembleClassifier takes labels of one class a row"):
-        OrdinalEnsembleClassifier([("engine", make_engine())]).fit(X, SOFT)
 
 
 def test_blocks_of_rows_take_labels():

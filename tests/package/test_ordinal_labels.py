@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 
-from ordinal_objectives import HistGradientBoostingOrdinalClassifier, OrdinalLabels, OrdinalTunedClassifier
+from ordinal_objectives import HistGradientBoostingOrdinalClassifier, OrdinalLabels
 from ordinal_objectives.metrics import METRICS
 
 
@@ -110,10 +109,8 @@ def test_splitters_index_them():
     assert len(labels[np.arange(30) > 20]) == 9
 
 
-def test_what_takes_one_class_a_row_refuses_them():
+def test_codes_are_of_one_class_a_row():
     labels, X = OrdinalLabels.from_counts([[1, 1], [0, 2]] * 20), np.arange(40.0)[:, np.newaxis]
-    with pytest.raises(TypeError, match="OrdinalTunedClassifier takes labels of one class a row"):
-        OrdinalTunedClassifier(LogisticRegression()).fit(X, labels)
     model = HistGradientBoostingOrdinalClassifier(n_jobs=1, max_iter=2).fit(X, labels)
     with pytest.raises(TypeError, match="y must hold one label a row here"):
         model.encode_labels(labels)

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from makers import ALL, make_engine, make_xgb
-from ordinal_objectives import OrdinalPredictionSets
+from ordinal_objectives import OrdinalLabels, OrdinalPredictionSets
 from ordinal_objectives.decisions import cumulative_reliability
 from ordinal_objectives.inspection import feature_effect, partial_probabilities
 from ordinal_objectives.plotting import (
@@ -24,6 +24,7 @@ from ordinal_objectives.plotting import (
     CumulativeReliabilityDisplay,
     OrdinalConfusionDisplay,
     PredictionSetsDisplay,
+    RatersSpreadDisplay,
     TrainingDisplay,
 )
 from ordinal_objectives.plotting.style import class_colors
@@ -149,6 +150,34 @@ def test_sets_are_counted_by_true_class():
     assert texts(display.ax_.get_yticklabels())[0] == f"low ({held[codes == 0].sum(axis=1).mean():.1f} classes)"
     none = PredictionSetsDisplay([0, 0], [[True, False], [True, True]]).plot()
     assert texts(none.ax_.get_yticklabels())[1] == "1 (no rows)"
+
+
+def test_raters_answers_stand_beside_the_probabilities_of_the_same_rows(model):
+    counts = np.eye(3)[CODES] + RNG.integers(0, 2, (300, 3))
+    counts[::7] = 0.0  # nobody has rated these
+    labels = OrdinalLabels.from_counts(counts, classes=NAMES, unlabelled="ignore")
+    display = RatersSpreadDisplay.from_estimator(model, X, labels, n_columns=10)
+    proba = model.predict_proba_ordered(X)
+    known = np.flatnonzero(counts.sum(axis=1))
+    rows = np.array_split(known[np.argsort(proba[known] @ np.arange(3), kind="stable")], 10)
+    np.testing.assert_allclose(display.raters, [counts[some].sum(axis=0) / counts[some].sum() for some in rows])
+    weight = counts.sum(axis=1)
+    np.testing.assert_allclose(display.model, [np.average(proba[some], axis=0, weights=weight[some]) for some in rows])
+    for ax, shares in zip(display.axes_, (display.raters, display.model), strict=True):
+        bars: Any = ax.patches
+        np.testing.assert_allclose([bar.get_height() for bar in bars], shares.T.ravel())
+        assert [to_rgba(bar.get_facecolor()) for bar in bars[::10]] == [tuple(color) for color in class_colors(3)]
+        centred = np.sqrt([np.average((np.arange(3) - s @ np.arange(3)) ** 2, weights=s) for s in shares])
+        assert ax.get_title().endswith(f"standard deviation {centred.mean():.2f} classes")
+    assert texts(display.figure_.axes[-1].get_yticklabels()) == NAMES.tolist()
+    alone = RatersSpreadDisplay(labels[known[:4]], proba[known[:4]], class_names="abc").plot(display.axes_)
+    assert len(alone.raters) == 4
+    between = OrdinalLabels.from_intervals([NAMES[0]] * 2, [NAMES[1], None], classes=NAMES)
+    for wrong in (CODES, between):
+        with pytest.raises(TypeError, match="labels must be OrdinalLabels that are no intervals; got"):
+            RatersSpreadDisplay(wrong, proba)
+    with pytest.raises(ValueError, match=r"proba must have shape \(300, 3\), that of labels; got \(5, 3\)"):
+        RatersSpreadDisplay(labels, proba[:5])
 
 
 def test_what_cannot_be_drawn_is_refused(model):

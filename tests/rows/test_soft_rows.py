@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp, softmax
 
 from ordinal_objectives import AllThreshold, OrdinalLabels
 from ordinal_objectives.leaves.vector import shared
@@ -104,6 +105,41 @@ def test_intervals_of_the_cumulative_link_have_their_likelihood(link):
     for k in range(K - 1):
         moved = [observed(loss.link, f, THRESHOLDS + sign * step * np.eye(K - 1)[k], labels).sum() for sign in (1, -1)]
         assert found.threshold_gradient[k] == pytest.approx((moved[0] - moved[1]) / (2 * step), rel=1e-3, abs=1e-4)
+
+
+@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_em_by_the_loss_never_raises_the_observed_loss(loss, link):
+    loss, f, theta = get_loss(loss, link), np.zeros(N), THRESHOLDS.copy()
+    inside = intervals().patterns[intervals().codes] > 0
+    leaves = np.random.default_rng(3).integers(0, 6, (40, N))
+    shares_of_step = [*0.5 ** np.arange(40), 0.0]
+    hessian = "majorized" if loss.supports("majorized") else "exact"
+
+    def losses(f, theta):
+        of_classes = np.stack([loss.value(f, np.full(N, k), theta) for k in range(K)], axis=1)
+        return np.where(inside, of_classes, np.inf)
+
+    observed = []
+    for of_rows in leaves:
+        of_classes = losses(f, theta)
+        observed.append(-logsumexp(-of_classes, axis=1).sum())
+        q = softmax(-of_classes, axis=1)
+
+        def bound(f, theta, q=q):
+            return (q * np.where(inside, losses(f, theta), 0.0)).sum()
+
+        parts = [loss.round_statistics(f, np.full(N, k), theta, q[:, k], hessian) for k in range(K)]
+        gradient, curvature = (sum(getattr(part, name) for part in parts) for name in ("gradient", "hessian"))
+        step = -(np.bincount(of_rows, gradient) / np.bincount(of_rows, curvature))[of_rows]
+        of_theta = -sum(part.threshold_gradient for part in parts) / sum(part.threshold_hessian for part in parts)
+        # The longest share of each step that does not raise the sum at these weights.
+        ways = (f + s * step for s in shares_of_step)
+        f = next(way for way in ways if bound(way, theta) <= bound(f, theta))
+        ways = (theta + s * of_theta for s in shares_of_step)
+        theta = next(way for way in ways if (np.diff(way) > 0.0).all() and bound(f, way) <= bound(f, theta))
+    assert (np.diff(observed) <= 1e-9).all()
+    assert observed[-1] < observed[0] - 1.0
 
 
 @pytest.mark.parametrize("loss", ["all_threshold", "cumulative_link"])
