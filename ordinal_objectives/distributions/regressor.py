@@ -18,7 +18,7 @@ from ordinal_objectives.distributions.binned_target import BinnedTarget, most_li
 from ordinal_objectives.distributions.judging import levels_of, numbers_of
 from ordinal_objectives.estimators import wrappers
 from ordinal_objectives.estimators.arguments import SET_LATER, all_or_nothing, keep_arguments
-from ordinal_objectives.estimators.held_out import is_auto, n_rows, take_rows
+from ordinal_objectives.estimators.held_out import Rows, check_groups, is_auto, n_rows, take_rows
 from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.utils import documented, validation
 from ordinal_objectives.utils.public_names import DOC_LINK
@@ -157,9 +157,9 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
                     raise TypeError(f"estimator must take OrdinalLabels where y is intervals; got {self.estimator!r}")
                 labels = OrdinalLabels.from_intervals(self.target_.encode(lower), codes, classes=classes)
             sets = {} if eval_set is None else {"eval_set": self._coded(eval_set)}
-            keywords = wrappers.row_keywords(
-                "estimator", copy, weight, None if groups is None else np.asarray(groups), **sets
-            )
+            rows = Rows(X, codes, weight, groups=check_groups(groups, len(y)))
+            wrappers.keep_groups_whole("estimator", copy, rows)
+            keywords = wrappers.row_keywords("estimator", copy, weight, rows.groups, **sets)
             copy.fit(X, labels, **keywords)
             self.estimator_, self._member = copy, wrappers.FittedMember.trained(copy, present)
         return self

@@ -128,6 +128,7 @@ class TrainingRows:
         """Train a copy on some rows; ``rest`` are those that it may stop early by."""
         rows, what = self.rows.take(bag), f"member {name!r}"
         present = wrappers.class_codes(what, copy, rows.codes, self.labels.ordered_classes_)
+        wrappers.keep_groups_whole(what, copy, rows)
         keywords = wrappers.row_keywords(what, copy, rows.weight, rows.groups) | self._evaluation(
             name, copy, present, rest
         )
