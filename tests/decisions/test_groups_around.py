@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 from sklearn import config_context
@@ -23,7 +26,7 @@ from ordinal_objectives import (
 from ordinal_objectives.estimators import held_out
 
 SIZE = 4  # rows of a group
-KINDS = {
+KINDS: dict[str, Callable[..., Any]] = {
     "calibrated": OrdinalCalibratedClassifier,
     "tuned": OrdinalTunedClassifier,
     "sets": OrdinalPredictionSets,
@@ -61,7 +64,7 @@ def piped(model):
     return make_pipeline(FunctionTransformer(), model)
 
 
-INSIDE = {
+INSIDE: dict[str, Callable[[], Any]] = {
     "bare": Apart,
     "search": lambda: search(Apart()),
     "search by groups": lambda: search(Apart(), GroupKFold(3)),
