@@ -29,10 +29,9 @@ from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.estimators.random_intercept import (
     GroupColumn,
     RandomEffects,
+    as_asked,
     check_random_intercept,
-    encoded,
 )
-from ordinal_objectives.estimators.tables import as_table
 from ordinal_objectives.histogram_engine import fit_loop, model_file
 from ordinal_objectives.histogram_engine.binning import check_same_categories
 from ordinal_objectives.histogram_engine.constraints import Constraints
@@ -175,12 +174,8 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
     split_gain : {"auto", "vector", "joint", "scalar"}, default="auto"
         What splits are worth where leaves shift thresholds. "vector" ("auto"): what such leaves gain. Cheaper are
         "joint", what leaves of the score and thresholds gain together, and "scalar", what the score alone does.
-    random_intercept : int, str, list of these, or None, default=None
-        Number or name of the column that names the group of each row, or several, whose effects add up. Each group has
-        an effect, which is added to the score and shrunk towards 0, as far as its rows say little about it; the trees
-        do not see the column. Rows of groups that are new get their mean probabilities over all groups, and rows whose
-        group is missing those of the average group. With ``loss="cumulative_link"`` only.
-    <<linear, linear_l2, classes, decision_rule, cost_matrix, kappa_weights, kappa_rows, importance_type, n_jobs>>
+    <<random_intercept, linear, linear_l2, classes, decision_rule, cost_matrix, kappa_weights, kappa_rows>>
+    <<importance_type, n_jobs>>
     <<progress>>
     verbose : int or bool, default=0
         Print what has been measured after so many trees each.
@@ -192,9 +187,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
     ----------
     <<classes_, ordered_classes_, n_classes_, thresholds_, proportional_, n_iter_, round_search_>>
     <<linear_, kappa_rule_, expected_kappa_>>
-    random_effects_ : RandomEffects, dict of these, or None
-        With ``random_intercept``: ``groups``, their ``effects`` and ``standard_errors``, and the ``variance`` between
-        groups; ``to_frame()`` returns a table of them. Of several columns, by the number of each.
+    <<random_effects_>>
     best_iteration_ : int
         The same as ``n_iter_``.
     <<training_loss_, threshold_history_>>
@@ -228,8 +221,6 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
     _refused: ClassVar = REFUSED
     _known: ClassVar = frozenset()
     round_search_: RoundSearch | None = None
-    # The columns of groups, where there are random intercepts.
-    _groups: tuple[GroupColumn, ...] = ()
 
     def __init__(
         self,
@@ -399,7 +390,8 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
             if is_auto(given[name]):
                 del given[name]
         given["max_iter"] = rounds_unsearched("max_iter", self.max_iter)
-        check_random_intercept(self, self._ordinal_loss())
+        allowed = {"boosting_type": "gbdt", "judged_by": "out_of_bag"}
+        check_random_intercept(self, self._ordinal_loss(), kept_arguments(self), **allowed)
         return BoostingParameters.of(self._ordinal_loss(), **given)
 
     def _with_rows(self, parameters: BoostingParameters, n_rows: int) -> BoostingParameters:
@@ -476,19 +468,12 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
     @property
     def random_effects_(self) -> RandomEffects | dict[int, RandomEffects] | None:
         """Effects of the groups that ``random_intercept`` names, with their variance; None without it."""
-        check_is_fitted(self)
-        effects = self._effects
-        return {one.column.place: one for one in effects} if len(effects) > 1 else effects[0] if effects else None
+        return as_asked(self.fitted_effects())
 
     def _check_features(self, X: object, *, reset: bool) -> Any:
         if reset:
             self._groups = GroupColumn.learn(X, self.random_intercept, self._groups if self._continues() else ())
-        if self._groups:
-            X = as_table(X)
-            if not reset:
-                validate_columns(self, X, reset=False, skip_check_array=True)
-            X = encoded(X, self._groups)
-        features = super()._check_features(X, reset=reset)
+        features = super()._check_features(self._with_codes(X, reset=reset), reset=reset)
         if any(column.place in self._categories.levels for column in self._groups):
             raise ValueError(
                 f"random_intercept must name a column that categorical_features does not name; got "

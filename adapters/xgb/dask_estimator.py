@@ -34,6 +34,7 @@ _REFUSED = {
     "validation_fraction": "pass eval_set, since rows stay with their workers",
     "eval_metric": "the loss is measured over all rows; other metrics are not sums over rows",
     "feature_weights": "XGBoost takes them from a worker's matrix; use xgboost.dask.DaskDMatrix(feature_weights=...)",
+    "random_intercept": "rows stay with their workers",
 }
 _QUANTILES = (None, "auto", "hist")
 
@@ -62,6 +63,8 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
     <<shift_method, split_outputs>>
     <<linear, linear_l2>>
         ``linear`` must be False on a cluster.
+    <<random_intercept>>
+        Refused on a cluster.
     <<decision_rule, cost_matrix>>
         "kappa" is refused on a cluster.
     <<kappa_weights, kappa_rows, class_weight, max_depth, max_leaves>>

@@ -20,11 +20,19 @@ from ordinal_objectives import predictions
 from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, LabelArray, Params, Table
 from ordinal_objectives.decision import RULES, KappaRule, decide, kappa_weights
 from ordinal_objectives.estimators import adapted
-from ordinal_objectives.estimators.arguments import GivenToFit, keep_arguments, kept_arguments, of_fit, start_scores
+from ordinal_objectives.estimators.arguments import (
+    GivenToFit,
+    keep_arguments,
+    kept_arguments,
+    of_fit,
+    start_scores,
+    validate_columns,
+)
 from ordinal_objectives.estimators.held_out import UnseenRows, is_auto
 from ordinal_objectives.estimators.linear import LinearPart
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier, two_classes_only
-from ordinal_objectives.estimators.random_intercept import RandomEffects, with_effects
+from ordinal_objectives.estimators.random_intercept import GroupColumn, RandomEffects, encoded, with_effects
+from ordinal_objectives.estimators.tables import as_table
 from ordinal_objectives.eval_metric import EvalMetric, eval_metrics, warn_of_costs
 from ordinal_objectives.losses import CostWeighted, OrdinalLoss, get_loss
 from ordinal_objectives.spec import OrdinalSpec
@@ -80,7 +88,8 @@ class OrdinalClassifier(OrderedClassifier):
     diagnostics_: dict[str, int]
     # The score that the trees are added to, where there is one. It takes checked features.
     _linear: LinearPart | None = None
-    # Effects of groups, a column each.
+    # Columns of groups with random intercepts, and the effects of each.
+    _groups: tuple[GroupColumn, ...] = ()
     _effects: tuple[RandomEffects, ...] = ()
     # Loss and thresholds of the fit: parameters set afterwards change neither.
     _fitted_loss: OrdinalLoss
@@ -308,6 +317,15 @@ class OrdinalClassifier(OrderedClassifier):
         """Return f(x), (n_samples,), or f(x) + v_k(x), (n_samples, n_classes - 1)."""
         check_is_fitted(self)
         return self._scores_of_checked(self._check_features(X, reset=False), start)
+
+    def _with_codes(self, X: Table, *, reset: bool) -> Table:
+        """Return a table with the codes of groups in the place of their names."""
+        if not self._groups:
+            return X
+        X = as_table(X)
+        if not reset:
+            validate_columns(self, X, reset=False, skip_check_array=True)
+        return encoded(X, self._groups)
 
     def _scores_of_checked(self, X: Table, start: Mapping[str, ArrayLike | None]) -> FloatArray:
         before = self._before_trees(X, start)

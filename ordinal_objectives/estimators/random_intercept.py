@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
 from scipy.special import softmax
 
 from ordinal_objectives import _core
-from ordinal_objectives.aliases import JSON, FloatArray, IndexArray, Level, RealArray, Table
+from ordinal_objectives.aliases import JSON, FloatArray, IndexArray, Level, Params, RealArray, Table
 from ordinal_objectives.estimators import tables
 from ordinal_objectives.losses import CumulativeLink, OrdinalLoss, RoundStatistics
 from ordinal_objectives.row_blocks import RowBlocks
@@ -76,8 +76,10 @@ class GroupColumn:
         if isinstance(X, RowBlocks):
             raise ValueError(f"random_intercept must be None for RowBlocks; got {asked!r}")
         X = tables.as_table(X)
-        if len(X.shape) != 2 or issparse(X):  # refused where features are checked
+        if len(X.shape) != 2:  # refused where features are checked
             return ()
+        if issparse(X):
+            raise ValueError(f"random_intercept must be None for sparse matrices; got {asked!r}")
         found = tuple(cls._of(X, one, known) for one in (asked if isinstance(asked, (list, tuple)) else [asked]))
         if not found or len({one.place for one in found}) < len(found):
             raise ValueError(f"random_intercept must name different columns, at least one; got {asked!r}")
@@ -131,6 +133,11 @@ def encoded(X: Table, columns: Sequence[GroupColumn]) -> Table:
     for column in columns:
         X = column.encode(X)
     return X
+
+
+def as_asked(effects: tuple[RandomEffects, ...]) -> RandomEffects | dict[int, RandomEffects] | None:
+    """Return the effects as users get them: those of one column, or of several by their numbers."""
+    return {one.column.place: one for one in effects} if len(effects) > 1 else effects[0] if effects else None
 
 
 def without(X: Any, columns: Sequence[GroupColumn]) -> Any:
@@ -322,18 +329,19 @@ class EffectsLearner:
         self._columns = [_ColumnLearner(column, X, before.get(column.place), n_trees) for column in columns]
         self._first = self._n_trees = n_trees
 
-    def begin(self, now: RoundStatistics) -> bool:
-        """Find variances and steps at the newest pass; tell whether the effects take one with the next tree."""
+    def is_due(self) -> bool:
+        """Count a tree, and tell whether the effects take a step with it."""
         self._n_trees += 1
         n_rounds = self._n_trees - self._first
-        if n_rounds > _EVERY_ROUND and n_rounds % _LATER_EVERY:
-            return False
+        return n_rounds <= _EVERY_ROUND or n_rounds % _LATER_EVERY == 0
+
+    def begin(self, now: RoundStatistics) -> None:
+        """Find variances and steps at a pass."""
         gradient = now.gradient
         for column in self._columns:
             step = column.begin(gradient, now.hessian, self._n_trees)
             if column is not self._columns[-1]:  # the gradient after it, to second order
                 gradient = gradient + now.hessian * step[column.rows]
-        return True
 
     def move(self, share: float, score: FloatArray, n_threads: int) -> float:
         """Move the effects, and a score in place, by a share of the step; return how the penalty grows."""
@@ -353,6 +361,16 @@ class EffectsLearner:
         return tuple(column.found() for column in self._columns)
 
 
+class ScoredRows(NamedTuple):
+    """Checked rows of a training, with the scores of its trees."""
+
+    X: Any
+    y: Any
+    n_classes: int
+    weight: FloatArray | None
+    scores: FloatArray
+
+
 class IntegratedEffects:
     """Effects of the highest likelihood that is integrated over them, given the trees' scores, by EM.
 
@@ -363,20 +381,20 @@ class IntegratedEffects:
     ----------
     effects : RandomEffects
         Those to start from.
-    rows : LabelledRows
+    rows : ScoredRows
         Of the training.
-    scores : ndarray of float64, shape (n_samples,)
     learner : ThresholdLearner
         Its thresholds are moved.
     n_threads : int or None
     """
 
     def __init__(
-        self, effects: RandomEffects, rows: Any, scores: FloatArray, learner: ThresholdLearner, n_threads: int | None
+        self, effects: RandomEffects, rows: ScoredRows, learner: ThresholdLearner, n_threads: int | None
     ) -> None:
-        self._effects, self._scores, self._learner, self._n = effects, scores, learner, len(effects.groups)
+        scores, self._effects, self._learner, self._n = rows.scores, effects, learner, len(effects.groups)
+        self._scores = scores
         self._group = effects.column.codes(rows.X) % (self._n + 2)
-        weight = np.ones(len(scores)) if rows.sample_weight is None else rows.sample_weight
+        weight = np.ones(len(scores)) if rows.weight is None else rows.weight
         self._counted = np.bincount(self._group, weight, self._n + 2)[:-2] > 0.0
         y, of_points = rows.y[np.tile(np.arange(len(scores)), len(_POINTS))], (_SHARES * weight).ravel()
         self._pass: Any = CPU(n_threads).row_pass(learner.loss, y, rows.n_classes, of_points)
@@ -453,22 +471,25 @@ _SWEEPS = 4
 
 
 def integrated(
-    effects: Sequence[RandomEffects], rows: Any, scores: FloatArray, learner: ThresholdLearner, n_threads: int | None
+    effects: Sequence[RandomEffects], n_trees: int, rows: ScoredRows, learner: ThresholdLearner, n_threads: int | None
 ) -> tuple[RandomEffects, ...]:
-    """Return the effects of the highest likelihood, given the trees' scores, and move the thresholds.
+    """Return the effects of the highest likelihood, given so many trees, and move the thresholds.
 
     Of several columns each is integrated over given the modes of the others.
     """
     found = list(effects)
     for _ in range(_SWEEPS if len(found) > 1 else 1):
         for i in range(len(found)):
-            given = scores + sum(one.of_rows(rows.X) for one in (*found[:i], *found[i + 1 :]))
-            found[i] = IntegratedEffects(found[i], rows, given, learner, n_threads).find()
-    return tuple(found)
+            given = rows.scores + sum(one.of_rows(rows.X) for one in (*found[:i], *found[i + 1 :]))
+            found[i] = IntegratedEffects(found[i], rows._replace(scores=given), learner, n_threads).find()
+    return tuple(one.settled(n_trees) for one in found)
 
 
-def check_random_intercept(estimator: Any, loss: OrdinalLoss) -> None:
-    """Raise ValueError unless an estimator's parameters go with its ``random_intercept``."""
+def check_random_intercept(estimator: Any, loss: OrdinalLoss, given: Params, **allowed: object) -> None:
+    """Raise ValueError unless an estimator's parameters go with its ``random_intercept``.
+
+    Those ``given`` that some value is allowed of have it.
+    """
     if estimator.random_intercept is None:
         return
     if type(loss) is not CumulativeLink:
@@ -478,6 +499,6 @@ def check_random_intercept(estimator: Any, loss: OrdinalLoss) -> None:
         )
     if loss.link.curvature_floor > 0.0:
         raise ValueError(f"random_intercept needs a link whose losses are convex; got link={loss.link.name!r}")
-    for name, allowed in (("boosting_type", "gbdt"), ("judged_by", "out_of_bag")):
-        if getattr(estimator, name) != allowed:
-            raise ValueError(f"random_intercept needs {name}={allowed!r}; got {getattr(estimator, name)!r}")
+    for name, value in allowed.items():
+        if given.get(name, value) != value:
+            raise ValueError(f"random_intercept needs {name}={value!r}; got {given[name]!r}")

@@ -94,6 +94,11 @@ eval_metric : str, callable, list of these, or None
     :class:`ordinal_objectives.eval_metric.EvalMetric`.
 random_state : int, RandomState instance or None
     Seed of everything that is drawn: rows, columns, and rows held out. None takes NumPy's global state.
+random_intercept : int, str, list of these, or None
+    Number or name of the column that names the group of each row, or several, whose effects add up. Each group has an
+    effect, which is added to the score and shrunk towards 0, as far as its rows say little about it; the trees do not
+    see the column. Rows of groups that are new get their mean probabilities over all groups, and rows whose group is
+    missing those of the average group. With ``loss="cumulative_link"`` only.
 importance_type : {"gain", "split"}
     What ``feature_importances_`` adds up for each feature: the gains of its splits, or their number.
 n_jobs : int or None
@@ -189,6 +194,9 @@ round_search_ : RoundSearch or None
 linear_ : LinearPart or None
     The linear score that the trees start from: ``scores(X)``, and ``contributions(X)`` of each feature, which add
     up to it, of rows as ``predict`` takes them. None where there is none.
+random_effects_ : RandomEffects, dict of these, or None
+    With ``random_intercept``: ``groups``, their ``effects`` and ``standard_errors``, and the ``variance`` between
+    groups; ``to_frame()`` returns a table of them. Of several columns, by the number of each.
 kappa_rule_ : KappaRule or None
     With ``decision_rule="kappa"``: its ``shares`` of the classes, ``weights`` and ``kappa``, which the rule needs.
 expected_kappa_ : float

@@ -263,9 +263,8 @@ def test_what_has_no_effects_says_so():
         ValueError, match="warm_start continues a model of random_intercept=3; got random_intercept=None"
     ):
         model.set_params(random_intercept=None, warm_start=True).fit(X, y)
-    for kind in (XGBOrdinalClassifier, LGBMOrdinalClassifier, CatBoostOrdinalClassifier):
-        with pytest.raises(TypeError, match="takes no 'random_intercept': HistGradientBoostingOrdinalClassifier has"):
-            kind(random_intercept=3)
+    with pytest.raises(TypeError, match="takes no 'random_intercept': the other three classifiers have it"):
+        CatBoostOrdinalClassifier(random_intercept=3)
 
 
 def test_damaged_files_are_refused(tmp_path):
@@ -393,3 +392,74 @@ def test_effects_of_two_columns_add_up(tmp_path):
     frame = pd.DataFrame(X, columns=["a", "b", "c", "clinic", "rater"]).astype({"clinic": int, "rater": int})
     named = make(random_intercept=["clinic", "rater"], max_iter=5).fit(frame, y)
     assert named.random_effects_[4].groups == list(range(40))
+
+
+# The hosts
+
+
+def of_host(kind, **options):
+    own = {"verbosity": -1} if kind is LGBMOrdinalClassifier else {}
+    given = {"loss": "cumulative_link", "random_intercept": 3, "n_estimators": 20, "learning_rate": 0.1}
+    return kind(**given | {"random_state": 0, "n_jobs": 1} | own | options)
+
+
+HOSTS = pytest.mark.parametrize("kind", [XGBOrdinalClassifier, LGBMOrdinalClassifier])
+
+
+@HOSTS
+@pytest.mark.parametrize("per_group", [10, 50])
+def test_effects_in_hosts_are_those_of_quadrature(kind, per_group):
+    X, y, _, group = simulated(per_group, 0, n_groups=100)
+    model = of_host(kind, linear=True, linear_l2=1.0).fit(X, y)
+    found = model.random_effects_
+    theta, tau, modes = by_quadrature(score_of_trees(model, X), y, group, model.thresholds_)
+    assert np.sqrt(np.mean((found.effects - modes) ** 2)) < 0.01 * tau
+    assert found.variance**0.5 == pytest.approx(tau, rel=0.01)
+    np.testing.assert_allclose(model.thresholds_, theta, atol=0.01)
+
+
+@HOSTS
+def test_hosts_predict_with_effects_and_keep_them(kind, tmp_path):
+    X, y, _, group = simulated(20, 13)
+    frame = pd.DataFrame(X[:, :3], columns=["a", "b", "c"]).assign(clinic=[f"clinic {g:03}" for g in group])
+    train = np.random.default_rng(0).random(len(y)) < 0.5
+    model = of_host(kind, random_intercept="clinic", n_estimators="auto").fit(frame[train], y[train])
+    ignoring = of_host(kind, random_intercept=None, n_estimators="auto").fit(X[train][:, :3], y[train])
+    loss = ordinal_log_loss(y[~train], model.predict_proba(frame[~train]))
+    assert loss < ordinal_log_loss(y[~train], ignoring.predict_proba(X[~train][:, :3])) - 0.1
+    mine = make(max_iter="auto", early_stopping="auto").fit(X[train], y[train])
+    assert loss < ordinal_log_loss(y[~train], mine.predict_proba(X[~train])) + 0.02
+    assert model.feature_importances_[3] == 0.0
+    rows = pd.concat([frame[:30], frame[:5].assign(clinic=None), frame[:5].assign(clinic="new")])
+    model.save_model(tmp_path / "model.ubj")
+    others = kind().load_model(tmp_path / "model.ubj"), pickle.loads(pickle.dumps(model))
+    for other in (*others, clone(model).fit(frame[train], y[train])):
+        np.testing.assert_array_equal(other.predict_proba(rows), model.predict_proba(rows))
+    stage = list(model.staged_predict_proba(rows))[-1]
+    np.testing.assert_allclose(stage, model.predict_proba(rows), atol=1e-6)
+    found = shap_values(model, rows[:30])
+    np.testing.assert_allclose(found.base_values + found.values.sum(axis=1), model.predict_raw(rows[:30]), atol=1e-5)
+    np.testing.assert_allclose(found.values[:, 3], model.random_effects_.effects[group[:30]], atol=1e-5)
+
+
+@HOSTS
+def test_hosts_stop_early_and_refuse_what_does_not_go(kind):
+    X, y, _, _ = simulated(20, 14, n_groups=60)
+    stop = {"early_stopping_rounds" if kind is XGBOrdinalClassifier else "early_stopping_round": 5}
+    model = of_host(kind, n_estimators=300, validation_fraction=0.2, **stop).fit(X, y)
+    assert model.n_iter_ < 300
+    assert model.random_effects_.variance > 1.0
+    assert of_host(kind, random_intercept=None).fit(X, y).random_effects_ is None
+    name = "xgb_model" if kind is XGBOrdinalClassifier else "init_model"
+    for options, message in (
+        ({"loss": "all_threshold"}, "random_intercept needs loss='cumulative_link'"),
+        ({"threshold_update": "joint"}, "random_intercept needs threshold_update='newton'; got 'joint'"),
+        ({"decision_rule": "kappa"}, "random_intercept needs kappa_rows='training'; got 'unseen'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            of_host(kind, **options).fit(X, y)
+    with pytest.raises(ValueError, match=f"random_intercept must be None beside {name}; got 3"):
+        of_host(kind).fit(X, y, **{name: model})
+    crossing, labels, _ = crossed(0, n=2000)
+    both = of_host(kind, random_intercept=[3, 4]).fit(crossing, labels).random_effects_
+    assert list(both) == [3, 4]
