@@ -370,13 +370,13 @@ class Training(ABC):
 
     def update_of(self, matrix: Any) -> Update:
         """Return how the rounds of a run on a training matrix move leaves and thresholds."""
-        groups = getattr(matrix, "_ordinal_groups", None)
+        groups = getattr(matrix, "ordinal_groups", None)
         if groups is not None:
             if not isinstance(self.device(matrix), CPU) or self.workers is not None:
                 raise ValueError("random_intercept must be None for a training on GPUs or several machines")
             columns, X = groups
             update = EffectsUpdate(columns, X, effective_n_threads(self.n_threads(matrix)))
-            matrix._ordinal_effects = update.effects
+            matrix.ordinal_effects = update.effects
             return update
         if self.shifts is not None:
             return VectorUpdate(self, matrix, self.shifts)

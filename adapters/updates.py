@@ -80,7 +80,7 @@ class EffectsUpdate(Update):
         score = np.array(raw_prediction, dtype=np.float64)
         if matrix is None:
             return self.effects.added_to(score)
-        _, X = matrix._ordinal_groups
+        _, X = matrix.ordinal_groups
         return score + sum(one.of_rows(X) for one in self.effects.found())
 
 

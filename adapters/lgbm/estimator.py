@@ -25,7 +25,7 @@ from ordinal_objectives.estimators import arguments, tables
 from ordinal_objectives.estimators.held_out import Rows, Trial, Trials, is_auto, smallest_leaf
 from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS, HostClassifier
 from ordinal_objectives.estimators.linear import LinearPart, with_start
-from ordinal_objectives.estimators.random_intercept import without
+from ordinal_objectives.estimators.random_intercept import RandomEffects, as_asked, without
 from ordinal_objectives.eval_metric import EvalMetric, Result
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -58,7 +58,7 @@ importance_type
     <<progress, proportional, loss, link, training_cost, linear, linear_l2, step parameters>>
         "schur", "joint" and shifts refuse lambda_l1, max_delta_step, path_smooth, monotone constraints and linear_tree;
         dart and rf are refused for all.
-    <<shift_l2, shift_penalty, max_shifts>>
+    <<shift_l2, shift_penalty, max_shifts, random_intercept>>
     **host_params
         Any other parameter of :func:`lightgbm.train`, and those above by LightGBM's own names, as ``min_data_in_leaf``
         or ``num_iterations``. Of several names for one parameter LightGBM's rule takes one, with a warning.
@@ -71,7 +71,7 @@ importance_type
     booster_ : lightgbm.Booster
         Carries its thresholds: :func:`ordinal_objectives.adapters.lgbm.predict_proba` reads them.
     <<n_iter_, round_search_, linear_, kappa_rule_, expected_kappa_>>
-    <<training_loss_, threshold_history_>>
+    <<random_effects_, training_loss_, threshold_history_>>
     best_iteration_ : int
         The same, as LightGBM counts.
     feature_importances_ : ndarray, shape (n_features,)
@@ -260,6 +260,11 @@ importance_type
         least = smallest_leaf(given["min_child_samples"], len(rows.weighted))
         self._warn_if_constant(len(rows), "min_child_samples", 20 if least is None else least)  # LightGBM's default
         return self
+
+    @property
+    def random_effects_(self) -> RandomEffects | dict[int, RandomEffects] | None:
+        """Effects of the groups that ``random_intercept`` names, with their variance; None without it."""
+        return as_asked(self.fitted_effects())
 
     def _by_other_names(self) -> tuple[Params, list[str]]:
         """Return parameters given by other names of LightGBM, and warnings of those that are not used."""

@@ -26,7 +26,6 @@ from ordinal_objectives.estimators.random_intercept import (
     GroupColumn,
     RandomEffects,
     ScoredRows,
-    as_asked,
     check_random_intercept,
     integrated,
     without,
@@ -136,11 +135,6 @@ class HostClassifier(OrdinalClassifier):
             given["n_jobs"] = threads
         return {self._native.get(name, name): value for name, value in given.items()}
 
-    @property
-    def random_effects_(self) -> RandomEffects | dict[int, RandomEffects] | None:
-        """Effects of the groups that ``random_intercept`` names, with their variance; None without it."""
-        return as_asked(self.fitted_effects())
-
     def _check_features(self, X: Table, *, reset: bool) -> Table:
         if reset:
             self._effects, self._groups = (), GroupColumn.learn(X, getattr(self, "random_intercept", None))
@@ -149,14 +143,14 @@ class HostClassifier(OrdinalClassifier):
     def _bind_groups(self, matrix: Any, rows: Rows) -> None:
         """Let a matrix of the library carry the groups of its rows."""
         if self._groups:
-            matrix._ordinal_groups = self._groups, rows.X
+            matrix.ordinal_groups = self._groups, rows.X
 
     def _settle(self, matrix: Any, rows: Rows) -> None:
         """Take effects and last thresholds of the highest likelihood, given the trees of a training."""
         if not self._groups:
             return
         record, n_iter = self._record, self.n_iter_
-        effects = tuple(one.at(n_iter) for one in matrix._ordinal_effects.found())
+        effects = tuple(one.at(n_iter) for one in matrix.ordinal_effects.found())
         self._effects = ()
         scores = self._scores_of_checked(rows.X, {} if rows.start is None else {str(self._start_name): rows.start})
         weights = np.bincount(rows.codes, rows.weight, self.n_classes_).astype(np.float64)

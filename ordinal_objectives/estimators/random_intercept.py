@@ -481,7 +481,7 @@ def integrated(
     for _ in range(_SWEEPS if len(found) > 1 else 1):
         for i in range(len(found)):
             given = rows.scores + sum(one.of_rows(rows.X) for one in (*found[:i], *found[i + 1 :]))
-            found[i] = IntegratedEffects(found[i], rows._replace(scores=given), learner, n_threads).find()
+            found[i] = IntegratedEffects(found[i], ScoredRows(*rows[:-1], given), learner, n_threads).find()
     return tuple(one.settled(n_trees) for one in found)
 
 
