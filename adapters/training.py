@@ -18,12 +18,13 @@ import numpy as np
 
 from ordinal_objectives.adapters.followed_scores import GrownTree
 from ordinal_objectives.adapters.run import RowPlacement, TrainingRun, Update
-from ordinal_objectives.adapters.updates import JointUpdate, NewtonUpdate, VectorUpdate
+from ordinal_objectives.adapters.updates import EffectsUpdate, JointUpdate, NewtonUpdate, VectorUpdate
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, RealArray
 from ordinal_objectives.leaves.vector import Shifts
 from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.rows import CPU, Device, Workers, fail_together
 from ordinal_objectives.spec import TREE_UPDATES, OrdinalSpec
+from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.validation import check_codes
 
@@ -357,8 +358,16 @@ class Training(ABC):
         if self.spec.n_classes not in (None, len(labels.classes)):
             raise ValueError(f"n_classes must be {len(labels.classes)}, that of labels; got {self.spec.n_classes}")
 
-    def update_of(self, matrix: object) -> Update:
+    def update_of(self, matrix: Any) -> Update:
         """Return how the rounds of a run on a training matrix move leaves and thresholds."""
+        groups = getattr(matrix, "ordinal_groups", None)
+        if groups is not None:
+            if not isinstance(self.device(matrix), CPU) or self.workers is not None:
+                raise ValueError("random_intercept must be None for a training on GPUs or several machines")
+            columns, X = groups
+            update = EffectsUpdate(columns, X, effective_n_threads(self.n_threads(matrix)))
+            matrix.ordinal_effects = update.effects
+            return update
         if self.shifts is not None:
             return VectorUpdate(self, matrix, self.shifts)
         if self.needs_tree:

@@ -8,13 +8,16 @@ newest tree gets vectors in its leaves, then the thresholds take a step.
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from ordinal_objectives.adapters.followed_scores import FollowedScore, FollowedScores, Host, NewestTree
 from ordinal_objectives.adapters.run import TrainingRun, Update
 from ordinal_objectives.aliases import FloatArray, NDArray, RealArray
+from ordinal_objectives.estimators.random_intercept import EffectsLearner, GroupColumn
 from ordinal_objectives.leaves import vector
 from ordinal_objectives.losses import RoundStatistics
 from ordinal_objectives.rows import Array, MarginPass, RowPass
@@ -31,6 +34,54 @@ class NewtonUpdate(Update):
             return super().take(run, raw_prediction, iteration)
         run.step_thresholds(raw_prediction)
         return raw_prediction
+
+
+class EffectsUpdate(Update):
+    """Effects of groups, which are added to the framework's scores, and the conditional step of thresholds after them.
+
+    Parameters
+    ----------
+    columns : sequence of GroupColumn
+    X : table
+        Checked features of the training.
+    n_threads : int
+
+    Attributes
+    ----------
+    effects : EffectsLearner
+    """
+
+    def __init__(self, columns: Sequence[GroupColumn], X: Any, n_threads: int) -> None:
+        super().__init__()
+        self.effects, self._n_threads = EffectsLearner(columns, X), n_threads
+
+    def start(self, run: TrainingRun, raw_prediction: Array, iteration: int) -> Array:
+        """Return the scores, which no effects have moved yet."""
+        return self.score_of(None, raw_prediction)
+
+    def take(self, run: TrainingRun, raw_prediction: Array, iteration: int) -> Array:
+        """Move the effects by the longest step that does not raise the loss, then the thresholds; return the score."""
+        score, now = self.score_of(None, raw_prediction), None
+        if self.effects.is_due():
+            now = run.rows(score, run.thresholds, run.learner.step_hessian)
+            self.effects.begin(now)
+            start, highest = score, run.rows.highest_loss(now.sums.loss)
+            for share in (1.0, 0.5, 0.25, 0.0):
+                score = start.copy()
+                penalty = self.effects.move(share, score, self._n_threads)
+                now = run.rows(score, run.thresholds, run.learner.step_hessian)
+                if now.sums.loss + penalty <= highest:
+                    break
+        run.step_thresholds(score, now)
+        return score
+
+    def score_of(self, matrix: Any, raw_prediction: Array) -> Array:
+        """Return the score of a matrix with the effects of its groups, 0 for new ones; None for the training rows."""
+        score = np.array(raw_prediction, dtype=np.float64)
+        if matrix is None:
+            return self.effects.added_to(score)
+        _, X = matrix.ordinal_groups
+        return score + sum(one.of_rows(X) for one in self.effects.found())
 
 
 class JointUpdate(Update):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any, ClassVar, TypeVar
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.aliases import JSON, FloatArray, Params
+from ordinal_objectives.aliases import JSON, Params
 from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.estimators.arguments import (
     GivenSets,
@@ -26,8 +26,12 @@ from ordinal_objectives.estimators.held_out import RoundSearch, is_auto, rounds_
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.linear import LinearPart, with_start
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
-from ordinal_objectives.estimators.random_intercept import GroupColumn, RandomEffects, check_random_intercept
-from ordinal_objectives.estimators.tables import as_table
+from ordinal_objectives.estimators.random_intercept import (
+    GroupColumn,
+    RandomEffects,
+    as_asked,
+    check_random_intercept,
+)
 from ordinal_objectives.histogram_engine import fit_loop, model_file
 from ordinal_objectives.histogram_engine.binning import check_same_categories
 from ordinal_objectives.histogram_engine.constraints import Constraints
@@ -121,10 +125,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
     split_gain : {"auto", "vector", "joint", "scalar"}, default="auto"
         Gain of a split where leaves shift thresholds. "vector" ("auto"): that of such leaves. Cheaper are "joint", that
         of the joint step of score and thresholds, and "scalar", that of only the score.
-    random_intercept : int, str or None, default=None
-        Number or name of the column that names the group of each row. Each group has an effect on the score, shrunk
-        towards 0; the trees do not see the column. Rows of new groups get the mean probabilities over all groups, rows
-        without a group those of the average group. Needs ``loss="cumulative_link"``; no staged predictions.
+    <<random_intercept>>
     min_child_weight : float
         Smallest sum of weighted Hessians in a leaf; with the logit a row has at most (n_classes - 1) / 4.
     gamma : float, default=0.0
@@ -178,9 +179,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
     ----------
     <<classes_, ordered_classes_, n_classes_, thresholds_, proportional_, n_iter_, round_search_>>
     <<linear_, kappa_rule_, expected_kappa_>>
-    random_effects_ : RandomEffects or None
-        With ``random_intercept``: ``groups``, their ``effects`` and ``standard_errors``, and the ``variance`` between
-        groups; ``to_frame()`` returns a table of them.
+    <<random_effects_>>
     best_iteration_ : int
         The same as ``n_iter_``.
     <<training_loss_, threshold_history_>>
@@ -213,8 +212,6 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
     _refused: ClassVar = REFUSED
     _known: ClassVar = frozenset()
     round_search_: RoundSearch | None = None
-    # Where there is a random intercept: the column of groups, and what a training found.
-    _groups: GroupColumn | None = None
 
     def __init__(
         self,
@@ -264,7 +261,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         shift_penalty: str = "ridge",
         max_shifts: int | None = None,
         split_gain: str = "auto",
-        random_intercept: int | str | None = None,
+        random_intercept: int | str | list[int | str] | None = None,
         linear: bool | str = False,
         linear_l2: float = 100.0,
         classes: ArrayLike | None = None,
@@ -330,11 +327,12 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
             parameters.warn_unused()
             if fitted is not None:
                 self._check_same_classes(None, fitted, "the model that warm_start continues")
+                self._check_same_groups(fitted.random_effects_)
             else:
                 self._seed = drawn_seed(self.random_state)
             sets = GivenSets(eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val)
             watched = given = self._check_evaluation(sets)
-            for name, asked in (("scoring", scorer), ("random_intercept", self._groups)):
+            for name, asked in (("scoring", scorer), ("random_intercept", self._groups or None)):
                 for one in () if asked is None else (rows, *watched):
                     refuse_soft(one.labels, name=f"y with {name}={getattr(self, name)!r}")
             plan = TrainingPlan(self, parameters, self._categories, self._seed, self._groups)
@@ -383,7 +381,8 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
             if is_auto(given[name]):
                 del given[name]
         given["max_iter"] = rounds_unsearched("max_iter", self.max_iter)
-        check_random_intercept(self, self._ordinal_loss())
+        allowed = {"boosting_type": "gbdt", "judged_by": "out_of_bag"}
+        check_random_intercept(self, self._ordinal_loss(), kept_arguments(self), **allowed)
         return BoostingParameters.of(self._ordinal_loss(), **given)
 
     def _with_rows(self, parameters: BoostingParameters, n_rows: int) -> BoostingParameters:
@@ -405,13 +404,12 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         """
         if parameters.is_forest or self._fitted_as_forest:
             raise ValueError("warm_start continues trees that follow each other; boosting_type='rf' has none")
-        fitted, loss, effects = self._fitted_loss, parameters.spec.loss, self._grown.effects
+        fitted, loss = self._fitted_loss, parameters.spec.loss
         shared = {
             "loss": (fitted.identity, loss.identity),
             "link": (fitted.link.name, loss.link.name),
             "max_bins": (self._max_bins, parameters.max_bins),
             "proportional": (self.proportional_, parameters.shifts is None),
-            "random_intercept": (None if effects is None else effects.column.place, None),
         }
         for name, (before, now) in shared.items():
             if before != now:
@@ -423,11 +421,20 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
             raise ValueError(f"warm_start continues a model of other features: {error}") from None
         check_same_categories(X, self.categorical_features, self._categories)
 
+    def _check_same_groups(self, before: RandomEffects | dict[int, RandomEffects] | None) -> None:
+        places = before.column.place if isinstance(before, RandomEffects) else before and list(before)
+        now = [column.place for column in self._groups]
+        if now != ([] if places is None else [places] if isinstance(places, int) else places):
+            raise ValueError(
+                f"warm_start continues a model of random_intercept={places!r}; got random_intercept="
+                f"{self.random_intercept!r}"
+            )
+
     def _remember(self, loss: OrdinalLoss, grown: fit_loop.GrownModel) -> None:
         """Store the result of a training, also of one that is under way, or of a file."""
         self.__dict__.pop("_is_under_way", None)
         n_iter = self.best_iteration_ = len(grown.ensemble)
-        self._grown, self._fitted_as_forest = grown, self.boosting_type == "rf"
+        self._grown, self._fitted_as_forest, self._effects = grown, self.boosting_type == "rf", grown.effects
         self.threshold_history_, self.evals_result_ = grown.thresholds, grown.evals
         losses = grown.evals.get("training", [])[: len(grown.thresholds)]
         found = grown.thresholds, losses, grown.diagnostics
@@ -450,10 +457,9 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         return [len(tree.left) > 1 for tree in self._ensemble.trees]
 
     @property
-    def random_effects_(self) -> RandomEffects | None:
+    def random_effects_(self) -> RandomEffects | dict[int, RandomEffects] | None:
         """Effects of the groups that ``random_intercept`` names, with their variance; None without it."""
-        check_is_fitted(self)
-        return self._grown.effects
+        return as_asked(self.fitted_effects())
 
     @property
     def is_categorical_(self) -> NDArray[np.bool_]:
@@ -465,23 +471,14 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
 
     def _check_features(self, X: object, *, reset: bool) -> Any:
         if reset:
-            self._groups = GroupColumn.learn(X, self.random_intercept)
-        if self._groups is not None:
-            X = as_table(X)
-            if not reset:
-                validate_columns(self, X, reset=False, skip_check_array=True)
-            X = self._groups.encode(X)
-        features = super()._check_features(X, reset=reset)
-        if self._groups is not None and self._groups.place in self._categories.levels:
+            self._groups = GroupColumn.learn(X, self.random_intercept, self._groups if self._continues() else ())
+        features = super()._check_features(self._with_codes(X, reset=reset), reset=reset)
+        if any(column.place in self._categories.levels for column in self._groups):
             raise ValueError(
                 f"random_intercept must name a column that categorical_features does not name; got "
                 f"{self.random_intercept!r}"
             )
         return features
-
-    def _scores_of_checked(self, X: Any, start: Mapping[str, ArrayLike | None]) -> FloatArray:
-        scores, effects = super()._scores_of_checked(X, start), self._grown.effects
-        return scores if effects is None else effects.added_to(scores, X, self._fitted_loss, self.thresholds_)
 
     def _prediction_data(self, X: object) -> Any:
         return X
@@ -504,8 +501,6 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
             raise ValueError(
                 "a random forest has no stages: its trees are averaged, and its thresholds fitted at the end"
             )
-        if self._grown.effects is not None:
-            raise ValueError("a model with random_intercept has no stages: its effects belong to the last tree")
 
     @property
     def oob_decision_function_(self) -> NDArray[np.float64]:
@@ -534,7 +529,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
             self.ordered_classes_,
             proportional=self.proportional_,
             linear=None if self._linear is None else self._linear.to_json(),
-            random_effects=None if self._grown.effects is None else self._grown.effects.to_json(),
+            random_effects=[effects.to_json() for effects in self._effects],
             found=dict(self._found),
             given={} if self._given is None else self._given.to_json(),
             kappa_rule=None if self.kappa_rule_ is None else self.kappa_rule_.to_json(),
@@ -548,9 +543,8 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         self._given = GivenToFit.from_json(stored["given"])
         if stored["linear"] is not None:
             self._linear = LinearPart.from_json(stored["linear"], self.n_features_in_)
-        if stored["random_effects"] is not None:
-            effects = RandomEffects.from_json(stored["random_effects"], self.n_features_in_)
-            self._groups, grown = effects.column, replace(grown, effects=effects)
+        effects = tuple(RandomEffects.from_json(one, self.n_features_in_) for one in stored["random_effects"] or ())
+        self._groups, grown = tuple(one.column for one in effects), replace(grown, effects=effects)
         if stored["kappa_rule"] is not None:
             self.kappa_rule_ = KappaRule.from_json(stored["kappa_rule"], self.n_classes_)
         elif self._takes_kappa():

@@ -20,7 +20,7 @@ from ordinal_objectives import predictions, scorers
 from ordinal_objectives.aliases import FloatArray, NDArray
 from ordinal_objectives.estimators.held_out import Rows, check_fraction
 from ordinal_objectives.estimators.labels import OrderedLabels
-from ordinal_objectives.estimators.random_intercept import EffectsLearner, RandomEffects
+from ordinal_objectives.estimators.random_intercept import EffectsLearner, RandomEffects, with_effects
 from ordinal_objectives.eval_metric import Decide, EvalMetric, takes_weight
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters, GrowthParameters
 from ordinal_objectives.histogram_engine.run import SumsOf
@@ -143,8 +143,8 @@ class GrownModel:
         Of a random forest, once it is trained.
     start : ndarray of float64, shape (n_outputs,), or None
         Of several outputs: those before the first tree.
-    effects : RandomEffects or None
-        Of groups, where they have a random intercept.
+    effects : tuple of RandomEffects
+        Of groups, a column each, where they have a random intercept.
     """
 
     ensemble: TreeEnsemble
@@ -155,7 +155,7 @@ class GrownModel:
     diagnostics: dict[str, int] = field(default_factory=dict)
     out_of_bag: OutOfBag | None = None
     start: FloatArray | None = None
-    effects: RandomEffects | None = None
+    effects: tuple[RandomEffects, ...] = ()
 
 
 def check_more_trees(max_iter: int, n_trees: int) -> None:
@@ -236,7 +236,7 @@ class Run(Protocol):
         """Several outputs before the first tree."""
 
     @property
-    def effects(self) -> RandomEffects | None:
+    def effects(self) -> tuple[RandomEffects, ...]:
         """Those of groups at the newest iteration."""
 
     @property
@@ -326,7 +326,7 @@ class WatchedRows(Watched):
         shape = len(rows.y) if self._proportional else (len(rows.y), rows.n_classes - 1)
         super().__init__(name, rows.X, rows.started(np.zeros(shape)), n_threads)
         self._rows, self._spec, self._metrics, self._scored = rows, parameters.spec, metrics, scored
-        self._effects = effects
+        self._effects, self._n_trees = effects, 0
         memory = CPU(n_threads)
         kernel: Any = memory.row_pass if self._proportional else memory.margin_pass
         self._pass: Any = kernel(parameters.spec.loss, rows.y, rows.n_classes, rows.sample_weight)
@@ -335,7 +335,8 @@ class WatchedRows(Watched):
         """Return the weighted mean loss of what is predicted for these rows, and what else is measured of it."""
         spec, rows, score = self._spec, self._rows, self._score
         if self._effects is not None:
-            score = self._effects.added_to(score, self._X, spec.loss, thresholds)
+            effects = [one.at(self._n_trees) for one in self._effects.found()]
+            score = with_effects(score, self._X, effects, spec.loss, thresholds)
         if score.ndim == 2 and self._proportional:  # rows of new groups
             proba = predictions.proba(spec.loss, score, thresholds)
             loss = ordinal_log_loss(rows.y, proba, sample_weight=rows.sample_weight)
@@ -351,6 +352,11 @@ class WatchedRows(Watched):
             return Measured(values, loss)
         values[f"{self.name}_score"] = better = self._scored(rows, proba, score)
         return Measured(values, -better)
+
+    def add(self, trees: TreeEnsemble) -> None:
+        """Add trees to the score."""
+        super().add(trees)
+        self._n_trees += len(trees)
 
     def sums(self, tree: Tree, thresholds: FloatArray, sums_of: SumsOf) -> LeafModel:
         """Return the sums of the rows over the nodes of a new tree, at the score before it."""

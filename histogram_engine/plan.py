@@ -15,10 +15,10 @@ from scipy.optimize import minimize_scalar
 
 from ordinal_objectives import _core, predictions
 from ordinal_objectives.aliases import Params
-from ordinal_objectives.estimators import held_out
+from ordinal_objectives.estimators import held_out, random_intercept
 from ordinal_objectives.estimators import linear as linear_scores
 from ordinal_objectives.estimators.linear import LinearPart
-from ordinal_objectives.estimators.random_intercept import EffectsLearner, GroupColumn, IntegratedEffects
+from ordinal_objectives.estimators.random_intercept import EffectsLearner, GroupColumn
 from ordinal_objectives.estimators.tables import CategoryColumns
 from ordinal_objectives.eval_metric import EvalMetric
 from ordinal_objectives.histogram_engine import fit_loop
@@ -54,15 +54,15 @@ class TrainingPlan:
         Before a search for the number of trees.
     categories : CategoryColumns
     seed : int
-    groups : GroupColumn or None
-        The column of groups with random effects.
+    groups : tuple of GroupColumn
+        The columns of groups with random effects.
     """
 
     model: Any
     parameters: BoostingParameters
     categories: CategoryColumns
     seed: int
-    groups: GroupColumn | None = None
+    groups: tuple[GroupColumn, ...] = ()
 
     def decide(
         self,
@@ -140,8 +140,7 @@ class TrainingPlan:
     def fit_linear(self, rows: held_out.Rows) -> LinearPart:
         """Return the linear part of some rows."""
         model, spec = self.model, self.parameters.spec
-        if self.groups is not None:
-            rows = replace(rows, X=self.groups.without(rows.X))
+        rows = replace(rows, X=random_intercept.without(rows.X, self.groups))
         return LinearPart.fit(
             rows,
             model.n_classes_,
@@ -174,12 +173,11 @@ class TrainingPlan:
         def proba(n: int) -> FloatArray:
             # An early stop keeps the trees up to the lowest loss: none of them where no tree lowers it.
             n_trees = len(trained.ensemble)
-            grown = trained if n == n_trees or (n < n_trees and trained.effects is None) else grow(n, None)
+            grown = trained if n == n_trees or (n < n_trees and not trained.effects) else grow(n, None)
             scores = grown.ensemble.zeros(others.X.shape[0])
             grown.ensemble.add_to(scores, others.X, 0, n, effective_n_threads(model.n_jobs))
             scores, thresholds, loss = others.started(scores), grown.thresholds[n], parameters.spec.loss
-            if grown.effects is not None:
-                scores = grown.effects.added_to(scores, others.X, loss, thresholds)
+            scores = random_intercept.with_effects(scores, others.X, grown.effects, loss, thresholds)
             return predictions.proba(loss, scores, thresholds)
 
         return held_out.Trial(trained.evals["validation"], proba)
@@ -197,7 +195,8 @@ class TrainingPlan:
     ) -> fit_loop.GrownModel:
         """Train on some rows, from the start or from where `earlier` ended."""
         n_threads, labelled = self.model.n_jobs, self.labelled(rows)
-        effects = None if self.groups is None else EffectsLearner(self.groups, rows.X)
+        n_trees, before = (0, ()) if earlier is None else (len(earlier.ensemble), earlier.effects)
+        effects = EffectsLearner(self.groups, rows.X, before, n_trees) if self.groups else None
         sets = [
             fit_loop.WatchedRows(name, self.labelled(one), parameters, n_threads, metrics, scored, effects)
             for name, one in zip(fit_loop.set_names(len(watched)), watched, strict=True)
@@ -205,16 +204,17 @@ class TrainingPlan:
         if earlier is None:  # the trees of a forest start from the thresholds only
             start = RunStart(None if parameters.is_forest else rows.start, effects=effects)
         else:
-            n_trees, score = len(earlier.ensemble), earlier.ensemble.zeros(rows.X.shape[0])
+            score = earlier.ensemble.zeros(rows.X.shape[0])
             earlier.ensemble.add_to(score, rows.X, 0, n_trees, effective_n_threads(n_threads))
             last = earlier.thresholds[-1].copy()
-            start = RunStart(labelled.started(score), last, n_trees, earlier.cuts, earlier.curvature)
+            score = labelled.started(score) if effects is None else effects.added_to(labelled.started(score))
+            start = RunStart(score, last, n_trees, earlier.cuts, earlier.curvature, effects)
         judge = sets[-1].sums if parameters.judged_by == "validation" else None
         run = EngineRun(parameters, labelled, seed=self.seed, n_threads=n_threads, start=start, judge=judge)
         if parameters.is_forest:
             return _fit_forest(run, labelled, sets, callback)
         grown = fit_loop.fit_loop(run, earlier, sets, stopping, callback)
-        return grown if grown.effects is None else self._settled(grown, labelled, run.state.learner)
+        return self._settled(grown, labelled, run.state.learner) if grown.effects else grown
 
     def _settled(
         self, grown: fit_loop.GrownModel, rows: LabelledRows, learner: ThresholdLearner
@@ -223,8 +223,9 @@ class TrainingPlan:
         scores, n_threads = grown.ensemble.zeros(len(rows.y)), effective_n_threads(self.model.n_jobs)
         grown.ensemble.add_to(scores, rows.X, 0, len(grown.ensemble), n_threads)
         learner.set_thresholds(grown.thresholds[-1])
-        assert grown.effects is not None
-        effects = IntegratedEffects(grown.effects, rows, rows.started(scores), learner, n_threads).find()
+        scored = random_intercept.ScoredRows(rows.X, rows.y, rows.n_classes, rows.sample_weight, rows.started(scores))
+        n_trees = len(grown.ensemble)
+        effects = random_intercept.integrated(grown.effects, n_trees, scored, learner, n_threads)
         thresholds = np.vstack([grown.thresholds[:-1], learner.thresholds])
         return replace(grown, effects=effects, thresholds=thresholds)
 

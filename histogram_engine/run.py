@@ -174,10 +174,10 @@ class EngineRun:
         return self.criterion.curvature
 
     @property
-    def effects(self) -> RandomEffects | None:
+    def effects(self) -> tuple[RandomEffects, ...]:
         """The newest effects of groups, if they have any."""
         state = self.state
-        return None if state.effects is None else state.effects.found()
+        return () if state.effects is None else state.effects.found()
 
     @property
     def thresholds(self) -> FloatArray:

@@ -54,8 +54,8 @@ class LabelledRows:
         Scores that the trees' are added to.
     categories : mapping of int to int
         Columns that hold numbers of categories, and how many each has.
-    groups : GroupColumn or None
-        The column of groups with random effects, which trees do not see.
+    groups : tuple of GroupColumn
+        The columns of groups with random effects, which trees do not see.
     """
 
     X: NDArray[np.floating] | RowBlocks
@@ -64,7 +64,7 @@ class LabelledRows:
     sample_weight: FloatArray | None = None
     start: FloatArray | None = None
     categories: Mapping[int, int] = field(default_factory=dict)
-    groups: GroupColumn | None = None
+    groups: tuple[GroupColumn, ...] = ()
 
     def started(self, score: FloatArray) -> FloatArray:
         """Return the trees' score, one for all thresholds or one for each, added to the start."""
@@ -253,8 +253,8 @@ class EngineState(Generic[Pass]):
     def _find_cuts(self, sample_weight: FloatArray | None) -> list[FloatArray]:
         rows = self.rows
         cuts = find_cuts(rows.X, self.parameters.max_bins, sample_weight, self._seed, rows.categories)
-        if rows.groups is not None:
-            cuts[rows.groups.place] = np.zeros(0)
+        for column in rows.groups:
+            cuts[column.place] = np.zeros(0)
         return cuts
 
     def recut(self) -> None:
@@ -355,7 +355,9 @@ class EngineState(Generic[Pass]):
         computes it, so a step that is accepted at once costs nothing more. Returns the statistics of the new state.
         """
         leaves, score, now = tree.leaves, self._next_score, self.now
-        effects = self.effects if self.effects is not None and self.effects.begin(now) else None
+        effects = self.effects if self.effects is not None and self.effects.is_due() else None
+        if effects is not None:
+            effects.begin(now)
         row_pass: Any = self.row_pass
 
         def loss_at(share: float, thresholds: FloatArray) -> float:
@@ -367,8 +369,7 @@ class EngineState(Generic[Pass]):
                 row_pass.moved(self.score, self.leaf_of_row, tree.value, out=score)
             penalty = 0.0
             if effects is not None:
-                moved, penalty = effects.move(share)
-                _core.add_leaf_values(score, effects.group, moved, score, self.n_threads)
+                penalty = effects.move(share, score, self.n_threads)
             now = evaluate(score, thresholds)
             return float(now.loss) + penalty
 

@@ -42,7 +42,7 @@ _REFUSED = {
     "eval_metric": "pass it to fit; the ordinal loss is always measured, and ends a training early",
     **dict.fromkeys(("class_weights", "auto_class_weights", "scale_pos_weight"), "use class_weight"),
     "eval_fraction": "use validation_fraction",
-    "random_intercept": "HistGradientBoostingOrdinalClassifier has it",
+    "random_intercept": "the other three classifiers have it",
     **dict.fromkeys(("classes_count", "class_names"), "use classes"),
 }
 _DIALECT = {

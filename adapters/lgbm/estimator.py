@@ -25,6 +25,7 @@ from ordinal_objectives.estimators import arguments, tables
 from ordinal_objectives.estimators.held_out import Rows, Trial, Trials, is_auto, smallest_leaf
 from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS, HostClassifier
 from ordinal_objectives.estimators.linear import LinearPart, with_start
+from ordinal_objectives.estimators.random_intercept import RandomEffects, as_asked, without
 from ordinal_objectives.eval_metric import EvalMetric, Result
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -58,7 +59,7 @@ importance_type
     <<progress, proportional, loss, link, training_cost, linear, linear_l2, step parameters>>
         "schur", "joint" and shifts refuse lambda_l1, max_delta_step, path_smooth, monotone constraints and linear_tree;
         dart and rf are always refused.
-    <<shift_l2, shift_penalty, max_shifts>>
+    <<shift_l2, shift_penalty, max_shifts, random_intercept>>
     **host_params
         Any other parameter of :func:`lightgbm.train`, and those above by LightGBM's other names, such as
         ``num_iterations``. Several names for one parameter raise a warning. ``feature_pre_filter`` is False unless
@@ -70,7 +71,7 @@ importance_type
     booster_ : lightgbm.Booster
         The booster, with its thresholds; see :func:`ordinal_objectives.adapters.lgbm.predict_proba`.
     <<n_iter_, round_search_, linear_, kappa_rule_, expected_kappa_>>
-    <<training_loss_, threshold_history_>>
+    <<random_effects_, training_loss_, threshold_history_>>
     best_iteration_ : int
         The best iteration, counted from 1.
     feature_importances_ : ndarray, shape (n_features,)
@@ -135,6 +136,7 @@ importance_type
         max_shifts: int | None = None,
         linear: bool | str = False,
         linear_l2: float = 100.0,
+        random_intercept: int | str | list[int | str] | None = None,
         boosting_type: str = "gbdt",
         num_leaves: int | str = "auto",
         max_depth: int = -1,
@@ -242,7 +244,7 @@ importance_type
             kept = {"categorical_feature": categorical_feature}
             belonging = {"init_score": init_score, "init_model": init_model}
             self._given = arguments.GivenToFit.of(sets.given, finds, kept, scheduled, **belonging)
-            train_set, *valid_sets = _datasets([rows, *held_out], categorical_feature, self._linear)
+            train_set, *valid_sets = self._datasets([rows, *held_out], categorical_feature, self._linear)
             self.evals_result_, trees = dict[str, Any](), TreesOfRounds()
             watching = [*([lightgbm.record_evaluation(self.evals_result_)] if valid_sets else []), trees]
             with self._under_way():
@@ -256,10 +258,16 @@ importance_type
                 )  # fmt: skip
             record, n_iter = lgbm_booster.carried_record(self.booster_), lgbm_booster.iterations_of(self.booster_)
             n_rounds = trees.rounds_of(n_iter, stopped=self.booster_.best_iteration > 0)
-            self._finish(record, n_iter, plan, rows, held_out, given["random_state"], n_rounds)
+            found = record, n_iter, plan, rows, held_out, given["random_state"], n_rounds
+            self._finish(*found, matrix=train_set)
         least = smallest_leaf(given["min_child_samples"], len(rows.weighted))
         self._warn_if_constant(len(rows), "min_child_samples", 20 if least is None else least)  # LightGBM's default
         return self
+
+    @property
+    def random_effects_(self) -> RandomEffects | dict[int, RandomEffects] | None:
+        """Effects of the groups that ``random_intercept`` names, with their variance; None without it."""
+        return as_asked(self.fitted_effects())
 
     def _by_other_names(self) -> tuple[Params, list[str]]:
         """Return parameters given by other names of LightGBM, and warnings of those that are not used."""
@@ -293,7 +301,7 @@ importance_type
         return params
 
     def _trials(self, fit: Rows, held: Rows, **options: Any) -> Trials:
-        train_set, held_set = _datasets([fit, held], options["categorical_feature"], free_raw_data=False)
+        train_set, held_set = self._datasets([fit, held], options["categorical_feature"], free_raw_data=False)
 
         def trial(most: int, patience: int | None, settings: Params) -> Trial:
             result, trees = dict[str, dict[str, list[float]]](), TreesOfRounds()
@@ -316,6 +324,12 @@ importance_type
             return Trial(next(iter(result["held_out"].values())), proba)
 
         return trial
+
+    def _datasets(self, rows: list[Rows], *args: Any, **options: Any) -> list[lightgbm.Dataset]:
+        sets = _datasets([replace(part, X=without(part.X, self._groups)) for part in rows], *args, **options)
+        for matrix, part in zip(sets, rows, strict=True):
+            self._bind_groups(matrix, part)
+        return sets
 
     def _given_to_copies(self) -> arguments.GivenToFit:
         given = super()._given_to_copies()

@@ -44,7 +44,6 @@ _REFUSED_BY_TRAIN = {
     "num_class": "one score serves all classes; pass n_classes",
 }
 REFUSED = {alias: why for name, why in _REFUSED_BY_CLASSIFIER.items() for alias in _ALIASES[name]}
-REFUSED["random_intercept"] = "HistGradientBoostingOrdinalClassifier has it"
 DIALECT = {
     "gamma": "min_split_gain",
     "callbacks": "callbacks= in fit",

@@ -34,6 +34,7 @@ _REFUSED = {
     "validation_fraction": "pass eval_set, since rows stay with their workers",
     "eval_metric": "the loss is measured over all rows; other metrics are not sums over rows",
     "feature_weights": "XGBoost takes them from a worker's matrix; use xgboost.dask.DaskDMatrix(feature_weights=...)",
+    "random_intercept": "rows stay with their workers",
 }
 _QUANTILES = (None, "auto", "hist")
 
@@ -72,6 +73,8 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         Not possible on a cluster: pass ``eval_set`` for early stopping by the loss.
     linear, progress : False
         Not possible on a cluster.
+    <<random_intercept>>
+        Refused on a cluster.
     linear_l2 : float
         No effect, as ``linear`` is False.
     kappa_weights : str

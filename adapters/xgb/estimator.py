@@ -23,6 +23,7 @@ from ordinal_objectives.estimators import arguments
 from ordinal_objectives.estimators.held_out import Rows, Trial, Trials
 from ordinal_objectives.estimators.host_classifier import HostClassifier
 from ordinal_objectives.estimators.linear import with_start
+from ordinal_objectives.estimators.random_intercept import RandomEffects, as_asked, without
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threads import effective_n_threads, library_n_threads, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -54,7 +55,7 @@ importance_type, early_stopping_rounds, callbacks
     <<progress, proportional, loss, link, training_cost, linear, linear_l2, step parameters>>
         "schur", "joint" and shifts refuse reg_alpha, max_delta_step, monotone constraints, num_parallel_tree above 1,
         dart and gblinear.
-    <<shift_l2, shift_penalty, max_shifts, shift_method, split_outputs>>
+    <<shift_l2, shift_penalty, max_shifts, shift_method, split_outputs, random_intercept>>
     **host_params
         Any other parameter of :func:`xgboost.train`.
 
@@ -64,7 +65,7 @@ importance_type, early_stopping_rounds, callbacks
     booster_ : xgboost.Booster
         The booster, with its thresholds; see :func:`ordinal_objectives.adapters.xgb.predict_proba`.
     <<n_iter_, round_search_, linear_, kappa_rule_, expected_kappa_>>
-    <<training_loss_, threshold_history_>>
+    <<random_effects_, training_loss_, threshold_history_>>
     best_iteration_ : int
         Last of the iterations that predictions use, counted from 0.
     feature_importances_ : ndarray of float32, shape (n_features,)
@@ -123,6 +124,7 @@ importance_type, early_stopping_rounds, callbacks
         split_outputs: str | int = "score",
         linear: bool | str = False,
         linear_l2: float = 100.0,
+        random_intercept: int | str | list[int | str] | None = None,
         decision_rule: str = "median",
         cost_matrix: ArrayLike | None = None,
         kappa_weights: ArrayLike | str = "quadratic",
@@ -249,9 +251,14 @@ importance_type, early_stopping_rounds, callbacks
                     carried=self._carried(),
                 )
             record, n_iter = xgb_booster.carried_record(self.booster_), xgb_booster.kept_rounds(self.booster_)
-            self._finish(record, n_iter, plan, rows, held_out, self.random_state)
+            self._finish(record, n_iter, plan, rows, held_out, self.random_state, matrix=dtrain)
         self._warn_if_constant(dtrain.num_row(), "min_child_weight")
         return self
+
+    @property
+    def random_effects_(self) -> RandomEffects | dict[int, RandomEffects] | None:
+        """Effects of the groups that ``random_intercept`` names, with their variance; None without it."""
+        return as_asked(self.fitted_effects())
 
     def _search_of(
         self, params: Params, callbacks: list[Any], continued: xgboost.Booster | None
@@ -454,6 +461,7 @@ importance_type, early_stopping_rounds, callbacks
             if start is not None and self.shift_method == "host":  # the score is the first of the outputs
                 start = np.pad(start[:, np.newaxis], ((0, 0), (0, self.n_classes_ - 2)))
             options |= {"label": rows.codes, "weight": rows.weight, "base_margin": start}
+            X = without(X, self._groups)
         missing = self._missing
         with input_checks.refused_rows(X, missing, name):
             matrix = xgboost.DMatrix(
@@ -466,6 +474,8 @@ importance_type, early_stopping_rounds, callbacks
             )
         if rows is not None and rows.labels is not None:
             bind_labels(matrix, rows.labels)
+        if rows is not None:
+            self._bind_groups(matrix, rows)
         return matrix
 
     # Methods of XGBClassifier about its booster, under the same names

@@ -255,7 +255,6 @@ REFUSED = {
     "num_class": "the score has one output for all classes",
     "base_score": "the score starts at 0 and the thresholds hold the location",
     "scale_pos_weight": "use class_weight",
-    "random_intercept": "HistGradientBoostingOrdinalClassifier has it",
     "multi_strategy": "the score has one output for all classes, and shift_method='host' asks for more",
 }
 # Names of xgboost.train that the constructor does not spell out. XGBoost itself warns of those that it does not know;

@@ -296,7 +296,8 @@ class MultiOutputRun:
     raw_prediction : ndarray of float64, shape (n_samples, n_outputs)
         That of the newest iteration.
     thresholds : ndarray of float64, shape (0,)
-    curvature, effects : None
+    curvature : None
+    effects : tuple
         There are no thresholds.
     diagnostics : Diagnostics
         Counters.
@@ -304,7 +305,7 @@ class MultiOutputRun:
 
     thresholds = _NO_THRESHOLDS
     curvature: FloatArray | None = None
-    effects: None = None
+    effects: tuple[()] = ()
 
     def __init__(
         self,

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from itertools import chain
-
 import numpy as np
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import KFold, check_cv
+from sklearn.model_selection import GroupKFold, KFold
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IndexArray, Seed, Table
 from ordinal_objectives.estimators import labels, wrappers
-from ordinal_objectives.estimators.held_out import Rows, split_seed, take_rows
+from ordinal_objectives.estimators.held_out import Rows, folds_of, split_seed, take_rows
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.estimators.wrappers import ClassifierOfClassifiers, FittedMember
 from ordinal_objectives.scorers import class_order
 from ordinal_objectives.utils.validation import check_integer
-
-# What cv may be.
-_CV = "a number of folds, or a splitter without groups or a list of (rows to train on, rows held out), row numbers"
 
 
 class AroundClassifier(ClassifierOfClassifiers):
@@ -39,12 +34,14 @@ class AroundClassifier(ClassifierOfClassifiers):
     # Whether the probabilities are those that rows had, whatever the estimator's are.
     _recalibrates: bool = False
 
-    def _check_rows(self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Rows:
+    def _check_rows(
+        self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None
+    ) -> Rows:
         """Return the rows with class codes, and set the classes; refuse what is no classifier."""
         wrappers.check_classifier("estimator", self.estimator)
         if self._prefit:
             check_is_fitted(self.estimator)
-        rows = self._check_training(X, y, sample_weight)
+        rows = self._check_training(X, y, sample_weight, groups)
         if not self._prefit:
             instead = "pass sample_weight to fit, or train it and pass FrozenEstimator(estimator)"
             wrappers.refuse_settings_by_label("estimator", self.estimator, self.ordered_classes_, instead)
@@ -76,6 +73,7 @@ class AroundClassifier(ClassifierOfClassifiers):
         copy = clone(self.estimator)
         rows = wrappers.rows_for("estimator", copy, rows.counted())
         present = wrappers.class_codes("estimator", copy, rows.codes, self.ordered_classes_)
+        wrappers.keep_groups_whole("estimator", copy, rows)
         keywords = wrappers.row_keywords("estimator", copy, rows.weight, rows.groups)
         copy.fit(rows.X, wrappers.labels_of(rows, present), **keywords)
         return FittedMember.trained(copy, present)
@@ -87,21 +85,9 @@ class AroundClassifier(ClassifierOfClassifiers):
             n_folds = check_integer("cv", cv, 2)
             if n_folds > n_rows:
                 raise ValueError(f"cv={n_folds} folds need as many rows; got n_samples={n_rows}")
-            cv = KFold(n_folds, shuffle=True, random_state=split_seed(self.random_state))
-        try:
-            splits = check_cv(cv, rows.codes, classifier=True).split(rows.X, rows.codes)
-            folds = [(np.asarray(fit), np.asarray(held)) for fit, held in splits]
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"cv must be {_CV}; got {self.cv!r}: {error}") from error
-        wrong = [
-            part
-            for part in chain(*folds)
-            if part.dtype.kind not in "iu" or part.ndim != 1 or not part.size or part.min() < 0 or part.max() >= n_rows
-        ]
-        if wrong or not folds:
-            got = np.array2string(wrong[0], threshold=5) if wrong else "no folds"
-            raise ValueError(f"cv must be {_CV} from 0 to {n_rows - 1}; got {got}")
-        return folds
+            kind = KFold if rows.groups is None else GroupKFold
+            cv = kind(n_folds, shuffle=True, random_state=split_seed(self.random_state))
+        return folds_of(cv, rows)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -187,7 +187,9 @@ class OrdinalCalibratedClassifier(AroundOneClassifier):
         keep_arguments(self, locals())
 
     @documented
-    def fit(self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None) -> OrdinalCalibratedClassifier:
+    def fit(
+        self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None, *, groups: ArrayLike | None = None
+    ) -> OrdinalCalibratedClassifier:
         """Train the classifier, and fit the curve to rows that it, or copies of it, were not trained on.
 
         Parameters
@@ -197,6 +199,9 @@ class OrdinalCalibratedClassifier(AroundOneClassifier):
         <<y, sample_weight>>
             Both the estimator, which must take them, and the curve are fitted with them; the curve does not depend on
             their scale.
+        groups : array-like, shape (n_samples,), or None
+            Rows of one group stay together in all folds, also of searches inside. Estimators whose fit takes groups are
+            given them.
 
         Returns
         -------
@@ -209,7 +214,7 @@ class OrdinalCalibratedClassifier(AroundOneClassifier):
         """
         with self._all_or_nothing():
             validation.check_choice(self.method, tuple(CURVES), name="method")
-            rows = self._check_rows(X, y, sample_weight)
+            rows = self._check_rows(X, y, sample_weight, groups)
             proba, held = self._fit_member(rows)
             self._recalibration = Recalibration.fit(self.method, proba, held)
         return self

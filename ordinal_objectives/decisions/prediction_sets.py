@@ -23,13 +23,15 @@ from ordinal_objectives.aliases import (
 )
 from ordinal_objectives.decision import decide
 from ordinal_objectives.decisions.around import AroundClassifier
-from ordinal_objectives.estimators.arguments import SET_LATER, explains_keywords, keep_arguments, of_fit
+from ordinal_objectives.estimators.arguments import SET_LATER, keep_arguments, of_fit
 from ordinal_objectives.estimators.held_out import Rows, split_seed
 from ordinal_objectives.estimators.wrappers import FittedMember
 from ordinal_objectives.utils import documented, validation
 
 # Sums of probabilities that are equal but for rounding are ties.
 _DECIMALS = 12
+# A count of rows that a product asks for is reached but for rounding.
+_ROUNDING = 1e-9
 
 
 def tail_scores(proba: FloatArray) -> FloatArray:
@@ -65,9 +67,12 @@ class CalibratedMember:
         That of each row's own class, sorted; of several answers, or an interval, the highest.
     codes : ndarray of int32, shape (n_rows,)
         Class codes of these rows, in the same order; of several answers, or an interval, the one in the middle.
+    weights : ndarray of float64, shape (n_rows,)
+        As how many rows each counts.
     misses : ndarray of float64
         Scores of every class from a row's own to its median, which is left out, of all rows, sorted: a set of the
         classes up to a bound misses by as many classes as there are larger ones.
+    miss_weights : ndarray of float64
     one_class : bool
         Whether each of these rows has one class.
     """
@@ -75,13 +80,14 @@ class CalibratedMember:
     member: FittedMember
     scores: FloatArray
     codes: IntArray
+    weights: FloatArray
     misses: FloatArray
+    miss_weights: FloatArray
     one_class: bool = True
 
     @classmethod
-    def of(cls, member: FittedMember, rows: Rows, n_classes: int) -> CalibratedMember:
-        """Return a classifier with the scores of some rows; those of weight 0 have no label."""
-        rows = rows.counted()
+    def of(cls, member: FittedMember, rows: Rows, weights: FloatArray, n_classes: int) -> CalibratedMember:
+        """Return a classifier with the scores of some rows."""
         proba, (lower, upper), each = member.proba(rows.X, n_classes), rows.bounds(), np.arange(len(rows))
         scores, middle = tail_scores(proba), decide(proba)
         own = np.maximum(scores[each, lower], scores[each, upper])  # they grow on both sides of the median
@@ -89,34 +95,34 @@ class CalibratedMember:
         classes = np.arange(n_classes)
         lowest, highest = (side[:, np.newaxis] for side in (np.minimum(lower, middle), np.maximum(upper, middle)))
         missed = (lowest <= classes) & (classes <= highest) & (classes != middle[:, np.newaxis])
-        one_class = bool((lower == upper).all())
-        return cls(member, own[order], rows.codes[order], np.sort(scores[missed]), one_class)
+        falling = np.argsort(scores[missed], kind="stable")
+        of_misses = np.broadcast_to(weights[:, np.newaxis], missed.shape)[missed][falling]
+        sorted_rows = own[order], rows.codes[order], weights[order], scores[missed][falling], of_misses
+        return cls(member, *sorted_rows, one_class=bool((lower == upper).all()))
 
-    def count(self, scores: FloatArray, by_class: bool) -> IndexArray:
+    def count(self, scores: FloatArray, by_class: bool) -> FloatArray:
         """Return how many rows score at least as much, (n_samples, n_classes); ``by_class`` those of the class."""
         if not by_class:
-            return _at_least(self.scores, scores)
-        counted = [_at_least(self.scores[self.codes == k], scores[:, k]) for k in range(scores.shape[1])]
-        return np.column_stack(counted)
+            return _at_least(self.scores, self.weights, scores)
+        of_classes = (self.codes == k for k in range(scores.shape[1]))
+        pairs = zip(of_classes, scores.T, strict=True)
+        return np.column_stack([_at_least(self.scores[own], self.weights[own], of_class) for own, of_class in pairs])
 
     def bound_of_misses(self, severity: float, n_classes: int) -> float:
         """Return the least bound on scores by which sets miss the class by at most ``severity`` classes on average.
 
         Infinite where the rows are too few to say so.
         """
-        n_allowed = floor(severity * (len(self.codes) + 1)) - (n_classes - 1)
-        if n_allowed < 0:
+        allowed = severity * (self.weights.sum() + 1.0) - (n_classes - 1) + _ROUNDING
+        if allowed < 0.0:
             return math.inf
+        n_allowed = np.searchsorted(np.cumsum(self.miss_weights[::-1]), allowed, side="right")
         return float(self.misses[-1 - n_allowed]) if n_allowed < len(self.misses) else 0.0
 
 
-def _at_least(known: FloatArray, scores: FloatArray) -> IndexArray:
-    return len(known) - np.searchsorted(known, scores, side="left")
-
-
-def floor(value: float) -> int:
-    """Return the largest integer up to a product, whose rounding must not decide it."""
-    return math.floor(value + 1e-9)
+def _at_least(known: FloatArray, weights: FloatArray, scores: FloatArray) -> FloatArray:
+    from_here_on = np.append(np.cumsum(weights[::-1])[::-1], 0.0)
+    return from_here_on[np.searchsorted(known, scores, side="left")]
 
 
 def hull(included: BoolArray, middle: IndexArray) -> tuple[IndexArray, IndexArray]:
@@ -170,15 +176,16 @@ class OrdinalPredictionSets(AroundClassifier):
     estimators_ : list of estimators
         The fitted classifiers: one, or with "cross" one for each fold. Their labels are codes; see
         ``ordered_classes_``.
-    n_calibration_ : ndarray of int, shape (n_classes,)
-        Calibration rows of each class, lowest first; a row with several answers is of the one in the middle.
+    n_calibration_ : ndarray, shape (n_classes,)
+        Calibration rows of each class, lowest first; of weighted ones, the equally weighted rows that would vary as
+        much. A row with several answers is of the one in the middle.
     always_included_ : ndarray
         Classes that are in every set, since their calibration rows are too few for ``alpha``.
     <<n_features_in_, feature_names_in_>>
 
     Notes
     -----
-    Rows count once each: weights are refused. The docs (theory, Prediction sets) have the guarantees and their proofs.
+    The docs (theory, Prediction sets) have the guarantees and their proofs.
 
     Of OrdinalLabels the sets hold all answers of a row, or its whole interval, with the stated probability, and so the
     class in it.
@@ -201,10 +208,6 @@ class OrdinalPredictionSets(AroundClassifier):
     """
 
     _set_later: ClassVar = SET_LATER | {"alpha", "coverage", "severity"}
-    _fit_hints = {  # noqa: RUF012, read by explains_keywords
-        "sample_weight": "coverage counts every row once. Train the classifier with weights yourself, and pass "
-        "FrozenEstimator(classifier) and rows that it was not trained on"
-    }
 
     def __init__(
         self,
@@ -222,15 +225,21 @@ class OrdinalPredictionSets(AroundClassifier):
         keep_arguments(self, locals())
 
     @documented
-    @explains_keywords
-    def fit(self, X: Table, y: ArrayLike) -> OrdinalPredictionSets:
+    def fit(
+        self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None, *, groups: ArrayLike | None = None
+    ) -> OrdinalPredictionSets:
         """Train the classifier on some rows, and calibrate the sets on others.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame, shape (n_samples, n_features)
             What the estimator reads.
-        <<y>>
+        <<y, sample_weight>>
+            The estimator must take them. Coverage is then that of a population in which rows are as frequent as their
+            weights say, on any scale. Rows of weight 0 are left out.
+        groups : array-like, shape (n_samples,), or None
+            Rows of one group stay together in all folds, also of searches inside. Estimators whose fit takes groups are
+            given them. Coverage is that of rows of new groups, if many calibrate.
 
         Returns
         -------
@@ -248,16 +257,25 @@ class OrdinalPredictionSets(AroundClassifier):
         """
         with self._all_or_nothing():
             self._check_sets()
-            rows = self._check_rows(X, y)
-            self._check_sets(several=rows.labels is not None)
-            self._parts = [CalibratedMember.of(*part, self.n_classes_) for part in self._members(rows)]
+            rows = self._check_rows(X, y, sample_weight, groups)
+            several = rows.labels is not None
+            self._check_sets(several=several)
+            if several and sample_weight is not None:
+                raise ValueError("sample_weight must be None where labels are intervals or several answers")
+            members = self._members(rows.counted())
+            weights = [np.ones(len(held)) if several or held.weight is None else held.weight for _, held in members]
+            every = np.concatenate(weights)
+            scale = every.sum() / (every @ every)  # a weight of the population is 1 on average
+            pairs = zip(members, weights, strict=True)
+            self._parts = [CalibratedMember.of(*part, weight * scale, self.n_classes_) for part, weight in pairs]
         if self.alpha is not None and len(self.always_included_):
             least = math.ceil(1.0 / self.alpha - 1e-9) - 1
-            text = f"{self.n_calibration_.sum()} calibration rows are fewer than {least}: all classes are in every set"
+            n = self.n_calibration_.sum()
+            text = f"{n:.4g} calibration rows are fewer than {least}: all classes are in every set"
             if self.coverage == "class":
                 few = self.always_included_.tolist()
                 text = f"the classes {few} have fewer than {least} calibration rows each, and are in every set"
-            warnings.warn(f"For alpha={self.alpha} {text}.", UserWarning, stacklevel=3)
+            warnings.warn(f"For alpha={self.alpha} {text}.", UserWarning, stacklevel=2)
         return self
 
     def _check_sets(self, n_parts: int = 1, *, several: bool = False) -> None:
@@ -288,18 +306,25 @@ class OrdinalPredictionSets(AroundClassifier):
                     f"cv must hold every row out once at most; got overlapping test folds from {self.cv!r}"
                 )
         else:
-            folds = [self._split(len(rows))]
+            folds = [self._split(rows)]
         trained = [self._train(rows.take(fit)) for fit, _ in folds]
         return [(member, rows.take(held)) for member, (_, held) in zip(trained, folds, strict=True)]
 
-    def _split(self, n_samples: int) -> tuple[IndexArray, IndexArray]:
+    def _split(self, rows: Rows) -> tuple[IndexArray, IndexArray]:
         """Return rows to train on and rows that calibrate, drawn regardless of their class: that is what is proved."""
+        n_samples = len(rows)
         share = validation.check_number("calibration_fraction", self.calibration_fraction, above=0.0, below=1.0)
         n_held = math.ceil(share * n_samples)
         if n_held == n_samples:
             raise ValueError(f"calibration_fraction={share} of n_samples={n_samples} leaves no row to train on")
-        order = np.random.RandomState(split_seed(self.random_state)).permutation(n_samples)
-        return np.sort(order[n_held:]), np.sort(order[:n_held])
+        group = np.arange(n_samples) if rows.groups is None else np.unique(rows.groups, return_inverse=True)[1]
+        sizes = np.bincount(group)
+        if len(sizes) < 2:
+            raise ValueError(f"groups must name at least two groups where rows are held out; got {len(sizes)}")
+        order = np.random.RandomState(split_seed(self.random_state)).permutation(len(sizes))
+        n_first = min(int(np.searchsorted(np.cumsum(sizes[order]), n_held)) + 1, len(sizes) - 1)
+        is_held = np.isin(group, order[:n_first])
+        return np.flatnonzero(~is_held), np.flatnonzero(is_held)
 
     @property
     def estimators_(self) -> list[Estimator]:
@@ -308,24 +333,25 @@ class OrdinalPredictionSets(AroundClassifier):
         return [part.member.estimator for part in self._parts]
 
     @property
-    def n_calibration_(self) -> IndexArray:
+    def n_calibration_(self) -> FloatArray:
         """Calibration rows of each class, lowest first."""
         check_is_fitted(self)
-        return np.bincount(np.concatenate([part.codes for part in self._parts]), minlength=self.n_classes_)
+        codes, weights = (np.concatenate([getattr(part, of) for part in self._parts]) for of in ("codes", "weights"))
+        return np.bincount(codes, weights, minlength=self.n_classes_).astype(np.float64)
 
     @property
     def always_included_(self) -> LabelArray:
         """Classes that are in every set, since their calibration rows are too few."""
         check_is_fitted(self)
-        return self.ordered_classes_[self._least_counts() == 0]
+        return self.ordered_classes_[self._least_counts() < 1.0]
 
-    def _least_counts(self) -> IndexArray:
+    def _least_counts(self) -> FloatArray:
         """Return for each class how many calibration rows may score at least as much where it is left out."""
-        n = self.n_calibration_
         if self.alpha is None:
-            return np.full(self.n_classes_, n.sum() + 1)
+            return np.full(self.n_classes_, np.inf)
+        n = self.n_calibration_
         n_rows = n if self.coverage == "class" else np.full(self.n_classes_, n.sum())
-        return np.array([floor(self.alpha * (count + 1)) for count in n_rows])
+        return self.alpha * (n_rows + 1.0) + _ROUNDING
 
     def _bounds(self, X: object) -> tuple[IndexArray, IndexArray]:
         """Return the codes of the lowest and the highest class of each row's set."""
@@ -336,7 +362,7 @@ class OrdinalPredictionSets(AroundClassifier):
         scores = [tail_scores(part_proba) for part_proba in proba]
         pairs, by_class = zip(self._parts, scores, strict=True), self.coverage == "class"
         counts = np.sum([part.count(part_scores, by_class) for part, part_scores in pairs], axis=0)
-        included = counts + 1 > self._least_counts()
+        included = counts + 1.0 > self._least_counts()
         if self.severity is not None:
             included |= scores[0] <= self._parts[0].bound_of_misses(self.severity, self.n_classes_)
         return hull(included, decide(np.mean(proba, axis=0)))

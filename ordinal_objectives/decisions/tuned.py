@@ -208,7 +208,9 @@ class OrdinalTunedClassifier(AroundOneClassifier):
         keep_arguments(self, locals())
 
     @documented
-    def fit(self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None) -> OrdinalTunedClassifier:
+    def fit(
+        self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None, *, groups: ArrayLike | None = None
+    ) -> OrdinalTunedClassifier:
         """Tune the decision, and train the classifier on all rows.
 
         Parameters
@@ -217,6 +219,9 @@ class OrdinalTunedClassifier(AroundOneClassifier):
             What the estimator reads.
         <<y, sample_weight>>
             Both the estimator, which must take them, and the metric are given them.
+        groups : array-like, shape (n_samples,), or None
+            Rows of one group stay together in all folds, also of searches inside. Estimators whose fit takes groups are
+            given them.
 
         Returns
         -------
@@ -229,7 +234,7 @@ class OrdinalTunedClassifier(AroundOneClassifier):
         """
         with self._all_or_nothing():
             known = self._check_metric()
-            rows = self._check_rows(X, y, sample_weight)
+            rows = self._check_rows(X, y, sample_weight, groups)
             if rows.labels is not None:
                 self._score(known, rows)(rows.codes.astype(np.intp))  # refuses what cannot judge them first
             proba, rows = self._fit_member(rows)

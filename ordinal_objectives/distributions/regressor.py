@@ -19,7 +19,7 @@ from ordinal_objectives.distributions.binned_target import BinnedTarget, most_li
 from ordinal_objectives.distributions.judging import levels_of, numbers_of
 from ordinal_objectives.estimators import wrappers
 from ordinal_objectives.estimators.arguments import SET_LATER, all_or_nothing, keep_arguments
-from ordinal_objectives.estimators.held_out import Rows, is_auto, n_rows, take_rows
+from ordinal_objectives.estimators.held_out import Rows, check_groups, is_auto, n_rows, take_rows
 from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.utils import documented, validation
 from ordinal_objectives.utils.public_names import DOC_LINK
@@ -151,13 +151,14 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
             values = (y, weight) if lower is None else most_likely(lower, y, weight)
             self.target_ = BinnedTarget.fit(*values, cuts, _LEAST_ROWS / n_weighted if is_free else 1.0)
             codes, classes = self.target_.encode(y), np.arange(self.target_.n_classes)
-            rows = Rows(X, codes, weight, groups=None if groups is None else np.asarray(groups))
+            rows = Rows(X, codes, weight, groups=check_groups(groups, len(y)))
             if lower is not None:
                 labels = OrdinalLabels.from_intervals(self.target_.encode(lower), codes, classes=classes)
                 rows = replace(rows, labels=labels)
             rows = wrappers.rows_for("estimator", copy, rows)
             present = wrappers.class_codes("estimator", copy, rows.codes, classes)
             sets = {} if eval_set is None else {"eval_set": self._coded(eval_set)}
+            wrappers.keep_groups_whole("estimator", copy, rows)
             keywords = wrappers.row_keywords("estimator", copy, rows.weight, rows.groups, **sets)
             copy.fit(rows.X, wrappers.labels_of(rows, present), **keywords)
             self.estimator_, self._member = copy, wrappers.FittedMember.trained(copy, present)

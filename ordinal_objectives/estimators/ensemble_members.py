@@ -129,6 +129,7 @@ class TrainingRows:
         what = f"member {name!r}"
         rows = wrappers.rows_for(what, copy, self.rows.take(bag))
         present = wrappers.class_codes(what, copy, rows.codes, self.labels.ordered_classes_)
+        wrappers.keep_groups_whole(what, copy, rows)
         keywords = wrappers.row_keywords(what, copy, rows.weight, rows.groups) | self._evaluation(
             name, copy, present, rest
         )

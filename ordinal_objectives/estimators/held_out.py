@@ -7,10 +7,11 @@ import numbers
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
+from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from sklearn.model_selection import GroupKFold, GroupShuffleSplit, KFold, StratifiedKFold, train_test_split
+from sklearn.model_selection import GroupKFold, GroupShuffleSplit, KFold, StratifiedKFold, check_cv, train_test_split
 from sklearn.utils import _safe_indexing
 
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, IntArray, LabelArray, Params, Seed, Table
@@ -204,6 +205,39 @@ def check_groups(groups: ArrayLike | None, n_samples: int) -> IndexArray | None:
         kinds = ", ".join(sorted({type(name).__name__ for name in names}))
         raise ValueError(f"groups must be names that can be sorted; got values of the types {kinds}") from None
     return codes
+
+
+# What cv may be.
+_CV = "a number of folds, or a splitter or a list of (rows to train on, rows held out), row numbers"
+
+
+def folds_of(cv: object, rows: Rows, name: str = "cv") -> list[tuple[IndexArray, IndexArray]]:
+    """Return the rows to train on and the rows held out of a splitter of scikit-learn, or of a list.
+
+    Raises
+    ------
+    ValueError
+        If ``cv`` is none of these, or divides a group.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "The groups parameter is ignored", UserWarning)  # and refused below
+            splits = check_cv(cv, rows.codes, classifier=True).split(rows.X, rows.codes, rows.groups)
+            folds = [(np.asarray(fit), np.asarray(held)) for fit, held in splits]
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be {_CV}; got {cv!r}: {error}") from error
+    n_rows = len(rows)
+    wrong = [
+        part
+        for part in chain(*folds)
+        if part.dtype.kind not in "iu" or part.ndim != 1 or not part.size or part.min() < 0 or part.max() >= n_rows
+    ]
+    if wrong or not folds:
+        got = np.array2string(wrong[0], threshold=5) if wrong else "no folds"
+        raise ValueError(f"{name} must be {_CV} from 0 to {n_rows - 1}; got {got}")
+    if rows.groups is not None and any(np.isin(rows.groups[held], rows.groups[fit]).any() for fit, held in folds):
+        raise ValueError(f"{name} must keep groups whole, as GroupKFold does; got {cv!r}, which divides some")
+    return folds
 
 
 def _whole_groups(groups: LabelArray, y: IntArray, fraction: float, seed: int) -> IndexArray:

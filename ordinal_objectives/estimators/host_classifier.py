@@ -22,11 +22,19 @@ from ordinal_objectives.estimators.held_out import FinishedSearch, RoundSearch, 
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.linear import LinearPart
 from ordinal_objectives.estimators.ordinal_classifier import KAPPA, OrdinalClassifier
+from ordinal_objectives.estimators.random_intercept import (
+    GroupColumn,
+    RandomEffects,
+    ScoredRows,
+    check_random_intercept,
+    integrated,
+    without,
+)
 from ordinal_objectives.rows import CPU
 from ordinal_objectives.rows.soft_rows import judged_loss
 from ordinal_objectives.spec import OrdinalSpec, parameter_names
 from ordinal_objectives.threads import library_n_threads, one_thread_after_fork
-from ordinal_objectives.threshold_solver import ThresholdRecord, initial_thresholds
+from ordinal_objectives.threshold_solver import ThresholdLearner, ThresholdRecord, initial_thresholds
 from ordinal_objectives.utils import files, validation
 
 
@@ -56,7 +64,7 @@ def _arrived(kind: Any, state: Params) -> Any:
 # What the classifiers' constructors take and the library's ``train`` does not.
 ORDINAL_PARAMETERS = frozenset(parameter_names("classifier")) | {
     *("class_weight", "classes", "cost_matrix", "decision_rule", "importance_type", "kappa_rows", "kappa_weights"),
-    *("linear", "linear_l2", "n_estimators", "progress", "training_cost", "validation_fraction"),
+    *("linear", "linear_l2", "n_estimators", "progress", "random_intercept", "training_cost", "validation_fraction"),
 }
 # Not among the parameters in a file: what it keeps elsewhere, and properties of the machine that loads a model.
 _NOT_IN_FILES = frozenset(parameter_names("classifier", in_files=True)) | {
@@ -99,6 +107,7 @@ class HostClassifier(OrdinalClassifier):
     _not_in_files: ClassVar[frozenset[str]] = _NOT_IN_FILES
     validation_fraction: float | None
     linear_l2: float
+    random_intercept: object
     n_jobs: int | None
     round_search_: RoundSearch | None = None
 
@@ -125,6 +134,31 @@ class HostClassifier(OrdinalClassifier):
         if threads is not None:
             given["n_jobs"] = threads
         return {self._native.get(name, name): value for name, value in given.items()}
+
+    def _check_features(self, X: Table, *, reset: bool) -> Table:
+        if reset:
+            self._effects, self._groups = (), GroupColumn.learn(X, getattr(self, "random_intercept", None))
+        return super()._check_features(self._with_codes(X, reset=reset), reset=reset)
+
+    def _bind_groups(self, matrix: Any, rows: Rows) -> None:
+        """Let a matrix of the library carry the groups of its rows."""
+        if self._groups:
+            matrix.ordinal_groups = self._groups, rows.X
+
+    def _settle(self, matrix: Any, rows: Rows) -> None:
+        """Take effects and last thresholds of the highest likelihood, given the trees of a training."""
+        if not self._groups:
+            return
+        record, n_iter = self._record, self.n_iter_
+        effects = tuple(one.at(n_iter) for one in matrix.ordinal_effects.found())
+        self._effects = ()
+        scores = self._scores_of_checked(rows.X, {} if rows.start is None else {str(self._start_name): rows.start})
+        weights = np.bincount(rows.codes, rows.weight, self.n_classes_).astype(np.float64)
+        learner = ThresholdLearner(record.spec, weights, self.thresholds_)
+        scored = ScoredRows(rows.X, rows.codes, self.n_classes_, rows.weight, scores)
+        self._effects = integrated(effects, n_iter, scored, learner, self.n_jobs)
+        thresholds = [*record.thresholds[:n_iter], *[learner.thresholds] * (len(record.thresholds) - n_iter)]
+        self._keep(replace(record, thresholds=thresholds), n_iter)
 
     @abstractmethod
     def _trials(self, fit: Rows, held: Rows, **options: Any) -> Trials:
@@ -267,6 +301,9 @@ class HostClassifier(OrdinalClassifier):
                     self._n_rounds = validation.check_integer("n_rounds", described["n_rounds"], n_iter)
                 if "kappa_rule" in described:
                     self.kappa_rule_ = KappaRule.from_json(described["kappa_rule"], record.n_classes)
+                effects = described.get("random_effects", ())
+                self._effects = tuple(RandomEffects.from_json(one, n_features) for one in effects)
+                self._groups = tuple(one.column for one in self._effects)
                 text = files.names_from_json(described.get("feature_names"), n_features)
                 written = self._names_in_booster() if text is None else None
                 if written and (described or all(map(str.isdecimal, written))):
@@ -369,6 +406,8 @@ class HostClassifier(OrdinalClassifier):
                 "linear=True needs thresholds that are fitted to the linear part, and threshold_update='fixed' keeps "
                 "those of a score of 0: take another threshold_update, or linear=False"
             )
+        if self._groups:
+            self._check_groups(rows, continued)
         self.round_search_, self._linear, self._found, self._given, self._n_rounds = None, None, {}, None, None
         if continued is not None:
             if continued.linear is not None:
@@ -377,6 +416,7 @@ class HostClassifier(OrdinalClassifier):
         categories = self._categories(rows.X, **options) if self.linear is not False else ()
 
         def fit_linear(some: Rows) -> LinearPart:
+            some = replace(some, X=without(some.X, self._groups))
             given: Params = {"missing": self._missing} if hasattr(self, "_missing") else {}
             given |= {"hessian": self.hessian, "categories": categories, "n_threads": self.n_jobs}
             return LinearPart.fit(some, self.n_classes_, self._ordinal_loss(), self.linear_l2, **given)
@@ -406,6 +446,16 @@ class HostClassifier(OrdinalClassifier):
             print(f"{self._rounds_name}='auto': {found.search}{'' if self._linear is None else ', with a linear part'}")
         return RoundPlan(found.search.n_iter, trials, found)
 
+    def _check_groups(self, rows: Rows, continued: ThresholdRecord | None) -> None:
+        validation.refuse_soft(rows.labels, name=f"y with random_intercept={self.random_intercept!r}")
+        if continued is not None:
+            raise ValueError(
+                f"random_intercept must be None beside {self._continued_by}; got {self.random_intercept!r}"
+            )
+        allowed: Params = {"threshold_update": "newton", "boosting_type": "gbdt", "booster": "gbtree"}
+        allowed |= {"kappa_rows": "training"} if self._takes_kappa() else {}
+        check_random_intercept(self, self._ordinal_loss(), self._resolved_params(), **allowed)
+
     def _divides(
         self, asked: Any, search: tuple[float, Any] | None, watched: list[Rows], continued: ThresholdRecord | None
     ) -> bool:
@@ -433,13 +483,16 @@ class HostClassifier(OrdinalClassifier):
         watched: list[Rows],
         random_state: Seed,
         n_rounds: int | None = None,
+        *,
+        matrix: Any = None,
     ) -> None:
-        """Store what the training gives, with the decision that needs it; ``n_rounds`` where it is not ``n_iter``.
+        """Store what the training on a matrix gives, and the decision; ``n_rounds`` where it is not ``n_iter``.
 
         The record, which the booster carries, describes the classifier as it was when the training began.
         """
         self._n_rounds = None if n_rounds == n_iter else n_rounds
         self._keep(record, n_iter)
+        self._settle(matrix, rows)
         seed = held_out.split_seed(random_state) if self._takes_kappa() else 0
         self._learn_kappa(UnseenRows(rows, watched, plan.found, plan.trial_of, seed))
         if found := self._found_at_end():
@@ -458,7 +511,7 @@ class HostClassifier(OrdinalClassifier):
 
     def _carried(self) -> Params:
         """Return what a training adds to the record: the linear part, and for files that callbacks write the rest."""
-        self.kappa_rule_ = None  # that of an earlier fit
+        self.kappa_rule_, self._n_rounds, self._effects = None, None, ()  # those of an earlier fit
         classifier = self._in_files()
         return {"linear": None if self._linear is None else self._linear.to_json(), "classifier": classifier}
 
@@ -491,7 +544,8 @@ class HostClassifier(OrdinalClassifier):
     def _found_at_end(self) -> Params:
         """Return what a description says that is known when a training has ended."""
         found: Params = {} if self._n_rounds is None else {"n_rounds": self._n_rounds}
-        return found if self.kappa_rule_ is None else {**found, "kappa_rule": self.kappa_rule_.to_json()}
+        found |= {} if self.kappa_rule_ is None else {"kappa_rule": self.kappa_rule_.to_json()}
+        return found | ({"random_effects": [one.to_json() for one in self._effects]} if self._effects else {})
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

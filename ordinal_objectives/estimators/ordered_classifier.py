@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import update_wrapper
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, IntArray, LabelArray, Table
+from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IndexArray, IntArray, LabelArray, Table
 from ordinal_objectives.decision import RULES, check_rule, decide
 from ordinal_objectives.estimators.arguments import GivenSets, all_or_nothing, names_of_constructors, validate_columns
 from ordinal_objectives.estimators.held_out import Rows, check_groups, n_rows
@@ -20,6 +21,36 @@ from ordinal_objectives.metrics import zero_one_error
 from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.utils import documented, validation
 from ordinal_objectives.utils.public_names import DOC_LINK
+
+
+class two_classes_only:  # noqa: N801 - a decorator
+    """Make a method exist for two classes only; for more, the AttributeError names the methods to call instead.
+
+    :func:`sklearn.utils.metaestimators.available_if` does the same, but words the error itself.
+    """
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self._method = method
+        update_wrapper(self, method)  # type: ignore[arg-type]
+
+    def __get__(self, estimator: Estimator, owner: type) -> Any:
+        """Return the method of an estimator, or the function for the class itself.
+
+        Raises
+        ------
+        NotFittedError, AttributeError
+            Before ``fit``, and for more than two classes.
+        """
+        if estimator is None:
+            return self._method
+        check_is_fitted(estimator)
+        if estimator.n_classes_ != 2:
+            raise AttributeError(
+                f"{owner.__name__} has a {self._method.__name__} for two classes only; got {estimator.n_classes_}. "
+                f"predict_raw returns the score, (n_samples,), and thresholds_ cuts it; predict_cumulative_proba "
+                f"returns P(y <= k)"
+            )
+        return self._method.__get__(estimator, owner)
 
 
 class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -6,10 +6,10 @@ import copy
 import difflib
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial, update_wrapper
+from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeVar
 
@@ -20,10 +20,19 @@ from ordinal_objectives import predictions
 from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, LabelArray, Params, Table
 from ordinal_objectives.decision import RULES, KappaRule, decide, kappa_weights
 from ordinal_objectives.estimators import adapted
-from ordinal_objectives.estimators.arguments import GivenToFit, keep_arguments, kept_arguments, of_fit, start_scores
+from ordinal_objectives.estimators.arguments import (
+    GivenToFit,
+    keep_arguments,
+    kept_arguments,
+    of_fit,
+    start_scores,
+    validate_columns,
+)
 from ordinal_objectives.estimators.held_out import UnseenRows, is_auto
 from ordinal_objectives.estimators.linear import LinearPart
-from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
+from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier, two_classes_only
+from ordinal_objectives.estimators.random_intercept import GroupColumn, RandomEffects, encoded, with_effects
+from ordinal_objectives.estimators.tables import as_table
 from ordinal_objectives.eval_metric import EvalMetric, eval_metrics, warn_of_costs
 from ordinal_objectives.losses import CostWeighted, OrdinalLoss, get_loss
 from ordinal_objectives.spec import OrdinalSpec
@@ -32,36 +41,6 @@ from ordinal_objectives.utils import documented, validation
 
 KAPPA = "kappa"
 Classifier = TypeVar("Classifier", bound="OrdinalClassifier")
-
-
-class two_classes_only:  # noqa: N801 - a decorator
-    """Make a method exist for two classes only; for more, the AttributeError names the methods to call instead.
-
-    :func:`sklearn.utils.metaestimators.available_if` does the same, but words the error itself.
-    """
-
-    def __init__(self, method: Callable[..., Any]) -> None:
-        self._method = method
-        update_wrapper(self, method)  # type: ignore[arg-type]
-
-    def __get__(self, estimator: Estimator, owner: type) -> Any:
-        """Return the method of an estimator, or the function for the class itself.
-
-        Raises
-        ------
-        NotFittedError, AttributeError
-            Before ``fit``, and for more than two classes.
-        """
-        if estimator is None:
-            return self._method
-        check_is_fitted(estimator)
-        if estimator.n_classes_ != 2:
-            raise AttributeError(
-                f"{owner.__name__} has a {self._method.__name__} for two classes only; got {estimator.n_classes_}. "
-                f"predict_raw returns the score, (n_samples,), and thresholds_ cuts it; predict_cumulative_proba "
-                f"returns P(y <= k)"
-            )
-        return self._method.__get__(estimator, owner)
 
 
 class OrdinalClassifier(OrderedClassifier):
@@ -109,6 +88,9 @@ class OrdinalClassifier(OrderedClassifier):
     diagnostics_: dict[str, int]
     # The score that the trees are added to, where there is one. It takes checked features.
     _linear: LinearPart | None = None
+    # Columns of groups with random intercepts, and the effects of each.
+    _groups: tuple[GroupColumn, ...] = ()
+    _effects: tuple[RandomEffects, ...] = ()
     # Loss and thresholds of the fit: parameters set afterwards change neither.
     _fitted_loss: OrdinalLoss
     _record: ThresholdRecord
@@ -336,9 +318,19 @@ class OrdinalClassifier(OrderedClassifier):
         check_is_fitted(self)
         return self._scores_of_checked(self._check_features(X, reset=False), start)
 
+    def _with_codes(self, X: Table, *, reset: bool) -> Table:
+        """Return a table with the codes of groups in the place of their names."""
+        if not self._groups:
+            return X
+        X = as_table(X)
+        if not reset:
+            validate_columns(self, X, reset=False, skip_check_array=True)
+        return encoded(X, self._groups)
+
     def _scores_of_checked(self, X: Table, start: Mapping[str, ArrayLike | None]) -> FloatArray:
         before = self._before_trees(X, start)
-        return predictions.plus(before, self._score(self._prediction_data(X), 0, self.n_iter_))
+        scores = predictions.plus(before, self._score(self._prediction_data(X), 0, self.n_iter_))
+        return with_effects(scores, X, self._effects, self._fitted_loss, self.thresholds_)
 
     @documented
     def refit_thresholds(
@@ -418,7 +410,7 @@ class OrdinalClassifier(OrderedClassifier):
         self: Classifier, thresholds: FloatArray, scores: FloatArray, weight: FloatArray, by: str
     ) -> Classifier:
         """Take other thresholds at the end; copies that are trained anew would not have them."""
-        if scores.ndim == 2 and getattr(self, "random_effects_", None) is not None:
+        if scores.ndim == 2 and self._effects:
             raise ValueError(f"{by} takes rows of the training's groups: means over groups hold at its thresholds")
         given, record, n = self._given or GivenToFit(of_file=True), self._record.copied(), self.n_iter_
         beyond = len(record.thresholds) - n  # a training that goes on may keep rounds after the best one
@@ -440,6 +432,11 @@ class OrdinalClassifier(OrderedClassifier):
         if self._linear is None:
             return None
         return replace(self._linear, read=partial(self._check_features, reset=False))
+
+    def fitted_effects(self) -> tuple[RandomEffects, ...]:
+        """Return the effects of groups, a column each, for what reads models."""
+        check_is_fitted(self)
+        return self._effects
 
     def trained_spec(self) -> OrdinalSpec:
         """Return the ordinal model as it was trained, whatever has been set since."""
@@ -585,7 +582,8 @@ class OrdinalClassifier(OrderedClassifier):
         scores = self._before_trees(X, start)
         for iteration in range(self.n_iter_):
             scores = predictions.plus(scores, self._score(data, iteration, iteration + 1))
-            yield scores, self._record.at(iteration + 1)
+            effects, thresholds = [one.at(iteration + 1) for one in self._effects], self._record.at(iteration + 1)
+            yield with_effects(scores, X, effects, self._fitted_loss, thresholds), thresholds
 
     @two_classes_only
     @documented

@@ -12,14 +12,16 @@ the groups. tau^2 is the value of the highest likelihood of these, by EM.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
 from scipy.special import softmax
 
-from ordinal_objectives.aliases import JSON, FloatArray, IndexArray, Level, Table
+from ordinal_objectives import _core
+from ordinal_objectives.aliases import JSON, FloatArray, IndexArray, Level, Params, RealArray, Table
 from ordinal_objectives.estimators import tables
 from ordinal_objectives.losses import CumulativeLink, OrdinalLoss, RoundStatistics
 from ordinal_objectives.row_blocks import RowBlocks
@@ -59,8 +61,10 @@ class GroupColumn:
     groups: list[Level]
 
     @classmethod
-    def learn(cls, X: Table, asked: object) -> GroupColumn | None:
-        """Return the column that ``random_intercept`` asks for; None where it asks for none, or X is no table.
+    def learn(cls, X: Table, asked: object, known: Sequence[GroupColumn] = ()) -> tuple[GroupColumn, ...]:
+        """Return the columns that ``random_intercept`` asks for; none where X is no table.
+
+        Columns that are ``known`` to a model that is continued keep its groups, before those that are new.
 
         Raises
         ------
@@ -68,16 +72,25 @@ class GroupColumn:
             If there is no such column, or it names no groups.
         """
         if asked is None:
-            return None
+            return ()
         if isinstance(X, RowBlocks):
             raise ValueError(f"random_intercept must be None for RowBlocks; got {asked!r}")
         X = tables.as_table(X)
-        if len(X.shape) != 2 or issparse(X):  # refused where features are checked
-            return None
+        if len(X.shape) != 2:  # refused where features are checked
+            return ()
+        if issparse(X):
+            raise ValueError(f"random_intercept must be None for sparse matrices; got {asked!r}")
+        found = tuple(cls._of(X, one, known) for one in (asked if isinstance(asked, (list, tuple)) else [asked]))
+        if not found or len({one.place for one in found}) < len(found):
+            raise ValueError(f"random_intercept must name different columns, at least one; got {asked!r}")
+        return found
+
+    @classmethod
+    def _of(cls, X: Table, asked: object, known: Sequence[GroupColumn]) -> GroupColumn:
         names = tables.column_names(X) or []
         place = names.index(asked) if isinstance(asked, str) and asked in names else asked
         if isinstance(place, (bool, np.bool_)) or not isinstance(place, (int, np.integer)):
-            raise ValueError(f"random_intercept must be the name or the number of one column of X; got {asked!r}")
+            raise ValueError(f"random_intercept must be names or numbers of columns of X; got {asked!r}")
         column = int(place)
         if not 0 <= column < X.shape[1]:
             raise ValueError(f"random_intercept must be a column from 0 to {X.shape[1] - 1}; got {asked!r}")
@@ -87,6 +100,11 @@ class GroupColumn:
                 f"random_intercept must name a column of groups; {tables.called(X, column)} holds fractions"
             )
         groups = [int(group) if isinstance(group, float) else group for group in groups]
+        for earlier in known:
+            if earlier.place == column:
+                earlier.encode(X)  # groups are named as they were
+                seen = set(earlier.groups)
+                return cls(column, [*earlier.groups, *(group for group in groups if group not in seen)])
         if not 2 <= len(groups) < X.shape[0]:
             raise ValueError(
                 f"random_intercept must name a column of at least two groups, and fewer than rows; "
@@ -114,12 +132,25 @@ class GroupColumn:
         return tables.with_columns(X, {self.place: codes[which]})
 
     def codes(self, X: Any) -> IndexArray:
-        """Return the codes in checked features, (n_samples,)."""
-        return np.asarray(X[:, self.place]).astype(np.intp)
+        """Return the codes of the groups in a table that has been encoded, (n_samples,)."""
+        return np.asarray(tables.column_at(X, self.place)).astype(np.intp)
 
-    def without(self, X: Any) -> Any:
-        """Return checked features that tell nothing about the groups."""
-        return tables.with_columns(X, {self.place: np.zeros(len(X))})
+
+def encoded(X: Table, columns: Sequence[GroupColumn]) -> Table:
+    """Return a table with codes in the place of the groups."""
+    for column in columns:
+        X = column.encode(X)
+    return X
+
+
+def as_asked(effects: tuple[RandomEffects, ...]) -> RandomEffects | dict[int, RandomEffects] | None:
+    """Return the effects as users get them: those of one column, or of several by their numbers."""
+    return {one.column.place: one for one in effects} if len(effects) > 1 else effects[0] if effects else None
+
+
+def without(X: Any, columns: Sequence[GroupColumn]) -> Any:
+    """Return checked features that tell nothing about the groups."""
+    return tables.with_columns(X, {column.place: np.zeros(len(X)) for column in columns})
 
 
 @dataclass(frozen=True)
@@ -135,15 +166,19 @@ class RandomEffects:
         Of their errors: standard deviation of that distribution, given the score, with the error of its location.
     variance : float
         Of the effects in the population of groups, tau^2.
+    history : tuple of (int, ndarray, float)
+        Number of trees from which on there were other effects, these, and their variance.
     """
 
     column: GroupColumn
     effects: FloatArray
     standard_errors: FloatArray
     variance: float
+    history: tuple[tuple[int, FloatArray, float], ...] = ()
 
     def __post_init__(self) -> None:
-        if not self.effects.shape == self.standard_errors.shape == (len(self.groups),):
+        shapes = {of.shape for of in (self.effects, self.standard_errors)}
+        if shapes != {(len(self.groups),)} or any(len(of) > len(self.groups) for _, of, _ in self.history):
             raise ValueError(f"random effects must be one for each of {len(self.groups)} groups")
 
     @property
@@ -156,9 +191,20 @@ class RandomEffects:
         found = {"effect": self.effects, "standard_error": self.standard_errors}
         return extras.optional("pandas", "demo").DataFrame(found, index=self.groups)
 
-    def added_to(self, scores: FloatArray, X: Any, loss: OrdinalLoss, thresholds: FloatArray) -> FloatArray:
-        """Return the scores of checked rows with the effects of their groups; see :func:`with_effects`."""
-        return with_effects(scores, self.column.codes(X), self.effects, self.variance, loss, thresholds)
+    def at(self, n_trees: int) -> RandomEffects:
+        """Return the effects that belong to the score after so many trees; standard errors are the last ones."""
+        _, effects, variance = [one for one in self.history if one[0] <= n_trees][-1]
+        effects = np.pad(effects, (0, len(self.groups) - len(effects)))  # groups that a continued training added
+        return replace(self, effects=effects, variance=variance)
+
+    def settled(self, n_trees: int) -> RandomEffects:
+        """Return the effects as those of the last tree."""
+        before = tuple(one for one in self.history if one[0] < n_trees)
+        return replace(self, history=(*before, (n_trees, self.effects, self.variance)))
+
+    def of_rows(self, X: Any) -> FloatArray:
+        """Return the effect of each checked row's group, (n_samples,): 0 without one, or where it is new."""
+        return np.append(self.effects, [0.0, 0.0])[self.column.codes(X)]
 
     def to_json(self) -> JSON:
         """Return the effects in JSON's types; numbers round-trip exactly."""
@@ -168,6 +214,7 @@ class RandomEffects:
             "effects": self.effects.tolist(),
             "standard_errors": self.standard_errors.tolist(),
             "variance": self.variance,
+            "history": [[since, effects.tolist(), variance] for since, effects, variance in self.history],
         }
 
     @classmethod
@@ -178,32 +225,40 @@ class RandomEffects:
             raise ValueError("the groups of the random effects must differ")
         column = GroupColumn(validation.check_integer("place", content["place"], 0, n_features - 1), groups)
         effects, errors = (files.numbers_from_json(content[name], name) for name in ("effects", "standard_errors"))
-        return cls(column, effects, errors, validation.check_number("variance", content["variance"], at_least=0.0))
+        history = tuple(
+            (validation.check_integer("history", since, 0), files.numbers_from_json(of, "history"), float(variance))
+            for since, of, variance in content["history"]
+        )
+        if not history or history[0][0] > 0:
+            raise ValueError("the history of random effects must begin before the first tree")
+        variance = validation.check_number("variance", content["variance"], at_least=0.0)
+        return cls(column, effects, errors, variance, history)
 
 
 def with_effects(
-    scores: FloatArray,
-    codes: IndexArray,
-    effects: FloatArray,
-    variance: float,
-    loss: OrdinalLoss,
-    thresholds: FloatArray,
+    scores: FloatArray, X: Any, effects: Sequence[RandomEffects], loss: OrdinalLoss, thresholds: FloatArray
 ) -> FloatArray:
-    """Return scores with the effect of each row's group; a row without a group has 0, the average one.
+    """Return scores of checked rows with the effects of their groups; a row without a group has 0, the average one.
 
     Where rows are of new groups, all have a score for each threshold, (n_samples, n_classes - 1): that gives those rows
     their mean probabilities over the groups. A group whose training rows had no weight has the effect 0, and is new.
     """
-    of_rows = np.append(effects, [0.0, 0.0])[codes]
-    is_new, scores = (of_rows == 0.0) & (codes != MISSING), scores + of_rows
+    if not effects:
+        return scores
+    variance = np.zeros(len(scores))
+    for one in effects:
+        of_rows = one.of_rows(X)
+        is_new = (of_rows == 0.0) & (one.column.codes(X) != MISSING)
+        scores, variance = scores + of_rows, variance + one.variance * is_new
+    is_new = variance > 0.0
     if not is_new.any():
         return scores
     nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
-    margins, link = thresholds - scores[is_new, np.newaxis], loss.link
+    margins, sd, link = thresholds - scores[is_new, np.newaxis], np.sqrt(variance[is_new, np.newaxis]), loss.link
     below, above = np.zeros_like(margins), np.zeros_like(margins)
-    for effect, weight in zip(np.sqrt(variance) * nodes, weights / weights.sum(), strict=True):
-        below += weight * link.inverse(margins - effect)
-        above += weight * link.complement(margins - effect)
+    for node, weight in zip(nodes, weights / weights.sum(), strict=True):
+        below += weight * link.inverse(margins - sd * node)
+        above += weight * link.complement(margins - sd * node)
     found = np.repeat(scores[:, np.newaxis], len(thresholds), axis=1)
     # Each tail by the side that keeps its digits.
     found[is_new] = thresholds - np.where(below < above, link.link(below), -link.mirror_link.link(above))
@@ -216,62 +271,112 @@ def _with_location(of_group: FloatArray, variance: float) -> FloatArray:
     return of_group + share**2 * variance / max(share.sum(), np.finfo(np.float64).tiny)
 
 
-class EffectsLearner:
-    """Effects of the groups in a training, and how they move.
+class _ColumnLearner:
+    """Effects of the groups of one column in a training, and how they move."""
 
-    Parameters
-    ----------
-    column : GroupColumn
-    X : ndarray, shape (n_samples, n_features)
-        Checked features of the training.
-
-    Attributes
-    ----------
-    group : ndarray of int32, shape (n_samples,)
-        Codes; behind them two more, of rows whose group is missing, or is not known.
-    variance : float
-        tau^2.
-    """
-
-    variance = _START
-
-    def __init__(self, column: GroupColumn, X: Any) -> None:
+    def __init__(self, column: GroupColumn, X: Any, earlier: RandomEffects | None, n_trees: int) -> None:
         n = len(column.groups)
-        self._column, self._round = column, 0
-        self._rows = column.codes(X) % (n + 2)  # rows without a known group have the last two
-        self.group = self._rows.astype(np.int32)
+        self.rows = column.codes(X) % (n + 2)  # rows without a known group have the last two
+        self.group = self.rows.astype(np.int32)
+        self._column, self._since = column, n_trees
         self._effects, self._errors = np.zeros(n), np.full(n, np.sqrt(_START))
+        self._variance, self._history = _START, [] if earlier is None else list(earlier.settled(n_trees).history[:-1])
+        if earlier is not None:
+            self._effects[: len(earlier.groups)], self._variance = earlier.effects, earlier.variance
 
-    def begin(self, now: RoundStatistics) -> bool:
-        """Find the variance and the step of the effects at the newest pass; tell whether they take one this round."""
-        self._round += 1
-        if self._round > _EVERY_ROUND and self._round % _LATER_EVERY:
-            return False
+    def begin(self, gradient: RealArray, hessian: RealArray, n_trees: int) -> FloatArray:
+        """Find the variance, and return the step of each row's effect."""
         n, before = len(self._effects), self._effects
-        sums = [np.bincount(self._rows, of, n + 2)[:n] for of in (now.gradient, now.hessian)]
+        self._history.append((self._since, before, self._variance))
+        self._since = n_trees
+        sums = [np.bincount(self.rows, of, n + 2)[:n] for of in (gradient, hessian)]
         G, H = np.asarray(sums, dtype=np.float64)
         counted = H > 0.0
         for _ in range(_EM_STEPS):
-            modes = (H * before - G) / (H + 1.0 / self.variance)
-            errors = _with_location(1.0 / (H[counted] + 1.0 / self.variance), self.variance)
-            self.variance = float((modes[counted] ** 2 + errors).mean())
+            modes = (H * before - G) / (H + 1.0 / self._variance)
+            errors = _with_location(1.0 / (H[counted] + 1.0 / self._variance), self._variance)
+            self._variance = float((modes[counted] ** 2 + errors).mean())
         self._before, self._step = before, modes - before
-        self._errors = np.sqrt(_with_location(1.0 / (H + 1.0 / self.variance), self.variance))
-        return True
+        self._errors = np.sqrt(_with_location(1.0 / (H + 1.0 / self._variance), self._variance))
+        return np.append(self._step, [0.0, 0.0])
 
     def move(self, share: float) -> tuple[FloatArray, float]:
         """Move the effects by a share of the step; return it, and how the penalty grows."""
         step = share * self._step
         self._effects = self._before + step
-        return np.append(step, [0.0, 0.0]), float(step @ (self._effects + self._before)) / (2.0 * self.variance)
+        return np.append(step, [0.0, 0.0]), float(step @ (self._effects + self._before)) / (2.0 * self._variance)
+
+    def of_rows(self) -> FloatArray:
+        """Return the effect of each row's group."""
+        return np.append(self._effects, [0.0, 0.0])[self.rows]
 
     def found(self) -> RandomEffects:
         """Return the newest effects."""
-        return RandomEffects(self._column, self._effects, self._errors, self.variance)
+        history = (*self._history, (self._since, self._effects, self._variance))
+        return RandomEffects(self._column, self._effects, self._errors, self._variance, history)
 
-    def added_to(self, scores: FloatArray, X: Any, loss: OrdinalLoss, thresholds: FloatArray) -> FloatArray:
-        """Return the scores of other checked rows with the effects of their groups."""
-        return with_effects(scores, self._column.codes(X), self._effects, self.variance, loss, thresholds)
+
+class EffectsLearner:
+    """Effects of groups in a training, and how they move: one column after the other, each given those before it.
+
+    Parameters
+    ----------
+    columns : sequence of GroupColumn
+    X : ndarray, shape (n_samples, n_features)
+        Checked features of the training.
+    earlier : sequence of RandomEffects
+        Of the model that is continued, if there is one.
+    n_trees : int
+        Trees of that model.
+    """
+
+    def __init__(
+        self, columns: Sequence[GroupColumn], X: Any, earlier: Sequence[RandomEffects] = (), n_trees: int = 0
+    ) -> None:
+        before = {one.column.place: one for one in earlier}
+        self._columns = [_ColumnLearner(column, X, before.get(column.place), n_trees) for column in columns]
+        self._first = self._n_trees = n_trees
+
+    def is_due(self) -> bool:
+        """Count a tree, and tell whether the effects take a step with it."""
+        self._n_trees += 1
+        n_rounds = self._n_trees - self._first
+        return n_rounds <= _EVERY_ROUND or n_rounds % _LATER_EVERY == 0
+
+    def begin(self, now: RoundStatistics) -> None:
+        """Find variances and steps at a pass."""
+        gradient = now.gradient
+        for column in self._columns:
+            step = column.begin(gradient, now.hessian, self._n_trees)
+            if column is not self._columns[-1]:  # the gradient after it, to second order
+                gradient = gradient + now.hessian * step[column.rows]
+
+    def move(self, share: float, score: FloatArray, n_threads: int) -> float:
+        """Move the effects, and a score in place, by a share of the step; return how the penalty grows."""
+        total = 0.0
+        for column in self._columns:
+            step, penalty = column.move(share)
+            _core.add_leaf_values(score, column.group, step, score, n_threads)
+            total += penalty
+        return total
+
+    def added_to(self, score: FloatArray) -> FloatArray:
+        """Return a score of the training rows with their effects."""
+        return score + sum(column.of_rows() for column in self._columns)
+
+    def found(self) -> tuple[RandomEffects, ...]:
+        """Return the newest effects of each column."""
+        return tuple(column.found() for column in self._columns)
+
+
+class ScoredRows(NamedTuple):
+    """Checked rows of a training, with the scores of its trees."""
+
+    X: Any
+    y: Any
+    n_classes: int
+    weight: FloatArray | None
+    scores: FloatArray
 
 
 class IntegratedEffects:
@@ -284,20 +389,20 @@ class IntegratedEffects:
     ----------
     effects : RandomEffects
         Those to start from.
-    rows : LabelledRows
+    rows : ScoredRows
         Of the training.
-    scores : ndarray of float64, shape (n_samples,)
     learner : ThresholdLearner
         Its thresholds are moved.
     n_threads : int or None
     """
 
     def __init__(
-        self, effects: RandomEffects, rows: Any, scores: FloatArray, learner: ThresholdLearner, n_threads: int | None
+        self, effects: RandomEffects, rows: ScoredRows, learner: ThresholdLearner, n_threads: int | None
     ) -> None:
-        self._effects, self._scores, self._learner, self._n = effects, scores, learner, len(effects.groups)
+        scores, self._effects, self._learner, self._n = rows.scores, effects, learner, len(effects.groups)
+        self._scores = scores
         self._group = effects.column.codes(rows.X) % (self._n + 2)
-        weight = np.ones(len(scores)) if rows.sample_weight is None else rows.sample_weight
+        weight = np.ones(len(scores)) if rows.weight is None else rows.weight
         self._counted = np.bincount(self._group, weight, self._n + 2)[:-2] > 0.0
         y, of_points = rows.y[np.tile(np.arange(len(scores)), len(_POINTS))], (_SHARES * weight).ravel()
         self._pass: Any = CPU(n_threads).row_pass(learner.loss, y, rows.n_classes, of_points)
@@ -369,8 +474,30 @@ class IntegratedEffects:
         return np.where(self._counted, modes, 0.0)
 
 
-def check_random_intercept(estimator: Any, loss: OrdinalLoss) -> None:
-    """Raise ValueError unless an estimator's parameters go with its ``random_intercept``."""
+# Passes over the columns, where there are several.
+_SWEEPS = 4
+
+
+def integrated(
+    effects: Sequence[RandomEffects], n_trees: int, rows: ScoredRows, learner: ThresholdLearner, n_threads: int | None
+) -> tuple[RandomEffects, ...]:
+    """Return the effects of the highest likelihood, given so many trees, and move the thresholds.
+
+    Of several columns each is integrated over given the modes of the others.
+    """
+    found = list(effects)
+    for _ in range(_SWEEPS if len(found) > 1 else 1):
+        for i in range(len(found)):
+            given = rows.scores + sum(one.of_rows(rows.X) for one in (*found[:i], *found[i + 1 :]))
+            found[i] = IntegratedEffects(found[i], ScoredRows(*rows[:-1], given), learner, n_threads).find()
+    return tuple(one.settled(n_trees) for one in found)
+
+
+def check_random_intercept(estimator: Any, loss: OrdinalLoss, given: Params, **allowed: object) -> None:
+    """Raise ValueError unless an estimator's parameters go with its ``random_intercept``.
+
+    Those ``given`` that some value is allowed of have it.
+    """
     if estimator.random_intercept is None:
         return
     if type(loss) is not CumulativeLink:
@@ -380,6 +507,6 @@ def check_random_intercept(estimator: Any, loss: OrdinalLoss) -> None:
         )
     if loss.link.curvature_floor > 0.0:
         raise ValueError(f"random_intercept needs a link whose losses are convex; got link={loss.link.name!r}")
-    for name, allowed in (("boosting_type", "gbdt"), ("judged_by", "out_of_bag"), ("warm_start", False)):
-        if getattr(estimator, name) != allowed:
-            raise ValueError(f"random_intercept needs {name}={allowed!r}; got {getattr(estimator, name)!r}")
+    for name, value in allowed.items():
+        if given.get(name, value) != value:
+            raise ValueError(f"random_intercept needs {name}={value!r}; got {given[name]!r}")

@@ -14,9 +14,11 @@ import numpy as np
 import sklearn
 from scipy.sparse import issparse
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import get_scorer, get_scorer_names
-from sklearn.pipeline import Pipeline
+from sklearn.model_selection import StratifiedGroupKFold
+from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ordinal_objectives.aliases import (
@@ -129,7 +131,7 @@ class FinalClassifier:
     in_fit : str
         Of the keywords of its ``fit`` in those of the whole.
     is_searched : bool
-        Whether there is a search on the way.
+        Whether a search trains it, which keeps groups to itself unless scikit-learn routes them.
     """
 
     estimator: Estimator
@@ -146,7 +148,7 @@ class FinalClassifier:
         ((name, inner),) = inside(estimator)
         last = cls.of(inner)
         in_fit = name + last.in_fit if is_pipeline else last.in_fit
-        return cls(last.estimator, in_fit, is_search or last.is_searched)
+        return cls(last.estimator, in_fit, last.is_searched or (is_search and not last.in_fit))
 
 
 def class_codes(what: str, copy: Estimator, codes: IntArray, classes: LabelArray) -> IntArray:
@@ -226,7 +228,8 @@ def row_keywords(
     Raises
     ------
     ValueError
-        If there are weights and it takes none, or evaluation rows would reach the end of a pipeline as they are.
+        If there are weights and it takes none, evaluation rows would reach the end of a pipeline as they are, or a
+        search does not pass groups on to a classifier that divides rows.
     """
     last = FinalClassifier.of(copy)
     if "eval_set" in others and last.in_fit:
@@ -243,14 +246,56 @@ def row_keywords(
         if "sample_weight" not in parameters and all(p.kind is not p.VAR_KEYWORD for p in parameters.values()):
             raise ValueError(f"{what} takes no sample_weight in fit, and the rows have weights")
         given[f"{in_fit}sample_weight"] = weight
-    takes_groups = has_fit_parameter(last.estimator, "groups") and not last.is_searched
+    if groups is None:
+        return given
+    takes_groups = has_fit_parameter(last.estimator, "groups")
+    if takes_groups and last.is_searched and not routes:
+        raise ValueError(
+            f"{what} has {type(last.estimator).__name__} in a search, which passes no groups on: "
+            f"sklearn.set_config(enable_metadata_routing=True) and set_fit_request(groups=True) make it do so"
+        )
     if routes and takes_groups:  # unless it says that it does without
         takes_groups = last.estimator.get_metadata_routing().fit.requests.get("groups") is not False
-    if routed and not last.is_searched:  # another step may ask for them
+    if routes and copy is not last.estimator:  # another step may ask for them
         takes_groups |= "groups" in copy.get_metadata_routing().consumes("fit", ["groups"])
-    if groups is not None and takes_groups:
+    if takes_groups:
         given[f"{in_fit}groups"] = groups
     return given
+
+
+# What trains its parts on all rows that it is given.
+_ON_ALL_ROWS = (Pipeline, FeatureUnion, ColumnTransformer)
+
+
+def keep_groups_whole(what: str, copy: Estimator, rows: held_out.Rows) -> None:
+    """Give searches, and whatever else inside divides rows by ``cv``, folds of whole groups.
+
+    Raises
+    ------
+    ValueError
+        If they would divide groups all the same.
+    """
+    if rows.groups is None:
+        return
+    routes = sklearn.get_config().get("enable_metadata_routing", False)
+    last, on_some_rows, by_themselves = FinalClassifier.of(copy).estimator, list[str](), list[str]()
+    for prefix, part in _all_trained(copy):
+        given, is_inner = part.get_params(deep=False), prefix.startswith(tuple(on_some_rows))
+        if prefix.startswith(tuple(by_themselves)):
+            continue
+        if has_fit_parameter(part, "groups"):
+            if part is not last and not routes:
+                raise ValueError(f"{what} has {type(part).__name__}{_in(prefix)}, where groups do not reach it")
+            by_themselves.append(prefix)
+        elif "cv" in given and not isinstance(cv := given["cv"], str):
+            by_number = cv is None or isinstance(cv, (int, np.integer))
+            if not is_inner:
+                cv = StratifiedGroupKFold(5 if cv is None else cv) if by_number else cv
+                part.set_params(cv=held_out.folds_of(cv, rows, f"{prefix}cv of {what}"))
+            elif by_number or not routes:
+                raise ValueError(f"{what} has {prefix}cv={cv!r} inside what divides rows, where groups do not reach it")
+        if not isinstance(part, _ON_ALL_ROWS):
+            on_some_rows.append(prefix)
 
 
 def refuse_settings_by_label(what: str, estimator: Estimator, classes: LabelArray, instead: str) -> None:

@@ -182,7 +182,7 @@ def scoring_model(model: object, iterations: int | None = None, by_value: Sequen
     NotFittedError
         Before ``fit``.
     ValueError
-        If it has no such iteration, or random effects, or its booster has no trees that could be written down.
+        If it has no such iteration, or its booster has no trees that could be written down.
     """
     readers: dict[str, Callable[[Any, int, Sequence[int]], Scorer]] = {
         "XGBOrdinalClassifier": _read_xgboost,
@@ -194,12 +194,14 @@ def scoring_model(model: object, iterations: int | None = None, by_value: Sequen
     if read is None or not isinstance(model, OrdinalClassifier):
         raise TypeError(f"model must be one of {', '.join(readers)}; got {type(model).__name__}")
     check_is_fitted(model)
-    if getattr(model, "random_effects_", None) is not None:
-        raise ValueError(
-            "model must be without random_intercept: other formats and SHAP values do not hold effects of groups"
-        )
     n_iter = model.n_iter_ if iterations is None else check_integer("iterations", iterations, 0, model.n_iter_)
     return ScoringModel(read(model, n_iter, by_value), model.threshold_history_[n_iter], n_iter, model)
+
+
+def refuse_effects(found: ScoringModel, name: str) -> None:
+    """Raise ValueError if a model has random effects, which no format holds but the model's own."""
+    if found.model.fitted_effects():
+        raise ValueError(f"model must be without random_intercept: {name} does not hold effects of groups")
 
 
 def model_of_trees(model: Estimator, iterations: int | None, name: str, *, zeros: bool = False) -> ScoringModel:
@@ -220,6 +222,7 @@ def model_of_trees(model: Estimator, iterations: int | None, name: str, *, zeros
         If the model has what the format does not hold, beside what :func:`scoring_model` raises.
     """
     found = scoring_model(model, iterations)
+    refuse_effects(found, name)
     if found.model.linear_ is not None:
         raise ValueError(
             f"model must be without a linear part, since {name} holds only trees; got one that was trained with "

@@ -11,6 +11,7 @@ from sklearn.pipeline import Pipeline
 
 from ordinal_objectives.aliases import Estimator, FloatArray, IndexArray, RealArray, Seed, Table
 from ordinal_objectives.estimators.held_out import take_rows
+from ordinal_objectives.estimators.random_intercept import encoded
 from ordinal_objectives.estimators.tables import CategoryColumns, as_table, column_kinds, read_numbers
 from ordinal_objectives.export import lightgbm_model, xgboost_model
 from ordinal_objectives.export.model import Scorer, scoring_model
@@ -99,7 +100,9 @@ HistGradientBoostingOrdinalClassifier
         Base value and values of a row sum to the output, whatever the number of permutations. Trees of an XGBoost model
         are explained by XGBoost, in float32: with a hundred trees the sums are right within about 1e-5. CatBoost
         explains its own trees in float64, LightGBM all others, and the sums are right but for rounding. A linear part
-        adds the weight of each feature times its distance from the mean of the training.
+        adds the weight of each feature times its distance from the mean of the training. A column of
+        ``random_intercept`` has the effect of the row's group, and 0 where the group is new: there the sums are those
+        of the average group.
 
     Raises
     ------
@@ -152,14 +155,18 @@ HistGradientBoostingOrdinalClassifier
     if background is not None:
         raise ValueError(f"background must be None with output={output!r}: the training rows take its place")
     expected = model.predict_linear_predictors(X)  # checks the rows
+    effects = model.fitted_effects()
+    grouped = encoded(X, [one.column for one in effects])
     if found is None:
         tree_values = model.score_contributions(X)[:, np.newaxis]
     else:
-        codes, scorer = _codes(found.scorer, X), found.scorer
+        codes, scorer = _codes(found.scorer, grouped), found.scorer
         if output == "score":
             scorer = scorer.with_outputs(lambda values: values.mean(axis=-1, keepdims=True))
         tree_values = _tree_values(scorer, codes, library_n_threads(model.n_jobs) or effective_n_threads())
     linear = np.zeros((1, model.n_features_in_)) if model.linear_ is None else model.linear_.contributions(X)
+    for one in effects:
+        tree_values[:, :, one.column.place] += one.of_rows(grouped)[:, np.newaxis]
     values, base = tree_values[:, :, :-1] + linear[:, np.newaxis], tree_values[0, :, -1]
     if output == "score":
         return ShapValues(values[:, 0], np.asarray(base[0]), names)

@@ -84,6 +84,10 @@ eval_metric : str, callable, list of these, or None
     "lwk", "tau_b", or functions ``metric(y, proba)``; see :class:`ordinal_objectives.eval_metric.EvalMetric`.
 random_state : int, RandomState instance or None
     Seed of sampled rows and columns, and of rows held out. None takes NumPy's global state.
+random_intercept : int, str, list of these, or None
+    Number or name of the column that names the group of each row, or several, whose effects add up. Each group has an
+    effect on the score, shrunk towards 0; the trees do not see the column. Rows of new groups get the mean
+    probabilities over all groups, rows without a group those of the average group. Needs ``loss="cumulative_link"``.
 importance_type : {"gain", "split"}
     Whether ``feature_importances_`` sums the gains of a feature's splits, or counts them.
 n_jobs : int or None
@@ -178,6 +182,9 @@ round_search_ : RoundSearch or None
 linear_ : LinearPart or None
     The linear score under the trees: ``scores(X)``, and ``contributions(X)`` of each feature, which sum to it. None
     where there is none.
+random_effects_ : RandomEffects, dict of these, or None
+    With ``random_intercept``: ``groups``, their ``effects`` and ``standard_errors``, and the ``variance`` between
+    groups; ``to_frame()`` returns a table of them. Of several columns, by the number of each.
 kappa_rule_ : KappaRule or None
     With ``decision_rule="kappa"``: its ``shares`` of the classes, ``weights`` and ``kappa``.
 expected_kappa_ : float

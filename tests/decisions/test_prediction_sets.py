@@ -29,17 +29,18 @@ def score(p, k):
     return 0.0 if k == middle else round(float(sum(p[:k]) if k > middle else sum(p[k + 1 :])), 12)
 
 
-def sets_by_hand(folds, n_classes, alpha, *, by_class=False):
+def sets_by_hand(folds, n_classes, alpha, *, by_class=False, weights=None):
     """Return sets by their definition; a fold: probabilities that calibrate, their codes, probabilities of new rows."""
+    weights = [np.ones(len(codes)) for _, codes, _ in folds] if weights is None else weights
     rows = []
     for i in range(len(folds[0][2])):
         inside = set()
         for k in range(n_classes):
             n = at_least = 0
-            for P, codes, new in folds:
-                for p, y in zip(P, codes, strict=True):
-                    n += not by_class or y == k
-                    at_least += (not by_class or y == k) and score(p, y) >= score(new[i], k)
+            for (P, codes, new), of_fold in zip(folds, weights, strict=True):
+                for p, y, weight in zip(P, codes, of_fold, strict=True):
+                    n += weight * (not by_class or y == k)
+                    at_least += weight * ((not by_class or y == k) and score(p, y) >= score(new[i], k))
             if (1 + at_least) / (n + 1) > alpha + 1e-12:
                 inside.add(k)
         inside.add(int(decide([np.mean([new[i] for _, _, new in folds], axis=0)])[0]))
@@ -64,6 +65,29 @@ def test_sets_are_those_of_the_definition(problem, alpha, by_class):
     model = OrdinalPredictionSets(given(n_classes), alpha=alpha, coverage=coverage).fit(P, codes)
     expected = sets_by_hand([(P, codes, new)], n_classes, alpha, by_class=by_class)
     np.testing.assert_array_equal(model.predict_set(new), expected)
+
+
+@FEW
+@settings(max_examples=40)
+@cases(problems, alphas, st.booleans())
+def test_weights_count_as_rows_on_any_scale(problem, alpha, by_class):
+    seed, n_classes, n_rows = problem
+    rng = np.random.default_rng(seed)
+    P, codes = draw(rng, n_rows, n_classes)
+    codes[:2] = 0, n_classes - 1
+    new, _ = draw(rng, 6, n_classes)
+    weight = rng.uniform(0.2, 3.0, n_rows)
+    coverage = "class" if by_class else "marginal"
+    model = OrdinalPredictionSets(given(n_classes), alpha=alpha, coverage=coverage).fit(P, codes, 7.0 * weight)
+    of_rows = weight * weight.sum() / (weight @ weight)
+    expected = sets_by_hand([(P, codes, new)], n_classes, alpha, by_class=by_class, weights=[of_rows])
+    np.testing.assert_array_equal(model.predict_set(new), expected)
+    np.testing.assert_allclose(model.n_calibration_, np.bincount(codes, of_rows, n_classes))
+    # Rows without weight are none, and equal weights are no weights; severity counts as alpha does.
+    doubled, none_or_two = np.r_[P, P], np.r_[np.zeros(n_rows), np.full(n_rows, 2.0)]
+    model.set_params(severity=0.3)
+    plain = model.fit(P, codes).predict_set(new)
+    np.testing.assert_array_equal(model.fit(doubled, np.r_[codes, codes], none_or_two).predict_set(new), plain)
 
 
 @FEW

@@ -82,10 +82,12 @@ def test_members_of_an_ensemble_get_the_groups_of_their_rows(data, spied):
 
 def test_groups_go_to_classifiers_that_divide_rows_themselves():
     one, groups = make_xgb(), np.arange(3)
-    piped, searched = make_pipeline(StandardScaler(), one), GridSearchCV(one, {})
+    piped, searched = make_pipeline(StandardScaler(), one), GridSearchCV(make_pipeline(StandardScaler(), one), {})
     assert list(row_keywords("model", one, None, groups)) == ["groups"]
     assert list(row_keywords("model", piped, None, groups)) == ["xgbordinalclassifier__groups"]
-    assert row_keywords("model", searched, None, groups) == {}
+    assert list(row_keywords("model", searched, None, groups)) == ["xgbordinalclassifier__groups"]
+    with pytest.raises(ValueError, match="model has XGBOrdinalClassifier in a search, which passes no groups on"):
+        row_keywords("model", make_pipeline(GridSearchCV(one, {})), None, groups)
     with config_context(enable_metadata_routing=True):  # scikit-learn asks a classifier that has not said
         assert list(row_keywords("model", piped, None, groups)) == ["groups"]
         without = make_pipeline(StandardScaler(), make_xgb().set_fit_request(groups=False))

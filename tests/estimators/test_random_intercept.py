@@ -21,7 +21,7 @@ from ordinal_objectives import (
     RowBlocks,
     XGBOrdinalClassifier,
 )
-from ordinal_objectives.export import to_onnx
+from ordinal_objectives.export import to_lightgbm, to_onnx
 from ordinal_objectives.inspection import average_marginal_effects, shap_values
 from ordinal_objectives.metrics import ordinal_log_loss
 
@@ -226,11 +226,12 @@ def test_inside_others():
         ({"loss": "cumulative_link", "training_cost": "quadratic"}, "random_intercept|training_cost"),
         ({"link": "cauchit"}, "random_intercept needs a link whose losses are convex; got link='cauchit'"),
         ({"boosting_type": "rf"}, "random_intercept needs boosting_type='gbdt'; got 'rf'"),
-        ({"warm_start": True}, "random_intercept needs warm_start=False; got True"),
         ({"pruning": True, "judged_by": "validation"}, "random_intercept needs judged_by='out_of_bag'"),
-        ({"random_intercept": "clinic"}, "random_intercept must be the name or the number of one column.*'clinic'"),
-        ({"random_intercept": [0, 3]}, r"random_intercept must be the name or the number of one column.*\[0, 3\]"),
-        ({"random_intercept": True}, "random_intercept must be the name or the number of one column.*True"),
+        ({"random_intercept": "clinic"}, "random_intercept must be names or numbers of columns of X; got 'clinic'"),
+        ({"random_intercept": [3, "rater"]}, "random_intercept must be names or numbers of columns of X; got 'rater'"),
+        ({"random_intercept": [3, 3]}, r"random_intercept must name different columns, at least one; got \[3, 3\]"),
+        ({"random_intercept": []}, r"random_intercept must name different columns, at least one; got \[\]"),
+        ({"random_intercept": True}, "random_intercept must be names or numbers of columns of X; got True"),
         ({"random_intercept": 4}, "random_intercept must be a column from 0 to 3; got 4"),
         ({"categorical_features": [3]}, "random_intercept must name a column that categorical_features does not name"),
         ({"random_intercept": 0}, "random_intercept must name a column of groups; column 0 holds fractions"),
@@ -277,17 +278,16 @@ def test_inspection_reads_groups_as_categories():
 def test_what_has_no_effects_says_so():
     X, y, _, _ = simulated(10, 0, n_groups=20)
     model = make(max_iter=3).fit(X, y)
-    for call in (lambda: list(model.staged_predict(X)), lambda: to_onnx(model, X), lambda: shap_values(model, X)):
-        with pytest.raises(ValueError, match="random_intercept"):
+    for call in (lambda: to_onnx(model, X), lambda: to_lightgbm(model)):
+        with pytest.raises(ValueError, match=r"model must be without random_intercept: .* does not hold effects"):
             call()
     assert make(random_intercept=None).fit(X, y).random_effects_ is None
     with pytest.raises(
         ValueError, match="warm_start continues a model of random_intercept=3; got random_intercept=None"
     ):
         model.set_params(random_intercept=None, warm_start=True).fit(X, y)
-    for kind in (XGBOrdinalClassifier, LGBMOrdinalClassifier, CatBoostOrdinalClassifier):
-        with pytest.raises(TypeError, match="takes no 'random_intercept': HistGradientBoostingOrdinalClassifier has"):
-            kind(random_intercept=3)
+    with pytest.raises(TypeError, match="takes no 'random_intercept': the other three classifiers have it"):
+        CatBoostOrdinalClassifier(random_intercept=3)
 
 
 def test_damaged_files_are_refused(tmp_path):
@@ -314,3 +314,175 @@ def test_labels_of_several_answers_and_thresholds_of_new_groups_are_refused():
         model.refit_thresholds(new, y)
     with pytest.raises(ValueError, match="adapt_to_shares takes rows of the training's groups"):
         model.adapt_to_shares(new, X, [0.2, 0.5, 0.3])
+
+
+def test_stages_have_the_effects_of_their_trees(tmp_path):
+    X, y, _, _ = simulated(20, 10)
+    X[:20, 3], X[20:30, 3] = np.nan, 999
+    model = make(max_iter=30, linear=True).fit(X[30:], y[30:])
+    model.save_model(tmp_path / "model")
+    loaded = make().load_model(tmp_path / "model")
+    stages = list(model.staged_predict_proba(X))
+    np.testing.assert_allclose(stages[-1], model.predict_proba(X))
+    losses = [ordinal_log_loss(y, proba) for proba in stages]
+    assert len(losses) == 30
+    assert losses[9] < losses[2] < losses[0]
+    for stage, other in zip(stages, loaded.staged_predict_proba(X), strict=True):
+        np.testing.assert_array_equal(stage, other)
+    np.testing.assert_array_equal(list(model.staged_predict(X))[-1], model.predict(X))
+
+
+def test_a_model_goes_on_with_its_effects():
+    X, y, _, _ = simulated(20, 11)
+    whole = make(max_iter=40).fit(X, y)
+    model = make(max_iter=20, warm_start=True).fit(X, y)
+    first = ordinal_log_loss(y, model.predict_proba(X))
+    model.set_params(max_iter=40).fit(X, y, eval_set=[(X, y)])
+    assert first > ordinal_log_loss(y, model.predict_proba(X)) + 0.001
+    np.testing.assert_allclose(model.random_effects_.effects, whole.random_effects_.effects, atol=0.15)
+    # The rows that are watched have had the effects of each stage.
+    losses = [ordinal_log_loss(y, proba) for proba in model.staged_predict_proba(X)]
+    np.testing.assert_allclose(model.evals_result_["validation"][1:20], losses[:19], rtol=1e-6)
+    # Other rows may bring other groups.
+    moved = X.copy()
+    moved[:, 3] += 100.0
+    model.set_params(max_iter=45).fit(moved, y)
+    assert model.random_effects_.groups == list(range(300))
+    assert (model.random_effects_.effects[:100] == 0.0).all()
+    model.set_params(max_iter=50, random_intercept=2)
+    with pytest.raises(ValueError, match=r"continues a model of random_intercept=3; got random_intercept=2|fractions"):
+        model.fit(X, y)
+
+
+def test_intervals_of_two_columns_cover_the_effects():
+    covered = []
+    for seed in range(10, 18):
+        X, y, effects = crossed(seed)
+        found = make(random_intercept=[3, 4], linear=True, linear_l2=1.0, max_iter=10).fit(X, y).random_effects_
+        pairs = zip(found.values(), effects, strict=True)
+        covered += [np.mean(np.abs(one.effects - true) < 1.645 * one.standard_errors) for one, true in pairs]
+    assert 0.85 <= np.mean(covered) <= 0.95
+
+
+@pytest.mark.parametrize("output", ["score", "cumulative"])
+def test_the_column_has_a_shap_value_of_its_own(output):
+    X, y, _, group = simulated(20, 12)
+    frame = pd.DataFrame(X[:, :3], columns=["a", "b", "c"]).assign(clinic=[f"clinic {g:03}" for g in group])
+    model = make(random_intercept="clinic", linear=True).fit(frame, y)
+    rows = frame[:40].copy()
+    rows.loc[:4, "clinic"] = None
+    found = shap_values(model, rows, output=output)
+    total = found.base_values + found.values.sum(axis=-1)
+    expected = model.predict_raw(rows) if output == "score" else model.predict_linear_predictors(rows)
+    np.testing.assert_allclose(total, expected)
+    effects = np.where(np.arange(40) < 5, 0.0, model.random_effects_.effects[group[:40]])
+    own = found.values[..., 3] if output == "score" else -found.values[:, 0, 3]
+    np.testing.assert_allclose(own, effects)
+
+
+def crossed(seed, n_groups=(60, 40), n=4000):
+    """Return features with two columns of groups last, labels, and the effects of each column."""
+    rng = np.random.default_rng(seed)
+    codes = [rng.integers(size, size=n) for size in n_groups]
+    effects = [tau * rng.normal(size=size) for tau, size in zip((1.5, 0.8), n_groups, strict=True)]
+    X = rng.normal(size=(n, 3))
+    score = X[:, 0] + sum(of[code] for of, code in zip(effects, codes, strict=True))
+    return np.column_stack([X, *codes]), np.searchsorted(THRESHOLDS, score + rng.logistic(size=n)), effects
+
+
+def test_effects_of_two_columns_add_up(tmp_path):
+    X, y, effects = crossed(0)
+    model = make(random_intercept=[3, 4], linear=True, linear_l2=1.0, max_iter=40).fit(X, y)
+    found = model.random_effects_
+    assert list(found) == [3, 4]
+    for one, true in zip(found.values(), effects, strict=True):
+        assert one.variance**0.5 == pytest.approx(true.std(), rel=0.1)
+        assert np.sqrt(np.mean((one.effects - true + true.mean()) ** 2)) < 0.25
+    alone = make(random_intercept=3, linear=True, linear_l2=1.0, max_iter=40).fit(X[:, :4], y)
+    both = ordinal_log_loss(y, model.predict_proba(X))
+    assert both < ordinal_log_loss(y, alone.predict_proba(X[:, :4])) - 0.05
+    # A group that is new in one column only is integrated over that one.
+    new, rows = X[:50].copy(), X[:50]
+    new[:, 4] = 999
+    f, loss = score_of_trees(model, rows), model._fitted_loss
+    drawn = found[4].variance ** 0.5 * np.random.default_rng(0).normal(size=20_000)
+    known = f + found[3].effects[rows[:, 3].astype(int)]
+    mean = np.mean([loss.predict_proba(known + b, model.thresholds_) for b in drawn], axis=0)
+    np.testing.assert_allclose(model.predict_proba(new), mean, atol=0.01)
+    model.save_model(tmp_path / "model")
+    loaded = make().load_model(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict_proba(new), model.predict_proba(new))
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "clinic", "rater"]).astype({"clinic": int, "rater": int})
+    named = make(random_intercept=["clinic", "rater"], max_iter=5).fit(frame, y)
+    assert named.random_effects_[4].groups == list(range(40))
+
+
+# The hosts
+
+
+def of_host(kind, **options):
+    own = {"verbosity": -1} if kind is LGBMOrdinalClassifier else {}
+    given = {"loss": "cumulative_link", "random_intercept": 3, "n_estimators": 20, "learning_rate": 0.1}
+    return kind(**given | {"random_state": 0, "n_jobs": 1} | own | options)
+
+
+HOSTS = pytest.mark.parametrize("kind", [XGBOrdinalClassifier, LGBMOrdinalClassifier])
+
+
+@HOSTS
+@pytest.mark.parametrize("per_group", [10, 50])
+def test_effects_in_hosts_are_those_of_quadrature(kind, per_group):
+    X, y, _, group = simulated(per_group, 0, n_groups=100)
+    model = of_host(kind, linear=True, linear_l2=1.0).fit(X, y)
+    found = model.random_effects_
+    theta, tau, modes = by_quadrature(score_of_trees(model, X), y, group, model.thresholds_)
+    assert np.sqrt(np.mean((found.effects - modes) ** 2)) < 0.01 * tau
+    assert found.variance**0.5 == pytest.approx(tau, rel=0.01)
+    np.testing.assert_allclose(model.thresholds_, theta, atol=0.01)
+
+
+@HOSTS
+def test_hosts_predict_with_effects_and_keep_them(kind, tmp_path):
+    X, y, _, group = simulated(20, 13)
+    frame = pd.DataFrame(X[:, :3], columns=["a", "b", "c"]).assign(clinic=[f"clinic {g:03}" for g in group])
+    train = np.random.default_rng(0).random(len(y)) < 0.5
+    model = of_host(kind, random_intercept="clinic", n_estimators="auto").fit(frame[train], y[train])
+    ignoring = of_host(kind, random_intercept=None, n_estimators="auto").fit(X[train][:, :3], y[train])
+    loss = ordinal_log_loss(y[~train], model.predict_proba(frame[~train]))
+    assert loss < ordinal_log_loss(y[~train], ignoring.predict_proba(X[~train][:, :3])) - 0.1
+    mine = make(max_iter="auto", early_stopping="auto").fit(X[train], y[train])
+    assert loss < ordinal_log_loss(y[~train], mine.predict_proba(X[~train])) + 0.02
+    assert model.feature_importances_[3] == 0.0
+    rows = pd.concat([frame[:30], frame[:5].assign(clinic=None), frame[:5].assign(clinic="new")])
+    model.save_model(tmp_path / "model.ubj")
+    others = kind().load_model(tmp_path / "model.ubj"), pickle.loads(pickle.dumps(model))
+    for other in (*others, clone(model).fit(frame[train], y[train])):
+        np.testing.assert_array_equal(other.predict_proba(rows), model.predict_proba(rows))
+    stage = list(model.staged_predict_proba(rows))[-1]
+    np.testing.assert_allclose(stage, model.predict_proba(rows), atol=1e-6)
+    found = shap_values(model, rows[:30])
+    np.testing.assert_allclose(found.base_values + found.values.sum(axis=1), model.predict_raw(rows[:30]), atol=1e-5)
+    np.testing.assert_allclose(found.values[:, 3], model.random_effects_.effects[group[:30]], atol=1e-5)
+
+
+@HOSTS
+def test_hosts_stop_early_and_refuse_what_does_not_go(kind):
+    X, y, _, _ = simulated(20, 14, n_groups=60)
+    stop = {"early_stopping_rounds" if kind is XGBOrdinalClassifier else "early_stopping_round": 5}
+    model = of_host(kind, n_estimators=300, validation_fraction=0.2, **stop).fit(X, y)
+    assert model.n_iter_ < 300
+    assert model.random_effects_.variance > 1.0
+    assert of_host(kind, random_intercept=None).fit(X, y).random_effects_ is None
+    name = "xgb_model" if kind is XGBOrdinalClassifier else "init_model"
+    for options, message in (
+        ({"loss": "all_threshold"}, "random_intercept needs loss='cumulative_link'"),
+        ({"threshold_update": "joint"}, "random_intercept needs threshold_update='newton'; got 'joint'"),
+        ({"decision_rule": "kappa"}, "random_intercept needs kappa_rows='training'; got 'unseen'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            of_host(kind, **options).fit(X, y)
+    with pytest.raises(ValueError, match=f"random_intercept must be None beside {name}; got 3"):
+        of_host(kind).fit(X, y, **{name: model})
+    crossing, labels, _ = crossed(0, n=2000)
+    both = of_host(kind, random_intercept=[3, 4]).fit(crossing, labels).random_effects_
+    assert list(both) == [3, 4]

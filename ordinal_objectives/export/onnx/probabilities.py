@@ -10,7 +10,7 @@ from scipy.special import erfcx
 
 from ordinal_objectives.aliases import FloatArray
 from ordinal_objectives.decisions.calibrated import LEAST, Curve, Isotonic, Recalibration, Sigmoids
-from ordinal_objectives.export.model import ScoringModel
+from ordinal_objectives.export.model import ScoringModel, refuse_effects
 from ordinal_objectives.export.onnx.graph import Features, Graph
 from ordinal_objectives.export.onnx.scores import linear_predictors
 from ordinal_objectives.losses import AllThreshold, CostWeighted, CumulativeLink, ImmediateThreshold
@@ -27,8 +27,9 @@ def ordinal_probabilities(features: Features, found: ScoringModel) -> str:
     Raises
     ------
     ValueError
-        Unless the loss and its link are built in: a graph cannot hold a user's own formulas.
+        Unless the loss and its link are built in, and there are no random effects.
     """
+    refuse_effects(found, "ONNX")
     graph, loss = features.graph, found.model.trained_spec().loss
     if type(loss) not in _LOSSES or loss.link.name not in _LINKS or loss.codes is None:
         raise ValueError(
