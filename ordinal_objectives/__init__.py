@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ordinal_objectives.adapters.cb.estimator import CatBoostOrdinalClassifier as CatBoostOrdinalClassifier
+    from ordinal_objectives.adapters.lgbm.dask_estimator import DaskLGBMOrdinalClassifier as DaskLGBMOrdinalClassifier
     from ordinal_objectives.adapters.lgbm.estimator import LGBMOrdinalClassifier as LGBMOrdinalClassifier
     from ordinal_objectives.adapters.xgb.dask_estimator import DaskXGBOrdinalClassifier as DaskXGBOrdinalClassifier
     from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier as XGBOrdinalClassifier
@@ -48,6 +49,7 @@ _HOMES = {
     "CatBoostOrdinalClassifier": "adapters.cb.estimator",
     "CostWeighted": "losses",
     "CumulativeLink": "losses",
+    "DaskLGBMOrdinalClassifier": "adapters.lgbm.dask_estimator",
     "DaskXGBOrdinalClassifier": "adapters.xgb.dask_estimator",
     "HistGradientBoostingMultiOutputClassifier": "histogram_engine.multi_output.estimator",
     "HistGradientBoostingMultiOutputRegressor": "histogram_engine.multi_output.estimator",
@@ -70,6 +72,7 @@ _HOMES = {
 # `from ordinal_objectives import *` takes what can be imported here.
 _NEEDS = {
     "CatBoostOrdinalClassifier": ("catboost",),
+    "DaskLGBMOrdinalClassifier": ("lightgbm", "xgboost", "distributed"),
     "DaskXGBOrdinalClassifier": ("xgboost", "distributed"),
     "LGBMOrdinalClassifier": ("lightgbm",),
     "XGBOrdinalClassifier": ("xgboost",),

@@ -7,6 +7,7 @@ import pkgutil
 import re
 from collections.abc import Collection, Mapping
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 import ordinal_objectives
@@ -28,8 +29,10 @@ def files(*folders: str) -> list[Path]:
 def module_names() -> list[str]:
     """Return the names of the package's modules: once each, though an editable install finds them below itself too."""
     walked = pkgutil.walk_packages(ordinal_objectives.__path__, "ordinal_objectives.")
-    skipped = ("ordinal_objectives.__main__", "ordinal_objectives._core", "ordinal_objectives.ordinal_objectives")
-    return [info.name for info in walked if not info.name.startswith(skipped)]
+    skipped = ["ordinal_objectives.__main__", "ordinal_objectives._core", "ordinal_objectives.ordinal_objectives"]
+    if find_spec("pyspark") is None:  # whose classes it extends
+        skipped.append("ordinal_objectives.adapters.xgb.spark_estimator")
+    return [info.name for info in walked if not info.name.startswith(tuple(skipped))]
 
 
 def entries() -> list[tuple[str, str]]:

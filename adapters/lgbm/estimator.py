@@ -249,8 +249,9 @@ importance_type
             watching = [*([lightgbm.record_evaluation(self.evals_result_)] if valid_sets else []), trees]
             with self._under_way():
                 self.booster_ = train_spec(
-                    (self._spec("LGBMOrdinalClassifier"), None), self._params_for(rows, plan.settings), train_set,
-                    plan.n_rounds, valid_sets=valid_sets or None, valid_names=_set_names(eval_names, len(valid_sets)),
+                    (self._spec("LGBMOrdinalClassifier"), None), self._params_for(len(rows.weighted), plan.settings),
+                    train_set, plan.n_rounds, valid_sets=valid_sets or None,
+                    valid_names=_set_names(eval_names, len(valid_sets)),
                     feval=[_as_feval(metric) for metric in self._metrics(eval_metric)],
                     init_model=booster, callbacks=[*watching, *callbacks],
                     progress=self.progress, carried=self._carried(),
@@ -290,11 +291,12 @@ importance_type
     def _native_params(self) -> Params:
         return {"feature_pre_filter": False, "verbosity": -1, **super()._native_params()}
 
-    def _params_for(self, rows: Rows, settings: Params) -> Params:
-        """Return the parameters of a training on some rows, with settings that a search tries."""
-        params = self._native_params() | {self._native.get(name, name): value for name, value in settings.items()}
+    def _params_for(self, n_weighted: int, settings: Params | None = None) -> Params:
+        """Return the parameters of a training on so many rows with weight, with settings that a search tries."""
+        tried = {self._native.get(name, name): value for name, value in (settings or {}).items()}
+        params = self._native_params() | tried
         if "min_data_in_leaf" in params:
-            params["min_data_in_leaf"] = smallest_leaf(params["min_data_in_leaf"], len(rows.weighted))
+            params["min_data_in_leaf"] = smallest_leaf(params["min_data_in_leaf"], n_weighted)
         is_default = params.get("bagging_fraction") == self._default("subsample")
         if is_default and "goss" in (params.get("boosting"), params.get("data_sample_strategy")):
             params["bagging_freq"] = 0  # LightGBM draws rows in only one way
@@ -306,7 +308,8 @@ importance_type
         def trial(most: int, patience: int | None, settings: Params) -> Trial:
             result, trees = dict[str, dict[str, list[float]]](), TreesOfRounds()
             stops = [] if patience is None else [lightgbm.early_stopping(patience, verbose=False)]
-            spec, params = self._spec("LGBMOrdinalClassifier"), self._params_for(fit, settings) | {"verbosity": -1}
+            spec = self._spec("LGBMOrdinalClassifier")
+            params = self._params_for(len(fit.weighted), settings) | {"verbosity": -1}
             booster = train_spec(
                 (spec, None), params, train_set, most,
                 valid_sets=[held_set], valid_names=["held_out"],
@@ -393,16 +396,20 @@ importance_type
         data.check_columns(checked)
         return csr_matrix(checked) if isinstance(checked, csr_array) else checked
 
+    def _find_levels(self, X: Table, booster: lightgbm.Booster | None, model: Any) -> Any:
+        """Set which columns hold categories, and return their levels: the continued model's, or else those of X."""
+        if booster is None:
+            self._category_places = data.category_places(X)
+            return data.levels_of(X)
+        ours = isinstance(model, LGBMOrdinalClassifier)
+        self._category_places = model._category_places if ours else _places_in(lgbm_booster.carried_record(booster))
+        return booster.pandas_categorical
+
     def _with_levels(
         self, rows: Rows, held_out: list[Rows], booster: lightgbm.Booster | None, model: Any
     ) -> tuple[Rows, list[Rows]]:
         """Set which columns hold categories, and return rows to train on and to evaluate with the training's levels."""
-        if booster is None:
-            levels, self._category_places = data.levels_of(rows.X), data.category_places(rows.X)
-        else:
-            levels = booster.pandas_categorical
-            ours = isinstance(model, LGBMOrdinalClassifier)
-            self._category_places = model._category_places if ours else _places_in(lgbm_booster.carried_record(booster))
+        levels = self._find_levels(rows.X, booster, model)
         places = self._category_places
         first = replace(rows, X=data.with_levels(rows.X, places, levels, refuse=booster is not None))
         evaluated = [

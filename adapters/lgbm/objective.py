@@ -170,9 +170,10 @@ def _iterations_seen(run: TrainingRun, booster: lightgbm.Booster, data: object, 
 class FixedThresholds:
     """Objective with given thresholds: a row's gradient depends only on the row, so rows may be on any worker.
 
-    LightGBM has no sum over its workers that an objective could use, so thresholds cannot be learned there; with
-    XGBoost they can. Here they stay where they are, and the score is fitted to them. Pass the object as ``objective=``
-    to :class:`lightgbm.DaskLGBMRegressor` or :class:`lightgbm.LGBMRegressor`, with class codes as labels.
+    LightGBM has no sum over its workers that an objective could use: :class:`.dask_estimator.DaskLGBMOrdinalClassifier`
+    learns thresholds by another way. Here they stay where they are, and the score is fitted to them. Pass the object
+    as ``objective=`` to :class:`lightgbm.DaskLGBMRegressor` or :class:`lightgbm.LGBMRegressor`, with class codes as
+    labels.
 
     Parameters
     ----------

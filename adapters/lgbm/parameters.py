@@ -52,6 +52,9 @@ DIALECT = {
 }
 KNOWN = frozenset(alias for aliases in _ALIASES.values() for alias in aliases) - set(REFUSED) - set(DIALECT)
 OF_MACHINE = frozenset(alias for name in ("num_threads", "verbosity", "device_type") for alias in _ALIASES[name])
+OF_NETWORK = frozenset(
+    alias for name in ("local_listen_port", "machines", "num_machines", "tree_learner") for alias in _ALIASES[name]
+)
 # All names of the number of rounds, and of what ends them early.
 ROUNDS_AND_STOPPING = {*_ALIASES["num_iterations"], *_ALIASES["early_stopping_round"]}
 # What fit of LightGBM's own classifier takes, or took, and ours does not.

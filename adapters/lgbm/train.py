@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
@@ -22,6 +24,7 @@ from ordinal_objectives.estimators import tables
 from ordinal_objectives.estimators.arguments import Schedules, refuse_other_order
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.ordinal_labels import OrdinalLabels
+from ordinal_objectives.rows import Workers
 from ordinal_objectives.threads import kept_helpers, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.progress import Show, round_bar
@@ -162,7 +165,11 @@ def train_spec(
         elif record is not None:
             lgbm_booster.check_record(previous, record)
     n_threads = parameters.value_of(params, "num_threads")
-    training = LightGBMTraining(spec, record, n_threads=n_threads, plan=Plan(driven=True, **options.pop("carried", {})))
+    plan, workers = Plan(driven=True, **options.pop("carried", {})), _workers(params, feval)
+    training = LightGBMTraining(spec, record, n_threads=n_threads, plan=plan, workers=workers)
+    if workers is not None:
+        for data in sets:
+            data.free_raw_data = False  # all must find the same leaves, from the rows where values are close
     if record is not None and record.shifts is not None and previous is not None:
         for data in sets:
             training.before[data] = prediction.shifts_of(previous, record, data.data)
@@ -174,7 +181,35 @@ def train_spec(
                 train_set=train_set, num_boost_round=num_boost_round, init_model=previous, **native, **options
             )
     lgbm_booster.end_rounds(booster)
+    if workers is not None:
+        booster.free_network()
+        for alias in parameters.OF_NETWORK:  # of this training alone
+            booster.params.pop(alias, None)
+        known = lgbm_booster.carried_record(booster)
+        losses = [*known.training_loss[:-1], training.latest.newest_loss()]
+        lgbm_booster.carry(booster, replace(known, training_loss=losses))
     return booster
+
+
+def _workers(params: Mapping[str, object], feval: _Metrics) -> Workers | None:
+    """Return the workers of a training on several machines, where XGBoost's collective connects them too; else None."""
+    named = parameters.value_of(params, "machines") is not None
+    several = named or int(parameters.value_of(params, "num_machines") or 1) > 1
+    if not several or "xgboost" not in sys.modules:
+        return None
+    from ordinal_objectives.adapters.collective import Collective, is_connected
+
+    if not is_connected():
+        return None
+    if feval:
+        raise ValueError("feval must be None on several machines: each would have the metrics of its own rows")
+    learner = parameters.value_of(params, "tree_learner")
+    if learner not in ("data", "data_parallel", "voting", "voting_parallel"):
+        raise ValueError(
+            f"params['tree_learner'] must be 'data' or 'voting' on several machines, each with rows of its own; got "
+            f"{learner!r}"
+        )
+    return Collective()
 
 
 @documented(like=train)

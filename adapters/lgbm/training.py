@@ -17,6 +17,7 @@ from ordinal_objectives.adapters.lgbm.parameters import check_evaluated, check_m
 from ordinal_objectives.adapters.run import TrainingRun
 from ordinal_objectives.adapters.training import Training
 from ordinal_objectives.aliases import ArrayLike, FloatArray, RealArray
+from ordinal_objectives.rows import Workers
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
@@ -44,23 +45,38 @@ class LightGBMTraining(Training):
     ----------
     spec, continues, **options
         As for :class:`.training.Training`.
+    workers : Workers or None
+        Those that train together, each on its own rows, connected beside LightGBM's own network.
     """
 
     _matrix_type: ClassVar = lightgbm.Dataset
     _elsewhere: ClassVar = (
         "this objective belongs to lightgbm.train, which shows it the data set; with LightGBM's scikit-learn and Dask "
-        "classes take LGBMOrdinalClassifier, or FixedThresholds for thresholds that stay"
+        "classes take LGBMOrdinalClassifier and DaskLGBMOrdinalClassifier, or FixedThresholds for thresholds that stay"
     )
 
-    def __init__(self, spec: OrdinalSpec, continues: ThresholdRecord | None = None, **options: Any) -> None:
+    def __init__(
+        self,
+        spec: OrdinalSpec,
+        continues: ThresholdRecord | None = None,
+        *,
+        workers: Workers | None = None,
+        **options: Any,
+    ) -> None:
         if spec.shift_method is not None:
             raise ValueError(
                 f"shift_method={spec.shift_method!r} belongs to XGBoost: LightGBM fits no shifts itself; leave it out"
             )
         super().__init__(spec, continues, **options)
+        self._workers = workers
         self.state = _LightGBMState()
         # Shifts by the model that is continued, if it has any.
         self.before: weakref.WeakKeyDictionary[lightgbm.Dataset, FloatArray] = weakref.WeakKeyDictionary()
+
+    @property
+    def workers(self) -> Workers | None:
+        """The workers that train together, each on its own rows; None if all rows are in this process."""
+        return self._workers
 
     def set_model(self, model: lightgbm.Booster | lightgbm.CVBooster, n_new: int) -> bool:
         """Set a booster of so many new rounds, or folds, if it suits the objective; return whether it is a new one."""
@@ -115,16 +131,18 @@ class LightGBMTraining(Training):
             raise _foreign_scores()
         machines = value_of(train_data.params or {}, "num_machines")
         fixed = not self.spec.learns and self.spec.thresholds is not None
-        if int(machines or 1) > 1 and not fixed:
+        if int(machines or 1) > 1 and not fixed and self.workers is None:
             raise ValueError(
                 f"params['num_machines'] = {machines} is not allowed beside thresholds that are learned: LightGBM has "
-                f"no sum over its machines that they could be learned from, so each would have its own. Pass "
-                f"threshold_update='fixed' with thresholds=, or train with XGBoost on Dask"
+                f"no sum over its machines that they could be learned from. Call olgbm.train where xgboost.collective "
+                f"connects the same machines, or take DaskLGBMOrdinalClassifier; or pass threshold_update='fixed' with "
+                f"thresholds="
             )
         self.check_start(preds, self.continues, "init_model or init_score is set")
         if not self.plan.driven:
             self.state.set_model(None, [])
-        run = self.begin(train_data, self.continues)
+        # The callback records each score before a tree is grown on it; workers must not compare their own ones.
+        run = self.begin(train_data, self.continues, grows_on_recorded=None if self.workers is None else True)
         self.state.scores[train_data] = _TrainingScore(preds, run.first_iteration)
         return run
 
@@ -170,7 +188,10 @@ class LightGBMTraining(Training):
         """
         run = self.advance(booster)
         unseen = self._check_in_step(booster, run)
-        record = replace(run.record(), linear=self.plan.linear, classifier=self.plan.classifier)
+        # Among workers the newest loss comes with the sums of the next round, and the last one when the training ends.
+        record = replace(
+            run.record(by_all=self.workers is None), linear=self.plan.linear, classifier=self.plan.classifier
+        )
         return record.stretched(record.n_iterations + unseen, unseen) if unseen else record
 
     def _check_in_step(self, booster: lightgbm.Booster, run: TrainingRun) -> int:

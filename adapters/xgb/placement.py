@@ -1,4 +1,4 @@
-"""Where the rows of a training are: on a GPU, and with the workers of a distributed training."""
+"""Where the rows of a training are: on a GPU, or on the CPU."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from types import ModuleType
 
 import numpy as np
 import xgboost
-from xgboost.collective import Op
 
 from ordinal_objectives.adapters.xgb.booster import settings_of
-from ordinal_objectives.aliases import FloatArray
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.rows import CPU, Device
 from ordinal_objectives.rows.gpu import GPU, why_no_pass
@@ -70,30 +68,3 @@ def cupy_of(ordinal: int) -> tuple[ModuleType | None, str]:
 def _configured(booster: xgboost.Booster) -> str:
     """Return the device of a booster's configuration: XGBoost itself goes back to "cpu" where it finds no GPU."""
     return str(settings_of(booster)["generic_param"]["device"])
-
-
-class Collective:
-    """The workers of the training that this thread takes part in; see :class:`ordinal_objectives.rows.Workers`."""
-
-    @property
-    def rank(self) -> int:
-        """Number of this worker, from 0 on."""
-        return int(xgboost.collective.get_rank())
-
-    def sum(self, values: FloatArray) -> FloatArray:
-        """Return the sums over all workers."""
-        return self._reduce(values, Op.SUM)
-
-    def max(self, values: FloatArray) -> FloatArray:
-        """Return the largest of all workers, entry by entry."""
-        return self._reduce(values, Op.MAX)
-
-    def tell(self, text: str, rank: int) -> str:
-        """Return the text of the worker with a rank."""
-        return str(xgboost.collective.broadcast(text, rank))
-
-    @staticmethod
-    def _reduce(values: FloatArray, how: Op) -> FloatArray:
-        # Shapes are not kept by every version.
-        total = xgboost.collective.allreduce(np.asarray(values, dtype=np.float64).ravel(), how)
-        return np.asarray(total, dtype=np.float64).reshape(np.shape(values))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import xgboost
@@ -87,6 +87,34 @@ def train(
     def matrix(rows: Any) -> xgboost.DMatrix:
         return xgboost.DMatrix(rows[inputs], rows[label], weight=None if weight is None else rows[weight])
 
+    def train_rows(here: Mapping[str, Any], dtrain: xgboost.DMatrix, **evaluated: Any) -> xgboost.Booster:
+        given = {"verbose_eval": False, **options, **evaluated}
+        return train_here({**here, **params}, dtrain, num_boost_round, **given)
+
+    return train_on_tasks(dataset.select(columns), matrix, train_rows, validation, n_workers)[0]
+
+
+def train_on_tasks(
+    dataset: Table,
+    matrix: Callable[[Any], xgboost.DMatrix],
+    train_rows: Callable[..., xgboost.Booster],
+    validation: str | None,
+    n_workers: int | None,
+) -> tuple[xgboost.Booster, dict[str, Any]]:
+    """Train on the tasks of a barrier stage; return the booster and the history of the evaluation set.
+
+    Parameters
+    ----------
+    dataset : pyspark.sql.DataFrame
+    matrix : callable
+        ``matrix(rows)`` of a pandas frame, which may be empty.
+    train_rows : callable
+        ``train_rows(params, dtrain, evals=, evals_result=)``, called by every task.
+    validation : str or None
+    n_workers : int or None
+    """
+    columns = dataset.columns
+
     def on_worker(batches: Iterator[Any]) -> Iterator[Any]:
         import pandas as pd
         from pyspark import BarrierTaskContext
@@ -102,22 +130,20 @@ def train(
         sent = context.allGather(json.dumps(tracker and tracker.worker_args()))
         # Ranks in the order of the partitions add up in the same order each time.
         with CommunicatorContext(**json.loads(sent[0]), dmlc_task_id=f"{context.partitionId():08}"):
-            given = {"verbose_eval": False, **options}
+            evaluated, history = dict[str, Any](), dict[str, Any]()
             if validation is not None:
                 held_out = rows[validation].astype(bool)
-                given["evals"] = [(matrix(rows[held_out]), "validation")]
+                evaluated = {"evals": [(matrix(rows[held_out]), "validation")], "evals_result": history}
                 rows = rows[~held_out]
-            booster = train_here({"nthread": context.cpus(), **params}, matrix(rows), num_boost_round, **given)
+            booster = train_rows({"nthread": context.cpus()}, matrix(rows), **evaluated)
             is_first = get_rank() == 0
         context.barrier()  # the tracker, which ends with its task, must wait until all have left
         if is_first:
-            yield pd.DataFrame({"model": [bytes(booster.save_raw("ubj"))]})
+            yield pd.DataFrame({"model": [bytes(booster.save_raw("ubj"))], "history": [json.dumps(history)]})
 
-    partitions = dataset.select(columns)
-    if n_workers is not None:
-        partitions = partitions.repartition(n_workers)
-    (found,) = partitions.mapInPandas(on_worker, "model binary", barrier=True).collect()
-    return xgboost.Booster(model_file=bytearray(found["model"]))
+    partitions = dataset if n_workers is None else dataset.repartition(n_workers)
+    (found,) = partitions.mapInPandas(on_worker, "model binary, history string", barrier=True).collect()
+    return xgboost.Booster(model_file=bytearray(found["model"])), json.loads(found["history"])
 
 
 @documented

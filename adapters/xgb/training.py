@@ -12,12 +12,13 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 import xgboost
 
+from ordinal_objectives.adapters.collective import Collective
 from ordinal_objectives.adapters.followed_scores import GrownTree
 from ordinal_objectives.adapters.run import SAME_SCORE, TrainingRun, Update, sample_of, score_of_rows
 from ordinal_objectives.adapters.training import Training
 from ordinal_objectives.adapters.xgb import booster as xgb_booster
 from ordinal_objectives.adapters.xgb import input_checks, outputs, prediction
-from ordinal_objectives.adapters.xgb.placement import Collective, device_of
+from ordinal_objectives.adapters.xgb.placement import device_of
 from ordinal_objectives.aliases import ArrayLike, FloatArray, NDArray, RealArray
 from ordinal_objectives.rows import Array, Device, Workers, fail_together
 from ordinal_objectives.spec import OrdinalSpec

@@ -498,6 +498,28 @@ class HostClassifier(OrdinalClassifier):
         if found := self._found_at_end():
             self._carry({**(record.classifier or {}), **found})
 
+    def _refuse_on_cluster(self, refused: Mapping[str, str]) -> None:
+        """Raise ValueError for parameters that need all rows in one place; ``refused`` says what to do instead."""
+        for name, instead in {"random_intercept": "rows stay with their workers", **refused}.items():
+            if getattr(self, name) is not None:
+                raise ValueError(f"{name} must be None on a cluster; got {getattr(self, name)!r}; {instead}")
+        if self._takes_kappa():
+            raise ValueError(
+                "decision_rule='kappa' is not supported on a cluster: fit it to predict_proba of rows in memory"
+            )
+        if self.progress is not False:
+            raise ValueError(f"progress must be False on a cluster, which has a dashboard; got {self.progress!r}")
+        if self.linear is not False:
+            raise ValueError(f"linear must be False on a cluster, where no worker has all rows; got {self.linear!r}")
+
+    def _begin_on_cluster(self, labels: OrderedLabels, n_features: int) -> None:
+        """Take the classes of all workers' labels, and forget an earlier fit."""
+        self.round_search_ = self._linear = self.kappa_rule_ = None
+        self._found, self._effects, self._groups = {}, (), ()
+        self._keep_labels(labels)
+        self._check_decision()
+        self.n_features_in_ = n_features
+
     def _carry(self, classifier: Params | None = None) -> None:
         self._record = replace(self._record, classifier=self._in_files() if classifier is None else classifier)
         self._store(self._record)

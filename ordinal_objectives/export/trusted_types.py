@@ -1,6 +1,7 @@
 """Types of this package's models, for skops."""
 
 _OF_PACKAGE = {
+    "adapters.lgbm.dask_estimator": "DaskLGBMOrdinalClassifier",
     "adapters.lgbm.estimator": "LGBMOrdinalClassifier",
     "adapters.xgb.dask_estimator": "DaskXGBOrdinalClassifier",
     "adapters.xgb.estimator": "XGBOrdinalClassifier",

@@ -20,10 +20,10 @@ import distributed
 import xgboost.dask
 from distributed import Client, LocalCluster
 
+from ordinal_objectives.adapters.collective import Collective
 from ordinal_objectives.adapters.run import TrainingRun
 from ordinal_objectives.adapters.updates import NewtonUpdate
 from ordinal_objectives.adapters.xgb import dask as oxgb_dask
-from ordinal_objectives.adapters.xgb.placement import Collective
 from ordinal_objectives.spec import OrdinalSpec
 
 pytestmark = pytest.mark.slow

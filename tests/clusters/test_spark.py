@@ -19,9 +19,16 @@ pytest.importorskip("pyspark")
 
 import pandas as pd
 from pyspark import BarrierTaskContext, cloudpickle
+from pyspark.ml import Pipeline, PipelineModel
+from pyspark.ml.evaluation import MulticlassClassificationEvaluator
+from pyspark.ml.feature import VectorAssembler
+from pyspark.ml.tuning import CrossValidator, ParamGridBuilder
 from pyspark.sql import SparkSession, functions
+from sklearn.metrics import log_loss
 
+from ordinal_objectives import XGBOrdinalClassifier
 from ordinal_objectives.adapters.xgb import spark as oxgb_spark
+from ordinal_objectives.adapters.xgb.spark_estimator import SparkXGBOrdinalClassifier, SparkXGBOrdinalClassifierModel
 
 # What Spark says to itself.
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:::pyspark")]
@@ -138,3 +145,78 @@ def test_the_page_runs(session):
     assert session is names["spark"]
     assert names["booster"].best_iteration < names["booster"].num_boosted_rounds() - 1 < 199
     assert 0 < names["error"] < 0.7
+
+
+NAMES = np.array(["none", "mild", "fair", "bad", "worst"])
+OPTIONS = {"n_estimators": 12, "max_depth": 4, "subsample": 1.0, "proportional": True, "classes": NAMES}
+
+
+def labelled():
+    """Return the rows with text for labels, in alphabetical order the wrong one."""
+    frame = data()
+    return frame.assign(grade=NAMES[frame["y"]], held_out=np.arange(1500) % 3 == 0)
+
+
+def test_the_estimator_is_the_classifier_in_memory(session, tmp_path):
+    frame = labelled()
+    given = {"features_col": FEATURES, "label_col": "grade", "weight_col": "w", "num_workers": 2}
+    estimator = SparkXGBOrdinalClassifier(
+        validation_indicator_col="held_out", **given, **OPTIONS | {"n_estimators": 100}, early_stopping_rounds=5
+    )
+    dataset = session.createDataFrame(frame)
+    estimator.write().save(str(tmp_path / "estimator"))
+    model = SparkXGBOrdinalClassifier.load(str(tmp_path / "estimator")).fit(dataset)
+    fit, held = (frame[frame["held_out"] == which] for which in (False, True))
+    alone = XGBOrdinalClassifier(**OPTIONS | {"n_estimators": 100}, early_stopping_rounds=5).fit(
+        fit[FEATURES],
+        fit["grade"],
+        sample_weight=fit["w"],
+        eval_set=[(held[FEATURES], held["grade"])],
+        sample_weight_eval_set=[held["w"]],
+    )
+    assert model.classifier.n_iter_ == alone.n_iter_ < 90
+    np.testing.assert_allclose(model.classifier.thresholds_, alone.thresholds_, rtol=0, atol=1e-6)
+    model.write().overwrite().save(str(tmp_path / "model"))
+    again = SparkXGBOrdinalClassifierModel.load(str(tmp_path / "model"))
+    for one in (model, again):
+        found = one.transform(dataset).toPandas()
+        assert list(found) == [*frame, "prediction", "probability"]
+        np.testing.assert_array_equal(found["prediction"], model.classifier.predict(found[FEATURES]))
+        proba = np.stack([vector.toArray() for vector in found["probability"]])
+        np.testing.assert_allclose(proba, alone.predict_proba_ordered(found[FEATURES]), atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:.*Pool.__del__:pytest.PytestUnraisableExceptionWarning")  # of the cross validator
+@pytest.mark.filterwarnings("ignore:unclosed running multiprocessing pool:ResourceWarning")
+def test_vectors_in_a_pipeline_and_a_cross_validator(session, tmp_path):
+    frame = data().fillna(0.0)
+    dataset = session.createDataFrame(frame).repartition(2)
+    options = OPTIONS | {"classes": None, "class_weight": "balanced"}
+    estimator = SparkXGBOrdinalClassifier(label_col="y", weight_col="w", num_workers=2, **options)
+    pipeline = Pipeline(stages=[VectorAssembler(inputCols=FEATURES, outputCol="features"), estimator])
+    model = pipeline.fit(dataset)
+    alone = XGBOrdinalClassifier(**options).fit(frame[FEATURES].to_numpy(), frame["y"], sample_weight=frame["w"])
+    np.testing.assert_allclose(model.stages[-1].classifier.thresholds_, alone.thresholds_, rtol=0, atol=1e-6)
+    model.write().save(str(tmp_path / "pipeline"))
+    found = PipelineModel.load(str(tmp_path / "pipeline")).transform(dataset)
+    evaluator = MulticlassClassificationEvaluator(labelCol="y", metricName="logLoss")
+    expected = log_loss(frame["y"], alone.predict_proba(frame[FEATURES].to_numpy()))
+    assert evaluator.evaluate(found) == pytest.approx(expected, abs=1e-5)
+    grid = ParamGridBuilder().addGrid(estimator.max_depth, [1, 4]).addGrid(estimator.n_estimators, [2, 12]).build()
+    search = CrossValidator(estimator=pipeline, estimatorParamMaps=grid, evaluator=evaluator, numFolds=2, seed=0)
+    best = search.fit(dataset)
+    chosen = grid[int(np.argmin(best.avgMetrics))]
+    assert best.bestModel.stages[-1].classifier.n_iter_ == chosen[estimator.n_estimators]
+
+
+def test_what_the_estimator_refuses(session):
+    dataset = session.createDataFrame(labelled())
+    given = {"features_col": FEATURES, "label_col": "grade"}
+    with pytest.raises(ValueError, match="linear must be left out on Spark"):
+        SparkXGBOrdinalClassifier(**given, linear=True)
+    with pytest.raises(ValueError, match=r"early_stopping_rounds.*validation_indicator_col"):
+        SparkXGBOrdinalClassifier(**given, **OPTIONS, early_stopping_rounds=3).fit(dataset)
+    with pytest.raises(ValueError, match="outside the classes"):
+        SparkXGBOrdinalClassifier(**given, **OPTIONS | {"classes": NAMES[:4]}).fit(dataset)
+    with pytest.raises(TypeError, match="max_deep"):
+        SparkXGBOrdinalClassifier(**given, **OPTIONS, max_deep=3).fit(dataset)

@@ -276,7 +276,11 @@ def penalty(**given):
 def test_lightgbm_has_a_penalty_with_few_rows():
     assert [penalty()(n) for n in (300, 1_500)] == [1.0, 0.0]
     assert penalty(n_estimators=3)(300) == 0.0
-    assert [penalty(reg_lambda=0.5)(300), penalty(lambda_l2=2.0)(300), penalty(reg_lambda=0.5)(1_500)] == [0.5, 2.0, 0.5]
+    assert [penalty(reg_lambda=0.5)(300), penalty(lambda_l2=2.0)(300), penalty(reg_lambda=0.5)(1_500)] == [
+        0.5,
+        2.0,
+        0.5,
+    ]
 
 
 @pytest.mark.parametrize("name", ["xgboost", "lightgbm"])

@@ -22,8 +22,8 @@ import xgboost
 import xgboost.dask
 
 from lib import report
+from ordinal_objectives.adapters.collective import Collective
 from ordinal_objectives.adapters.xgb import dask as oxgb_dask
-from ordinal_objectives.adapters.xgb.placement import Collective
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "newton": {"threshold_update": "newton"},

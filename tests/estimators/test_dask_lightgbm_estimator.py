@@ -1,0 +1,214 @@
+"""The LightGBM classifier on a Dask cluster: the thresholds of one machine, whatever the workers hold."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import sys
+import time
+
+import lightgbm
+import numpy as np
+import pytest
+
+pytest.importorskip("distributed")
+
+import cloudpickle
+import dask.array as da
+import dask.dataframe as dd
+import distributed
+import pandas as pd
+from distributed import Client, LocalCluster
+
+from ordinal_objectives import DaskLGBMOrdinalClassifier, LGBMOrdinalClassifier
+from ordinal_objectives.adapters import lgbm as olgbm
+from ordinal_objectives.adapters.collective import Collective
+
+pytestmark = pytest.mark.slow
+
+NAMES = np.array(["none", "mild", "fair", "bad", "worst"])
+# Leaves are bounded by their Hessian, and bins are large: on several machines LightGBM estimates numbers of rows.
+OPTIONS = {
+    "n_estimators": 12,
+    "num_leaves": 7,
+    "subsample_freq": 0,
+    "min_child_samples": 1,
+    "min_child_weight": 5.0,
+    "n_jobs": 1,
+    "classes": NAMES,
+}
+UPDATES = [
+    {"threshold_update": "newton", "proportional": True},
+    {"threshold_update": "schur", "proportional": True},
+    {"threshold_update": "joint", "proportional": True},
+    {"proportional": False},
+    {"threshold_update": "joint", "proportional": True, "loss": "cumulative_link"},
+]
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Three workers, each a process with one thread."""
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import the tests
+    options = {"n_workers": 3, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
+    with LocalCluster(**options, silence_logs=50) as cluster, Client(cluster) as client:
+        yield client
+    cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Return features of few values, some missing, labels from low to high blocks, and weights."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 12, size=(1500, 4)) / 4 - 1.5
+    y = NAMES[np.digitize(2 * X[:, 0] + X[:, 1] + rng.logistic(size=1500), [-3.0, -1.0, 1.0, 3.0])]
+    X[rng.random(X.shape) < 0.05] = np.nan
+    order = np.argsort(np.searchsorted(NAMES, y, sorter=np.argsort(NAMES)), kind="stable")
+    return X[order], y[order], rng.uniform(0.5, 2.0, size=1500)
+
+
+def parted(*arrays, rows=(400, 0, 1100)):
+    return [da.from_array(array, chunks=(rows, *array.shape[1:])) for array in arrays]
+
+
+def assert_same(model, alone, X):
+    np.testing.assert_allclose(model.threshold_history_, alone.threshold_history_, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(model.training_loss_, alone.training_loss_, rtol=1e-6)
+    np.testing.assert_allclose(model.predict_proba(X), alone.predict_proba(X), atol=1e-5)
+
+
+@pytest.mark.parametrize("update", UPDATES, ids=str)
+def test_thresholds_are_those_of_one_machine(client, data, update):
+    X, y, w = data
+    X_, y_, w_ = parted(X, y, w)  # no part has all classes, and one is empty
+    model = DaskLGBMOrdinalClassifier(**OPTIONS, **update).fit(X_, y_, sample_weight=w_)
+    alone = LGBMOrdinalClassifier(**OPTIONS, **update).fit(X, y, sample_weight=w)
+    assert_same(model, alone, X)
+    np.testing.assert_allclose(model.predict_proba(X_).compute(), model.predict_proba(X))
+    np.testing.assert_array_equal(model.predict(X_).compute(), model.predict(X))
+    assert "machines" not in model.booster_.params
+    loaded = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+
+
+class Remember:
+    """Leaves on each worker what its booster carries, and how many vectors of which lengths it has sent."""
+
+    order = 100
+
+    def __call__(self, env):
+        worker = distributed.get_worker()
+        if env.iteration == 0:
+            worker.sent, plain = [], Collective._reduce
+
+            def counted(values, how):
+                worker.sent.append(np.size(values))
+                return plain(values, how)
+
+            Collective._reduce = staticmethod(counted)
+        worker.thresholds = olgbm.threshold_record(env.model).thresholds[-1].tobytes()
+
+
+def test_workers_have_the_same_thresholds_and_newton_sends_one_vector_a_round(client, data):
+    X, y, _ = data
+    options = OPTIONS | {"threshold_update": "newton", "proportional": True}
+    model = DaskLGBMOrdinalClassifier(**options).fit(*parted(X, y), callbacks=[Remember()])
+    kept = client.run(lambda dask_worker: getattr(dask_worker, "thresholds", None))
+    assert set(kept.values()) - {None} == {model.thresholds_.tobytes()}
+    sent = [sizes for sizes in client.run(lambda dask_worker: getattr(dask_worker, "sent", None)).values() if sizes]
+    assert all(len(sizes) == 12 for sizes in sent)  # 11 rounds after the first, and the last loss
+    assert max(map(max, sent)) == 2 * (3 * 5 - 1)
+
+
+def test_early_stopping_continuing_and_weights_of_classes(client, data):
+    X, y, w = data
+    order = np.random.default_rng(1).permutation(1500)
+    fit, held = order[:1000], order[1000:]
+    options = OPTIONS | {"n_estimators": 200, "class_weight": "balanced", "early_stopping_round": 5}
+    parts = parted(X[fit], y[fit], w[fit], rows=(300, 500, 200))
+    held_parts = parted(X[held], y[held], w[held], rows=(500,))  # one worker has them all
+    model = DaskLGBMOrdinalClassifier(**options)
+    given = {"eval_set": [tuple(held_parts[:2])], "eval_sample_weight": held_parts[2:]}
+    model.fit(*parts[:2], sample_weight=parts[2], **given)
+    alone = LGBMOrdinalClassifier(**options)
+    alone.fit(X[fit], y[fit], sample_weight=w[fit], eval_set=[(X[held], y[held])], eval_sample_weight=[w[held]])
+    assert 5 < model.n_iter_ == alone.n_iter_ < 150
+    assert_same(model, alone, X)
+    (one,), (other,) = (tuple(one.evals_result_["valid_0"].values()) for one in (model, alone))
+    np.testing.assert_allclose(one, other, rtol=1e-6)
+    more = OPTIONS | {"n_estimators": 3}
+    longer = DaskLGBMOrdinalClassifier(**more).fit(*parts[:2], init_model=model)
+    assert_same(longer, LGBMOrdinalClassifier(**more).fit(X[fit], y[fit], init_model=alone), X)
+
+
+def test_frames_with_categories_and_other_types_of_numbers(client, data):
+    X, y, _ = data
+    frame = pd.DataFrame(X[:, :3], columns=["a", "b", "c"]).fillna(0.0)
+    frame["kind"] = pd.Categorical(np.where(X[:, 3] > 0, "x", "z"), categories=["x", "y", "z"])
+    frame["y"] = pd.Categorical(y, categories=NAMES, ordered=True)
+    parts = dd.from_pandas(frame, npartitions=3)
+    parts = parts.assign(c=parts["c"].astype("float32"))
+    options = OPTIONS | {"classes": None}
+    model = DaskLGBMOrdinalClassifier(**options).fit(parts[["a", "b", "c", "kind"]], parts["y"])
+    rows = frame.assign(c=frame["c"].astype("float32"))[["a", "b", "c", "kind"]]
+    assert_same(model, LGBMOrdinalClassifier(**options).fit(rows, frame["y"]), rows)
+    assert model.is_categorical_.tolist() == [False, False, False, True]
+
+
+def test_what_one_part_has_is_named(client, data):
+    X, y, w = data
+    X_, y_ = parted(X, y)
+    model = DaskLGBMOrdinalClassifier(**OPTIONS)
+    negative = parted(np.where(np.arange(1500) < 1400, w, -1.0))[0]
+    with pytest.raises(ValueError, match="weights of X must be finite and non-negative; got -1"):
+        model.fit(X_, y_, sample_weight=negative)
+    with pytest.raises(ValueError, match="labels of X must be partitioned as X is"):
+        model.fit(X_, y_.rechunk(750))
+    with pytest.raises(ValueError, match="outside the classes"):
+        DaskLGBMOrdinalClassifier(**OPTIONS | {"classes": NAMES[:4]}).fit(X_, y_)
+    with pytest.raises(ValueError, match=r"tree_learner'\] must be 'data' or 'voting'"):
+        DaskLGBMOrdinalClassifier(**OPTIONS, tree_learner="serial").fit(X_, y_)
+    with pytest.raises(ValueError, match=r"validation_fraction must be None on a cluster; got 0\.1; pass eval_set"):
+        DaskLGBMOrdinalClassifier(**OPTIONS, validation_fraction=0.1).fit(X_, y_)
+    assert not hasattr(model, "booster_")
+
+
+class OnOne:
+    """Ends the process of one worker in the third round, or raises an error there."""
+
+    order = 100
+
+    def __init__(self, address, kill):
+        self.address, self.kill = address, kill
+
+    def __call__(self, env):
+        if env.iteration == 2 and distributed.get_worker().address == self.address:
+            if self.kill:
+                os.kill(os.getpid(), signal.SIGKILL)
+            raise lightgbm.basic.LightGBMError("no more")
+
+
+@pytest.mark.parametrize("kill", [True, False])
+def test_a_worker_that_is_lost_or_fails_is_an_error_within_a_minute(client, data, kill):
+    X, y, _ = data
+    options = OPTIONS | {"n_estimators": 2000}
+    workers = sorted(client.nthreads())
+    X_, y_ = (
+        da.concatenate(
+            [
+                da.from_delayed(client.scatter(part, workers=[worker], hash=False), part.shape, part.dtype)
+                for part, worker in zip(np.split(array, 3), workers, strict=True)
+            ]
+        )
+        for array in (X, y)
+    )
+    begun = time.monotonic()
+    error, words = (RuntimeError, "has left the training") if kill else (lightgbm.basic.LightGBMError, "no more")
+    with pytest.raises(error, match=words):
+        DaskLGBMOrdinalClassifier(**options).fit(X_, y_, callbacks=[OnOne(workers[1], kill)])
+    assert time.monotonic() - begun < 60
+    client.restart(timeout=60)
+    client.wait_for_workers(3, timeout=30)
+    model = DaskLGBMOrdinalClassifier(**OPTIONS).fit(*parted(X, y))
+    assert_same(model, LGBMOrdinalClassifier(**OPTIONS).fit(X, y), X)
