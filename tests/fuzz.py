@@ -1,4 +1,4 @@
-"""Run the state machines of `state_machine.py` in random batches; those that the file of results names are not repeated.
+"""Run the state machines in random batches; those that the file of results names are not repeated.
 
 python tests/fuzz.py --runs 10000 --seed 0 --results build/fuzz.csv
 """
