@@ -7,7 +7,7 @@ SOURCES := pyproject.toml $(shell find native ordinal_objectives adapters histog
 DEMO_ARGS ?=
 PYTEST_ARGS ?= -n auto --dist loadfile
 
-.PHONY: demo dev test test-fast test-oldest test-clusters sanitize sanitize-threads cross dist lint format docs docs-check notebooks bench bench-accuracy clean
+.PHONY: demo dev test test-fast test-oldest test-clusters fuzz sanitize sanitize-threads cross dist lint format docs docs-check notebooks bench bench-accuracy clean
 # The package is imported from the environment, never from the source folder beside it.
 export PYTHONSAFEPATH = 1
 
@@ -39,6 +39,13 @@ test-clusters:
 	$(MAKE) .venv-clusters/installed-test,ray,spark VENV=.venv-clusters
 	.venv-clusters/bin/python -c 'import pyspark, ray'
 	.venv-clusters/bin/python -m pytest tests/clusters
+
+# Ten thousand runs of the state machines, of which `make test` has a minute. Resumes where it was stopped; SEED begins
+# others.
+RUNS ?= 10000
+SEED ?= 1000
+fuzz: $(VENV)/installed-test
+	PYTHONPATH=tests OMP_NUM_THREADS=1 $(BIN)/python tests/fuzz.py --runs $(RUNS) --seed $(SEED)
 
 # An edited Python file needs no new installation, and C++ is rebuilt when it is imported. A file that comes or goes
 # does: the stamp's name stands for the list of files.

@@ -36,6 +36,9 @@ _OTHER_LEAVES = {
 # LightGBM keeps unknown lines of the parameter section through loading, saving and truncating.
 _LINE_START = "[ordinal_thresholds: "
 _SECTION_END = "end of parameters"
+# The first line of a file, and the second one, by LightGBM and with a digest of all other lines.
+_FIRST = "tree\n"
+_SECOND = re.compile(rf"{_FIRST}(?:version=|{files.DIGEST}=([0-9a-f]{{64}})\n)")
 # The record in the text of a booster that LightGBM has loaded, and the model inside LightGBM that it was read from.
 _read: weakref.WeakKeyDictionary[lightgbm.Booster, tuple[object, ThresholdRecord | None]] = weakref.WeakKeyDictionary()
 
@@ -348,7 +351,9 @@ def save_model(booster: lightgbm.Booster, filename: str | PathLike[str], num_ite
     if _LINE_START in text:
         text = _split(text)[0]
     line = f"{_LINE_START}{record.to_json()}]\n"
-    Path(filename).write_text(text.replace(_SECTION_END, line + _SECTION_END, 1), encoding="utf-8")
+    text = text.replace(_SECTION_END, line + _SECTION_END, 1)
+    sealed = text.replace(_FIRST, f"{_FIRST}{files.DIGEST}={files.digest(text.encode())}\n", 1)
+    Path(filename).write_text(sealed, encoding="utf-8")
 
 
 @one_thread_after_fork()
@@ -385,7 +390,7 @@ def load_model(filename: str | PathLike[str]) -> lightgbm.Booster:
     """
     files.check_kind(filename, "LightGBM")
     with files.as_damaged_file(filename):
-        text = Path(filename).read_text(encoding="utf-8")
+        text = _unsealed(Path(filename).read_text(encoding="utf-8"))
     if _LINE_START not in text:
         raise ValueError(f"{filename} holds no ordinal thresholds; it was not written by olgbm.save_model")
     with files.as_damaged_file(filename):
@@ -410,6 +415,18 @@ def as_booster(init_model: object) -> lightgbm.Booster:
             f"got {type(init_model).__name__}"
         )
     return init_model
+
+
+def _unsealed(text: str) -> str:
+    """Return the text of a file without its digest, which is checked; files of older versions have none."""
+    beginning = _SECOND.match(text)
+    if beginning is None:
+        raise ValueError("it does not begin as a model")
+    if beginning[1] is None:
+        return text
+    text = _FIRST + text[beginning.end() :]
+    files.check_digest(beginning[1], text.encode())
+    return text
 
 
 def _split(text: str) -> tuple[str, str]:

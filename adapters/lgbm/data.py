@@ -174,6 +174,22 @@ def categorical_columns(columns: Any, X: Table) -> Any:
     return [int(column) if isinstance(column, np.integer) else column for column in given]
 
 
+def check_signs(signs: Any, data: lightgbm.Dataset) -> None:
+    """Raise ValueError for monotone constraints over which LightGBM ends the process: too few, or of categories."""
+    X = data.data
+    if signs is None or len(signs) == 0 or not hasattr(X, "shape"):
+        return
+    given = signs.split(",") if isinstance(signs, str) else list(signs)
+    if len(given) != X.shape[1]:
+        raise ValueError(f"monotone_constraints must hold a sign for each of the {X.shape[1]} columns; got {signs!r}")
+    columns, names = data.categorical_feature, data.feature_name
+    if is_auto(names):
+        names = list(getattr(X, "columns", ())) if not hasattr(X, "column_names") else X.column_names
+    places = category_places(X) if is_auto(columns) else columns or ()
+    if any(int(given[names.index(place) if isinstance(place, str) else place]) for place in places):
+        raise ValueError(f"monotone_constraints must be 0 for categories, which have no order; got {signs!r}")
+
+
 def category_places(X: Table) -> list[int]:
     """Return the columns of a pandas frame that have a category type."""
     return [i for i, (_, _, kind) in enumerate(column_kinds(X)) if kind == "category"] if hasattr(X, "iloc") else []

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.adapters.training import bind_labels
 from ordinal_objectives.adapters.xgb import booster as xgb_booster
-from ordinal_objectives.adapters.xgb import input_checks, prediction
+from ordinal_objectives.adapters.xgb import input_checks, model_file, prediction
 from ordinal_objectives.adapters.xgb.train import CustomMetric, asks_for_early_stop, first_rates, schedules, train_spec
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, IntArray, NDArray, Params, Seed, Table
 from ordinal_objectives.estimators import arguments
@@ -331,7 +331,10 @@ importance_type, early_stopping_rounds, callbacks
             check_is_fitted(model, msg="xgb_model must be a fitted model; got an %(name)s that has not been fitted")
         given = model.booster_ if isinstance(model, XGBOrdinalClassifier) else model
         # As from a file: a booster in memory has the parameters of its training, with which XGBoost would go on.
-        booster = xgboost.Booster(model_file=given.save_raw("ubj") if isinstance(given, xgboost.Booster) else given)
+        if isinstance(given, xgboost.Booster):
+            booster = xgboost.Booster(model_file=given.save_raw("ubj"))
+        else:
+            booster = model_file.from_file(given)
         record = xgb_booster.threshold_record(booster)
         self._check_same_classes(record, model, "xgb_model")
         self._check_same_missing(record, model)
@@ -398,18 +401,13 @@ importance_type, early_stopping_rounds, callbacks
 
     @one_thread_after_fork()
     def _write(self, path: str | PathLike[str]) -> None:
-        with open(path, "ab"):  # what is wrong with the path Python says better than XGBoost
-            pass
-        self.booster_.save_model(path)
+        raw = self.booster_.save_raw("json" if Path(path).suffix == ".json" else "ubj")
+        Path(path).write_bytes(model_file.sealed(bytes(raw)))
 
     @one_thread_after_fork()
     def _read(self, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
         threads = library_n_threads(self.n_jobs)
-        files.check_kind(path, "XGBoost")
-        with files.as_damaged_file(path):
-            if not Path(path).read_bytes().rstrip().endswith(b"}"):  # XGBoost reads on behind the end, or crashes
-                raise ValueError("it is not complete")
-            self.booster_ = xgboost.Booster({} if threads is None else {"nthread": threads}, model_file=path)
+        self.booster_ = model_file.from_file(path, {} if threads is None else {"nthread": threads})
         record = xgb_booster.threshold_record(self.booster_)
         self.shift_method = "renewal" if record.outputs is None else "host"
         if record.outputs is None:
@@ -534,11 +532,15 @@ importance_type, early_stopping_rounds, callbacks
     @property
     @one_thread_after_fork()
     def feature_importances_(self) -> NDArray[np.float32]:
-        """Importance of each feature by ``importance_type``, summing to 1, float32 (n_features,)."""
+        """Importance of each feature by ``importance_type``, summing to 1, float32 (n_features,).
+
+        Of ``booster="gblinear"``, which has no trees, the size of its coefficient.
+        """
         check_is_fitted(self)
         names = self.booster_.feature_names or [f"f{i}" for i in range(self.n_features_in_)]
-        scores = self.booster_.get_score(importance_type=self.importance_type)
-        values = np.array([scores.get(name, 0.0) for name in names], dtype=np.float32)
+        is_linear = xgb_booster.settings_of(self.booster_)["gradient_booster"]["name"] == "gblinear"
+        scores = self.booster_.get_score(importance_type="weight" if is_linear else self.importance_type)
+        values = np.abs(np.array([scores.get(name, 0.0) for name in names], dtype=np.float32))
         total = values.sum()
         return values / total if total else values
 

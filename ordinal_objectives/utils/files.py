@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -31,6 +32,21 @@ _KINDS = {
     "the native engine": (b"ordinal_objectives histogram model ", "HistGradientBoostingOrdinalClassifier"),
     "an ensemble": (b"PK", "OrdinalEnsembleClassifier"),
 }
+
+# Name of the digest of all else in a file. It is checked before the parser of a library sees the file, since some end
+# the process over damaged ones.
+DIGEST = "ordinal_objectives_sha256"
+
+
+def digest(content: bytes) -> str:
+    """Return the digest of what a library wrote, 64 characters."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def check_digest(found: str, content: bytes) -> None:
+    """Raise ValueError unless a file's digest is that of its content."""
+    if found != digest(content):
+        raise ValueError("its content is not what was written")
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import threading
 
 import lightgbm
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
@@ -426,3 +427,21 @@ def test_a_fork_during_a_prediction_leaves_no_lock_behind(shared, monkeypatch):
     done.set()
     thread.join()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.parametrize(
+    ("signs", "message"),
+    [([1, 0], "a sign for each of the 3 columns"), ([1, 0, 1], "0 for categories"), ("0,0,1", "0 for categories")],
+)
+def test_signs_over_which_lightgbm_ends_the_process_are_refused(signs, message):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), np.arange(60) % 3
+    X[:, 2] = rng.integers(0, 3, 60)
+    params = {"monotone_constraints": signs, "verbosity": -1, "min_data_per_group": 2}
+    data = lightgbm.Dataset(X, y, categorical_feature=[2])
+    for call in (olgbm.train, olgbm.cv):
+        with pytest.raises(ValueError, match=message):
+            call(params, data, 2, n_classes=3)
+    frame = pd.DataFrame(X, columns=list("abc")).astype({"c": "category"})
+    with pytest.raises(ValueError, match=message):
+        LGBMOrdinalClassifier(n_estimators=2, proportional=True, n_jobs=1, **params).fit(frame, y)

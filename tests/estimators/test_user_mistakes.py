@@ -240,7 +240,7 @@ def test_the_file_of_a_model_of_several_outputs_is_called_that(make, data, tmp_p
 
 def test_a_file_that_xgboost_cannot_read_is_refused_in_one_line(tmp_path):
     path = tmp_path / "model.json"
-    path.write_text('{"a": 1}')
+    path.write_text('{"version": 1}')
     with pytest.raises(ValueError, match=r"model\.json is damaged: XGBoostError: [A-Z].*") as refusal:
         XGBOrdinalClassifier().load_model(path)
     assert "\n" not in str(refusal.value)
