@@ -461,14 +461,6 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         """Effects of the groups that ``random_intercept`` names, with their variance; None without it."""
         return as_asked(self.fitted_effects())
 
-    @property
-    def is_categorical_(self) -> NDArray[np.bool_]:
-        """Which features are categories, or name groups, (n_features,)."""
-        is_categorical = super().is_categorical_
-        if self._groups is not None:
-            is_categorical[self._groups.place] = True
-        return is_categorical
-
     def _check_features(self, X: object, *, reset: bool) -> Any:
         if reset:
             self._groups = GroupColumn.learn(X, self.random_intercept, self._groups if self._continues() else ())

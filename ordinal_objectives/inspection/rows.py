@@ -167,7 +167,8 @@ def _reads_categories(step: Estimator, before: Table, after: Table) -> bool:
     if by_category is None and not hasattr(step, "categories_"):
         return False
     differs = [column for column in range(before.shape[1]) if _differ(_column(before, column), _column(after, column))]
-    return bool(differs) and (by_category is None or bool(np.any(by_category[differs])))
+    groups = [column.place for column in getattr(step, "_groups", ())]  # of random intercepts, whatever the trees see
+    return bool(differs) and (by_category is None or bool(np.any(by_category[differs]) or {*groups} & {*differs}))
 
 
 def _differ(before: Table, after: Table) -> bool:

@@ -265,12 +265,17 @@ def test_groups_whose_numbers_floats_round_are_refused(floats, first):
             call()
 
 
-def test_inspection_reads_groups_as_categories():
+@pytest.mark.parametrize("trainer", ["native", "XGBoost", "LightGBM"])
+def test_inspection_reads_groups_as_categories(trainer):
     X, y, _, _ = simulated(10, 0, n_groups=20)
     frame = pd.DataFrame(X, columns=["a", "b", "c", "clinic"])
     by_name = frame.assign(clinic=[f"{group:02.0f}" for group in frame["clinic"]])
-    options = {"random_intercept": "clinic", "max_iter": 2}
-    found = [average_marginal_effects(make(**options).fit(X, y), X, "clinic").effects for X in (frame, by_name)]
+    made = {
+        "native": make(max_iter=2),
+        "XGBoost": of_host(XGBOrdinalClassifier, n_estimators=2),
+        "LightGBM": of_host(LGBMOrdinalClassifier, n_estimators=2),
+    }[trainer].set_params(random_intercept="clinic")
+    found = [average_marginal_effects(clone(made).fit(X, y), X, "clinic").effects for X in (frame, by_name)]
     assert found[0].shape == (19, 5)
     np.testing.assert_allclose(*found)
 
