@@ -11,14 +11,24 @@ from sources import check_exceptions, trees
 
 LIGHTGBMS = "LightGBM's booster, which keeps and pickles what is among its attributes, and has no method for it"
 COPIED = "a step of a pipeline's copy, which the file prepares for the graph"
+MATRICES = "matrices of frameworks hold one number a row"
+OF_TASKS = "a classifier that was just made, and that Spark's tasks have trained"
 EXCEPTIONS = {
     "adapters/lgbm/booster.py: booster.__dict__.pop('ordinal_rounds', None)": LIGHTGBMS,
     "adapters/lgbm/booster.py: booster.__dict__.setdefault('ordinal_rounds', {})": LIGHTGBMS,
     "adapters/lgbm/booster.py: vars(booster)['ordinal_thresholds']": LIGHTGBMS,
-    "adapters/lgbm/train.py: booster.best_iteration": LIGHTGBMS,
+    "adapters/lgbm/booster.py: booster.best_iteration": LIGHTGBMS,
+    "adapters/lgbm/train.py: data.free_raw_data": "LightGBM's data set, which frees its rows unless it is told not to",
     "adapters/lgbm/booster.py: vars(booster)['_Booster__set_objective_to_none']": LIGHTGBMS,
     "ordinal_objectives/utils/shared_docs.py: thing.__doc__": "a decorator writes the docstring of what it decorates",
-    "adapters/training.py: setattr(matrix, _CARRIED, labels)": "matrices of frameworks hold one number a row",
+    "adapters/training.py: setattr(matrix, _CARRIED, labels)": MATRICES,
+    "adapters/training.py: matrix.ordinal_effects": MATRICES,
+    "ordinal_objectives/estimators/host_classifier.py: matrix.ordinal_groups": MATRICES,
+    "adapters/xgb/spark_estimator.py: classifier._given": OF_TASKS,
+    "adapters/xgb/spark_estimator.py: classifier.booster_": OF_TASKS,
+    "adapters/xgb/spark_estimator.py: classifier.evals_result_": OF_TASKS,
+    "adapters/xgb/spark_estimator.py: setattr(_Columns, _name, Param(Params._dummy(), _name, _words))": "Spark reads "
+    "parameters from attributes of the class",
     "adapters/xgb/train.py: one.learning_rates": "of a copy that was just made",
     "adapters/xgb/booster.py: booster.__class__": "XGBoost makes the booster; ours completes what leaves its training",
     "ordinal_objectives/export/onnx/pipelines.py: encoder.categories_": COPIED,

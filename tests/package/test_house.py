@@ -19,6 +19,10 @@ def test_no_file_is_long():
     assert not {str(path): n for path, n in lengths.items() if n > MOST_LINES}
 
 
+# A Spark estimator cannot be one of ours as well; it begins and ends the fit of the classifier that its tasks train.
+ON_SPARK = "adapters/xgb/spark_estimator.py"
+
+
 def all_classes() -> list[tuple[str, ast.ClassDef]]:
     """Return every class of the package with the path of its file."""
     return [(path, node) for path, tree in trees().items() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
@@ -62,5 +66,6 @@ def test_private_members_stay_with_their_class():
                 for node in ast.walk(top)
                 if isinstance(node, ast.Attribute) and is_private(node.attr)
                 if not of_itself(node) and node.attr not in own
+                if path != ON_SPARK and node.attr != "_replace"  # the latter is public, of named tuples
             ]
     assert not reached

@@ -9,7 +9,7 @@ import pytest
 
 from sources import check_exceptions, trees
 
-MOST_LINES, MOST_ARGUMENTS = 60, 8
+MOST_LINES, MOST_ARGUMENTS = 66, 8
 HOST_SIGNATURES = ("train", "cv", "fit")
 LONG = {
     "histogram_engine/estimator.py: HistGradientBoostingOrdinalClassifier.__init__": "a signature has a line for "
