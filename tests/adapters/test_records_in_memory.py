@@ -134,8 +134,15 @@ def test_boosters_with_the_same_text_keep_their_own_records():
     assert stored_record(one) is not stored_record(other)
 
 
+class Mark:
+    """What has no text of its own."""
+
+    def __init__(self, name):
+        self.name = name
+
+
 class Marked(Rising):
-    """Objects of it differ in what no file says."""
+    """Objects of it differ in what neither files nor texts say."""
 
     def __init__(self, mark):
         super().__init__("logit")
@@ -143,14 +150,14 @@ class Marked(Rising):
 
 
 def test_a_loss_of_one_s_own_stays_with_its_model():
-    loss, newer = Marked("first"), Marked("second")
+    loss, newer = Marked(Mark("first")), Marked(Mark("second"))
     booster = trained(proportional=True, loss=loss)
     other = on_lightgbm(loss=loss)
     copies = [copy.copy(booster), booster[:2], pickle.loads(pickle.dumps(booster))]
     copies.append(oxgb.train(PARAMS, matrix(), 1, n_classes=4, xgb_model=booster, loss=loss))
     get_loss(newer)  # a file that names the loss means this one now
     records = [*map(oxgb.threshold_record, [booster, *copies]), olgbm.threshold_record(other)]
-    assert {vars(record.ordinal_loss())["_mark"] for record in records} == {"first"}
+    assert {vars(record.ordinal_loss())["_mark"].name for record in records} == {"first"}
 
 
 def test_a_text_that_was_changed_is_read():

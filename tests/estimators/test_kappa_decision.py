@@ -63,6 +63,7 @@ def test_the_search_has_held_rows_out(kind, linear):
     model = MAKE[kind](**KAPPA, **rounds(kind, "auto"), linear=linear).fit(X, Y)
     fit, held = hold_out(Rows(X, Y.astype(np.int32)), 0.2, seed_of(kind, model))
     options = rounds(kind, model.n_iter_) | ({"early_stopping": False} if kind == "engine" else {})
+    options |= model.round_search_.settings
     part = MAKE[kind](random_state=0, linear=linear, **options).fit(fit.X, fit.codes)
     same(model.kappa_rule_, KappaRule.fit(part.predict_proba(held.X)))
 

@@ -318,7 +318,7 @@ def test_a_model_without_it_is_not_continued_with_it(kind):
     else:
         bare = make(kind, linear=False).fit(X, Y)
         model, more = make(kind), {"xgb_model" if kind == "xgb" else "init_model": bare}
-    with pytest.raises(ValueError, match="linear=True continues models that have a linear part"):
+    with pytest.raises(ValueError, match="linear=True continues only a model with a linear part"):
         model.fit(X, Y, **more)
 
 

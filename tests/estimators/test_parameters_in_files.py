@@ -52,6 +52,7 @@ SHARED: dict[str, list] = {
     "kappa_weights": ["linear", COSTS],
     "kappa_rows": ["training"],
     "class_weight": ["balanced", {0: 2.0, 3: 1.5}],
+    "random_intercept": [2, [2]],
     "learning_rate": [0.3, np.float32(0.3)],
     "min_child_weight": [2.0],
     "subsample": [0.5],
@@ -102,7 +103,6 @@ LIGHTGBM: dict[str, list] = {
 }
 ENGINE: dict[str, list] = {
     "max_iter": [3],
-    "random_intercept": [2],
     "max_leaf_nodes": [4, None],
     "max_depth": [2],
     "min_samples_leaf": [3],
