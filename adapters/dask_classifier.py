@@ -49,8 +49,8 @@ class DaskClassifier(HostClassifier):
     def client(self, client: distributed.Client | None) -> None:
         self._client = client
 
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()
+    def __getstate__(self) -> Params:
+        state: Params = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_client"}
 
     def _check_collections(self, X: Table, y: Column) -> Column:

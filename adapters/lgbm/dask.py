@@ -41,7 +41,7 @@ class Trained(NamedTuple):
     """What one worker returns: the booster, the history of the evaluation sets, and the trees of each round."""
 
     booster: lightgbm.Booster
-    history: dict[str, Any]
+    history: Params
     trees: TreesOfRounds
 
 
@@ -56,7 +56,7 @@ class Parts(NamedTuple):
 class _Part(NamedTuple):
     """Rows in the memory of one worker."""
 
-    X: Any
+    X: Table
     codes: FloatArray | None
     weight: FloatArray | None
     start: FloatArray | None
@@ -70,7 +70,7 @@ class Given(NamedTuple):
     n_rounds: int
     categorical_feature: Any
     callbacks: list[Any]
-    options: dict[str, Any]
+    options: Params
 
 
 def train(client: distributed.Client, given: Given, training: Parts, evaluated: Sequence[Parts]) -> Trained:
@@ -221,7 +221,7 @@ def _train_here(
             ]
 
         train_set, *valid_sets = fail_together(workers, datasets)
-        history, trees = dict[str, Any](), TreesOfRounds()
+        history, trees = Params(), TreesOfRounds()
         watching = [*([lightgbm.record_evaluation(history)] if valid_sets else []), trees]
         booster = train_spec(
             asked, params | _network(workers, host), train_set, n_rounds, valid_sets=valid_sets or None,

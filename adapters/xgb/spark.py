@@ -12,7 +12,7 @@ from xgboost.tracker import RabitTracker
 
 from ordinal_objectives.adapters.xgb.prediction import predict, predict_proba
 from ordinal_objectives.adapters.xgb.train import train as train_here
-from ordinal_objectives.aliases import Table
+from ordinal_objectives.aliases import Params, Table
 from ordinal_objectives.utils.extras import optional
 from ordinal_objectives.utils.shared_docs import documented
 
@@ -84,7 +84,7 @@ def train(
     inputs = list(features)
     columns = [*inputs, label, *(name for name in (weight, validation) if name is not None)]
 
-    def matrix(rows: Any) -> xgboost.DMatrix:
+    def matrix(rows: Table) -> xgboost.DMatrix:
         return xgboost.DMatrix(rows[inputs], rows[label], weight=None if weight is None else rows[weight])
 
     def train_rows(here: Mapping[str, Any], dtrain: xgboost.DMatrix, **evaluated: Any) -> xgboost.Booster:
@@ -100,7 +100,7 @@ def train_on_tasks(
     train_rows: Callable[..., xgboost.Booster],
     validation: str | None,
     n_workers: int | None,
-) -> tuple[xgboost.Booster, dict[str, Any]]:
+) -> tuple[xgboost.Booster, Params]:
     """Train on the tasks of a barrier stage; return the booster and the history of the evaluation set.
 
     Parameters
@@ -130,7 +130,7 @@ def train_on_tasks(
         sent = context.allGather(json.dumps(tracker and tracker.worker_args()))
         # Ranks in the order of the partitions add up in the same order each time.
         with CommunicatorContext(**json.loads(sent[0]), dmlc_task_id=f"{context.partitionId():08}"):
-            evaluated, history = dict[str, Any](), dict[str, Any]()
+            evaluated, history = Params(), Params()
             if validation is not None:
                 held_out = rows[validation].astype(bool)
                 evaluated = {"evals": [(matrix(rows[held_out]), "validation")], "evals_result": history}
@@ -182,7 +182,7 @@ def transform(
     pd, functions = optional("pandas", "demo"), optional("pyspark.sql.functions", "spark")
     array_to_vector = optional("pyspark.ml.functions", "spark").array_to_vector
 
-    def answer(rows: Any) -> Any:
+    def answer(rows: Table) -> Table:
         data = xgboost.DMatrix(rows)
         codes = predict(booster, data, decision_rule=decision_rule).astype(float)
         return pd.DataFrame({"code": codes, "proba": list(predict_proba(booster, data))})

@@ -44,7 +44,7 @@ from ordinal_objectives.adapters.xgb import booster as xgb_booster
 from ordinal_objectives.adapters.xgb import spark as xgb_spark
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
 from ordinal_objectives.adapters.xgb.train import schedules, train_spec
-from ordinal_objectives.aliases import FloatArray, Table
+from ordinal_objectives.aliases import FloatArray, Params, Table
 from ordinal_objectives.estimators import arguments
 from ordinal_objectives.estimators.held_out import rounds_unsearched
 from ordinal_objectives.estimators.labels import OrderedLabels
@@ -209,7 +209,7 @@ class SparkXGBOrdinalClassifier(Estimator, _Columns, DefaultParamsReadable, Defa
         columns = [_FEATURES, _CODE] + ([] if held_out is None else [held_out])
         columns += [] if weights is None else [weights.alias(_WEIGHT)]
 
-        def matrix(part: Any) -> xgboost.DMatrix:
+        def matrix(part: Table) -> xgboost.DMatrix:
             weight = part[_WEIGHT].to_numpy() if _WEIGHT in part else None
             return xgboost.DMatrix(_array(part[_FEATURES], n_features), part[_CODE], weight=weight, feature_names=names)
 
@@ -218,7 +218,7 @@ class SparkXGBOrdinalClassifier(Estimator, _Columns, DefaultParamsReadable, Defa
         classifier._given = arguments.GivenToFit.of(held_out is not None, False, {}, schedules(None))
         carried = classifier._carried()
 
-        def train_rows(here: dict[str, Any], dtrain: xgboost.DMatrix, **evaluated: Any) -> xgboost.Booster:
+        def train_rows(here: Params, dtrain: xgboost.DMatrix, **evaluated: Any) -> xgboost.Booster:
             options = {"early_stopping_rounds": rounds, "verbose_eval": False, "carried": carried, **evaluated}
             return train_spec(asked, {**here, **params}, dtrain, n_rounds, **options)
 
