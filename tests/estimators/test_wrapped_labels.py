@@ -181,6 +181,8 @@ def test_what_needs_a_class_refuses_intervals_by_name():
         sets = OrdinalPredictionSets(engine()).fit(X, labels).set_params(coverage="class")
         with pytest.raises(ValueError, match=f"coverage='class' {reason}"):
             sets.predict_set(X)
+        with pytest.raises(ValueError, match="sample_weight must be None where labels are intervals or several"):
+            sets.set_params(coverage="marginal").fit(X, labels, sample_weight=np.ones(len(Y)))
 
 
 def test_weights_of_members_are_those_of_the_answers():
