@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 SOURCES := pyproject.toml $(shell find native ordinal_objectives adapters histogram_engine threshold_solver -name '*.py' -o -name '*.cpp' -o -name '*.hpp' -o -name '*.cu' -o -name CMakeLists.txt)
 DEMO_ARGS ?=
 PYTEST_ARGS ?= -n auto --dist loadfile
+# What is installed: the source, or a wheel that was built of it.
+PACKAGE ?= .
 
 .PHONY: demo dev test test-fast test-oldest test-clusters fuzz sanitize sanitize-threads cross dist lint format docs docs-check notebooks bench bench-accuracy clean
 # The package is imported from the environment, never from the source folder beside it.
@@ -19,7 +21,7 @@ $(VENV)/created:
 
 # One stamp for each set of extras.
 $(VENV)/installed-%: $(VENV)/created $(SOURCES)
-	$(BIN)/python -m pip install --quiet '.[$*]'
+	$(BIN)/python -m pip install --quiet '$(PACKAGE)[$*]'
 	touch $@
 
 demo: $(VENV)/installed-demo
