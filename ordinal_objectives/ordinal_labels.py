@@ -391,10 +391,11 @@ class OrdinalLabels:
         of_patterns = np.bincount(self.codes, weight, len(self.patterns))
         if not self.between or self.is_plain:
             return of_patterns @ self.patterns
+        n_counted = np.count_nonzero(self.labelled if weight is None else self.labelled * weight)
         known = np.flatnonzero(of_patterns * self.patterns.sum(axis=1))
         of_patterns, patterns = of_patterns[known], self.patterns[known]
         there, total = patterns.any(axis=0), of_patterns.sum()
-        more = there * 0.5 * total / (there.sum() * len(self))
+        more = there * 0.5 * total / (there.sum() * n_counted)
         shares = there.astype(np.float64)
         for _ in range(_SHARE_STEPS):
             within = patterns * shares

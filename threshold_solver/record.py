@@ -229,8 +229,16 @@ class ThresholdRecord:
                     f"{expected}"
                 )
 
+    @property
+    def has_effects(self) -> bool:
+        """Whether the scores have effects of groups, which the classifier adds; those of a checkpoint are unknown."""
+        described = self.classifier or {}
+        params = described.get("params")
+        asked = params.get("random_intercept") if isinstance(params, dict) else None
+        return asked is not None or "random_effects" in described
+
     def check_start(self, has_start: bool, name: str) -> None:
-        """Raise ValueError where the trees start from a linear part and the rows have no scores.
+        """Raise ValueError where scores have a linear part, or effects of groups, and the rows none to start from.
 
         Parameters
         ----------
@@ -239,11 +247,13 @@ class ThresholdRecord:
         name : str
             What the model, or the rows, are called in the message.
         """
-        if self.linear is not None and not has_start:
+        parts = {} if self.linear is None else {"a linear part": "linear_.scores(X)"}
+        parts |= {"effects of groups": "those of random_effects_"} if self.has_effects else {}
+        if parts and not has_start:
             raise ValueError(
-                f"{name}: the trees of this booster start from a linear part, which no tree holds. Predict with the "
-                f"classifier that trained it, or load its file with the classifier's load_model; with XGBoost, set "
-                f"base_margin to linear_.scores(X) of the classifier"
+                f"{name}: the trees of this booster start from {' and '.join(parts)}, which no tree holds. Predict "
+                f"with the classifier that trained it, or load its file with the classifier's load_model; with "
+                f"XGBoost, set base_margin to {' plus '.join(parts.values())} of the classifier"
             )
 
     def to_json(self) -> str:

@@ -234,6 +234,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
         ValueError
             If labels, weights or parameters are not what the docs allow; the message names the argument.
         """
+        init_model = arguments.as_trained(init_model)  # which may be this one
         with self._all_or_nothing():
             sets = arguments.GivenSets(
                 eval_set, sample_weight_eval_set, "sample_weight_eval_set", X_val, y_val, sample_weight_val,

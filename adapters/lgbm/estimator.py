@@ -224,6 +224,7 @@ importance_type
         ValueError
             If labels, weights or parameters are not what the docs allow; the message names the argument.
         """
+        init_model = arguments.as_trained(init_model)  # which may be this one
         with self._all_or_nothing():
             given = self._warned_params()
             sets = arguments.GivenSets(

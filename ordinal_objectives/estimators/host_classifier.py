@@ -137,8 +137,14 @@ class HostClassifier(OrdinalClassifier):
 
     def _check_features(self, X: Table, *, reset: bool) -> Table:
         if reset:
-            self._effects, self._groups = (), GroupColumn.learn(X, getattr(self, "random_intercept", None))
+            self._forget_fit()
+            self._groups = GroupColumn.learn(X, getattr(self, "random_intercept", None))
         return super()._check_features(self._with_codes(X, reset=reset), reset=reset)
+
+    def _forget_fit(self) -> None:
+        """Forget what an earlier fit found beside trees, thresholds and classes."""
+        self.round_search_ = self.kappa_rule_ = self._linear = self._given = self._n_rounds = None
+        self._found, self._effects, self._groups = {}, (), ()
 
     def _bind_groups(self, matrix: Any, rows: Rows) -> None:
         """Let a matrix of the library carry the groups of its rows."""
@@ -266,7 +272,7 @@ class HostClassifier(OrdinalClassifier):
             described, left_out, found = record.classifier or {}, list[str](), Params()
             for name, value in (record.spec.loss.as_parameters() | record.spec.common_parameters).items():
                 setattr(self, name, value)
-            self._check_rule(path, described)
+            self._check_ended(path, record, described)
             with files.as_damaged_file(path) if described else nullcontext():
                 if described:
                     self.classes = files.labels_from_json(described["classes"], described["dtype"])
@@ -315,8 +321,13 @@ class HostClassifier(OrdinalClassifier):
         files.warn_of(left_out, stacklevel=2)
         return self
 
-    def _check_rule(self, path: str | PathLike[str], described: JSON) -> None:
-        """Raise ValueError if the loaded model would decide by a rule of kappa, and has none."""
+    def _check_ended(self, path: str | PathLike[str], record: ThresholdRecord, described: JSON) -> None:
+        """Raise ValueError if the loaded model lacks effects of groups, or a rule of kappa that it would decide by."""
+        if record.has_effects and "random_effects" not in described:
+            raise ValueError(
+                f"{path} holds no effects of groups, which are found when fit ends: it is a checkpoint of a training "
+                f"that had not ended"
+            )
         rule = described.get("decision_rule", self.decision_rule)
         if not isinstance(rule, str) or rule != KAPPA or "kappa_rule" in described:
             return
@@ -408,8 +419,11 @@ class HostClassifier(OrdinalClassifier):
             )
         if self._groups:
             self._check_groups(rows, continued)
-        self.round_search_, self._linear, self._found, self._given, self._n_rounds = None, None, {}, None, None
         if continued is not None:
+            if continued.has_effects:
+                raise ValueError(
+                    f"{self._continued_by} must be without random_intercept: no training keeps its effects"
+                )
             if continued.linear is not None:
                 self._linear = LinearPart.from_json(continued.linear, self.n_features_in_)
             return RoundPlan(held_out.rounds_unsearched(self._rounds_name, asked))
@@ -514,8 +528,7 @@ class HostClassifier(OrdinalClassifier):
 
     def _begin_on_cluster(self, labels: OrderedLabels, n_features: int) -> None:
         """Take the classes of all workers' labels, and forget an earlier fit."""
-        self.round_search_ = self._linear = self.kappa_rule_ = None
-        self._found, self._effects, self._groups = {}, (), ()
+        self._forget_fit()
         self._keep_labels(labels)
         self._check_decision()
         self.n_features_in_ = n_features
@@ -533,9 +546,8 @@ class HostClassifier(OrdinalClassifier):
 
     def _carried(self) -> Params:
         """Return what a training adds to the record: the linear part, and for files that callbacks write the rest."""
-        self.kappa_rule_, self._n_rounds, self._effects = None, None, ()  # those of an earlier fit
-        classifier = self._in_files()
-        return {"linear": None if self._linear is None else self._linear.to_json(), "classifier": classifier}
+        linear = None if self._linear is None else self._linear.to_json()
+        return {"linear": linear, "classifier": self._in_files()}
 
     def _spec(self, entry: str) -> OrdinalSpec:
         """Return the ordinal model that the parameters ask for, with the defaults of an entry point."""

@@ -117,6 +117,8 @@ def test_only_the_same_kind_of_model_is_continued(host, halves, tmp_path):
         # The same labels in another order are other classes.
         with pytest.raises(ValueError, match=r"here they are \['d', 'c', 'b', 'a'\]"):
             host.make(classes=grades[::-1]).fit(X, grades[y], **{host.go_on: model})
+    with pytest.raises(ValueError, match=r"here they are \['d', 'c', 'b', 'a'\]"):
+        named.set_params(classes=grades[::-1]).fit(X, grades[y], **{host.go_on: named})
     model = host.make().fit(X, y)
     with pytest.raises(ValueError, match=r"classes \[0, 1, 2, 3\]; here they are \[0, 1, 2\].*Pass classes="):
         host.make().fit(X[y < 3], y[y < 3], **{host.go_on: model})

@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+import xgboost
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, logsumexp
 from sklearn.base import clone
@@ -21,6 +22,8 @@ from ordinal_objectives import (
     RowBlocks,
     XGBOrdinalClassifier,
 )
+from ordinal_objectives.adapters import lgbm as olgbm
+from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.export import to_lightgbm, to_onnx
 from ordinal_objectives.inspection import average_marginal_effects, shap_values
 from ordinal_objectives.metrics import ordinal_log_loss
@@ -488,6 +491,37 @@ def test_hosts_stop_early_and_refuse_what_does_not_go(kind):
             of_host(kind, **options).fit(X, y)
     with pytest.raises(ValueError, match=f"random_intercept must be None beside {name}; got 3"):
         of_host(kind).fit(X, y, **{name: model})
+    with pytest.raises(ValueError, match=f"{name} must be without random_intercept: no training keeps its effects"):
+        of_host(kind, random_intercept=None).fit(X, y, **{name: model})
     crossing, labels, _ = crossed(0, n=2000)
     both = of_host(kind, random_intercept=[3, 4]).fit(crossing, labels).random_effects_
     assert list(both) == [3, 4]
+
+
+@HOSTS
+def test_what_reads_trees_without_effects_is_refused(kind, tmp_path):
+    X, y, _, _ = simulated(20, 15, n_groups=20)
+    path = tmp_path / "checkpoint.ubj"
+
+    class Saving(xgboost.callback.TrainingCallback):
+        def after_iteration(self, model, epoch, evals_log):
+            model.save_model(path)
+
+    if kind is XGBOrdinalClassifier:
+        model, data = of_host(kind, n_estimators=3).set_params(callbacks=[Saving()]).fit(X, y), xgboost.DMatrix(X)
+    else:
+        model, data = (
+            of_host(kind, n_estimators=3).fit(X, y, callbacks=[lambda env: olgbm.save_model(env.model, path)]),
+            X,
+        )
+    with pytest.raises(
+        ValueError, match=r"holds no effects of groups, .* it is a checkpoint of a training that had not"
+    ):
+        kind().load_model(path)
+    module = oxgb if kind is XGBOrdinalClassifier else olgbm
+    with pytest.raises(ValueError, match="the trees of this booster start from effects of groups, which no tree holds"):
+        module.predict_proba(model.booster_, data)
+    if kind is XGBOrdinalClassifier:
+        data.set_base_margin(model.random_effects_.effects[X[:, 3].astype(int)])
+        proba = oxgb.predict_proba(model.booster_, data)
+        np.testing.assert_allclose(proba, model.predict_proba_ordered(X), atol=1e-5)

@@ -41,6 +41,9 @@ def test_shares_of_intervals_are_most_likely():
         [0] * 60 + [1] * 20 + [0] * 20, [0] * 60 + [1] * 20 + [1] * 20, classes=[0, 1]
     )
     np.testing.assert_allclose(labels.class_weights(), [75, 25], atol=0.5)
+    weight = np.arange(len(labels)) % 3.0
+    of_counted = labels[weight > 0].class_weights(weight[weight > 0])
+    np.testing.assert_allclose(labels.class_weights(weight), of_counted, rtol=1e-12)
 
 
 GRADES = pd.Series(pd.Categorical(["ok", None, "bad"], categories=["bad", "ok"], ordered=True))
