@@ -376,10 +376,11 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
         with files.as_damaged_file(path), zipfile.ZipFile(whole) as archive:
             contents = json.loads(archive.read(_CONTENTS))
             described = contents["members"]
-            unknown = [member["kind"] for member in described if member["kind"] not in _KINDS]
+            members = [(member["kind"], member["name"]) for member in described]
+            unknown = [kind for kind, _ in members if kind not in _KINDS]
             if unknown:
                 raise ValueError(f"it holds a member of {unknown[0]!r}; those that can be are {', '.join(_KINDS)}")
-        kinds = [_import(member["kind"], member["name"]) for member in described]
+        kinds = [_import(*member) for member in members]
         with (
             self._all_or_nothing(),
             files.as_damaged_file(path),
