@@ -9,7 +9,7 @@ PYTEST_ARGS ?= -n auto --dist loadfile
 # What is installed: the source, or a wheel that was built of it.
 PACKAGE ?= .
 
-.PHONY: demo dev test test-fast test-oldest test-clusters fuzz sanitize sanitize-threads cross dist lint format docs docs-check notebooks bench bench-accuracy clean
+.PHONY: demo dev test test-fast test-oldest test-clusters fuzz fuzz-files sanitize sanitize-threads cross dist lint format docs docs-check notebooks bench bench-accuracy clean
 # The package is imported from the environment, never from the source folder beside it.
 export PYTHONSAFEPATH = 1
 
@@ -48,6 +48,12 @@ RUNS ?= 10000
 SEED ?= 1000
 fuzz: $(VENV)/installed-test
 	PYTHONPATH=tests OMP_NUM_THREADS=1 $(BIN)/python tests/fuzz.py --runs $(RUNS) --seed $(SEED)
+
+# Model files that a coverage-guided fuzzer has changed; goes on from what it has found, SECONDS of each format.
+SECONDS ?= 600
+fuzz-files: $(VENV)/installed-test
+	$(BIN)/python -m pip install --quiet atheris
+	PYTHONPATH=tests OMP_NUM_THREADS=1 $(BIN)/python tests/fuzz_files.py --seconds $(SECONDS)
 
 # An edited Python file needs no new installation, and C++ is rebuilt when it is imported. A file that comes or goes
 # does: the stamp's name stands for the list of files.

@@ -3,7 +3,8 @@
 Layout, all numbers little-endian:
 
 1. the ASCII line ``ordinal_objectives histogram model 1``, or ``ordinal_objectives multi-output model 1`` of a model of
-   several outputs, and a line feed;
+   several outputs, and a line feed; then ``ordinal_objectives_sha256=``, the digest of all that follows, and a line
+   feed, which a file made by hand may leave out;
 2. the header's length in bytes, uint64;
 3. the header, UTF-8 JSON: ``params``, ``classes`` (lowest first), ``classes_dtype``, ``n_features``,
    ``feature_names``, ``seed``, ``max_bins`` (of the cuts), ``evals``, ``diagnostics``, ``categories`` (the list of
@@ -50,6 +51,7 @@ from ordinal_objectives.utils import documented, files, validation
 # Left out of files: they belong to the machine.
 _OF_MACHINE = ("progress", "verbose")
 _VERSION = 1
+_DIGEST = f"{files.DIGEST}=".encode()
 # Beginning of the first line, by whether there are several outputs.
 _KINDS = {False: "ordinal_objectives histogram model ", True: "ordinal_objectives multi-output model "}
 _ARRAYS = {
@@ -204,7 +206,6 @@ class EngineModel:
 
 def save(stored: JSON, grown: GrownModel, path: str | os.PathLike[str]) -> None:
     """Write a model."""
-    files.check_path(path)
     trees, cuts = grown.ensemble.trees, grown.cuts
     arrays: dict[str, Any] = {
         "thresholds": grown.thresholds.ravel(),
@@ -230,12 +231,10 @@ def save(stored: JSON, grown: GrownModel, path: str | os.PathLike[str]) -> None:
         "start": None if grown.start is None else grown.start.tolist(),
     }
     text = json.dumps(header, allow_nan=False).encode()
-    with Path(path).open("wb") as file:
-        file.write(f"{_KINDS[grown.start is not None]}{_VERSION}\n".encode())
-        file.write(struct.pack("<Q", len(text)))
-        file.write(text)
-        for array in written.values():
-            file.write(array.tobytes())
+    body = b"".join([struct.pack("<Q", len(text)), text, *(array.tobytes() for array in written.values())])
+    first = f"{_KINDS[grown.start is not None]}{_VERSION}\n{files.DIGEST}={files.digest(body)}\n"
+    with files.written(path) as newer:
+        newer.write_bytes(first.encode() + body)
 
 
 def load(path: str | os.PathLike[str], *, multi_output: bool = False) -> tuple[JSON, GrownModel]:
@@ -258,7 +257,11 @@ def load(path: str | os.PathLike[str], *, multi_output: bool = False) -> tuple[J
             f"{path} has format version {version}; this version of ordinal_objectives reads version {_VERSION}"
         )
     with files.as_damaged_file(path):
-        stored, grown = _checked(*_read(content[len(first) + 1 :]))
+        body = content[len(first) + 1 :]
+        if body.startswith(_DIGEST):
+            line, _, body = body.partition(b"\n")
+            files.check_digest(line.removeprefix(_DIGEST).decode(), body)
+        stored, grown = _checked(*_read(body))
         if multi_output != (grown.start is not None):
             raise ValueError("its first line does not name what it holds")
     return stored, grown

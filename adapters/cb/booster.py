@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import replace
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils import files, shared_docs, validation
 
 _KEY = "ordinal_thresholds"
+_DIGEST = f"{files.DIGEST}=".encode()
 # What the thresholds need. CatBoost would evaluate the metric between rounds to shorten the steps of leaves, and shrink
 # earlier trees in each round where monotone constraints are set.
 FIXED: Params = {"leaf_estimation_backtracking": "No", "model_shrink_rate": 0.0}
@@ -167,10 +169,12 @@ def save_model(model: CatBoost, filename: str | PathLike[str]) -> None:
     True
     """
     threshold_record(model)
-    files.check_path(filename)
-    with open(filename, "ab"):  # what is wrong with the path Python says better than CatBoost
-        pass
-    model.save_model(str(filename), format="cbm")
+    with files.written(filename) as newer:
+        newer.touch()  # what is wrong with the path Python says better than CatBoost
+        model.save_model(str(newer), format="cbm")
+        digest = files.digest(newer.read_bytes())
+        with newer.open("ab") as file:  # CatBoost passes over what stands behind its own bytes
+            file.write(_DIGEST + digest.encode())
 
 
 def load_model(filename: str | PathLike[str]) -> CatBoost:
@@ -205,7 +209,10 @@ def load_model(filename: str | PathLike[str]) -> CatBoost:
     """
     files.check_kind(filename, "CatBoost")
     with files.as_damaged_file(filename):
-        model = CatBoost().load_model(str(filename), format="cbm")
+        content, _, found = Path(filename).read_bytes().partition(_DIGEST)
+        if found:
+            files.check_digest(found.decode(), content)
+        model = CatBoost().load_model(blob=content, format="cbm")
     threshold_record(model)
     return model
 

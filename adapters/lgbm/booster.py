@@ -344,7 +344,6 @@ def save_model(booster: lightgbm.Booster, filename: str | PathLike[str], num_ite
     5
     """
     record = carried_record(booster)
-    files.check_path(filename)
     end = iterations_of(booster, num_iteration)
     check_all_rounds(booster, record, end)
     text = booster.model_to_string(num_iteration=end)
@@ -353,7 +352,8 @@ def save_model(booster: lightgbm.Booster, filename: str | PathLike[str], num_ite
     line = f"{_LINE_START}{record.to_json()}]\n"
     text = text.replace(_SECTION_END, line + _SECTION_END, 1)
     sealed = text.replace(_FIRST, f"{_FIRST}{files.DIGEST}={files.digest(text.encode())}\n", 1)
-    Path(filename).write_text(sealed, encoding="utf-8")
+    with files.written(filename) as newer:
+        newer.write_text(sealed, encoding="utf-8")
 
 
 @one_thread_after_fork()

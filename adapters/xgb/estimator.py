@@ -402,7 +402,8 @@ importance_type, early_stopping_rounds, callbacks
     @one_thread_after_fork()
     def _write(self, path: str | PathLike[str]) -> None:
         raw = self.booster_.save_raw("json" if Path(path).suffix == ".json" else "ubj")
-        Path(path).write_bytes(model_file.sealed(bytes(raw)))
+        with files.written(path) as newer:
+            newer.write_bytes(model_file.sealed(bytes(raw)))
 
     @one_thread_after_fork()
     def _read(self, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
