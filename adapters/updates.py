@@ -53,7 +53,7 @@ class EffectsUpdate(Update):
 
     def __init__(self, columns: Sequence[GroupColumn], X: Any, n_threads: int) -> None:
         super().__init__()
-        self.effects, self._n_threads = EffectsLearner(columns, X), n_threads
+        self.effects = EffectsLearner(columns, X, n_threads=n_threads)
 
     def start(self, run: TrainingRun, raw_prediction: Array, iteration: int) -> Array:
         """Return the scores, which no effects have moved yet."""
@@ -68,7 +68,7 @@ class EffectsUpdate(Update):
             start, highest = score, run.rows.highest_loss(now.sums.loss)
             for share in (1.0, 0.5, 0.25, 0.0):
                 score = start.copy()
-                penalty = self.effects.move(share, score, self._n_threads)
+                penalty = self.effects.move(share, score)
                 now = run.rows(score, run.thresholds, run.learner.step_hessian)
                 if now.sums.loss + penalty <= highest:
                     break
@@ -79,7 +79,7 @@ class EffectsUpdate(Update):
         """Return the score of a matrix with the effects of its groups, 0 for new ones; None for the training rows."""
         score = np.array(raw_prediction, dtype=np.float64)
         if matrix is None:
-            return self.effects.added_to(score)
+            return self.effects.add_to(score)
         _, X = matrix.ordinal_groups
         return score + sum(one.of_rows(X) for one in self.effects.found())
 

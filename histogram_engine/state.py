@@ -369,7 +369,7 @@ class EngineState(Generic[Pass]):
                 row_pass.moved(self.score, self.leaf_of_row, tree.value, out=score)
             penalty = 0.0
             if effects is not None:
-                penalty = effects.move(share, score, self.n_threads)
+                penalty = effects.move(share, score)
             now = evaluate(score, thresholds)
             return float(now.loss) + penalty
 

@@ -39,7 +39,7 @@ _EVERY_ROUND, _LATER_EVERY = 10, 6
 # Points of the effect of each group, in standard deviations from its mean, and their shares (Gauss and Hermite).
 _POINTS, _SHARES = (of[:, np.newaxis] for of in np.polynomial.hermite_e.hermegauss(5))
 _SHARES /= _SHARES.sum()
-# Steps of EM after the last tree at most, and how little thresholds and the variance's logarithm move in the last one.
+# Steps of EM after the last tree at most, and how little thresholds and tau move in the last one.
 _MOST_STEPS, _AT_REST = 50, 1e-4
 _NEWTON_STEPS = 5  # to the modes
 # Nodes of the Gauss-Hermite quadrature over the effect of a new group.
@@ -306,9 +306,9 @@ class _ColumnLearner:
         self._effects = self._before + step
         return np.append(step, [0.0, 0.0]), float(step @ (self._effects + self._before)) / (2.0 * self._variance)
 
-    def of_rows(self) -> FloatArray:
-        """Return the effect of each row's group."""
-        return np.append(self._effects, [0.0, 0.0])[self.rows]
+    def of_groups(self) -> FloatArray:
+        """Return the effect of each group, and of rows without one."""
+        return np.append(self._effects, [0.0, 0.0])
 
     def found(self) -> RandomEffects:
         """Return the newest effects."""
@@ -328,14 +328,22 @@ class EffectsLearner:
         Of the model that is continued, if there is one.
     n_trees : int
         Trees of that model.
+    n_threads : int
     """
 
     def __init__(
-        self, columns: Sequence[GroupColumn], X: Any, earlier: Sequence[RandomEffects] = (), n_trees: int = 0
+        self,
+        columns: Sequence[GroupColumn],
+        X: Any,
+        earlier: Sequence[RandomEffects] = (),
+        n_trees: int = 0,
+        *,
+        n_threads: int,
     ) -> None:
         before = {one.column.place: one for one in earlier}
         self._columns = [_ColumnLearner(column, X, before.get(column.place), n_trees) for column in columns]
         self._first = self._n_trees = n_trees
+        self._n_threads = n_threads
 
     def is_due(self) -> bool:
         """Count a tree, and tell whether the effects take a step with it."""
@@ -351,18 +359,20 @@ class EffectsLearner:
             if column is not self._columns[-1]:  # the gradient after it, to second order
                 gradient = gradient + now.hessian * step[column.rows]
 
-    def move(self, share: float, score: FloatArray, n_threads: int) -> float:
+    def move(self, share: float, score: FloatArray) -> float:
         """Move the effects, and a score in place, by a share of the step; return how the penalty grows."""
         total = 0.0
         for column in self._columns:
             step, penalty = column.move(share)
-            _core.add_leaf_values(score, column.group, step, score, n_threads)
+            _core.add_leaf_values(score, column.group, step, score, self._n_threads)
             total += penalty
         return total
 
-    def added_to(self, score: FloatArray) -> FloatArray:
-        """Return a score of the training rows with their effects."""
-        return score + sum(column.of_rows() for column in self._columns)
+    def add_to(self, score: FloatArray) -> FloatArray:
+        """Add their effects to a score of the training rows, in place, and return it."""
+        for column in self._columns:
+            _core.add_leaf_values(score, column.group, column.of_groups(), score, self._n_threads)
+        return score
 
     def found(self) -> tuple[RandomEffects, ...]:
         """Return the newest effects of each column."""
@@ -413,10 +423,10 @@ class IntegratedEffects:
         """Return the effects, and move the thresholds."""
         learner = self._learner
         for _ in range(_MOST_STEPS):
-            thresholds, variance = learner.thresholds, self._variance
+            thresholds, tau = learner.thresholds, self._variance**0.5
             self._joint_step()
             self._find_posteriors()
-            if np.abs(learner.thresholds - thresholds).max() + abs(np.log(self._variance / variance)) <= _AT_REST:
+            if np.abs(learner.thresholds - thresholds).max() + abs(self._variance**0.5 - tau) <= _AT_REST:
                 break
         errors = np.sqrt(_with_location(self._sd**2, self._variance))
         return replace(self._effects, effects=self._modes(), standard_errors=errors, variance=self._variance)
