@@ -355,9 +355,7 @@ class EngineState(Generic[Pass]):
         computes it, so a step that is accepted at once costs nothing more. Returns the statistics of the new state.
         """
         leaves, score, now = tree.leaves, self._next_score, self.now
-        effects = self.effects if self.effects is not None and self.effects.is_due() else None
-        if effects is not None:
-            effects.begin(now)
+        effects = self.effects if self.effects is not None and self.effects.begin(now) else None
         row_pass: Any = self.row_pass
 
         def loss_at(share: float, thresholds: FloatArray) -> float:

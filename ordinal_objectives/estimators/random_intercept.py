@@ -12,6 +12,7 @@ the groups. tau^2 is the value of the highest likelihood of these, by EM.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -26,7 +27,7 @@ from ordinal_objectives.estimators import tables
 from ordinal_objectives.losses import CumulativeLink, OrdinalLoss, RoundStatistics
 from ordinal_objectives.row_blocks import RowBlocks
 from ordinal_objectives.rows import CPU
-from ordinal_objectives.threshold_solver import JointQuadratic, ThresholdLearner
+from ordinal_objectives.threshold_solver import JointQuadratic, ThresholdLearner, ThresholdRecord
 from ordinal_objectives.threshold_solver.quadratic import tridiagonal
 from ordinal_objectives.utils import extras, files, validation
 
@@ -136,6 +137,14 @@ class GroupColumn:
         return np.asarray(tables.column_at(X, self.place)).astype(np.intp)
 
 
+def as_groups(given: Any, n_columns: int | None = None) -> Table:
+    """Return groups that stand beside the features, an array or a frame, as a table with a column for each effect."""
+    X = tables.as_table(given if len(np.shape(given)) == 2 else np.asarray(given).reshape(-1, 1))
+    if n_columns not in (None, X.shape[1]):
+        raise ValueError(f"random_intercept must have the {n_columns} columns of the training; got {X.shape[1]}")
+    return X
+
+
 def encoded(X: Table, columns: Sequence[GroupColumn]) -> Table:
     """Return a table with codes in the place of the groups."""
     for column in columns:
@@ -218,7 +227,7 @@ class RandomEffects:
         }
 
     @classmethod
-    def from_json(cls, content: JSON, n_features: int) -> RandomEffects:
+    def from_json(cls, content: JSON, n_features: int = sys.maxsize) -> RandomEffects:
         """Read what :meth:`to_json` wrote; raise ValueError, KeyError or TypeError if it is damaged."""
         groups = list(content["groups"])
         if not all(isinstance(group, tables.PLAIN) for group in groups) or len(set(groups)) != len(groups):
@@ -263,6 +272,21 @@ def with_effects(
     # Each tail by the side that keeps its digits.
     found[is_new] = thresholds - np.where(below < above, link.link(below), -link.mirror_link.link(above))
     return found
+
+
+def with_effects_beside(
+    scores: FloatArray, groups: Any, effects: Sequence[RandomEffects], loss: OrdinalLoss, thresholds: FloatArray
+) -> FloatArray:
+    """Return scores with the effects of groups that stand beside the features; None of them are all the average one."""
+    if groups is None:
+        return scores
+    if not effects:
+        raise ValueError("random_intercept must be None for a model that was trained without")
+    X = as_groups(groups, len(effects))
+    if X.shape[0] != len(scores):
+        raise ValueError(f"random_intercept must have an entry for each of {len(scores)} rows; got {X.shape[0]}")
+    effects = [replace(one, column=replace(one.column, place=place)) for place, one in enumerate(effects)]
+    return with_effects(scores, encoded(X, [one.column for one in effects]), effects, loss, thresholds)
 
 
 def _with_location(of_group: FloatArray, variance: float) -> FloatArray:
@@ -345,19 +369,21 @@ class EffectsLearner:
         self._first = self._n_trees = n_trees
         self._n_threads = n_threads
 
-    def is_due(self) -> bool:
-        """Count a tree, and tell whether the effects take a step with it."""
-        self._n_trees += 1
-        n_rounds = self._n_trees - self._first
-        return n_rounds <= _EVERY_ROUND or n_rounds % _LATER_EVERY == 0
+    def begin(self, now: RoundStatistics, n_trees: int | None = None) -> bool:
+        """Find variances and steps at a pass, if effects move with the next tree; tell whether they do.
 
-    def begin(self, now: RoundStatistics) -> None:
-        """Find variances and steps at a pass."""
+        ``n_trees`` counts that tree as well; None where each call is for another one.
+        """
+        self._n_trees = self._n_trees + 1 if n_trees is None else n_trees
+        n_rounds = self._n_trees - self._first
+        if n_rounds > _EVERY_ROUND and n_rounds % _LATER_EVERY:
+            return False
         gradient = now.gradient
         for column in self._columns:
             step = column.begin(gradient, now.hessian, self._n_trees)
             if column is not self._columns[-1]:  # the gradient after it, to second order
                 gradient = gradient + now.hessian * step[column.rows]
+        return True
 
     def move(self, share: float, score: FloatArray) -> float:
         """Move the effects, and a score in place, by a share of the step; return how the penalty grows."""
@@ -503,16 +529,21 @@ def integrated(
     return tuple(one.settled(n_trees) for one in found)
 
 
-def check_random_intercept(estimator: Any, loss: OrdinalLoss, given: Params, **allowed: object) -> None:
-    """Raise ValueError unless an estimator's parameters go with its ``random_intercept``.
+def settled(record: ThresholdRecord, n_iter: int, rows: ScoredRows, n_threads: int | None) -> ThresholdRecord:
+    """Return the record of a training with effects and last thresholds of the highest likelihood, given its trees."""
+    weights = np.bincount(rows.y, rows.weight, rows.n_classes).astype(np.float64)
+    learner = ThresholdLearner(record.spec, weights, record.at(n_iter))
+    before: list[RandomEffects] = [one.at(n_iter) for one in record.random_effects]
+    effects = integrated(before, n_iter, rows, learner, n_threads)
+    thresholds = [*record.thresholds[:n_iter], *[learner.thresholds] * (len(record.thresholds) - n_iter)]
+    return replace(record, thresholds=thresholds, random_effects=effects)
 
-    Those ``given`` that some value is allowed of have it.
-    """
-    if estimator.random_intercept is None:
-        return
+
+def check_random_intercept(loss: OrdinalLoss, given: Params, **allowed: object) -> None:
+    """Raise ValueError unless a loss, and the parameters ``given`` of those allowed, go with random intercepts."""
     if type(loss) is not CumulativeLink:
         raise ValueError(
-            f"random_intercept needs loss='cumulative_link', the likelihood of a row; got loss={estimator.loss!r}, "
+            f"random_intercept needs loss='cumulative_link', the likelihood of a row; got loss={loss.name!r}, "
             f"whose sum over thresholds counts rows several times, so that effects would be shrunk too little"
         )
     if loss.link.curvature_floor > 0.0:
