@@ -366,7 +366,8 @@ class Training(ABC):
         if groups is not None:
             if not isinstance(self.device(matrix), CPU) or self.workers is not None:
                 raise ValueError("random_intercept must be None for a training on GPUs or several machines")
-            return EffectsUpdate(*groups, effective_n_threads(self.n_threads(matrix)))
+            columns, X = groups
+            return EffectsUpdate(columns, X, effective_n_threads(self.n_threads(matrix)))
         if self.shifts is not None:
             return VectorUpdate(self, matrix, self.shifts)
         if self.needs_tree:

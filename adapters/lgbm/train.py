@@ -136,6 +136,9 @@ def train(
     if random_intercept is None:
         with bound_groups(asked, params, init_model, [], *groups):
             return train_spec(asked, **given)
+    check_set(train_set, "train_set", train_set)
+    if train_set.data is None and train_set.used_indices is None:
+        raise ValueError("train_set must hold its rows beside random_intercept: pass a new one, or free_raw_data=False")
     train_set.free_raw_data = False  # for the scores after the last tree
     evaluated = [valid_sets] if isinstance(valid_sets, lightgbm.Dataset) else valid_sets or []
     with bound_groups(asked, params, init_model, [train_set, *evaluated], *groups):
