@@ -250,6 +250,8 @@ class Training(ABC):
     def check_continues(self, record: ThresholdRecord) -> None:
         """Raise ValueError unless a model with this record can be continued in this training."""
         spec, loss = self.spec, record.ordinal_loss()
+        if record.random_effects:
+            raise ValueError("the model to be continued has random intercepts: train all rounds at once")
         if loss != spec.loss:
             raise ValueError(
                 f"thresholds come from a model with loss {loss!r}; this objective has {spec.loss!r}, "
@@ -365,9 +367,7 @@ class Training(ABC):
             if not isinstance(self.device(matrix), CPU) or self.workers is not None:
                 raise ValueError("random_intercept must be None for a training on GPUs or several machines")
             columns, X = groups
-            update = EffectsUpdate(columns, X, effective_n_threads(self.n_threads(matrix)))
-            matrix.ordinal_effects = update.effects
-            return update
+            return EffectsUpdate(columns, X, effective_n_threads(self.n_threads(matrix)))
         if self.shifts is not None:
             return VectorUpdate(self, matrix, self.shifts)
         if self.needs_tree:

@@ -382,7 +382,8 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
                 del given[name]
         given["max_iter"] = rounds_unsearched("max_iter", self.max_iter)
         allowed = {"boosting_type": "gbdt", "judged_by": "out_of_bag"}
-        check_random_intercept(self, self._ordinal_loss(), kept_arguments(self), **allowed)
+        if self.random_intercept is not None:
+            check_random_intercept(self._ordinal_loss(), kept_arguments(self), **allowed)
         return BoostingParameters.of(self._ordinal_loss(), **given)
 
     def _with_rows(self, parameters: BoostingParameters, n_rows: int) -> BoostingParameters:

@@ -194,9 +194,9 @@ class TrainingPlan:
         scored: fit_loop.Scored | None = None,
     ) -> fit_loop.GrownModel:
         """Train on some rows, from the start or from where `earlier` ended."""
-        n_threads, labelled = self.model.n_jobs, self.labelled(rows)
+        n_threads, labelled = effective_n_threads(self.model.n_jobs), self.labelled(rows)
         n_trees, before = (0, ()) if earlier is None else (len(earlier.ensemble), earlier.effects)
-        effects = EffectsLearner(self.groups, rows.X, before, n_trees) if self.groups else None
+        effects = EffectsLearner(self.groups, rows.X, before, n_trees, n_threads=n_threads) if self.groups else None
         sets = [
             fit_loop.WatchedRows(name, self.labelled(one), parameters, n_threads, metrics, scored, effects)
             for name, one in zip(fit_loop.set_names(len(watched)), watched, strict=True)
@@ -205,9 +205,9 @@ class TrainingPlan:
             start = RunStart(None if parameters.is_forest else rows.start, effects=effects)
         else:
             score = earlier.ensemble.zeros(rows.X.shape[0])
-            earlier.ensemble.add_to(score, rows.X, 0, n_trees, effective_n_threads(n_threads))
+            earlier.ensemble.add_to(score, rows.X, 0, n_trees, n_threads)
             last = earlier.thresholds[-1].copy()
-            score = labelled.started(score) if effects is None else effects.added_to(labelled.started(score))
+            score = labelled.started(score) if effects is None else effects.add_to(labelled.started(score))
             start = RunStart(score, last, n_trees, earlier.cuts, earlier.curvature, effects)
         judge = sets[-1].sums if parameters.judged_by == "validation" else None
         run = EngineRun(parameters, labelled, seed=self.seed, n_threads=n_threads, start=start, judge=judge)

@@ -355,9 +355,7 @@ class EngineState(Generic[Pass]):
         computes it, so a step that is accepted at once costs nothing more. Returns the statistics of the new state.
         """
         leaves, score, now = tree.leaves, self._next_score, self.now
-        effects = self.effects if self.effects is not None and self.effects.is_due() else None
-        if effects is not None:
-            effects.begin(now)
+        effects = self.effects if self.effects is not None and self.effects.begin(now) else None
         row_pass: Any = self.row_pass
 
         def loss_at(share: float, thresholds: FloatArray) -> float:
@@ -369,7 +367,7 @@ class EngineState(Generic[Pass]):
                 row_pass.moved(self.score, self.leaf_of_row, tree.value, out=score)
             penalty = 0.0
             if effects is not None:
-                penalty = effects.move(share, score, self.n_threads)
+                penalty = effects.move(share, score)
             now = evaluate(score, thresholds)
             return float(now.loss) + penalty
 

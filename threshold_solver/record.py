@@ -7,6 +7,7 @@ import copy
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -115,6 +116,8 @@ class ThresholdRecord:
         With shifts that the framework fits itself: how its outputs become scores. There are no ``leaf_vectors`` then.
     linear : dict or None
         The linear score that the trees are added to, in JSON's types, as a classifier writes it.
+    random_effects : tuple of RandomEffects
+        Effects of groups, those of each random intercept.
 
     Examples
     --------
@@ -139,6 +142,7 @@ class ThresholdRecord:
     leaf_vectors: list[NDArray[np.float32]] = field(default_factory=list)
     outputs: VectorOutputs | None = None
     linear: JSON | None = None
+    random_effects: tuple[Any, ...] = ()
 
     @classmethod
     def of(
@@ -269,6 +273,7 @@ class ThresholdRecord:
             "training_loss": files.losses_to_json(self.training_loss),
             "shifts": None if self.shifts is None else vectors_to_json(self.leaf_vectors),
             "outputs": None if self.outputs is None else self.outputs.to_json(),
+            **({"random_effects": [one.to_json() for one in self.random_effects]} if self.random_effects else {}),
         }
         return json.dumps(content, separators=(",", ":"), allow_nan=False)
 
@@ -340,6 +345,10 @@ def _notes(content: JSON) -> JSON:
         raise ValueError("trees must be a list of integers")
     if not isinstance(notes["last_only"], bool | None):
         raise ValueError(f"last_only must be true or false; got {notes['last_only']!r}")
+    if "random_effects" in content:
+        from ordinal_objectives.estimators.random_intercept import RandomEffects  # which imports this module
+
+        notes["random_effects"] = tuple(map(RandomEffects.from_json, content["random_effects"]))
     return notes
 
 

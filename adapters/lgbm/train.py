@@ -14,12 +14,14 @@ from lightgbm.callback import CallbackEnv
 from numpy.typing import ArrayLike
 
 from ordinal_objectives.adapters import arguments
+from ordinal_objectives.adapters.groups import bound_groups, with_last_effects
 from ordinal_objectives.adapters.lgbm import booster as lgbm_booster
 from ordinal_objectives.adapters.lgbm import parameters, prediction
 from ordinal_objectives.adapters.lgbm.data import are_made_up, check_set, check_signs, refused_sets, written_names
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
 from ordinal_objectives.adapters.lgbm.training import BeforeIterationCallback, LightGBMTraining
 from ordinal_objectives.adapters.training import Plan, bind_labels
+from ordinal_objectives.aliases import Table
 from ordinal_objectives.estimators import tables
 from ordinal_objectives.estimators.arguments import Schedules, refuse_other_order
 from ordinal_objectives.losses import OrdinalLoss
@@ -58,6 +60,8 @@ def train(
     shift_penalty: str = "ridge",
     max_shifts: int | None = None,
     labels: OrdinalLabels | None = None,
+    random_intercept: Table = None,
+    eval_random_intercept: Sequence[Table] | None = None,
     progress: bool = False,
 ) -> lightgbm.Booster:
     r"""Train an ordinal model: :func:`lightgbm.train` with objective, callback and metric in place.
@@ -93,6 +97,12 @@ def train(
     <<thresholds, shift parameters>>
     labels : OrdinalLabels or None
         Labels of several answers a row, or intervals, in the place of the data set's own.
+    random_intercept : array-like of shape (n_samples,) or (n_samples, n_effects), frame, or None
+        The group of each row, which has an effect on the score; several columns have effects that add up. Needs
+        ``loss="cumulative_link"`` and ``threshold_update="newton"``. :func:`threshold_record` has the effects,
+        ``random_effects``.
+    eval_random_intercept : sequence of these or None
+        Groups of each evaluation set; None for rows of the average group.
     <<progress>>
 
     Returns
@@ -117,11 +127,29 @@ def train(
     (300, 4)
     """
     given = dict(locals())
+    groups = given.pop("random_intercept"), given.pop("eval_random_intercept")
     del given["labels"]
     if labels is not None and isinstance(train_set, lightgbm.Dataset):
         bind_labels(train_set, labels)
         given["n_classes"] = len(labels.classes) if n_classes is None else n_classes
-    return train_spec(arguments.spec_and_record("lgbm.train", **arguments.given_options(given)), **given)
+    asked = arguments.spec_and_record("lgbm.train", **arguments.given_options(given))
+    if random_intercept is None:
+        with bound_groups(asked, params, init_model, [], *groups):
+            return train_spec(asked, **given)
+    check_set(train_set, "train_set", train_set)
+    if train_set.data is None and train_set.used_indices is None:
+        raise ValueError("train_set must hold its rows beside random_intercept: pass a new one, or free_raw_data=False")
+    train_set.free_raw_data = False  # for the scores after the last tree
+    evaluated = [valid_sets] if isinstance(valid_sets, lightgbm.Dataset) else valid_sets or []
+    with bound_groups(asked, params, init_model, [train_set, *evaluated], *groups):
+        booster = train_spec(asked, **given)
+    n_iter, record = lgbm_booster.iterations_of(booster), lgbm_booster.carried_record(booster)
+    start = train_set.get_init_score()
+    scores = prediction.predict_raw(booster, prediction.rows_for(booster, train_set.get_data()), 0, n_iter)
+    scores = scores if start is None else scores + start
+    of_training = train_set, random_intercept, scores, parameters.value_of(params, "num_threads")
+    lgbm_booster.carry(booster, with_last_effects(record, n_iter, *of_training))
+    return booster
 
 
 def train_spec(

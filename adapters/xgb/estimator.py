@@ -251,7 +251,7 @@ importance_type, early_stopping_rounds, callbacks
                     carried=self._carried(),
                 )
             record, n_iter = xgb_booster.carried_record(self.booster_), xgb_booster.kept_rounds(self.booster_)
-            self._finish(record, n_iter, plan, rows, held_out, self.random_state, matrix=dtrain)
+            self._finish(record, n_iter, plan, rows, held_out, self.random_state)
         self._warn_if_constant(dtrain.num_row(), "min_child_weight")
         return self
 

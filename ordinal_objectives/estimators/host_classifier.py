@@ -24,17 +24,16 @@ from ordinal_objectives.estimators.linear import LinearPart
 from ordinal_objectives.estimators.ordinal_classifier import KAPPA, OrdinalClassifier
 from ordinal_objectives.estimators.random_intercept import (
     GroupColumn,
-    RandomEffects,
     ScoredRows,
     check_random_intercept,
-    integrated,
+    settled,
     without,
 )
 from ordinal_objectives.rows import CPU
 from ordinal_objectives.rows.soft_rows import judged_loss
 from ordinal_objectives.spec import OrdinalSpec, parameter_names
 from ordinal_objectives.threads import library_n_threads, one_thread_after_fork
-from ordinal_objectives.threshold_solver import ThresholdLearner, ThresholdRecord, initial_thresholds
+from ordinal_objectives.threshold_solver import ThresholdRecord, initial_thresholds
 from ordinal_objectives.utils import files, validation
 
 
@@ -151,20 +150,14 @@ class HostClassifier(OrdinalClassifier):
         if self._groups:
             matrix.ordinal_groups = self._groups, rows.X
 
-    def _settle(self, matrix: Any, rows: Rows) -> None:
+    def _settle(self, rows: Rows) -> None:
         """Take effects and last thresholds of the highest likelihood, given the trees of a training."""
         if not self._groups:
             return
-        record, n_iter = self._record, self.n_iter_
-        effects = tuple(one.at(n_iter) for one in matrix.ordinal_effects.found())
-        self._effects = ()
         scores = self._scores_of_checked(rows.X, {} if rows.start is None else {str(self._start_name): rows.start})
-        weights = np.bincount(rows.codes, rows.weight, self.n_classes_).astype(np.float64)
-        learner = ThresholdLearner(record.spec, weights, self.thresholds_)
         scored = ScoredRows(rows.X, rows.codes, self.n_classes_, rows.weight, scores)
-        self._effects = integrated(effects, n_iter, scored, learner, self.n_jobs)
-        thresholds = [*record.thresholds[:n_iter], *[learner.thresholds] * (len(record.thresholds) - n_iter)]
-        self._keep(replace(record, thresholds=thresholds), n_iter)
+        self._keep(settled(self._record, self.n_iter_, scored, self.n_jobs), self.n_iter_)
+        self._effects = self._record.random_effects
 
     @abstractmethod
     def _trials(self, fit: Rows, held: Rows, **options: Any) -> Trials:
@@ -307,9 +300,12 @@ class HostClassifier(OrdinalClassifier):
                     self._n_rounds = validation.check_integer("n_rounds", described["n_rounds"], n_iter)
                 if "kappa_rule" in described:
                     self.kappa_rule_ = KappaRule.from_json(described["kappa_rule"], record.n_classes)
-                effects = described.get("random_effects", ())
-                self._effects = tuple(RandomEffects.from_json(one, n_features) for one in effects)
+                self._effects = record.random_effects
                 self._groups = tuple(one.column for one in self._effects)
+                if any(column.place >= n_features for column in self._groups):
+                    raise ValueError(f"random effects must be of columns below {n_features}")
+                if self._groups and not described:
+                    raise ValueError(f"the groups stood beside the features of {path}: predict with its booster")
                 text = files.names_from_json(described.get("feature_names"), n_features)
                 written = self._names_in_booster() if text is None else None
                 if written and (described or all(map(str.isdecimal, written))):
@@ -468,7 +464,7 @@ class HostClassifier(OrdinalClassifier):
             )
         allowed: Params = {"threshold_update": "newton", "boosting_type": "gbdt", "booster": "gbtree"}
         allowed |= {"kappa_rows": "training"} if self._takes_kappa() else {}
-        check_random_intercept(self, self._ordinal_loss(), self._resolved_params(), **allowed)
+        check_random_intercept(self._ordinal_loss(), self._resolved_params(), **allowed)
 
     def _divides(
         self, asked: Any, search: tuple[float, Any] | None, watched: list[Rows], continued: ThresholdRecord | None
@@ -497,19 +493,17 @@ class HostClassifier(OrdinalClassifier):
         watched: list[Rows],
         random_state: Seed,
         n_rounds: int | None = None,
-        *,
-        matrix: Any = None,
     ) -> None:
-        """Store what the training on a matrix gives, and the decision; ``n_rounds`` where it is not ``n_iter``.
+        """Store what the training gives, and the decision; ``n_rounds`` where it is not ``n_iter``.
 
         The record, which the booster carries, describes the classifier as it was when the training began.
         """
         self._n_rounds = None if n_rounds == n_iter else n_rounds
         self._keep(record, n_iter)
-        self._settle(matrix, rows)
+        self._settle(rows)
         seed = held_out.split_seed(random_state) if self._takes_kappa() else 0
         self._learn_kappa(UnseenRows(rows, watched, plan.found, plan.trial_of, seed))
-        if found := self._found_at_end():
+        if (found := self._found_at_end()) or self._groups:
             self._carry({**(record.classifier or {}), **found})
 
     def _refuse_on_cluster(self, refused: Mapping[str, str]) -> None:
@@ -578,8 +572,7 @@ class HostClassifier(OrdinalClassifier):
     def _found_at_end(self) -> Params:
         """Return what a description says that is known when a training has ended."""
         found: Params = {} if self._n_rounds is None else {"n_rounds": self._n_rounds}
-        found |= {} if self.kappa_rule_ is None else {"kappa_rule": self.kappa_rule_.to_json()}
-        return found | ({"random_effects": [one.to_json() for one in self._effects]} if self._effects else {})
+        return found | ({} if self.kappa_rule_ is None else {"kappa_rule": self.kappa_rule_.to_json()})
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xgboost
+from grouped_rows import THRESHOLDS, crossed, of_host, simulated
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, logsumexp
 from sklearn.base import clone
@@ -28,17 +29,6 @@ from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.export import to_lightgbm, to_onnx
 from ordinal_objectives.inspection import average_marginal_effects, shap_values
 from ordinal_objectives.metrics import ordinal_log_loss
-
-THRESHOLDS, TAU = np.array([-2.0, -0.5, 0.5, 2.0]), 1.5
-
-
-def simulated(per_group, seed, n_groups=200):
-    """Return features with the group last, labels, the effect of each group, and the group of each row."""
-    rng = np.random.default_rng([per_group, seed])
-    group, effects = np.repeat(np.arange(n_groups), per_group), TAU * rng.normal(size=n_groups)
-    X = rng.normal(size=(len(group), 3))
-    y = np.searchsorted(THRESHOLDS, X[:, 0] + effects[group] + rng.logistic(size=len(group)))
-    return np.column_stack([X, group]), y, effects, group
 
 
 def make(**options):
@@ -389,16 +379,6 @@ def test_the_column_has_a_shap_value_of_its_own(output):
     np.testing.assert_allclose(own, effects)
 
 
-def crossed(seed, n_groups=(60, 40), n=4000):
-    """Return features with two columns of groups last, labels, and the effects of each column."""
-    rng = np.random.default_rng(seed)
-    codes = [rng.integers(size, size=n) for size in n_groups]
-    effects = [tau * rng.normal(size=size) for tau, size in zip((1.5, 0.8), n_groups, strict=True)]
-    X = rng.normal(size=(n, 3))
-    score = X[:, 0] + sum(of[code] for of, code in zip(effects, codes, strict=True))
-    return np.column_stack([X, *codes]), np.searchsorted(THRESHOLDS, score + rng.logistic(size=n)), effects
-
-
 def test_effects_of_two_columns_add_up(tmp_path):
     X, y, effects = crossed(0)
     model = make(random_intercept=[3, 4], linear=True, linear_l2=1.0, max_iter=40).fit(X, y)
@@ -427,12 +407,6 @@ def test_effects_of_two_columns_add_up(tmp_path):
 
 
 # The hosts
-
-
-def of_host(kind, **options):
-    own = {"verbosity": -1} if kind is LGBMOrdinalClassifier else {}
-    given = {"loss": "cumulative_link", "random_intercept": 3, "n_estimators": 20, "learning_rate": 0.1}
-    return kind(**given | {"random_state": 0, "n_jobs": 1} | own | options)
 
 
 HOSTS = pytest.mark.parametrize("kind", [XGBOrdinalClassifier, LGBMOrdinalClassifier])
@@ -526,3 +500,11 @@ def test_what_reads_trees_without_effects_is_refused(kind, tmp_path):
         data.set_base_margin(model.random_effects_.effects[X[:, 3].astype(int)])
         proba = oxgb.predict_proba(model.booster_, data)
         np.testing.assert_allclose(proba, model.predict_proba_ordered(X), atol=1e-5)
+def test_new_groups_are_evaluated_as_they_are_predicted(kind):
+    X, y, _, _ = simulated(20, 15, n_groups=60)
+    new = X.copy()
+    new[::2, 3] += 100.0
+    model = of_host(kind).fit(X, y, eval_set=[(new, y)])
+    losses = next(iter(model.evals_result_.values()))["cumulative_link"]
+    stages = [ordinal_log_loss(y, proba) for proba in model.staged_predict_proba(new)]
+    np.testing.assert_allclose(losses[:-1], stages[:-1], rtol=1e-5)  # the last stage has been integrated
