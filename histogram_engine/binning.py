@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from ordinal_objectives import _core
+from ordinal_objectives.aliases import FloatArray, RealArray
 from ordinal_objectives.estimators.arguments import validate_columns
 from ordinal_objectives.estimators.tables import CategoryColumns, places_of, read_numbers
 from ordinal_objectives.row_blocks import RowBlocks, blocks_of, header_of
@@ -32,12 +32,12 @@ def learn_categories(X: Any, asked: Any, max_bins: int) -> CategoryColumns:
 
 def check_features(
     estimator: object, X: object, categories: CategoryColumns, *, reset: bool, blocks: bool
-) -> NDArray[np.floating] | RowBlocks:
+) -> RealArray | RowBlocks:
     """Return a table as float32 or float64, (n_samples, n_features); `reset` is for those of ``fit``.
 
     Categories are numbers then. With `blocks`, RowBlocks are returned as such.
     """
-    features: NDArray[np.floating] | RowBlocks
+    features: RealArray | RowBlocks
     if blocks and isinstance(X, RowBlocks):
         if X.shape[0] < 1 + reset:
             raise ValueError(f"Found RowBlocks with {X.shape[0]} sample(s) while a minimum of {1 + reset} is required")
@@ -59,12 +59,12 @@ def check_same_categories(X: object, asked: object, categories: CategoryColumns)
 
 
 def find_cuts(
-    X: NDArray[np.floating] | RowBlocks,
+    X: RealArray | RowBlocks,
     max_bins: int = 255,
-    sample_weight: NDArray[np.float64] | None = None,
+    sample_weight: FloatArray | None = None,
     seed: int = 0,
     categories: Mapping[int, int] | None = None,
-) -> list[NDArray[np.float64]]:
+) -> list[FloatArray]:
     """Return the cuts of every feature: bin b holds the values in (cut_{b-1}, cut_b].
 
     A feature with at most ``max_bins`` distinct values gets a cut half-way between any two neighbours. Any
@@ -112,22 +112,20 @@ def find_cuts(
     ]
 
 
-def bin_rows(
-    X: NDArray[np.floating] | RowBlocks, cuts: list[NDArray[np.float64]], n_threads: int, **options: Any
-) -> _core.Engine:
+def bin_rows(X: RealArray | RowBlocks, cuts: list[FloatArray], n_threads: int, **options: Any) -> _core.Engine:
     """Return an engine that holds the rows as bins; options as :class:`_core.Engine` takes them."""
     engine = _core.Engine(X.shape[0], [c.tolist() for c in cuts], n_threads, **options)
     fill(engine, X)
     return engine
 
 
-def fill(engine: _core.Engine, X: NDArray[np.floating] | RowBlocks) -> None:
+def fill(engine: _core.Engine, X: RealArray | RowBlocks) -> None:
     """Bin all rows of an engine by its cuts."""
     for first, block in blocks_of(X):
         engine.bin(first, block)
 
 
-def uneven(sample_weight: NDArray[np.float64] | None) -> bool:
+def uneven(sample_weight: FloatArray | None) -> bool:
     """Tell whether histograms must be added up in float64."""
     if sample_weight is None:
         return False
@@ -135,9 +133,7 @@ def uneven(sample_weight: NDArray[np.float64] | None) -> bool:
     return bool(weight.max() > _UNEVEN * weight.min())
 
 
-def _cuts_of(
-    column: NDArray[np.floating], max_bins: int, sample_weight: NDArray[np.float64] | None
-) -> NDArray[np.float64]:
+def _cuts_of(column: RealArray, max_bins: int, sample_weight: FloatArray | None) -> FloatArray:
     known = ~np.isnan(column)
     values = column[known]
     order = None if sample_weight is None else np.argsort(values, kind="stable")

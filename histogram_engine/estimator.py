@@ -9,10 +9,9 @@ from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.aliases import JSON, Params
+from ordinal_objectives.aliases import JSON, ArrayLike, FloatArray, Params
 from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.estimators.arguments import (
     GivenSets,
@@ -26,12 +25,7 @@ from ordinal_objectives.estimators.held_out import RoundSearch, is_auto, rounds_
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.linear import LinearPart, with_start
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
-from ordinal_objectives.estimators.random_intercept import (
-    GroupColumn,
-    RandomEffects,
-    as_asked,
-    check_random_intercept,
-)
+from ordinal_objectives.estimators.random_intercept import GroupColumn, RandomEffects, as_asked, check_random_intercept
 from ordinal_objectives.histogram_engine import fit_loop, model_file
 from ordinal_objectives.histogram_engine.binning import check_same_categories
 from ordinal_objectives.histogram_engine.constraints import Constraints
@@ -475,13 +469,13 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
     def _prediction_data(self, X: object) -> Any:
         return X
 
-    def _score(self, data: Any, start: int, stop: int) -> NDArray[np.float64]:
+    def _score(self, data: Any, start: int, stop: int) -> FloatArray:
         scores = self._ensemble.zeros(data.shape[0])
         self._ensemble.add_to(scores, data, start, stop, effective_n_threads(self.n_jobs))
         return scores
 
     @documented
-    def staged_scores(self, X: Any, **start: Any) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    def staged_scores(self, X: Any, **start: Any) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Yield scores with their thresholds after 1, 2, ... iterations; a random forest has none."""
         check_is_fitted(self)
         self.check_stages()
@@ -495,7 +489,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
             )
 
     @property
-    def oob_decision_function_(self) -> NDArray[np.float64]:
+    def oob_decision_function_(self) -> FloatArray:
         """Probabilities of the training rows by the trees that were not grown on them, (n_samples, n_classes)."""
         return self._labels.sort_columns(self._out_of_bag().proba)
 

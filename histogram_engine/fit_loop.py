@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import get_scorer
 
 from ordinal_objectives import predictions, scorers
-from ordinal_objectives.aliases import FloatArray, NDArray
+from ordinal_objectives.aliases import FloatArray, LabelArray, NDArray
 from ordinal_objectives.estimators.held_out import Rows, check_fraction
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.random_intercept import EffectsLearner, RandomEffects, with_effects
@@ -460,24 +460,24 @@ class PredictedRows(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     labels: OrderedLabels
-    decide: Callable[[NDArray[np.float64]], NDArray[Any]]
-    proba: NDArray[np.float64]
-    score_of_rows: NDArray[np.float64]
+    decide: Callable[[FloatArray], NDArray[Any]]
+    proba: FloatArray
+    score_of_rows: FloatArray
 
     def __post_init__(self) -> None:
         self.classes_, self.ordered_classes_ = self.labels.classes_, self.labels.ordered_classes_
 
-    def predict(self, X: Any) -> NDArray[np.generic]:
+    def predict(self, X: Any) -> LabelArray:
         """Return labels of the rows that are watched."""
         self._check(X)
         return self.labels.decode(self.decide(self.proba))
 
-    def predict_proba(self, X: object) -> NDArray[np.float64]:
+    def predict_proba(self, X: object) -> FloatArray:
         """Return probabilities of the rows that are watched, columns sorted by label."""
         self._check(X)
         return self.labels.sort_columns(self.proba)
 
-    def predict_raw(self, X: object) -> NDArray[np.float64]:
+    def predict_raw(self, X: object) -> FloatArray:
         """Return the score of the rows that are watched."""
         self._check(X)
         return predictions.score(self.score_of_rows)
@@ -528,7 +528,7 @@ def scored_by(scorer: Scorer, labels: OrderedLabels, decide: Decide) -> Scored:
     """
     by_name, _ = takes_weight(scorer)
 
-    def scored(rows: LabelledRows, proba: NDArray[np.float64], score: NDArray[np.float64]) -> float:
+    def scored(rows: LabelledRows, proba: FloatArray, score: FloatArray) -> float:
         estimator = PredictedRows(labels, lambda P: decide(P, rows.sample_weight), proba, score)
         function = scorer
         if by_name and rows.sample_weight is not None:

@@ -33,11 +33,10 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.aliases import JSON, LabelArray, Params
+from ordinal_objectives.aliases import JSON, BoolArray, FloatArray, IntArray, LabelArray, NDArray, Params
 from ordinal_objectives.estimators.arguments import keep_names, keep_params_of_fit, keeper
 from ordinal_objectives.estimators.tables import CategoryColumns, as_table
 from ordinal_objectives.histogram_engine.binning import check_features, learn_categories
@@ -180,18 +179,18 @@ class EngineModel:
         return self._ensemble
 
     @documented
-    def apply(self, X: object) -> NDArray[np.int32]:
+    def apply(self, X: object) -> IntArray:
         """Return the node that each row ends in, int32 ``(n_samples, n_iter_)``."""
         trees = self.grown_trees()
         return trees.apply(self._check_features(X, reset=False), effective_n_threads(self.n_jobs))
 
     @property
-    def feature_importances_(self) -> NDArray[np.float64]:
+    def feature_importances_(self) -> FloatArray:
         """Importance of each feature by ``importance_type``, (n_features,)."""
         return self.grown_trees().importances(self.importance_type)
 
     @property
-    def is_categorical_(self) -> NDArray[np.bool_]:
+    def is_categorical_(self) -> BoolArray:
         """Which features are categories, (n_features,)."""
         check_is_fitted(self)
         return self._categories.mask(self.n_features_in_)

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ordinal_objectives import _core
+from ordinal_objectives.aliases import IntArray, NDArray
 from ordinal_objectives.histogram_engine.constraints import Constraints
 from ordinal_objectives.leaves.vector import Shifts
 from ordinal_objectives.losses import OrdinalLoss, check_order
@@ -174,7 +174,7 @@ class GrowthParameters:
                 setattr(self, one.name, one.metadata["check"](one.name, getattr(self, one.name)))
 
     def growth(
-        self, features: list[int], rows: NDArray[np.uint32] | None, leaf_of_row: NDArray[np.int32], **options: Any
+        self, features: list[int], rows: NDArray[np.uint32] | None, leaf_of_row: IntArray, **options: Any
     ) -> _core.Growth:
         """Return what the core is given of a tree: columns, rows, None for all, and limits."""
         sizes = self.max_leaf_nodes or _ALL, self.max_depth or _ALL, float(self.min_samples_leaf)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ordinal_objectives import _core
-from ordinal_objectives.aliases import FloatArray, IndexArray, NDArray
+from ordinal_objectives.aliases import FloatArray, IndexArray, IntArray, NDArray
 from ordinal_objectives.estimators.random_intercept import RandomEffects
 from ordinal_objectives.histogram_engine.constraints import monotone_values
 from ordinal_objectives.histogram_engine.criteria import choose
@@ -25,7 +25,7 @@ from ordinal_objectives.trees import Tree, reached
 
 Fit = Callable[[Any, IndexArray], LeafStep]
 # Pass, what its latest call returned, leaf of each row and number of nodes.
-SumsOf = Callable[[Any, Any, NDArray[np.int32], int], LeafModel]
+SumsOf = Callable[[Any, Any, IntArray, int], LeafModel]
 # Sums of validation rows over the nodes of a new tree, at the score before it and at some thresholds.
 Judge = Callable[[Tree, FloatArray, SumsOf], LeafModel]
 # Rows that show how noisy the gradients of a training are.
@@ -300,7 +300,7 @@ class EngineRun:
 
 def judged_step(
     tree: Tree, training: LeafModel, held_out: LeafModel, fit: Fit, parameters: BoostingParameters
-) -> tuple[Tree, NDArray[np.int32], LeafStep, float]:
+) -> tuple[Tree, IntArray, LeafStep, float]:
     """Prune a tree and choose the size of its step by held-out rows.
 
     Parameters
@@ -334,7 +334,7 @@ def judged_step(
     return tree, number, step, size
 
 
-def merge_splits(left: NDArray[np.int32], training: LeafModel, held_out: LeafModel, fit: Fit) -> NDArray[np.int32]:
+def merge_splits(left: IntArray, training: LeafModel, held_out: LeafModel, fit: Fit) -> IntArray:
     """Undo splits that do not lower the held-out loss (thesis, Algorithm 4).
 
     Of all pairs of sibling leaves the one whose merger leaves Q lowest is merged, as long as Q is then not

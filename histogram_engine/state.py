@@ -14,8 +14,7 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 
 from ordinal_objectives import _core
-from ordinal_objectives.aliases import FloatArray as FloatArray  # noqa: PLC0414, for the plan of a training
-from ordinal_objectives.aliases import NDArray
+from ordinal_objectives.aliases import FloatArray, IntArray, NDArray, RealArray
 from ordinal_objectives.estimators.random_intercept import EffectsLearner, GroupColumn
 from ordinal_objectives.histogram_engine.binning import bin_rows, fill, find_cuts, uneven
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
@@ -35,7 +34,7 @@ Pass = TypeVar("Pass", RowStatistics, MarginStatistics)
 # The quadratic model of some rows: sums over the nodes of a tree, and over thresholds that move with them.
 LeafModel: TypeAlias = JointQuadratic | VectorQuadratic
 # The pass at a score and thresholds. It may fill the columns of the next tree.
-Evaluate = Callable[[NDArray[np.floating], FloatArray], RoundStatistics]
+Evaluate = Callable[[RealArray, FloatArray], RoundStatistics]
 
 
 @dataclass(frozen=True)
@@ -58,8 +57,8 @@ class LabelledRows:
         The columns of groups with random effects, which trees do not see.
     """
 
-    X: NDArray[np.floating] | RowBlocks
-    y: NDArray[np.int32] | OrdinalLabels
+    X: RealArray | RowBlocks
+    y: IntArray | OrdinalLabels
     n_classes: int
     sample_weight: FloatArray | None = None
     start: FloatArray | None = None
@@ -140,7 +139,7 @@ class LeafStep(NamedTuple):
     delta: FloatArray
 
 
-def settle_thresholds(learner: ThresholdLearner, row_pass: Any, score: NDArray[np.floating]) -> None:
+def settle_thresholds(learner: ThresholdLearner, row_pass: Any, score: RealArray) -> None:
     """Take conditional Newton steps of the thresholds, given the score, until they rest."""
 
     def at(thresholds: FloatArray) -> RoundStatistics:
@@ -240,9 +239,7 @@ class EngineState(Generic[Pass]):
         """How many values a leaf has; None for one that is no vector."""
         return None if self._proportional else self.rows.n_classes - 1
 
-    def _pass_of(
-        self, y: NDArray[np.int32] | OrdinalLabels, weight: FloatArray | None, score: NDArray[np.floating]
-    ) -> Any:
+    def _pass_of(self, y: IntArray | OrdinalLabels, weight: FloatArray | None, score: RealArray) -> Any:
         """Return the pass over some rows at a score; in doubles where scores of thresholds are far from 0."""
         loss, n_classes = self.parameters.spec.loss, self.rows.n_classes
         if self._proportional:
@@ -344,7 +341,7 @@ class EngineState(Generic[Pass]):
         some = self._pass_of(self.rows.y[rows], self.weights_of(rows), score)
         return some, some(score, self.thresholds, self.parameters.spec.hessian, want_loss=False)
 
-    def leaves_of(self, rows: NDArray[np.uint32] | None) -> NDArray[np.int32]:
+    def leaves_of(self, rows: NDArray[np.uint32] | None) -> IntArray:
         """Return the leaf of some rows, None for all."""
         return self.leaf_of_row if rows is None else self.leaf_of_row[rows]
 

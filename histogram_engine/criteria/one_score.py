@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ordinal_objectives import _core
-from ordinal_objectives.aliases import FloatArray, IndexArray, NDArray
+from ordinal_objectives.aliases import FloatArray, IndexArray, IntArray, NDArray, RealArray
 from ordinal_objectives.histogram_engine.criteria import cross_terms
 from ordinal_objectives.histogram_engine.criteria.base import Criterion
 from ordinal_objectives.histogram_engine.criteria.cross_terms import CrossTerms
@@ -41,13 +41,11 @@ class Scalar(Criterion):
         super().__init__(state)
         self._n_behind = n_behind
 
-    def columns(self, score: NDArray[np.floating], thresholds: FloatArray) -> RoundStatistics:
+    def columns(self, score: RealArray, thresholds: FloatArray) -> RoundStatistics:
         """Fill gradient and Hessian."""
         return self._fill(score, thresholds, None)
 
-    def _fill(
-        self, score: NDArray[np.floating], thresholds: FloatArray, cross_of: NDArray[np.int32] | None
-    ) -> RoundStatistics:
+    def _fill(self, score: RealArray, thresholds: FloatArray, cross_of: IntArray | None) -> RoundStatistics:
         """Fill gradient, Hessian, the cross terms of some thresholds, and behind the count higher derivatives."""
         state, n_columns = self._state, 2 if cross_of is None else 2 + len(cross_of)
         columns = state.new_columns(n_columns, self._n_behind)
@@ -73,7 +71,7 @@ class Scalar(Criterion):
         return _without_thresholds(of_nodes[:, 0], of_nodes[:, 1])
 
     def exact_sums(
-        self, row_pass: RowStatistics, now: RoundStatistics, leaves: NDArray[np.int32], n_nodes: int
+        self, row_pass: RowStatistics, now: RoundStatistics, leaves: IntArray, n_nodes: int
     ) -> JointQuadratic:
         """Add up gradient and Hessian of other rows."""
         sums = row_pass.leaf_sums(leaves, n_nodes)
@@ -131,7 +129,7 @@ class Joint(Scalar):
         # A row's count is no regressor of its cross terms where rows count differently in these.
         self._weighted = state.rows.sample_weight is not None or parameters.data_sample_strategy == "goss"
 
-    def columns(self, score: NDArray[np.floating], thresholds: FloatArray) -> RoundStatistics:
+    def columns(self, score: RealArray, thresholds: FloatArray) -> RoundStatistics:
         """Fill gradient, Hessian and the cross terms: a few where the others follow from them."""
         few = None
         if self._looks_for_few:
@@ -140,7 +138,7 @@ class Joint(Scalar):
             self._looks_for_few = few is not None
         return self._carry(few or self._all, score, thresholds)
 
-    def _carry(self, carried: CrossTerms, score: NDArray[np.floating], thresholds: FloatArray) -> RoundStatistics:
+    def _carry(self, carried: CrossTerms, score: RealArray, thresholds: FloatArray) -> RoundStatistics:
         self.cross_terms = carried
         return self._fill(score, thresholds, carried.chosen)
 
@@ -149,7 +147,7 @@ class Joint(Scalar):
         score: NDArray[Any],
         thresholds: FloatArray,
         rows: NDArray[np.uint32] | None = None,
-        chosen: NDArray[np.int32] | None = None,
+        chosen: IntArray | None = None,
     ) -> CrossTerms | None:
         """Return a few cross terms that determine the others at some rows, None for all; or None."""
         state, sample = self._state, self._state.sample
@@ -216,7 +214,7 @@ class Joint(Scalar):
         self,
         row_pass: RowStatistics,
         now: RoundStatistics,
-        leaves: NDArray[np.int32],
+        leaves: IntArray,
         n_nodes: int,
         rows: NDArray[np.uint32] | None = None,
     ) -> JointQuadratic:
@@ -276,7 +274,7 @@ class HighOrder(Criterion):
         kind = Joint if state.parameters.spec.threshold_update == "joint" else Scalar
         self.quadratic: Joint | Scalar = kind(state, self._n_higher)
 
-    def columns(self, score: NDArray[np.floating], thresholds: FloatArray) -> RoundStatistics:
+    def columns(self, score: RealArray, thresholds: FloatArray) -> RoundStatistics:
         """Fill the columns of the quadratic criterion, and the higher derivatives."""
         return self.quadratic.columns(score, thresholds)
 
@@ -298,7 +296,7 @@ class HighOrder(Criterion):
         return HighOrderSums(self.quadratic.sums(n_nodes, rows, of_nodes), behind)
 
     def exact_sums(
-        self, row_pass: RowStatistics, now: RoundStatistics, leaves: NDArray[np.int32], n_nodes: int
+        self, row_pass: RowStatistics, now: RoundStatistics, leaves: IntArray, n_nodes: int
     ) -> JointQuadratic:
         """Add up other rows to the quadratic model, which is what judges steps."""
         return self.quadratic.exact_sums(row_pass, now, leaves, n_nodes)

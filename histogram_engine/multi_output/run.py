@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ordinal_objectives import _core
-from ordinal_objectives.aliases import FloatArray, NDArray
+from ordinal_objectives.aliases import FloatArray, IndexArray, NDArray
 from ordinal_objectives.estimators.held_out import Rows
 from ordinal_objectives.histogram_engine.binning import bin_rows, find_cuts, uneven
 from ordinal_objectives.histogram_engine.fit_loop import GrownModel, Measured, Watched
@@ -208,7 +208,7 @@ class OutputColumns:
             f"float32 holds times the rows' weights; got the {what} {used[row, column]:g} in row {row}"
         )
 
-    def _diagonal(self) -> slice | NDArray[np.intp]:
+    def _diagonal(self) -> slice | IndexArray:
         d = self.n_outputs
         if self.kind != "full":
             return slice(d, self.n_columns)
@@ -265,7 +265,7 @@ class WatchedTargets(Watched):
         # A full Hessian is not used.
         self._rows, self._loss, self._hessian = rows, loss, "diagonal" if hessian == "full" else hessian
 
-    def measure(self, thresholds: NDArray[np.float64]) -> Measured:
+    def measure(self, thresholds: FloatArray) -> Measured:
         """Return the weighted mean loss; there are no thresholds."""
         of_rows, *_ = self._loss.derivatives(self._rows.targets, self._score, self._hessian)
         loss = float(np.average(of_rows, weights=self._rows.weight))

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ordinal_objectives.aliases import ArrayLike, FloatArray, NDArray
+from ordinal_objectives.aliases import ArrayLike, BoolArray, FloatArray, IntArray
 from ordinal_objectives.leaves import scalar
 from ordinal_objectives.leaves.multi_output import largest
 from ordinal_objectives.utils.validation import check_choice
@@ -55,7 +55,7 @@ class Shifts:
     def __post_init__(self) -> None:
         check_penalty(self.l2, self.penalty)
 
-    def shared(self, n_thresholds: int, before: FloatArray | None = None) -> NDArray[np.int32] | None:
+    def shared(self, n_thresholds: int, before: FloatArray | None = None) -> IntArray | None:
         """Return which shift each threshold has, int32 (n_thresholds,), or None where each may have its own.
 
         Parameters
@@ -130,7 +130,7 @@ def steps(
     return _steps(G, H, reg_lambda, shift_l2, shift_penalty, shifted, max_shifts or 1, np.ones(G.shape[1]))
 
 
-def shared(n_thresholds: int, max_shifts: int | None) -> NDArray[np.int32] | None:
+def shared(n_thresholds: int, max_shifts: int | None) -> IntArray | None:
     """Return which shift each threshold has, int32 (n_thresholds,), or None where each has its own.
 
     Neighbours share one, as nearly the same number of them as possible.
@@ -152,7 +152,7 @@ def _steps(
     reg_lambda: float,
     shift_l2: float,
     shift_penalty: str,
-    shifted: NDArray[np.bool_],
+    shifted: BoolArray,
     max_shifts: int,
     size: FloatArray,
 ) -> FloatArray:

@@ -158,7 +158,7 @@ class RowStatistics(_NativePass):
         self,
         rows: NDArray[np.uint32],
         raw_prediction: NDArray[Any],
-        thresholds: NDArray[np.float64],
+        thresholds: FloatArray,
         hessian: str,
         light: NDArray[np.uint8] | None = None,
         factor: float = 1.0,
@@ -248,7 +248,7 @@ class RowStatistics(_NativePass):
         return np.require(raw, requirements=["C", "A"])
 
 
-def _too_wide(thresholds: NDArray[np.float64]) -> bool:
+def _too_wide(thresholds: FloatArray) -> bool:
     """Tell whether thresholds lie too far apart, or too far from 0, for the lanes."""
     return bool(np.ptp(thresholds) > _WIDEST or np.abs(thresholds).max() > _FARTHEST)
 
@@ -311,12 +311,7 @@ class MarginStatistics(_NativePass):
     _no_numbers = "the scores hold NaN, or overflow the link; they must be numbers"
 
     def __init__(
-        self,
-        loss: OrdinalLoss,
-        *args: Any,
-        in_doubles: bool = False,
-        score_of: NDArray[np.int32] | None = None,
-        **options: Any,
+        self, loss: OrdinalLoss, *args: Any, in_doubles: bool = False, score_of: IntArray | None = None, **options: Any
     ) -> None:
         loss.check_shifts()
         super().__init__(loss, *args, lanes=not in_doubles, **options)
