@@ -419,10 +419,8 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         places = before.column.place if isinstance(before, RandomEffects) else before and list(before)
         now = [column.place for column in self._groups]
         if now != ([] if places is None else [places] if isinstance(places, int) else places):
-            raise ValueError(
-                f"warm_start continues a model of random_intercept={places!r}; got random_intercept="
-                f"{self.random_intercept!r}"
-            )
+            was, now = (f"random_intercept={one!r}" for one in (places, self.random_intercept))
+            raise ValueError(f"warm_start continues a model of {was}; got {now}")
 
     def _remember(self, loss: OrdinalLoss, grown: fit_loop.GrownModel) -> None:
         """Store the result of a training, also of one that is under way, or of a file."""
@@ -460,10 +458,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
             self._groups = GroupColumn.learn(X, self.random_intercept, self._groups if self._continues() else ())
         features = super()._check_features(self._with_codes(X, reset=reset), reset=reset)
         if any(column.place in self._categories.levels for column in self._groups):
-            raise ValueError(
-                f"random_intercept must name a column that categorical_features does not name; got "
-                f"{self.random_intercept!r}"
-            )
+            raise ValueError("random_intercept must name a column that categorical_features does not name")
         return features
 
     def _prediction_data(self, X: object) -> Any:
@@ -484,9 +479,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
     def check_stages(self) -> None:
         """Raise ValueError if there is no model after fewer trees."""
         if self._fitted_as_forest:
-            raise ValueError(
-                "a random forest has no stages: its trees are averaged, and its thresholds fitted at the end"
-            )
+            raise ValueError("a random forest has no stages: its trees are averaged")
 
     @property
     def oob_decision_function_(self) -> FloatArray:

@@ -181,10 +181,7 @@ class ThresholdRecord:
             If the record does not cover that iteration.
         """
         if not 0 <= iteration <= self.n_iterations:
-            raise ValueError(
-                f"iteration must be in 0..{self.n_iterations}, the iterations whose thresholds were recorded; "
-                f"got {iteration}"
-            )
+            raise ValueError(f"iteration must be in 0..{self.n_iterations}, those with thresholds; got {iteration}")
         return self.thresholds[iteration]
 
     def copied(self) -> ThresholdRecord:
@@ -224,10 +221,8 @@ class ThresholdRecord:
         """Raise ValueError unless the vectors of leaves are those of trees of so many leaves."""
         for tree, (expected, vectors) in enumerate(zip(n_leaves, self.leaf_vectors, strict=False)):
             if len(vectors) not in (0, expected):
-                raise ValueError(
-                    f"the model's threshold record holds vectors of {len(vectors)} leaves of tree {tree}, which has "
-                    f"{expected}"
-                )
+                got = f"{len(vectors)} leaves of tree {tree}, which has {expected}"
+                raise ValueError(f"the model's threshold record holds vectors of {got}")
 
     def check_start(self, has_start: bool, name: str) -> None:
         """Raise ValueError where the trees start from a linear part and the rows have no scores.
@@ -241,9 +236,8 @@ class ThresholdRecord:
         """
         if self.linear is not None and not has_start:
             raise ValueError(
-                f"{name}: the trees of this booster start from a linear part, which no tree holds. Predict with the "
-                f"classifier that trained it, or load its file with the classifier's load_model; with XGBoost, set "
-                f"base_margin to linear_.scores(X) of the classifier"
+                f"{name}: the trees of this booster start from a linear part, which no tree holds. Predict with its "
+                f"classifier, or its load_model; with XGBoost, set base_margin to linear_.scores(X) of the classifier"
             )
 
     def to_json(self) -> str:

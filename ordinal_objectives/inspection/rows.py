@@ -38,10 +38,8 @@ def unwrapped(estimator: Estimator) -> tuple[Estimator, Callable[[Table], Table]
     if isinstance(estimator, Pipeline):
         return unwrapped(estimator[-1])
     if not hasattr(estimator, "predict_linear_predictors"):
-        raise TypeError(
-            f"estimator must be a classifier of ordinal_objectives, no ensemble or wrapper, which have no linear "
-            f"predictors, or a pipeline or search that ends in one and is fitted; got {type(estimator).__name__}"
-        )
+        allowed = "a classifier of ordinal_objectives, no wrapper, or a pipeline or search that ends in one"
+        raise TypeError(f"estimator must be {allowed}; got {type(estimator).__name__}")
     if isinstance(estimator, BaseEstimator):  # whatever else has linear predictors will do
         check_is_fitted(estimator)
     return estimator, lambda X: X
@@ -208,9 +206,7 @@ def categories(X: Table, column: int, feature: int | str, most: int) -> tuple[La
     first = _first_rows(values)
     known = sorted(first) if order is None else [label for label in order if label in first]
     if not 0 < len(known) <= most:
-        raise ValueError(
-            f"feature {feature!r} must have between 1 and grid_resolution={most} categories in X; it has {len(known)}"
-        )
+        raise ValueError(f"feature {feature!r} must have 1 to grid_resolution={most} categories; it has {len(known)}")
     return np.array([*known, None], dtype=object)[:-1], np.array([first[label] for label in known])
 
 
@@ -240,10 +236,8 @@ def untrained(estimator: Estimator) -> Estimator:
     found = as_trained(getattr(estimator, "best_estimator_", estimator))
     last, _ = wrappers.last_step(found)
     if not all(hasattr(last, name) for name in ("fit", "get_params", "predict_cumulative_proba", "encode_labels")):
-        raise TypeError(
-            f"estimator must be a classifier of ordinal_objectives, a pipeline that ends in one, or a fitted search; "
-            f"got {type(last).__name__}"
-        )
+        allowed = "a classifier of ordinal_objectives, a pipeline that ends in one, or a fitted search"
+        raise TypeError(f"estimator must be {allowed}; got {type(last).__name__}")
     return found
 
 

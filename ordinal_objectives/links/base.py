@@ -146,8 +146,8 @@ class Link(Named, ABC):
         found = LINKS.get(self.mirror)
         if found is None or type(LINKS[found.mirror]) is not type(self):
             raise ValueError(
-                f"link {self.identity!r} is not symmetric, and mirror={self.mirror!r} is no built-in link whose mirror "
-                f"it is: give it the property mirror_link"
+                f"link {self.identity!r} must be symmetric, the mirror of a built-in link, or have the property "
+                f"mirror_link; got mirror={self.mirror!r}"
             )
         return found
 
@@ -264,9 +264,8 @@ class Link(Named, ABC):
         lower, upper = np.broadcast_arrays(lower, upper)
         wrong = ~(lower < upper)
         if wrong.any():
-            raise ValueError(
-                f"lower must be below upper; got lower={lower[wrong].flat[0]}, upper={upper[wrong].flat[0]}"
-            )
+            got = f"lower={lower[wrong].flat[0]}, upper={upper[wrong].flat[0]}"
+            raise ValueError(f"lower must be below upper; got {got}")
         terms = IntervalTerms(*(np.zeros(lower.shape) for _ in range(6)))
         from_below, to_above = np.isneginf(lower), np.isposinf(upper)
         both = ~from_below & ~to_above
