@@ -21,16 +21,14 @@ from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.losses import RoundStatistics
 from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.row_blocks import RowBlocks
-from ordinal_objectives.rows import RowStatistics
-from ordinal_objectives.rows.native import MarginStatistics, is_far
-from ordinal_objectives.rows.soft_rows import pass_over
+from ordinal_objectives.rows import RowStatistics, native, soft_rows
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import Diagnostics, JointQuadratic, ThresholdLearner
 from ordinal_objectives.threshold_solver.quadratic import VectorQuadratic, added_up
 from ordinal_objectives.trees import Tree
 from ordinal_objectives.utils.validation import check_two_classes
 
-Pass = TypeVar("Pass", RowStatistics, MarginStatistics)
+Pass = TypeVar("Pass", RowStatistics, native.MarginStatistics)
 # The quadratic model of some rows: sums over the nodes of a tree, and over thresholds that move with them.
 LeafModel: TypeAlias = JointQuadratic | VectorQuadratic
 # The pass at a score and thresholds. It may fill the columns of the next tree.
@@ -243,9 +241,9 @@ class EngineState(Generic[Pass]):
         """Return the pass over some rows at a score; in doubles where scores of thresholds are far from 0."""
         loss, n_classes = self.parameters.spec.loss, self.rows.n_classes
         if self._proportional:
-            return pass_over(RowStatistics, loss, y, n_classes, weight, n_threads=self.n_threads)
-        options = {"in_doubles": is_far(score), "n_threads": self.n_threads, "score_of": self._score_of}
-        return pass_over(MarginStatistics, loss, y, n_classes, weight, **options)
+            return soft_rows.pass_over(RowStatistics, loss, y, n_classes, weight, n_threads=self.n_threads)
+        options = {"in_doubles": native.is_far(score), "n_threads": self.n_threads, "score_of": self._score_of}
+        return soft_rows.pass_over(native.MarginStatistics, loss, y, n_classes, weight, **options)
 
     def _find_cuts(self, sample_weight: FloatArray | None) -> list[FloatArray]:
         rows = self.rows

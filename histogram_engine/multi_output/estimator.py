@@ -14,9 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
 from ordinal_objectives.aliases import JSON, ArrayLike, FloatArray, IntArray, LabelArray, NDArray, Params
-from ordinal_objectives.estimators import arguments
-from ordinal_objectives.estimators.held_out import check_groups, hold_out
-from ordinal_objectives.estimators.tables import refuse_but_numbers
+from ordinal_objectives.estimators import arguments, held_out, tables
 from ordinal_objectives.histogram_engine import fit_loop, model_file
 from ordinal_objectives.histogram_engine.binning import check_same_categories
 from ordinal_objectives.histogram_engine.multi_output import losses, run
@@ -210,7 +208,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
                 watched.append(self._rows(X_eval, y_eval, w, "y of an evaluation set", sets.weights_name))
             stops = stopping.applies(self.early_stopping, len(rows), watched)
             if stops and not watched:
-                rows, held = hold_out(rows, self.validation_fraction, self._seed)
+                rows, held = held_out.hold_out(rows, self.validation_fraction, self._seed)
                 watched = [held]
             self._max_bins = parameters.max_bins
             loss = run.CheckedLoss(self._fitted_loss, self._n_columns())
@@ -236,7 +234,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
             raise ValueError(f"X and {name} must have the same number of rows; got {X.shape[0]} and {len(targets)}")
         checked = validation.check_sample_weight(weight, len(targets), name=weight_name)
         weight = validation.check_total_weight(checked, name=weight_name)
-        return run.TargetRows(X, codes, weight, groups=check_groups(groups, len(codes)), targets=targets)
+        return run.TargetRows(X, codes, weight, groups=held_out.check_groups(groups, len(codes)), targets=targets)
 
     def _check_continued(self, X: object, parameters: run.MultiOutputParameters) -> None:
         """Raise ValueError, naming what differs, unless a fit can continue the fitted model."""
@@ -546,7 +544,7 @@ def _numbers(y: ArrayLike, name: str) -> FloatArray:
     """Return targets as finite float64, (n_samples,) or (n_samples, n_targets)."""
     validation.refuse_masked(y, name=name)
     hint = "A regressor's targets are numbers; HistGradientBoostingMultiOutputClassifier takes labels"
-    refuse_but_numbers(y, name=name, hint=hint)
+    tables.refuse_but_numbers(y, name=name, hint=hint)
     targets: FloatArray = check_array(y, ensure_2d=False, dtype=np.float64, input_name=name)
     if targets.ndim > 2 or targets.size == 0:
         raise ValueError(f"{name} must have the shape (n_samples,) or (n_samples, n_targets); got {targets.shape}")

@@ -11,11 +11,9 @@ import numpy as np
 from ordinal_objectives import _core
 from ordinal_objectives.aliases import FloatArray, IndexArray, NDArray
 from ordinal_objectives.estimators.held_out import Rows
-from ordinal_objectives.histogram_engine.binning import bin_rows, find_cuts, uneven
-from ordinal_objectives.histogram_engine.fit_loop import GrownModel, Measured, Watched
+from ordinal_objectives.histogram_engine import binning, fit_loop, run
 from ordinal_objectives.histogram_engine.multi_output.losses import HESSIANS, MultiOutputLoss
 from ordinal_objectives.histogram_engine.parameters import GrowthParameters, choice, integer, number
-from ordinal_objectives.histogram_engine.run import NOISE_ROWS, Sampler
 from ordinal_objectives.leaves import multi_output
 from ordinal_objectives.rows.checked_rows import IN_FLOAT32, IN_FLOAT64
 from ordinal_objectives.threads import effective_n_threads
@@ -237,7 +235,7 @@ class OutputColumns:
         return sums[:, :d], H
 
 
-class WatchedTargets(Watched):
+class WatchedTargets(fit_loop.Watched):
     """Rows that no tree is grown on; their raw prediction follows the trees.
 
     Parameters
@@ -257,11 +255,11 @@ class WatchedTargets(Watched):
         # A full Hessian is not used.
         self._rows, self._loss, self._hessian = rows, loss, "diagonal" if hessian == "full" else hessian
 
-    def measure(self, thresholds: FloatArray) -> Measured:
+    def measure(self, thresholds: FloatArray) -> fit_loop.Measured:
         """Return the weighted mean loss; there are no thresholds."""
         of_rows, *_ = self._loss.derivatives(self._rows.targets, self._score, self._hessian)
         loss = float(np.average(of_rows, weights=self._rows.weight))
-        return Measured({self.name: loss}, loss)
+        return fit_loop.Measured({self.name: loss}, loss)
 
 
 class MultiOutputRun:
@@ -307,7 +305,7 @@ class MultiOutputRun:
         *,
         seed: int = 0,
         n_threads: int | None = None,
-        earlier: GrownModel | None = None,
+        earlier: fit_loop.GrownModel | None = None,
         categories: Mapping[int, int] | None = None,
     ) -> None:
         X, sample_weight, y, threads = rows.X, rows.weight, rows.targets, effective_n_threads(n_threads)
@@ -316,7 +314,7 @@ class MultiOutputRun:
             self.start = loss.start(y, sample_weight)
             self.raw_prediction = np.tile(self.start, (len(y), 1))
             loss.predictions(self.raw_prediction[: len(self.start) + 1])  # not as many rows as outputs
-            self.cuts, self.iteration = find_cuts(X, parameters.max_bins, sample_weight, seed, categories), 0
+            self.cuts, self.iteration = binning.find_cuts(X, parameters.max_bins, sample_weight, seed, categories), 0
         else:
             assert earlier.start is not None
             self.start, grown = earlier.start, earlier.ensemble
@@ -334,11 +332,11 @@ class MultiOutputRun:
                 raise ValueError("hessian='full' inverts matrices: it needs l2_regularization > 0; got 0.0")
         self._by_category = bool(categories)
         options = parameters.category_options(categories or {})
-        self._engine = bin_rows(X, self.cuts, threads, in_float64=uneven(sample_weight), **options)
+        self._engine = binning.bin_rows(X, self.cuts, threads, in_float64=binning.uneven(sample_weight), **options)
         self._statistics = self._engine.statistics(self._columns.n_columns)
         self._total_weight = float(len(y) if sample_weight is None else sample_weight.sum())
         shares = parameters.subsample, parameters.colsample_bytree
-        self._sampler = Sampler(len(y), len(self.cuts), sample_weight, *shares, seed, n_threads=threads)
+        self._sampler = run.Sampler(len(y), len(self.cuts), sample_weight, *shares, seed, n_threads=threads)
         self._leaf_of_row = np.zeros(len(y), np.int32)
         self._next_raw = np.empty_like(self.raw_prediction)  # swapped with raw_prediction after a step
         self.diagnostics = Diagnostics()
@@ -387,7 +385,7 @@ class MultiOutputRun:
     def _category_noise(self) -> float:
         """Return the squared gradients over the Hessians, of the outputs on average: what categories gain by chance."""
         gradient, hessian = self._columns.split(self._statistics)
-        d, step = gradient.shape[1], len(gradient) // NOISE_ROWS + 1
+        d, step = gradient.shape[1], len(gradient) // run.NOISE_ROWS + 1
         g, h = gradient[::step].astype(np.float64), hessian[::step].astype(np.float64)
         curvature = np.einsum("njj->", h) if h.ndim == 3 else h.sum() * (d / h.shape[1])
         return float((g**2).sum() / curvature) if curvature > 0.0 else 0.0
