@@ -26,7 +26,7 @@ from ordinal_objectives.row_blocks import RowBlocks, header_of
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import ThresholdRecord
-from ordinal_objectives.utils.progress import round_bar
+from ordinal_objectives.utils.extras import round_bar
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import check_choice, check_integer, check_thresholds, drawn_seed, refuse_soft
 

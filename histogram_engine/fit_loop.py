@@ -32,7 +32,7 @@ from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import Diagnostics
 from ordinal_objectives.trees import Tree, TreeEnsemble
 from ordinal_objectives.utils import read_only, validation
-from ordinal_objectives.utils.progress import Show
+from ordinal_objectives.utils.extras import Show
 
 # early_stopping="auto" holds rows out where there are more than this, as scikit-learn does.
 MANY_ROWS = 10_000

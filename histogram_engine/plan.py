@@ -31,7 +31,7 @@ from ordinal_objectives.rows.soft_rows import judged_loss
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import ThresholdLearner
 from ordinal_objectives.trees import Tree, TreeEnsemble
-from ordinal_objectives.utils.progress import round_bar
+from ordinal_objectives.utils.extras import round_bar
 from ordinal_objectives.utils.validation import check_two_classes
 
 # What a search tries, with few rows and with more.

@@ -159,7 +159,7 @@ class EngineRun:
         out = parameters.is_forest or (parameters.judges and judge is None)
         self._sampler = Sampler(*given, leaves_rows_out=out, n_threads=self.state.n_threads)
         self.criterion = criterion(self.state)
-        self.state.set_newest(self.criterion.columns(self.state.score, self.state.thresholds))
+        self.state.now = self.criterion.columns(self.state.score, self.state.thresholds)
 
     start: FloatArray | None = None  # scores start from 0, or where another training ended
 

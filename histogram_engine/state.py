@@ -259,10 +259,6 @@ class EngineState(Generic[Pass]):
             self.engine.recut([c.tolist() for c in self.cuts])
             fill(self.engine, self.rows.X)
 
-    def set_newest(self, now: RoundStatistics) -> None:
-        """Set the sums over all rows at the newest score and thresholds."""
-        self.now = now
-
     def count(self, now: RoundStatistics) -> RoundStatistics:
         """Count the rows that a pass clipped, and return its statistics."""
         self.diagnostics.add(n_clipped=now.sums.n_clipped, n_floored=now.sums.n_floored)
