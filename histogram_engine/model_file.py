@@ -253,7 +253,9 @@ def load(path: str | os.PathLike[str], *, multi_output: bool = False) -> tuple[J
     if not version.isdigit():
         raise ValueError(f"{path} is damaged: its first line names no format")
     if int(version) != _VERSION:
-        raise ValueError(f"{path} has format version {version}; this ordinal_objectives reads version {_VERSION}")
+        raise ValueError(
+            f"{path} has format version {version}; this version of ordinal_objectives reads version {_VERSION}"
+        )
     with files.as_damaged_file(path):
         stored, grown = _checked(*_read(content[len(first) + 1 :]))
         if multi_output != (grown.start is not None):

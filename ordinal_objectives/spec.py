@@ -192,7 +192,9 @@ class OrdinalSpec:
             hint = "; a number of contrasts is an integer of at least 1"
             validation.check_choice(given, SPLIT_OUTPUTS, name="split_outputs", hint=hint)
         if given != "score" and not self.in_outputs:
-            raise ValueError(f"split_outputs={given!r} needs shift_method='host', and proportional=True left out")
+            raise ValueError(
+                f"split_outputs={given!r} belongs to shifts that XGBoost fits itself: pass shift_method='host'"
+            )
 
     @property
     def learns(self) -> bool:

@@ -53,9 +53,9 @@ def predictions(loss: MultiOutputLoss, raw_prediction: FloatArray, *n_columns: i
     if 1 in n_columns and predicted.shape == (n,):
         predicted = predicted[:, np.newaxis]
     if predicted.dtype.kind not in "fiub" or predicted.shape not in [(n, k) for k in n_columns]:
-        allowed = " or ".join(f"({n}, {k})" for k in n_columns)
+        allowed = " or ".join(f"({n}, {k})" for k in n_columns) + f" for {n} rows of {n_outputs} outputs, as start says"
         got = f"{predicted.shape} of the type {predicted.dtype}"
-        raise ValueError(f"{name}.predict must return real numbers, {allowed} for {n_outputs} outputs; got {got}")
+        raise ValueError(f"{name}.predict must return real numbers, {allowed}; got {got}")
     if not (finite := np.isfinite(predicted)).all():
         raise ValueError(f"{name}.predict must return finite numbers; got {predicted[~finite][0]}")
     return predicted

@@ -226,7 +226,7 @@ def model_of_trees(model: Estimator, iterations: int | None, name: str, *, zeros
     if found.model.linear_ is not None:
         raise ValueError(f"model must be without a linear part, since {name} has none; got linear={model.linear!r}")
     if not np.isnan(found.scorer.missing):
-        raise ValueError(f"model must take NaN for missing values for {name}; got missing={found.scorer.missing:g}")
+        raise ValueError(f"model must take NaN for missing values for {name}; it has missing={found.scorer.missing:g}")
     if len(found.scorer.zero_is_missing) and not zeros:
         features = found.scorer.zero_is_missing.tolist()
         raise ValueError(f"model must not take zeros for missing values for {name}; got zeros in features {features}")

@@ -38,7 +38,7 @@ def unwrapped(estimator: Estimator) -> tuple[Estimator, Callable[[Table], Table]
     if isinstance(estimator, Pipeline):
         return unwrapped(estimator[-1])
     if not hasattr(estimator, "predict_linear_predictors"):
-        allowed = "a classifier of ordinal_objectives, no wrapper, or a pipeline or search that ends in one"
+        allowed = "a classifier of ordinal_objectives, or a pipeline or search that ends in one and is fitted"
         raise TypeError(f"estimator must be {allowed}; got {type(estimator).__name__}")
     if isinstance(estimator, BaseEstimator):  # whatever else has linear predictors will do
         check_is_fitted(estimator)
@@ -206,7 +206,9 @@ def categories(X: Table, column: int, feature: int | str, most: int) -> tuple[La
     first = _first_rows(values)
     known = sorted(first) if order is None else [label for label in order if label in first]
     if not 0 < len(known) <= most:
-        raise ValueError(f"feature {feature!r} must have 1 to grid_resolution={most} categories; it has {len(known)}")
+        raise ValueError(
+            f"feature {feature!r} must have between 1 and grid_resolution={most} categories in X; it has {len(known)}"
+        )
     return np.array([*known, None], dtype=object)[:-1], np.array([first[label] for label in known])
 
 

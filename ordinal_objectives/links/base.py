@@ -145,10 +145,8 @@ class Link(Named, ABC):
             return self
         found = LINKS.get(self.mirror)
         if found is None or type(LINKS[found.mirror]) is not type(self):
-            raise ValueError(
-                f"link {self.identity!r} must be symmetric, the mirror of a built-in link, or have the property "
-                f"mirror_link; got mirror={self.mirror!r}"
-            )
+            no_mirror = f"link {self.identity!r} is not symmetric, and mirror={self.mirror!r} is no built-in link"
+            raise ValueError(f"{no_mirror} whose mirror it is: give it the property mirror_link")
         return found
 
     def __repr__(self) -> str:

@@ -268,10 +268,8 @@ class OrdinalLoss(Named, ABC):
         """Raise ValueError unless the loss exists for thresholds that move with x."""
         if not self.takes_shifts:
             allowed = ", ".join(repr(name) for name, loss in self._built_in.items() if loss.takes_shifts)
-            raise ValueError(
-                f"loss {self.identity!r} does not exist with proportional=False: {self._why_no_shifts}; "
-                f"allowed: {allowed}"
-            )
+            what = f"loss {self.identity!r} does not exist for thresholds that move with x (proportional=False)"
+            raise ValueError(f"{what}: {self._why_no_shifts}; allowed: {allowed}")
 
     def row_derivatives(
         self, raw_prediction: ArrayLike, y: ArrayLike, thresholds: ArrayLike
@@ -536,7 +534,9 @@ class OrdinalLoss(Named, ABC):
             name = f"{self._floored.__name__} of {self.owner}"
             floored: Any = read_only.call_read_only(self.owner, self._floored, rows, y)
             if not isinstance(floored, tuple) or len(floored) != 2 or not isinstance(floored[1], (int, np.integer)):
-                raise TypeError(f"_floored of {self.owner} must return Curvatures and a number; got {floored!r}")
+                raise TypeError(
+                    f"_floored of {self.owner} must return Curvatures and how many were raised; got {floored!r}"
+                )
             quantities.check_arrays(floored[0], quantities.Curvatures, name, name, x.shape)
             if self.supports("majorized"):
                 name = f"{majorized.__name__} of {self.owner}"
