@@ -33,9 +33,8 @@ from ordinal_objectives.inspection.importances import threshold_columns
 from ordinal_objectives.losses import HESSIANS, OrdinalLoss, get_loss
 from ordinal_objectives.plotting.style import pyplot
 from ordinal_objectives.rows import CPU
-from ordinal_objectives.utils import documented, extras, validation
+from ordinal_objectives.utils import documented, extras, public_names, validation
 from ordinal_objectives.utils.extras import Show, round_bar
-from ordinal_objectives.utils.public_names import public_names
 
 __all__ = ["UpdateComparison", "compare_updates"]
 __dir__ = public_names(__name__)

@@ -25,7 +25,7 @@ from ordinal_objectives.eval_metric import warn_of_costs
 from ordinal_objectives.metrics import METRICS
 from ordinal_objectives.metrics.table import RESPONSES, on_codes
 from ordinal_objectives.ordinal_labels import OrdinalLabels
-from ordinal_objectives.utils.public_names import public_names
+from ordinal_objectives.utils import public_names
 from ordinal_objectives.utils.validation import check_choice, check_flag
 
 if TYPE_CHECKING:

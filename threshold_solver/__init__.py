@@ -12,7 +12,7 @@ from ordinal_objectives.threshold_solver.learner import (
 from ordinal_objectives.threshold_solver.newton import newton_step
 from ordinal_objectives.threshold_solver.quadratic import JointQuadratic, JointStep, schur_step
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
-from ordinal_objectives.utils.public_names import public_names
+from ordinal_objectives.utils import public_names
 
 __all__ = [
     "Diagnostics",

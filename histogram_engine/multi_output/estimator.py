@@ -20,8 +20,7 @@ from ordinal_objectives.histogram_engine.binning import check_same_categories
 from ordinal_objectives.histogram_engine.multi_output import losses, run
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.trees import TreeEnsemble
-from ordinal_objectives.utils import documented, validation
-from ordinal_objectives.utils.public_names import DOC_LINK
+from ordinal_objectives.utils import DOC_LINK, documented, validation
 
 Model = TypeVar("Model", bound="MultiOutputModel")
 _LOSSES = ("auto", "squared_error")

@@ -8,8 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from ordinal_objectives.utils import public_names
 from ordinal_objectives.utils.extras import not_installed
-from ordinal_objectives.utils.public_names import public_names
 
 if TYPE_CHECKING:
     from ordinal_objectives.export.lightgbm_model import to_lightgbm
