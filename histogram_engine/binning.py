@@ -10,8 +10,7 @@ from scipy.sparse import issparse
 
 from ordinal_objectives import _core
 from ordinal_objectives.aliases import FloatArray, RealArray
-from ordinal_objectives.estimators.arguments import validate_columns
-from ordinal_objectives.estimators.tables import CategoryColumns, places_of, read_numbers
+from ordinal_objectives.estimators import arguments, tables
 from ordinal_objectives.row_blocks import RowBlocks, blocks_of, header_of
 
 # Rows that the cuts of a large table are computed from.
@@ -20,18 +19,18 @@ SUBSAMPLE = 200_000
 _UNEVEN = 100.0
 
 
-def learn_categories(X: Any, asked: Any, max_bins: int) -> CategoryColumns:
+def learn_categories(X: Any, asked: Any, max_bins: int) -> tables.CategoryColumns:
     """Return the columns of categories that ``categorical_features`` asks for, with the levels that occur in X."""
     if isinstance(X, RowBlocks):
-        found = CategoryColumns.learn([X.header], asked, max_bins)
-        return CategoryColumns.learn(X.tables(), asked, max_bins) if found.levels else found
+        found = tables.CategoryColumns.learn([X.header], asked, max_bins)
+        return tables.CategoryColumns.learn(X.tables(), asked, max_bins) if found.levels else found
     if len(X.shape) != 2 or issparse(X):  # refused where features are checked
-        return CategoryColumns()
-    return CategoryColumns.learn([X], asked, max_bins)
+        return tables.CategoryColumns()
+    return tables.CategoryColumns.learn([X], asked, max_bins)
 
 
 def check_features(
-    estimator: object, X: object, categories: CategoryColumns, *, reset: bool, blocks: bool
+    estimator: object, X: object, categories: tables.CategoryColumns, *, reset: bool, blocks: bool
 ) -> RealArray | RowBlocks:
     """Return a table as float32 or float64, (n_samples, n_features); `reset` is for those of ``fit``.
 
@@ -41,19 +40,19 @@ def check_features(
     if blocks and isinstance(X, RowBlocks):
         if X.shape[0] < 1 + reset:
             raise ValueError(f"Found RowBlocks with {X.shape[0]} sample(s) while a minimum of {1 + reset} is required")
-        read_numbers(categories.encode(X.header), ensure_min_samples=0)
+        tables.read_numbers(categories.encode(X.header), ensure_min_samples=0)
         features = X.encoded(categories)
     else:
         if categories.levels and not reset:  # which columns hold categories is known of these features only
-            validate_columns(estimator, X, reset=False, skip_check_array=True)
-        features = read_numbers(categories.encode(X), estimator=estimator, ensure_min_samples=1 + reset)
-    validate_columns(estimator, header_of(X), reset=reset, skip_check_array=True)
+            arguments.validate_columns(estimator, X, reset=False, skip_check_array=True)
+        features = tables.read_numbers(categories.encode(X), estimator=estimator, ensure_min_samples=1 + reset)
+    arguments.validate_columns(estimator, header_of(X), reset=reset, skip_check_array=True)
     return features
 
 
-def check_same_categories(X: object, asked: object, categories: CategoryColumns) -> None:
+def check_same_categories(X: object, asked: object, categories: tables.CategoryColumns) -> None:
     """Raise ValueError unless the columns that ``categorical_features`` asks for are those of the model."""
-    now, before = places_of(header_of(X), asked), sorted(categories.levels)
+    now, before = tables.places_of(header_of(X), asked), sorted(categories.levels)
     if now != before:
         raise ValueError(f"warm_start continues a model of categories in the columns {before}; got {now}")
 

@@ -16,8 +16,7 @@ from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.estimators import arguments, held_out, labels, ordinal_classifier
 from ordinal_objectives.estimators.linear import LinearPart, with_start
 from ordinal_objectives.estimators.random_intercept import GroupColumn, RandomEffects, as_asked, check_random_intercept
-from ordinal_objectives.histogram_engine import fit_loop, model_file
-from ordinal_objectives.histogram_engine.binning import check_same_categories
+from ordinal_objectives.histogram_engine import binning, fit_loop, model_file
 from ordinal_objectives.histogram_engine.constraints import Constraints
 from ordinal_objectives.histogram_engine.parameters import DIALECT, OF_MODEL, REFUSED, BoostingParameters
 from ordinal_objectives.histogram_engine.plan import TrainingPlan
@@ -405,7 +404,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, ordinal_clas
             arguments.validate_columns(self, header_of(X), reset=False, skip_check_array=True)
         except ValueError as error:
             raise ValueError(f"warm_start continues a model of other features: {error}") from None
-        check_same_categories(X, self.categorical_features, self._categories)
+        binning.check_same_categories(X, self.categorical_features, self._categories)
 
     def _check_same_groups(self, before: RandomEffects | dict[int, RandomEffects] | None) -> None:
         places = before.column.place if isinstance(before, RandomEffects) else before and list(before)

@@ -18,21 +18,18 @@ from sklearn.metrics import get_scorer
 
 from ordinal_objectives import predictions, scorers
 from ordinal_objectives.aliases import FloatArray, LabelArray, NDArray
-from ordinal_objectives.estimators.held_out import Rows, check_fraction
+from ordinal_objectives.estimators import held_out, random_intercept
 from ordinal_objectives.estimators.labels import OrderedLabels
-from ordinal_objectives.estimators.random_intercept import EffectsLearner, RandomEffects, with_effects
 from ordinal_objectives.eval_metric import Decide, EvalMetric, takes_weight
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters, GrowthParameters
 from ordinal_objectives.histogram_engine.run import SumsOf
 from ordinal_objectives.histogram_engine.state import LabelledRows, LeafModel
 from ordinal_objectives.metrics import ordinal_log_loss
-from ordinal_objectives.rows import CPU
-from ordinal_objectives.rows.soft_rows import judged_loss
+from ordinal_objectives.rows import CPU, soft_rows
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import Diagnostics
 from ordinal_objectives.trees import Tree, TreeEnsemble
-from ordinal_objectives.utils import read_only, validation
-from ordinal_objectives.utils.extras import Show
+from ordinal_objectives.utils import extras, read_only, validation
 
 # early_stopping="auto" holds rows out where there are more than this, as scikit-learn does.
 MANY_ROWS = 10_000
@@ -66,7 +63,7 @@ def check_callback(callback: object) -> None:
 
 
 def after_tree(
-    show: Show | None,
+    show: extras.Show | None,
     every: int = 0,
     callback: Callback | None = None,
     remember: Callable[[GrownModel], None] | None = None,
@@ -155,7 +152,7 @@ class GrownModel:
     diagnostics: dict[str, int] = field(default_factory=dict)
     out_of_bag: OutOfBag | None = None
     start: FloatArray | None = None
-    effects: tuple[RandomEffects, ...] = ()
+    effects: tuple[random_intercept.RandomEffects, ...] = ()
 
 
 def check_more_trees(max_iter: int, n_trees: int) -> None:
@@ -195,11 +192,11 @@ class EarlyStopping:
         asked = estimator.early_stopping
         if not (isinstance(asked, str) and asked == "auto") and not isinstance(asked, (bool, np.bool_)):
             raise ValueError(f"early_stopping must be 'auto', True or False; got {asked!r}")
-        check_fraction(estimator.validation_fraction)
+        held_out.check_fraction(estimator.validation_fraction)
         return cls(estimator.n_iter_no_change, estimator.tol)
 
     @staticmethod
-    def applies(early_stopping: object, n_rows: int, watched: Sequence[Rows]) -> bool:
+    def applies(early_stopping: object, n_rows: int, watched: Sequence[held_out.Rows]) -> bool:
         """Tell whether a training stops early: "auto" leaves it to the number of rows, or to rows that are watched."""
         if isinstance(early_stopping, str):
             return n_rows > MANY_ROWS or bool(watched)
@@ -234,7 +231,7 @@ class Run(Protocol):
         """Several outputs before the first tree."""
 
     @property
-    def effects(self) -> tuple[RandomEffects, ...]:
+    def effects(self) -> tuple[random_intercept.RandomEffects, ...]:
         """Those of groups at the newest iteration."""
 
     @property
@@ -318,7 +315,7 @@ class WatchedRows(Watched):
         n_threads: int | None,
         metrics: Sequence[EvalMetric] = (),
         scored: Scored | None = None,
-        effects: EffectsLearner | None = None,
+        effects: random_intercept.EffectsLearner | None = None,
     ) -> None:
         self._proportional = parameters.shifts is None
         shape = len(rows.y) if self._proportional else (len(rows.y), rows.n_classes - 1)
@@ -334,12 +331,12 @@ class WatchedRows(Watched):
         spec, rows, score = self._spec, self._rows, self._score
         if self._effects is not None:
             effects = [one.at(self._n_trees) for one in self._effects.found()]
-            score = with_effects(score, self._X, effects, spec.loss, thresholds)
+            score = random_intercept.with_effects(score, self._X, effects, spec.loss, thresholds)
         if score.ndim == 2 and self._proportional:  # rows of new groups
             proba = predictions.proba(spec.loss, score, thresholds)
             loss = ordinal_log_loss(rows.y, proba, sample_weight=rows.sample_weight)
         else:
-            loss = judged_loss(self._pass, score, thresholds, spec.hessian) / float(self._pass.total_weight)
+            loss = soft_rows.judged_loss(self._pass, score, thresholds, spec.hessian) / float(self._pass.total_weight)
         values = {self.name: loss}
         if not self._metrics and self._scored is None:
             return Measured(values, loss)

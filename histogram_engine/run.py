@@ -15,8 +15,7 @@ import numpy as np
 from ordinal_objectives import _core
 from ordinal_objectives.aliases import FloatArray, IndexArray, IntArray, NDArray
 from ordinal_objectives.estimators.random_intercept import RandomEffects
-from ordinal_objectives.histogram_engine.constraints import monotone_values
-from ordinal_objectives.histogram_engine.criteria import choose
+from ordinal_objectives.histogram_engine import constraints, criteria
 from ordinal_objectives.histogram_engine.criteria.base import Criterion
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.state import EngineState, LabelledRows, LeafModel, LeafStep, RunStart, Sample
@@ -146,7 +145,7 @@ class EngineRun:
         criterion: type[Criterion] | None = None,
     ) -> None:
         if criterion is None:
-            criterion = choose(parameters)
+            criterion = criteria.choose(parameters)
         else:
             criterion.check(parameters)
         start = start or RunStart()
@@ -271,7 +270,7 @@ class EngineRun:
                 steps = [solve(sums, one) for one in leaves]
                 return LeafStep(np.array([one.weights for one in steps]), np.array([one.delta for one in steps]))
             step = criterion.solve(sums, leaves)
-            weights, clipped = monotone_values(tree, weight, leaves, step.weights, signs)
+            weights, clipped = constraints.monotone_values(tree, weight, leaves, step.weights, signs)
             return criterion.with_leaves(sums, leaves, LeafStep(weights, step.delta)) if clipped else step
 
         return solve

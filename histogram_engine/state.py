@@ -23,14 +23,13 @@ from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.row_blocks import RowBlocks
 from ordinal_objectives.rows import RowStatistics, native, soft_rows
 from ordinal_objectives.threads import effective_n_threads
-from ordinal_objectives.threshold_solver import Diagnostics, JointQuadratic, ThresholdLearner
-from ordinal_objectives.threshold_solver.quadratic import VectorQuadratic, added_up
+from ordinal_objectives.threshold_solver import Diagnostics, JointQuadratic, ThresholdLearner, quadratic
 from ordinal_objectives.trees import Tree
 from ordinal_objectives.utils.validation import check_two_classes
 
 Pass = TypeVar("Pass", RowStatistics, native.MarginStatistics)
 # The quadratic model of some rows: sums over the nodes of a tree, and over thresholds that move with them.
-LeafModel: TypeAlias = JointQuadratic | VectorQuadratic
+LeafModel: TypeAlias = JointQuadratic | quadratic.VectorQuadratic
 # The pass at a score and thresholds. It may fill the columns of the next tree.
 Evaluate = Callable[[RealArray, FloatArray], RoundStatistics]
 
@@ -279,7 +278,7 @@ class EngineState(Generic[Pass]):
             _core.leaf_counts(self.leaf_of_row, of_nodes, self.n_threads)
         else:
             of_nodes += np.bincount(self.leaf_of_row, weight, len(of_nodes))
-        return added_up(of_nodes, tree.left)
+        return quadratic.added_up(of_nodes, tree.left)
 
     def weights_of(self, rows: NDArray[np.uint32]) -> FloatArray | None:
         """Return the weights of the rows of a sample, by how much each of them counts; None where all are 1."""

@@ -8,8 +8,7 @@ import numpy as np
 
 from ordinal_objectives.aliases import ArrayLike, FloatArray
 from ordinal_objectives.links import Link
-from ordinal_objectives.losses import OrdinalLoss, RoundStatistics, get_loss
-from ordinal_objectives.losses.quantities import ClassWeights, InitialThresholds
+from ordinal_objectives.losses import OrdinalLoss, RoundStatistics, get_loss, quantities
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.diagnostics import Diagnostics
 from ordinal_objectives.threshold_solver.newton import as_array, newton_step
@@ -23,7 +22,7 @@ MAX_HALVINGS = 30
 
 def initial_thresholds(
     class_weights: ArrayLike, link: str | Link = "logit", loss: str | OrdinalLoss = "all_threshold"
-) -> InitialThresholds:
+) -> quantities.InitialThresholds:
     r"""Thresholds that minimise the loss while the score is 0 everywhere.
 
     For the all-threshold and the cumulative-link loss
@@ -72,7 +71,7 @@ def initial_thresholds(
     if observed.size < 2:
         raise ValueError(f"class_weights must have at least two positive entries, got {n.tolist()}")
     half_a_row = 0.5 * min(max(1.0, NEGLIGIBLE_SHARE * total), n[observed].min())
-    return of_loss.start_at(ClassWeights(n, observed, half_a_row))
+    return of_loss.start_at(quantities.ClassWeights(n, observed, half_a_row))
 
 
 class ThresholdLearner:

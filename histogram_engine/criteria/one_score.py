@@ -9,8 +9,7 @@ import numpy as np
 
 from ordinal_objectives import _core
 from ordinal_objectives.aliases import FloatArray, IndexArray, IntArray, NDArray, RealArray
-from ordinal_objectives.histogram_engine.criteria import cross_terms
-from ordinal_objectives.histogram_engine.criteria.base import Criterion
+from ordinal_objectives.histogram_engine.criteria import base, cross_terms
 from ordinal_objectives.histogram_engine.criteria.cross_terms import CrossTerms
 from ordinal_objectives.histogram_engine.state import EngineState, LeafStep
 from ordinal_objectives.leaves import high_order
@@ -25,7 +24,7 @@ from ordinal_objectives.trees import Tree
 _NO_THRESHOLDS = (np.zeros(0), np.zeros((0, 0)), np.zeros(0, np.int32), 2, np.zeros((0, 0)))
 
 
-class Scalar(Criterion):
+class Scalar(base.Criterion):
     """The gain of the score's own Newton step, g^2 / h. Thresholds then take a Newton step of their own, or stay.
 
     Parameters
@@ -254,7 +253,7 @@ class HighOrderSums:
     higher: FloatArray
 
 
-class HighOrder(Criterion):
+class HighOrder(base.Criterion):
     """The quadratic criterion, joint or scalar, with leaves of order three or four, which judge splits too.
 
     Thresholds take the step of the quadratic criterion. Given it, each leaf takes a step of the higher order

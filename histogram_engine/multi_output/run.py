@@ -17,8 +17,7 @@ from ordinal_objectives.histogram_engine.parameters import GrowthParameters, cho
 from ordinal_objectives.leaves import multi_output
 from ordinal_objectives.rows.checked_rows import IN_FLOAT32, IN_FLOAT64
 from ordinal_objectives.threads import effective_n_threads
-from ordinal_objectives.threshold_solver import Diagnostics, longest_step
-from ordinal_objectives.threshold_solver.quadratic import added_up
+from ordinal_objectives.threshold_solver import Diagnostics, longest_step, quadratic
 from ordinal_objectives.trees import Tree
 from ordinal_objectives.utils.read_only import call_read_only
 
@@ -397,7 +396,7 @@ class MultiOutputRun:
         outputs = None
         if self._most < self._columns.n_outputs:
             restricted = self.parameters.search == "restricted"
-            sums = added_up(sums, tree.left) if restricted else sums
+            sums = quadratic.added_up(sums, tree.left) if restricted else sums
             worth = multi_output.output_values(*self._columns.split(sums), l2)
             if restricted:  # both children of a split move the same outputs: those with the largest sum of gains
                 for node in np.flatnonzero(tree.left >= 0):

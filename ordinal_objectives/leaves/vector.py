@@ -21,8 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ordinal_objectives.aliases import ArrayLike, BoolArray, FloatArray, IntArray
-from ordinal_objectives.leaves import scalar
-from ordinal_objectives.leaves.multi_output import largest
+from ordinal_objectives.leaves import multi_output, scalar
 from ordinal_objectives.utils.validation import check_choice
 
 PENALTIES = ("ridge", "smooth", "sparse")
@@ -296,7 +295,7 @@ def _ridge(
 def _sparse(g: FloatArray, h: FloatArray, of_mean: FloatArray | float, shift_l2: float, max_shifts: int) -> FloatArray:
     """Solve the ridge of the chosen thresholds and of the others as one group, that is, of one shift."""
     w = scalar.weights(g.sum(axis=1), h.sum(axis=1) + of_mean)
-    own = largest((g + h * w[:, np.newaxis]) ** 2 / (h + shift_l2), max_shifts)
+    own = multi_output.largest((g + h * w[:, np.newaxis]) ** 2 / (h + shift_l2), max_shifts)
 
     def grouped(x: FloatArray) -> FloatArray:
         """Return the entries of those chosen, 0 for the others, and behind them the others' sum."""
