@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ordinal_objectives import _core
+from ordinal_objectives.aliases import IntArray, NDArray
 from ordinal_objectives.histogram_engine.constraints import Constraints
 from ordinal_objectives.leaves.vector import Shifts
 from ordinal_objectives.losses import OrdinalLoss, check_order
@@ -139,10 +139,8 @@ def check_side_by_side(given: object, **allowed: tuple[object, ...]) -> None:
     """Raise ValueError for what belongs to trees that follow each other, in attributes of ``given``."""
     for name, values in allowed.items():
         if getattr(given, name) not in values:
-            raise ValueError(
-                f"boosting_type='rf' grows trees side by side: {name} must be {' or '.join(map(repr, values))}; got "
-                f"{getattr(given, name)!r}"
-            )
+            got = f"{' or '.join(map(repr, values))}; got {getattr(given, name)!r}"
+            raise ValueError(f"boosting_type='rf' grows trees side by side: {name} must be {got}")
 
 
 @dataclass(kw_only=True)
@@ -174,7 +172,7 @@ class GrowthParameters:
                 setattr(self, one.name, one.metadata["check"](one.name, getattr(self, one.name)))
 
     def growth(
-        self, features: list[int], rows: NDArray[np.uint32] | None, leaf_of_row: NDArray[np.int32], **options: Any
+        self, features: list[int], rows: NDArray[np.uint32] | None, leaf_of_row: IntArray, **options: Any
     ) -> _core.Growth:
         """Return what the core is given of a tree: columns, rows, None for all, and limits."""
         sizes = self.max_leaf_nodes or _ALL, self.max_depth or _ALL, float(self.min_samples_leaf)
@@ -234,10 +232,7 @@ class BoostingParameters(GrowthParameters):
             refusal = "boosting_type='rf' fits one score to the rows out of bag; it needs proportional=True"
         self.shifts: Shifts | None = spec.shifts(refusal)
         if self.split_gain != "auto" and self.shifts is None and not isinstance(spec.proportional, str):
-            raise ValueError(
-                f"split_gain={self.split_gain!r} belongs to thresholds that move with x: pass proportional=False with "
-                f"it; threshold_update says what splits are worth without"
-            )
+            raise ValueError(f"split_gain={self.split_gain!r} belongs to thresholds that move: proportional=False")
         self._check_sampling()
         if self.is_forest:
             self._check_forest()
@@ -249,10 +244,7 @@ class BoostingParameters(GrowthParameters):
         if self.top_rate + self.other_rate > 1.0:
             raise ValueError(f"top_rate + other_rate must be at most 1; got {self.top_rate} + {self.other_rate}")
         if self.judges and self.judged_by == "out_of_bag":
-            raise ValueError(
-                "data_sample_strategy='goss' leaves the rows with small gradients out, which cannot judge a tree: pass "
-                "judged_by='validation', or leave pruning and adaptive_step out"
-            )
+            raise ValueError("data_sample_strategy='goss' with pruning or adaptive_step needs judged_by='validation'")
 
     def _check_forest(self) -> None:
         if self.subsample == 1.0:
@@ -264,10 +256,7 @@ class BoostingParameters(GrowthParameters):
         out_of_bag = self.judged_by == "out_of_bag"
         for name in ("pruning", "adaptive_step"):
             if getattr(self, name) and out_of_bag and self.subsample == 1.0:
-                raise ValueError(
-                    f"{name}=True judges by rows left out of the sample: it needs subsample < 1; got 1.0. Or pass "
-                    "judged_by='validation'"
-                )
+                raise ValueError(f"{name}=True needs subsample < 1, or judged_by='validation'; got 1.0")
             if getattr(self, name) and self.order > 2:
                 raise ValueError(f"{name}=True judges steps by the quadratic model: it needs order=2; got {self.order}")
         if not out_of_bag and not self.judges:

@@ -15,24 +15,21 @@ from scipy.optimize import minimize_scalar
 
 from ordinal_objectives import _core, predictions
 from ordinal_objectives.aliases import Params
-from ordinal_objectives.estimators import held_out, random_intercept
+from ordinal_objectives.estimators import held_out, random_intercept, tables
 from ordinal_objectives.estimators import linear as linear_scores
 from ordinal_objectives.estimators.linear import LinearPart
 from ordinal_objectives.estimators.random_intercept import EffectsLearner, GroupColumn
-from ordinal_objectives.estimators.tables import CategoryColumns
 from ordinal_objectives.eval_metric import EvalMetric
 from ordinal_objectives.histogram_engine import fit_loop
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters, check_side_by_side
 from ordinal_objectives.histogram_engine.run import EngineRun
 from ordinal_objectives.histogram_engine.state import FloatArray, LabelledRows, RunStart, settle_thresholds
 from ordinal_objectives.row_blocks import RowBlocks
-from ordinal_objectives.rows import CPU
-from ordinal_objectives.rows.soft_rows import judged_loss
+from ordinal_objectives.rows import CPU, soft_rows
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import ThresholdLearner
 from ordinal_objectives.trees import Tree, TreeEnsemble
-from ordinal_objectives.utils.progress import round_bar
-from ordinal_objectives.utils.validation import check_two_classes
+from ordinal_objectives.utils import extras, validation
 
 # What a search tries, with few rows and with more.
 _TRIED: tuple[held_out.Settings, held_out.Settings] = (
@@ -60,7 +57,7 @@ class TrainingPlan:
 
     model: Any
     parameters: BoostingParameters
-    categories: CategoryColumns
+    categories: tables.CategoryColumns
     seed: int
     groups: tuple[GroupColumn, ...] = ()
 
@@ -108,8 +105,8 @@ class TrainingPlan:
         model = self.model
         if fit_loop.check_scoring(model.scoring) is not None:
             raise ValueError(
-                f"scoring={model.scoring!r} decides when to stop, and with max_iter='auto' the loss of rows held "
-                f"out finds the number of trees: pass early_stopping=True, or an eval_set, or max_iter as a number"
+                f"scoring={model.scoring!r} does not find the number of trees that max_iter='auto' asks for: pass "
+                f"early_stopping=True, or an eval_set, or max_iter as a number"
             )
         given = {"max_leaf_nodes": model.max_leaf_nodes}
         settings = held_out.settings_to_try(*_TRIED, given, len(rows.weighted))
@@ -125,10 +122,8 @@ class TrainingPlan:
             return rows, []
         if isinstance(rows.X, RowBlocks):
             name, without = ("judged_by", "out_of_bag") if judged else ("early_stopping", False)
-            raise ValueError(
-                f"{name} holds rows out of arrays only; for RowBlocks pass X_val and y_val, or {name}={without!r}; "
-                f"got {getattr(self.model, name)!r}"
-            )
+            got = getattr(self.model, name)
+            raise ValueError(f"{name}={got!r} divides no RowBlocks: pass X_val and y_val, or {name}={without!r}")
         fit, held = held_out.hold_out(rows, self.model.validation_fraction, self.seed)
         return fit, [held]
 
@@ -164,7 +159,7 @@ class TrainingPlan:
         others = self.labelled(held)
 
         def grow(n_trees: int, stopping: fit_loop.EarlyStopping | None) -> fit_loop.GrownModel:
-            with round_bar(model.progress, n_trees, "search") as show:
+            with extras.round_bar(model.progress, n_trees, "search") as show:
                 wanted = parameters.changed(max_iter=n_trees)
                 return self.train(wanted, None, fit, [held], stopping, fit_loop.after_tree(show))
 
@@ -281,7 +276,7 @@ def _fit_scale(run: EngineRun, rows: LabelledRows, known: Any, mean: FloatArray)
     spec, start = run.parameters.spec, 0.0 if rows.start is None else rows.start[known]
     weight = None if rows.sample_weight is None else rows.sample_weight[known]
     of_rows = CPU(run.state.n_threads).row_pass(spec.loss, rows.y[known], rows.n_classes, weight)
-    check_two_classes(of_rows.class_weights, name="the labels of the rows out of bag")
+    validation.check_two_classes(of_rows.class_weights, name="the labels of the rows out of bag")
 
     def thresholds_at(score: FloatArray) -> FloatArray:
         learner = ThresholdLearner(spec, of_rows.class_weights, run.thresholds, ordered=True)
@@ -291,7 +286,7 @@ def _fit_scale(run: EngineRun, rows: LabelledRows, known: Any, mean: FloatArray)
 
     def loss_at(scale: float) -> float:
         score = start + scale * mean
-        return judged_loss(of_rows, score, thresholds_at(score), spec.hessian) / of_rows.total_weight
+        return soft_rows.judged_loss(of_rows, score, thresholds_at(score), spec.hessian) / of_rows.total_weight
 
     scale = float(np.exp(minimize_scalar(lambda log: loss_at(np.exp(log)), **_SCALE).x))
     score = start + scale * mean

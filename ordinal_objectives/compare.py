@@ -33,9 +33,8 @@ from ordinal_objectives.inspection.importances import threshold_columns
 from ordinal_objectives.losses import HESSIANS, OrdinalLoss, get_loss
 from ordinal_objectives.plotting.style import pyplot
 from ordinal_objectives.rows import CPU
-from ordinal_objectives.utils import documented, extras, validation
-from ordinal_objectives.utils.progress import Show, round_bar
-from ordinal_objectives.utils.public_names import public_names
+from ordinal_objectives.utils import documented, extras, public_names, validation
+from ordinal_objectives.utils.extras import Show, round_bar
 
 __all__ = ["UpdateComparison", "compare_updates"]
 __dir__ = public_names(__name__)
@@ -508,9 +507,7 @@ def read_table(path: Path, column: str | None, classes: list[str] | None) -> tup
     frame = frame[~missing]
     X, target = frame.drop(columns=column), frame[column].infer_objects()  # truth values beside empty cells are objects
     if len(X) < _FEWEST_ROWS:
-        raise ValueError(
-            f"{path} has {len(X)} rows with a target; to train, stop early and test, {_FEWEST_ROWS} are needed"
-        )
+        raise ValueError(f"{path} must have at least {_FEWEST_ROWS} rows with a target; it has {len(X)}")
     if not len(X.columns):
         raise ValueError(f"{path} has no column beside the target")
     infinite = [name for name, values in X.select_dtypes("number").items() if np.isinf(values).any()]

@@ -21,24 +21,6 @@ _ROUNDING = 1e-6
 _SHARE_STEPS = 200
 
 
-class Answers(NamedTuple):
-    """Every class that some row may have, row after row.
-
-    Attributes
-    ----------
-    row : ndarray of intp, shape (n_answers,)
-        Ascending.
-    code : ndarray of int32, shape (n_answers,)
-        Class code.
-    weight : ndarray of float64, shape (n_answers,)
-        Above 0.
-    """
-
-    row: IndexArray
-    code: IntArray
-    weight: FloatArray
-
-
 class Ratings(NamedTuple):
     """Answers of raters, checked.
 
@@ -64,9 +46,8 @@ class Ratings(NamedTuple):
         codes, ordered = _read(label, classes)
         rows, raters = np.asarray(row), np.asarray(rater)
         if rows.shape != codes.shape or raters.shape != codes.shape:
-            raise ValueError(
-                f"row, rater and label must have one entry an answer; got {rows.shape}, {raters.shape}, {codes.shape}"
-            )
+            shapes = f"{rows.shape}, {raters.shape}, {codes.shape}"
+            raise ValueError(f"row, rater and label must have one entry an answer; got {shapes}")
         if rows.dtype.kind not in "iu" or rows.min() < 0:
             raise ValueError("row must hold numbers of rows, integers from 0 on")
         names, number = np.unique(raters, return_inverse=True)
@@ -148,10 +129,8 @@ class OrdinalLabels:
         total = table.sum(axis=1)
         wrong = np.flatnonzero((total > 0) & (np.abs(total - 1.0) > _ROUNDING))
         if wrong.size:
-            raise ValueError(
-                f"shares must be 1 in all in every row; row {wrong[0]} has {total[wrong[0]]:g}. For numbers of answers "
-                f"take from_counts"
-            )
+            got = f"row {wrong[0]} has {total[wrong[0]]:g}"
+            raise ValueError(f"shares must be 1 in all in every row; {got}. For numbers of answers take from_counts")
         return cls._of_rows(table, classes, unlabelled)
 
     @classmethod
@@ -270,10 +249,8 @@ class OrdinalLabels:
         if without.size == len(labels):
             raise ValueError("no row has a label")
         if without.size and unlabelled == "raise":
-            raise ValueError(
-                f"{without.size} row(s) have no label: {first_few(without.tolist(), str)}; "
-                f"unlabelled='ignore' leaves them out of trainings"
-            )
+            rows = first_few(without.tolist(), str)
+            raise ValueError(f"{without.size} row(s) have no label: {rows}; unlabelled='ignore' leaves them out")
         return labels
 
     def __len__(self) -> int:
@@ -335,15 +312,13 @@ class OrdinalLabels:
         found: FloatArray = self.patterns.max(axis=1) if self.between else self.patterns.sum(axis=1)
         return found
 
-    def answers(self) -> Answers:
-        """Return every class that some row may have, row after row."""
+    def answers(self) -> tuple[IndexArray, IntArray, FloatArray]:
+        """Return rows, class codes and weights above 0 of every class that some row may have, row after row."""
         of_pattern, code = np.nonzero(self.patterns)
         sizes = np.bincount(of_pattern, minlength=len(self.patterns))
         number = numbers_in(np.cumsum(sizes) - sizes, sizes, self.codes)
         weight = self.patterns[of_pattern, code]
-        return Answers(
-            np.repeat(np.arange(len(self)), sizes[self.codes]), code.astype(np.int32)[number], weight[number]
-        )
+        return np.repeat(np.arange(len(self)), sizes[self.codes]), code.astype(np.int32)[number], weight[number]
 
     def reduced(self, weight: FloatArray | None) -> tuple[FloatArray | None, OrdinalLabels | None]:
         """Return weights of the rows times those of their answers, and the shares: None where the middle says all."""

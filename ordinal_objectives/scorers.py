@@ -25,8 +25,7 @@ from ordinal_objectives.eval_metric import warn_of_costs
 from ordinal_objectives.metrics import METRICS
 from ordinal_objectives.metrics.table import RESPONSES, on_codes
 from ordinal_objectives.ordinal_labels import OrdinalLabels
-from ordinal_objectives.utils.public_names import public_names
-from ordinal_objectives.utils.validation import check_choice, check_flag
+from ordinal_objectives.utils import public_names, validation
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -120,8 +119,8 @@ class OrdinalScorer(RoutedScorer):
             response_method = "predict" if known is None else known.response_method
         if greater_is_better is None:
             greater_is_better = known is not None and known.higher_is_better
-        check_flag("greater_is_better", greater_is_better)
-        check_choice(response_method, RESPONSES, name="response_method")
+        validation.check_flag("greater_is_better", greater_is_better)
+        validation.check_choice(response_method, RESPONSES, name="response_method")
         self.metric = metric
         self.response_method = response_method
         self.greater_is_better = greater_is_better
@@ -198,9 +197,9 @@ class OrdinalScorer(RoutedScorer):
         classes = np.asarray(classes)
         ordered = _with_order(estimator, classes)
         if ordered is None and classes.dtype.kind not in "biuf":
+            name = type(estimator).__name__
             raise ValueError(
-                f"{type(estimator).__name__} does not say what the order of its classes {classes.tolist()} is: pass "
-                f"OrdinalScorer(..., labels=) the classes from lowest to highest"
+                f"{name} does not say the order of its classes {classes.tolist()}: pass OrdinalScorer(..., labels=)"
             )
         order = np.sort(classes) if ordered is None else np.asarray(ordered.ordered_classes_)
         if getattr(ordered, "classes", None) is None:
@@ -224,10 +223,7 @@ def response_of(estimator: Estimator, method: str, X: Table, *arguments: object,
         return response_of(estimator.best_estimator_, method, X, *arguments, what=what)
     if isinstance(estimator, Pipeline) and len(estimator) > 1:
         return response_of(estimator[-1], method, estimator[:-1].transform(X), *arguments, what=what)
-    raise TypeError(
-        f"{what}, and {type(estimator).__name__} has no {method}, as estimators of ordinal_objectives have, nor ends "
-        f"in an estimator that has"
-    )
+    raise TypeError(f"{what}, and {type(estimator).__name__} has no {method}, nor ends in an estimator that has")
 
 
 def class_order(estimator: object, classes: LabelArray) -> LabelArray | None:

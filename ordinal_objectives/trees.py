@@ -12,7 +12,7 @@ import numpy as np
 from ordinal_objectives import _core
 from ordinal_objectives.aliases import BoolArray, FloatArray, IndexArray, IntArray, NDArray, Params, RealArray, Table
 from ordinal_objectives.row_blocks import RowBlocks, blocks_of
-from ordinal_objectives.utils.public_names import public_names
+from ordinal_objectives.utils import public_names
 
 __all__ = ["NODE_ARRAYS", "SET_WORDS", "Tree", "TreeEnsemble", "add_by_leaves", "has_set", "reached"]
 __dir__ = public_names(__name__)

@@ -25,7 +25,7 @@ from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils import files
-from ordinal_objectives.utils.progress import round_bar
+from ordinal_objectives.utils.extras import round_bar
 from ordinal_objectives.utils.shared_docs import documented
 
 # Parameters that a training may be resumed without, or with others.

@@ -26,7 +26,7 @@ from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.threads import kept_helpers, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils import documented, validation
-from ordinal_objectives.utils.progress import Show, round_bar
+from ordinal_objectives.utils.extras import Show, round_bar
 
 _REFUSED = {
     "objective": "the ordinal loss is the objective",

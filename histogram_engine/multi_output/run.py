@@ -9,18 +9,15 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ordinal_objectives import _core
-from ordinal_objectives.aliases import FloatArray, NDArray
+from ordinal_objectives.aliases import FloatArray, IndexArray, NDArray
 from ordinal_objectives.estimators.held_out import Rows
-from ordinal_objectives.histogram_engine.binning import bin_rows, find_cuts, uneven
-from ordinal_objectives.histogram_engine.fit_loop import GrownModel, Measured, Watched
+from ordinal_objectives.histogram_engine import binning, fit_loop, run
 from ordinal_objectives.histogram_engine.multi_output.losses import HESSIANS, MultiOutputLoss
 from ordinal_objectives.histogram_engine.parameters import GrowthParameters, choice, integer, number
-from ordinal_objectives.histogram_engine.run import NOISE_ROWS, Sampler
 from ordinal_objectives.leaves import multi_output
 from ordinal_objectives.rows.checked_rows import IN_FLOAT32, IN_FLOAT64
 from ordinal_objectives.threads import effective_n_threads
-from ordinal_objectives.threshold_solver import Diagnostics, longest_step
-from ordinal_objectives.threshold_solver.quadratic import added_up
+from ordinal_objectives.threshold_solver import Diagnostics, longest_step, quadratic
 from ordinal_objectives.trees import Tree
 from ordinal_objectives.utils.read_only import call_read_only
 
@@ -55,10 +52,9 @@ def predictions(loss: MultiOutputLoss, raw_prediction: FloatArray, *n_columns: i
     if 1 in n_columns and predicted.shape == (n,):
         predicted = predicted[:, np.newaxis]
     if predicted.dtype.kind not in "fiub" or predicted.shape not in [(n, k) for k in n_columns]:
-        raise ValueError(
-            f"{name}.predict must return real numbers, {' or '.join(f'({n}, {k})' for k in n_columns)} "
-            f"for {n} rows of {n_outputs} outputs, as start says; got {predicted.shape} of the type {predicted.dtype}"
-        )
+        allowed = " or ".join(f"({n}, {k})" for k in n_columns) + f" for {n} rows of {n_outputs} outputs, as start says"
+        got = f"{predicted.shape} of the type {predicted.dtype}"
+        raise ValueError(f"{name}.predict must return real numbers, {allowed}; got {got}")
     if not (finite := np.isfinite(predicted)).all():
         raise ValueError(f"{name}.predict must return finite numbers; got {predicted[~finite][0]}")
     return predicted
@@ -86,10 +82,8 @@ class CheckedLoss:
         if isinstance(loss, type):
             raise TypeError(f"loss must be an object, not a class: pass {loss.__name__}(); got {loss!r}")
         if missing := [name for name in _METHODS if not callable(getattr(loss, name, None))]:
-            raise TypeError(
-                f"a loss of your own must have the methods {', '.join(_METHODS)}; got {loss!r} without "
-                f"{', '.join(missing)}"
-            )
+            got = f"{loss!r} without {', '.join(missing)}"
+            raise TypeError(f"a loss of your own must have the methods {', '.join(_METHODS)}; got {got}")
         self._loss, self._n_columns = loss, n_columns
         self.name = type(loss).__name__
         self._first: dict[str, Any] = {}  # shape of the Hessian, without rows, for each `hessian`
@@ -130,17 +124,12 @@ class CheckedLoss:
             raise ValueError(f"{must} losses that are numbers; got {loss[int(np.argmin(loss))]}")
         allowed = [(n, 1), (n, d), (n, d, d)]
         if gradient.shape != (n, d) or (second is not None and second.shape not in allowed):
-            raise ValueError(
-                f"{must} gradients ({n}, {d}) and Hessians of one of the shapes {', '.join(map(str, allowed))}, or "
-                f"None, for {n} rows; got {gradient.shape} and {None if second is None else second.shape}"
-            )
+            got = f"{gradient.shape} and {None if second is None else second.shape}"
+            raise ValueError(f"{must} gradients ({n}, {d}) and Hessians of one of the shapes {allowed}; got {got}")
         shape = None if second is None else second.shape[1:]
         if (first := self._first.setdefault(hessian, shape)) != shape:
             was, came = ("None" if one is None else f"(n_rows, {', '.join(map(str, one))})" for one in (first, shape))
-            raise ValueError(
-                f"{must} a Hessian of the same shape at every call, or None at every call; at the first it was {was}; "
-                f"got {came}"
-            )
+            raise ValueError(f"{must} a Hessian of the same shape at every call; first it was {was}; got {came}")
         return loss, gradient, second
 
     def _numbers(self, answer: object, method: str, what: str) -> NDArray[Any]:
@@ -208,7 +197,7 @@ class OutputColumns:
             f"float32 holds times the rows' weights; got the {what} {used[row, column]:g} in row {row}"
         )
 
-    def _diagonal(self) -> slice | NDArray[np.intp]:
+    def _diagonal(self) -> slice | IndexArray:
         d = self.n_outputs
         if self.kind != "full":
             return slice(d, self.n_columns)
@@ -245,7 +234,7 @@ class OutputColumns:
         return sums[:, :d], H
 
 
-class WatchedTargets(Watched):
+class WatchedTargets(fit_loop.Watched):
     """Rows that no tree is grown on; their raw prediction follows the trees.
 
     Parameters
@@ -265,11 +254,11 @@ class WatchedTargets(Watched):
         # A full Hessian is not used.
         self._rows, self._loss, self._hessian = rows, loss, "diagonal" if hessian == "full" else hessian
 
-    def measure(self, thresholds: NDArray[np.float64]) -> Measured:
+    def measure(self, thresholds: FloatArray) -> fit_loop.Measured:
         """Return the weighted mean loss; there are no thresholds."""
         of_rows, *_ = self._loss.derivatives(self._rows.targets, self._score, self._hessian)
         loss = float(np.average(of_rows, weights=self._rows.weight))
-        return Measured({self.name: loss}, loss)
+        return fit_loop.Measured({self.name: loss}, loss)
 
 
 class MultiOutputRun:
@@ -315,7 +304,7 @@ class MultiOutputRun:
         *,
         seed: int = 0,
         n_threads: int | None = None,
-        earlier: GrownModel | None = None,
+        earlier: fit_loop.GrownModel | None = None,
         categories: Mapping[int, int] | None = None,
     ) -> None:
         X, sample_weight, y, threads = rows.X, rows.weight, rows.targets, effective_n_threads(n_threads)
@@ -324,7 +313,7 @@ class MultiOutputRun:
             self.start = loss.start(y, sample_weight)
             self.raw_prediction = np.tile(self.start, (len(y), 1))
             loss.predictions(self.raw_prediction[: len(self.start) + 1])  # not as many rows as outputs
-            self.cuts, self.iteration = find_cuts(X, parameters.max_bins, sample_weight, seed, categories), 0
+            self.cuts, self.iteration = binning.find_cuts(X, parameters.max_bins, sample_weight, seed, categories), 0
         else:
             assert earlier.start is not None
             self.start, grown = earlier.start, earlier.ensemble
@@ -342,20 +331,18 @@ class MultiOutputRun:
                 raise ValueError("hessian='full' inverts matrices: it needs l2_regularization > 0; got 0.0")
         self._by_category = bool(categories)
         options = parameters.category_options(categories or {})
-        self._engine = bin_rows(X, self.cuts, threads, in_float64=uneven(sample_weight), **options)
+        self._engine = binning.bin_rows(X, self.cuts, threads, in_float64=binning.uneven(sample_weight), **options)
         self._statistics = self._engine.statistics(self._columns.n_columns)
         self._total_weight = float(len(y) if sample_weight is None else sample_weight.sum())
         shares = parameters.subsample, parameters.colsample_bytree
-        self._sampler = Sampler(len(y), len(self.cuts), sample_weight, *shares, seed, n_threads=threads)
+        self._sampler = run.Sampler(len(y), len(self.cuts), sample_weight, *shares, seed, n_threads=threads)
         self._leaf_of_row = np.zeros(len(y), np.int32)
         self._next_raw = np.empty_like(self.raw_prediction)  # swapped with raw_prediction after a step
         self.diagnostics = Diagnostics()
         self._rounding = IN_FLOAT64  # of the loss sum, relative
         self._loss_sum = self._evaluate(np.zeros((1, d)))
         if not np.isfinite(self._loss_sum):
-            raise ValueError(
-                f"{loss.name} must be finite before the first tree; got a mean loss of {self.training_loss}"
-            )
+            raise ValueError(f"{loss.name} must be finite before the first tree; got a mean of {self.training_loss}")
         self._least = abs(self._loss_sum)  # losses near 0 have the rounding error of the first one
         self._settle()
 
@@ -397,7 +384,7 @@ class MultiOutputRun:
     def _category_noise(self) -> float:
         """Return the squared gradients over the Hessians, of the outputs on average: what categories gain by chance."""
         gradient, hessian = self._columns.split(self._statistics)
-        d, step = gradient.shape[1], len(gradient) // NOISE_ROWS + 1
+        d, step = gradient.shape[1], len(gradient) // run.NOISE_ROWS + 1
         g, h = gradient[::step].astype(np.float64), hessian[::step].astype(np.float64)
         curvature = np.einsum("njj->", h) if h.ndim == 3 else h.sum() * (d / h.shape[1])
         return float((g**2).sum() / curvature) if curvature > 0.0 else 0.0
@@ -409,7 +396,7 @@ class MultiOutputRun:
         outputs = None
         if self._most < self._columns.n_outputs:
             restricted = self.parameters.search == "restricted"
-            sums = added_up(sums, tree.left) if restricted else sums
+            sums = quadratic.added_up(sums, tree.left) if restricted else sums
             worth = multi_output.output_values(*self._columns.split(sums), l2)
             if restricted:  # both children of a split move the same outputs: those with the largest sum of gains
                 for node in np.flatnonzero(tree.left >= 0):

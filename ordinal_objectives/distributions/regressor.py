@@ -21,8 +21,7 @@ from ordinal_objectives.estimators import wrappers
 from ordinal_objectives.estimators.arguments import SET_LATER, all_or_nothing, keep_arguments
 from ordinal_objectives.estimators.held_out import Rows, check_groups, is_auto, n_rows, take_rows
 from ordinal_objectives.ordinal_labels import OrdinalLabels
-from ordinal_objectives.utils import documented, validation
-from ordinal_objectives.utils.public_names import DOC_LINK
+from ordinal_objectives.utils import DOC_LINK, documented, validation
 
 # Predictions hold probabilities of all classes for so many rows at a time.
 _BLOCK = 10_000

@@ -19,8 +19,7 @@ from ordinal_objectives.estimators.labels import OrderedLabels, refuse_other_ord
 from ordinal_objectives.estimators.tables import as_table, refuse_text_and_dates
 from ordinal_objectives.metrics import zero_one_error
 from ordinal_objectives.ordinal_labels import OrdinalLabels
-from ordinal_objectives.utils import documented, validation
-from ordinal_objectives.utils.public_names import DOC_LINK
+from ordinal_objectives.utils import DOC_LINK, documented, validation
 
 
 class two_classes_only:  # noqa: N801 - a decorator

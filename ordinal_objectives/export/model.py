@@ -13,8 +13,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.aliases import JSON, BoolArray, Estimator, FloatArray, IndexArray, IntArray, NDArray
-from ordinal_objectives.estimators.arguments import as_trained
-from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
+from ordinal_objectives.estimators import arguments, ordinal_classifier
 from ordinal_objectives.histogram_engine.estimator import HistGradientBoostingOrdinalClassifier
 from ordinal_objectives.histogram_engine.multi_output import losses
 from ordinal_objectives.histogram_engine.multi_output.estimator import MultiOutputModel
@@ -143,7 +142,7 @@ class ScoringModel:
     scorer: Scorer
     thresholds: FloatArray
     n_iter: int
-    model: OrdinalClassifier
+    model: ordinal_classifier.OrdinalClassifier
 
     @property
     def names(self) -> list[str] | None:
@@ -189,9 +188,9 @@ def scoring_model(model: object, iterations: int | None = None, by_value: Sequen
         "LGBMOrdinalClassifier": _read_lightgbm,
         "HistGradientBoostingOrdinalClassifier": _read_engine,
     }
-    model = as_trained(model)
+    model = arguments.as_trained(model)
     read = next((readers[kind.__name__] for kind in type(model).__mro__ if kind.__name__ in readers), None)
-    if read is None or not isinstance(model, OrdinalClassifier):
+    if read is None or not isinstance(model, ordinal_classifier.OrdinalClassifier):
         raise TypeError(f"model must be one of {', '.join(readers)}; got {type(model).__name__}")
     check_is_fitted(model)
     n_iter = model.n_iter_ if iterations is None else check_integer("iterations", iterations, 0, model.n_iter_)
@@ -224,20 +223,12 @@ def model_of_trees(model: Estimator, iterations: int | None, name: str, *, zeros
     found = scoring_model(model, iterations)
     refuse_effects(found, name)
     if found.model.linear_ is not None:
-        raise ValueError(
-            f"model must be without a linear part, since {name} holds only trees; got one that was trained with "
-            f"linear={model.linear!r}: train it with linear=False"
-        )
+        raise ValueError(f"model must be without a linear part, since {name} has none; got linear={model.linear!r}")
     if not np.isnan(found.scorer.missing):
-        raise ValueError(
-            f"model must take NaN for missing values, as {name} does; it has missing={found.scorer.missing:g}: train "
-            f"it on NaN in the place of {found.scorer.missing:g}"
-        )
+        raise ValueError(f"model must take NaN for missing values for {name}; it has missing={found.scorer.missing:g}")
     if len(found.scorer.zero_is_missing) and not zeros:
-        raise ValueError(
-            f"model must not take zeros for missing values, which {name} has no splits for; features "
-            f"{found.scorer.zero_is_missing.tolist()} do: train it without zero_as_missing"
-        )
+        features = found.scorer.zero_is_missing.tolist()
+        raise ValueError(f"model must not take zeros for missing values for {name}; got zeros in features {features}")
     return found
 
 
@@ -471,10 +462,7 @@ def _lightgbm_scorer(
     """
     levels = booster.pandas_categorical or []
     if by_value and len(by_value) != len(levels):
-        raise ValueError(
-            f"X_example must have the {len(levels)} column(s) of a category type that the training had; it has "
-            f"{len(by_value)}"
-        )
+        raise ValueError(f"X_example must have {len(levels)} columns of a category type as in fit; got {len(by_value)}")
     zero_is_missing = set[int]()
     trees = [
         _lightgbm_tree(tree["tree_structure"], n_outputs, partial(value_of, number), zero_is_missing)

@@ -14,8 +14,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.aliases import ArrayLike, Column, Estimator, FloatArray, IndexArray, LabelArray, Level, Table
-from ordinal_objectives.estimators import held_out, labels, tables, wrappers
-from ordinal_objectives.estimators.arguments import as_trained
+from ordinal_objectives.estimators import arguments, held_out, labels, tables, wrappers
 from ordinal_objectives.utils.validation import collected, drawn_seed, seeds_of
 
 # So many values of a column are followed through a pipeline.
@@ -38,10 +37,8 @@ def unwrapped(estimator: Estimator) -> tuple[Estimator, Callable[[Table], Table]
     if isinstance(estimator, Pipeline):
         return unwrapped(estimator[-1])
     if not hasattr(estimator, "predict_linear_predictors"):
-        raise TypeError(
-            f"estimator must be a classifier of ordinal_objectives, no ensemble or wrapper, which have no linear "
-            f"predictors, or a pipeline or search that ends in one and is fitted; got {type(estimator).__name__}"
-        )
+        allowed = "a classifier of ordinal_objectives, or a pipeline or search that ends in one and is fitted"
+        raise TypeError(f"estimator must be {allowed}; got {type(estimator).__name__}")
     if isinstance(estimator, BaseEstimator):  # whatever else has linear predictors will do
         check_is_fitted(estimator)
     return estimator, lambda X: X
@@ -237,13 +234,11 @@ def untrained(estimator: Estimator) -> Estimator:
     TypeError
         If it is no classifier of this package, and no pipeline or fitted search that ends in one.
     """
-    found = as_trained(getattr(estimator, "best_estimator_", estimator))
+    found = arguments.as_trained(getattr(estimator, "best_estimator_", estimator))
     last, _ = wrappers.last_step(found)
     if not all(hasattr(last, name) for name in ("fit", "get_params", "predict_cumulative_proba", "encode_labels")):
-        raise TypeError(
-            f"estimator must be a classifier of ordinal_objectives, a pipeline that ends in one, or a fitted search; "
-            f"got {type(last).__name__}"
-        )
+        allowed = "a classifier of ordinal_objectives, a pipeline that ends in one, or a fitted search"
+        raise TypeError(f"estimator must be {allowed}; got {type(last).__name__}")
     return found
 
 

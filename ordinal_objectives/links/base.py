@@ -145,10 +145,8 @@ class Link(Named, ABC):
             return self
         found = LINKS.get(self.mirror)
         if found is None or type(LINKS[found.mirror]) is not type(self):
-            raise ValueError(
-                f"link {self.identity!r} is not symmetric, and mirror={self.mirror!r} is no built-in link whose mirror "
-                f"it is: give it the property mirror_link"
-            )
+            no_mirror = f"link {self.identity!r} is not symmetric, and mirror={self.mirror!r} is no built-in link"
+            raise ValueError(f"{no_mirror} whose mirror it is: give it the property mirror_link")
         return found
 
     def __repr__(self) -> str:
@@ -264,9 +262,8 @@ class Link(Named, ABC):
         lower, upper = np.broadcast_arrays(lower, upper)
         wrong = ~(lower < upper)
         if wrong.any():
-            raise ValueError(
-                f"lower must be below upper; got lower={lower[wrong].flat[0]}, upper={upper[wrong].flat[0]}"
-            )
+            got = f"lower={lower[wrong].flat[0]}, upper={upper[wrong].flat[0]}"
+            raise ValueError(f"lower must be below upper; got {got}")
         terms = IntervalTerms(*(np.zeros(lower.shape) for _ in range(6)))
         from_below, to_above = np.isneginf(lower), np.isposinf(upper)
         both = ~from_below & ~to_above

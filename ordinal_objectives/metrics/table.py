@@ -43,11 +43,6 @@ class Metric:
         Whether a high value is good.
     stands_for : tuple of str
         Names of metrics of XGBoost and LightGBM that measure the same without thresholds.
-
-    Raises
-    ------
-    ValueError
-        If `judges` is unknown.
     """
 
     name: str
@@ -55,9 +50,6 @@ class Metric:
     judges: str
     higher_is_better: bool = False
     stands_for: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        validation.check_choice(self.judges, tuple(_RESPONSE), name="judges")
 
     @property
     def response_method(self) -> str:
@@ -84,15 +76,7 @@ class MetricTable(dict[str, Metric]):
     """Metrics by their short names."""
 
     def entry(self, name: str, **traits: Any) -> Callable[[_Function], _Function]:
-        """Return a decorator that enters a function, with the traits of :class:`Metric`, and leaves it as it is.
-
-        Raises
-        ------
-        ValueError
-            If the name is taken.
-        """
-        if name in self:
-            raise ValueError(f"there is a metric called {name!r} already: {self[name].function.__name__}")
+        """Return a decorator that enters a function, with the traits of :class:`Metric`, and leaves it as it is."""
 
         def enter(function: _Function) -> _Function:
             self[name] = Metric(name, function, **traits)
@@ -112,7 +96,7 @@ class MetricTable(dict[str, Metric]):
         """Raise TypeError if what is given as the argument ``name`` is a scorer, which takes (estimator, X, y)."""
         if next(iter(parameters_of(metric)), None) == "estimator":
             known = self.of(getattr(metric, "metric", None))
-            instead = "a metric" if known is None else f"{known.name!r}"
+            instead = "a metric" if known is None else repr(known.name)
             raise TypeError(
                 f"{name} must be a metric, not a scorer of (estimator, X, y): pass {instead}; got {metric!r}"
             )
@@ -145,10 +129,7 @@ def _codes(y: ArrayLike, labels: ArrayLike | None, *, name: str) -> IntArray:
         return OrderedLabels(labels, name="labels").encode(y, name=name)
     dtype = np.asarray(y).dtype
     if dtype.kind not in "biuf":
-        raise ValueError(
-            f"{name} must hold class codes 0, 1, 2, ...; got values of dtype {dtype}. Pass labels=, the classes from "
-            f"lowest to highest"
-        )
+        raise ValueError(f"{name} must hold class codes 0, 1, 2, ...; got values of dtype {dtype}. Pass labels=")
     return validation.check_codes(y, name=name)
 
 
@@ -238,9 +219,8 @@ def _check_range(true: IntArray, n_classes: int) -> None:
     validation.check_codes(true, n_classes, name="y_true")
     if true.min() > 0 or true.max() < n_classes - 1:
         raise ValueError(
-            f"y_true holds {true.min()} to {true.max()} and proba has {n_classes} columns: these may be codes, of "
-            f"which the sample lacks 0 or {n_classes - 1}, or other labels. Pass labels=, the classes from lowest to "
-            f"highest; for codes labels=range({n_classes})"
+            f"y_true holds {true.min()} to {true.max()} and proba has {n_classes} columns: codes, or other labels? "
+            f"Pass labels=, lowest class first; for codes labels=range({n_classes})"
         )
 
 

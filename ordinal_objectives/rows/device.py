@@ -14,9 +14,7 @@ import numpy as np
 from ordinal_objectives import _core
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, IntArray, NDArray, RealArray
 from ordinal_objectives.losses import LeafSums, OrdinalLoss, RoundStatistics
-from ordinal_objectives.rows.native import MarginStatistics, RowStatistics, add_leaf_vectors
-from ordinal_objectives.rows.reference import ReferenceMargins, ReferenceRows
-from ordinal_objectives.rows.soft_rows import pass_over
+from ordinal_objectives.rows import native, reference, soft_rows
 from ordinal_objectives.threads import effective_n_threads
 
 # An array over rows on its device: of NumPy or CuPy.
@@ -157,14 +155,14 @@ class CPU:
 
     def row_pass(self, loss: OrdinalLoss, *args: Any, **options: Any) -> RowPass:
         """Return the pass over rows with one score each: :class:`.native.RowStatistics`, or that of NumPy."""
-        kind = ReferenceRows if loss.codes is None else RowStatistics
-        found: RowPass = pass_over(kind, loss, *args, n_threads=self.n_threads, **options)
+        kind = reference.ReferenceRows if loss.codes is None else native.RowStatistics
+        found: RowPass = soft_rows.pass_over(kind, loss, *args, n_threads=self.n_threads, **options)
         return found
 
     def margin_pass(self, loss: OrdinalLoss, *args: Any, **options: Any) -> MarginPass:
         """Return the pass over rows with a score for each threshold: :class:`.native.MarginStatistics`, or NumPy's."""
-        kind = ReferenceMargins if loss.codes is None else MarginStatistics
-        found: MarginPass = pass_over(kind, loss, *args, n_threads=self.n_threads, **options)
+        kind = reference.ReferenceMargins if loss.codes is None else native.MarginStatistics
+        found: MarginPass = soft_rows.pass_over(kind, loss, *args, n_threads=self.n_threads, **options)
         return found
 
     def copy(self, array: Array, dtype: Any = None, out: Array = None) -> Array:
@@ -231,7 +229,7 @@ class CPU:
 
     def add_leaf_vectors(self, scores: Array, leaves: Array, vectors: NDArray[np.float32], out: Array = None) -> Array:
         """Return scores for each threshold with a tree more, (n_samples, n_thresholds); ``out`` as above."""
-        return add_leaf_vectors(scores, leaves, vectors, self.n_threads, out)
+        return native.add_leaf_vectors(scores, leaves, vectors, self.n_threads, out)
 
 
 def on_cpu(array: Array) -> RealArray:
