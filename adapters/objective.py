@@ -88,29 +88,9 @@ class OrdinalObjectiveBase:
         return self.training.spec
 
     @property
-    def n_classes(self) -> int | None:
-        """Number of classes K, as given."""
-        return self.spec.n_classes
-
-    @property
     def loss(self) -> OrdinalLoss:
         """Loss and link."""
         return self.spec.loss
-
-    @property
-    def hessian(self) -> str:
-        """Curvature given to the framework."""
-        return self.spec.hessian
-
-    @property
-    def threshold_update(self) -> str:
-        """How thresholds move."""
-        return self.spec.threshold_update
-
-    @property
-    def thresholds(self) -> FloatArray | None:
-        """Where the thresholds start, as given."""
-        return self.spec.thresholds
 
     def __copy__(self) -> OrdinalObjectiveBase:
         new = object.__new__(type(self))
@@ -118,10 +98,9 @@ class OrdinalObjectiveBase:
         return new
 
     def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}(n_classes={self.n_classes}, loss={self.loss!r}, "
-            f"hessian={self.hessian!r}, threshold_update={self.threshold_update!r})"
-        )
+        spec = self.spec
+        asked = f"loss={spec.loss!r}, hessian={spec.hessian!r}, threshold_update={spec.threshold_update!r}"
+        return f"{type(self).__name__}(n_classes={spec.n_classes}, {asked})"
 
     def __call__(self, raw_prediction: RealArray, matrix: object) -> tuple[RealArray, RealArray]:
         """Return gradient and Hessian, float32 (n_samples,) each, or a column for each output."""

@@ -303,16 +303,9 @@ min_data_in_leaf, random_strength, one_hot_max_size
     def _categories(self, X: Table, **options: Any) -> Collection[int]:
         return self._places["cat_features"]
 
-    def _continued(self, model: Any) -> tuple[CatBoost | None, ThresholdRecord | None]:
-        """Return the model that ``fit`` goes on with, and its record."""
-        if model is None:
-            return None, None
-        if isinstance(model, CatBoostOrdinalClassifier):
-            check_is_fitted(model, msg="init_model must be a fitted model; got an %(name)s that has not been fitted")
-        booster = model.booster_ if isinstance(model, CatBoostOrdinalClassifier) else cb_booster.as_model(model)
-        record = cb_booster.threshold_record(booster)
-        self._check_same_classes(record, model, "init_model")
-        n_trained = len(booster.feature_names_)
+    def _read_continued(self, model: Any) -> tuple[CatBoost, ThresholdRecord]:
+        booster = cb_booster.as_model(model)
+        record, n_trained = cb_booster.threshold_record(booster), len(booster.feature_names_)
         check_same_columns("init_model", n_trained, self.n_features_in_, _names_of(booster), self._names())
         return booster, record
 
@@ -455,10 +448,7 @@ def _places(X: Table, name: str, asked: Any) -> list[int]:
     """Return the columns that a parameter names; of categories those of a category type, where it names none."""
     if asked is None and name == "cat_features":
         return tables.places_of(X, tables.FROM_DTYPE) if hasattr(X, "columns") else []
-    try:
-        return tables.places_of(X, asked)
-    except ValueError as error:
-        raise ValueError(str(error).replace("categorical_features", name)) from None
+    return tables.places_of(X, asked, name=name)
 
 
 def _levels_in(record: ThresholdRecord | None, n_features: int) -> CategoryColumns:

@@ -146,7 +146,7 @@ def train_spec(
     spec, record = asked
     valid_sets, set_names = options.get("valid_sets"), options.pop("set_names", ("train_set", "valid_sets"))
     evaluated = [valid_sets] if isinstance(valid_sets, lightgbm.Dataset) else valid_sets or []
-    arguments.check_sets("valid_sets", evaluated, lambda data: isinstance(data, lightgbm.Dataset), "lightgbm.Dataset")
+    arguments.listed("valid_sets", evaluated, lambda data: isinstance(data, lightgbm.Dataset), "lightgbm.Dataset")
     sets = [train_set, *(data for data in evaluated if data is not train_set)]
     named = [(set_names[min(i, len(set_names) - 1)], data) for i, data in enumerate(sets)]
     for name, data in named:
@@ -291,7 +291,7 @@ def checked_callbacks(callbacks: object) -> list[_Callback]:
     def suits(callback: object) -> bool:
         return callable(callback) and isinstance(getattr(callback, "__dict__", None), dict)
 
-    return arguments.listed_callbacks(callbacks, suits, "functions that LightGBM calls after a round")
+    return arguments.listed("callbacks", callbacks, suits, "functions that LightGBM calls after a round")
 
 
 # LightGBM's own callbacks have no public types.

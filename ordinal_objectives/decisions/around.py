@@ -70,13 +70,7 @@ class AroundClassifier(ClassifierOfClassifiers):
 
     def _train(self, rows: Rows) -> FittedMember:
         """Train a copy of the estimator on the codes of rows."""
-        copy = clone(self.estimator)
-        rows = wrappers.rows_for("estimator", copy, rows.counted())
-        present = wrappers.class_codes("estimator", copy, rows.codes, self.ordered_classes_)
-        wrappers.keep_groups_whole("estimator", copy, rows)
-        keywords = wrappers.row_keywords("estimator", copy, rows.weight, rows.groups)
-        copy.fit(rows.X, wrappers.labels_of(rows, present), **keywords)
-        return FittedMember.trained(copy, present)
+        return wrappers.train(clone(self.estimator), rows.counted(), self.ordered_classes_)
 
     def _folds(self, rows: Rows) -> list[tuple[IndexArray, IndexArray]]:
         """Return rows to train on and rows held out: of a number of folds drawn at random, or of a splitter's own."""
@@ -90,11 +84,8 @@ class AroundClassifier(ClassifierOfClassifiers):
         return folds_of(cv, rows)
 
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
         inner = getattr(get_tags(self.estimator), "input_tags", None) if hasattr(self.estimator, "fit") else None
-        for kind in ("sparse", "allow_nan", "string", "categorical"):
-            setattr(tags.input_tags, kind, bool(getattr(inner, kind, False)))
-        return tags
+        return wrappers.take_input_tags(super().__sklearn_tags__(), inner)
 
 
 class AroundOneClassifier(AroundClassifier):

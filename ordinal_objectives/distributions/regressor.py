@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -155,19 +154,14 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
             if lower is not None:
                 labels = OrdinalLabels.from_intervals(self.target_.encode(lower), codes, classes=classes)
                 rows = replace(rows, labels=labels)
-            rows = wrappers.rows_for("estimator", copy, rows)
-            present = wrappers.class_codes("estimator", copy, rows.codes, classes)
             sets = {} if eval_set is None else {"eval_set": self._coded(eval_set)}
-            wrappers.keep_groups_whole("estimator", copy, rows)
-            keywords = wrappers.row_keywords("estimator", copy, rows.weight, rows.groups, **sets)
-            copy.fit(rows.X, wrappers.labels_of(rows, present), **keywords)
-            self.estimator_, self._member = copy, wrappers.FittedMember.trained(copy, present)
+            self._member = wrappers.train(copy, rows, classes, **sets)
+            self.estimator_ = copy
         return self
 
     def _copy(self) -> Estimator:
         if self.estimator is None:
-            native = importlib.import_module("ordinal_objectives").HistGradientBoostingOrdinalClassifier
-            return native(random_state=self.random_state)
+            return wrappers.native(random_state=self.random_state)
         wrappers.check_classifier("estimator", self.estimator)
         if any(isinstance(inner, FrozenEstimator) for _, inner in wrappers.all_inside(self.estimator)):
             raise ValueError("estimator is trained on the classes that y is cut into; got one in FrozenEstimator")
@@ -389,11 +383,8 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
         return float(np.average(scores, weights=validation.relative_weights(sample_weight, len(y))))
 
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        inner = None if self.estimator is None else get_tags(self.estimator).input_tags
-        for kind in ("sparse", "allow_nan", "string", "categorical"):
-            setattr(tags.input_tags, kind, kind != "string" if inner is None else getattr(inner, kind, False))
-        return tags
+        inner = get_tags(wrappers.native() if self.estimator is None else self.estimator).input_tags
+        return wrappers.take_input_tags(super().__sklearn_tags__(), inner)
 
 
 def _ends_of(y: ArrayLike) -> tuple[FloatArray, FloatArray | None]:

@@ -35,9 +35,8 @@ Members = list[tuple[str, Estimator]]
 
 def default_members() -> Members:
     """Return two native classifiers with trees of 15 and 31 leaves, which stop by the rows that they leave out."""
-    native = importlib.import_module("ordinal_objectives").HistGradientBoostingOrdinalClassifier
     stops = {"max_iter": 500, "early_stopping": True, "n_iter_no_change": 20}
-    return [(name, native(max_leaf_nodes=leaves, **stops)) for name, leaves in (("small", 15), ("large", 31))]
+    return [(name, wrappers.native(max_leaf_nodes=leaves, **stops)) for name, leaves in (("small", 15), ("large", 31))]
 
 
 def check_members(members: object, taken: Collection[str] = ()) -> Members:
@@ -123,12 +122,8 @@ class TrainingRows:
     def _fit(self, name: str, copy: Estimator, bag: IndexArray, rest: IndexArray) -> wrappers.FittedMember:
         """Train a copy on some rows; ``rest`` are those that it may stop early by."""
         what = f"member {name!r}"
-        rows = wrappers.rows_for(what, copy, self.rows.take(bag))
-        present = wrappers.class_codes(what, copy, rows.codes, self.labels.ordered_classes_)
-        wrappers.keep_groups_whole(what, copy, rows)
-        keywords = wrappers.row_keywords(what, copy, rows.weight, rows.groups) | self._evaluation(
-            name, copy, present, rest
-        )
+        rows, present, keywords = wrappers.prepared(what, copy, self.rows.take(bag), self.labels.ordered_classes_)
+        keywords |= self._evaluation(name, copy, present, rest)
         try:
             copy.fit(rows.X, wrappers.labels_of(rows, present), **keywords)
         except Exception as error:

@@ -173,6 +173,10 @@ class HostClassifier(OrdinalClassifier):
         """Return the columns of numbers that the library takes for categories."""
 
     @abstractmethod
+    def _read_continued(self, model: Any) -> tuple[Any, ThresholdRecord]:
+        """Return a booster to go on with, given as such or by its file, and its record."""
+
+    @abstractmethod
     def _store(self, record: ThresholdRecord) -> None:
         """Make the booster carry a record."""
 
@@ -333,6 +337,17 @@ class HostClassifier(OrdinalClassifier):
         for name in arguments.kept_arguments(self):
             if name not in kept:
                 setattr(self, name, self._default(name))
+
+    def _continued(self, model: Any) -> tuple[Any, ThresholdRecord | None]:
+        """Return the booster of the model that ``fit`` goes on with, and its record."""
+        if model is None:
+            return None, None
+        name, is_ours = self._continued_by, isinstance(model, arguments.keeper(type(self)))
+        if is_ours:
+            check_is_fitted(model, msg=f"{name} must be a fitted model; got an %(name)s that has not been fitted")
+        booster, record = self._read_continued(model.booster_ if is_ours else model)
+        self._check_same_classes(record, model, name)
+        return booster, record
 
     def _rows_to_fit(
         self, training: tuple[Any, Any, Any, Any, Any], start: str, sets: arguments.GivenSets, random_state: Seed
@@ -498,17 +513,13 @@ class HostClassifier(OrdinalClassifier):
 
     def _refuse_on_cluster(self, refused: Mapping[str, str]) -> None:
         """Raise ValueError for parameters that need all rows in one place; ``refused`` says what to do instead."""
-        for name, instead in {"random_intercept": "rows stay with their workers", **refused}.items():
-            if getattr(self, name) is not None:
-                raise ValueError(f"{name} must be None on a cluster; got {getattr(self, name)!r}; {instead}")
         if self._takes_kappa():
-            raise ValueError(
-                "decision_rule='kappa' is not supported on a cluster: fit it to predict_proba of rows in memory"
-            )
-        if self.progress is not False:
-            raise ValueError(f"progress must be False on a cluster, which has a dashboard; got {self.progress!r}")
-        if self.linear is not False:
-            raise ValueError(f"linear must be False on a cluster, where no worker has all rows; got {self.linear!r}")
+            raise ValueError("decision_rule='kappa' is not supported on a cluster: fit it to rows in memory")
+        everywhere = {"random_intercept": "rows stay with their workers", "progress": "it has a dashboard"}
+        for name, why in (everywhere | {"linear": "no worker has all rows"} | dict(refused)).items():
+            value, off = getattr(self, name), self._default(name)
+            if value is not off:
+                raise ValueError(f"{name} must be {off} on a cluster; got {value!r}; {why}")
 
     def _begin_on_cluster(self, labels: OrderedLabels, n_features: int) -> None:
         """Take the classes of all workers' labels, and forget an earlier fit."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import pickle
 from abc import abstractmethod
@@ -21,16 +22,7 @@ from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ordinal_objectives.aliases import (
-    ArrayLike,
-    Estimator,
-    FloatArray,
-    IndexArray,
-    IntArray,
-    LabelArray,
-    Params,
-    Table,
-)
+from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IndexArray, IntArray, LabelArray, Params, Table
 from ordinal_objectives.estimators import arguments, held_out, tables
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
@@ -251,6 +243,38 @@ def row_keywords(
     if takes_groups:
         given[f"{in_fit}groups"] = groups
     return given
+
+
+def prepared(
+    what: str, copy: Estimator, rows: held_out.AnyRows, classes: LabelArray, **others: object
+) -> tuple[held_out.AnyRows, IntArray, Params]:
+    """Return rows as the ``fit`` of a classifier takes them, the codes that it is trained on, and keywords of ``fit``.
+
+    Its own ``classes``, and ``cv`` of what divides rows, are set. ``others`` are other keywords.
+    """
+    rows = rows_for(what, copy, rows)
+    present = class_codes(what, copy, rows.codes, classes)
+    keep_groups_whole(what, copy, rows)
+    return rows, present, row_keywords(what, copy, rows.weight, rows.groups, **others)
+
+
+def train(copy: Estimator, rows: held_out.Rows, classes: LabelArray, **others: object) -> FittedMember:
+    """Train a classifier, the argument ``estimator``, on class codes of rows; ``others`` are keywords of ``fit``."""
+    rows, present, keywords = prepared("estimator", copy, rows, classes, **others)
+    copy.fit(rows.X, labels_of(rows, present), **keywords)
+    return FittedMember.trained(copy, present)
+
+
+def native(**params: Any) -> Estimator:
+    """Return a classifier of the native engine, which imports what is here."""
+    return importlib.import_module("ordinal_objectives").HistGradientBoostingOrdinalClassifier(**params)
+
+
+def take_input_tags(tags: Any, inner: Any) -> Any:
+    """Return the tags of an estimator, which reads what another reads whose input tags are given."""
+    for kind in ("sparse", "allow_nan", "string", "categorical"):
+        setattr(tags.input_tags, kind, bool(getattr(inner, kind, False)))
+    return tags
 
 
 # What trains its parts on all rows that it is given.
