@@ -14,8 +14,10 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 
 from ordinal_objectives import _core
-from ordinal_objectives.aliases import FloatArray as FloatArray  # noqa: PLC0414, for the plan of a training
-from ordinal_objectives.aliases import NDArray
+from ordinal_objectives.aliases import (
+    FloatArray as FloatArray,  # noqa: PLC0414, for the plan of a training
+    NDArray,
+)
 from ordinal_objectives.estimators.random_intercept import EffectsLearner, GroupColumn
 from ordinal_objectives.histogram_engine.binning import bin_rows, fill, find_cuts, uneven
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters

@@ -15,9 +15,8 @@ from scipy.sparse import issparse
 
 from ordinal_objectives.adapters import arguments
 from ordinal_objectives.aliases import Column, Table
-from ordinal_objectives.estimators import tables
+from ordinal_objectives.estimators import held_out, tables
 from ordinal_objectives.estimators.arguments import refuse_other_order
-from ordinal_objectives.estimators.held_out import is_auto
 from ordinal_objectives.estimators.tables import called, column_kinds
 from ordinal_objectives.utils.validation import first_few
 
@@ -115,7 +114,7 @@ def check_set(data: lightgbm.Dataset, name: str, train_set: lightgbm.Dataset) ->
         raise ValueError(f"{name} has no labels; pass label= to lightgbm.Dataset")
     columns = data.categorical_feature
     is_list = isinstance(columns, list) and all(type(column) in (str, int) for column in columns)
-    if columns is not None and not is_auto(columns) and not is_list:
+    if columns is not None and not held_out.is_auto(columns) and not is_list:
         raise ValueError(f"categorical_feature of {name} must be 'auto' or a list of str and int; got {columns!r}")
     for field in ("label", "weight", "init_score"):
         values = getattr(data, field)
@@ -158,7 +157,7 @@ def categorical_columns(columns: Any, X: Table) -> Any:
     ValueError
         If it holds what is neither the name nor the number of a column.
     """
-    if columns is None or is_auto(columns):
+    if columns is None or held_out.is_auto(columns):
         return columns
     names = list(getattr(X, "columns", ())) if not hasattr(X, "column_names") else X.column_names
     given = np.asarray(columns, dtype=object).tolist()
@@ -181,9 +180,9 @@ def check_signs(signs: Any, data: lightgbm.Dataset) -> None:
     if len(given) != X.shape[1]:
         raise ValueError(f"monotone_constraints must hold a sign for each of the {X.shape[1]} columns; got {signs!r}")
     columns, names = data.categorical_feature, data.feature_name
-    if is_auto(names):
+    if held_out.is_auto(names):
         names = list(getattr(X, "columns", ())) if not hasattr(X, "column_names") else X.column_names
-    places = category_places(X) if is_auto(columns) else columns or ()
+    places = category_places(X) if held_out.is_auto(columns) else columns or ()
     if any(int(given[names.index(place) if isinstance(place, str) else place]) for place in places):
         raise ValueError(f"monotone_constraints must be 0 for categories, which have no order; got {signs!r}")
 

@@ -16,8 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives import predictions, threads
 from ordinal_objectives.adapters.arguments import check_set_names
-from ordinal_objectives.adapters.lgbm import booster as lgbm_booster
-from ordinal_objectives.adapters.lgbm import data, parameters, prediction
+from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, data, parameters, prediction
 from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, checked_callbacks, first_rates, schedules, train_spec
 from ordinal_objectives.adapters.training import bind_labels, labels_of
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, NDArray, Params, Seed, Table

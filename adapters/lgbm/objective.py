@@ -8,8 +8,7 @@ import lightgbm
 import numpy as np
 
 from ordinal_objectives import decision, threads
-from ordinal_objectives.adapters.lgbm import booster as lgbm_booster
-from ordinal_objectives.adapters.lgbm import prediction
+from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, prediction
 from ordinal_objectives.adapters.lgbm.training import LightGBMTraining, ThresholdCallback
 from ordinal_objectives.adapters.objective import OrdinalObjectiveBase
 from ordinal_objectives.adapters.run import SAME_SCORE, TrainingRun

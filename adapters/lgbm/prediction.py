@@ -13,15 +13,13 @@ from typing import Any
 import lightgbm
 import numpy as np
 
-from ordinal_objectives import decision, predictions, threads
+from ordinal_objectives import decision, predictions, threads, trees
 from ordinal_objectives.adapters import arguments
-from ordinal_objectives.adapters.lgbm import booster as lgbm_booster
-from ordinal_objectives.adapters.lgbm import data as lgbm_data
+from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, data as lgbm_data
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, NDArray, Table
 from ordinal_objectives.estimators import tables
 from ordinal_objectives.estimators.arguments import refuse_other_order
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
-from ordinal_objectives.trees import add_by_leaves
 from ordinal_objectives.utils import shared_docs, validation
 
 
@@ -113,7 +111,7 @@ def predict_scores(
     if n_samples == 0:  # LightGBM divides by it
         return scores
     vectors_of = partial(_vectors_of, booster, record)
-    add_by_leaves(scores, find_leaves, vectors_of, start, stop, threads.effective_n_threads(None))
+    trees.add_by_leaves(scores, find_leaves, vectors_of, start, stop, threads.effective_n_threads(None))
     return scores
 
 

@@ -14,8 +14,7 @@ from lightgbm.callback import CallbackEnv
 from numpy.typing import ArrayLike
 
 from ordinal_objectives.adapters import arguments
-from ordinal_objectives.adapters.lgbm import booster as lgbm_booster
-from ordinal_objectives.adapters.lgbm import parameters, prediction
+from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, parameters, prediction
 from ordinal_objectives.adapters.lgbm.data import are_made_up, check_set, check_signs, refused_sets, written_names
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
 from ordinal_objectives.adapters.lgbm.training import BeforeIterationCallback, LightGBMTraining

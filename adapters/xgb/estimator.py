@@ -15,8 +15,7 @@ import xgboost
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.adapters.training import bind_labels
-from ordinal_objectives.adapters.xgb import booster as xgb_booster
-from ordinal_objectives.adapters.xgb import input_checks, model_file, prediction
+from ordinal_objectives.adapters.xgb import booster as xgb_booster, input_checks, model_file, prediction
 from ordinal_objectives.adapters.xgb.train import CustomMetric, asks_for_early_stop, first_rates, schedules, train_spec
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, IntArray, NDArray, Params, Seed, Table
 from ordinal_objectives.estimators import arguments

@@ -16,8 +16,7 @@ from scipy.sparse import issparse
 from ordinal_objectives.adapters import arguments
 from ordinal_objectives.adapters.xgb.booster import categories_of
 from ordinal_objectives.aliases import Column, RealArray, Table
-from ordinal_objectives.estimators import tables
-from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS
+from ordinal_objectives.estimators import host_classifier, tables
 from ordinal_objectives.estimators.tables import called, column_kinds
 from ordinal_objectives.utils.validation import check_integer, first_few
 
@@ -224,7 +223,7 @@ def check_evals(evals: Any, kind: type = xgboost.DMatrix) -> None:
 # Constructor names that xgboost.train spells otherwise.
 NATIVE = {"n_jobs": "nthread", "random_state": "seed"}
 # Those that xgboost.train does not take.
-OWN = ORDINAL_PARAMETERS | {
+OWN = host_classifier.ORDINAL_PARAMETERS | {
     *("callbacks", "early_stopping_rounds", "enable_categorical", "eval_metric", "feature_types", "feature_weights"),
     *("missing", "verbosity"),
 }

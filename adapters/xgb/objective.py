@@ -11,8 +11,7 @@ from xgboost.objective import TreeObjective
 from ordinal_objectives import decision, threads
 from ordinal_objectives.adapters.objective import OrdinalObjectiveBase
 from ordinal_objectives.adapters.run import SAME_SCORE
-from ordinal_objectives.adapters.xgb import booster as xgb_booster
-from ordinal_objectives.adapters.xgb import prediction
+from ordinal_objectives.adapters.xgb import booster as xgb_booster, prediction
 from ordinal_objectives.adapters.xgb.training import ThresholdCallback, XGBoostTraining
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, RealArray
 from ordinal_objectives.threshold_solver.record import ThresholdRecord

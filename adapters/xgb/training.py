@@ -16,9 +16,7 @@ from ordinal_objectives.adapters.collective import Collective
 from ordinal_objectives.adapters.followed_scores import GrownTree
 from ordinal_objectives.adapters.run import SAME_SCORE, TrainingRun, Update, sample_of, score_of_rows
 from ordinal_objectives.adapters.training import Training
-from ordinal_objectives.adapters.xgb import booster as xgb_booster
-from ordinal_objectives.adapters.xgb import input_checks, outputs, prediction
-from ordinal_objectives.adapters.xgb.placement import device_of
+from ordinal_objectives.adapters.xgb import booster as xgb_booster, input_checks, outputs, placement, prediction
 from ordinal_objectives.aliases import ArrayLike, FloatArray, NDArray, RealArray
 from ordinal_objectives.rows import Array, Device, Workers, fail_together
 from ordinal_objectives.spec import OrdinalSpec
@@ -414,7 +412,7 @@ class XGBoostTraining(Training):
 
     def device(self, matrix: xgboost.DMatrix) -> Device:
         """Return where gradients of a training matrix are computed: on the GPU that the booster is on, if any."""
-        return device_of(self.callback_state.booster_of(matrix), self.spec.loss, self.n_threads(matrix))
+        return placement.device_of(self.callback_state.booster_of(matrix), self.spec.loss, self.n_threads(matrix))
 
     def n_threads(self, matrix: xgboost.DMatrix) -> int | None:
         """Return the threads for a training matrix: the booster's, unless the objective has its own."""

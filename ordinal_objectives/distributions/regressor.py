@@ -16,12 +16,10 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IntArray, Seed, Table
 from ordinal_objectives.distributions.binned_target import BinnedTarget, most_likely
 from ordinal_objectives.distributions.judging import levels_of, numbers_of
-from ordinal_objectives.estimators import wrappers
-from ordinal_objectives.estimators.arguments import SET_LATER, all_or_nothing, keep_arguments
+from ordinal_objectives.estimators import arguments, wrappers
 from ordinal_objectives.estimators.held_out import Rows, check_groups, is_auto, n_rows, take_rows
 from ordinal_objectives.ordinal_labels import OrdinalLabels
-from ordinal_objectives.utils import documented, validation
-from ordinal_objectives.utils.public_names import DOC_LINK
+from ordinal_objectives.utils import documented, public_names, validation
 
 # Predictions hold probabilities of all classes for so many rows at a time.
 _BLOCK = 10_000
@@ -87,9 +85,9 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
     """
 
     _doc_link_module = "ordinal_objectives"
-    _doc_link_template = DOC_LINK
-    _all_or_nothing = all_or_nothing
-    _set_later: ClassVar = SET_LATER | {"prediction", "random_state"}
+    _doc_link_template = public_names.DOC_LINK
+    _all_or_nothing = arguments.all_or_nothing
+    _set_later: ClassVar = arguments.SET_LATER | {"prediction", "random_state"}
     estimator_: Estimator
     target_: BinnedTarget
     n_features_in_: int
@@ -103,7 +101,7 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
         prediction: str = "mean",
         random_state: Seed = None,
     ) -> None:
-        keep_arguments(self, locals())
+        arguments.keep_arguments(self, locals())
 
     def fit(
         self,

@@ -22,11 +22,7 @@ from ordinal_objectives.estimators.arguments import GivenSets, as_trained, expla
 from ordinal_objectives.estimators.ensemble_members import CRITERIA, TrainingRows, best_weights, check_members, is_pair
 from ordinal_objectives.estimators.held_out import Rows, hold_out_unless_given, n_rows, split_seed
 from ordinal_objectives.estimators.labels import OrderedLabels
-from ordinal_objectives.estimators.wrappers import (
-    ClassifierOfClassifiers,
-    FittedMember,
-    refuse_settings_by_label,
-)
+from ordinal_objectives.estimators.wrappers import ClassifierOfClassifiers, FittedMember, refuse_settings_by_label
 from ordinal_objectives.metrics import ordinal_log_loss, ranked_probability_score
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.utils import documented, extras, files, validation

@@ -15,10 +15,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ordinal_objectives.aliases import Estimator, FloatArray, IndexArray, IntArray, Params, Table
-from ordinal_objectives.estimators import wrappers
-from ordinal_objectives.estimators.held_out import Rows, hold_out
+from ordinal_objectives.estimators import held_out, ordered_classifier, wrappers
 from ordinal_objectives.estimators.labels import OrderedLabels
-from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.utils.validation import seeds_of
 
@@ -73,7 +71,7 @@ def is_pair(entry: object) -> bool:
 class TrainingRows:
     """What all members draw their rows from, and the classes."""
 
-    rows: Rows
+    rows: held_out.Rows
     labels: OrderedLabels
     subsample: float
     refit: bool
@@ -85,7 +83,7 @@ class TrainingRows:
             return weighted, weighted[:0]
         numbers = replace(self.rows, X=np.arange(len(codes))).take(weighted)
         asked = f"subsample={self.subsample}"
-        bag, rest = (part.X for part in hold_out(numbers, round(1.0 - self.subsample, 12), seed, asked))
+        bag, rest = (part.X for part in held_out.hold_out(numbers, round(1.0 - self.subsample, 12), seed, asked))
         if numbers.groups is None:  # a class keeps one of its rows
             lost = np.setdiff1d(codes[rest], codes[bag])
             kept = rest[[int(np.argmax(codes[rest] == code)) for code in lost]]
@@ -178,7 +176,7 @@ def _rounds(name: str, fitted: object) -> int:
     """Return the number of rounds up to the best one of a member that has stopped early, at least 1."""
     if hasattr(fitted, "trained_rounds"):  # of this package
         return max(1, int(fitted.trained_rounds()))
-    if isinstance(fitted, OrderedClassifier):
+    if isinstance(fitted, ordered_classifier.OrderedClassifier):
         return int(fitted.n_iter_)
     if hasattr(fitted, "get_best_iteration"):  # CatBoost counts it from 0
         return int(fitted.get_best_iteration()) + 1
@@ -199,7 +197,7 @@ _GAP = 1e-5
 Criterion = Callable[[FloatArray], tuple[float, FloatArray]]
 
 
-def best_weights(proba: FloatArray, rows: Rows, criterion: str) -> FloatArray:
+def best_weights(proba: FloatArray, rows: held_out.Rows, criterion: str) -> FloatArray:
     """Return weights of models, non-negative and of sum 1, whose pooled probabilities score best.
 
     Both criteria are convex in the weights, so a local minimum is a global one. The solver is SciPy's SLSQP, which

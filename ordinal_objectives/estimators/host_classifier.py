@@ -20,7 +20,6 @@ from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.estimators import arguments, held_out, linear
 from ordinal_objectives.estimators.held_out import FinishedSearch, RoundSearch, Rows, Trial, TrialOf, Trials, UnseenRows
 from ordinal_objectives.estimators.labels import OrderedLabels
-from ordinal_objectives.estimators.linear import LinearPart
 from ordinal_objectives.estimators.ordinal_classifier import KAPPA, OrdinalClassifier
 from ordinal_objectives.estimators.random_intercept import (
     GroupColumn,
@@ -30,8 +29,7 @@ from ordinal_objectives.estimators.random_intercept import (
     integrated,
     without,
 )
-from ordinal_objectives.rows import CPU
-from ordinal_objectives.rows.soft_rows import judged_loss
+from ordinal_objectives.rows import CPU, soft_rows
 from ordinal_objectives.spec import OrdinalSpec, parameter_names
 from ordinal_objectives.threads import library_n_threads, one_thread_after_fork
 from ordinal_objectives.threshold_solver import ThresholdLearner, ThresholdRecord, initial_thresholds
@@ -314,7 +312,7 @@ class HostClassifier(OrdinalClassifier):
                     arguments.keep_names(self, numbers=written)
                 else:
                     arguments.keep_names(self, written or text)
-                self._linear = None if record.linear is None else LinearPart.from_json(record.linear, n_features)
+                self._linear = None if record.linear is None else linear.LinearPart.from_json(record.linear, n_features)
                 self._keep(record, n_iter)
         files.warn_of(left_out, stacklevel=2)
         return self
@@ -424,15 +422,15 @@ class HostClassifier(OrdinalClassifier):
         self.round_search_, self._linear, self._found, self._given, self._n_rounds = None, None, {}, None, None
         if continued is not None:
             if continued.linear is not None:
-                self._linear = LinearPart.from_json(continued.linear, self.n_features_in_)
+                self._linear = linear.LinearPart.from_json(continued.linear, self.n_features_in_)
             return RoundPlan(held_out.rounds_unsearched(self._rounds_name, asked))
         categories = self._categories(rows.X, **options) if self.linear is not False else ()
 
-        def fit_linear(some: Rows) -> LinearPart:
+        def fit_linear(some: Rows) -> linear.LinearPart:
             some = replace(some, X=without(some.X, self._groups))
             given: Params = {"missing": self._missing} if hasattr(self, "_missing") else {}
             given |= {"hessian": self.hessian, "categories": categories, "n_threads": self.n_jobs}
-            return LinearPart.fit(some, self.n_classes_, self._ordinal_loss(), self.linear_l2, **given)
+            return linear.LinearPart.fit(some, self.n_classes_, self._ordinal_loss(), self.linear_l2, **given)
 
         def trial_of(fit: Rows, held: Rows) -> Trials:
             trials, without_trees = self._trials(fit, held, **options), self._loss_without_trees(fit, held)
@@ -485,7 +483,7 @@ class HostClassifier(OrdinalClassifier):
             CPU(1).row_pass(loss, some.y, self.n_classes_, some.weight, **options) for some in (fit, held)
         )
         thresholds = initial_thresholds(of_fit.class_weights, loss=loss).thresholds
-        return judged_loss(of_held, np.zeros(len(held)), thresholds, "exact") / of_held.total_weight
+        return soft_rows.judged_loss(of_held, np.zeros(len(held)), thresholds, "exact") / of_held.total_weight
 
     def _finish(
         self,

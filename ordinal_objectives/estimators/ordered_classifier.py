@@ -19,8 +19,7 @@ from ordinal_objectives.estimators.labels import OrderedLabels, refuse_other_ord
 from ordinal_objectives.estimators.tables import as_table, refuse_text_and_dates
 from ordinal_objectives.metrics import zero_one_error
 from ordinal_objectives.ordinal_labels import OrdinalLabels
-from ordinal_objectives.utils import documented, validation
-from ordinal_objectives.utils.public_names import DOC_LINK
+from ordinal_objectives.utils import documented, public_names, validation
 
 
 class two_classes_only:  # noqa: N801 - a decorator
@@ -61,7 +60,7 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     _doc_link_module = "ordinal_objectives"
-    _doc_link_template = DOC_LINK
+    _doc_link_template = public_names.DOC_LINK
     classes: ArrayLike | None
     classes_: LabelArray
     ordered_classes_: LabelArray

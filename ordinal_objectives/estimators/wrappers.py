@@ -23,9 +23,8 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IndexArray, IntArray, LabelArray, Params, Table
-from ordinal_objectives.estimators import arguments, held_out, tables
+from ordinal_objectives.estimators import arguments, held_out, ordinal_classifier, tables
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
-from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.losses import CostWeighted, get_loss
 from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.threads import one_thread_after_fork
@@ -386,7 +385,7 @@ def weighs_costs(estimator: Estimator) -> bool:
     estimator = arguments.as_trained(estimator)
     if _recalibrates(estimator):
         return False
-    if isinstance(estimator, OrdinalClassifier):
+    if isinstance(estimator, ordinal_classifier.OrdinalClassifier):
         try:
             return isinstance(get_loss(estimator.loss, estimator.link, estimator.training_cost), CostWeighted)
         except (TypeError, ValueError):  # fit says what is wrong

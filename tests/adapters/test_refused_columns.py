@@ -13,8 +13,7 @@ import pytest
 import xgboost
 
 from makers import make_lgb, make_xgb
-from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 
 Y = np.arange(60) % 3
 G = np.array(list("abc"))[Y]
