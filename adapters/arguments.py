@@ -100,16 +100,16 @@ def _reason(error: Exception) -> str:
     return ("" if of_values else f"{type(error).__name__} ") + " ".join(host_reason(error).split())
 
 
-def listed_callbacks(callbacks: Any, suits: Callable[[Any], bool], what: str) -> list[Any]:
-    """Return callbacks as a list; raise TypeError unless they are None or a list of those that suit."""
-    if callbacks is None:
+def listed(name: str, given: Any, suits: Callable[[Any], bool], what: str) -> list[Any]:
+    """Return an argument as a list; raise TypeError unless it is None or a list of what suits, named by ``what``."""
+    if given is None:
         return []
-    is_list = isinstance(callbacks, Iterable) and not isinstance(callbacks, str)
-    found = list(callbacks) if is_list else [callbacks]
-    wrong = [callback for callback in found if not (is_list and suits(callback))]
+    is_list = isinstance(given, Iterable) and not isinstance(given, str)
+    entries = list(given) if is_list else [given]
+    wrong = [type(entry).__name__ for entry in entries if not (is_list and suits(entry))]
     if wrong:
-        raise TypeError(f"callbacks must be a list of {what}, or None; got {first_few(wrong, repr)}")
-    return found
+        raise TypeError(f"{name} must be a list of {what}, or None; got {first_few(wrong)}")
+    return entries
 
 
 def check_same_columns(
@@ -153,14 +153,6 @@ def check_asked(params: object, num_boost_round: object, least: int) -> None:
     if not isinstance(params, Mapping):
         raise TypeError(f"params must be a dict of names and values; got {type(params).__name__}")
     check_integer("num_boost_round", num_boost_round, least)
-
-
-def check_sets(name: str, sets: object, is_entry: Callable[[Any], bool], what: str) -> None:
-    """Raise TypeError unless sets to evaluate are None or a list of what a framework takes."""
-    entries = sets if isinstance(sets, (list, tuple)) else [sets]
-    wrong = [type(entry).__name__ for entry in entries if not is_entry(entry)]
-    if sets is not None and (wrong or entries is not sets):
-        raise TypeError(f"{name} must be a list of {what}, or None; got {first_few(wrong) or type(sets).__name__}")
 
 
 def check_set_names(names: list[str], argument: str) -> None:

@@ -88,29 +88,9 @@ class OrdinalObjectiveBase:
         return self.training.spec
 
     @property
-    def n_classes(self) -> int | None:
-        """Number of classes K, as given."""
-        return self.spec.n_classes
-
-    @property
     def loss(self) -> OrdinalLoss:
         """Loss and link."""
         return self.spec.loss
-
-    @property
-    def hessian(self) -> str:
-        """Curvature given to the framework."""
-        return self.spec.hessian
-
-    @property
-    def threshold_update(self) -> str:
-        """How thresholds move."""
-        return self.spec.threshold_update
-
-    @property
-    def thresholds(self) -> FloatArray | None:
-        """Where the thresholds start, as given."""
-        return self.spec.thresholds
 
     def __copy__(self) -> OrdinalObjectiveBase:
         new = object.__new__(type(self))
@@ -118,10 +98,9 @@ class OrdinalObjectiveBase:
         return new
 
     def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}(n_classes={self.n_classes}, loss={self.loss!r}, "
-            f"hessian={self.hessian!r}, threshold_update={self.threshold_update!r})"
-        )
+        spec = self.spec
+        asked = f"loss={spec.loss!r}, hessian={spec.hessian!r}, threshold_update={spec.threshold_update!r}"
+        return f"{type(self).__name__}(n_classes={spec.n_classes}, {asked})"
 
     def __call__(self, raw_prediction: RealArray, matrix: object) -> tuple[RealArray, RealArray]:
         """Return gradient and Hessian, float32 (n_samples,) each, or a column for each output."""
@@ -131,8 +110,7 @@ class OrdinalObjectiveBase:
             raw_prediction = score_of_rows(raw_prediction)
             if raw_prediction.ndim != 1:
                 raise ValueError(
-                    "params['num_class'] is not allowed beside an ordinal objective: the score must have shape "
-                    f"(n_samples,); got {raw_prediction.shape}"
+                    f"params['num_class'] is not allowed: scores must be (n_samples,); got {raw_prediction.shape}"
                 )
             if not training.plan.driven:
                 training.check_train()
@@ -218,7 +196,7 @@ class OrdinalObjectiveBase:
             if len(set(names)) < len(names):
                 raise ValueError(
                     f"each metric must have a name of its own; got {', '.join(map(repr, names))}, of which the first "
-                    f"is the ordinal loss. A function can return a name beside its value"
+                    "is the ordinal loss"
                 )
             return results
 

@@ -24,8 +24,7 @@ from ordinal_objectives.leaves.vector import Shifts
 from ordinal_objectives.losses import RoundStatistics, RoundSums
 from ordinal_objectives.metrics import ordinal_log_loss
 from ordinal_objectives.ordinal_labels import OrdinalLabels
-from ordinal_objectives.rows import CPU, Array, Device, Workers, distributed_pass, fail_together
-from ordinal_objectives.rows.checked_rows import MOST_ROUNDING
+from ordinal_objectives.rows import CPU, Array, Device, Workers, checked_rows, distributed_pass, fail_together
 from ordinal_objectives.rows.device import on_cpu
 from ordinal_objectives.rows.soft_rows import judged_loss
 from ordinal_objectives.spec import OrdinalSpec
@@ -461,7 +460,7 @@ class TrainingRun:
         """Write the loss sum of the newest record."""
         self.training_loss[-1] = loss / self.rows.total_weight
         before = self._recorded_loss
-        if before is not None and loss > self.rows.highest_loss(before, MOST_ROUNDING):
+        if before is not None and loss > self.rows.highest_loss(before, checked_rows.MOST_ROUNDING):
             self.diagnostics.add(n_raised=1)
         self._recorded_loss = loss
 

@@ -20,8 +20,7 @@ from ordinal_objectives.aliases import FloatArray, NDArray, RealArray
 from ordinal_objectives.estimators.random_intercept import EffectsLearner, GroupColumn, with_effects
 from ordinal_objectives.leaves import vector
 from ordinal_objectives.losses import RoundStatistics
-from ordinal_objectives.rows import Array, MarginPass, RowPass
-from ordinal_objectives.rows.native import is_far
+from ordinal_objectives.rows import Array, MarginPass, RowPass, native
 from ordinal_objectives.threshold_solver import JointQuadratic, JointStep, ThresholdRecord, schur_step
 
 
@@ -268,7 +267,7 @@ class VectorUpdate(Update):
             first = run.rows.first
         self._first = first
         margins = margins_at(self._scores.matrix(), score)
-        is_far_somewhere = bool(is_far(margins))
+        is_far_somewhere = bool(native.is_far(margins))
         if run.placement.workers is not None:
             is_far_somewhere = bool(run.placement.workers.max(np.array([float(is_far_somewhere)]))[0])
         if is_far_somewhere:

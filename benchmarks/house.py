@@ -134,8 +134,7 @@ def counted() -> dict[str, Counter[Place]]:
     import xgboost
 
     from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
-    from ordinal_objectives.adapters import lgbm as olgbm
-    from ordinal_objectives.adapters import xgb as oxgb
+    from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 4))

@@ -15,8 +15,7 @@ from scipy.optimize import minimize_scalar
 
 from ordinal_objectives import _core, predictions
 from ordinal_objectives.aliases import Params
-from ordinal_objectives.estimators import held_out, random_intercept, tables
-from ordinal_objectives.estimators import linear as linear_scores
+from ordinal_objectives.estimators import held_out, linear as linear_scores, random_intercept, tables
 from ordinal_objectives.estimators.linear import LinearPart
 from ordinal_objectives.estimators.random_intercept import EffectsLearner, GroupColumn
 from ordinal_objectives.eval_metric import EvalMetric

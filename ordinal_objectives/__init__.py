@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     )
     from ordinal_objectives.histogram_engine.multi_output.estimator import (
         HistGradientBoostingMultiOutputClassifier as HistGradientBoostingMultiOutputClassifier,
-    )
-    from ordinal_objectives.histogram_engine.multi_output.estimator import (
         HistGradientBoostingMultiOutputRegressor as HistGradientBoostingMultiOutputRegressor,
     )
-    from ordinal_objectives.losses import AllThreshold as AllThreshold
-    from ordinal_objectives.losses import CostWeighted as CostWeighted
-    from ordinal_objectives.losses import CumulativeLink as CumulativeLink
-    from ordinal_objectives.losses import ImmediateThreshold as ImmediateThreshold
+    from ordinal_objectives.losses import (
+        AllThreshold as AllThreshold,
+        CostWeighted as CostWeighted,
+        CumulativeLink as CumulativeLink,
+        ImmediateThreshold as ImmediateThreshold,
+    )
     from ordinal_objectives.ordinal_labels import OrdinalLabels as OrdinalLabels
     from ordinal_objectives.row_blocks import RowBlocks as RowBlocks
     from ordinal_objectives.versions import show_versions as show_versions

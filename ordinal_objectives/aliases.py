@@ -3,8 +3,10 @@
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike as ArrayLike  # noqa: PLC0414, for others to import from here
-from numpy.typing import NDArray as NDArray  # noqa: PLC0414
+from numpy.typing import (
+    ArrayLike as ArrayLike,  # noqa: PLC0414, for others to import from here
+    NDArray as NDArray,  # noqa: PLC0414
+)
 
 FloatArray: TypeAlias = NDArray[np.float64]
 # Of the type that a kernel computes in: float32 or float64.

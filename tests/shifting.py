@@ -11,8 +11,7 @@ import pytest
 import xgboost
 
 from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
-from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 
 N_CLASSES = 5
 

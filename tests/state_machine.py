@@ -38,8 +38,7 @@ from ordinal_objectives import (
     inspection,
 )
 from ordinal_objectives.export import to_onnx
-from served import answers as graph_answers
-from served import far_from_ties
+from served import answers as graph_answers, far_from_ties
 from state_tables import LABELS, ORDINAL, SOFT, TABLES, TRAINERS, Rows, Trainer
 
 # What NumPy and Python say where the package has not looked.

@@ -12,23 +12,18 @@ from catboost import CatBoost, CatBoostClassifier, Pool
 from scipy.sparse import csr_matrix, issparse
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives import predictions
+from ordinal_objectives import predictions, threads
 from ordinal_objectives.adapters.arguments import check_same_columns
 from ordinal_objectives.adapters.cb import booster as cb_booster
 from ordinal_objectives.adapters.cb.train import train_spec
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, Level, NDArray, Params, Seed, Table
 from ordinal_objectives.estimators import arguments, tables
-from ordinal_objectives.estimators.arguments import GivenToFit, Schedules
 from ordinal_objectives.estimators.held_out import Rows, Trial, Trials
 from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS, HostClassifier
 from ordinal_objectives.estimators.linear import with_start
-from ordinal_objectives.estimators.tables import CategoryColumns
 from ordinal_objectives.losses import OrdinalLoss
-from ordinal_objectives.threads import library_n_threads
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
-from ordinal_objectives.utils import files
-from ordinal_objectives.utils.extras import data_frame
-from ordinal_objectives.utils.shared_docs import documented
+from ordinal_objectives.utils import extras, files, shared_docs
 
 # Parameters of the constructor that name columns, which CatBoost reads each in its way.
 _COLUMNS = ("cat_features", "text_features", "embedding_features")
@@ -54,7 +49,7 @@ _DIALECT = {
 _DIALECT = {name: to for name, to in _DIALECT.items() if name != "random_state"}
 
 
-@documented
+@shared_docs.documented
 class CatBoostOrdinalClassifier(HostClassifier):
     """Ordinal classifier grown by CatBoost, its thresholds learned with the trees.
 
@@ -139,7 +134,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
     # Places of the columns that are no numbers, by the parameter that names them.
     _places: dict[str, list[int]]
     # Of the columns of categories, as far as the model says so.
-    _levels = CategoryColumns()
+    _levels = tables.CategoryColumns()
 
     def __init__(
         self,
@@ -183,7 +178,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
     ) -> None:
         self._keep_arguments(dict(locals()), "host_params")
 
-    @documented
+    @shared_docs.documented
     @arguments.explains_keywords
     def fit(
         self,
@@ -247,11 +242,11 @@ min_data_in_leaf, random_strength, one_hot_max_size
             arguments.check_rounds("early_stopping_rounds", self.early_stopping_rounds, len(held_out))
             decided = bool(self.early_stopping_rounds) or continued is not None
             search = None if decided else (self.learning_rate, self.random_state)
-            options: Params = {"watched": held_out, "callbacks": Schedules([], [])}
+            options: Params = {"watched": held_out, "callbacks": arguments.Schedules([], [])}
             plan = self._plan(self.iterations, rows, search, continued=earlier, **options)
             belonging = {"baseline": baseline, "init_model": init_model}
             finds = groups is not None or bool(callbacks)
-            self._given = GivenToFit.of(sets.given, finds, {}, Schedules([], []), **belonging)
+            self._given = arguments.GivenToFit.of(sets.given, finds, {}, arguments.Schedules([], []), **belonging)
             pools = [self._pool(some.X, some) for some in (with_start(self._linear, one) for one in (rows, *held_out))]
             with self._under_way():
                 self.booster_, self.evals_result_ = self._train(
@@ -289,7 +284,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
 
         return trial
 
-    def _fixed_rounds(self, n_rounds: int, given: GivenToFit) -> Params:
+    def _fixed_rounds(self, n_rounds: int, given: arguments.GivenToFit) -> Params:
         return {"iterations": n_rounds, "early_stopping_rounds": None}
 
     def _splits(self) -> list[bool]:
@@ -304,20 +299,13 @@ min_data_in_leaf, random_strength, one_hot_max_size
     def _categories(self, X: Table, **options: Any) -> Collection[int]:
         return self._places["cat_features"]
 
-    def _continued(self, model: Any) -> tuple[CatBoost | None, ThresholdRecord | None]:
-        """Return the model that ``fit`` goes on with, and its record."""
-        if model is None:
-            return None, None
-        if isinstance(model, CatBoostOrdinalClassifier):
-            check_is_fitted(model, msg="init_model must be a fitted model; got an %(name)s that has not been fitted")
-        booster = model.booster_ if isinstance(model, CatBoostOrdinalClassifier) else cb_booster.as_model(model)
-        record = cb_booster.threshold_record(booster)
-        self._check_same_classes(record, model, "init_model")
-        n_trained = len(booster.feature_names_)
+    def _read_continued(self, model: Any) -> tuple[CatBoost, ThresholdRecord]:
+        booster = cb_booster.as_model(model)
+        record, n_trained = cb_booster.threshold_record(booster), len(booster.feature_names_)
         check_same_columns("init_model", n_trained, self.n_features_in_, _names_of(booster), self._names())
         return booster, record
 
-    def _levels_to_fit(self, X: Table, earlier: ThresholdRecord | None) -> CategoryColumns:
+    def _levels_to_fit(self, X: Table, earlier: ThresholdRecord | None) -> tables.CategoryColumns:
         """Return the levels of the training: the continued model's, and those of the rows."""
         levels = dict(_levels_in(earlier, self.n_features_in_).levels)
         for place in self._places["cat_features"]:
@@ -330,15 +318,13 @@ min_data_in_leaf, random_strength, one_hot_max_size
             for level in levels[place]:
                 if level is not (other := texts.setdefault(_text(level, float), level)):
                     raise ValueError(
-                        f"{tables.called(X, place)} has the levels {other!r} and {level!r}, one for CatBoost: make "
-                        f"them differ"
+                        f"{tables.called(X, place)} has the levels {other!r} and {level!r}, one for CatBoost"
                     )
             if known and new.any() and (tables.codes_in(X, place, levels[place])[which >= 0] < 0).any():
                 raise ValueError(
-                    f"{tables.called(X, place)} has new levels in another type of floats than the training's: its own "
-                    f"levels would not be found any more. Pass the type of the training"
+                    f"{tables.called(X, place)} has new levels in another type of floats than the training's"
                 )
-        return CategoryColumns(levels)
+        return tables.CategoryColumns(levels)
 
     # Rows as CatBoost's pools
 
@@ -351,7 +337,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
         if named and issparse(X):
             raise ValueError(f"X must be a table or an array where {named[0]} names columns; got a sparse matrix")
         if named and not hasattr(X, "columns"):
-            X = data_frame(X)
+            X = extras.data_frame(X)
         others = {place: np.zeros(X.shape[0]) for places in self._places.values() for place in places}
         others = {place: zeros for place, zeros in others.items() if place < X.shape[1]}
         checked = super()._check_features(tables.with_columns(X, others), reset=reset)
@@ -363,14 +349,14 @@ min_data_in_leaf, random_strength, one_hot_max_size
     def _pool(self, X: Table, rows: Rows | None = None) -> Pool:
         """Return checked features as CatBoost reads them, with labels, weights and start scores of rows."""
         given: Params = {} if rows is None else {"label": rows.codes, "weight": rows.weight, "baseline": rows.start}
-        given |= {"thread_count": library_n_threads(self.n_jobs) or -1}
+        given |= {"thread_count": threads.library_n_threads(self.n_jobs) or -1}
         if hasattr(X, "columns"):
             of_text = {place: self._as_text(X, place) for place in self._places["cat_features"]}
             as_they_are = {place: tables.column_at(X, place) for name in _COLUMNS[1:] for place in self._places[name]}
             zeros = dict.fromkeys([*of_text, *as_they_are], np.zeros(X.shape[0]))
             X = tables.read_numbers(tables.with_columns(X, zeros))
             if zeros:
-                X = data_frame(X)
+                X = extras.data_frame(X)
                 X = tables.with_columns(X, of_text | as_they_are)
                 given |= self._places
         elif issparse(X):  # CatBoost knows SciPy's matrices with short indices
@@ -394,7 +380,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
         return getattr(self, "_column_numbers", None) if names is None else list(names)
 
     def _score(self, data: Pool, start: int, stop: int) -> FloatArray:
-        return cb_booster.predict_raw(self.booster_, data, start, stop, library_n_threads(self.n_jobs) or -1)
+        return cb_booster.predict_raw(self.booster_, data, start, stop, threads.library_n_threads(self.n_jobs) or -1)
 
     # Files
 
@@ -458,17 +444,14 @@ def _places(X: Table, name: str, asked: Any) -> list[int]:
     """Return the columns that a parameter names; of categories those of a category type, where it names none."""
     if asked is None and name == "cat_features":
         return tables.places_of(X, tables.FROM_DTYPE) if hasattr(X, "columns") else []
-    try:
-        return tables.places_of(X, asked)
-    except ValueError as error:
-        raise ValueError(str(error).replace("categorical_features", name)) from None
+    return tables.places_of(X, asked, name=name)
 
 
-def _levels_in(record: ThresholdRecord | None, n_features: int) -> CategoryColumns:
+def _levels_in(record: ThresholdRecord | None, n_features: int) -> tables.CategoryColumns:
     """Return the levels that the record of a classifier names."""
     described = (None if record is None else record.classifier) or {}
     levels: Any = files.value_from_json(described.get("levels", []))
-    return CategoryColumns.from_json(levels, n_features, most=np.inf)
+    return tables.CategoryColumns.from_json(levels, n_features, most=np.inf)
 
 
 def _text(level: Level, kind: type) -> str:

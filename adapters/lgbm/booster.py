@@ -52,8 +52,7 @@ def check_parameters(booster: lightgbm.Booster, threshold_update: str) -> None:
     refuse_boosting("boosting", parameters["boosting"])
     if parameters.get("bagging_by_query") == "1":  # LightGBM 4.5 does not have it
         raise ValueError(
-            "params['bagging_by_query'] = 1 is not allowed beside an ordinal objective: LightGBM leaves the scores of "
-            "rows outside a sample behind, so the thresholds would be learned for other scores than the model's"
+            "params['bagging_by_query'] = 1 is not allowed beside an ordinal objective: LightGBM's scores lag behind"
         )
     if threshold_update in TREE_UPDATES:
         _check_leaves(parameters, f"threshold_update={threshold_update!r}")
@@ -223,8 +222,7 @@ def _check_trees(booster: lightgbm.Booster, record: ThresholdRecord) -> None:
     if known is None or checksums(booster, 0, len(known)) != known:
         raise ValueError(
             f"booster's {rounds} iterations are not the first {rounds} of the training that recorded its thresholds: "
-            f"they were shuffled, cut with start_iteration, or changed. Thresholds belong to a score summed from the "
-            f"first tree: save the booster before shuffle_models, and cut it only with num_iteration"
+            "they were shuffled, cut with start_iteration, or changed"
         )
 
 
@@ -234,8 +232,7 @@ def check_all_rounds(booster: lightgbm.Booster, record: ThresholdRecord, end: in
     if (min(end, rounds) if end > 0 else rounds) > known:
         raise ValueError(
             f"booster has {rounds} iterations, but thresholds for only {known}: the others were added without the "
-            f"objective's callback; use num_iteration={known}, and cut the booster with "
-            f"olgbm.save_model(booster, filename, num_iteration={known})"
+            f"objective; use num_iteration={known}"
         )
 
 
@@ -248,8 +245,7 @@ def carried_record(booster: lightgbm.Booster) -> ThresholdRecord:
     if record is None:
         raise ValueError(
             "booster carries no ordinal thresholds; train with callbacks=[objective.callback], or call "
-            "objective.attach(booster, X) after training, and save with olgbm.save_model. LightGBM's own copy.deepcopy "
-            "and save_model leave them out: copy with pickle.loads(pickle.dumps(booster))"
+            "objective.attach. copy.deepcopy and save_model leave them out: copy with pickle, or olgbm.save_model"
         )
     return record
 
@@ -302,8 +298,7 @@ def check_record(booster: lightgbm.Booster, record: ThresholdRecord, n_new: int 
             return
         found = "its trees are others"
     raise ValueError(
-        f"thresholds must be the record of the model that is continued, but {found}: pass init_model=booster and "
-        f"thresholds=olgbm.threshold_record(booster)"
+        f"thresholds must be the record of the model that is continued, olgbm.threshold_record(booster), but {found}"
     )
 
 
@@ -397,7 +392,6 @@ def load_model(filename: str | PathLike[str]) -> lightgbm.Booster:
         plain, line = _split(text)
     record = ThresholdRecord.from_json(line)
     with files.as_damaged_file(filename):
-        check_text(plain)
         booster = lightgbm.Booster(model_str=plain)
         _check_trees(booster, record)
         record.check_leaves(_leaves_of_trees(plain))
@@ -411,8 +405,7 @@ def as_booster(init_model: object) -> lightgbm.Booster:
         return load_model(init_model)
     if not isinstance(init_model, lightgbm.Booster):
         raise TypeError(
-            "init_model must be a lightgbm.Booster, the path of its file, or for LGBMOrdinalClassifier a fitted one; "
-            f"got {type(init_model).__name__}"
+            f"init_model must be a lightgbm.Booster, or the path of its file; got {type(init_model).__name__}"
         )
     return init_model
 
@@ -439,87 +432,3 @@ def _split(text: str) -> tuple[str, str]:
 def _leaves_of_trees(text: str) -> list[int]:
     """Return the number of leaves of each tree of a model text."""
     return [int(n) for n in re.findall(r"^num_leaves=(\d+)$", text, re.MULTILINE)]
-
-
-def check_text(text: str) -> None:
-    """Raise ValueError unless a model's text has the number of trees that it states, each of them complete.
-
-    A number that was changed into another valid one is not detected.
-    """
-    head, _, trees = text.partition("\n\nTree=")
-    fields = _fields_of(head)
-    for name in ("num_class", "num_tree_per_iteration"):
-        if fields.get(name) != "1":
-            raise ValueError(f"{name} must be 1; got {fields.get(name)!r}")
-    n_features = int(_field(fields, "max_feature_idx")) + 1
-    sizes = [int(size) for size in fields.get("tree_sizes", "").split()]
-    whole = ("Tree=" + trees).encode()
-    start = 0
-    for tree, size in enumerate(sizes):
-        block = whole[start : start + size].decode(errors="replace")
-        start += size
-        title, _, rest = block.partition("\n")
-        if title != f"Tree={tree}":
-            raise ValueError(f"tree {tree} does not begin where tree_sizes says")
-        try:
-            _check_tree(_fields_of(rest), n_features)
-        except ValueError as error:
-            raise ValueError(f"tree {tree}: {error}") from error
-    if not whole[start:].lstrip().startswith(b"end of trees") and sizes:
-        raise ValueError(f"it has other trees than the {len(sizes)} of tree_sizes")
-
-
-def _fields_of(block: str) -> dict[str, str]:
-    pairs = (line.partition("=") for line in block.splitlines())
-    return {name: value for name, equals, value in pairs if equals}
-
-
-def _field(fields: dict[str, str], name: str) -> str:
-    if name not in fields:
-        raise ValueError(f"{name} is missing")
-    return fields[name]
-
-
-def _numbers(fields: dict[str, str], name: str, n: int, integers: tuple[int, int] | None = None) -> FloatArray:
-    """Return the n numbers of a line; ``integers`` are the lowest and the highest allowed, where only integers are."""
-    values = np.array(_field(fields, name).split(), dtype=np.float64)
-    if values.size != n:
-        raise ValueError(f"{name} must hold {n} numbers; got {values.size}")
-    if integers is not None:
-        lowest, highest = integers
-        if (values != np.rint(values)).any() or (values < lowest).any() or (values > highest).any():
-            raise ValueError(f"{name} must hold integers from {lowest} to {highest}")
-    return values
-
-
-def _check_tree(fields: dict[str, str], n_features: int) -> None:
-    n_leaves, n_categorical = (int(_field(fields, name)) for name in ("num_leaves", "num_cat"))
-    if n_leaves < 1 or n_categorical < 0:
-        raise ValueError(f"num_leaves={n_leaves} and num_cat={n_categorical} are not possible")
-    _numbers(fields, "leaf_value", n_leaves)
-    if n_leaves == 1:
-        return
-    n_nodes = n_leaves - 1
-    _numbers(fields, "split_feature", n_nodes, (0, n_features - 1))
-    thresholds = _numbers(fields, "threshold", n_nodes)
-    children = [_numbers(fields, name, n_nodes, (-n_leaves, n_nodes - 1)) for name in ("left_child", "right_child")]
-    # Every leaf, and every node but the root, is the child of one node: no walk from the root goes in a circle.
-    if not np.array_equal(np.sort(np.concatenate(children)), [*range(-n_leaves, 0), *range(1, n_nodes)]):
-        raise ValueError("left_child and right_child are not those of a tree")
-    # LightGBM reads entries that may be missing too; in linear trees those of leaves are empty.
-    of_nodes = ("decision_type", "split_gain", "internal_value", "internal_weight", "internal_count")
-    for name in of_nodes:
-        if name in fields:
-            _numbers(fields, name, n_nodes)
-    for name in ("leaf_weight", "leaf_count"):
-        if fields.get(name):
-            _numbers(fields, name, n_leaves)
-    if n_categorical:
-        ends = _numbers(fields, "cat_boundaries", n_categorical + 1, (0, 2**31 - 1))
-        if ends[0] != 0 or (np.diff(ends) < 0).any():
-            raise ValueError("cat_boundaries must begin at 0 and not fall")
-        _numbers(fields, "cat_threshold", int(ends[-1]))
-    if "decision_type" in fields:
-        categorical = _numbers(fields, "decision_type", n_nodes, (0, 127)).astype(int) & 1 == 1
-        if not np.isin(thresholds[categorical], range(n_categorical)).all():
-            raise ValueError("threshold names a set of categories that is not there")

@@ -19,9 +19,7 @@ except ImportError as error:
 
 from ordinal_objectives.adapters import dask_rows
 from ordinal_objectives.adapters.dask_classifier import DaskClassifier, DaskRows
-from ordinal_objectives.adapters.lgbm import booster as lgbm_booster
-from ordinal_objectives.adapters.lgbm import dask as lgbm_dask
-from ordinal_objectives.adapters.lgbm import data
+from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, dask as lgbm_dask, data
 from ordinal_objectives.adapters.lgbm.estimator import LGBMOrdinalClassifier
 from ordinal_objectives.adapters.lgbm.train import checked_callbacks, schedules
 from ordinal_objectives.estimators import arguments

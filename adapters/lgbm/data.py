@@ -15,9 +15,8 @@ from scipy.sparse import issparse
 
 from ordinal_objectives.adapters import arguments
 from ordinal_objectives.aliases import Column, Table
-from ordinal_objectives.estimators import tables
+from ordinal_objectives.estimators import held_out, tables
 from ordinal_objectives.estimators.arguments import refuse_other_order
-from ordinal_objectives.estimators.held_out import is_auto
 from ordinal_objectives.estimators.tables import called, column_kinds
 from ordinal_objectives.utils.validation import first_few
 
@@ -115,7 +114,7 @@ def check_set(data: lightgbm.Dataset, name: str, train_set: lightgbm.Dataset) ->
         raise ValueError(f"{name} has no labels; pass label= to lightgbm.Dataset")
     columns = data.categorical_feature
     is_list = isinstance(columns, list) and all(type(column) in (str, int) for column in columns)
-    if columns is not None and not is_auto(columns) and not is_list:
+    if columns is not None and not held_out.is_auto(columns) and not is_list:
         raise ValueError(f"categorical_feature of {name} must be 'auto' or a list of str and int; got {columns!r}")
     for field in ("label", "weight", "init_score"):
         values = getattr(data, field)
@@ -146,8 +145,7 @@ def _check_names(data: lightgbm.Dataset, name: str) -> None:
     wrong = [repr(own) for own, its in zip(names, written, strict=True) if times[its] > 1 or _UNWRITTEN.search(its)]
     if wrong:
         raise ValueError(
-            f'{name} must have columns whose names LightGBM can write, not empty, without any of " , : [ ] {{ }}, and '
-            f"different with _ for each space; got column {first_few(wrong)}"
+            f'{name} must have columns whose names hold none of ", : [ ] {{ }}; got column {first_few(wrong)}'
         )
 
 
@@ -159,7 +157,7 @@ def categorical_columns(columns: Any, X: Table) -> Any:
     ValueError
         If it holds what is neither the name nor the number of a column.
     """
-    if columns is None or is_auto(columns):
+    if columns is None or held_out.is_auto(columns):
         return columns
     names = list(getattr(X, "columns", ())) if not hasattr(X, "column_names") else X.column_names
     given = np.asarray(columns, dtype=object).tolist()
@@ -168,8 +166,7 @@ def categorical_columns(columns: Any, X: Table) -> Any:
         known = isinstance(given, list) and (0 <= column < X.shape[1] if is_place else column in names)
         if not known:
             raise ValueError(
-                f"categorical_feature must be 'auto' or a list of columns' names, or of their places below "
-                f"{X.shape[1]}; got {columns!r}"
+                f"categorical_feature must be 'auto' or a list of names and places of columns; got {columns!r}"
             )
     return [int(column) if isinstance(column, np.integer) else column for column in given]
 
@@ -183,9 +180,9 @@ def check_signs(signs: Any, data: lightgbm.Dataset) -> None:
     if len(given) != X.shape[1]:
         raise ValueError(f"monotone_constraints must hold a sign for each of the {X.shape[1]} columns; got {signs!r}")
     columns, names = data.categorical_feature, data.feature_name
-    if is_auto(names):
+    if held_out.is_auto(names):
         names = list(getattr(X, "columns", ())) if not hasattr(X, "column_names") else X.column_names
-    places = category_places(X) if is_auto(columns) else columns or ()
+    places = category_places(X) if held_out.is_auto(columns) else columns or ()
     if any(int(given[names.index(place) if isinstance(place, str) else place]) for place in places):
         raise ValueError(f"monotone_constraints must be 0 for categories, which have no order; got {signs!r}")
 
@@ -219,10 +216,7 @@ def _check_levels(X: Table, name: str) -> None:
         if not _can_be_held(getattr(X.dtypes.iloc[place], "categories", ()))
     ]
     if strange:
-        raise ValueError(
-            f"{name} must have categories that are text, numbers or booleans, as LightGBM's files hold; got "
-            f"{first_few(strange)}. Convert them, in pandas by X[name].astype(str).astype('category')"
-        )
+        raise ValueError(f"{name} must have categories that are text, numbers or booleans; got {first_few(strange)}")
 
 
 def _check_same_levels(X: Table, train_set: lightgbm.Dataset, name: str) -> None:
@@ -281,7 +275,7 @@ def with_levels(
     if here and not levels and not from_fit:
         raise ValueError(
             f"{name} has categories in {first_few([called(X, place) for place in here])}, and the model holds no "
-            f"levels: it was trained on codes, or on a binary file, which keeps none. Pass the codes of the training"
+            "levels: it was trained on codes, or read from a binary file"
         )
     others = [f"{called(X, place)} of type {X.dtypes.iloc[place]}" for place in here if place not in places]
     if others or (hasattr(X, "iloc") and len(places) != len(levels)):

@@ -16,8 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives import predictions, threads
 from ordinal_objectives.adapters.arguments import check_set_names
-from ordinal_objectives.adapters.lgbm import booster as lgbm_booster
-from ordinal_objectives.adapters.lgbm import data, parameters, prediction
+from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, data, parameters, prediction
 from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, checked_callbacks, first_rates, schedules, train_spec
 from ordinal_objectives.adapters.training import bind_labels, labels_of
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, NDArray, Params, Seed, Table
@@ -303,7 +302,7 @@ importance_type
         return params
 
     def _trials(self, fit: Rows, held: Rows, **options: Any) -> Trials:
-        train_set, held_set = self._datasets([fit, held], options["categorical_feature"], free_raw_data=False)
+        train_set, held_set = self._datasets([fit, held], options["categorical_feature"], keeps=True)
 
         def trial(most: int, patience: int | None, settings: Params) -> Trial:
             result, trees = dict[str, dict[str, list[float]]](), TreesOfRounds()
@@ -328,10 +327,23 @@ importance_type
 
         return trial
 
-    def _datasets(self, rows: list[Rows], *args: Any, **options: Any) -> list[lightgbm.Dataset]:
-        sets = _datasets([replace(part, X=without(part.X, self._groups)) for part in rows], *args, **options)
-        for matrix, part in zip(sets, rows, strict=True):
-            self._bind_groups(matrix, part)
+    def _datasets(
+        self, rows: list[Rows], categorical_feature: Any, linear: LinearPart | None = None, *, keeps: bool = False
+    ) -> list[lightgbm.Dataset]:
+        """Return the training set and those to evaluate.
+
+        LightGBM 4.5 sets the categorical columns anew in a second training on them, which needs data that it ``keeps``.
+        """
+        sets = list[lightgbm.Dataset]()
+        for given in rows:
+            part = with_start(linear, replace(given, X=without(given.X, self._groups)))
+            columns = {"categorical_feature": data.categorical_columns(categorical_feature, part.X)}
+            options: Params = {"reference": sets[0]} if sets else columns
+            options |= {"weight": part.weight, "init_score": part.start, "free_raw_data": not keeps}
+            sets.append(lightgbm.Dataset(part.X, part.codes, **options))
+            if part.labels is not None:
+                bind_labels(sets[-1], part.labels)
+            self._bind_groups(sets[-1], given)
         return sets
 
     def _given_to_copies(self) -> arguments.GivenToFit:
@@ -373,22 +385,16 @@ importance_type
         return [names.index(column) if isinstance(column, str) else column for column in given]
 
     def _continued(self, model: Any, **starts: Any) -> tuple[lightgbm.Booster | None, ThresholdRecord | None]:
-        """Return the booster of the model that ``fit`` goes on with, and its record."""
-        if model is None:
-            return None, None
-        for name, start in starts.items():
-            if start is not None:
-                raise ValueError(
-                    f"{name} is not allowed beside init_model: LightGBM puts the model's scores in its place"
-                )
-        if isinstance(model, LGBMOrdinalClassifier):
-            check_is_fitted(model, msg="init_model must be fitted; got a %(name)s that is not")
-            booster = model.booster_
-        else:
-            booster = lgbm_booster.as_booster(model)
-        record = lgbm_booster.threshold_record(booster)
-        self._check_same_classes(record, model, "init_model")
-        return booster, record
+        given = [name for name, start in starts.items() if start is not None]
+        if given and model is not None:
+            raise ValueError(
+                f"{given[0]} is not allowed beside init_model: LightGBM puts the model's scores in its place"
+            )
+        return super()._continued(model)
+
+    def _read_continued(self, model: Any) -> tuple[lightgbm.Booster, ThresholdRecord]:
+        booster = lgbm_booster.as_booster(model)
+        return booster, lgbm_booster.threshold_record(booster)
 
     def _check_features(self, X: Table, *, reset: bool) -> Table:
         # LightGBM knows SciPy's sparse matrices, not yet its sparse arrays.
@@ -490,24 +496,6 @@ def _as_feval(metric: EvalMetric) -> Callable[..., list[Result]]:
         return metric(codes, proba, data.get_weight())
 
     return evaluate
-
-
-def _datasets(
-    rows: list[Rows], categorical_feature: Any, linear: LinearPart | None = None, *, free_raw_data: bool = True
-) -> list[lightgbm.Dataset]:
-    """Return the training set and those to evaluate.
-
-    LightGBM 4.5 sets the categorical columns anew in a second training on them, and needs the raw data for it.
-    """
-    sets = list[lightgbm.Dataset]()
-    for part in (with_start(linear, part) for part in rows):
-        columns = {"categorical_feature": data.categorical_columns(categorical_feature, part.X)}
-        options: Params = {"reference": sets[0]} if sets else columns
-        options["free_raw_data"] = free_raw_data
-        sets.append(lightgbm.Dataset(part.X, part.codes, weight=part.weight, init_score=part.start, **options))
-        if part.labels is not None:
-            bind_labels(sets[-1], part.labels)
-    return sets
 
 
 def _set_names(names: Any, n_sets: int) -> list[str] | None:

@@ -13,16 +13,14 @@ from typing import Any
 import lightgbm
 import numpy as np
 
-from ordinal_objectives import decision, predictions, threads
+from ordinal_objectives import decision, predictions, threads, trees
 from ordinal_objectives.adapters import arguments
 from ordinal_objectives.adapters.groups import proba_beside
-from ordinal_objectives.adapters.lgbm import booster as lgbm_booster
-from ordinal_objectives.adapters.lgbm import data as lgbm_data
+from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, data as lgbm_data
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, NDArray, Table
 from ordinal_objectives.estimators import tables
 from ordinal_objectives.estimators.arguments import refuse_other_order
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
-from ordinal_objectives.trees import add_by_leaves
 from ordinal_objectives.utils import shared_docs, validation
 
 
@@ -114,7 +112,7 @@ def predict_scores(
     if n_samples == 0:  # LightGBM divides by it
         return scores
     vectors_of = partial(_vectors_of, booster, record)
-    add_by_leaves(scores, find_leaves, vectors_of, start, stop, threads.effective_n_threads(None))
+    trees.add_by_leaves(scores, find_leaves, vectors_of, start, stop, threads.effective_n_threads(None))
     return scores
 
 
@@ -136,10 +134,7 @@ def shifts_of(booster: lightgbm.Booster, record: ThresholdRecord, data: Table) -
         If the rows are no longer there.
     """
     if data is None:
-        raise ValueError(
-            "a model with thresholds that move with x is continued on its raw rows: pass Datasets that still hold them "
-            "(free_raw_data=False, or new ones)"
-        )
+        raise ValueError("a model with thresholds that move with x is continued on raw rows: pass free_raw_data=False")
     return predictions.without_mean(predict_scores(booster, record, data, 0, booster.current_iteration()))
 
 

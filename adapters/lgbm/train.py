@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike
 
 from ordinal_objectives.adapters import arguments
 from ordinal_objectives.adapters.groups import bound_groups, with_last_effects
-from ordinal_objectives.adapters.lgbm import booster as lgbm_booster
-from ordinal_objectives.adapters.lgbm import parameters, prediction
+from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, parameters, prediction
 from ordinal_objectives.adapters.lgbm.data import are_made_up, check_set, check_signs, refused_sets, written_names
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
 from ordinal_objectives.adapters.lgbm.training import BeforeIterationCallback, LightGBMTraining
@@ -174,7 +173,7 @@ def train_spec(
     spec, record = asked
     valid_sets, set_names = options.get("valid_sets"), options.pop("set_names", ("train_set", "valid_sets"))
     evaluated = [valid_sets] if isinstance(valid_sets, lightgbm.Dataset) else valid_sets or []
-    arguments.check_sets("valid_sets", evaluated, lambda data: isinstance(data, lightgbm.Dataset), "lightgbm.Dataset")
+    arguments.listed("valid_sets", evaluated, lambda data: isinstance(data, lightgbm.Dataset), "lightgbm.Dataset")
     sets = [train_set, *(data for data in evaluated if data is not train_set)]
     named = [(set_names[min(i, len(set_names) - 1)], data) for i, data in enumerate(sets)]
     for name, data in named:
@@ -234,10 +233,7 @@ def _workers(params: Mapping[str, object], feval: _Metrics) -> Workers | None:
         raise ValueError("feval must be None on several machines: each would have the metrics of its own rows")
     learner = parameters.value_of(params, "tree_learner")
     if learner not in ("data", "data_parallel", "voting", "voting_parallel"):
-        raise ValueError(
-            f"params['tree_learner'] must be 'data' or 'voting' on several machines, each with rows of its own; got "
-            f"{learner!r}"
-        )
+        raise ValueError(f"params['tree_learner'] must be 'data' or 'voting' on several machines; got {learner!r}")
     return Collective()
 
 
@@ -322,7 +318,7 @@ def checked_callbacks(callbacks: object) -> list[_Callback]:
     def suits(callback: object) -> bool:
         return callable(callback) and isinstance(getattr(callback, "__dict__", None), dict)
 
-    return arguments.listed_callbacks(callbacks, suits, "functions that LightGBM calls after a round")
+    return arguments.listed("callbacks", callbacks, suits, "functions that LightGBM calls after a round")
 
 
 # LightGBM's own callbacks have no public types.
@@ -346,7 +342,7 @@ def first_rates(callbacks: list[Any]) -> list[float]:
     if listed:
         raise ValueError(
             f"callbacks may not hold lightgbm.reset_parameter({listed[0]}=[...]) where n_estimators='auto' finds the "
-            f"number of rounds, since a list has a value for each: pass a function of the round, or a number"
+            "number of rounds: pass a function of the round"
         )
     rates = [parameters.value_of(one.kwargs, "learning_rate") for one in copy.deepcopy(callbacks)]
     return [float(rate_of(0)) for rate_of in rates if rate_of is not None]
@@ -411,8 +407,7 @@ def _check_continues(booster: lightgbm.Booster, train_set: lightgbm.Dataset) -> 
         here = [column.cat.categories.tolist() for _, column in columns() if hasattr(column, "cat")]
     if here and here != booster.pandas_categorical:
         raise ValueError(
-            f"init_model was trained on columns with the categories {booster.pandas_categorical}; here they are "
-            f"{here}. Give the columns the categories of the model, in the same order"
+            f"init_model was trained on columns with the categories {booster.pandas_categorical}; here they are {here}"
         )
 
 

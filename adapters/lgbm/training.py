@@ -12,8 +12,7 @@ import numpy as np
 from lightgbm.callback import CallbackEnv
 
 from ordinal_objectives.adapters.followed_scores import GrownTree
-from ordinal_objectives.adapters.lgbm import booster as lgbm_booster
-from ordinal_objectives.adapters.lgbm.parameters import check_evaluated, check_metrics, value_of
+from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, parameters
 from ordinal_objectives.adapters.run import TrainingRun
 from ordinal_objectives.adapters.training import Training
 from ordinal_objectives.aliases import ArrayLike, FloatArray, RealArray
@@ -129,14 +128,12 @@ class LightGBMTraining(Training):
         """Begin a training: the first on this data set, or a new one, which starts at the scores of its rows."""
         if self.of(train_data) is not None and not np.array_equal(preds, self.initial_score(train_data)):
             raise _foreign_scores()
-        machines = value_of(train_data.params or {}, "num_machines")
+        machines = parameters.value_of(train_data.params or {}, "num_machines")
         fixed = not self.spec.learns and self.spec.thresholds is not None
         if int(machines or 1) > 1 and not fixed and self.workers is None:
             raise ValueError(
-                f"params['num_machines'] = {machines} is not allowed beside thresholds that are learned: LightGBM has "
-                f"no sum over its machines that they could be learned from. Call olgbm.train where xgboost.collective "
-                f"connects the same machines, or take DaskLGBMOrdinalClassifier; or pass threshold_update='fixed' with "
-                f"thresholds="
+                f"params['num_machines'] = {machines} is not allowed beside thresholds that are learned, unless "
+                "xgboost.collective connects the machines: take DaskLGBMOrdinalClassifier, or threshold_update='fixed'"
             )
         self.check_start(preds, self.continues, "init_model or init_score is set")
         if not self.plan.driven:
@@ -207,7 +204,7 @@ class LightGBMTraining(Training):
 
     def n_threads(self, matrix: lightgbm.Dataset) -> int | None:
         """Return the threads of the passes over a data set: LightGBM's, unless the objective has its own."""
-        asked = int(value_of(matrix.params or {}, "num_threads") or 0)
+        asked = int(parameters.value_of(matrix.params or {}, "num_threads") or 0)
         # LightGBM takes 0 and less for all processors.
         return self.asked_threads if self.asked_threads is not None or asked <= 0 else asked
 
@@ -293,17 +290,13 @@ def _out_of_count(rounds: int, expected: int) -> ValueError:
 
 
 def _out_of_step(what: str) -> ValueError:
-    return ValueError(
-        f"{what}: the thresholds cannot follow rollback_one_iter or any other change of the booster's iterations "
-        f"during the training"
-    )
+    return ValueError(f"{what}: the thresholds cannot follow rollback_one_iter, or other changes during the training")
 
 
 def _foreign_scores() -> ValueError:
     return ValueError(
-        "the scores are not those of the training that this objective follows on the data set: take one objective "
-        "for each booster, and hand it the array that LightGBM passes, not a copy (start scores are the data set's "
-        "init_score)"
+        "the scores are not those of the training that this objective follows on the data set: take one objective for "
+        "each booster, and give it the array that LightGBM passes (start scores are the data set's init_score)"
     )
 
 
@@ -326,9 +319,9 @@ class ThresholdCallback:
         first = self._training.set_model(env.model, 1)
         boosters = self._training.state.boosters
         if first:
-            check_metrics(env.params)
+            parameters.check_metrics(env.params)
             if not env.evaluation_result_list:
-                check_evaluated(env.params, any(booster.valid_sets for booster in boosters))
+                parameters.check_evaluated(env.params, any(booster.valid_sets for booster in boosters))
         for booster in boosters:
             lgbm_booster.store_round(booster, self._training.record_of(booster), env.iteration + 1)
         if first and env.evaluation_result_list:

@@ -23,8 +23,7 @@ except ImportError as error:
 
 from ordinal_objectives.adapters.arguments import Asked, check_asked, given_options, spec_and_record
 from ordinal_objectives.adapters.dask_rows import LARGEST, check_client, fault_of_rows, numbers_of_rows
-from ordinal_objectives.adapters.xgb.train import arguments_of, judged_first
-from ordinal_objectives.adapters.xgb.train import train as train_here
+from ordinal_objectives.adapters.xgb.train import arguments_of, judged_first, train as train_here
 from ordinal_objectives.estimators.tables import refuse_text_and_dates
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import first_few, refuse_masked

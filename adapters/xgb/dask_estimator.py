@@ -16,9 +16,7 @@ except ImportError as error:
 
 from ordinal_objectives.adapters import dask_rows
 from ordinal_objectives.adapters.dask_classifier import DaskClassifier, DaskRows, parts_of
-from ordinal_objectives.adapters.xgb import booster as xgb_booster
-from ordinal_objectives.adapters.xgb import dask as xgb_dask
-from ordinal_objectives.adapters.xgb import input_checks
+from ordinal_objectives.adapters.xgb import booster as xgb_booster, dask as xgb_dask, input_checks
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
 from ordinal_objectives.adapters.xgb.train import own_copies, schedules
 from ordinal_objectives.estimators import arguments, tables

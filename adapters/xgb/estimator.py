@@ -15,8 +15,7 @@ import xgboost
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.adapters.training import bind_labels
-from ordinal_objectives.adapters.xgb import booster as xgb_booster
-from ordinal_objectives.adapters.xgb import input_checks, model_file, prediction
+from ordinal_objectives.adapters.xgb import booster as xgb_booster, input_checks, model_file, prediction
 from ordinal_objectives.adapters.xgb.train import CustomMetric, asks_for_early_stop, first_rates, schedules, train_spec
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, IntArray, NDArray, Params, Seed, Table
 from ordinal_objectives.estimators import arguments
@@ -324,24 +323,9 @@ importance_type, early_stopping_rounds, callbacks
         return [place for place, kind in enumerate(self.feature_types or ()) if kind == "c"]
 
     def _continued(self, model: Any) -> tuple[xgboost.Booster | None, ThresholdRecord | None]:
-        """Return the booster of the model that ``fit`` goes on with, and its record."""
-        if model is None:
+        booster, record = super()._continued(model)
+        if record is None:
             return None, None
-        if isinstance(model, XGBOrdinalClassifier):
-            check_is_fitted(model, msg="xgb_model must be a fitted model; got an %(name)s that has not been fitted")
-        given = model.booster_ if isinstance(model, XGBOrdinalClassifier) else model
-        # As from a file: a booster in memory has the parameters of its training, with which XGBoost would go on.
-        if isinstance(given, xgboost.Booster):
-            booster = xgboost.Booster(model_file=given.save_raw("ubj"))
-        else:
-            booster = model_file.from_file(given)
-        record = xgb_booster.threshold_record(booster)
-        self._check_same_classes(record, model, "xgb_model")
-        self._check_same_missing(record, model)
-        return booster, record
-
-    def _check_same_missing(self, record: ThresholdRecord, model: Any) -> None:
-        """Raise ValueError if another number is missing for a continued model's trees, where that is known."""
         known, described = self._missing, (record.classifier or {}).get("params", {})
         if isinstance(model, XGBOrdinalClassifier):
             known = model._missing
@@ -350,6 +334,13 @@ importance_type, early_stopping_rounds, callbacks
             known = np.nan if given is None else given
         if not np.array_equal(known, self._missing, equal_nan=True):
             raise ValueError(f"xgb_model was trained with missing={known}; got missing={self._missing}")
+        return booster, record
+
+    def _read_continued(self, model: Any) -> tuple[xgboost.Booster, ThresholdRecord]:
+        # As from a file: a booster in memory has the parameters of its training, with which XGBoost would go on.
+        is_booster = isinstance(model, xgboost.Booster)
+        booster = xgboost.Booster(model_file=model.save_raw("ubj")) if is_booster else model_file.from_file(model)
+        return booster, xgb_booster.threshold_record(booster)
 
     def _carried(self) -> Params:
         return super()._carried() | {"attributes": input_checks.attributes(self._levels)}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from itertools import pairwise
 from typing import Any
 
@@ -16,8 +16,7 @@ from scipy.sparse import issparse
 from ordinal_objectives.adapters import arguments
 from ordinal_objectives.adapters.xgb.booster import categories_of
 from ordinal_objectives.aliases import Column, RealArray, Table
-from ordinal_objectives.estimators import tables
-from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS
+from ordinal_objectives.estimators import host_classifier, tables
 from ordinal_objectives.estimators.tables import called, column_kinds
 from ordinal_objectives.utils.validation import check_integer, first_few
 
@@ -60,8 +59,7 @@ def check_levels(
         return
     if trained.get_categories().empty():
         raise ValueError(
-            f"{name} has levels of categories, and those of the training are not known: XGBoost keeps none "
-            f"of codes, and a slice of a booster forgets them. Pass codes, with the feature_types of the training"
+            f"{name} has levels of categories, and those of the training are not known: pass codes, with feature_types"
         )
     try:
         known, here = _levels(trained), _levels(data)
@@ -76,8 +74,8 @@ def check_levels(
         are_cut = any("\udc80" <= letter <= "\udcff" for letter in letters)  # bytes that are no letter, read as such
         if are_cut and (levels != of_training or len(set(levels)) < len(levels)):
             raise ValueError(
-                f"{name} must have levels in ASCII in {_column(data, place)}: XGBoost cuts others in tables of pandas, "
-                f"and takes them for one another; got {first_few(levels, repr)}"
+                f"{name} must have levels in ASCII in {_column(data, place)}: XGBoost cuts others; got "
+                f"{first_few(levels, repr)}"
             )
         others = {code: level for code, level in enumerate(levels) if level not in of_training}
         if others and (unseen := [level for code, level in others.items() if code in _codes(data, place)]):
@@ -133,54 +131,6 @@ def check_continues(booster: Any, dtrain: Any) -> None:
             check_levels(booster, dtrain, "dtrain")
 
 
-@contextmanager
-def refused_training(params: Mapping[str, Any], dtrain: xgboost.DMatrix, model: Any = None) -> Iterator[None]:
-    """Turn XGBoost's error over a parameter that does not suit the rows or the model into a ValueError that names it.
-
-    Parameters
-    ----------
-    params, dtrain
-        Of the training.
-    model : object
-        The one that it goes on with; None where it starts anew.
-    """
-    try:
-        yield
-    except xgboost.core.XGBoostError as error:
-        reason = _why_unsuited(str(error), params, dtrain, model)
-        if reason is None:
-            raise
-        raise ValueError(reason) from error
-
-
-def _why_unsuited(error: str, params: Mapping[str, Any], dtrain: xgboost.DMatrix, model: Any) -> str | None:
-    """Return which parameter does not suit rows with categories or a model, and what does; None of other errors."""
-    if params.get("process_type") == "update" and "updating" in error:
-        least = "there is no model" if model is None else "the model has fewer rounds than are asked for"
-        return (
-            f"params['process_type'] = 'update' is not allowed here: it changes the trees of a model, and {least}. "
-            f"Pass one as xgb_model, and no more rounds than it has; or leave process_type out"
-        )
-    names = dtrain.feature_names or range(dtrain.num_col())
-    columns = [repr(name) for name, kind in zip(names, dtrain.feature_types or (), strict=False) if kind == "c"]
-    for parameter, of_numbers, instead in _OF_NUMBERS:
-        value = params.get(parameter)
-        if columns and of_numbers in str(value).split(",") and "categorical" in error:
-            return (
-                f"params[{parameter!r}] = {value!r} is not allowed with categories, which column {first_few(columns)} "
-                f"holds: XGBoost takes numbers alone with it. {instead}"
-            )
-    return None
-
-
-# Parameters with values that XGBoost has for numbers alone, and what to do instead.
-_OF_NUMBERS = [
-    ("booster", "gblinear", "Encode the categories as numbers, or take trees"),
-    ("updater", "grow_colmaker", "Leave updater out, or encode the categories as numbers"),
-    ("tree_method", "exact", "Take tree_method='hist', or encode the categories as numbers"),
-]
-
-
 # Metrics whose names begin so are the better the higher, as XGBoost's early stopping has it.
 _RISING = ("auc", "pre", "map", "ndcg")
 
@@ -196,15 +146,14 @@ def check_loss_name(name: str) -> None:
     check_metric_name(name, "losses")
     if name.startswith(_RISING) and name != "mape":
         raise ValueError(
-            f"losses must have names that do not begin with {', '.join(_RISING)} with XGBoost, whose early stopping "
-            f"would take the highest value for the best; got {name!r}"
+            f"losses must have names that do not begin with {', '.join(_RISING)} with XGBoost; got {name!r}"
         )
 
 
 def callbacks_in(callbacks: Any) -> list[Any]:
     """Return XGBoost's callbacks as a list; raise TypeError for anything else."""
-    kind, name = xgboost.callback.TrainingCallback, "xgboost.callback.TrainingCallback"
-    return arguments.listed_callbacks(callbacks, lambda entry: isinstance(entry, kind), name)
+    kind, what = xgboost.callback.TrainingCallback, "xgboost.callback.TrainingCallback"
+    return arguments.listed("callbacks", callbacks, lambda entry: isinstance(entry, kind), what)
 
 
 def check_dtrain(dtrain: Any) -> None:
@@ -217,17 +166,16 @@ def check_evals(evals: Any, kind: type = xgboost.DMatrix) -> None:
     """Raise TypeError unless these are None or pairs of a matrix and a name."""
 
     def is_pair(entry: Any) -> bool:
-        if not isinstance(entry, (list, tuple)) or len(entry) != 2:
-            return False
-        return isinstance(entry[0], kind) and isinstance(entry[1], str)
+        of_two = isinstance(entry, (list, tuple)) and len(entry) == 2
+        return of_two and isinstance(entry[0], kind) and isinstance(entry[1], str)
 
-    arguments.check_sets("evals", evals, is_pair, "(DMatrix, name) pairs")
+    arguments.listed("evals", evals, is_pair, "(DMatrix, name) pairs")
 
 
 # Constructor names that xgboost.train spells otherwise.
 NATIVE = {"n_jobs": "nthread", "random_state": "seed"}
 # Those that xgboost.train does not take.
-OWN = ORDINAL_PARAMETERS | {
+OWN = host_classifier.ORDINAL_PARAMETERS | {
     *("callbacks", "early_stopping_rounds", "enable_categorical", "eval_metric", "feature_types", "feature_weights"),
     *("missing", "verbosity"),
 }
@@ -345,8 +293,7 @@ def coded(X: Table, levels: Levels, missing: float = np.nan, *, name: str = "X")
         if not as_they_are:
             if missing in here.values():
                 raise ValueError(
-                    f"missing must not be a code, 0 to {len(here) - 1}, by which XGBoost reads the levels of "
-                    f"{called(X, place)}; got {missing}. Make missing values NaN"
+                    f"missing must not be a code of {called(X, place)}, 0 to {len(here) - 1}; got {missing}: take NaN"
                 )
             columns[place] = np.where(codes < 0, np.nan, codes)
     if columns and issparse(X):
@@ -370,8 +317,7 @@ def named(X: Table, levels: Levels, continued: xgboost.Booster | None, missing: 
     by_name = {place: levels[place] or {} for place in (of_type if continued is None else stored) if levels[place]}
     if by_name and not hasattr(X, "columns"):
         raise ValueError(
-            f"X must be a table with categories in {called(X, next(iter(by_name)))}, as the training of xgb_model; got "
-            f"{type(X).__name__}"
+            f"X must be a table with categories in {called(X, next(iter(by_name)))}; got {type(X).__name__}"
         )
     columns = {}
     for place, known in by_name.items():
@@ -382,8 +328,8 @@ def named(X: Table, levels: Levels, continued: xgboost.Booster | None, missing: 
             kept = as_stored(names)
             if continued is not None and len(set(kept)) < len(kept):
                 raise ValueError(
-                    f"{called(X, place)} must have levels in ASCII where xgb_model is continued: XGBoost compares them "
-                    f"by name, and cuts {first_few(names, repr)} so that some become the same"
+                    f"{called(X, place)} must have levels in ASCII where xgb_model is continued; got "
+                    f"{first_few(names, repr)}"
                 )
             same = continued is None or stored[place] == kept
             columns[place] = _categorical(codes, names)
@@ -397,8 +343,7 @@ def named(X: Table, levels: Levels, continued: xgboost.Booster | None, missing: 
             same = continued is None or stored[place] == names
         if not same:
             raise ValueError(
-                f"{called(X, place)} must come in the kind of table that xgb_model was trained on, pandas or another: "
-                f"XGBoost keeps the levels {first_few(list(known), repr)} otherwise there"
+                f"{called(X, place)} must come in the kind of table that xgb_model was trained on, pandas or another"
             )
     return tables.with_columns(rows, columns)
 
@@ -444,7 +389,6 @@ def _own_codes(X: Table, place: int) -> Mapping[Any, int]:
     wrong = [level for level in found if isinstance(level, str) or level < 0 or level != int(level)]
     if wrong:
         raise ValueError(
-            f"{called(X, place)} must hold codes, the numbers 0, 1, ... that the model was trained on; got "
-            f"{first_few(wrong, repr)}"
+            f"{called(X, place)} must hold the codes 0, 1, ... of the training; got {first_few(wrong, repr)}"
         )
     return {level: int(level) for level in found}

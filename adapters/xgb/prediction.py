@@ -9,14 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import xgboost
 
-from ordinal_objectives import decision, predictions, threads
+from ordinal_objectives import decision, predictions, threads, trees
 from ordinal_objectives.adapters import arguments
 from ordinal_objectives.adapters.groups import proba_beside
-from ordinal_objectives.adapters.xgb import booster as xgb_booster
-from ordinal_objectives.adapters.xgb import input_checks, outputs
+from ordinal_objectives.adapters.xgb import booster as xgb_booster, input_checks, outputs
 from ordinal_objectives.aliases import JSON, ArrayLike, FloatArray, IndexArray, NDArray, RealArray, Table
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
-from ordinal_objectives.trees import Tree, TreeEnsemble, add_by_leaves
 from ordinal_objectives.utils.shared_docs import documented
 
 # Numbers that a block of rows holds at a time.
@@ -42,7 +40,7 @@ class _KnownTrees(NamedTuple):
     n_rounds: int
     checksums: list[int] | None
     categories: JSON | None
-    ensemble: TreeEnsemble | None
+    ensemble: trees.TreeEnsemble | None
     of_node: list[FloatArray]
 
 
@@ -91,7 +89,7 @@ def leaf_scores(
     if start == stop or not len(scores):
         return scores
     if known.ensemble is None or type(data) is not xgboost.DMatrix:
-        add_by_leaves(scores, find_leaves, known.of_node.__getitem__, start, stop, n_threads)
+        trees.add_by_leaves(scores, find_leaves, known.of_node.__getitem__, start, stop, n_threads)
         return scores
     if data.num_col() < known.ensemble.n_features:
         raise ValueError(f"data must have {known.ensemble.n_features} columns; got {data.num_col()}")
@@ -156,7 +154,7 @@ def _known_trees(booster: xgboost.Booster, record: ThresholdRecord) -> _KnownTre
         ensemble = None
         if not any(tree["categories_nodes"].size for tree in theirs):
             ours = [_as_tree(*both) for both in zip(theirs, of_node, strict=True)]
-            ensemble = TreeEnsemble(ours, booster.num_features())
+            ensemble = trees.TreeEnsemble(ours, booster.num_features())
         categories = xgb_booster.categories_of(booster)
         known = _known[booster] = _KnownTrees(rounds, record.trees, categories, ensemble, of_node)
     return known
@@ -173,7 +171,7 @@ def _by_node(tree: JSON, vectors: NDArray[np.float32], n_thresholds: int) -> Flo
     return table
 
 
-def _as_tree(tree: JSON, of_node: FloatArray) -> Tree:
+def _as_tree(tree: JSON, of_node: FloatArray) -> trees.Tree:
     """Return a tree of XGBoost as one of ours, its nodes renumbered so that children are next to each other."""
     left = np.asarray(tree["left_children"], dtype=np.int32)
     right = np.asarray(tree["right_children"], dtype=np.int32)
@@ -186,7 +184,7 @@ def _as_tree(tree: JSON, of_node: FloatArray) -> Tree:
     inner = left[nodes] >= 0
     # XGBoost sends x < c to the left, in float32.
     below = np.nextafter(np.asarray(tree["split_conditions"], dtype=np.float32)[nodes], np.float32(-np.inf))
-    return Tree(
+    return trees.Tree(
         feature=np.where(inner, np.asarray(tree["split_indices"])[nodes], -1).astype(np.int32),
         threshold=np.where(inner, below, 0.0).astype(np.float64),
         left=np.where(inner, position[nodes], -1).astype(np.int32),
@@ -365,8 +363,7 @@ def margin_contributions(
     xgb_booster.check_all_rounds(booster, record, end)
     if record.outputs is None and record.shifts is not None:
         raise ValueError(
-            "the shifts of this booster are kept beside XGBoost, which has no contributions for them; train with "
-            "shift_method='host' or proportional=True"
+            "shifts kept beside XGBoost have no contributions; take shift_method='host' or proportional=True"
         )
     if record.outputs is not None:
         outputs.refuse_before(outputs.CONTRIBUTIONS, "margin_contributions")

@@ -41,8 +41,7 @@ try:
 except ImportError as error:
     raise not_installed(error, "xgboost", "spark") from None
 
-from ordinal_objectives.adapters.xgb import booster as xgb_booster
-from ordinal_objectives.adapters.xgb import spark as xgb_spark
+from ordinal_objectives.adapters.xgb import booster as xgb_booster, spark as xgb_spark
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
 from ordinal_objectives.adapters.xgb.train import schedules, train_spec
 from ordinal_objectives.aliases import FloatArray, Params, Table

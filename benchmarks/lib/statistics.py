@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import friedmanchisquare, gmean, sem, studentized_range, wilcoxon
-from scipy.stats import t as student
+from scipy.stats import friedmanchisquare, gmean, sem, studentized_range, t as student, wilcoxon
 
 # Two comparisons (multiclass, rounded) share a family-wise level of 5%.
 DUNN_SIDAK = 1 - (1 - 0.05) ** (1 / 2)

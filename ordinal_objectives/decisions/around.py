@@ -10,9 +10,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IndexArray, Seed, Table
-from ordinal_objectives.estimators import labels, wrappers
-from ordinal_objectives.estimators.held_out import Rows, folds_of, split_seed, take_rows
-from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
+from ordinal_objectives.estimators import held_out, labels, ordered_classifier, wrappers
 from ordinal_objectives.estimators.wrappers import ClassifierOfClassifiers, FittedMember
 from ordinal_objectives.scorers import class_order
 from ordinal_objectives.utils.validation import check_integer
@@ -36,7 +34,7 @@ class AroundClassifier(ClassifierOfClassifiers):
 
     def _check_rows(
         self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None
-    ) -> Rows:
+    ) -> held_out.Rows:
         """Return the rows with class codes, and set the classes; refuse what is no classifier."""
         wrappers.check_classifier("estimator", self.estimator)
         if self._prefit:
@@ -44,7 +42,7 @@ class AroundClassifier(ClassifierOfClassifiers):
         rows = self._check_training(X, y, sample_weight, groups)
         if not self._prefit:
             instead = "pass sample_weight to fit, or train it and pass FrozenEstimator(estimator)"
-            wrappers.refuse_settings_by_label("estimator", self.estimator, self.ordered_classes_, instead)
+            wrappers.refuse_weights_by_label("estimator", self.estimator, instead)
         return rows
 
     @property
@@ -57,7 +55,7 @@ class AroundClassifier(ClassifierOfClassifiers):
             return self.classes
         if not self._prefit:
             last = wrappers.FinalClassifier.of(self.estimator).estimator
-            return last.classes if isinstance(last, OrderedClassifier) else None
+            return last.classes if isinstance(last, ordered_classifier.OrderedClassifier) else None
         known = np.asarray(self.estimator.classes_)
         order = class_order(self.estimator, known)
         if order is None and labels.ordered_categories(y) is None and known.dtype.kind in "biuf":
@@ -68,17 +66,11 @@ class AroundClassifier(ClassifierOfClassifiers):
         codes = self._labels.encode(self.estimator.classes_, name="classes_ of estimator")
         return FittedMember(FrozenEstimator(self.estimator.estimator), codes)  # that one can be set to hold another
 
-    def _train(self, rows: Rows) -> FittedMember:
+    def _train(self, rows: held_out.Rows) -> FittedMember:
         """Train a copy of the estimator on the codes of rows."""
-        copy = clone(self.estimator)
-        rows = wrappers.rows_for("estimator", copy, rows.counted())
-        present = wrappers.class_codes("estimator", copy, rows.codes, self.ordered_classes_)
-        wrappers.keep_groups_whole("estimator", copy, rows)
-        keywords = wrappers.row_keywords("estimator", copy, rows.weight, rows.groups)
-        copy.fit(rows.X, wrappers.labels_of(rows, present), **keywords)
-        return FittedMember.trained(copy, present)
+        return wrappers.train(clone(self.estimator), rows.counted(), self.ordered_classes_)
 
-    def _folds(self, rows: Rows) -> list[tuple[IndexArray, IndexArray]]:
+    def _folds(self, rows: held_out.Rows) -> list[tuple[IndexArray, IndexArray]]:
         """Return rows to train on and rows held out: of a number of folds drawn at random, or of a splitter's own."""
         cv, n_rows = self.cv, len(rows)
         if cv is None or isinstance(cv, (int, np.integer, bool)):
@@ -86,15 +78,12 @@ class AroundClassifier(ClassifierOfClassifiers):
             if n_folds > n_rows:
                 raise ValueError(f"cv={n_folds} folds need as many rows; got n_samples={n_rows}")
             kind = KFold if rows.groups is None else GroupKFold
-            cv = kind(n_folds, shuffle=True, random_state=split_seed(self.random_state))
-        return folds_of(cv, rows)
+            cv = kind(n_folds, shuffle=True, random_state=held_out.split_seed(self.random_state))
+        return held_out.folds_of(cv, rows)
 
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
         inner = getattr(get_tags(self.estimator), "input_tags", None) if hasattr(self.estimator, "fit") else None
-        for kind in ("sparse", "allow_nan", "string", "categorical"):
-            setattr(tags.input_tags, kind, bool(getattr(inner, kind, False)))
-        return tags
+        return wrappers.take_input_tags(super().__sklearn_tags__(), inner)
 
 
 class AroundOneClassifier(AroundClassifier):
@@ -102,7 +91,7 @@ class AroundOneClassifier(AroundClassifier):
 
     _member: FittedMember
 
-    def _fit_member(self, rows: Rows) -> tuple[FloatArray, Rows]:
+    def _fit_member(self, rows: held_out.Rows) -> tuple[FloatArray, held_out.Rows]:
         """Train the classifier; return rows with weight that were not trained on, with their probabilities."""
         if self._prefit:
             self._member = self._prefit_member()
@@ -110,7 +99,7 @@ class AroundOneClassifier(AroundClassifier):
         else:
             proba = np.full((len(rows), self.n_classes_), np.nan)
             for fit, held in self._folds(rows):
-                proba[held] = self._train(rows.take(fit)).proba(take_rows(rows.X, held), self.n_classes_)
+                proba[held] = self._train(rows.take(fit)).proba(held_out.take_rows(rows.X, held), self.n_classes_)
             self._member = self._train(rows)
         held = rows.weighted[np.isfinite(proba[rows.weighted, 0])]  # a splitter may leave rows out
         return proba[held], rows.take(held)

@@ -18,8 +18,7 @@ from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.decisions.around import AroundOneClassifier
 from ordinal_objectives.estimators.arguments import keep_arguments
 from ordinal_objectives.estimators.held_out import Rows
-from ordinal_objectives.metrics import METRICS
-from ordinal_objectives.metrics.table import Metric
+from ordinal_objectives.metrics import METRICS, table
 from ordinal_objectives.utils import documented, read_only, validation
 
 # What is to be large, of predicted codes.
@@ -252,7 +251,7 @@ class OrdinalTunedClassifier(AroundOneClassifier):
             self.tuned_score_ = self._sign(known) * found
         return self
 
-    def _check_metric(self) -> Metric | None:
+    def _check_metric(self) -> table.Metric | None:
         """Return the entry of the table, or None for a function."""
         validation.check_choice(self.rule, RULES, name="rule")
         known = METRICS.of(self.metric) if callable(self.metric) else METRICS.get(str(self.metric))
@@ -265,7 +264,7 @@ class OrdinalTunedClassifier(AroundOneClassifier):
         validation.check_flag("greater_is_better", self.greater_is_better)
         return known
 
-    def _score(self, known: Metric | None, rows: Rows) -> Score:
+    def _score(self, known: table.Metric | None, rows: Rows) -> Score:
         """Return what is to be large of predictions."""
         function = self.metric if known is None else known.function
         given: dict[str, object] = {} if known is None else {"labels": range(self.n_classes_)}
@@ -289,7 +288,7 @@ class OrdinalTunedClassifier(AroundOneClassifier):
 
         return score
 
-    def _sign(self, known: Metric | None) -> float:
+    def _sign(self, known: table.Metric | None) -> float:
         return 1.0 if (self.greater_is_better if known is None else known.higher_is_better) else -1.0
 
     def _decide(self, proba: FloatArray) -> LabelArray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -17,8 +16,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IntArray, Seed, Table
 from ordinal_objectives.distributions.binned_target import BinnedTarget, most_likely
 from ordinal_objectives.distributions.judging import levels_of, numbers_of
-from ordinal_objectives.estimators import wrappers
-from ordinal_objectives.estimators.arguments import SET_LATER, all_or_nothing, keep_arguments
+from ordinal_objectives.estimators import arguments, wrappers
 from ordinal_objectives.estimators.held_out import Rows, check_groups, is_auto, n_rows, take_rows
 from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.utils import DOC_LINK, documented, validation
@@ -87,9 +85,9 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
     """
 
     _doc_link_module = "ordinal_objectives"
-    _doc_link_template = DOC_LINK
-    _all_or_nothing = all_or_nothing
-    _set_later: ClassVar = SET_LATER | {"prediction", "random_state"}
+    _doc_link_template = public_names.DOC_LINK
+    _all_or_nothing = arguments.all_or_nothing
+    _set_later: ClassVar = arguments.SET_LATER | {"prediction", "random_state"}
     estimator_: Estimator
     target_: BinnedTarget
     n_features_in_: int
@@ -103,7 +101,7 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
         prediction: str = "mean",
         random_state: Seed = None,
     ) -> None:
-        keep_arguments(self, locals())
+        arguments.keep_arguments(self, locals())
 
     def fit(
         self,
@@ -154,23 +152,18 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
             if lower is not None:
                 labels = OrdinalLabels.from_intervals(self.target_.encode(lower), codes, classes=classes)
                 rows = replace(rows, labels=labels)
-            rows = wrappers.rows_for("estimator", copy, rows)
-            present = wrappers.class_codes("estimator", copy, rows.codes, classes)
             sets = {} if eval_set is None else {"eval_set": self._coded(eval_set)}
-            wrappers.keep_groups_whole("estimator", copy, rows)
-            keywords = wrappers.row_keywords("estimator", copy, rows.weight, rows.groups, **sets)
-            copy.fit(rows.X, wrappers.labels_of(rows, present), **keywords)
-            self.estimator_, self._member = copy, wrappers.FittedMember.trained(copy, present)
+            self._member = wrappers.train(copy, rows, classes, **sets)
+            self.estimator_ = copy
         return self
 
     def _copy(self) -> Estimator:
         if self.estimator is None:
-            native = importlib.import_module("ordinal_objectives").HistGradientBoostingOrdinalClassifier
-            return native(random_state=self.random_state)
+            return wrappers.native(random_state=self.random_state)
         wrappers.check_classifier("estimator", self.estimator)
         if any(isinstance(inner, FrozenEstimator) for _, inner in wrappers.all_inside(self.estimator)):
             raise ValueError("estimator is trained on the classes that y is cut into; got one in FrozenEstimator")
-        wrappers.refuse_settings_by_label("estimator", self.estimator, np.array([]), "pass sample_weight to fit")
+        wrappers.refuse_weights_by_label("estimator", self.estimator, "pass sample_weight to fit")
         wrappers.refuse_other_shares("estimator", self.estimator)
         copy = clone(self.estimator)
         if wrappers.weighs_costs(copy):
@@ -324,8 +317,7 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
         check_is_fitted(self)
         if not hasattr(self.estimator_, "predict_interval"):
             raise AttributeError(
-                "predict_conformal_interval needs prediction sets: OrdinalDistributionRegressor(OrdinalPredictionSets("
-                "classifier))"
+                "predict_conformal_interval needs prediction sets: an OrdinalPredictionSets as estimator"
             )
         codes = self.estimator_.predict_interval(self._check_features(X, reset=False))
         edges = np.append(self.target_.values[0], self.target_.values[self.target_.last])
@@ -389,11 +381,8 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
         return float(np.average(scores, weights=validation.relative_weights(sample_weight, len(y))))
 
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        inner = None if self.estimator is None else get_tags(self.estimator).input_tags
-        for kind in ("sparse", "allow_nan", "string", "categorical"):
-            setattr(tags.input_tags, kind, kind != "string" if inner is None else getattr(inner, kind, False))
-        return tags
+        inner = get_tags(wrappers.native() if self.estimator is None else self.estimator).input_tags
+        return wrappers.take_input_tags(super().__sklearn_tags__(), inner)
 
 
 def _ends_of(y: ArrayLike) -> tuple[FloatArray, FloatArray | None]:

@@ -22,11 +22,7 @@ from ordinal_objectives.estimators.arguments import GivenSets, as_trained, expla
 from ordinal_objectives.estimators.ensemble_members import CRITERIA, TrainingRows, best_weights, check_members, is_pair
 from ordinal_objectives.estimators.held_out import Rows, hold_out_unless_given, n_rows, split_seed
 from ordinal_objectives.estimators.labels import OrderedLabels
-from ordinal_objectives.estimators.wrappers import (
-    ClassifierOfClassifiers,
-    FittedMember,
-    refuse_settings_by_label,
-)
+from ordinal_objectives.estimators.wrappers import ClassifierOfClassifiers, FittedMember, refuse_weights_by_label
 from ordinal_objectives.metrics import ordinal_log_loss, ranked_probability_score
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.utils import documented, extras, files, validation
@@ -201,8 +197,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
             rows = self._check_training(X, y, sample_weight, groups).counted()
             members = check_members(self.members, taken=super().get_params(deep=False))
             for name, member in members:
-                instead = "give it to the ensemble"
-                refuse_settings_by_label(f"member {name!r}", member, self.ordered_classes_, instead)
+                refuse_weights_by_label(f"member {name!r}", member, "give it to the ensemble")
             names = [name for name, _ in members]
             given = self._check_weights(len(members))
             n_bags = validation.check_integer("n_bags", self.n_bags, 1)
@@ -231,8 +226,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
         weights = validation.as_floats(self.weights, name="weights").copy()
         if weights.shape != (n_members,) or not np.isfinite(weights).all() or weights.min() < 0 or weights.max() <= 0:
             raise ValueError(
-                f"weights must be 'equal', 'log_loss', 'rps', or a non-negative number for each of {n_members} "
-                f"members, not all zero; got {self.weights!r}"
+                f"weights must be 'equal', 'log_loss', 'rps', or {n_members} non-negative numbers; got {self.weights!r}"
             )
         weights /= weights.max()  # the sum of the largest numbers is infinite
         weights /= weights.sum()
@@ -305,8 +299,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
         for name, kind in kinds.items():
             if kind.__name__ not in _KINDS or _import(kind.__name__, name) is not kind:
                 raise TypeError(
-                    f"member {name!r} is of {kind.__name__}, which has no file format of its own; those that have are "
-                    f"{', '.join(_KINDS)}. Pickle the ensemble instead"
+                    f"member {name!r} is of {kind.__name__}, which has no file format of its own: pickle the ensemble"
                 )
         classes, dtype = files.labels_to_json(self.ordered_classes_)
         names = getattr(self, "feature_names_in_", None)

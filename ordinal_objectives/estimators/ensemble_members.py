@@ -15,10 +15,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ordinal_objectives.aliases import Estimator, FloatArray, IndexArray, IntArray, Params, Table
-from ordinal_objectives.estimators import wrappers
-from ordinal_objectives.estimators.held_out import Rows, hold_out
+from ordinal_objectives.estimators import held_out, ordered_classifier, wrappers
 from ordinal_objectives.estimators.labels import OrderedLabels
-from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.utils.validation import seeds_of
 
@@ -35,9 +33,8 @@ Members = list[tuple[str, Estimator]]
 
 def default_members() -> Members:
     """Return two native classifiers with trees of 15 and 31 leaves, which stop by the rows that they leave out."""
-    native = importlib.import_module("ordinal_objectives").HistGradientBoostingOrdinalClassifier
     stops = {"max_iter": 500, "early_stopping": True, "n_iter_no_change": 20}
-    return [(name, native(max_leaf_nodes=leaves, **stops)) for name, leaves in (("small", 15), ("large", 31))]
+    return [(name, wrappers.native(max_leaf_nodes=leaves, **stops)) for name, leaves in (("small", 15), ("large", 31))]
 
 
 def check_members(members: object, taken: Collection[str] = ()) -> Members:
@@ -61,10 +58,7 @@ def check_members(members: object, taken: Collection[str] = ()) -> Members:
             )
         wrappers.check_classifier(f"member {name!r}", member, "set_params")
         if wrappers.weighs_costs(clone(member)):
-            raise ValueError(
-                f"member {name!r} has a training_cost, so its probabilities are weighted by cost: an ensemble averages "
-                f"probabilities of the classes"
-            )
+            raise ValueError(f"member {name!r} has a training_cost, so its probabilities are weighted by cost")
     return members
 
 
@@ -77,7 +71,7 @@ def is_pair(entry: object) -> bool:
 class TrainingRows:
     """What all members draw their rows from, and the classes."""
 
-    rows: Rows
+    rows: held_out.Rows
     labels: OrderedLabels
     subsample: float
     refit: bool
@@ -89,7 +83,7 @@ class TrainingRows:
             return weighted, weighted[:0]
         numbers = replace(self.rows, X=np.arange(len(codes))).take(weighted)
         asked = f"subsample={self.subsample}"
-        bag, rest = (part.X for part in hold_out(numbers, round(1.0 - self.subsample, 12), seed, asked))
+        bag, rest = (part.X for part in held_out.hold_out(numbers, round(1.0 - self.subsample, 12), seed, asked))
         if numbers.groups is None:  # a class keeps one of its rows
             lost = np.setdiff1d(codes[rest], codes[bag])
             kept = rest[[int(np.argmax(codes[rest] == code)) for code in lost]]
@@ -118,8 +112,7 @@ class TrainingRows:
         rounds = dict.fromkeys(set(ROUNDS) & set(member.get_params(deep=False)), _rounds(name, fitted.estimator))
         if not rounds:
             raise ValueError(
-                f"member {name!r} stops early and does not say what its number of rounds is called: with refit=True it "
-                f"must have a parameter {', '.join(ROUNDS[:-1])} or {ROUNDS[-1]}; pass refit=False"
+                f"member {name!r} stops early and does not say what its number of rounds is called: pass refit=False"
             )
         again = clone(member).set_params(**seeds, **rounds, **{stopping: _STOPPING[stopping]})
         return self._fit(name, again, np.sort(np.concatenate([bag, rest])), rest[:0])
@@ -127,12 +120,8 @@ class TrainingRows:
     def _fit(self, name: str, copy: Estimator, bag: IndexArray, rest: IndexArray) -> wrappers.FittedMember:
         """Train a copy on some rows; ``rest`` are those that it may stop early by."""
         what = f"member {name!r}"
-        rows = wrappers.rows_for(what, copy, self.rows.take(bag))
-        present = wrappers.class_codes(what, copy, rows.codes, self.labels.ordered_classes_)
-        wrappers.keep_groups_whole(what, copy, rows)
-        keywords = wrappers.row_keywords(what, copy, rows.weight, rows.groups) | self._evaluation(
-            name, copy, present, rest
-        )
+        rows, present, keywords = wrappers.prepared(what, copy, self.rows.take(bag), self.labels.ordered_classes_)
+        keywords |= self._evaluation(name, copy, present, rest)
         try:
             copy.fit(rows.X, wrappers.labels_of(rows, present), **keywords)
         except Exception as error:
@@ -151,8 +140,7 @@ class TrainingRows:
             return {}
         if len(rows) == 0:
             raise ValueError(
-                f"member {name!r} has {stopping} and needs rows that it is not trained on: lower subsample, or give it "
-                f"a validation_fraction of its own where it takes one"
+                f"member {name!r} has {stopping} and needs rows that it is not trained on: lower subsample"
             )
         labels = wrappers.labels_of(rows, present)
         keywords: dict[str, object] = {"eval_set": [(rows.X, labels)]}
@@ -170,10 +158,7 @@ def _weighted_evaluation(name: str, copy: Estimator, X: Table, labels: object, w
         return {weights_name: [weight]}
     if any(kind.__module__.startswith("catboost.") for kind in type(copy).__mro__):  # its weights lie in a pool
         return {"eval_set": importlib.import_module("catboost").Pool(X, labels, weight=weight)}
-    raise ValueError(
-        f"member {name!r} stops early, but its fit takes no weights of evaluation rows "
-        f"({' or '.join(_EVALUATION_WEIGHTS)}), and the rows have weights: set it not to stop early"
-    )
+    raise ValueError(f"member {name!r} stops early, but its fit takes no weights of evaluation rows: set it not to")
 
 
 def _stopping(member: Estimator) -> str | None:
@@ -191,7 +176,7 @@ def _rounds(name: str, fitted: object) -> int:
     """Return the number of rounds up to the best one of a member that has stopped early, at least 1."""
     if hasattr(fitted, "trained_rounds"):  # of this package
         return max(1, int(fitted.trained_rounds()))
-    if isinstance(fitted, OrderedClassifier):
+    if isinstance(fitted, ordered_classifier.OrderedClassifier):
         return int(fitted.n_iter_)
     if hasattr(fitted, "get_best_iteration"):  # CatBoost counts it from 0
         return int(fitted.get_best_iteration()) + 1
@@ -200,8 +185,7 @@ def _rounds(name: str, fitted: object) -> int:
     if hasattr(fitted, "best_iteration_"):  # LightGBM counts it from 1
         return int(fitted.best_iteration_)
     raise ValueError(
-        f"member {name!r} stops early and does not say at which round: with refit=True it must have best_iteration or "
-        f"best_iteration_ once it is fitted; pass refit=False"
+        f"member {name!r} stops early and does not say at which round, by best_iteration_: pass refit=False"
     )
 
 
@@ -213,7 +197,7 @@ _GAP = 1e-5
 Criterion = Callable[[FloatArray], tuple[float, FloatArray]]
 
 
-def best_weights(proba: FloatArray, rows: Rows, criterion: str) -> FloatArray:
+def best_weights(proba: FloatArray, rows: held_out.Rows, criterion: str) -> FloatArray:
     """Return weights of models, non-negative and of sum 1, whose pooled probabilities score best.
 
     Both criteria are convex in the weights, so a local minimum is a global one. The solver is SciPy's SLSQP, which

@@ -20,7 +20,6 @@ from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.estimators import arguments, held_out, linear
 from ordinal_objectives.estimators.held_out import FinishedSearch, RoundSearch, Rows, Trial, TrialOf, Trials, UnseenRows
 from ordinal_objectives.estimators.labels import OrderedLabels
-from ordinal_objectives.estimators.linear import LinearPart
 from ordinal_objectives.estimators.ordinal_classifier import KAPPA, OrdinalClassifier
 from ordinal_objectives.estimators.random_intercept import (
     GroupColumn,
@@ -29,8 +28,7 @@ from ordinal_objectives.estimators.random_intercept import (
     settled,
     without,
 )
-from ordinal_objectives.rows import CPU
-from ordinal_objectives.rows.soft_rows import judged_loss
+from ordinal_objectives.rows import CPU, soft_rows
 from ordinal_objectives.spec import OrdinalSpec, parameter_names
 from ordinal_objectives.threads import library_n_threads, one_thread_after_fork
 from ordinal_objectives.threshold_solver import ThresholdRecord, initial_thresholds
@@ -170,6 +168,10 @@ class HostClassifier(OrdinalClassifier):
     @abstractmethod
     def _categories(self, X: Table, **options: Any) -> Collection[int]:
         """Return the columns of numbers that the library takes for categories."""
+
+    @abstractmethod
+    def _read_continued(self, model: Any) -> tuple[Any, ThresholdRecord]:
+        """Return a booster to go on with, given as such or by its file, and its record."""
 
     @abstractmethod
     def _store(self, record: ThresholdRecord) -> None:
@@ -312,7 +314,7 @@ class HostClassifier(OrdinalClassifier):
                     arguments.keep_names(self, numbers=written)
                 else:
                     arguments.keep_names(self, written or text)
-                self._linear = None if record.linear is None else LinearPart.from_json(record.linear, n_features)
+                self._linear = None if record.linear is None else linear.LinearPart.from_json(record.linear, n_features)
                 self._keep(record, n_iter)
         files.warn_of(left_out, stacklevel=2)
         return self
@@ -330,8 +332,7 @@ class HostClassifier(OrdinalClassifier):
         lacks = f"{path} holds no rule of decision_rule='kappa', which is found when fit ends"
         if described:
             raise ValueError(
-                f"{lacks}: it is a checkpoint of a training that had not ended. Continue the training with "
-                f"fit({self._continued_by}=path)"
+                f"{lacks}: it is a checkpoint of a training. Continue the training with fit({self._continued_by}=path)"
             )
         raise ValueError(f"{lacks}: its model was trained without the classifier. Set another decision_rule")
 
@@ -341,6 +342,17 @@ class HostClassifier(OrdinalClassifier):
         for name in arguments.kept_arguments(self):
             if name not in kept:
                 setattr(self, name, self._default(name))
+
+    def _continued(self, model: Any) -> tuple[Any, ThresholdRecord | None]:
+        """Return the booster of the model that ``fit`` goes on with, and its record."""
+        if model is None:
+            return None, None
+        name, is_ours = self._continued_by, isinstance(model, arguments.keeper(type(self)))
+        if is_ours:
+            check_is_fitted(model, msg=f"{name} must be a fitted model; got an %(name)s that has not been fitted")
+        booster, record = self._read_continued(model.booster_ if is_ours else model)
+        self._check_same_classes(record, model, name)
+        return booster, record
 
     def _rows_to_fit(
         self, training: tuple[Any, Any, Any, Any, Any], start: str, sets: arguments.GivenSets, random_state: Seed
@@ -410,8 +422,7 @@ class HostClassifier(OrdinalClassifier):
         is_fixed = isinstance(self.threshold_update, str) and self.threshold_update == "fixed"
         if always and is_fixed:
             raise ValueError(
-                "linear=True needs thresholds that are fitted to the linear part, and threshold_update='fixed' keeps "
-                "those of a score of 0: take another threshold_update, or linear=False"
+                "linear=True needs thresholds that are fitted to the linear part; got threshold_update='fixed'"
             )
         if self._groups:
             self._check_groups(rows, continued)
@@ -421,15 +432,15 @@ class HostClassifier(OrdinalClassifier):
                     f"{self._continued_by} must be without random_intercept: no training keeps its effects"
                 )
             if continued.linear is not None:
-                self._linear = LinearPart.from_json(continued.linear, self.n_features_in_)
+                self._linear = linear.LinearPart.from_json(continued.linear, self.n_features_in_)
             return RoundPlan(held_out.rounds_unsearched(self._rounds_name, asked))
         categories = self._categories(rows.X, **options) if self.linear is not False else ()
 
-        def fit_linear(some: Rows) -> LinearPart:
+        def fit_linear(some: Rows) -> linear.LinearPart:
             some = replace(some, X=without(some.X, self._groups))
             given: Params = {"missing": self._missing} if hasattr(self, "_missing") else {}
             given |= {"hessian": self.hessian, "categories": categories, "n_threads": self.n_jobs}
-            return LinearPart.fit(some, self.n_classes_, self._ordinal_loss(), self.linear_l2, **given)
+            return linear.LinearPart.fit(some, self.n_classes_, self._ordinal_loss(), self.linear_l2, **given)
 
         def trial_of(fit: Rows, held: Rows) -> Trials:
             trials, without_trees = self._trials(fit, held, **options), self._loss_without_trees(fit, held)
@@ -482,7 +493,7 @@ class HostClassifier(OrdinalClassifier):
             CPU(1).row_pass(loss, some.y, self.n_classes_, some.weight, **options) for some in (fit, held)
         )
         thresholds = initial_thresholds(of_fit.class_weights, loss=loss).thresholds
-        return judged_loss(of_held, np.zeros(len(held)), thresholds, "exact") / of_held.total_weight
+        return soft_rows.judged_loss(of_held, np.zeros(len(held)), thresholds, "exact") / of_held.total_weight
 
     def _finish(
         self,
@@ -508,17 +519,13 @@ class HostClassifier(OrdinalClassifier):
 
     def _refuse_on_cluster(self, refused: Mapping[str, str]) -> None:
         """Raise ValueError for parameters that need all rows in one place; ``refused`` says what to do instead."""
-        for name, instead in {"random_intercept": "rows stay with their workers", **refused}.items():
-            if getattr(self, name) is not None:
-                raise ValueError(f"{name} must be None on a cluster; got {getattr(self, name)!r}; {instead}")
         if self._takes_kappa():
-            raise ValueError(
-                "decision_rule='kappa' is not supported on a cluster: fit it to predict_proba of rows in memory"
-            )
-        if self.progress is not False:
-            raise ValueError(f"progress must be False on a cluster, which has a dashboard; got {self.progress!r}")
-        if self.linear is not False:
-            raise ValueError(f"linear must be False on a cluster, where no worker has all rows; got {self.linear!r}")
+            raise ValueError("decision_rule='kappa' is not supported on a cluster: fit it to rows in memory")
+        everywhere = {"random_intercept": "rows stay with their workers", "progress": "it has a dashboard"}
+        for name, why in (everywhere | {"linear": "no worker has all rows"} | dict(refused)).items():
+            value, off = getattr(self, name), self._default(name)
+            if value is not off:
+                raise ValueError(f"{name} must be {off} on a cluster; got {value!r}; {why}")
 
     def _begin_on_cluster(self, labels: OrderedLabels, n_features: int) -> None:
         """Take the classes of all workers' labels, and forget an earlier fit."""

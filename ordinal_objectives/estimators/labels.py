@@ -207,10 +207,6 @@ class OrderedLabels:
         if {str(value) for value in values} <= {str(label) for label in classes}:
             types = _type_names(values), _type_names(classes)
             return f". They are of type {types[0]}, and the classes of type {types[1]}: give both one type"
-        if all(isinstance(number, numbers.Real) for number in (*values, *classes)):
-            for kind in (np.float32, np.float16):
-                if set(_rounded(values, kind)) <= set(_rounded(classes, kind)):
-                    return f". Rounded to {kind.__name__} they are among the classes: give both one type"
         if all(isinstance(value, int) and 0 <= value < len(classes) for value in values):
             return (
                 f". These look like codes. A tool that encodes labels before fit (cross_val_predict of probabilities, "
@@ -244,10 +240,7 @@ def _assumed_order(values: LabelArray) -> LabelArray:
     """Return numbers in their order, and strings in that of the alphabet, of which a warning tells."""
     if values.dtype.kind == "f" and (values != np.floor(values)).any():
         fraction = values[values != np.floor(values)][0]
-        raise ValueError(
-            f"Unknown label type: continuous. y holds {fraction}; ordered classes are integers, strings or a "
-            f"categorical, or any numbers that classes= declares"
-        )
+        raise ValueError(f"Unknown label type: continuous. y holds {fraction}; declare ordered classes by classes=")
     try:
         classes: LabelArray = np.unique(values)
     except TypeError:
@@ -262,11 +255,6 @@ def _assumed_order(values: LabelArray) -> LabelArray:
             stacklevel=4,
         )
     return classes
-
-
-def _rounded(values: Iterable[object], kind: Any) -> list[float]:
-    with np.errstate(over="ignore"):
-        return [float(kind(value)) for value in values]
 
 
 def _type_names(values: Iterable[object]) -> str:
@@ -390,10 +378,7 @@ def ordered_categories(y: Column) -> LabelArray | None:
         categories = [chunk.dictionary.to_pylist() for chunk in getattr(y, "chunks", [y])]
         differing = [other for other in categories if other != categories[0]]
         if differing:
-            raise ValueError(
-                f"labels in chunks must have the same categories; got {categories[0]} and {differing[0]}, which have "
-                f"no common order. Pass the order of the classes"
-            )
+            raise ValueError(f"labels in chunks must have the same categories; got {categories[0]} and {differing[0]}")
         return np.array(categories[0]) if categories else None
     is_ordered = getattr(dtype, "ordered", type(dtype).__name__ == "Enum")
     return np.array(dtype.categories) if is_ordered and hasattr(dtype, "categories") else None

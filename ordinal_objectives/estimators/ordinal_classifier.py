@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives import predictions
 from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, LabelArray, Params, Table
 from ordinal_objectives.decision import RULES, KappaRule, decide, kappa_weights
-from ordinal_objectives.estimators import adapted
+from ordinal_objectives.estimators import adapted, held_out, random_intercept, tables
 from ordinal_objectives.estimators.arguments import (
     GivenToFit,
     keep_arguments,
@@ -28,11 +28,8 @@ from ordinal_objectives.estimators.arguments import (
     start_scores,
     validate_columns,
 )
-from ordinal_objectives.estimators.held_out import UnseenRows, is_auto
 from ordinal_objectives.estimators.linear import LinearPart
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier, two_classes_only
-from ordinal_objectives.estimators.random_intercept import GroupColumn, RandomEffects, encoded, with_effects
-from ordinal_objectives.estimators.tables import as_table
 from ordinal_objectives.eval_metric import EvalMetric, eval_metrics, warn_of_costs
 from ordinal_objectives.losses import CostWeighted, OrdinalLoss, get_loss
 from ordinal_objectives.spec import OrdinalSpec
@@ -89,8 +86,8 @@ class OrdinalClassifier(OrderedClassifier):
     # The score that the trees are added to, where there is one. It takes checked features.
     _linear: LinearPart | None = None
     # Columns of groups with random intercepts, and the effects of each.
-    _groups: tuple[GroupColumn, ...] = ()
-    _effects: tuple[RandomEffects, ...] = ()
+    _groups: tuple[random_intercept.GroupColumn, ...] = ()
+    _effects: tuple[random_intercept.RandomEffects, ...] = ()
     # Loss and thresholds of the fit: parameters set afterwards change neither.
     _fitted_loss: OrdinalLoss
     _record: ThresholdRecord
@@ -183,14 +180,12 @@ class OrdinalClassifier(OrderedClassifier):
         if self._takes_kappa():
             if self.kappa_rule_ is None:
                 raise ValueError(
-                    "decision_rule='kappa' is found at the end of fit, and this model has no rule: its fit is under "
-                    "way, or was with another decision_rule; set it before fit"
+                    "decision_rule='kappa' is found at the end of fit, and this model has no rule; set it before fit"
                 )
             validation.check_choice(self.kappa_rows, ("unseen", "training"), name="kappa_rows")
             if not np.array_equal(kappa_weights(self.kappa_weights, self.n_classes_), self.kappa_rule_.weights):
                 raise ValueError(
-                    f"kappa_weights must be those of the fit, by which the rule was found; got {self.kappa_weights!r}: "
-                    f"set them before fit"
+                    f"kappa_weights must be those of the fit; got {self.kappa_weights!r}: set them before fit"
                 )
         self._fitted_loss.check_decision(self.decision_rule, self.cost_matrix)
 
@@ -207,7 +202,7 @@ class OrdinalClassifier(OrderedClassifier):
             return KappaRule.fit(proba, self.kappa_weights, weight).decide(proba)
         return decide(proba, rule=self.decision_rule, cost_matrix=self.cost_matrix)
 
-    def _learn_kappa(self, unseen: UnseenRows) -> None:
+    def _learn_kappa(self, unseen: held_out.UnseenRows) -> None:
         """Fit the rule of kappa, after the model."""
         self.kappa_rule_ = None
         if not self._takes_kappa():
@@ -292,10 +287,7 @@ class OrdinalClassifier(OrderedClassifier):
             known = None if record is None else (record.classifier or {}).get("classes")
         here = self.ordered_classes_.tolist()
         if known is not None and known != here:
-            raise ValueError(
-                f"{name} was trained on the classes {known}; here they are {here}. Pass classes= where y lacks some "
-                f"of them"
-            )
+            raise ValueError(f"{name} was trained on the classes {known}; here they are {here}. Pass classes=")
 
     @documented
     def predict_raw(self, X: Table, **start: ArrayLike | None) -> FloatArray:
@@ -322,15 +314,15 @@ class OrdinalClassifier(OrderedClassifier):
         """Return a table with the codes of groups in the place of their names."""
         if not self._groups:
             return X
-        X = as_table(X)
+        X = tables.as_table(X)
         if not reset:
             validate_columns(self, X, reset=False, skip_check_array=True)
-        return encoded(X, self._groups)
+        return random_intercept.encoded(X, self._groups)
 
     def _scores_of_checked(self, X: Table, start: Mapping[str, ArrayLike | None]) -> FloatArray:
         before = self._before_trees(X, start)
         scores = predictions.plus(before, self._score(self._prediction_data(X), 0, self.n_iter_))
-        return with_effects(scores, X, self._effects, self._fitted_loss, self.thresholds_)
+        return random_intercept.with_effects(scores, X, self._effects, self._fitted_loss, self.thresholds_)
 
     @documented
     def refit_thresholds(
@@ -433,7 +425,7 @@ class OrdinalClassifier(OrderedClassifier):
             return None
         return replace(self._linear, read=partial(self._check_features, reset=False))
 
-    def fitted_effects(self) -> tuple[RandomEffects, ...]:
+    def fitted_effects(self) -> tuple[random_intercept.RandomEffects, ...]:
         """Return the effects of groups, a column each, for what reads models."""
         check_is_fitted(self)
         return self._effects
@@ -471,7 +463,7 @@ class OrdinalClassifier(OrderedClassifier):
         fixed = own_rounds or given.found_rounds
         if fixed:
             params |= self._fixed_rounds(max(self.trained_rounds(), 1), given)
-        if fixed and is_auto(self.linear):
+        if fixed and held_out.is_auto(self.linear):
             params["linear"] = self._linear is not None
         if self._takes_kappa():
             params["kappa_rows"] = "training"  # nobody asks copies for decisions, and folds take time
@@ -583,7 +575,7 @@ class OrdinalClassifier(OrderedClassifier):
         for iteration in range(self.n_iter_):
             scores = predictions.plus(scores, self._score(data, iteration, iteration + 1))
             effects, thresholds = [one.at(iteration + 1) for one in self._effects], self._record.at(iteration + 1)
-            yield with_effects(scores, X, effects, self._fitted_loss, thresholds), thresholds
+            yield random_intercept.with_effects(scores, X, effects, self._fitted_loss, thresholds), thresholds
 
     @two_classes_only
     @documented

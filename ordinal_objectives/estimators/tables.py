@@ -120,8 +120,7 @@ def refuse_text_and_dates(X: Table, *, name: str = "X") -> None:
     strange = _strange(X, ("text", "date"), allowed)
     if strange:
         raise ValueError(
-            f"{allowed}; got {first_few(strange)}. Make strings categories, in pandas by X[name].astype('category'), "
-            f"and dates numbers"
+            f"{allowed}; got {first_few(strange)}. Make strings categories, by astype('category'), and dates numbers"
         )
 
 
@@ -305,7 +304,7 @@ def codes_in(
                 if len(same) > 1:
                     raise ValueError(
                         f"{called(X, place)} holds {level!r} as {rows_type.__name__}, which may be any of the "
-                        f"training's levels {first_few(same, repr)}; pass the type of the training"
+                        f"training's levels {first_few(same, repr)}"
                     )
                 codes[i] = number.get(same[0], -1)
                 if codes[i] < 0 and training_type is not None:
@@ -538,18 +537,18 @@ class CategoryColumns:
         return cls(levels)
 
 
-def places_of(X: Table, asked: object) -> list[int]:
-    """Return the columns of a table that ``categorical_features`` asks for, in increasing order."""
+def places_of(X: Table, asked: object, *, name: str = "categorical_features") -> list[int]:
+    """Return the columns of a table that an argument asks for, in increasing order."""
     if asked is None:
         return []
     if isinstance(asked, str) and asked == FROM_DTYPE:
         return [place for place, (_, _, kind) in enumerate(column_kinds(X)) if kind == "category"]
     given, n_features = np.asarray(asked, dtype=object).tolist(), X.shape[1]
     if not isinstance(given, list):
-        raise ValueError(f"categorical_features must be None, {FROM_DTYPE!r}, or a list; got {asked!r}")
+        raise ValueError(f"{name} must be None, {FROM_DTYPE!r}, or a list; got {asked!r}")
     if given and all(isinstance(entry, (bool, np.bool_)) for entry in given):
         if len(given) != n_features:
-            raise ValueError(f"categorical_features as a mask must have {n_features} entries; got {len(given)}")
+            raise ValueError(f"{name} as a mask must have {n_features} entries; got {len(given)}")
         return [place for place, is_category in enumerate(given) if is_category]
     names = column_names(X) or []
     places = [names.index(entry) if isinstance(entry, str) and entry in names else entry for entry in given]
@@ -557,9 +556,7 @@ def places_of(X: Table, asked: object) -> list[int]:
         is_number = isinstance(place, numbers.Integral) and not isinstance(place, (bool, np.bool_))
         if not is_number or not 0 <= place < n_features:
             named = f", or names among {first_few([repr(name) for name in names])}" if names else ""
-            raise ValueError(
-                f"categorical_features must be numbers of columns from 0 to {n_features - 1}{named}; got {entry!r}"
-            )
+            raise ValueError(f"{name} must be numbers of columns from 0 to {n_features - 1}{named}; got {entry!r}")
     return sorted({int(place) for place in places})
 
 
@@ -571,8 +568,7 @@ def _learned(X: Table, place: int, levels: list[Level], max_bins: int) -> list[L
     if len(levels) > most:
         because = "" if max_bins >= MOST else f", as max_bins={max_bins} says"
         raise ValueError(
-            f"{called(X, place)} has {len(levels)} categories, and the engine takes at most {most}{because}: join rare "
-            f"ones, or encode them as numbers, for instance by scikit-learn's TargetEncoder, and leave the column out "
-            f"of categorical_features"
+            f"{called(X, place)} has {len(levels)} categories, and the engine takes at most {most}{because}: join "
+            "rare ones, or encode them as numbers"
         )
     return levels

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import pickle
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,24 +16,13 @@ from scipy.sparse import issparse
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
-from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ordinal_objectives.aliases import (
-    ArrayLike,
-    Estimator,
-    FloatArray,
-    IndexArray,
-    IntArray,
-    LabelArray,
-    Params,
-    Table,
-)
-from ordinal_objectives.estimators import arguments, held_out, tables
+from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IndexArray, IntArray, LabelArray, Params, Table
+from ordinal_objectives.estimators import arguments, held_out, ordinal_classifier, tables
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
-from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.losses import CostWeighted, get_loss
 from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.threads import one_thread_after_fork
@@ -166,26 +155,19 @@ def class_codes(what: str, copy: Estimator, codes: IntArray, classes: LabelArray
     present = np.unique(codes)
     for prefix, inner in all_inside(copy):
         if isinstance(inner, FrozenEstimator) and classes[present].tolist() != list(range(len(present))):
-            raise ValueError(
-                f"{what} has a FrozenEstimator{_in(prefix)}, which knows the labels that it was trained on, and class "
-                f"codes are given to it: put FrozenEstimator around the whole"
-            )
+            raise ValueError(f"{what} has a FrozenEstimator{_in(prefix)}: put FrozenEstimator around the whole")
     for prefix, inner in _all_trained(copy):
         if not isinstance(inner, OrderedClassifier) or inner.classes is None:
             continue
         own = np.asarray(inner.classes).tolist()
         if own != classes.tolist():
             raise ValueError(
-                f"{what} has classes {own}{_in(prefix)}; those of the classifier around it are {classes.tolist()}. "
-                f"Give classes to the classifier around it alone"
+                f"{what} has classes {own}{_in(prefix)}; those of the classifier around it are {classes.tolist()}"
             )
         inner.set_params(classes=None)  # codes rise
     for place, searched in _searched(copy, ("classes",)):
         if searched is not None:
-            raise ValueError(
-                f"{what} searches over classes ({place}), but it is trained on class codes: give classes to the "
-                f"classifier around it alone, whose classes are {classes.tolist()}"
-            )
+            raise ValueError(f"{what} searches over classes ({place}), but it is trained on class codes")
     last = FinalClassifier.of(copy)
     if not isinstance(last.estimator, OrderedClassifier):
         return present
@@ -233,10 +215,7 @@ def row_keywords(
     """
     last = FinalClassifier.of(copy)
     if "eval_set" in others and last.in_fit:
-        raise ValueError(
-            f"{what} is a pipeline, whose steps eval_set does not pass: transform the rows of training and evaluation, "
-            f"and give them to the last step alone"
-        )
+        raise ValueError(f"{what} is a pipeline, whose steps eval_set does not pass: transform the rows before")
     routes = sklearn.get_config().get("enable_metadata_routing", False)
     routed = routes and last.in_fit != ""
     in_fit = "" if routed else last.in_fit
@@ -251,8 +230,8 @@ def row_keywords(
     takes_groups = has_fit_parameter(last.estimator, "groups")
     if takes_groups and last.is_searched and not routes:
         raise ValueError(
-            f"{what} has {type(last.estimator).__name__} in a search, which passes no groups on: "
-            f"sklearn.set_config(enable_metadata_routing=True) and set_fit_request(groups=True) make it do so"
+            f"{what} has {type(last.estimator).__name__} in a search, which passes no groups on without metadata "
+            "routing: sklearn.set_config(enable_metadata_routing=True) and set_fit_request(groups=True)"
         )
     if routes and takes_groups:  # unless it says that it does without
         takes_groups = last.estimator.get_metadata_routing().fit.requests.get("groups") is not False
@@ -261,6 +240,38 @@ def row_keywords(
     if takes_groups:
         given[f"{in_fit}groups"] = groups
     return given
+
+
+def prepared(
+    what: str, copy: Estimator, rows: held_out.AnyRows, classes: LabelArray, **others: object
+) -> tuple[held_out.AnyRows, IntArray, Params]:
+    """Return rows as the ``fit`` of a classifier takes them, the codes that it is trained on, and keywords of ``fit``.
+
+    Its own ``classes``, and ``cv`` of what divides rows, are set. ``others`` are other keywords.
+    """
+    rows = rows_for(what, copy, rows)
+    present = class_codes(what, copy, rows.codes, classes)
+    keep_groups_whole(what, copy, rows)
+    return rows, present, row_keywords(what, copy, rows.weight, rows.groups, **others)
+
+
+def train(copy: Estimator, rows: held_out.Rows, classes: LabelArray, **others: object) -> FittedMember:
+    """Train a classifier, the argument ``estimator``, on class codes of rows; ``others`` are keywords of ``fit``."""
+    rows, present, keywords = prepared("estimator", copy, rows, classes, **others)
+    copy.fit(rows.X, labels_of(rows, present), **keywords)
+    return FittedMember.trained(copy, present)
+
+
+def native(**params: Any) -> Estimator:
+    """Return a classifier of the native engine, which imports what is here."""
+    return importlib.import_module("ordinal_objectives").HistGradientBoostingOrdinalClassifier(**params)
+
+
+def take_input_tags(tags: Any, inner: Any) -> Any:
+    """Return the tags of an estimator, which reads what another reads whose input tags are given."""
+    for kind in ("sparse", "allow_nan", "string", "categorical"):
+        setattr(tags.input_tags, kind, bool(getattr(inner, kind, False)))
+    return tags
 
 
 # What trains its parts on all rows that it is given.
@@ -298,24 +309,13 @@ def keep_groups_whole(what: str, copy: Estimator, rows: held_out.Rows) -> None:
             on_some_rows.append(prefix)
 
 
-def refuse_settings_by_label(what: str, estimator: Estimator, classes: LabelArray, instead: str) -> None:
-    """Raise ValueError if anything that is trained on class codes has a setting by label, at any depth.
+def refuse_weights_by_label(what: str, estimator: Estimator, instead: str) -> None:
+    """Raise ValueError if anything that is trained on class codes has a ``class_weight`` by label, at any depth.
 
-    That is a ``class_weight``, for which ``instead`` says what to do, or a scorer, a ``pos_label`` or the ``constant``
-    of scikit-learn's DummyClassifier with labels that are no codes.
+    ``instead`` says what to do.
     """
-    for name, value in _settings(estimator, ("class_weight", "class_weights", "constant", "pos_label", "scoring")):
-        if name.endswith("scoring"):
-            several = isinstance(value, (list, tuple))
-            for scorer in value.values() if isinstance(value, Mapping) else value if several else [value]:
-                if not all(_is_own_code(label, classes) for label in _scored_labels(scorer, classes)):
-                    raise ValueError(
-                        f"{what} has a scorer with labels ({name}), but it is trained on class codes: give it none"
-                    )
-        elif name.endswith(("constant", "pos_label")):
-            if value is not None and not all(_is_own_code(label, classes) for label in np.ravel(value).tolist()):
-                raise ValueError(f"{what} has {name}={value!r}, but it is trained on class codes: give it none")
-        elif isinstance(value, Mapping):
+    for name, value in _settings(estimator, ("class_weight", "class_weights")):
+        if isinstance(value, Mapping):
             place = "" if name == "class_weight" else f" ({name})"
             raise ValueError(f"{what} has a class_weight by label{place}, but it is trained on class codes: {instead}")
 
@@ -329,40 +329,11 @@ def refuse_other_shares(what: str, estimator: Estimator) -> None:
     for name, value in _settings(estimator, tuple(_SHARES)):
         kind = name.rpartition(": ")[2].rpartition("__")[2]
         if not (value is None or (np.ndim(value) == 0 and value in _SHARES[kind]) or name.startswith(calibrated)):
-            raise ValueError(
-                f"{what} has {name}={value!r}, which gives the classes other shares than the rows have, and so "
-                f"distorts probabilities: give it none, or put OrdinalCalibratedClassifier around it"
-            )
+            raise ValueError(f"{what} has {name}={value!r}, which distorts probabilities: give it none, or recalibrate")
 
 
 def _recalibrates(estimator: Estimator) -> bool:
     return bool(getattr(estimator, "_recalibrates", isinstance(estimator, CalibratedClassifierCV)))
-
-
-def _scored_labels(scorer: object, classes: LabelArray) -> list[object]:
-    """Return the labels by name in a scorer of this package or scikit-learn's, also the one that counts as positive.
-
-    The codes of all classes, in their order, name none.
-    """
-    if isinstance(scorer, str):
-        scorer = get_scorer(scorer) if scorer in get_scorer_names() else None
-    given, metric = dict(getattr(scorer, "_kwargs", {})), getattr(scorer, "_score_func", scorer)
-    while isinstance(metric, partial):
-        given, metric = metric.keywords | given, metric.func
-    labels = given.get("labels", getattr(scorer, "labels", None))
-    named = [] if labels is None else np.asarray(labels).tolist()
-    if named == list(range(len(classes))):
-        named = []
-    positive = given.get("pos_label")
-    if "pos_label" not in given and len(classes) == 2 and callable(metric):  # one without being named
-        default = inspect.signature(metric).parameters.get("pos_label")
-        positive = default.default if default is not None and default.default in classes.tolist() else None
-    return named if positive is None else [*named, positive]
-
-
-def _is_own_code(label: object, classes: LabelArray) -> bool:
-    """Return whether the label of a class is also its code."""
-    return any(label == code == own for code, own in enumerate(classes.tolist()))
 
 
 def weighs_costs(estimator: Estimator) -> bool:
@@ -375,7 +346,7 @@ def weighs_costs(estimator: Estimator) -> bool:
     estimator = arguments.as_trained(estimator)
     if _recalibrates(estimator):
         return False
-    if isinstance(estimator, OrdinalClassifier):
+    if isinstance(estimator, ordinal_classifier.OrdinalClassifier):
         try:
             return isinstance(get_loss(estimator.loss, estimator.link, estimator.training_cost), CostWeighted)
         except (TypeError, ValueError):  # fit says what is wrong

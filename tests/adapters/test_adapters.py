@@ -10,11 +10,9 @@ import lightgbm
 import numpy as np
 import pytest
 import xgboost
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 import xgboost
 
-from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 
 ROUNDS = 300
 

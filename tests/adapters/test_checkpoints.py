@@ -12,8 +12,7 @@ import pytest
 import xgboost
 
 from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
-from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.decision import decide
 
 ROUNDS, EVERY = 7, 2

@@ -9,8 +9,7 @@ import xgboost
 
 from makers import make_engine, make_lgb, make_xgb
 from ordinal_objectives import AllThreshold, CumulativeLink
-from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.losses import OrdinalLoss, RowDerivatives
 from ordinal_objectives.losses.quantities import Curvatures
 from own_losses import Rising, Scaled, Steep, logistic_terms

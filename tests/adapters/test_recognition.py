@@ -13,8 +13,7 @@ import xgboost
 
 from bare import train_lgb, train_xgb
 from ordinal_objectives import XGBOrdinalClassifier
-from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 
 # attach
 

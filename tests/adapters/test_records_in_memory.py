@@ -13,8 +13,7 @@ import pytest
 import xgboost
 
 from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
-from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.adapters.lgbm.booster import stored_record as record_on_lightgbm
 from ordinal_objectives.adapters.xgb import booster as of_xgboost
 from ordinal_objectives.adapters.xgb.booster import stored_record

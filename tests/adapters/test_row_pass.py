@@ -11,8 +11,7 @@ import pytest
 import xgboost
 
 from ordinal_objectives import AllThreshold
-from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.rows import CPU, MarginPass, RowPass, RowStatistics
 from own_losses import Scaled
 

@@ -12,8 +12,7 @@ from sklearn.base import clone
 
 from makers import make_xgb
 from ordinal_objectives import AllThreshold
-from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.adapters.xgb.outputs import MIN_CHILD_WEIGHT, is_at_least
 from ordinal_objectives.leaves.vector import contrasts
 from ordinal_objectives.spec import OrdinalSpec

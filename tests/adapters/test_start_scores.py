@@ -9,8 +9,7 @@ import xgboost
 
 from makers import make_lgb, make_xgb, margins_of, mean_loss
 from ordinal_objectives import XGBOrdinalClassifier
-from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.links import LINKS
 from ordinal_objectives.losses import get_loss
 

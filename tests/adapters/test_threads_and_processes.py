@@ -16,8 +16,7 @@ import numpy as np
 import pytest
 import xgboost
 
-from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.adapters.training import Plan
 from ordinal_objectives.adapters.xgb.training import XGBoostTraining
 from ordinal_objectives.spec import OrdinalSpec

@@ -14,8 +14,7 @@ import xgboost
 
 from makers import make_lgb
 from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
-from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 
 X = np.random.default_rng(0).normal(size=(60, 2))
 Y = np.digitize(X[:, 0], [-0.5, 0.5])

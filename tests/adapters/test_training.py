@@ -9,11 +9,9 @@ import lightgbm
 import numpy as np
 import pytest
 import xgboost
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.adapters.run import TrainingRun
 from ordinal_objectives.adapters.updates import NewtonUpdate
 from ordinal_objectives.links import LINKS

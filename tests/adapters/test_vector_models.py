@@ -12,8 +12,7 @@ import xgboost
 from sklearn.base import clone
 
 from ordinal_objectives import AllThreshold, XGBOrdinalClassifier
-from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.leaves import scalar, vector
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from shifting import CLASSIFIERS, N_CLASSES, OnLightGBM, OnXGBoost, data, mean_loss

@@ -8,8 +8,7 @@ import pytest
 import xgboost
 
 from ordinal_objectives import AllThreshold
-from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.leaves import vector
 from ordinal_objectives.losses import get_loss
 from shifting import HOSTS, N_CLASSES, OnLightGBM, OnXGBoost, data, leaves_of, mean_loss

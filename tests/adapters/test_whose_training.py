@@ -8,8 +8,7 @@ import pytest
 import xgboost
 
 from bare import LGB_PARAMS, XGB_PARAMS, train_lgb, train_xgb
-from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 
 
 @pytest.mark.parametrize("rounds", [1, 5])

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn.datasets
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from lib import data
 from lib.data import Dataset, discretise, load, partition

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given as cases
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import given as cases, settings, strategies as st
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression

@@ -6,9 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given as cases
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import given as cases, settings, strategies as st
 from scipy.stats import betabinom
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given as cases
-from hypothesis import strategies as st
+from hypothesis import given as cases, strategies as st
 from scipy.stats import binomtest
 
 from makers import draw

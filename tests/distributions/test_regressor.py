@@ -35,8 +35,8 @@ from ordinal_objectives.distributions import (
     interval_coverage,
     interval_width,
     quantile_loss,
+    regressor as module,
 )
-from ordinal_objectives.distributions import regressor as module
 
 TRAINERS = {
     "native": lambda **more: HistGradientBoostingOrdinalClassifier(

@@ -23,8 +23,7 @@ import xgboost
 from sklearn.base import clone
 
 import ordinal_objectives
-from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.adapters.xgb.outputs import CONTRIBUTIONS, is_at_least
 
 OUTPUTS = ("HistGradientBoostingMultiOutputClassifier", "HistGradientBoostingMultiOutputRegressor")

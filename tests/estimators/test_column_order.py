@@ -13,8 +13,7 @@ import ordinal_objectives as oo
 lightgbm = pytest.importorskip("lightgbm")
 xgboost = pytest.importorskip("xgboost")
 
-from ordinal_objectives.adapters import lgbm as olgbm  # noqa: E402
-from ordinal_objectives.adapters import xgb as oxgb  # noqa: E402
+from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb  # noqa: E402
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(240, 3))

@@ -118,7 +118,7 @@ def test_refusals(client, data):
     with pytest.raises(ValueError, match="outside the classes"):
         model.fit(X_, y_)
     assert not hasattr(model, "booster_")
-    with pytest.raises(ValueError, match="linear must be False on a cluster, where no worker has all rows; got 'auto'"):
+    with pytest.raises(ValueError, match="linear must be False on a cluster; got 'auto'; no worker has all rows"):
         DaskXGBOrdinalClassifier(**OPTIONS, linear="auto").fit(X_, y_)
     with pytest.raises(ValueError, match="decision_rule='kappa' is not supported on a cluster"):
         DaskXGBOrdinalClassifier(**OPTIONS, decision_rule="kappa").fit(X_, y_)

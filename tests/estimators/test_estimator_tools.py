@@ -23,8 +23,7 @@ from sklearn.preprocessing import StandardScaler
 
 from makers import BOTH, make_engine, make_lgb, make_xgb
 from ordinal_objectives import XGBOrdinalClassifier
-from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.decision import decide
 from ordinal_objectives.threads import library_n_threads
 

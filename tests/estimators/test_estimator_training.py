@@ -11,8 +11,7 @@ from sklearn.base import clone
 
 from makers import BOTH, XGB_DEFAULTS, make_lgb, make_xgb, mean_loss
 from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
-from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.metrics import ranked_probability_score
 
 GRADES = ["low", "medium", "high", "top"]

@@ -22,8 +22,7 @@ from ordinal_objectives import (
     LGBMOrdinalClassifier,
     XGBOrdinalClassifier,
 )
-from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.utils.files import losses_from_json, losses_to_json, value_from_json, value_to_json
 
 HOSTS = {

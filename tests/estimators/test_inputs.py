@@ -17,8 +17,7 @@ from ordinal_objectives import (
     LGBMOrdinalClassifier,
     XGBOrdinalClassifier,
 )
-from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 
 pytestmark = pytest.mark.slow
 

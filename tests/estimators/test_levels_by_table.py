@@ -18,8 +18,7 @@ from ordinal_objectives import (
     LGBMOrdinalClassifier,
     XGBOrdinalClassifier,
 )
-from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 
 # Many cases. scikit-learn 1.7 knows no names of polars and Arrow.
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:X (does not have valid|has) feature names")]

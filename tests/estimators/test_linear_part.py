@@ -27,8 +27,7 @@ from ordinal_objectives import (
     RowBlocks,
     XGBOrdinalClassifier,
 )
-from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.estimators.held_out import Rows
 from ordinal_objectives.estimators.linear import LinearPart, with_start
 from ordinal_objectives.inspection import shap_values

@@ -19,8 +19,7 @@ from ordinal_objectives import (
     links,
     losses,
 )
-from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.adapters.xgb import booster as xgb_booster
 from ordinal_objectives.losses import register_loss
 from own_losses import Rising, Scaled, Steep

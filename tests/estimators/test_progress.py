@@ -12,8 +12,7 @@ import tqdm.auto
 import xgboost
 
 from makers import make_engine, make_lgb, make_xgb
-from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 3))

@@ -20,8 +20,7 @@ from ordinal_objectives import (
     OrdinalLabels,
     RowBlocks,
 )
-from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.export import to_onnx
 from ordinal_objectives.inspection import shap_values

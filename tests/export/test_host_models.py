@@ -12,14 +12,12 @@ import lightgbm
 import numpy as np
 import pytest
 import xgboost
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from sklearn.exceptions import NotFittedError
 
 from exported import CATEGORIES, assert_same, mixed_rows, proba, rows_on_cuts, train
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier
-from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.adapters.xgb.outputs import CATEGORICAL_SPLITS, CONTRIBUTIONS, is_at_least
 from ordinal_objectives.export import to_lightgbm, to_treelite, to_xgboost
 

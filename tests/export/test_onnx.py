@@ -12,8 +12,7 @@ import onnxruntime
 import pandas as pd
 import pytest
 import xgboost
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline

@@ -7,8 +7,7 @@ from functools import partial
 import lightgbm
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_dense_data
 

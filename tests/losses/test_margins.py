@@ -5,8 +5,7 @@ from __future__ import annotations
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from ordinal_objectives import AllThreshold, CumulativeLink, ImmediateThreshold
 from ordinal_objectives.links import LINKS

@@ -9,8 +9,12 @@ import pandas as pd
 import pytest
 import xgboost
 
-from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
-from ordinal_objectives import compare as module
+from ordinal_objectives import (
+    HistGradientBoostingOrdinalClassifier,
+    LGBMOrdinalClassifier,
+    XGBOrdinalClassifier,
+    compare as module,
+)
 from ordinal_objectives.__main__ import main
 from ordinal_objectives.compare import compare_updates
 from ordinal_objectives.losses import get_loss

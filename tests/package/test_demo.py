@@ -14,8 +14,7 @@ import demo
 from demo import main
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier
 from ordinal_objectives.__main__ import main as run_command
-from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 
 pytestmark = pytest.mark.slow
 

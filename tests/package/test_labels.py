@@ -13,8 +13,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 
 from ordinal_objectives.estimators.labels import LabelOrderWarning, OrderedLabels

@@ -8,8 +8,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.stats import kendalltau, somersd
 from sklearn import metrics as sk
 from sklearn.exceptions import UndefinedMetricWarning

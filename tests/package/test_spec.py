@@ -15,8 +15,7 @@ from sklearn.base import clone
 import ordinal_objectives
 from makers import make_engine, make_lgb, make_xgb
 from ordinal_objectives import AllThreshold
-from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.leaves.vector import Shifts
 from ordinal_objectives.rows import MarginStatistics
 from ordinal_objectives.spec import ENTRY_POINTS, OrdinalSpec, parameter_names

@@ -6,8 +6,7 @@ import inspect
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import fake_cupy
 from ordinal_objectives.losses import AllThreshold, get_loss

@@ -13,8 +13,7 @@ from ordinal_objectives import (
     LGBMOrdinalClassifier,
     XGBOrdinalClassifier,
 )
-from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.rows import RowStatistics
 

@@ -6,8 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from ordinal_objectives.threshold_solver import Diagnostics, is_ordered, longest_step, repair_order
 

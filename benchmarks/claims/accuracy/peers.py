@@ -25,8 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lib import report
-from lib.data import load
-from lib.data import partition as split
+from lib.data import load, partition as split
 from lib.methods import HOST_DEFAULTS, encoder
 from lib.runner import resume
 from lib.timing import make_data

@@ -24,8 +24,7 @@ from scipy.stats import gmean
 from lib import pictures, report
 from lib.data import load
 from lib.runner import resume
-from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 
 DATA = ("stocks", "abalone", "bank32nh", "cpu_act", "california", "census16H", "wine_red", "kin40k")
 UPDATES, HESSIANS, ROUNDS = ("fixed", "newton", "schur", "joint"), ("exact", "majorized"), 500

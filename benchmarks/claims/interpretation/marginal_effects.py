@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from lib import report
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier
-from ordinal_objectives.inspection import average_marginal_effects
-from ordinal_objectives.inspection import rows as inspection_rows
+from ordinal_objectives.inspection import average_marginal_effects, rows as inspection_rows
 from ordinal_objectives.inspection.rows import trained_again
 
 FloatArray = NDArray[np.float64]

@@ -19,8 +19,7 @@ import xgboost
 
 from lib import report
 from lib.timing import Clock, interleave, make_data
-from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.losses import AllThreshold
 from ordinal_objectives.rows import RowStatistics
 from ordinal_objectives.threshold_solver import initial_thresholds, newton_step

@@ -35,8 +35,7 @@ from lib import report
 from lib.runner import Row, resume
 from lib.timing import Clock, interleave
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier
-from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.histogram_engine.binning import find_cuts
 from ordinal_objectives.histogram_engine.state import LabelledRows
 

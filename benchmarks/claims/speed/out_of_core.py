@@ -29,8 +29,7 @@ from lib import report
 from lib.methods import HOST_DEFAULTS
 from lib.runner import resume
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, RowBlocks
-from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 
 BLOCK, FEATURES, CUTS = 500_000, 28, (-2.2, -0.7, 0.7, 2.2)
 VARIANTS: dict[str, dict[str, Any]] = {

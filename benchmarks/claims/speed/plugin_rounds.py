@@ -22,8 +22,7 @@ import xgboost
 from lib import report
 from lib.runner import resume
 from lib.timing import Clock, interleave, make_data
-from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 
 VARIANTS: dict[str, dict[str, Any]] = {
     **{update: {"threshold_update": update} for update in ("newton", "schur", "joint")},
