@@ -411,8 +411,9 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, ordinal_clas
         places = before.column.place if isinstance(before, RandomEffects) else before and list(before)
         now = [column.place for column in self._groups]
         if now != ([] if places is None else [places] if isinstance(places, int) else places):
-            was, now = (f"random_intercept={one!r}" for one in (places, self.random_intercept))
-            raise ValueError(f"warm_start continues a model of {was}; got {now}")
+            raise ValueError(
+                f"warm_start continues a model of random_intercept={places!r}; got {self.random_intercept!r}"
+            )
 
     def _remember(self, loss: OrdinalLoss, grown: fit_loop.GrownModel) -> None:
         """Store the result of a training, also of one that is under way, or of a file."""

@@ -157,7 +157,7 @@ def separated(name: str, update: str, rounds: int) -> tuple[np.ndarray, int]:
     np.testing.assert_allclose(proba.sum(axis=1), 1.0, atol=1e-9)
     raised = np.count_nonzero(np.diff(losses) > 1e-6 * np.abs(losses[:-1]) + 1e-12)
     assert raised <= model.diagnostics_.get("n_raised", 0), (raised, model.diagnostics_)
-    return losses, raised
+    return losses, int(raised)
 
 
 def main() -> None:

@@ -18,8 +18,7 @@ try:
     from pyspark import keyword_only
     from pyspark.ml import Estimator, Model
     from pyspark.ml.functions import array_to_vector, vector_to_array
-    from pyspark.ml.param import Param
-    from pyspark.ml.param import Params as HasParams
+    from pyspark.ml.param import Param, Params as HasParams
     from pyspark.ml.param.shared import (
         HasLabelCol,
         HasPredictionCol,

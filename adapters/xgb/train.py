@@ -14,8 +14,7 @@ import xgboost
 from ordinal_objectives.adapters import arguments
 from ordinal_objectives.adapters.groups import bound_groups, with_last_effects
 from ordinal_objectives.adapters.training import Plan, bind_labels, labels_of
-from ordinal_objectives.adapters.xgb import booster as xgb_booster
-from ordinal_objectives.adapters.xgb import input_checks
+from ordinal_objectives.adapters.xgb import booster as xgb_booster, input_checks
 from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
 from ordinal_objectives.adapters.xgb.training import Callback, EvalsLog, Model, XGBoostTraining
 from ordinal_objectives.aliases import ArrayLike, FloatArray, Table

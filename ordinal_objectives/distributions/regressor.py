@@ -85,7 +85,7 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
     """
 
     _doc_link_module = "ordinal_objectives"
-    _doc_link_template = public_names.DOC_LINK
+    _doc_link_template = DOC_LINK
     _all_or_nothing = arguments.all_or_nothing
     _set_later: ClassVar = arguments.SET_LATER | {"prediction", "random_state"}
     estimator_: Estimator

@@ -60,7 +60,7 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     _doc_link_module = "ordinal_objectives"
-    _doc_link_template = public_names.DOC_LINK
+    _doc_link_template = DOC_LINK
     classes: ArrayLike | None
     classes_: LabelArray
     ordered_classes_: LabelArray

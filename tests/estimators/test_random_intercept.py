@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import xgboost
-from grouped_rows import THRESHOLDS, crossed, of_host, simulated
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, logsumexp
 from sklearn.base import clone
 
 from damage_files import without_digest
+from grouped_rows import THRESHOLDS, crossed, of_host, simulated
 from ordinal_objectives import (
     CatBoostOrdinalClassifier,
     HistGradientBoostingOrdinalClassifier,
@@ -24,8 +24,7 @@ from ordinal_objectives import (
     RowBlocks,
     XGBOrdinalClassifier,
 )
-from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.export import to_lightgbm, to_onnx
 from ordinal_objectives.inspection import average_marginal_effects, shap_values
 from ordinal_objectives.metrics import ordinal_log_loss
@@ -500,6 +499,8 @@ def test_what_reads_trees_without_effects_is_refused(kind, tmp_path):
         data.set_base_margin(model.random_effects_.effects[X[:, 3].astype(int)])
         proba = oxgb.predict_proba(model.booster_, data)
         np.testing.assert_allclose(proba, model.predict_proba_ordered(X), atol=1e-5)
+
+
 def test_new_groups_are_evaluated_as_they_are_predicted(kind):
     X, y, _, _ = simulated(20, 15, n_groups=60)
     new = X.copy()
