@@ -451,7 +451,10 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, ordinal_clas
             self._groups = GroupColumn.learn(X, self.random_intercept, self._groups if self._continues() else ())
         features = super()._check_features(self._with_codes(X, reset=reset), reset=reset)
         if any(column.place in self._categories.levels for column in self._groups):
-            raise ValueError("random_intercept must name a column that categorical_features does not name")
+            raise ValueError(
+                f"random_intercept must name a column that categorical_features does not name; got "
+                f"{self.random_intercept!r}"
+            )
         return features
 
     def _prediction_data(self, X: object) -> Any:
@@ -472,7 +475,9 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, ordinal_clas
     def check_stages(self) -> None:
         """Raise ValueError if there is no model after fewer trees."""
         if self._fitted_as_forest:
-            raise ValueError("a random forest has no stages: its trees are averaged")
+            raise ValueError(
+                "a random forest has no stages: its trees are averaged, and its thresholds fitted at the end"
+            )
 
     @property
     def oob_decision_function_(self) -> FloatArray:

@@ -158,7 +158,9 @@ class GrownModel:
 def check_more_trees(max_iter: int, n_trees: int) -> None:
     """Raise ValueError if a model that is continued has more trees than are asked for."""
     if max_iter < n_trees:
-        raise ValueError(f"max_iter must be at least {n_trees}, as warm_start continues these; got {max_iter}")
+        raise ValueError(
+            f"max_iter must be at least {n_trees}, the trees of the model that warm_start continues; got {max_iter}"
+        )
 
 
 def set_names(n_sets: int) -> list[str]:

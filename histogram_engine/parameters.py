@@ -139,8 +139,10 @@ def check_side_by_side(given: object, **allowed: tuple[object, ...]) -> None:
     """Raise ValueError for what belongs to trees that follow each other, in attributes of ``given``."""
     for name, values in allowed.items():
         if getattr(given, name) not in values:
-            got = f"{' or '.join(map(repr, values))}; got {getattr(given, name)!r}"
-            raise ValueError(f"boosting_type='rf' grows trees side by side: {name} must be {got}")
+            raise ValueError(
+                f"boosting_type='rf' grows trees side by side: {name} must be {' or '.join(map(repr, values))}; got "
+                f"{getattr(given, name)!r}"
+            )
 
 
 @dataclass(kw_only=True)
@@ -232,7 +234,10 @@ class BoostingParameters(GrowthParameters):
             refusal = "boosting_type='rf' fits one score to the rows out of bag; it needs proportional=True"
         self.shifts: Shifts | None = spec.shifts(refusal)
         if self.split_gain != "auto" and self.shifts is None and not isinstance(spec.proportional, str):
-            raise ValueError(f"split_gain={self.split_gain!r} belongs to thresholds that move: proportional=False")
+            raise ValueError(
+                f"split_gain={self.split_gain!r} belongs to thresholds that move with x: pass proportional=False with "
+                f"it; threshold_update says what splits are worth without"
+            )
         self._check_sampling()
         if self.is_forest:
             self._check_forest()
@@ -244,7 +249,10 @@ class BoostingParameters(GrowthParameters):
         if self.top_rate + self.other_rate > 1.0:
             raise ValueError(f"top_rate + other_rate must be at most 1; got {self.top_rate} + {self.other_rate}")
         if self.judges and self.judged_by == "out_of_bag":
-            raise ValueError("data_sample_strategy='goss' with pruning or adaptive_step needs judged_by='validation'")
+            raise ValueError(
+                "data_sample_strategy='goss' leaves the rows with small gradients out, which cannot judge a tree: pass "
+                "judged_by='validation', or leave pruning and adaptive_step out"
+            )
 
     def _check_forest(self) -> None:
         if self.subsample == 1.0:
@@ -256,7 +264,10 @@ class BoostingParameters(GrowthParameters):
         out_of_bag = self.judged_by == "out_of_bag"
         for name in ("pruning", "adaptive_step"):
             if getattr(self, name) and out_of_bag and self.subsample == 1.0:
-                raise ValueError(f"{name}=True needs subsample < 1, or judged_by='validation'; got 1.0")
+                raise ValueError(
+                    f"{name}=True judges by rows left out of the sample: it needs subsample < 1; got 1.0. Or pass "
+                    "judged_by='validation'"
+                )
             if getattr(self, name) and self.order > 2:
                 raise ValueError(f"{name}=True judges steps by the quadratic model: it needs order=2; got {self.order}")
         if not out_of_bag and not self.judges:

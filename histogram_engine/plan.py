@@ -104,8 +104,8 @@ class TrainingPlan:
         model = self.model
         if fit_loop.check_scoring(model.scoring) is not None:
             raise ValueError(
-                f"scoring={model.scoring!r} does not find the number of trees that max_iter='auto' asks for: pass "
-                f"early_stopping=True, or an eval_set, or max_iter as a number"
+                f"scoring={model.scoring!r} decides when to stop, and with max_iter='auto' the loss of rows held "
+                f"out finds the number of trees: pass early_stopping=True, or an eval_set, or max_iter as a number"
             )
         given = {"max_leaf_nodes": model.max_leaf_nodes}
         settings = held_out.settings_to_try(*_TRIED, given, len(rows.weighted))
@@ -121,8 +121,10 @@ class TrainingPlan:
             return rows, []
         if isinstance(rows.X, RowBlocks):
             name, without = ("judged_by", "out_of_bag") if judged else ("early_stopping", False)
-            got = getattr(self.model, name)
-            raise ValueError(f"{name}={got!r} divides no RowBlocks: pass X_val and y_val, or {name}={without!r}")
+            raise ValueError(
+                f"{name} holds rows out of arrays only; for RowBlocks pass X_val and y_val, or {name}={without!r}; "
+                f"got {getattr(self.model, name)!r}"
+            )
         fit, held = held_out.hold_out(rows, self.model.validation_fraction, self.seed)
         return fit, [held]
 

@@ -38,7 +38,10 @@ def _compare(options: argparse.Namespace) -> None:
     if n_values < 2:
         raise ValueError(f"{target_is} holds one class, {target.iloc[0]}; at least two are needed")
     if options.classes is None and pd.api.types.is_numeric_dtype(target) and n_values > MOST_CLASSES:
-        raise ValueError(f"{target_is} looks continuous: it holds {n_values} different numbers; name --classes")
+        raise ValueError(
+            f"{target_is} looks continuous: it holds {n_values} different numbers. Cut it into at most {MOST_CLASSES} "
+            f"classes, or name all of them with --classes"
+        )
     found = compare_updates(
         X, target, classes=classes_of(target, options.classes), cv=options.folds, rounds=options.rounds,
         random_state=options.seed, progress=sys.stderr.isatty(),

@@ -94,7 +94,9 @@ class EvalMetric:
         """
         if isinstance(y, OrdinalLabels):
             if y.between:
-                raise ValueError(f"eval_metric={self.__name__!r} needs the class of each row, and these are intervals")
+                raise ValueError(
+                    f"eval_metric={self.__name__!r} needs the class of each row, and the labels are intervals"
+                )
             y, proba, weight = y.judged(proba, weight)
         response = proba if self._decide is None else self._decide(proba, weight)
         function = self._function
@@ -111,8 +113,10 @@ class EvalMetric:
             name, value, higher = result if isinstance(result, tuple) else (self.__name__, result, self._higher)
             return str(name), float(value), bool(higher)
         except (TypeError, ValueError):
-            allowed = "a number, or (name, value, is_higher_better)"
-            raise TypeError(f"eval_metric must return {allowed}; got {result!r} from {self.__name__}") from None
+            raise TypeError(
+                f"eval_metric must return a number, or (name, value, is_higher_better); got {result!r} from "
+                f"{self.__name__}"
+            ) from None
 
 
 def eval_metrics(eval_metric: object, n_classes: int, decide: Decide) -> list[EvalMetric]:

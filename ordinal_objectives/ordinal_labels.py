@@ -46,8 +46,9 @@ class Ratings(NamedTuple):
         codes, ordered = _read(label, classes)
         rows, raters = np.asarray(row), np.asarray(rater)
         if rows.shape != codes.shape or raters.shape != codes.shape:
-            shapes = f"{rows.shape}, {raters.shape}, {codes.shape}"
-            raise ValueError(f"row, rater and label must have one entry an answer; got {shapes}")
+            raise ValueError(
+                f"row, rater and label must have one entry an answer; got {rows.shape}, {raters.shape}, {codes.shape}"
+            )
         if rows.dtype.kind not in "iu" or rows.min() < 0:
             raise ValueError("row must hold numbers of rows, integers from 0 on")
         names, number = np.unique(raters, return_inverse=True)
@@ -129,8 +130,10 @@ class OrdinalLabels:
         total = table.sum(axis=1)
         wrong = np.flatnonzero((total > 0) & (np.abs(total - 1.0) > _ROUNDING))
         if wrong.size:
-            got = f"row {wrong[0]} has {total[wrong[0]]:g}"
-            raise ValueError(f"shares must be 1 in all in every row; {got}. For numbers of answers take from_counts")
+            raise ValueError(
+                f"shares must be 1 in all in every row; row {wrong[0]} has {total[wrong[0]]:g}. For numbers of answers "
+                f"take from_counts"
+            )
         return cls._of_rows(table, classes, unlabelled)
 
     @classmethod
@@ -249,8 +252,10 @@ class OrdinalLabels:
         if without.size == len(labels):
             raise ValueError("no row has a label")
         if without.size and unlabelled == "raise":
-            rows = first_few(without.tolist(), str)
-            raise ValueError(f"{without.size} row(s) have no label: {rows}; unlabelled='ignore' leaves them out")
+            raise ValueError(
+                f"{without.size} row(s) have no label: {first_few(without.tolist(), str)}; "
+                f"unlabelled='ignore' leaves them out of trainings"
+            )
         return labels
 
     def __len__(self) -> int:

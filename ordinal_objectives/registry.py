@@ -114,8 +114,10 @@ class Registry(Generic[Thing]):
         earlier = self._private.get(thing.key, {}) if type(self._own.get(thing.key)) is type(thing) else {}
         differ = [name for name in private if earlier.get(name, private[name]) != private[name]]
         if differ:
-            was, now = (f"{differ[0]}={state[differ[0]]}" for state in (earlier, private))
-            raise ValueError(f"{self._kind} {thing.identity!r} is in use with {was}; got {now}: rename it")
+            raise ValueError(
+                f"{self._kind} {thing.identity!r} is in use with {differ[0]}={earlier[differ[0]]}; got "
+                f"{private[differ[0]]}. Model files tell objects of a class apart by public attributes: rename it"
+            )
         self._private[thing.key] = private
         own = self._own[thing.key] = copy.deepcopy(thing)
         return own
@@ -133,8 +135,9 @@ class Registry(Generic[Thing]):
         name, *link = key
         if "." in name:
             of_link = f" with link {link[0]!r}" if link else ""
-            register = f"ordinal_objectives.{_PACKAGES[self._kind]}.register_{self._kind}"
-            unknown = f"{self._kind} {name!r}{of_link} is not part of this package"
-            raise NotRegisteredError(f"{unknown}: import it and call {register} with it first")
+            raise NotRegisteredError(
+                f"{self._kind} {name!r}{of_link} is not part of this package: import it and call "
+                f"ordinal_objectives.{_PACKAGES[self._kind]}.register_{self._kind} with it first"
+            )
         check_choice(name, self._built_in, name=self._kind)
         raise AssertionError(f"{name!r} is built in")

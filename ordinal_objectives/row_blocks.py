@@ -62,8 +62,10 @@ class RowBlocks:
 
     def __init__(self, blocks: Iterable[object]) -> None:
         if isinstance(blocks, Iterator) or not isinstance(blocks, Iterable):
-            kind = type(blocks).__name__
-            raise TypeError(f"blocks must be an iterable that can be iterated more than once, as a list; got {kind}")
+            raise TypeError(
+                f"blocks must be an iterable that can be iterated more than once, such as a list; got "
+                f"{type(blocks).__name__}"
+            )
         self._blocks = blocks
         n_rows, narrow = 0, True
         for block in self._read():
@@ -77,7 +79,10 @@ class RowBlocks:
         return f"RowBlocks(shape={self.shape}, dtype={self.dtype})"
 
     def __array__(self, *args: object, **options: object) -> NoReturn:
-        raise TypeError("RowBlocks are not read into memory as a whole; only the native engine takes them")
+        raise TypeError(
+            "RowBlocks are not read into memory as a whole; fit and the predictions of "
+            "HistGradientBoostingOrdinalClassifier take them, and nothing else does"
+        )
 
     def __iter__(self) -> Iterator[tuple[int, RealArray]]:
         """Read the blocks; with each comes the number of its first row."""
@@ -131,11 +136,15 @@ class RowBlocks:
             if names is None or first is None:
                 if names is not first:
                     named, other = (i, 0) if first is None else (0, i)
-                    raise ValueError(f"all blocks must name their columns, or none; {named} does, {other} does not")
+                    raise ValueError(
+                        f"all blocks must name their columns, or none; block {named} does, block {other} does not"
+                    )
             elif names != first:
                 j = next(j for j, name in enumerate(names) if name != first[j])
-                got = f"{names[j]!r} for {first[j]!r}"
-                raise ValueError(f"block {i} must have the columns of block 0, in their order; got {got} in column {j}")
+                raise ValueError(
+                    f"block {i} must have the columns of block 0, in their order; its column {j} is {names[j]!r}, that "
+                    f"of block 0 is {first[j]!r}"
+                )
             arguments.refuse_other_order(tables.names_as_text(self.header), table, name=f"block {i}")
             yield block
 

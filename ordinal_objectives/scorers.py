@@ -197,9 +197,9 @@ class OrdinalScorer(RoutedScorer):
         classes = np.asarray(classes)
         ordered = _with_order(estimator, classes)
         if ordered is None and classes.dtype.kind not in "biuf":
-            name = type(estimator).__name__
             raise ValueError(
-                f"{name} does not say the order of its classes {classes.tolist()}: pass OrdinalScorer(..., labels=)"
+                f"{type(estimator).__name__} does not say what the order of its classes {classes.tolist()} is: pass "
+                f"OrdinalScorer(..., labels=) the classes from lowest to highest"
             )
         order = np.sort(classes) if ordered is None else np.asarray(ordered.ordered_classes_)
         if getattr(ordered, "classes", None) is None:
@@ -223,7 +223,10 @@ def response_of(estimator: Estimator, method: str, X: Table, *arguments: object,
         return response_of(estimator.best_estimator_, method, X, *arguments, what=what)
     if isinstance(estimator, Pipeline) and len(estimator) > 1:
         return response_of(estimator[-1], method, estimator[:-1].transform(X), *arguments, what=what)
-    raise TypeError(f"{what}, and {type(estimator).__name__} has no {method}, nor ends in an estimator that has")
+    raise TypeError(
+        f"{what}, and {type(estimator).__name__} has no {method}, as estimators of ordinal_objectives have, nor ends "
+        f"in an estimator that has"
+    )
 
 
 def class_order(estimator: object, classes: LabelArray) -> LabelArray | None:

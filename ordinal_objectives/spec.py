@@ -193,7 +193,8 @@ class OrdinalSpec:
             validation.check_choice(given, SPLIT_OUTPUTS, name="split_outputs", hint=hint)
         if given != "score" and not self.in_outputs:
             raise ValueError(
-                f"split_outputs={given!r} belongs to shifts that XGBoost fits itself: pass shift_method='host'"
+                f"split_outputs={given!r} belongs to shifts that XGBoost fits itself: pass shift_method='host' with "
+                f"it, and leave proportional=True out"
             )
 
     @property
@@ -271,8 +272,10 @@ class OrdinalSpec:
         if given:
             for name, default in (("shift_l2", None), ("shift_penalty", DEFAULT_SHIFT_PENALTY), ("max_shifts", None)):
                 if getattr(self, name) != default:
-                    given = getattr(self, name)
-                    raise ValueError(f"{name}={given!r} belongs to thresholds that move with x: proportional=False")
+                    raise ValueError(
+                        f"{name}={getattr(self, name)!r} belongs to thresholds that move with x: pass "
+                        f"proportional=False with it"
+                    )
             return None
         self.loss.check_shifts()
         if refusal is not None:

@@ -69,7 +69,10 @@ def initial_thresholds(
     total = n.sum()
     observed = np.flatnonzero(n > NEGLIGIBLE_SHARE * total)
     if observed.size < 2:
-        raise ValueError(f"class_weights must have at least two positive entries, got {n.tolist()}")
+        raise ValueError(
+            f"class_weights must have at least two positive entries, got {n.tolist()}; "
+            f"a class with less than {NEGLIGIBLE_SHARE:g} of all weight counts as empty"
+        )
     half_a_row = 0.5 * min(max(1.0, NEGLIGIBLE_SHARE * total), n[observed].min())
     return of_loss.start_at(quantities.ClassWeights(n, observed, half_a_row))
 

@@ -185,7 +185,10 @@ class ThresholdRecord:
             If the record does not cover that iteration.
         """
         if not 0 <= iteration <= self.n_iterations:
-            raise ValueError(f"iteration must be in 0..{self.n_iterations}, those with thresholds; got {iteration}")
+            raise ValueError(
+                f"iteration must be in 0..{self.n_iterations}, the iterations whose thresholds were recorded; "
+                f"got {iteration}"
+            )
         return self.thresholds[iteration]
 
     def copied(self) -> ThresholdRecord:
@@ -225,8 +228,10 @@ class ThresholdRecord:
         """Raise ValueError unless the vectors of leaves are those of trees of so many leaves."""
         for tree, (expected, vectors) in enumerate(zip(n_leaves, self.leaf_vectors, strict=False)):
             if len(vectors) not in (0, expected):
-                got = f"{len(vectors)} leaves of tree {tree}, which has {expected}"
-                raise ValueError(f"the model's threshold record holds vectors of {got}")
+                raise ValueError(
+                    f"the model's threshold record holds vectors of {len(vectors)} leaves of tree {tree}, which has "
+                    f"{expected}"
+                )
 
     @property
     def has_effects(self) -> bool:

@@ -111,8 +111,10 @@ class Joint(Scalar):
         super().__init__(state, n_behind)
         parameters, n_classes = state.parameters, state.rows.n_classes
         if n_classes > _core.max_joint_classes:
-            most = _core.max_joint_classes
-            raise ValueError(f"threshold_update='joint' takes at most {most} classes; got {n_classes}: use 'newton'")
+            raise ValueError(
+                f"threshold_update='joint' takes at most {_core.max_joint_classes} classes; got {n_classes}. "
+                "Use 'newton', or merge classes"
+            )
         loss = parameters.spec.loss
         follows = parameters.spec.hessian == "exact" and loss.link.curvature_floor == 0.0
         weights = state.row_pass.class_weights

@@ -240,8 +240,9 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
         self._check_features(X, reset=False)
         check_same_categories(X, self.categorical_features, self._categories)
         if parameters.max_bins != self._max_bins:
-            was, now = (f"max_bins={one}" for one in (self._max_bins, parameters.max_bins))
-            raise ValueError(f"warm_start continues a model of {was}; got {now}")
+            raise ValueError(
+                f"warm_start continues a model of max_bins={self._max_bins}; got max_bins={parameters.max_bins}"
+            )
         if self.loss is not self._loss_of_fit and self.loss != self._loss_of_fit:
             raise ValueError(f"warm_start continues a model of loss={self._loss_of_fit!r}; got loss={self.loss!r}")
         fit_loop.check_more_trees(parameters.max_iter, self.n_iter_)
@@ -548,5 +549,7 @@ def _numbers(y: ArrayLike, name: str) -> FloatArray:
     if targets.ndim > 2 or targets.size == 0:
         raise ValueError(f"{name} must have the shape (n_samples,) or (n_samples, n_targets); got {targets.shape}")
     if (largest := np.abs(targets).max()) > _LARGEST_TARGET:
-        raise ValueError(f"{name} must lie within {_LARGEST_TARGET:g} of 0; got {largest:.3g}")
+        raise ValueError(
+            f"{name} must lie within {_LARGEST_TARGET:g} of 0, for gradients in float32; got {largest:.3g}"
+        )
     return targets

@@ -52,9 +52,10 @@ def predictions(loss: MultiOutputLoss, raw_prediction: FloatArray, *n_columns: i
     if 1 in n_columns and predicted.shape == (n,):
         predicted = predicted[:, np.newaxis]
     if predicted.dtype.kind not in "fiub" or predicted.shape not in [(n, k) for k in n_columns]:
-        allowed = " or ".join(f"({n}, {k})" for k in n_columns) + f" for {n} rows of {n_outputs} outputs, as start says"
-        got = f"{predicted.shape} of the type {predicted.dtype}"
-        raise ValueError(f"{name}.predict must return real numbers, {allowed}; got {got}")
+        raise ValueError(
+            f"{name}.predict must return real numbers, {' or '.join(f'({n}, {k})' for k in n_columns)} "
+            f"for {n} rows of {n_outputs} outputs, as start says; got {predicted.shape} of the type {predicted.dtype}"
+        )
     if not (finite := np.isfinite(predicted)).all():
         raise ValueError(f"{name}.predict must return finite numbers; got {predicted[~finite][0]}")
     return predicted
@@ -82,8 +83,10 @@ class CheckedLoss:
         if isinstance(loss, type):
             raise TypeError(f"loss must be an object, not a class: pass {loss.__name__}(); got {loss!r}")
         if missing := [name for name in _METHODS if not callable(getattr(loss, name, None))]:
-            got = f"{loss!r} without {', '.join(missing)}"
-            raise TypeError(f"a loss of your own must have the methods {', '.join(_METHODS)}; got {got}")
+            raise TypeError(
+                f"a loss of your own must have the methods {', '.join(_METHODS)}; got {loss!r} without "
+                f"{', '.join(missing)}"
+            )
         self._loss, self._n_columns = loss, n_columns
         self.name = type(loss).__name__
         self._first: dict[str, Any] = {}  # shape of the Hessian, without rows, for each `hessian`
@@ -124,12 +127,17 @@ class CheckedLoss:
             raise ValueError(f"{must} losses that are numbers; got {loss[int(np.argmin(loss))]}")
         allowed = [(n, 1), (n, d), (n, d, d)]
         if gradient.shape != (n, d) or (second is not None and second.shape not in allowed):
-            got = f"{gradient.shape} and {None if second is None else second.shape}"
-            raise ValueError(f"{must} gradients ({n}, {d}) and Hessians of one of the shapes {allowed}; got {got}")
+            raise ValueError(
+                f"{must} gradients ({n}, {d}) and Hessians of one of the shapes {', '.join(map(str, allowed))}, or "
+                f"None, for {n} rows; got {gradient.shape} and {None if second is None else second.shape}"
+            )
         shape = None if second is None else second.shape[1:]
         if (first := self._first.setdefault(hessian, shape)) != shape:
             was, came = ("None" if one is None else f"(n_rows, {', '.join(map(str, one))})" for one in (first, shape))
-            raise ValueError(f"{must} a Hessian of the same shape at every call; first it was {was}; got {came}")
+            raise ValueError(
+                f"{must} a Hessian of the same shape at every call, or None at every call; at the first it was {was}; "
+                f"got {came}"
+            )
         return loss, gradient, second
 
     def _numbers(self, answer: object, method: str, what: str) -> NDArray[Any]:
@@ -342,7 +350,9 @@ class MultiOutputRun:
         self._rounding = IN_FLOAT64  # of the loss sum, relative
         self._loss_sum = self._evaluate(np.zeros((1, d)))
         if not np.isfinite(self._loss_sum):
-            raise ValueError(f"{loss.name} must be finite before the first tree; got a mean of {self.training_loss}")
+            raise ValueError(
+                f"{loss.name} must be finite before the first tree; got a mean loss of {self.training_loss}"
+            )
         self._least = abs(self._loss_sum)  # losses near 0 have the rounding error of the first one
         self._settle()
 

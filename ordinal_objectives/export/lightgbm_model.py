@@ -130,7 +130,10 @@ def _splits(tree: ScoringTree, inner: IndexArray, leaves: IndexArray, scorer: Sc
         if missing_left:  # LightGBM sends missing values to the right there: the other codes take the left side
             levels = scorer.levels.get(feature)
             if levels is None:
-                raise ValueError(f"model must know the categories of feature {feature}: missing values go left there")
+                raise ValueError(
+                    f"model must know the categories of feature {feature}, where it sends missing values to the left: "
+                    f"LightGBM sends them to the right, with the categories that are not listed"
+                )
             codes, left, right = np.setdiff1d(np.arange(max(1, len(levels))), codes), right, left
         rows.append((_CATEGORICAL | _NAN_IS_MISSING, str(len(sets)), left, right))
         sets.append(_bits(codes))

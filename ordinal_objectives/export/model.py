@@ -223,12 +223,20 @@ def model_of_trees(model: Estimator, iterations: int | None, name: str, *, zeros
     found = scoring_model(model, iterations)
     refuse_effects(found, name)
     if found.model.linear_ is not None:
-        raise ValueError(f"model must be without a linear part, since {name} has none; got linear={model.linear!r}")
+        raise ValueError(
+            f"model must be without a linear part, since {name} holds only trees; got one that was trained with "
+            f"linear={model.linear!r}: train it with linear=False"
+        )
     if not np.isnan(found.scorer.missing):
-        raise ValueError(f"model must take NaN for missing values for {name}; it has missing={found.scorer.missing:g}")
+        raise ValueError(
+            f"model must take NaN for missing values, as {name} does; it has missing={found.scorer.missing:g}: train "
+            f"it on NaN in the place of {found.scorer.missing:g}"
+        )
     if len(found.scorer.zero_is_missing) and not zeros:
-        features = found.scorer.zero_is_missing.tolist()
-        raise ValueError(f"model must not take zeros for missing values for {name}; got zeros in features {features}")
+        raise ValueError(
+            f"model must not take zeros for missing values, which {name} has no splits for; features "
+            f"{found.scorer.zero_is_missing.tolist()} do: train it without zero_as_missing"
+        )
     return found
 
 
@@ -462,7 +470,10 @@ def _lightgbm_scorer(
     """
     levels = booster.pandas_categorical or []
     if by_value and len(by_value) != len(levels):
-        raise ValueError(f"X_example must have {len(levels)} columns of a category type as in fit; got {len(by_value)}")
+        raise ValueError(
+            f"X_example must have the {len(levels)} column(s) of a category type that the training had; it has "
+            f"{len(by_value)}"
+        )
     zero_is_missing = set[int]()
     trees = [
         _lightgbm_tree(tree["tree_structure"], n_outputs, partial(value_of, number), zero_is_missing)

@@ -78,7 +78,10 @@ def to_xgboost(model: Estimator, *, iterations: int | None = None) -> Booster:
     found = model_of_trees(model, iterations, "XGBoost's JSON")
     scorer, n_rounds = found.scorer, found.n_iter
     if scorer.n_outputs > 1 and scorer.by_category and not is_at_least(CATEGORICAL_SPLITS):
-        raise ValueError("model must not have both shifts and splits by categories: XGBoost has both from version 3.3")
+        raise ValueError(
+            "model must not have both shifts and splits by categories: XGBoost's files hold both from version 3.3 on; "
+            "an older one is installed"
+        )
     # Fewer trees have no thresholds with dart, which rescales them, and in a random forest.
     booster = getattr(model, "booster_", None)
     is_ours = isinstance(booster, xgboost.Booster)

@@ -241,8 +241,10 @@ def _joined(X: Table, background: Table, random: np.random.RandomState) -> Table
     other = X if background is None else background
     are_arrays = isinstance(X, np.ndarray) and isinstance(other, np.ndarray | list | tuple)
     if not are_arrays and not all(hasattr(table, "iloc") for table in (X, other)):
-        kinds = " and ".join(type(table).__name__ for table in (X, other))
-        raise TypeError(f"X and background must both be arrays or both be pandas frames; got {kinds}")
+        raise TypeError(
+            f"X and background must both be arrays or both be pandas frames with output='probability'; got "
+            f"{type(X).__name__} and {type(other).__name__}"
+        )
     other = np.asarray(other) if are_arrays else other
     if other.ndim != 2 or other.shape[1] != X.shape[1] or not len(other):
         raise ValueError(f"background must have shape (n, {X.shape[1]}), n at least 1; got {other.shape}")

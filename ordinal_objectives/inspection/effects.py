@@ -239,8 +239,10 @@ def accumulated_local_effects(
     grid_resolution = validation.check_integer("grid_resolution", grid_resolution, 1)
     column = rows.column_of(estimator, X, feature)
     if rows.holds_categories(estimator, X, column):
-        why = "effects are added up along their order"
-        raise ValueError(f"feature {feature!r} must hold numbers: {why}; it holds categories")
+        raise ValueError(
+            f"feature {feature!r} must hold numbers: effects are added up along their order; it holds categories, "
+            f"whose effects feature_effect returns"
+        )
     values = rows.numbers(X, column, feature)
     known = np.flatnonzero(np.isfinite(values))
     X, values = take_rows(X, known), values[known]

@@ -201,8 +201,10 @@ def _check_loss(found: Estimator) -> None:
     loss = get_loss(last.loss, last.link, last.training_cost)
     if not loss.takes_shifts:
         raise ValueError(
-            f"estimator must have a loss for thresholds that move with x; got loss={loss.name!r}. Pass "
-            f"sklearn.base.clone(estimator).set_params({prefix}loss='all_threshold'), the same with proportional odds"
+            f"estimator must have a loss for thresholds that move with x, since copies are trained with "
+            f"proportional=False; got loss={loss.name!r}. Pass "
+            f"sklearn.base.clone(estimator).set_params({prefix}loss='all_threshold'), which fits the same model where "
+            f"odds are proportional"
         )
 
 

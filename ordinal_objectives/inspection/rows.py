@@ -37,8 +37,10 @@ def unwrapped(estimator: Estimator) -> tuple[Estimator, Callable[[Table], Table]
     if isinstance(estimator, Pipeline):
         return unwrapped(estimator[-1])
     if not hasattr(estimator, "predict_linear_predictors"):
-        allowed = "a classifier of ordinal_objectives, or a pipeline or search that ends in one and is fitted"
-        raise TypeError(f"estimator must be {allowed}; got {type(estimator).__name__}")
+        raise TypeError(
+            f"estimator must be a classifier of ordinal_objectives, no ensemble or wrapper, which have no linear "
+            f"predictors, or a pipeline or search that ends in one and is fitted; got {type(estimator).__name__}"
+        )
     if isinstance(estimator, BaseEstimator):  # whatever else has linear predictors will do
         check_is_fitted(estimator)
     return estimator, lambda X: X
@@ -237,8 +239,10 @@ def untrained(estimator: Estimator) -> Estimator:
     found = arguments.as_trained(getattr(estimator, "best_estimator_", estimator))
     last, _ = wrappers.last_step(found)
     if not all(hasattr(last, name) for name in ("fit", "get_params", "predict_cumulative_proba", "encode_labels")):
-        allowed = "a classifier of ordinal_objectives, a pipeline that ends in one, or a fitted search"
-        raise TypeError(f"estimator must be {allowed}; got {type(last).__name__}")
+        raise TypeError(
+            f"estimator must be a classifier of ordinal_objectives, a pipeline that ends in one, or a fitted search; "
+            f"got {type(last).__name__}"
+        )
     return found
 
 

@@ -145,8 +145,10 @@ class Link(Named, ABC):
             return self
         found = LINKS.get(self.mirror)
         if found is None or type(LINKS[found.mirror]) is not type(self):
-            no_mirror = f"link {self.identity!r} is not symmetric, and mirror={self.mirror!r} is no built-in link"
-            raise ValueError(f"{no_mirror} whose mirror it is: give it the property mirror_link")
+            raise ValueError(
+                f"link {self.identity!r} is not symmetric, and mirror={self.mirror!r} is no built-in link whose mirror "
+                f"it is: give it the property mirror_link"
+            )
         return found
 
     def __repr__(self) -> str:
@@ -262,8 +264,9 @@ class Link(Named, ABC):
         lower, upper = np.broadcast_arrays(lower, upper)
         wrong = ~(lower < upper)
         if wrong.any():
-            got = f"lower={lower[wrong].flat[0]}, upper={upper[wrong].flat[0]}"
-            raise ValueError(f"lower must be below upper; got {got}")
+            raise ValueError(
+                f"lower must be below upper; got lower={lower[wrong].flat[0]}, upper={upper[wrong].flat[0]}"
+            )
         terms = IntervalTerms(*(np.zeros(lower.shape) for _ in range(6)))
         from_below, to_above = np.isneginf(lower), np.isposinf(upper)
         both = ~from_below & ~to_above

@@ -54,8 +54,10 @@ class FormulaCheck:
         if off.any():
             first = np.unravel_index(int(np.argmax(off)), off.shape)
             entry = f"[{', '.join(map(str, first[1:]))}]" if len(first) > 1 else ""
-            numbers = f"got {got[first]:.8g}, where {says} {expected[first]:.8g}"
-            raise ValueError(f"{quantity}{entry} of {owner} is wrong at {self.where(int(first[0]))}: {numbers}")
+            raise ValueError(
+                f"{quantity}{entry} of {owner} is wrong at {self.where(int(first[0]))}: got {got[first]:.8g}, where "
+                f"{says} {expected[first]:.8g}"
+            )
 
     def rule(self, quantity: str, holds: object, got: object, rule: str) -> None:
         """Raise ValueError where a rule does not hold; arrays as in :meth:`same`."""

@@ -78,13 +78,19 @@ def get_loss(
         given = get_loss(loss, link)
         weighted = CostWeighted(given.link, training_cost)
         if type(given) is not AllThreshold and given != weighted:
-            raise ValueError(f"training_cost belongs to loss 'all_threshold'; got loss={given!r}")
+            raise ValueError(
+                f"training_cost belongs to loss 'all_threshold', whose thresholds count by what errors cost; got "
+                f"loss={given!r}"
+            )
         return weighted
     if isinstance(loss, OrdinalLoss):
         own = _OWN.add(loss)
         other = get_link(link)
         if other not in (own.link, LINKS["logit"]):  # the default
-            raise ValueError(f"link={other.identity!r} contradicts loss={own!r}, which brings its own: leave link out")
+            raise ValueError(
+                f"link={other.identity!r} contradicts loss={own!r}, which brings its own link: leave link "
+                f"out, or make the loss with it"
+            )
         return own
     if not isinstance(loss, str):
         raise TypeError(f"loss must be a string or an OrdinalLoss; got {loss!r}")

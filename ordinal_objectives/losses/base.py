@@ -208,8 +208,9 @@ class OrdinalLoss(Named, ABC):
             raise ValueError(f"start of {self.owner} must be {n} thresholds in order; got {thresholds.tolist()}")
         for name, mask in zip(("active", "tied"), masks, strict=True):
             if mask.dtype != np.bool_ or mask.shape != (n,):
-                got = f"{mask.dtype} {mask.shape}"
-                raise ValueError(f"{name} of start of {self.owner} must be boolean ({n},); got {got}")
+                raise ValueError(
+                    f"{name} of start of {self.owner} must be boolean ({n},); got {mask.dtype} {mask.shape}"
+                )
         return found
 
     def threshold_costs(self, n_classes: int) -> FloatArray | None:
@@ -238,8 +239,10 @@ class OrdinalLoss(Named, ABC):
             return
         crowded = 1 + np.flatnonzero((np.diff(thresholds) <= 0) & (class_weights[1:-1] > 0))
         if crowded.size:
-            got = f"{thresholds.tolist()} with rows of class {crowded[0]}"
-            raise ValueError(f"thresholds must increase strictly around classes with rows for {self.name!r}; got {got}")
+            raise ValueError(
+                f"thresholds must increase strictly around every class that has rows for loss {self.name!r}; "
+                f"got {thresholds.tolist()} with rows of class {crowded[0]}"
+            )
 
     def supports(self, hessian: str) -> bool:
         """Whether `hessian` ("exact" or "majorized") exists for this loss and link."""
@@ -252,24 +255,29 @@ class OrdinalLoss(Named, ABC):
         if not self.supports(hessian):
             validation.check_choice(hessian, HESSIANS, name="hessian")
             links = ", ".join(repr(name) for name, link in LINKS.items() if self._majorizes(link))
-            allowed = f"hessian='exact'{', or one of the links ' if links else ''}{links}"
-            what = f"loss {self.identity!r} with link {self.link.identity!r}"
-            raise ValueError(f"hessian={hessian!r} does not exist for {what}; allowed: {allowed}")
+            raise ValueError(
+                f"hessian={hessian!r} does not exist for loss {self.identity!r} with link {self.link.identity!r}; "
+                f"allowed: hessian='exact'{', or one of the links ' if links else ''}{links}"
+            )
 
     def check_native(self) -> tuple[int, int]:
         """Return `codes`, or raise ValueError where there are none."""
         codes = self.codes
         if codes is None:
-            unknown = f"loss {self!r} has formulas of its own, which the native engine does not know"
-            raise ValueError(f"{unknown}; train it with XGBoost or LightGBM")
+            raise ValueError(
+                f"loss {self!r} has formulas of its own, which the native engine does not know; train it with XGBoost "
+                f"or LightGBM: ordinal_objectives.adapters.xgb, ordinal_objectives.adapters.lgbm"
+            )
         return codes
 
     def check_shifts(self) -> None:
         """Raise ValueError unless the loss exists for thresholds that move with x."""
         if not self.takes_shifts:
             allowed = ", ".join(repr(name) for name, loss in self._built_in.items() if loss.takes_shifts)
-            what = f"loss {self.identity!r} does not exist for thresholds that move with x (proportional=False)"
-            raise ValueError(f"{what}: {self._why_no_shifts}; allowed: {allowed}")
+            raise ValueError(
+                f"loss {self.identity!r} does not exist for thresholds that move with x (proportional=False): "
+                f"{self._why_no_shifts}; allowed: {allowed}"
+            )
 
     def row_derivatives(
         self, raw_prediction: ArrayLike, y: ArrayLike, thresholds: ArrayLike

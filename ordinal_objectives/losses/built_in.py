@@ -265,7 +265,10 @@ class CostWeighted(ThresholdSum):
         else:
             costs = np.array(self._costs)
             if len(costs) != n_classes:
-                raise ValueError(f"training_cost must have shape ({n_classes}, {n_classes}); got {costs.shape}")
+                raise ValueError(
+                    f"training_cost must have shape ({n_classes}, {n_classes}), true class by predicted class; got "
+                    f"{costs.shape}"
+                )
         steps: FloatArray = np.abs(np.diff(costs, axis=1))
         return np.asarray(steps / steps.mean())
 
@@ -274,7 +277,8 @@ class CostWeighted(ThresholdSum):
         if rule != RULES[0] or cost_matrix is not None:
             got = f"decision_rule={rule!r}" if cost_matrix is None else "a cost_matrix"
             raise ValueError(
-                f"with a training_cost the decision is decision_rule={RULES[0]!r}: others count costs twice; got {got}"
+                f"with a training_cost the decision is decision_rule={RULES[0]!r}: the model's probabilities are "
+                f"weighted by these costs already, and other rules would count them twice; got {got}"
             )
 
     def as_parameters(self) -> dict[str, object]:
@@ -306,19 +310,25 @@ def _check_costs(training_cost: ArrayLike) -> FloatArray:
     """Return a matrix of costs, true class by predicted class."""
     costs = as_floats(training_cost, name="training_cost")
     if costs.ndim != 2 or costs.shape[0] != costs.shape[1] or len(costs) < 2:
-        allowed = "'absolute', 'quadratic' or a (n_classes, n_classes) matrix"
-        raise ValueError(f"training_cost must be {allowed}; got shape {costs.shape}")
+        raise ValueError(
+            f"training_cost must be 'absolute', 'quadratic' or a (n_classes, n_classes) matrix, true class by "
+            f"predicted class; got shape {costs.shape}"
+        )
     check_finite(costs, "training_cost", "costs must be finite")
     steps = np.diff(costs, axis=1)
     column = np.arange(len(costs) - 1)
     for code, row in enumerate(steps):
-        got = f"the costs of class {code} are {costs[code].tolist()}"
         if (row[column < code] >= 0.0).any() or (row[column >= code] <= 0.0).any():
             raise ValueError(
-                f"training_cost must be lowest where the prediction is right and rise to both sides: {got}"
+                f"training_cost must be lowest where the prediction is right, and rise to both sides: the costs of "
+                f"class {code} are {costs[code].tolist()}"
             )
         if (np.diff(row) < -1e-9 * np.abs(row).max()).any():
-            raise ValueError(f"training_cost must be convex in the predicted class, so thresholds keep order: {got}")
+            raise ValueError(
+                f"training_cost must be convex in the predicted class, so that thresholds keep their order: each step "
+                f"away from the true class must cost at least as much as the one before; the costs of class {code} are "
+                f"{costs[code].tolist()}"
+            )
     return costs
 
 
@@ -442,10 +452,15 @@ def check_order(loss: OrdinalLoss, hessian: str, order: int) -> None:
     if check_integer("order", order, 2, 4) == 2:
         return
     if hessian != "exact":
-        raise ValueError(f"order={order} needs hessian='exact'; got {hessian!r}")
+        raise ValueError(
+            f"order={order} continues the Taylor series of the loss: it needs hessian='exact'; got {hessian!r}"
+        )
     if loss.highest_order < order:
-        got = repr(loss.link.name) if loss.is_built_in else f"loss {loss.identity!r}"
-        raise ValueError(f"order={order} needs link='logit' and a built-in loss; got {got}. Use order=2 with others")
+        raise ValueError(
+            f"order={order} needs link='logit'; got {loss.link.name!r}. Use order=2 with other links"
+            if loss.is_built_in
+            else f"loss {loss.identity!r} has no derivatives of order={order}; use order=2"
+        )
 
 
 def higher_derivatives(loss: OrdinalLoss, raw_prediction: ArrayLike, y: ArrayLike, thresholds: ArrayLike) -> FloatArray:

@@ -96,7 +96,7 @@ class MetricTable(dict[str, Metric]):
         """Raise TypeError if what is given as the argument ``name`` is a scorer, which takes (estimator, X, y)."""
         if next(iter(parameters_of(metric)), None) == "estimator":
             known = self.of(getattr(metric, "metric", None))
-            instead = "a metric" if known is None else repr(known.name)
+            instead = "a metric" if known is None else f"{known.name!r}"
             raise TypeError(
                 f"{name} must be a metric, not a scorer of (estimator, X, y): pass {instead}; got {metric!r}"
             )
@@ -129,7 +129,10 @@ def _codes(y: ArrayLike, labels: ArrayLike | None, *, name: str) -> IntArray:
         return OrderedLabels(labels, name="labels").encode(y, name=name)
     dtype = np.asarray(y).dtype
     if dtype.kind not in "biuf":
-        raise ValueError(f"{name} must hold class codes 0, 1, 2, ...; got values of dtype {dtype}. Pass labels=")
+        raise ValueError(
+            f"{name} must hold class codes 0, 1, 2, ...; got values of dtype {dtype}. Pass labels=, the classes from "
+            f"lowest to highest"
+        )
     return validation.check_codes(y, name=name)
 
 
@@ -219,8 +222,9 @@ def _check_range(true: IntArray, n_classes: int) -> None:
     validation.check_codes(true, n_classes, name="y_true")
     if true.min() > 0 or true.max() < n_classes - 1:
         raise ValueError(
-            f"y_true holds {true.min()} to {true.max()} and proba has {n_classes} columns: codes, or other labels? "
-            f"Pass labels=, lowest class first; for codes labels=range({n_classes})"
+            f"y_true holds {true.min()} to {true.max()} and proba has {n_classes} columns: these may be codes, of "
+            f"which the sample lacks 0 or {n_classes - 1}, or other labels. Pass labels=, the classes from lowest to "
+            f"highest; for codes labels=range({n_classes})"
         )
 
 

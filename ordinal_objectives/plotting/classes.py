@@ -51,7 +51,9 @@ class OrdinalConfusionDisplay:
         self.matrix = validation.as_floats(matrix, name="matrix")
         n = self.matrix.shape[0]
         if self.matrix.shape != (n, n) or n < 2 or (self.matrix < 0).any() or not self.matrix.sum() > 0:
-            raise ValueError(f"matrix must be a square of numbers of at least 0, not all 0; got {self.matrix.shape}")
+            raise ValueError(
+                f"matrix must be a square of numbers of at least 0, not all of them 0; got shape {self.matrix.shape}"
+            )
         self.class_names = style.class_names_of(class_names, n)
 
     @classmethod
@@ -182,8 +184,10 @@ class PredictionSetsDisplay:
     def __init__(self, y: ArrayLike, sets: ArrayLike, class_names: style.Names = None) -> None:
         self.sets: BoolArray = np.asarray(sets)
         if self.sets.ndim != 2 or self.sets.dtype != np.bool_:
-            got = f"shape {self.sets.shape} of type {self.sets.dtype}"
-            raise ValueError(f"sets must be an array of True and False, (n_samples, n_classes); got {got}")
+            raise ValueError(
+                f"sets must be an array of True and False, (n_samples, n_classes); got shape {self.sets.shape} of type "
+                f"{self.sets.dtype}"
+            )
         self.y = validation.check_codes(y, self.sets.shape[1])
         if len(self.y) != len(self.sets):
             raise ValueError(f"y and sets must have the same number of rows; got {len(self.y)} and {len(self.sets)}")
@@ -494,7 +498,10 @@ def _classes_in_order(estimator: object, y: ArrayLike, labels: ArrayLike | None)
     orders = labels, getattr(last, "ordered_classes_", None), ordered_categories(y)
     own = next((order for order in orders if order is not None), None)
     if own is None and np.asarray(classes).dtype.kind not in "biuf":
-        raise ValueError(f"labels must hold the classes, lowest first, for a {type(last).__name__}; got None")
+        raise ValueError(
+            f"labels must hold the classes, lowest first: {type(last).__name__} does not say their order; got None for "
+            f"{np.asarray(classes).tolist()}"
+        )
     return OrderedLabels(classes if own is None else own, name="labels")
 
 
@@ -503,8 +510,10 @@ def _labels_of(y_true: ArrayLike, y_pred: ArrayLike, class_names: style.Names) -
     orders = [found for found in map(ordered_categories, (y_true, y_pred)) if found is not None]
     if orders:
         if orders[0].tolist() != orders[-1].tolist():
-            got = " and ".join(str(order.tolist()) for order in (orders[0], orders[-1]))
-            raise ValueError(f"y_true and y_pred must have the same categories; got {got}. Pass labels=")
+            raise ValueError(
+                f"y_true and y_pred must have the same categories; got {orders[0].tolist()} and {orders[-1].tolist()}. "
+                f"Pass labels=, the classes, lowest first"
+            )
         return orders[0]
     given = as_labels("y_true", y_true), as_labels("y_pred", y_pred)
     if all(values.dtype.kind in "biuf" for values in given):

@@ -66,8 +66,9 @@ class ScoreDistributionDisplay:
         self.y = check_codes(y, n_classes)
         self.raw_prediction: FloatArray = as_floats(raw_prediction, name="raw_prediction")
         if self.raw_prediction.shape != self.y.shape:
-            got = self.raw_prediction.shape
-            raise ValueError(f"raw_prediction must have shape {self.y.shape}, one score a label; got {got}")
+            raise ValueError(
+                f"raw_prediction must have shape {self.y.shape}, one score a label; got {self.raw_prediction.shape}"
+            )
         if not np.isfinite(self.raw_prediction).all():
             raise ValueError("raw_prediction must be finite; it holds NaN or infinity")
         self.class_names = style.class_names_of(class_names, n_classes)

@@ -162,5 +162,7 @@ class CheckedRows(LossBounds):
     def _check_derivatives(self, gradient: RealArray, hessian: RealArray) -> None:
         """Raise ValueError if derivatives overflow the output's type, which is narrower."""
         if gradient.size and max(-gradient.min(), gradient.max(), hessian.max()) > LARGEST:
-            got = f"gradients of {np.abs(gradient).max():g}"
-            raise ValueError(f"raw_prediction is too far from the thresholds for float32; got {got}")
+            raise ValueError(
+                "raw_prediction is too far from the thresholds for float32 derivatives of link "
+                f"{self.loss.link.identity!r} and these weights; the largest gradient is {np.abs(gradient).max():g}"
+            )

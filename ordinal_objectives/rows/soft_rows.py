@@ -31,8 +31,10 @@ def pass_over(kind: Any, loss: OrdinalLoss, y: Any, *args: Any, **options: Any) 
     if not isinstance(y, OrdinalLabels):
         return kind(loss, y, *args, **options)
     if y.between and not loss.takes_intervals and not y.is_plain:
-        allowed = "'all_threshold' or 'cumulative_link', without a training_cost"
-        raise ValueError(f"loss {loss.identity!r} has no likelihood of intervals; for them take {allowed}")
+        raise ValueError(
+            f"loss {loss.identity!r} has no likelihood of intervals; for them take 'all_threshold' or "
+            f"'cumulative_link', without a training_cost"
+        )
     if not y.is_plain:
         return SoftRows(kind, loss, y, *args, **options)
     n_classes, weight = (*args, None)[:2]

@@ -34,7 +34,9 @@ def call_read_only(owner: str, formula: Callable[..., Answer], *arguments: objec
             raise
         name = getattr(formula, "__name__", None)
         who = owner if name is None else f"{name} of {owner}"
-        raise ValueError(f"{who} must not change the arrays that it is given") from error
+        raise ValueError(
+            f"{who} must not change the arrays that it is given; let it compute with copies of them"
+        ) from error
 
 
 def read_only(argument: Any) -> Any:

@@ -128,8 +128,9 @@ def check_codes(y: ArrayLike, n_classes: int | None = None, *, name: str = "y", 
     if outside.any():
         from_one = codes.min() >= 1 and codes.max() == n_classes
         hint = f". Class codes start at 0: subtract 1 from labels 1..{n_classes}" if from_one else ""
-        got = _some(codes[outside])
-        raise ValueError(f"{name} holds labels outside the declared classes {allowed}; got {got}{hint}")
+        raise ValueError(
+            f"{name} holds labels outside the declared classes {allowed}; got {_some(codes[outside])}{hint}"
+        )
     return codes
 
 
@@ -145,8 +146,11 @@ def check_two_classes(class_weights: FloatArray, *, name: str = "y") -> None:
     """Raise ValueError unless at least two classes have more than a negligible share of the weight."""
     present = np.flatnonzero(class_weights > NEGLIGIBLE_SHARE * class_weights.sum())
     if present.size < 2:
-        only = present[0] if present.size else "none"
-        raise ValueError(f"{name} must hold at least two classes of positive weight to train on; got only class {only}")
+        raise ValueError(
+            f"{name} must hold at least two classes of positive weight to train on; "
+            f"got only class {present[0] if present.size else 'none'} "
+            f"(a class with less than {NEGLIGIBLE_SHARE:g} of all weight counts as empty)"
+        )
 
 
 def check_sample_weight(
@@ -205,8 +209,10 @@ def check_total_weight(
     with np.errstate(over="ignore"):
         total = float(np.sum(weight))
     if not least <= total <= _MOST_TOTAL_WEIGHT:
-        allowed = f"between {least:.3g} and {_MOST_TOTAL_WEIGHT:g}, for float32 gradients to keep their digits"
-        raise ValueError(f"{name} must sum to {allowed}; got a sum of {total:g}. Multiply all weights by a constant")
+        raise ValueError(
+            f"{name} must sum to between {least:.3g} and {_MOST_TOTAL_WEIGHT:g}, for float32 gradients to keep "
+            f"their digits; got a sum of {total:g}. Multiply all weights by a constant"
+        )
     vanishes = (weight > 0.0) & (weight < np.finfo(np.float32).tiny)
     return np.where(vanishes, 0.0, weight) if vanishes.any() else weight
 
@@ -314,8 +320,10 @@ def collected(X: object, *, name: str = "X") -> Table:
             return from_dataframe(X)
     except Exception:  # whatever another library raises, or Arrow is not installed: refused below
         pass
-    allowed = "an array, a sparse matrix, a pandas or polars frame or an Arrow table"
-    raise TypeError(f"{name} must be {allowed}; got {type(X).__module__}.{type(X).__qualname__}")
+    raise TypeError(
+        f"{name} must be an array, a sparse matrix, a pandas or polars frame or an Arrow table; got "
+        f"{type(X).__module__}.{type(X).__qualname__}, which must be made one of them"
+    )
 
 
 def _is_of(X: object, *packages: str) -> bool:
@@ -387,8 +395,10 @@ def random_numbers(random_state: Seed) -> np.random.RandomState:
     try:
         return check_random_state(random_state)
     except ValueError:
-        allowed = f"an integer from 0 to {2**32 - 1}, a numpy.random.RandomState or None"
-        raise ValueError(f"random_state must be {allowed}; got {random_state!r}") from None
+        raise ValueError(
+            f"random_state must be an integer from 0 to {2**32 - 1}, a numpy.random.RandomState or None; got "
+            f"{random_state!r}"
+        ) from None
 
 
 def drawn_seed(random_state: Seed) -> int:

@@ -423,7 +423,7 @@ def test_other_tables_are_read_by_name(trainer, other):
 @pytest.mark.parametrize("trainer", TRAINERS)
 def test_tables_that_nothing_reads_by_name_are_refused(trainer):
     model = make(trainer).fit(PLAIN, Y)
-    with pytest.raises(TypeError, match=r"^X must be an array, .* or an Arrow table; got .*Frame"):
+    with pytest.raises(TypeError, match=r"^X must be an array, .* or an Arrow table; got .*Frame, which must be"):
         model.predict(Frame(PLAIN))
     with pytest.raises(TypeError, match=r"got .*Frame"):
         make(trainer).fit(Frame(PLAIN), Y)

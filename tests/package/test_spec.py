@@ -71,7 +71,10 @@ LINKED = AllThreshold("probit")
 
 @pytest.mark.parametrize("door", ENTRY_POINTS)
 def test_a_link_beside_a_loss_that_has_another_is_refused(door):
-    message = r"link='cloglog' contradicts loss=AllThreshold\(link='probit'\), which brings its own: leave link out"
+    message = (
+        r"link='cloglog' contradicts loss=AllThreshold\(link='probit'\), which brings its own link: leave link out, or "
+        r"make the loss with it"
+    )
     with pytest.raises(ValueError, match=message):
         OrdinalSpec.of(door, loss=LINKED, link="cloglog")
     for same in ("logit", "probit", LINKED.link):  # the first is the default: nobody asked for it

@@ -161,7 +161,10 @@ def as_tensor(labels: LabelArray) -> LabelArray:
         return labels.astype(np.int64)
     if kind not in "bf" or labels.dtype.itemsize > 8:
         strange = next((label for label in values if type(label) not in (bool, int, float, str)), values[0])
-        raise TypeError(f"labels must be text, integers, floats or booleans for a graph; got {strange!r}")
+        raise TypeError(
+            f"labels must be text, integers, floats or booleans for a graph to hold them; got {strange!r}: train on "
+            f"their text, or on codes"
+        )
     return labels
 
 
@@ -191,7 +194,10 @@ def _probabilities(features: Features, model: OrderedClassifier, iterations: int
             proba = probabilities.recalibrated(graph, of(model.fitted_member()), model.fitted_curve(), n_classes)
         return proba if graph.is_double else graph.floats(proba)
     if isinstance(model, OrdinalPredictionSets):
-        raise TypeError("model must be one of its estimators_: a graph holds no sets; got OrdinalPredictionSets")
+        raise TypeError(
+            "model must be one whose answers a graph holds, and it holds no sets; got OrdinalPredictionSets: write its "
+            "estimators_, trained on class codes"
+        )
     return probabilities.ordinal_probabilities(features, scoring_model(model, iterations, features.by_value))
 
 

@@ -227,7 +227,9 @@ class Features:
                 what = f"column {column.tensor!r} must hold numbers; it holds text"
                 if column.place is not None:  # skl2onnx joins the columns that a step returns
                     what = "a step passes a column of text or categories on, and skl2onnx makes text of all its columns"
-                raise ValueError(f"{what}: encode that column, or export a classifier that takes the table")
+                raise ValueError(
+                    f"{what}. Let the pipeline encode that column, or export a classifier that takes the table itself"
+                )
         if len({column.tensor for column in columns}) == 1 and columns[0].place is not None:
             tensor = self.graph.floats(columns[0].tensor)
             return tensor if len(places) == len(self.columns) else self.graph.columns(tensor, places)
@@ -243,7 +245,10 @@ class Features:
         keys = [_as_key(level, kind) for level in levels]
         name = repr(place if column.place is not None else column.tensor)
         if None in keys:
-            raise ValueError(f"column {name} of X_example must be of the type of the training's, {levels[:3]}...")
+            raise ValueError(
+                f"column {name} of X_example must be of the type that the levels of the training have; these are "
+                f"{levels[:3]}..."
+            )
         if len(set(keys)) != len(keys):
             twice = next(level for level, key in zip(levels, keys, strict=True) if keys.count(key) > 1)
             raise ValueError(f"column {name} must have levels that float32 tells apart; two of them are near {twice!r}")

@@ -143,8 +143,10 @@ def _check_columns(model: object, X_example: object, inputs: list[str], taken: l
     arguments.refuse_other_order(vars(model).get("_column_numbers"), X_example, name="X_example")
     strange = [repr(name) for name in inputs if name in ("", *taken)]
     if strange:
-        others = " and ".join(map(repr, taken))
-        raise ValueError(f"X_example must have columns with names, other than {others}; got {first_few(strange)}")
+        raise ValueError(
+            f"X_example must have columns with names, other than {' and '.join(map(repr, taken))}, which the graph's "
+            f"answers have; got {first_few(strange)}: train on other names, or on an array"
+        )
 
 
 def _add_by_skl2onnx(features: Features, estimator: object) -> str:

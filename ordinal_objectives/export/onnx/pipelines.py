@@ -111,12 +111,17 @@ def to_onnx_by_skl2onnx(estimator: object, inputs: list[onnx.ValueInfoProto]) ->
         whole = [name for name, kind in types if isinstance(kind, data_types.Int64TensorType)]
         if not whole:
             raise
-        columns = validation.first_few(whole, repr)
-        raise ValueError(f"skl2onnx refuses a step; X_example may need floats in {columns}: {error}") from error
+        raise ValueError(
+            f"skl2onnx cannot write a step, perhaps since it is given whole numbers: try an X_example with floats in "
+            f"the columns {validation.first_few(whole, repr)}. Its error: {error}"
+        ) from error
     if any(node.op_type == "Imputer" for node in made.graph.node) and any(
         isinstance(kind, data_types.DoubleTensorType) for _, kind in types
     ):
-        raise ValueError("floats='float64' is not possible with SimpleImputer: ONNX Runtime imputes only in float32")
+        raise ValueError(
+            "floats='float64' is not possible with SimpleImputer: ONNX Runtime imputes only in float32; take "
+            "floats='float32', or leave missing values to the classifier"
+        )
     _name_inputs(made.graph, [name for name, _ in types])
     return made
 
@@ -176,7 +181,10 @@ def _check_classifiers(estimator: object) -> None:
         if isinstance(one, CalibratedClassifierCV) and one.method == "isotonic":
             what = "method='isotonic'"
         if what:
-            raise ValueError(f"{type(one).__name__}({what}) cannot be written: skl2onnx makes other probabilities")
+            raise ValueError(
+                f"{type(one).__name__}({what}) cannot be written: skl2onnx makes other probabilities of it; train "
+                f"without {what.split('=')[0]}"
+            )
 
 
 def _check_power_transformers(steps: list[Any]) -> None:
@@ -191,7 +199,10 @@ def _check_power_transformers(steps: list[Any]) -> None:
     for one in steps:
         fitted = isinstance(one, PowerTransformer) and hasattr(one, "lambdas_")
         if fitted and one.method == "yeo-johnson" and id(one) not in after_imputer:
-            raise ValueError("PowerTransformer('yeo-johnson') refuses missing numbers: put a SimpleImputer before it")
+            raise ValueError(
+                "PowerTransformer(method='yeo-johnson') cannot be written where numbers may be missing: put a "
+                "SimpleImputer before it in a pipeline, or leave it out, since trees do not need it"
+            )
 
 
 def _prepare_imputer(imputer: SimpleImputer, none_is_level: bool) -> None:
@@ -215,22 +226,29 @@ def _prepare_ordinal_encoder(encoder: OrdinalEncoder) -> None:
     if not np.isnan(code) and code.is_integer():
         return
     if not np.isnan(code) or not np.isnan(encoder.unknown_value):
-        given = f"encoded_missing_value={encoder.encoded_missing_value}, unknown_value={encoder.unknown_value}"
-        how = "train with a whole number as encoded_missing_value, or with NaN for both"
-        raise ValueError(f"OrdinalEncoder({given}) cannot be written; {how}")
+        raise ValueError(
+            f"OrdinalEncoder(encoded_missing_value={encoder.encoded_missing_value}, unknown_value="
+            f"{encoder.unknown_value}) cannot be written; train with a whole number as encoded_missing_value, or with "
+            f"NaN for both"
+        )
     encoder.categories_ = [levels[:-1] if _is_nan(levels[-1]) else levels for levels in encoder.categories_]
 
 
 def _with_empty_text(encoder: object, levels: LabelArray) -> LabelArray:
     """Return the levels of one column, the missing one written as ""."""
     if levels.dtype.kind == "f" and np.isnan(levels).any():
-        raise ValueError(f"{type(encoder).__name__} of numbers with a missing level cannot be written; train on text")
+        raise ValueError(
+            f"{type(encoder).__name__} of numbers with a missing level cannot be written; train on their text, or "
+            f"leave them numbers"
+        )
     if levels.dtype != object:
         return levels
     missing = [level is None or _is_nan(level) for level in levels]
     if sum(missing) + ("" in levels) > 1:
-        both = [level for level in levels if level is None or _is_nan(level) or level == ""]
-        raise ValueError(f"{type(encoder).__name__} must have one level that is missing or empty; got {both}")
+        raise ValueError(
+            f"{type(encoder).__name__} must have one level that is missing or empty, since '' is missing text to a "
+            f"graph; got {[level for level in levels if level is None or _is_nan(level) or level == '']}"
+        )
     written = levels.copy()
     for place in np.flatnonzero(missing):
         written[place] = "" if levels[place] is None else _MissingText("nan")

@@ -32,7 +32,9 @@ def ordinal_probabilities(features: Features, found: ScoringModel) -> str:
     refuse_effects(found, "ONNX")
     graph, loss = features.graph, found.model.trained_spec().loss
     if type(loss) not in _LOSSES or loss.link.name not in _LINKS or loss.codes is None:
-        raise ValueError(f"loss and link must be built in: a graph cannot hold {loss.name!r} with {loss.link.name!r}")
+        raise ValueError(
+            f"model must have a built-in loss and link; a graph cannot hold {loss.name!r} with {loss.link.name!r}"
+        )
     margins = linear_predictors(features, found)
     if isinstance(loss, ImmediateThreshold):
         products = _running_sums(graph, _log_odds(graph, margins, loss.link.name))
