@@ -86,7 +86,8 @@ def store_record(model: CatBoost, record: ThresholdRecord, earlier: ThresholdRec
     n_trees, trees = int(model.tree_count_ or 0), _checksums(model)
     if n_trees > record.n_iterations:
         raise ValueError(
-            f"model has {n_trees} trees, and the training had {record.n_iterations} rounds: attach the one it returned"
+            f"model has {n_trees} trees, and the training had {record.n_iterations} rounds: attach the model that was "
+            f"trained with this objective, and its callback"
         )
     if earlier is not None and earlier.trees not in (None, trees[: earlier.n_iterations]):
         raise ValueError("model does not begin with the trees of the objective's init_model: pass it to fit too")
@@ -126,13 +127,15 @@ def threshold_record(model: CatBoost) -> ThresholdRecord:
     metadata = model.get_metadata() if model.is_fitted() else {}
     if _KEY not in metadata:
         raise ValueError(
-            "model carries no ordinal thresholds: train it with ocb.train, or call objective.attach(model)"
+            "model carries no ordinal thresholds: train it with ocb.train, or call objective.attach(model) after fit; "
+            "a model that CatBoost made of it, as sum_models does, carries none"
         )
     record = ThresholdRecord.from_json(metadata[_KEY])
     n_trees, found = int(model.tree_count_), _checksums(model)
     if (record.trees or [])[:n_trees] != found or tuple(model.get_scale_and_bias()) != (1.0, 0.0):
         raise ValueError(
-            f"model's {n_trees} trees are not the first {n_trees} of the training that recorded its thresholds"
+            f"model's {n_trees} trees are not the first {n_trees} of the training that recorded its thresholds: they "
+            f"were cut with ntree_start, or changed. Thresholds belong to a score summed from the first tree"
         )
     return record.kept(n_trees)
 

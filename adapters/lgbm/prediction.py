@@ -134,7 +134,10 @@ def shifts_of(booster: lightgbm.Booster, record: ThresholdRecord, data: Table) -
         If the rows are no longer there.
     """
     if data is None:
-        raise ValueError("a model with thresholds that move with x is continued on raw rows: pass free_raw_data=False")
+        raise ValueError(
+            "a model with thresholds that move with x is continued on its raw rows: pass Datasets that still hold them "
+            "(free_raw_data=False, or new ones)"
+        )
     return predictions.without_mean(predict_scores(booster, record, data, 0, booster.current_iteration()))
 
 

@@ -233,7 +233,10 @@ def _workers(params: Mapping[str, object], feval: _Metrics) -> Workers | None:
         raise ValueError("feval must be None on several machines: each would have the metrics of its own rows")
     learner = parameters.value_of(params, "tree_learner")
     if learner not in ("data", "data_parallel", "voting", "voting_parallel"):
-        raise ValueError(f"params['tree_learner'] must be 'data' or 'voting' on several machines; got {learner!r}")
+        raise ValueError(
+            f"params['tree_learner'] must be 'data' or 'voting' on several machines, each with rows of its own; got "
+            f"{learner!r}"
+        )
     return Collective()
 
 
@@ -342,7 +345,7 @@ def first_rates(callbacks: list[Any]) -> list[float]:
     if listed:
         raise ValueError(
             f"callbacks may not hold lightgbm.reset_parameter({listed[0]}=[...]) where n_estimators='auto' finds the "
-            "number of rounds: pass a function of the round"
+            f"number of rounds, since a list has a value for each: pass a function of the round, or a number"
         )
     rates = [parameters.value_of(one.kwargs, "learning_rate") for one in copy.deepcopy(callbacks)]
     return [float(rate_of(0)) for rate_of in rates if rate_of is not None]
@@ -407,7 +410,8 @@ def _check_continues(booster: lightgbm.Booster, train_set: lightgbm.Dataset) -> 
         here = [column.cat.categories.tolist() for _, column in columns() if hasattr(column, "cat")]
     if here and here != booster.pandas_categorical:
         raise ValueError(
-            f"init_model was trained on columns with the categories {booster.pandas_categorical}; here they are {here}"
+            f"init_model was trained on columns with the categories {booster.pandas_categorical}; here they are "
+            f"{here}. Give the columns the categories of the model, in the same order"
         )
 
 

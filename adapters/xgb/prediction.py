@@ -363,7 +363,8 @@ def margin_contributions(
     xgb_booster.check_all_rounds(booster, record, end)
     if record.outputs is None and record.shifts is not None:
         raise ValueError(
-            "shifts kept beside XGBoost have no contributions; take shift_method='host' or proportional=True"
+            "the shifts of this booster are kept beside XGBoost, which has no contributions for them; train with "
+            "shift_method='host' or proportional=True"
         )
     if record.outputs is not None:
         outputs.refuse_before(outputs.CONTRIBUTIONS, "margin_contributions")

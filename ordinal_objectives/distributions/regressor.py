@@ -317,7 +317,8 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
         check_is_fitted(self)
         if not hasattr(self.estimator_, "predict_interval"):
             raise AttributeError(
-                "predict_conformal_interval needs prediction sets: an OrdinalPredictionSets as estimator"
+                "predict_conformal_interval needs prediction sets: OrdinalDistributionRegressor(OrdinalPredictionSets("
+                "classifier))"
             )
         codes = self.estimator_.predict_interval(self._check_features(X, reset=False))
         edges = np.append(self.target_.values[0], self.target_.values[self.target_.last])

@@ -226,7 +226,8 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
         weights = validation.as_floats(self.weights, name="weights").copy()
         if weights.shape != (n_members,) or not np.isfinite(weights).all() or weights.min() < 0 or weights.max() <= 0:
             raise ValueError(
-                f"weights must be 'equal', 'log_loss', 'rps', or {n_members} non-negative numbers; got {self.weights!r}"
+                f"weights must be 'equal', 'log_loss', 'rps', or a non-negative number for each of {n_members} "
+                f"members, not all zero; got {self.weights!r}"
             )
         weights /= weights.max()  # the sum of the largest numbers is infinite
         weights /= weights.sum()
@@ -299,7 +300,8 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
         for name, kind in kinds.items():
             if kind.__name__ not in _KINDS or _import(kind.__name__, name) is not kind:
                 raise TypeError(
-                    f"member {name!r} is of {kind.__name__}, which has no file format of its own: pickle the ensemble"
+                    f"member {name!r} is of {kind.__name__}, which has no file format of its own; those that have are "
+                    f"{', '.join(_KINDS)}. Pickle the ensemble instead"
                 )
         classes, dtype = files.labels_to_json(self.ordered_classes_)
         names = getattr(self, "feature_names_in_", None)

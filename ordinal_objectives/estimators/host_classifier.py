@@ -332,7 +332,8 @@ class HostClassifier(OrdinalClassifier):
         lacks = f"{path} holds no rule of decision_rule='kappa', which is found when fit ends"
         if described:
             raise ValueError(
-                f"{lacks}: it is a checkpoint of a training. Continue the training with fit({self._continued_by}=path)"
+                f"{lacks}: it is a checkpoint of a training that had not ended. Continue the training with "
+                f"fit({self._continued_by}=path)"
             )
         raise ValueError(f"{lacks}: its model was trained without the classifier. Set another decision_rule")
 
@@ -422,7 +423,8 @@ class HostClassifier(OrdinalClassifier):
         is_fixed = isinstance(self.threshold_update, str) and self.threshold_update == "fixed"
         if always and is_fixed:
             raise ValueError(
-                "linear=True needs thresholds that are fitted to the linear part; got threshold_update='fixed'"
+                "linear=True needs thresholds that are fitted to the linear part, and threshold_update='fixed' keeps "
+                "those of a score of 0: take another threshold_update, or linear=False"
             )
         if self._groups:
             self._check_groups(rows, continued)
