@@ -525,3 +525,15 @@ def test_what_reads_trees_without_effects_is_refused(kind, tmp_path):
         data.set_base_margin(model.random_effects_.effects[X[:, 3].astype(int)])
         proba = oxgb.predict_proba(model.booster_, data)
         np.testing.assert_allclose(proba, model.predict_proba_ordered(X), atol=1e-5)
+
+
+def test_what_is_missing_to_xgboost_is_no_group(tmp_path):
+    X, y, _, _ = simulated(20, 16, n_groups=20)
+    X[:100, 3] = np.nan
+    model = of_host(XGBOrdinalClassifier, n_estimators=3).fit(X, y)
+    coded = np.nan_to_num(X, nan=-999.0)
+    other = of_host(XGBOrdinalClassifier, n_estimators=3, missing=-999).fit(coded, y)
+    assert other.random_effects_.groups == model.random_effects_.groups
+    other.save_model(tmp_path / "model.ubj")
+    for one in (other, XGBOrdinalClassifier().load_model(tmp_path / "model.ubj"), pickle.loads(pickle.dumps(other))):
+        np.testing.assert_array_equal(one.predict_proba(coded), model.predict_proba(X))
