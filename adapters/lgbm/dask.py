@@ -21,14 +21,14 @@ from scipy.sparse import issparse, vstack
 from xgboost.collective import CommunicatorContext, get_world_size
 from xgboost.tracker import RabitTracker
 
-from ordinal_objectives.adapters.arguments import Asked
+from ordinal_objectives.adapters.arguments import Asked, check_same_names
 from ordinal_objectives.adapters.collective import Collective
 from ordinal_objectives.adapters.dask_classifier import DaskRows, parts_of
 from ordinal_objectives.adapters.dask_rows import check_partitions, fault_of_rows, numbers_of_rows
 from ordinal_objectives.adapters.lgbm import parameters
 from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, train_spec
 from ordinal_objectives.aliases import FloatArray, Params, Table
-from ordinal_objectives.estimators.tables import refuse_text_and_dates
+from ordinal_objectives.estimators.tables import names_as_text, refuse_text_and_dates
 from ordinal_objectives.rows import fail_together
 from ordinal_objectives.utils.validation import refuse_masked
 
@@ -127,16 +127,19 @@ def parts_on_workers(client: distributed.Client, rows: DaskRows, name: str, list
         ``listed(X, name=name)`` returns features whose categories are listed as in the training.
     """
     check_partitions(rows.X, name, label=rows.y, weight=rows.weight, init_score=rows.margin)
-    X = parts_of(rows.X)
+    X, names = parts_of(rows.X), names_as_text(rows.X)
     columns = [[None] * len(X) if values is None else parts_of(values) for values in rows[1:]]
-    futures = client.compute([delayed(_checked)(name, listed, *part) for part in zip(X, *columns, strict=True)])
+    futures = client.compute([delayed(_checked)(name, names, listed, *part) for part in zip(X, *columns, strict=True)])
     sizes = client.gather([client.submit(_sizes, part) for part in futures])  # raises what is wrong with a part
     kept = [future for future, (n_rows, _) in zip(futures, sizes, strict=True) if n_rows]
     return Parts(kept, *map(sum, zip(*sizes, strict=True)))
 
 
-def _checked(name: str, listed: Listed, X: Table, codes: Any, weight: Any, start: Any) -> _Part:
+def _checked(
+    name: str, names: list[str] | None, listed: Listed, X: Table, codes: Any, weight: Any, start: Any
+) -> _Part:
     """Return a part of some rows; raise ValueError for what is wrong with it."""
+    check_same_names(names, names_as_text(X), name=f"each part of {name}")
     fault = fault_of_rows({"data": X, "label": codes, "weight": weight, "init_score": start})
     if fault is not None:
         raise ValueError(fault.replace("{name}", name))

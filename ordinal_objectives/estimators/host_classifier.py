@@ -135,7 +135,8 @@ class HostClassifier(OrdinalClassifier):
     def _check_features(self, X: Table, *, reset: bool) -> Table:
         if reset:
             self._forget_fit()
-            self._groups = GroupColumn.learn(X, getattr(self, "random_intercept", None))
+            missing = getattr(self, "_missing", np.nan)
+            self._groups = GroupColumn.learn(X, getattr(self, "random_intercept", None), missing=missing)
         return super()._check_features(self._with_codes(X, reset=reset), reset=reset)
 
     def _forget_fit(self) -> None:

@@ -56,13 +56,18 @@ class GroupColumn:
     place : int
     groups : list
         Those of the training, in the order of their codes.
+    missing : float
+        The number that stands for no group, beside NaN.
     """
 
     place: int
     groups: list[Level]
+    missing: float = np.nan
 
     @classmethod
-    def learn(cls, X: Table, asked: object, known: Sequence[GroupColumn] = ()) -> tuple[GroupColumn, ...]:
+    def learn(
+        cls, X: Table, asked: object, known: Sequence[GroupColumn] = (), missing: float = np.nan
+    ) -> tuple[GroupColumn, ...]:
         """Return the columns that ``random_intercept`` asks for; none where X is no table.
 
         Columns that are ``known`` to a model that is continued keep its groups, before those that are new.
@@ -81,13 +86,15 @@ class GroupColumn:
             return ()
         if issparse(X):
             raise ValueError(f"random_intercept must be None for sparse matrices; got {asked!r}")
-        found = tuple(cls._of(X, one, known) for one in (asked if isinstance(asked, (list, tuple)) else [asked]))
+        found = tuple(
+            cls._of(X, one, known, missing) for one in (asked if isinstance(asked, (list, tuple)) else [asked])
+        )
         if not found or len({one.place for one in found}) < len(found):
             raise ValueError(f"random_intercept must name different columns, at least one; got {asked!r}")
         return found
 
     @classmethod
-    def _of(cls, X: Table, asked: object, known: Sequence[GroupColumn]) -> GroupColumn:
+    def _of(cls, X: Table, asked: object, known: Sequence[GroupColumn], missing: float) -> GroupColumn:
         names = tables.column_names(X) or []
         place = names.index(asked) if isinstance(asked, str) and asked in names else asked
         if isinstance(place, (bool, np.bool_)) or not isinstance(place, (int, np.integer)):
@@ -95,7 +102,7 @@ class GroupColumn:
         column = int(place)
         if not 0 <= column < X.shape[1]:
             raise ValueError(f"random_intercept must be a column from 0 to {X.shape[1] - 1}; got {asked!r}")
-        groups = tables.in_order(tables.occurring(X, column))
+        groups = [group for group in tables.in_order(tables.occurring(X, column)) if group != missing]
         if any(isinstance(group, float) and not group.is_integer() for group in groups):
             raise ValueError(
                 f"random_intercept must name a column of groups; {tables.called(X, column)} holds fractions"
@@ -111,12 +118,12 @@ class GroupColumn:
                 f"random_intercept must name a column of at least two groups, and fewer than rows; "
                 f"{tables.called(X, column)} has {len(groups)} in {X.shape[0]} rows"
             )
-        return cls(column, groups)
+        return cls(column, groups, missing)
 
     def encode(self, X: Table) -> Table:
         """Return a table with codes in the place of the groups."""
         found, which = tables.levels_in(X, self.place)
-        number = {group: code for code, group in enumerate(self.groups)}
+        number = {group: code for code, group in enumerate(self.groups)} | {self.missing: MISSING}
         present = np.unique(which[which >= 0])
         kinds = {isinstance(found[i], str) for i in present}
         if not kinds <= {isinstance(group, str) for group in self.groups}:
@@ -220,6 +227,7 @@ class RandomEffects:
         return {
             "place": self.column.place,
             "groups": self.groups,
+            **({} if np.isnan(self.column.missing) else {"missing": self.column.missing}),
             "effects": self.effects.tolist(),
             "standard_errors": self.standard_errors.tolist(),
             "variance": self.variance,
@@ -232,7 +240,8 @@ class RandomEffects:
         groups = list(content["groups"])
         if not all(isinstance(group, tables.PLAIN) for group in groups) or len(set(groups)) != len(groups):
             raise ValueError("the groups of the random effects must differ")
-        column = GroupColumn(validation.check_integer("place", content["place"], 0, n_features - 1), groups)
+        place = validation.check_integer("place", content["place"], 0, n_features - 1)
+        column = GroupColumn(place, groups, float(content.get("missing", np.nan)))
         effects, errors = (files.numbers_from_json(content[name], name) for name in ("effects", "standard_errors"))
         history = tuple(
             (validation.check_integer("history", since, 0), files.numbers_from_json(of, "history"), float(variance))

@@ -509,3 +509,15 @@ def test_new_groups_are_evaluated_as_they_are_predicted(kind):
     losses = next(iter(model.evals_result_.values()))["cumulative_link"]
     stages = [ordinal_log_loss(y, proba) for proba in model.staged_predict_proba(new)]
     np.testing.assert_allclose(losses[:-1], stages[:-1], rtol=1e-5)  # the last stage has been integrated
+
+
+def test_what_is_missing_to_xgboost_is_no_group(tmp_path):
+    X, y, _, _ = simulated(20, 16, n_groups=20)
+    X[:100, 3] = np.nan
+    model = of_host(XGBOrdinalClassifier, n_estimators=3).fit(X, y)
+    coded = np.nan_to_num(X, nan=-999.0)
+    other = of_host(XGBOrdinalClassifier, n_estimators=3, missing=-999).fit(coded, y)
+    assert other.random_effects_.groups == model.random_effects_.groups
+    other.save_model(tmp_path / "model.ubj")
+    for one in (other, XGBOrdinalClassifier().load_model(tmp_path / "model.ubj"), pickle.loads(pickle.dumps(other))):
+        np.testing.assert_array_equal(one.predict_proba(coded), model.predict_proba(X))
