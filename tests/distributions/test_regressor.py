@@ -30,12 +30,7 @@ from ordinal_objectives import (
     OrdinalTunedClassifier,
     XGBOrdinalClassifier,
 )
-from ordinal_objectives.distributions import (
-    DistributionScorer,
-    interval_coverage,
-    interval_width,
-    quantile_loss,
-)
+from ordinal_objectives.distributions import DistributionScorer, interval_coverage, interval_width, quantile_loss
 from ordinal_objectives.distributions import regressor as module
 
 TRAINERS = {
