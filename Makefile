@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml $(shell find native ordinal_objectives adapters histogram_engine threshold_solver -name '*.py' -o -name '*.cpp' -o -name '*.hpp' -o -name '*.cu' -o -name CMakeLists.txt)
 DEMO_ARGS ?=
-PYTEST_ARGS ?= -n auto --dist loadfile
+PYTEST_ARGS ?= -n auto --dist worksteal
 # What is installed: the source, or a wheel that was built of it.
 PACKAGE ?= .
 
@@ -106,8 +106,9 @@ sanitize: .venv-address/instrumented
 # import them are left out. Older runtimes need addresses that are not randomised.
 # Narrow vectors and cut files are the same to threads; the other sanitizer meets them. So does it tests that run on one
 # thread, where nothing races: a test with threads says so in its name, or its file stands here.
-SERIAL := $(REACHING) and not lightgbm and not flipped_bits and not sse2 and not avx2
-THREADED := thread or helpers or parts or keep_no_histogram or seed_alone or criteria or oracle or guarantees or goss or \
+SERIAL := $(REACHING) and not lightgbm and not flipped_bits and not sse2 and not avx2 and not few_rows_and_heavy and \
+	not shared_out_to_leaves
+THREADED := thread or helpers or parts or keep_no_histogram or seed_alone or criteria or oracle or goss or \
 	judged_steps or high_order or cross_terms or binning or pruning or uneven or engine_estimator or warm_start or \
 	row_blocks or vector_engine or vector_estimator or leaf_weights or several_values or drawn_for_each_node
 UNINSTRUMENTED = $(shell grep -lrE '^import (polars|pyarrow)' --include='test_*.py' $(NATIVE_TESTS))

@@ -12,6 +12,7 @@ from ordinal_objectives import XGBOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.links import LINKS
 from ordinal_objectives.losses import get_loss
+from pairs import each_pair
 
 UPDATES = pytest.mark.parametrize("update", ["newton", "schur", "joint"])
 
@@ -159,9 +160,7 @@ def test_start_scores_shift_everything(host, update, halves):
 
 
 @pytest.mark.filterwarnings("ignore:no tree has a split")
-@HOSTS
-@pytest.mark.parametrize("link", ["logit", "probit", "cloglog"])
-@pytest.mark.parametrize("size", [100.0, 1e4, 1e6])
+@each_pair({"host": [XGBoost, LightGBM], "link": ["logit", "probit", "cloglog"], "size": [100.0, 1e4, 1e6]})
 def test_recorded_losses_are_right_far_from_the_thresholds(host, link, size, halves):
     X, y, Xv, yv = halves
     start = (min(size, 300.0) if link == "cloglog" else size) * np.random.default_rng(0).choice([-1, 1], 300)
