@@ -410,8 +410,8 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, ordinal_clas
         places = before.column.place if isinstance(before, RandomEffects) else before and list(before)
         now = [column.place for column in self._groups]
         if now != ([] if places is None else [places] if isinstance(places, int) else places):
-            was, now = (f"random_intercept={one!r}" for one in (places, self.random_intercept))
-            raise ValueError(f"warm_start continues a model of {was}; got {now}")
+            was, got = (f"random_intercept={one!r}" for one in (places, self.random_intercept))
+            raise ValueError(f"warm_start continues a model of {was}; got {got}")
 
     def _remember(self, loss: OrdinalLoss, grown: fit_loop.GrownModel) -> None:
         """Store the result of a training, also of one that is under way, or of a file."""
@@ -456,9 +456,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, ordinal_clas
         return X
 
     def _score(self, data: Any, start: int, stop: int) -> FloatArray:
-        scores = self._ensemble.zeros(data.shape[0])
-        self._ensemble.add_to(scores, data, start, stop, effective_n_threads(self.n_jobs))
-        return scores
+        return self._ensemble.scores(data, start, stop, effective_n_threads(self.n_jobs))
 
     @documented
     def staged_scores(self, X: Any, **start: Any) -> Iterator[tuple[FloatArray, FloatArray]]:

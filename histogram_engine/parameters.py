@@ -234,23 +234,20 @@ class BoostingParameters(GrowthParameters):
         if self.split_gain != "auto" and self.shifts is None and not isinstance(spec.proportional, str):
             raise ValueError(f"split_gain={self.split_gain!r} belongs to thresholds that move: proportional=False")
         self._check_sampling()
-        if self.is_forest:
-            self._check_forest()
         self._check_judges()
 
     def _check_sampling(self) -> None:
+        if self.is_forest and self.subsample == 1.0:
+            raise ValueError("boosting_type='rf' needs rows that a tree does not know: pass subsample below 1; got 1.0")
+        if self.is_forest:
+            bagging, off, never = ("bagging",), (False,), (None,)
+            check_side_by_side(self, data_sample_strategy=bagging, pruning=off, adaptive_step=off, rebin_every=never)
         if self.data_sample_strategy == "bagging":
             return
         if self.top_rate + self.other_rate > 1.0:
             raise ValueError(f"top_rate + other_rate must be at most 1; got {self.top_rate} + {self.other_rate}")
         if self.judges and self.judged_by == "out_of_bag":
             raise ValueError("data_sample_strategy='goss' with pruning or adaptive_step needs judged_by='validation'")
-
-    def _check_forest(self) -> None:
-        if self.subsample == 1.0:
-            raise ValueError("boosting_type='rf' needs rows that a tree does not know: pass subsample below 1; got 1.0")
-        bagging, off, never = ("bagging",), (False,), (None,)
-        check_side_by_side(self, data_sample_strategy=bagging, pruning=off, adaptive_step=off, rebin_every=never)
 
     def _check_judges(self) -> None:
         out_of_bag = self.judged_by == "out_of_bag"

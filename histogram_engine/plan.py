@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from ordinal_objectives import _core, predictions
-from ordinal_objectives.aliases import Params
+from ordinal_objectives.aliases import FloatArray, Params
 from ordinal_objectives.estimators import held_out, random_intercept, tables
 from ordinal_objectives.estimators import linear as linear_scores
 from ordinal_objectives.estimators.linear import LinearPart
@@ -23,7 +23,7 @@ from ordinal_objectives.eval_metric import EvalMetric
 from ordinal_objectives.histogram_engine import fit_loop
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters, check_side_by_side
 from ordinal_objectives.histogram_engine.run import EngineRun
-from ordinal_objectives.histogram_engine.state import FloatArray, LabelledRows, RunStart, settle_thresholds
+from ordinal_objectives.histogram_engine.state import LabelledRows, RunStart, settle_thresholds
 from ordinal_objectives.row_blocks import RowBlocks
 from ordinal_objectives.rows import CPU, soft_rows
 from ordinal_objectives.threads import effective_n_threads
@@ -169,9 +169,8 @@ class TrainingPlan:
             # An early stop keeps the trees up to the lowest loss: none of them where no tree lowers it.
             n_trees = len(trained.ensemble)
             grown = trained if n == n_trees or (n < n_trees and not trained.effects) else grow(n, None)
-            scores = grown.ensemble.zeros(others.X.shape[0])
-            grown.ensemble.add_to(scores, others.X, 0, n, effective_n_threads(model.n_jobs))
-            scores, thresholds, loss = others.started(scores), grown.thresholds[n], parameters.spec.loss
+            scores = others.started(grown.ensemble.scores(others.X, 0, n, effective_n_threads(model.n_jobs)))
+            thresholds, loss = grown.thresholds[n], parameters.spec.loss
             scores = random_intercept.with_effects(scores, others.X, grown.effects, loss, thresholds)
             return predictions.proba(loss, scores, thresholds)
 
@@ -199,10 +198,8 @@ class TrainingPlan:
         if earlier is None:  # the trees of a forest start from the thresholds only
             start = RunStart(None if parameters.is_forest else rows.start, effects=effects)
         else:
-            score = earlier.ensemble.zeros(rows.X.shape[0])
-            earlier.ensemble.add_to(score, rows.X, 0, n_trees, effective_n_threads(n_threads))
-            last = earlier.thresholds[-1].copy()
-            score = labelled.started(score) if effects is None else effects.added_to(labelled.started(score))
+            score = labelled.started(earlier.ensemble.scores(rows.X, 0, n_trees, effective_n_threads(n_threads)))
+            score, last = score if effects is None else effects.added_to(score), earlier.thresholds[-1].copy()
             start = RunStart(score, last, n_trees, earlier.cuts, earlier.curvature, effects)
         judge = sets[-1].sums if parameters.judged_by == "validation" else None
         run = EngineRun(parameters, labelled, seed=self.seed, n_threads=n_threads, start=start, judge=judge)
@@ -215,11 +212,10 @@ class TrainingPlan:
         self, grown: fit_loop.GrownModel, rows: LabelledRows, learner: ThresholdLearner
     ) -> fit_loop.GrownModel:
         """Return a model with the effects and the last thresholds of the highest likelihood, given the trees."""
-        scores, n_threads = grown.ensemble.zeros(len(rows.y)), effective_n_threads(self.model.n_jobs)
-        grown.ensemble.add_to(scores, rows.X, 0, len(grown.ensemble), n_threads)
+        n_trees, n_threads = len(grown.ensemble), effective_n_threads(self.model.n_jobs)
+        scores = rows.started(grown.ensemble.scores(rows.X, 0, n_trees, n_threads))
         learner.set_thresholds(grown.thresholds[-1])
-        scored = random_intercept.ScoredRows(rows.X, rows.y, rows.n_classes, rows.sample_weight, rows.started(scores))
-        n_trees = len(grown.ensemble)
+        scored = random_intercept.ScoredRows(rows.X, rows.y, rows.n_classes, rows.sample_weight, scores)
         effects = random_intercept.integrated(grown.effects, n_trees, scored, learner, n_threads)
         thresholds = np.vstack([grown.thresholds[:-1], learner.thresholds])
         return replace(grown, effects=effects, thresholds=thresholds)

@@ -439,10 +439,9 @@ class MarginStatistics(_NativePass):
         **outputs: object,
     ) -> Params:
         given = raw, self.score_of, self.y, theta, self._weight
-        asked = {"majorized": majorized, "want_loss": want_loss, "sorted": in_order, "costs": self._costs}
-        asked |= {"limit": self._limit, "n_threads": self.n_threads}
-        loss, link = self._codes
-        sums: Params = _kernels.margin_statistics(*given, loss=loss, link=link, **asked, **(_NO_OUTPUTS | outputs))
+        asked: Params = {"majorized": majorized, "want_loss": want_loss, "sorted": in_order, "costs": self._costs}
+        asked |= dict(zip(("loss", "link"), self._codes, strict=True)) | {"n_threads": self.n_threads}
+        sums: Params = _kernels.margin_statistics(*given, limit=self._limit, **asked, **(_NO_OUTPUTS | outputs))
         return sums
 
     def _check_scores(self, scores: ArrayLike) -> RealArray:
