@@ -461,9 +461,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, ordinal_clas
         return X
 
     def _score(self, data: Any, start: int, stop: int) -> FloatArray:
-        scores = self._ensemble.zeros(data.shape[0])
-        self._ensemble.add_to(scores, data, start, stop, effective_n_threads(self.n_jobs))
-        return scores
+        return self._ensemble.scores(data, start, stop, effective_n_threads(self.n_jobs))
 
     @documented
     def staged_scores(self, X: Any, **start: Any) -> Iterator[tuple[FloatArray, FloatArray]]:

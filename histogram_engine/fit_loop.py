@@ -40,6 +40,8 @@ Callback = Callable[[int, Evals], object]
 AfterTree = Callable[[int, Evals, "Callable[[], GrownModel] | None"], object]
 LOSS = "loss"
 Scorer = Callable[..., float]
+# What is measured after a tree, by name in `evals`, and what early stopping looks at: lower is better.
+Measured = tuple[dict[str, float], float]
 # Higher is better: (rows, probabilities, score).
 Scored = Callable[[LabelledRows, FloatArray, FloatArray], float]
 
@@ -252,21 +254,6 @@ class Run(Protocol):
         """Grow one tree, take the step and return the tree."""
 
 
-class Measured(NamedTuple):
-    """Measurement of an iteration.
-
-    Attributes
-    ----------
-    values : dict of str to float
-        By their names in ``evals``.
-    judged : float
-        What early stopping looks at; lower is better.
-    """
-
-    values: dict[str, float]
-    judged: float
-
-
 class Watched(ABC):
     """Rows that no tree is grown on; their score follows the trees, and what is measured of them may end the training.
 
@@ -341,14 +328,14 @@ class WatchedRows(Watched):
             loss = soft_rows.judged_loss(self._pass, score, thresholds, spec.hessian) / float(self._pass.total_weight)
         values = {self.name: loss}
         if not self._metrics and self._scored is None:
-            return Measured(values, loss)
+            return values, loss
         proba = predictions.proba(spec.loss, score, thresholds)
         for metric in self._metrics:
             values |= {f"{self.name}_{name}": value for name, value, _ in metric(rows.y, proba, rows.sample_weight)}
         if self._scored is None:
-            return Measured(values, loss)
+            return values, loss
         values[f"{self.name}_score"] = better = self._scored(rows, proba, score)
-        return Measured(values, -better)
+        return values, -better
 
     def add(self, trees: TreeEnsemble) -> None:
         """Add trees to the score."""
@@ -437,9 +424,10 @@ def asks_to_end(callback: AfterTree | None, *known: Any) -> bool:
 
 def note(measured: Measured, evals: Evals) -> float:
     """Record what was measured and return what early stopping looks at."""
-    for name, value in measured.values.items():
+    values, judged = measured
+    for name, value in values.items():
         evals.setdefault(name, []).append(value)
-    return measured.judged
+    return judged
 
 
 @dataclass(eq=False, repr=False)

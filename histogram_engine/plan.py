@@ -170,9 +170,8 @@ class TrainingPlan:
             # An early stop keeps the trees up to the lowest loss: none of them where no tree lowers it.
             n_trees = len(trained.ensemble)
             grown = trained if n == n_trees or (n < n_trees and not trained.effects) else grow(n, None)
-            scores = grown.ensemble.zeros(others.X.shape[0])
-            grown.ensemble.add_to(scores, others.X, 0, n, effective_n_threads(model.n_jobs))
-            scores, thresholds, loss = others.started(scores), grown.thresholds[n], parameters.spec.loss
+            scores = others.started(grown.ensemble.scores(others.X, 0, n, effective_n_threads(model.n_jobs)))
+            thresholds, loss = grown.thresholds[n], parameters.spec.loss
             scores = random_intercept.with_effects(scores, others.X, grown.effects, loss, thresholds)
             return predictions.proba(loss, scores, thresholds)
 
@@ -200,10 +199,9 @@ class TrainingPlan:
         if earlier is None:  # the trees of a forest start from the thresholds only
             start = RunStart(None if parameters.is_forest else rows.start, effects=effects)
         else:
-            score = earlier.ensemble.zeros(rows.X.shape[0])
-            earlier.ensemble.add_to(score, rows.X, 0, n_trees, n_threads)
+            score = labelled.started(earlier.ensemble.scores(rows.X, 0, n_trees, n_threads))
+            score = score if effects is None else effects.add_to(score)
             last = earlier.thresholds[-1].copy()
-            score = labelled.started(score) if effects is None else effects.add_to(labelled.started(score))
             start = RunStart(score, last, n_trees, earlier.cuts, earlier.curvature, effects)
         judge = sets[-1].sums if parameters.judged_by == "validation" else None
         run = EngineRun(parameters, labelled, seed=self.seed, n_threads=n_threads, start=start, judge=judge)
@@ -216,11 +214,10 @@ class TrainingPlan:
         self, grown: fit_loop.GrownModel, rows: LabelledRows, learner: ThresholdLearner
     ) -> fit_loop.GrownModel:
         """Return a model with the effects and the last thresholds of the highest likelihood, given the trees."""
-        scores, n_threads = grown.ensemble.zeros(len(rows.y)), effective_n_threads(self.model.n_jobs)
-        grown.ensemble.add_to(scores, rows.X, 0, len(grown.ensemble), n_threads)
+        n_trees, n_threads = len(grown.ensemble), effective_n_threads(self.model.n_jobs)
+        scores = rows.started(grown.ensemble.scores(rows.X, 0, n_trees, n_threads))
         learner.set_thresholds(grown.thresholds[-1])
-        scored = random_intercept.ScoredRows(rows.X, rows.y, rows.n_classes, rows.sample_weight, rows.started(scores))
-        n_trees = len(grown.ensemble)
+        scored = random_intercept.ScoredRows(rows.X, rows.y, rows.n_classes, rows.sample_weight, scores)
         effects = random_intercept.integrated(grown.effects, n_trees, scored, learner, n_threads)
         thresholds = np.vstack([grown.thresholds[:-1], learner.thresholds])
         return replace(grown, effects=effects, thresholds=thresholds)

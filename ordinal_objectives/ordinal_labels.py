@@ -291,11 +291,6 @@ class OrdinalLabels:
         return (below >= below[:, -1:] / 2).argmax(axis=1).astype(np.int32)[self.codes]
 
     @property
-    def above(self) -> FloatArray:
-        """Weight a_k of the answers "y > k" in each pattern, (n_patterns, n_classes - 1)."""
-        return np.cumsum(self.patterns[:, :0:-1], axis=1)[:, ::-1]
-
-    @property
     def at_most(self) -> FloatArray:
         """Weight b_k of the answers "y <= k" in each pattern, (n_patterns, n_classes - 1)."""
         return np.cumsum(self.patterns, axis=1)[:, :-1]

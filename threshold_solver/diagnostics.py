@@ -51,7 +51,7 @@ class Diagnostics:
     >>> from ordinal_objectives.threshold_solver import Diagnostics
     >>> diagnostics = Diagnostics()
     >>> diagnostics.add(n_halved=3, n_rejected=1)
-    >>> diagnostics.merge(Diagnostics(n_halved=2))
+    >>> diagnostics.add(n_halved=2)
     >>> diagnostics.n_halved, diagnostics.as_dict()["n_rejected"]
     (5, 1)
     """
@@ -89,10 +89,6 @@ class Diagnostics:
             if operator.index(count) < 0:
                 raise ValueError(f"{name} can only grow, got {count}")
             setattr(self, name, getattr(self, name) + operator.index(count))
-
-    def merge(self, other: Diagnostics) -> None:
-        """Add all counters of another run to these."""
-        self.add(**other.as_dict())
 
     def as_dict(self) -> dict[str, int]:
         """Return the counters by name.

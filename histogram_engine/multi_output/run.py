@@ -266,7 +266,7 @@ class WatchedTargets(fit_loop.Watched):
         """Return the weighted mean loss; there are no thresholds."""
         of_rows, *_ = self._loss.derivatives(self._rows.targets, self._score, self._hessian)
         loss = float(np.average(of_rows, weights=self._rows.weight))
-        return fit_loop.Measured({self.name: loss}, loss)
+        return {self.name: loss}, loss
 
 
 class MultiOutputRun:

@@ -7,7 +7,7 @@ rows of a device or a worker. Thresholds depend on the sums only.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -108,37 +108,6 @@ class MarginPass(_Rows, Protocol):
 Pass = TypeVar("Pass", bound=RowPass | MarginPass)
 
 
-class LeafMatch(NamedTuple):
-    """Leaf of every row, found from two scores.
-
-    Attributes
-    ----------
-    leaves : array of int32, shape (n_samples,)
-    worst_error : float
-        Largest difference between the change of a score and the value of its leaf.
-    largest_score : float
-    """
-
-    leaves: Array
-    worst_error: float
-    largest_score: float
-
-
-class ScoreCenter(NamedTuple):
-    """Where scores lie.
-
-    Attributes
-    ----------
-    n_not_zero : int
-        How many are not 0.
-    median : float
-        0 if none is.
-    """
-
-    n_not_zero: int
-    median: float
-
-
 class CPU:
     """The memory and the processors of the machine: the native passes, and those of NumPy for a loss of one's own.
 
@@ -194,14 +163,19 @@ class CPU:
         scores -= offset
         return np.asfortranarray(scores)
 
-    def middle(self, scores: Array) -> ScoreCenter:
+    def middle(self, scores: Array) -> tuple[int, float]:
         """Return how many scores of a device are not 0, and the median of all."""
         here = on_cpu(scores)
         n_not_zero = int(np.count_nonzero(here))
-        return ScoreCenter(n_not_zero, float(np.median(here)) if n_not_zero else 0.0)
+        return n_not_zero, float(np.median(here)) if n_not_zero else 0.0
 
-    def match_leaves(self, before: Array, after: Array, values: FloatArray, order: IntArray) -> LeafMatch:
+    def match_leaves(
+        self, before: Array, after: Array, values: FloatArray, order: IntArray
+    ) -> tuple[Array, float, float]:
         """Return the leaf whose value is closest to the change of each row's score.
+
+        Beside the leaves, int32 (n_samples,), are the largest difference between a change and the value of its leaf,
+        and the largest score.
 
         Parameters
         ----------
@@ -215,7 +189,7 @@ class CPU:
         leaves = np.empty(after.shape[0], np.int32)
         after = np.ascontiguousarray(after, dtype=before.dtype)
         error, largest = _core.match_leaves(before, after, values, order, leaves, self.n_threads)
-        return LeafMatch(leaves, error, largest)
+        return leaves, error, largest
 
     def renumbered(self, leaves: Array, numbers: IndexArray) -> Array:
         """Return ``numbers[leaves]``, int32 (n_samples,)."""

@@ -278,11 +278,8 @@ def parameters_to_json(params: Mapping[str, object]) -> tuple[dict[str, object],
 def warn_of(left_out: Iterable[object], stacklevel: int) -> None:
     """Warn of the parameters that a file could not hold."""
     if left_out:
-        warnings.warn(
-            f"the file holds no {', '.join(map(str, left_out))}, which JSON cannot: predictions do not need them; set "
-            f"them before another fit",
-            stacklevel=stacklevel + 1,
-        )
+        names = ", ".join(map(str, left_out))
+        warnings.warn(f"the file holds no {names}, which JSON cannot; set them to fit", stacklevel=stacklevel + 1)
 
 
 def value_from_json(value: object) -> Any:

@@ -15,9 +15,8 @@ def rows_of(labels):
     return labels.patterns[labels.codes].tolist()
 
 
-def test_weights_above_and_below_each_threshold():
+def test_weights_below_each_threshold():
     labels = OrdinalLabels.from_counts([[1, 0, 2], [0, 3, 0]])
-    np.testing.assert_array_equal(labels.above[labels.codes], [[2, 2], [3, 0]])
     np.testing.assert_array_equal(labels.at_most[labels.codes], [[1, 1], [0, 3]])
     np.testing.assert_array_equal(labels.class_weights(np.array([2.0, 1.0])), [2, 3, 4])
 

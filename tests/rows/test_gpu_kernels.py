@@ -185,7 +185,7 @@ def everything(device, seed):
         margins(moved, theta).threshold_gradient,
         *margins.leaf_sums(leaves, 9),
         np.array(margins.loss_of_prediction(scores, theta)),
-        *(matched.leaves, np.array(matched[1:])),
+        *(matched[0], np.array(matched[1:])),
     ]
     return [on_cpu(result).tobytes() for result in results]
 
