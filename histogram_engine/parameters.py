@@ -291,5 +291,8 @@ class BoostingParameters(GrowthParameters):
         if self.shifts is not None:
             self.spec.warn_unused(judges_splits=True)
         elif self.split_gain != "auto":
-            unused = f"split_gain={self.split_gain!r} has no effect where thresholds do not move with x"
-            warnings.warn(f"{unused}, as proportional='auto' has it here: leave it out", stacklevel=2)
+            warnings.warn(
+                f"split_gain={self.split_gain!r} has no effect where thresholds do not move with x, as proportional="
+                f"'auto' has it here: threshold_update says what splits are worth. Leave it out",
+                stacklevel=2,
+            )
