@@ -122,8 +122,8 @@ class TrainingPlan:
             return rows, []
         if isinstance(rows.X, RowBlocks):
             name, without = ("judged_by", "out_of_bag") if judged else ("early_stopping", False)
-            got = getattr(self.model, name)
-            raise ValueError(f"{name}={got!r} divides no RowBlocks: pass X_val and y_val, or {name}={without!r}")
+            instead = f"for RowBlocks pass X_val and y_val, or {name}={without!r}"
+            raise ValueError(f"{name} holds rows out of arrays only; {instead}; got {getattr(self.model, name)!r}")
         fit, held = held_out.hold_out(rows, self.model.validation_fraction, self.seed)
         return fit, [held]
 

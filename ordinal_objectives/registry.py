@@ -114,8 +114,8 @@ class Registry(Generic[Thing]):
         earlier = self._private.get(thing.key, {}) if type(self._own.get(thing.key)) is type(thing) else {}
         differ = [name for name in private if earlier.get(name, private[name]) != private[name]]
         if differ:
-            was, now = (f"{differ[0]}={state[differ[0]]}" for state in (earlier, private))
-            raise ValueError(f"{self._kind} {thing.identity!r} is in use with {was}; got {now}: rename it")
+            was = f"{thing.identity!r} is in use with {differ[0]}={earlier[differ[0]]}"
+            raise ValueError(f"{self._kind} {was}; got {private[differ[0]]}: rename it")
         self._private[thing.key] = private
         own = self._own[thing.key] = copy.deepcopy(thing)
         return own

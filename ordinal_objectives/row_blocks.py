@@ -62,8 +62,8 @@ class RowBlocks:
 
     def __init__(self, blocks: Iterable[object]) -> None:
         if isinstance(blocks, Iterator) or not isinstance(blocks, Iterable):
-            kind = type(blocks).__name__
-            raise TypeError(f"blocks must be an iterable that can be iterated more than once, as a list; got {kind}")
+            allowed = "an iterable that can be iterated more than once, such as a list"
+            raise TypeError(f"blocks must be {allowed}; got {type(blocks).__name__}")
         self._blocks = blocks
         n_rows, narrow = 0, True
         for block in self._read():

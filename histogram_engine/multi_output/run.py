@@ -342,7 +342,9 @@ class MultiOutputRun:
         self._rounding = IN_FLOAT64  # of the loss sum, relative
         self._loss_sum = self._evaluate(np.zeros((1, d)))
         if not np.isfinite(self._loss_sum):
-            raise ValueError(f"{loss.name} must be finite before the first tree; got a mean of {self.training_loss}")
+            raise ValueError(
+                f"{loss.name} must be finite before the first tree; got a mean loss of {self.training_loss}"
+            )
         self._least = abs(self._loss_sum)  # losses near 0 have the rounding error of the first one
         self._settle()
 

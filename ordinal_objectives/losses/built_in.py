@@ -444,8 +444,8 @@ def check_order(loss: OrdinalLoss, hessian: str, order: int) -> None:
     if hessian != "exact":
         raise ValueError(f"order={order} needs hessian='exact'; got {hessian!r}")
     if loss.highest_order < order:
-        got = repr(loss.link.name) if loss.is_built_in else f"loss {loss.identity!r}"
-        raise ValueError(f"order={order} needs link='logit' and a built-in loss; got {got}. Use order=2 with others")
+        needed, got = ("link='logit'", loss.link.name) if loss.is_built_in else ("a built-in loss", loss.identity)
+        raise ValueError(f"order={order} needs {needed}; got {got!r}. Use order=2 with others")
 
 
 def higher_derivatives(loss: OrdinalLoss, raw_prediction: ArrayLike, y: ArrayLike, thresholds: ArrayLike) -> FloatArray:

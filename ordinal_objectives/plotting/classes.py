@@ -494,7 +494,7 @@ def _classes_in_order(estimator: object, y: ArrayLike, labels: ArrayLike | None)
     orders = labels, getattr(last, "ordered_classes_", None), ordered_categories(y)
     own = next((order for order in orders if order is not None), None)
     if own is None and np.asarray(classes).dtype.kind not in "biuf":
-        raise ValueError(f"labels must hold the classes, lowest first, for a {type(last).__name__}; got None")
+        raise ValueError(f"labels must hold the classes, lowest first: {type(last).__name__} does not say their order")
     return OrderedLabels(classes if own is None else own, name="labels")
 
 
