@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.aliases import JSON, ArrayLike, FloatArray, Params
 from ordinal_objectives.decision import KappaRule
-from ordinal_objectives.estimators import arguments, held_out, labels, ordinal_classifier
+from ordinal_objectives.estimators import arguments, held_out, labels
 from ordinal_objectives.estimators.linear import LinearPart, with_start
+from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.estimators.random_intercept import GroupColumn, RandomEffects, as_asked, check_random_intercept
 from ordinal_objectives.histogram_engine import binning, fit_loop, model_file
 from ordinal_objectives.histogram_engine.constraints import Constraints
@@ -33,7 +34,7 @@ Model = TypeVar("Model", bound="HistGradientBoostingOrdinalClassifier")
 
 
 @documented
-class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, ordinal_classifier.OrdinalClassifier):
+class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClassifier):
     r"""Ordinal classifier grown by a native engine, which judges splits by the gain of leaves and thresholds together.
 
     By default thresholds move with x: leaves shift single thresholds, ``split_gain="vector"`` counts that in the gain
