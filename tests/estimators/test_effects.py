@@ -9,7 +9,6 @@ import pandas as pd
 import polars
 import pyarrow
 import pytest
-from scipy.sparse import csr_array, csr_matrix
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -237,33 +236,6 @@ def test_few_refits_hold_the_true_effect():
         found = average_marginal_effects(model, X, 0, step=1.0, n_refits=10, random_state=seed)
         held.append((found.lower <= effect) & (effect <= found.upper))
     assert np.mean(held) > 0.85
-
-
-KINDS = {
-    "pandas": lambda X: pd.DataFrame(X, columns=["a", "b", "c"]),
-    "polars": lambda X: polars.DataFrame(X, schema=["a", "b", "c"]),
-    "lazy": lambda X: polars.LazyFrame(X, schema=["a", "b", "c"]),
-    "arrow": lambda X: pyarrow.table({name: X[:, j] for j, name in enumerate("abc")}),
-    "csr_array": csr_array,
-    "csr_matrix": csr_matrix,
-    "list": lambda X: X.tolist(),
-}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_of_features_gives_the_same(kind, ordinal_data):
-    X, y = ordinal_data(200, 4)
-    X = X[:, :3].astype(np.float32).astype(float)
-    before = X.copy()
-    model = XGBOrdinalClassifier(n_estimators=4, max_depth=2, n_jobs=1).fit(X, y)
-    other = KINDS[kind](X)
-    same = XGBOrdinalClassifier(n_estimators=4, max_depth=2, n_jobs=1).fit(other, y)
-    found = average_marginal_effects(same, other, 1, step=0.7, random_state=0)
-    expected = average_marginal_effects(model, X, 1, step=0.7, random_state=0)
-    np.testing.assert_allclose(found.effects, expected.effects, atol=1e-6)
-    np.testing.assert_array_equal(X, before)
-    if kind == "pandas":
-        pd.testing.assert_frame_equal(other, KINDS[kind](X))
 
 
 @ALL

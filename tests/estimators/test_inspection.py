@@ -20,6 +20,7 @@ from ordinal_objectives.inspection import (
     FeatureEffect,
     ThresholdImportances,
     accumulated_local_effects,
+    average_marginal_effects,
     feature_effect,
     threshold_importances,
 )
@@ -148,6 +149,8 @@ def test_every_kind_of_features_gives_the_same(kind, data):
     found = threshold_importances(same, other, n_repeats=1, random_state=0)
     np.testing.assert_allclose(found.importances, expected.importances)
     by_name = "b" if hasattr(same, "feature_names_in_") else 1
+    effects = [average_marginal_effects(*one, step=0.7, random_state=0) for one in ((same, other, 1), (model, X, 1))]
+    np.testing.assert_allclose(effects[0].effects, effects[1].effects, atol=1e-6)
     for one, another in zip(feature_effect(same, other, by_name), feature_effect(model, X, 1), strict=True):
         np.testing.assert_allclose(one, another, atol=1e-6)
     np.testing.assert_array_equal(X, data[0][:300].astype(np.float32))
