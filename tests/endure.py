@@ -155,7 +155,7 @@ def separated(name: str, update: str, rounds: int) -> tuple[np.ndarray, int]:
     assert np.isfinite(model.threshold_history_).all()
     assert not model.proportional_ or (np.diff(model.threshold_history_, axis=1) >= 0).all()
     np.testing.assert_allclose(proba.sum(axis=1), 1.0, atol=1e-9)
-    raised = np.count_nonzero(np.diff(losses) > 1e-6 * np.abs(losses[:-1]) + 1e-12)
+    raised = int(np.count_nonzero(np.diff(losses) > 1e-6 * np.abs(losses[:-1]) + 1e-12))
     assert raised <= model.diagnostics_.get("n_raised", 0), (raised, model.diagnostics_)
     return losses, int(raised)
 

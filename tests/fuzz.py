@@ -31,7 +31,7 @@ def run(trainer: str, number: int, n_runs: int, *, steps: int = 8, shrinks: bool
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=10_000, help="of all trainers together")
-    parser.add_argument("--batch", type=int, default=50, help="runs of one trainer at a time")
+    parser.add_argument("--batch", type=int, default=20, help="runs of one trainer at a time")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--trainers", nargs="*", choices=list(TRAINERS), default=list(TRAINERS))
     parser.add_argument("--shrink", action="store_true", help="look for the shortest calls that fail, which takes long")

@@ -146,9 +146,10 @@ def train_engine(case: Case) -> Arrays:
         "l2_regularization": 0.5,
         "min_samples_leaf": 5,
         "subsample": 1.0,
+        "n_jobs": 1,
         **options,
     }
-    return of_engine(HistGradientBoostingOrdinalClassifier(n_jobs=1, **options).fit(X, y, sample_weight=weights), X)
+    return of_engine(HistGradientBoostingOrdinalClassifier(**options).fit(X, y, sample_weight=weights), X)
 
 
 def train_large(case: Case) -> Arrays:
@@ -166,8 +167,8 @@ def train_xgb(case: Case) -> Arrays:
     from ordinal_objectives import XGBOrdinalClassifier
 
     X, y, weights, options = _rows(case, 600)
-    options = {"max_depth": 6, **XGB_DEFAULTS, **options}
-    model = XGBOrdinalClassifier(n_estimators=5, n_jobs=1, random_state=0, **options)
+    options = {"max_depth": 6, "n_jobs": 1, **XGB_DEFAULTS, **options}
+    model = XGBOrdinalClassifier(n_estimators=5, random_state=0, **options)
     return of_xgboost(model.fit(X, y, sample_weight=weights), X)
 
 
@@ -175,8 +176,8 @@ def train_lgbm(case: Case) -> Arrays:
     from ordinal_objectives import LGBMOrdinalClassifier
 
     X, y, weights, options = _rows(case, 600)
-    options = {**LGB_DEFAULTS, **options}
-    model = LGBMOrdinalClassifier(n_estimators=5, num_leaves=7, n_jobs=1, random_state=0, verbose=-1, **options)
+    options = {"n_jobs": 1, **LGB_DEFAULTS, **options}
+    model = LGBMOrdinalClassifier(n_estimators=5, num_leaves=7, random_state=0, verbose=-1, **options)
     return of_lightgbm(model.fit(X, y, sample_weight=weights), X)
 
 
@@ -187,7 +188,7 @@ def train_oxgb(case: Case) -> Arrays:
 
     X, y, weights, options = _rows(case, 600)
     dtrain = xgboost.DMatrix(X, y, weight=weights)
-    params = {"max_depth": 3, "eta": 0.3, "nthread": 1}
+    params = {"max_depth": 3, "eta": 0.3, "nthread": options.pop("n_jobs", 1)}
     booster = oxgb.train(
         params, dtrain, 5, n_classes=int(y.max()) + 1, evals=[(dtrain, "train")], verbose_eval=False, **options
     )
@@ -206,7 +207,8 @@ def train_olgbm(case: Case) -> Arrays:
     from ordinal_objectives.adapters import lgbm as olgbm
 
     X, y, weights, options = _rows(case, 600)
-    params = {"num_leaves": 7, "learning_rate": 0.3, "num_threads": 1, "verbosity": -1, "deterministic": True}
+    params = {"num_leaves": 7, "learning_rate": 0.3, "verbosity": -1, "deterministic": True}
+    params["num_threads"] = options.pop("n_jobs", 1)
     booster = olgbm.train(params, lightgbm.Dataset(X, y, weight=weights), 5, n_classes=int(y.max()) + 1, **options)
     record = olgbm.threshold_record(booster)
     return {
@@ -225,8 +227,8 @@ def train_outputs(case: Case) -> Arrays:
     task = options.pop("task")
     targets = {"targets": np.c_[y, y**2, np.cos(y)], "classes": y, "labels": np.c_[y > 1, y > 2, y % 2].astype(int)}
     kind = HistGradientBoostingMultiOutputRegressor if task == "targets" else HistGradientBoostingMultiOutputClassifier
-    options = {"max_iter": 5, "max_leaf_nodes": 7, "min_samples_leaf": 5, "subsample": 1.0, **options}
-    model = kind(n_jobs=1, **options).fit(X, targets[task], sample_weight=weights)
+    options = {"max_iter": 5, "max_leaf_nodes": 7, "min_samples_leaf": 5, "subsample": 1.0, "n_jobs": 1, **options}
+    model = kind(**options).fit(X, targets[task], sample_weight=weights)
     trees = model._ensemble.trees
     names = ("feature", "threshold", "left", "missing_left", "value", "gain", "count")
     arrays = {name: np.concatenate([getattr(tree, name).ravel() for tree in trees]) for name in names}

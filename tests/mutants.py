@@ -2,7 +2,7 @@
 
     python tests/mutants.py run             run the tests of every mutant of data/mutants.csv that has no verdict
     python tests/mutants.py run --again     of every mutant; prints those that were killed before and survive now
-    python tests/mutants.py draw            draw a new list, without verdicts
+    python tests/mutants.py draw            add to areas that have too few, without verdicts
 
 A mutant is known by its function and the line's text, so that it is found where a rebuild put it. It is applied to a
 copy of the installed package. Verdicts are "killed", with the first test that failed, "survived" and "gone": the line
@@ -50,6 +50,48 @@ AREAS = {
     "engine": (("histogram_engine",), "tests/histogram_engine"),
     "adapters": (("adapters",), "tests/adapters"),
     "estimators": (("estimators",), "tests/estimators tests/decisions"),
+    "groups": (("estimators/random_intercept.py",), "tests/estimators/test_random_intercept.py"),
+    "populations": (("estimators/adapted.py",), "tests/estimators/test_adapted.py"),
+    "answers": (
+        ("ordinal_labels.py", "agreement.py", "rows/soft_rows.py"),
+        (
+            "tests/package/test_ordinal_labels.py tests/package/test_agreement.py tests/rows/test_soft_rows.py "
+            "tests/estimators/test_soft_labels.py"
+        ),
+    ),
+    "distributions": (("distributions",), "tests/distributions"),
+    "inspection": (
+        ("inspection",),
+        (
+            "tests/estimators/test_inspection.py tests/estimators/test_effects.py tests/estimators/test_summary.py "
+            "tests/estimators/test_proportional_odds.py tests/export/test_shap.py"
+        ),
+    ),
+    "export": (("export",), "tests/export"),
+    "plotting": (("plotting",), "tests/plotting"),
+    "labels": (
+        ("estimators/labels.py", "estimators/arguments.py", "estimators/ordered_classifier.py", "registry.py"),
+        (
+            "tests/package/test_labels.py tests/package/test_label_messages.py tests/package/test_mixed_labels.py "
+            "tests/estimators/test_estimators.py tests/estimators/test_user_mistakes.py tests/estimators"
+        ),
+    ),
+    "tables": (
+        ("estimators/tables.py", "predictions.py", "row_blocks.py", "threads.py"),
+        (
+            "tests/estimators/test_column_kinds.py tests/estimators/test_levels_by_table.py "
+            "tests/estimators/test_predictions.py tests/histogram_engine/test_row_blocks.py "
+            "tests/histogram_engine/test_row_block_tables.py tests/trees/test_predictions.py tests/estimators"
+        ),
+    ),
+    "files": (
+        ("utils/files.py", "utils/validation.py", "histogram_engine/model_file.py", "adapters/xgb/model_file.py"),
+        (
+            "tests/package/test_file_labels.py tests/estimators/test_damaged_files.py "
+            "tests/estimators/test_file_contents.py tests/estimators/test_written_files.py "
+            "tests/estimators/test_parameters_in_files.py tests/histogram_engine"
+        ),
+    ),
 }
 
 
@@ -129,13 +171,15 @@ def changes(path: Path, area: str) -> Iterator[Mutant]:
     yield from walk(ast.parse(source), "")
 
 
-def draw(package: Path) -> list[Mutant]:
-    """Return some mutants of each area, no two of them in one line."""
-    rng, drawn = random.Random(0), []
+def draw(package: Path, drawn: list[Mutant]) -> list[Mutant]:
+    """Return some more mutants of each area that has too few, no two of them in one line."""
+    taken = {(mutant.function, mutant.line) for mutant in drawn}
     for area, (places, _) in AREAS.items():
         files = [path for place in places for path in _files(package / place)]
-        found = list({(m.function, m.line): m for path in files for m in sorted(changes(path, area))}.values())
-        drawn += sorted(rng.sample(found, min(EACH, len(found))))
+        found = {(m.function, m.line): m for path in files for m in sorted(changes(path, area))}
+        left = [mutant for key, mutant in found.items() if key not in taken]
+        n_missing = max(EACH - sum(mutant.area == area for mutant in drawn), 0)
+        drawn += sorted(random.Random(area).sample(left, min(n_missing, len(left))))
     return drawn
 
 
@@ -236,7 +280,7 @@ def main() -> None:
     assert spec.origin is not None
     package = Path(spec.origin).parent
     if options.what == "draw":
-        write(draw(package), options.list)
+        write(draw(package, read(options.list)), options.list)
         return
     # For the tests, which inherit it: some mutants fill the memory in a loop without end.
     resource.setrlimit(resource.RLIMIT_DATA, (BYTES, resource.getrlimit(resource.RLIMIT_DATA)[1]))

@@ -212,7 +212,8 @@ def load_model(filename: str | PathLike[str]) -> CatBoost:
         content, _, found = Path(filename).read_bytes().partition(_DIGEST)
         if found:
             files.check_digest(found.decode(), content)
-        model = CatBoost().load_model(blob=content, format="cbm")
+        model = CatBoost().load_model(str(filename), format="cbm")  # of bytes it does not notice that they are cut
+        list(model.get_metadata().items())  # CatBoost decodes its texts when they are asked for
     threshold_record(model)
     return model
 

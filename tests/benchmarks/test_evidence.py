@@ -50,6 +50,13 @@ def test_no_measured_number_is_written_by_hand(page):
         assert not re.findall(r"\d+\.\d+", text)
 
 
+def test_figures_of_reliability_are_those_of_its_files():
+    text = (accuracy_report.ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
+    figures = text.split("## Figures")[1].split("\n## ")[0]
+    assert "<!-- generated: reliability -->" in figures
+    assert not re.search(r"\d", generated.MARKED.sub("", figures))
+
+
 def test_measured_numbers_are_recognised():
     assert MEASURED.search("it errs on 3.5% of them")
     assert MEASURED.search("2 times faster, in 30 seconds")

@@ -349,6 +349,11 @@ def test_files_without_levels_know_them_by_their_text_and_damaged_ones_are_named
     for damaged in (3, [[1]], [[9, ["a"]]], [[1, ["a", "a"]]]):
         with pytest.raises(ValueError, match="is damaged"):
             written(levels=damaged)
+    model.booster_.save_model(str(tmp_path / "model.cbm"))  # without a digest
+    content = (tmp_path / "model.cbm").read_bytes()
+    (tmp_path / "model.cbm").write_bytes(content.replace(b"training_loss", b"training\xabloss"))
+    with pytest.raises(ValueError, match=r"model\.cbm is damaged: UnicodeDecodeError"):
+        CatBoostOrdinalClassifier().load_model(tmp_path / "model.cbm")
 
 
 def levels_of(column):

@@ -81,8 +81,10 @@ def test_one_class_a_row_trains_the_same_model(kind, params):
 
 @EVERY_CASE
 def test_counts_train_on_repeated_rows(kind, params):
-    model = MAKE[kind](**params).fit(X, SOFT)
+    of_row = np.random.default_rng(7).uniform(0.2, 3.0, len(X))
+    model = MAKE[kind](**params).fit(X, SOFT, sample_weight=of_row)
     row, code, weight = SOFT.answers()
+    weight = weight * of_row[row]
     rates = model.predict_proba(X)[row, code]
     assert np.average(-np.log(rates), weights=weight) < 1.2
     # The loss before the first tree is that of as many rows of one class each.

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from endure import INTERRUPTED, MAKERS, grown, rows
+from endure import INTERRUPTED, MAKERS, beside_fits, grown, rows
 from ordinal_objectives import RowBlocks
 
 pytestmark = pytest.mark.slow
@@ -33,6 +33,13 @@ def test_an_interrupted_fit_leaves_the_model_as_it_was(name):
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
     assert int(done.stdout.split()[0]) > 5
+
+
+@EACH
+def test_threads_predict_while_another_trains(name):
+    n_predictions, n_fits = beside_fits(name, 0.5)
+    assert n_predictions >= 8
+    assert n_fits
 
 
 class Fails:

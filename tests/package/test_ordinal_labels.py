@@ -19,6 +19,8 @@ def test_weights_below_each_threshold():
     labels = OrdinalLabels.from_counts([[1, 0, 2], [0, 3, 0]])
     np.testing.assert_array_equal(labels.at_most[labels.codes], [[1, 1], [0, 3]])
     np.testing.assert_array_equal(labels.class_weights(np.array([2.0, 1.0])), [2, 3, 4])
+    np.testing.assert_array_equal(labels.times(np.array([2.0, 0.5])), [6, 1.5])
+    np.testing.assert_array_equal(labels.times(None), [3, 3])
 
 
 def test_open_ends_reach_the_outer_classes():
@@ -75,7 +77,7 @@ def test_a_set_to_evaluate_may_have_one_class():
         (lambda: OrdinalLabels.from_counts([[0, 0], [1, 0]]), "1 row.* have no label: 0"),
         (lambda: OrdinalLabels.from_counts([[0, 0]], unlabelled="ignore"), "no row has a label"),
         (lambda: OrdinalLabels.from_counts([[1, 0]], unlabelled="drop"), "unlabelled"),
-        (lambda: OrdinalLabels.from_intervals([2, 0], [1, 1]), "lower must not lie above upper; got 2 and 1 in row 0"),
+        (lambda: OrdinalLabels.from_intervals([1, 2], [1, 1]), "lower must not lie above upper; got 2 and 1 in row 1"),
         (lambda: OrdinalLabels.from_intervals([2, 0], [1]), "one label a row"),
         (lambda: OrdinalLabels.from_intervals([2, 0], [7, 1], classes=[0, 1, 2]), "outside the classes"),
         (lambda: OrdinalLabels.from_raters([0, 0], ["a", "a"], [0, 1]), "more than once"),

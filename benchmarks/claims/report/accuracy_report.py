@@ -14,7 +14,15 @@ from types import ModuleType
 import pandas as pd
 
 from claims.accuracy import accuracy, confirmation, known_sets, learning_curves, thesis_options, tuned
-from claims.report import accuracy_tables, decision_tables, goals, overview, published_tables, tuned_tables
+from claims.report import (
+    accuracy_tables,
+    decision_tables,
+    goals,
+    overview,
+    published_tables,
+    reliability_figures,
+    tuned_tables,
+)
 from lib import critical_difference, generated, pictures, report
 from lib.methods import OURS
 from ordinal_objectives.metrics import METRICS
@@ -30,7 +38,8 @@ PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 
 def tables(runs_file: Path = RUNS) -> dict[str, generated.Table]:
     """Return every table that a page may show, by name."""
-    return generated.result_tables() | run_tables(runs_file) | machine(runs_file) | {"metrics": of_metrics()}
+    others = {"metrics": of_metrics(), "reliability": reliability_figures.table()}
+    return generated.result_tables() | run_tables(runs_file) | machine(runs_file) | others
 
 
 def of_metrics() -> generated.Table:
@@ -150,7 +159,7 @@ def main() -> None:
             page.write_text(generated.fill(page.read_text(encoding="utf-8"), found), encoding="utf-8")
         return
     options.into.mkdir(parents=True, exist_ok=True)
-    of_no_run = {"metrics", *generated.result_tables()}
+    of_no_run = {"metrics", "reliability", *generated.result_tables()}
     shown = {name: table for name, table in found.items() if table.rows and name not in of_no_run}
     text = "\n\n".join(f"## {name}\n\n{table.markdown()}" for name, table in shown.items())
     (options.into / "accuracy.md").write_text(text + "\n", encoding="utf-8")
