@@ -29,7 +29,6 @@ from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.estimators.random_intercept import (
     GroupColumn,
     RandomEffects,
-    as_asked,
     check_random_intercept,
 )
 from ordinal_objectives.histogram_engine import fit_loop, model_file
@@ -456,11 +455,6 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
 
     def _splits(self) -> list[bool]:
         return [len(tree.left) > 1 for tree in self._ensemble.trees]
-
-    @property
-    def random_effects_(self) -> RandomEffects | dict[int, RandomEffects] | None:
-        """Effects of the groups that ``random_intercept`` names, with their variance; None without it."""
-        return as_asked(self.fitted_effects())
 
     def _check_features(self, X: object, *, reset: bool) -> Any:
         if reset:
