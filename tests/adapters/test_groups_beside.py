@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import xgboost
-from grouped_rows import crossed, of_host, simulated
 
+from grouped_rows import crossed, of_host, simulated
 from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb

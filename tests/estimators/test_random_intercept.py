@@ -7,11 +7,11 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from grouped_rows import THRESHOLDS, crossed, of_host, simulated
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, logsumexp
 from sklearn.base import clone
 
+from grouped_rows import THRESHOLDS, crossed, of_host, simulated
 from ordinal_objectives import (
     CatBoostOrdinalClassifier,
     HistGradientBoostingOrdinalClassifier,
