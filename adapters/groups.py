@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,16 +13,8 @@ from ordinal_objectives import predictions
 from ordinal_objectives.adapters.arguments import Asked
 from ordinal_objectives.adapters.training import labels_of
 from ordinal_objectives.aliases import FloatArray, Table
+from ordinal_objectives.estimators import random_intercept
 from ordinal_objectives.estimators.arguments import one_for_each
-from ordinal_objectives.estimators.random_intercept import (
-    GroupColumn,
-    ScoredRows,
-    as_groups,
-    check_random_intercept,
-    encoded,
-    settled,
-    with_effects_beside,
-)
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils import validation
 
@@ -50,14 +43,15 @@ def bound_groups(
     spec, record = asked
     if model is not None or record is not None:
         raise ValueError("random_intercept must be None where a model is continued")
-    allowed = {"threshold_update": "newton", "proportional": True, "booster": "gbtree"}
     described = {"threshold_update": spec.threshold_update, "proportional": spec.proportional, **params}
-    check_random_intercept(spec.loss, described, **allowed)
-    columns = GroupColumn.learn(as_groups(groups), list(range(as_groups(groups).shape[1])))
+    allowed = {"threshold_update": "newton", "proportional": True, "booster": "gbtree"}
+    random_intercept.check_random_intercept(spec.loss, described, **allowed)
+    X = random_intercept.as_groups(groups)
+    columns = random_intercept.GroupColumn.learn(X, list(range(X.shape[1])))
     try:
-        for matrix, its in zip(sets, [groups, *one_for_each(others, sets[1:], "eval_random_intercept")], strict=True):
+        for matrix, its in zip(sets, [X, *one_for_each(others, sets[1:], "eval_random_intercept")], strict=True):
             if its is not None:
-                matrix.ordinal_groups = columns, encoded(as_groups(its, len(columns)), columns)
+                matrix.ordinal_groups = columns, random_intercept.beside(its, columns)
         yield
     finally:
         for matrix in sets:
@@ -66,12 +60,13 @@ def bound_groups(
 
 def proba_beside(record: ThresholdRecord, scores: FloatArray, n_iter: int, groups: Table) -> FloatArray:
     """Return class probabilities at the trees' scores after so many iterations, and the groups beside them."""
-    loss, thresholds, effects = (
-        record.ordinal_loss(),
-        record.at(n_iter),
-        [one.at(n_iter) for one in record.random_effects],
-    )
-    return predictions.proba(loss, with_effects_beside(scores, groups, effects, loss, thresholds), thresholds)
+    loss, thresholds = record.ordinal_loss(), record.at(n_iter)
+    if groups is not None:  # their columns stand alone, and not among the features of a classifier
+        at = ((place, one.at(n_iter)) for place, one in enumerate(record.random_effects))
+        effects = [replace(one, column=replace(one.column, place=place)) for place, one in at]
+        X = random_intercept.beside(groups, [one.column for one in effects])
+        scores = random_intercept.with_effects(scores, X, effects, loss, thresholds)
+    return predictions.proba(loss, scores, thresholds)
 
 
 def with_last_effects(
@@ -80,6 +75,7 @@ def with_last_effects(
     """Return the record of a training on a matrix with the effects of the highest likelihood, given its scores."""
     weight = matrix.get_weight()
     codes = validation.check_codes(labels_of(matrix, matrix.get_label()), record.n_classes, name="the training set")
-    columns = [one.column for one in record.random_effects]
-    X, weight = encoded(as_groups(groups), columns), None if weight is None or not len(weight) else np.asarray(weight)
-    return settled(record, n_iter, ScoredRows(X, codes, record.n_classes, weight, scores), n_threads)
+    X = random_intercept.beside(groups, [one.column for one in record.random_effects])
+    weight = np.asarray(weight) if np.size(weight) > 1 else None
+    rows = random_intercept.ScoredRows(X, codes, record.n_classes, weight, scores)
+    return random_intercept.settled(record, n_iter, rows, n_threads)

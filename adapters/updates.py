@@ -17,7 +17,7 @@ import numpy as np
 from ordinal_objectives.adapters.followed_scores import FollowedScore, FollowedScores, Host, NewestTree
 from ordinal_objectives.adapters.run import TrainingRun, Update
 from ordinal_objectives.aliases import FloatArray, NDArray, RealArray
-from ordinal_objectives.estimators.random_intercept import EffectsLearner, GroupColumn, with_effects
+from ordinal_objectives.estimators.random_intercept import EffectsLearner, GroupColumn, check_rows, with_effects
 from ordinal_objectives.leaves import vector
 from ordinal_objectives.losses import RoundStatistics
 from ordinal_objectives.rows import Array, MarginPass, RowPass, native
@@ -52,12 +52,12 @@ class EffectsUpdate(Update):
 
     def __init__(self, columns: Sequence[GroupColumn], X: Any, n_threads: int) -> None:
         super().__init__()
-        self.effects, self._n_rows = EffectsLearner(columns, X, n_threads=n_threads), X.shape[0]
+        self.effects, self._groups = EffectsLearner(columns, X, n_threads), X
 
     def begin(self, run: TrainingRun, previous: ThresholdRecord | None) -> None:
         """Refuse other numbers of rows."""
         self._run: TrainingRun = weakref.proxy(run)
-        _check_groups(self._n_rows, len(run.rows.y))
+        check_rows(self._groups, len(run.rows.y))
 
     def start(self, run: TrainingRun, raw_prediction: Array, iteration: int) -> Array:
         """Return the scores, which no effects have moved yet."""
@@ -96,17 +96,11 @@ class EffectsUpdate(Update):
         _, X = getattr(matrix, "ordinal_groups", (None, None))
         if X is None:
             return score
-        _check_groups(X.shape[0], len(score))
         return with_effects(score, X, self.effects.found(), self._run.spec.loss, self._run.thresholds)
 
     def kept_in(self, record: ThresholdRecord) -> ThresholdRecord:
         """Return a record with the effects."""
         return replace(record, random_effects=self.effects.found())
-
-
-def _check_groups(got: int, n_rows: int) -> None:
-    if got != n_rows:
-        raise ValueError(f"random_intercept must have an entry for each of {n_rows} rows; got {got}")
 
 
 class JointUpdate(Update):

@@ -16,7 +16,7 @@ from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.estimators import arguments, held_out, labels
 from ordinal_objectives.estimators.linear import LinearPart, with_start
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
-from ordinal_objectives.estimators.random_intercept import GroupColumn, RandomEffects, as_asked, check_random_intercept
+from ordinal_objectives.estimators.random_intercept import GroupColumn, RandomEffects, check_random_intercept
 from ordinal_objectives.histogram_engine import binning, fit_loop, model_file
 from ordinal_objectives.histogram_engine.constraints import Constraints
 from ordinal_objectives.histogram_engine.parameters import DIALECT, OF_MODEL, REFUSED, BoostingParameters
@@ -441,11 +441,6 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
 
     def _splits(self) -> list[bool]:
         return [len(tree.left) > 1 for tree in self._ensemble.trees]
-
-    @property
-    def random_effects_(self) -> RandomEffects | dict[int, RandomEffects] | None:
-        """Effects of the groups that ``random_intercept`` names, with their variance; None without it."""
-        return as_asked(self.fitted_effects())
 
     def _check_features(self, X: object, *, reset: bool) -> Any:
         if reset:

@@ -191,7 +191,7 @@ class TrainingPlan:
         """Train on some rows, from the start or from where `earlier` ended."""
         n_threads, labelled = effective_n_threads(self.model.n_jobs), self.labelled(rows)
         n_trees, before = (0, ()) if earlier is None else (len(earlier.ensemble), earlier.effects)
-        effects = EffectsLearner(self.groups, rows.X, before, n_trees, n_threads=n_threads) if self.groups else None
+        effects = EffectsLearner(self.groups, rows.X, n_threads, before, n_trees) if self.groups else None
         sets = [
             fit_loop.WatchedRows(name, self.labelled(one), parameters, n_threads, metrics, scored, effects)
             for name, one in zip(fit_loop.set_names(len(watched)), watched, strict=True)

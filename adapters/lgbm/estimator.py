@@ -24,7 +24,7 @@ from ordinal_objectives.estimators import arguments, tables
 from ordinal_objectives.estimators.held_out import Rows, Trial, Trials, is_auto, smallest_leaf
 from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS, HostClassifier
 from ordinal_objectives.estimators.linear import LinearPart, with_start
-from ordinal_objectives.estimators.random_intercept import RandomEffects, as_asked, without
+from ordinal_objectives.estimators.random_intercept import without
 from ordinal_objectives.eval_metric import EvalMetric, Result
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -263,11 +263,6 @@ importance_type
         least = smallest_leaf(given["min_child_samples"], len(rows.weighted))
         self._warn_if_constant(len(rows), "min_child_samples", 20 if least is None else least)  # LightGBM's default
         return self
-
-    @property
-    def random_effects_(self) -> RandomEffects | dict[int, RandomEffects] | None:
-        """Effects of the groups that ``random_intercept`` names, with their variance; None without it."""
-        return as_asked(self.fitted_effects())
 
     def _by_other_names(self) -> tuple[Params, list[str]]:
         """Return parameters given by other names of LightGBM, and warnings of those that are not used."""

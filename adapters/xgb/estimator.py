@@ -22,7 +22,7 @@ from ordinal_objectives.estimators import arguments
 from ordinal_objectives.estimators.held_out import Rows, Trial, Trials
 from ordinal_objectives.estimators.host_classifier import HostClassifier
 from ordinal_objectives.estimators.linear import with_start
-from ordinal_objectives.estimators.random_intercept import RandomEffects, as_asked, without
+from ordinal_objectives.estimators.random_intercept import without
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threads import effective_n_threads, library_n_threads, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -253,11 +253,6 @@ importance_type, early_stopping_rounds, callbacks
             self._finish(record, n_iter, plan, rows, held_out, self.random_state)
         self._warn_if_constant(dtrain.num_row(), "min_child_weight")
         return self
-
-    @property
-    def random_effects_(self) -> RandomEffects | dict[int, RandomEffects] | None:
-        """Effects of the groups that ``random_intercept`` names, with their variance; None without it."""
-        return as_asked(self.fitted_effects())
 
     def _search_of(
         self, params: Params, callbacks: list[Any], continued: xgboost.Booster | None

@@ -144,12 +144,23 @@ class GroupColumn:
         return np.asarray(tables.column_at(X, self.place)).astype(np.intp)
 
 
-def as_groups(given: Any, n_columns: int | None = None) -> Table:
+def as_groups(given: Any) -> Table:
     """Return groups that stand beside the features, an array or a frame, as a table with a column for each effect."""
-    X = tables.as_table(given if len(np.shape(given)) == 2 else np.asarray(given).reshape(-1, 1))
-    if n_columns not in (None, X.shape[1]):
-        raise ValueError(f"random_intercept must have the {n_columns} columns of the training; got {X.shape[1]}")
-    return X
+    return tables.as_table(given if len(np.shape(given)) == 2 else np.asarray(given).reshape(-1, 1))
+
+
+def beside(given: Any, columns: Sequence[GroupColumn]) -> Table:
+    """Return the codes of groups that stand beside the features."""
+    X = as_groups(given)
+    if X.shape[1] != len(columns):
+        raise ValueError(f"random_intercept must have the {len(columns)} columns of the training; got {X.shape[1]}")
+    return encoded(X, columns)
+
+
+def check_rows(X: Any, n_rows: int) -> None:
+    """Raise ValueError unless there is a group for each row."""
+    if X.shape[0] != n_rows:
+        raise ValueError(f"random_intercept must have an entry for each of {n_rows} rows; got {X.shape[0]}")
 
 
 def encoded(X: Table, columns: Sequence[GroupColumn]) -> Table:
@@ -157,11 +168,6 @@ def encoded(X: Table, columns: Sequence[GroupColumn]) -> Table:
     for column in columns:
         X = column.encode(X)
     return X
-
-
-def as_asked(effects: tuple[RandomEffects, ...]) -> RandomEffects | dict[int, RandomEffects] | None:
-    """Return the effects as users get them: those of one column, or of several by their numbers."""
-    return {one.column.place: one for one in effects} if len(effects) > 1 else effects[0] if effects else None
 
 
 def without(X: Any, columns: Sequence[GroupColumn]) -> Any:
@@ -263,6 +269,7 @@ def with_effects(
     """
     if not effects:
         return scores
+    check_rows(X, len(scores))
     variance = np.zeros(len(scores))
     for one in effects:
         of_rows = one.of_rows(X)
@@ -281,21 +288,6 @@ def with_effects(
     # Each tail by the side that keeps its digits.
     found[is_new] = thresholds - np.where(below < above, link.link(below), -link.mirror_link.link(above))
     return found
-
-
-def with_effects_beside(
-    scores: FloatArray, groups: Any, effects: Sequence[RandomEffects], loss: OrdinalLoss, thresholds: FloatArray
-) -> FloatArray:
-    """Return scores with the effects of groups that stand beside the features; None of them are all the average one."""
-    if groups is None:
-        return scores
-    if not effects:
-        raise ValueError("random_intercept must be None for a model that was trained without")
-    X = as_groups(groups, len(effects))
-    if X.shape[0] != len(scores):
-        raise ValueError(f"random_intercept must have an entry for each of {len(scores)} rows; got {X.shape[0]}")
-    effects = [replace(one, column=replace(one.column, place=place)) for place, one in enumerate(effects)]
-    return with_effects(scores, encoded(X, [one.column for one in effects]), effects, loss, thresholds)
 
 
 def _with_location(of_group: FloatArray, variance: float) -> FloatArray:
@@ -357,23 +349,17 @@ class EffectsLearner:
     columns : sequence of GroupColumn
     X : ndarray, shape (n_samples, n_features)
         Checked features of the training.
+    n_threads : int
     earlier : sequence of RandomEffects
         Of the model that is continued, if there is one.
     n_trees : int
         Trees of that model.
-    n_threads : int
     """
 
     def __init__(
-        self,
-        columns: Sequence[GroupColumn],
-        X: Any,
-        earlier: Sequence[RandomEffects] = (),
-        n_trees: int = 0,
-        *,
-        n_threads: int,
+        self, columns: Sequence[GroupColumn], X: Any, n_threads: int, earlier: Sequence[Any] = (), n_trees: int = 0
     ) -> None:
-        before = {one.column.place: one for one in earlier}
+        before: dict[int, RandomEffects] = {one.column.place: one for one in earlier}
         self._columns = [_ColumnLearner(column, X, before.get(column.place), n_trees) for column in columns]
         self._first = self._n_trees = n_trees
         self._n_threads = n_threads
