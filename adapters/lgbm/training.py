@@ -72,11 +72,6 @@ class LightGBMTraining(Training):
         # Shifts by the model that is continued, if it has any.
         self.before: weakref.WeakKeyDictionary[lightgbm.Dataset, FloatArray] = weakref.WeakKeyDictionary()
 
-    @property
-    def workers(self) -> Workers | None:
-        """The workers that train together, each on its own rows; None if all rows are in this process."""
-        return self._workers
-
     def set_model(self, model: lightgbm.Booster | lightgbm.CVBooster, n_new: int) -> bool:
         """Set a booster of so many new rounds, or folds, if it suits the objective; return whether it is a new one."""
         if self.state.model is model:
