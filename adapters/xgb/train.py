@@ -171,7 +171,8 @@ def train_spec(
         if show is not None:
             options["callbacks"].append(ShownRounds(options["obj"].training, show))
         options |= judged_first(options)
-        return xgboost.train(dtrain=dtrain, num_boost_round=num_boost_round, **options)
+        with input_checks.refused_training(params, dtrain, options.get("xgb_model")):
+            return xgboost.train(dtrain=dtrain, num_boost_round=num_boost_round, **options)
 
 
 def arguments_of(
@@ -290,7 +291,8 @@ def cv(
     asked = arguments.asked_of_cv("xgb.cv", options, dtrain.get_label())
     options |= {"custom_metric": custom_metric, "callbacks": callbacks}
     options |= arguments_of(asked, params, options, dtrain)
-    return xgboost.cv(dtrain=dtrain, num_boost_round=num_boost_round, nfold=nfold, **options)
+    with input_checks.refused_training(params, dtrain):
+        return xgboost.cv(dtrain=dtrain, num_boost_round=num_boost_round, nfold=nfold, **options)
 
 
 class CustomMetric:

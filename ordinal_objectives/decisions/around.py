@@ -42,7 +42,7 @@ class AroundClassifier(ClassifierOfClassifiers):
         rows = self._check_training(X, y, sample_weight, groups)
         if not self._prefit:
             instead = "pass sample_weight to fit, or train it and pass FrozenEstimator(estimator)"
-            wrappers.refuse_weights_by_label("estimator", self.estimator, instead)
+            wrappers.refuse_settings_by_label("estimator", self.estimator, self.ordered_classes_, instead)
         return rows
 
     @property

@@ -163,7 +163,7 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
         wrappers.check_classifier("estimator", self.estimator)
         if any(isinstance(inner, FrozenEstimator) for _, inner in wrappers.all_inside(self.estimator)):
             raise ValueError("estimator is trained on the classes that y is cut into; got one in FrozenEstimator")
-        wrappers.refuse_weights_by_label("estimator", self.estimator, "pass sample_weight to fit")
+        wrappers.refuse_settings_by_label("estimator", self.estimator, np.array([]), "pass sample_weight to fit")
         wrappers.refuse_other_shares("estimator", self.estimator)
         copy = clone(self.estimator)
         if wrappers.weighs_costs(copy):

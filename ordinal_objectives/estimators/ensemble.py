@@ -22,7 +22,7 @@ from ordinal_objectives.estimators.arguments import GivenSets, as_trained, expla
 from ordinal_objectives.estimators.ensemble_members import CRITERIA, TrainingRows, best_weights, check_members, is_pair
 from ordinal_objectives.estimators.held_out import Rows, hold_out_unless_given, n_rows, split_seed
 from ordinal_objectives.estimators.labels import OrderedLabels
-from ordinal_objectives.estimators.wrappers import ClassifierOfClassifiers, FittedMember, refuse_weights_by_label
+from ordinal_objectives.estimators.wrappers import ClassifierOfClassifiers, FittedMember, refuse_settings_by_label
 from ordinal_objectives.metrics import ordinal_log_loss, ranked_probability_score
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.utils import documented, extras, files, validation
@@ -197,7 +197,8 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
             rows = self._check_training(X, y, sample_weight, groups).counted()
             members = check_members(self.members, taken=super().get_params(deep=False))
             for name, member in members:
-                refuse_weights_by_label(f"member {name!r}", member, "give it to the ensemble")
+                instead = "give it to the ensemble"
+                refuse_settings_by_label(f"member {name!r}", member, self.ordered_classes_, instead)
             names = [name for name, _ in members]
             given = self._check_weights(len(members))
             n_bags = validation.check_integer("n_bags", self.n_bags, 1)

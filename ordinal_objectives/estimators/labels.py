@@ -207,6 +207,10 @@ class OrderedLabels:
         if {str(value) for value in values} <= {str(label) for label in classes}:
             types = _type_names(values), _type_names(classes)
             return f". They are of type {types[0]}, and the classes of type {types[1]}: give both one type"
+        if all(isinstance(number, numbers.Real) for number in (*values, *classes)):
+            for kind in (np.float32, np.float16):
+                if set(_rounded(values, kind)) <= set(_rounded(classes, kind)):
+                    return f". Rounded to {kind.__name__} they are among the classes: give both one type"
         if all(isinstance(value, int) and 0 <= value < len(classes) for value in values):
             return (
                 f". These look like codes. A tool that encodes labels before fit (cross_val_predict of probabilities, "
@@ -255,6 +259,11 @@ def _assumed_order(values: LabelArray) -> LabelArray:
             stacklevel=4,
         )
     return classes
+
+
+def _rounded(values: Iterable[object], kind: Any) -> list[float]:
+    with np.errstate(over="ignore"):
+        return [float(kind(value)) for value in values]
 
 
 def _type_names(values: Iterable[object]) -> str:

@@ -8,6 +8,7 @@ import pickle
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from scipy.sparse import issparse
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
@@ -302,13 +304,24 @@ def keep_groups_whole(what: str, copy: Estimator, rows: held_out.Rows) -> None:
             on_some_rows.append(prefix)
 
 
-def refuse_weights_by_label(what: str, estimator: Estimator, instead: str) -> None:
-    """Raise ValueError if anything that is trained on class codes has a ``class_weight`` by label, at any depth.
+def refuse_settings_by_label(what: str, estimator: Estimator, classes: LabelArray, instead: str) -> None:
+    """Raise ValueError if anything that is trained on class codes has a setting by label, at any depth.
 
-    ``instead`` says what to do.
+    That is a ``class_weight``, for which ``instead`` says what to do, or a scorer, a ``pos_label`` or the ``constant``
+    of scikit-learn's DummyClassifier with labels that are no codes.
     """
-    for name, value in _settings(estimator, ("class_weight", "class_weights")):
-        if isinstance(value, Mapping):
+    for name, value in _settings(estimator, ("class_weight", "class_weights", "constant", "pos_label", "scoring")):
+        if name.endswith("scoring"):
+            several = isinstance(value, (list, tuple))
+            for scorer in value.values() if isinstance(value, Mapping) else value if several else [value]:
+                if not all(_is_own_code(label, classes) for label in _scored_labels(scorer, classes)):
+                    raise ValueError(
+                        f"{what} has a scorer with labels ({name}), but it is trained on class codes: give it none"
+                    )
+        elif name.endswith(("constant", "pos_label")):
+            if value is not None and not all(_is_own_code(label, classes) for label in np.ravel(value).tolist()):
+                raise ValueError(f"{what} has {name}={value!r}, but it is trained on class codes: give it none")
+        elif isinstance(value, Mapping):
             place = "" if name == "class_weight" else f" ({name})"
             raise ValueError(f"{what} has a class_weight by label{place}, but it is trained on class codes: {instead}")
 
@@ -327,6 +340,32 @@ def refuse_other_shares(what: str, estimator: Estimator) -> None:
 
 def _recalibrates(estimator: Estimator) -> bool:
     return bool(getattr(estimator, "_recalibrates", isinstance(estimator, CalibratedClassifierCV)))
+
+
+def _scored_labels(scorer: object, classes: LabelArray) -> list[object]:
+    """Return the labels by name in a scorer of this package or scikit-learn's, also the one that counts as positive.
+
+    The codes of all classes, in their order, name none.
+    """
+    if isinstance(scorer, str):
+        scorer = get_scorer(scorer) if scorer in get_scorer_names() else None
+    given, metric = dict(getattr(scorer, "_kwargs", {})), getattr(scorer, "_score_func", scorer)
+    while isinstance(metric, partial):
+        given, metric = metric.keywords | given, metric.func
+    labels = given.get("labels", getattr(scorer, "labels", None))
+    named = [] if labels is None else np.asarray(labels).tolist()
+    if named == list(range(len(classes))):
+        named = []
+    positive = given.get("pos_label")
+    if "pos_label" not in given and len(classes) == 2 and callable(metric):  # one without being named
+        default = inspect.signature(metric).parameters.get("pos_label")
+        positive = default.default if default is not None and default.default in classes.tolist() else None
+    return named if positive is None else [*named, positive]
+
+
+def _is_own_code(label: object, classes: LabelArray) -> bool:
+    """Return whether the label of a class is also its code."""
+    return any(label == code == own for code, own in enumerate(classes.tolist()))
 
 
 def weighs_costs(estimator: Estimator) -> bool:

@@ -422,6 +422,37 @@ def test_levels_that_xgboost_cuts_are_refused(levels, others):
 WITH_CATEGORIES = pd.DataFrame({"x": X, "level": pd.Categorical(G)})
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("booster", "gblinear"),
+        ("tree_method", "exact"),
+        ("updater", "grow_colmaker"),
+        ("updater", "grow_colmaker,prune"),
+    ],
+)
+def test_parameters_of_numbers_are_refused_beside_categories(name, value):
+    options = {"threshold_update": "newton"}
+    data = xgboost.DMatrix(WITH_CATEGORIES, Y, enable_categorical=True)
+    message = rf"params\['{name}'\] = '{value}' is not allowed with categories, which column 'level' holds"
+    with pytest.raises(ValueError, match=message):
+        oxgb.train({name: value, "verbosity": 0}, data, 2, **options)
+    with pytest.raises(ValueError, match=message):
+        make_xgb(proportional=True, **{name: value}, verbosity=0).fit(WITH_CATEGORIES, Y)
+    numbers = WITH_CATEGORIES.assign(level=Y)
+    make_xgb(proportional=True, **{name: value}, verbosity=0).fit(numbers, Y)
+
+
+def test_an_update_needs_trees():
+    model = make_xgb(proportional=True, n_estimators=2).fit(WITH_CATEGORIES, Y)
+    update = make_xgb(proportional=True, process_type="update", updater="refresh", subsample=1, verbosity=0)
+    message = r"params\['process_type'\] = 'update' is not allowed here: it changes the trees of a model, and "
+    with pytest.raises(ValueError, match=message + "there is no model"):
+        update.set_params(n_estimators=2).fit(WITH_CATEGORIES, Y)
+    with pytest.raises(ValueError, match=message + "the model has fewer rounds"):
+        update.set_params(n_estimators=3).fit(WITH_CATEGORIES, Y, xgb_model=model)
+
+
 def test_other_errors_of_xgboost_stay_as_they_are():
     data = xgboost.DMatrix(WITH_CATEGORIES, Y, enable_categorical=True)
     with pytest.raises(xgboost.core.XGBoostError, match="max_depth"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -9,13 +11,15 @@ import pytest
 from scipy.sparse import csr_matrix
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import StackingClassifier, VotingClassifier
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.feature_selection import SelectFromModel
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.metrics import f1_score, log_loss, make_scorer, precision_score, recall_score
+from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, RandomizedSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -28,6 +32,8 @@ from ordinal_objectives import (
     OrdinalPredictionSets,
     OrdinalTunedClassifier,
 )
+from ordinal_objectives.metrics import mean_absolute_error
+from ordinal_objectives.scorers import OrdinalScorer
 
 NAMES = np.array(["poor", "fair", "good", "excellent"])
 
@@ -122,8 +128,114 @@ def test_a_class_weight_by_label_is_refused_at_any_depth(wrap, nest, data):
             wrap(model, classes=NAMES).fit(X, NAMES[y])
 
 
+@WRAPPERS
+@pytest.mark.parametrize("given", ["search", "searches", "early stopping", "searched"])
+def test_labels_of_a_scorer_are_refused_where_others_are_trained_on(wrap, given, data):
+    X, y = data
+
+    def model(labels):
+        scorer = OrdinalScorer(mean_absolute_error, labels=labels)
+        inside = {
+            "search": lambda: GridSearchCV(make_engine(), {"max_iter": [1, 2]}, scoring=scorer, cv=2),
+            "searches": lambda: GridSearchCV(make_engine(), {}, scoring={"mae": scorer}, refit="mae", cv=2),
+            "early stopping": lambda: make_pipeline(StandardScaler(), make_engine(early_stopping=True, scoring=scorer)),
+            "searched": lambda: GridSearchCV(make_engine(early_stopping=True), {"scoring": [scorer]}, cv=2),
+        }
+        return wrap(inside[given]())
+
+    labels = np.array([2, 0, 3, 1])
+    message = r"has a scorer with labels \(.*scoring.*\), but it is trained on class codes: give it none"
+    with pytest.raises(ValueError, match=message):
+        model(labels).set_params(classes=labels).fit(X, labels[y])
+    assert len(model(range(4)).fit(X, y).classes_) == 4  # the codes
+
+
+def share_of_one_class(y, predicted, pos_label=0):
+    return np.mean((y == pos_label) == (predicted == pos_label))
+
+
+SCORERS = {
+    "one class": make_scorer(recall_score, labels=[3], average="macro"),
+    "partial": make_scorer(partial(recall_score, labels=np.array([3]), average="macro")),
+    "in a list": [make_scorer(f1_score, labels=(1, 3), average="macro")],
+    "all": make_scorer(log_loss, response_method="predict_proba", labels=[1, 2, 3, 4]),
+    "names": make_scorer(recall_score, labels=["poor"], average="macro"),
+    "positive": make_scorer(share_of_one_class, pos_label=3),
+}
+OF_ONE_CLASS = {"f1": "f1", "named": make_scorer(f1_score, pos_label=2), "default": make_scorer(precision_score)}
+
+
 def searched(scorer):
-    return GridSearchCV(LogisticRegression(), {"C": [1.0]}, scoring=scorer)
+    single = not isinstance(scorer, list)
+    return GridSearchCV(
+        LogisticRegression(), {"C": [1.0]}, scoring=scorer if single else {"s": scorer[0]}, refit=single or "s"
+    )
+
+
+@WRAPPERS
+@pytest.mark.parametrize("scorer", SCORERS.values(), ids=SCORERS)
+def test_labels_of_scikit_learns_scorers_are_refused_unless_they_are_codes(wrap, scorer, data):
+    X, y = data
+    with pytest.raises(ValueError, match=r"has a scorer with labels \(scoring\), but it is trained on class codes"):
+        wrap(searched(scorer)).fit(X, y + 1)
+    codes = make_scorer(recall_score, labels=[3], average="macro")
+    assert len(wrap(searched(codes)).fit(X, y).classes_) == 4
+
+
+@WRAPPERS
+@pytest.mark.parametrize("scorer", OF_ONE_CLASS.values(), ids=OF_ONE_CLASS)
+def test_the_class_that_a_scorer_calls_positive_is_the_same_inside(wrap, scorer, data):
+    X, y = data[0], (data[1] > 1).astype(int)
+    with pytest.raises(ValueError, match="has a scorer with labels"):
+        wrap(searched(scorer)).fit(X, y + 1)  # 1 is the lower class, and the code of the higher one
+    if scorer is not OF_ONE_CLASS["named"]:
+        assert wrap(searched(scorer)).fit(X, y).score(X, y) > 0.5
+        assert wrap(searched(scorer), classes=NAMES[:2]).fit(X, NAMES[y]).score(X, NAMES[y]) > 0.5
+
+
+@WRAPPERS
+@pytest.mark.parametrize("scorer", ["f1_macro", "recall_weighted", "jaccard_micro", "neg_brier_score", "accuracy"])
+def test_scorers_that_call_no_class_positive_are_taken(wrap, scorer, data):
+    X, y = data[0], (data[1] > 1).astype(int)
+    for labels in ([0, 1], [1, 2]):
+        found = wrap(searched(scorer), classes=labels).fit(X, np.array(labels)[y])
+        assert found.classes_.tolist() == labels
+
+
+@WRAPPERS
+def test_a_label_and_the_positive_class_of_a_scorer_are_not_all_codes(wrap, data):
+    X, y = data[0], (data[1] > 1).astype(int)
+    scorer = make_scorer(f1_score, labels=[0], average="macro")  # 1 is positive, unless another is named
+    with pytest.raises(ValueError, match="has a scorer with labels"):
+        wrap(searched(scorer), classes=[1, 0]).fit(X, 1 - y)
+
+
+@WRAPPERS
+@pytest.mark.parametrize("grid", [{"pos_label": [1]}, {"threshold": [0.4]}])
+def test_the_positive_class_of_a_threshold_is_the_same_inside(wrap, grid, data):
+    X, y = data[0], (data[1] > 1).astype(int)
+    search = GridSearchCV(FixedThresholdClassifier(LogisticRegression(), pos_label=1), grid, cv=2)
+    with pytest.raises(ValueError, match=r"has .*pos_label=1, but it is trained on class codes"):
+        wrap(search).fit(X, y + 1)
+    assert len(wrap(search).fit(X, y).classes_) == 2
+
+
+CONSTANTS = {
+    "bare": lambda label: DummyClassifier(strategy="constant", constant=label),
+    "a list": lambda label: DummyClassifier(strategy="constant", constant=[label]),
+    "pipeline": lambda label: make_pipeline(DummyClassifier(strategy="constant", constant=label)),
+    "searched": lambda label: GridSearchCV(DummyClassifier(), {"strategy": ["constant"], "constant": [label]}, cv=2),
+}
+
+
+@WRAPPERS
+@pytest.mark.parametrize("make", CONSTANTS.values(), ids=CONSTANTS)
+def test_the_class_that_is_always_predicted_is_the_same_inside(wrap, make, data):
+    X, y = data
+    with pytest.raises(ValueError, match=r"has .*constant=.*2.*, but it is trained on class codes"):
+        wrap(make(2)).fit(X, y + 1)
+    assert len(wrap(make(2)).fit(X, y).classes_) == 4
+    assert len(wrap(DummyClassifier()).fit(X, y + 1).classes_) == 4
 
 
 @EACH

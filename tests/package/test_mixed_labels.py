@@ -66,3 +66,14 @@ def test_lists_of_one_type_are_taken():
     for labels in (["0", "1", "2"], [np.str_("0"), "1", "2"], [0, 1.0, 2], [False, 1, 2]):
         codes = OrderedLabels(labels).encode(labelled(labels))
         np.testing.assert_array_equal(codes, CODES)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32])
+def test_labels_of_a_shorter_float_are_told(kind):
+    classes = [0.1, 0.2, 0.3]
+    with pytest.raises(ValueError, match=f"Rounded to {kind.__name__} they are among the classes: give both one type"):
+        engine(classes=classes).fit(X, kind(classes)[CODES])
+    with pytest.raises(ValueError, match=f"Rounded to {kind.__name__} they are among the classes: give both one type"):
+        engine(classes=kind(classes)).fit(X, np.array(classes)[CODES])
+    with pytest.raises(ValueError, match="Pass classes= with all classes"):
+        engine(classes=classes).fit(X, np.array([0.1, 0.2, 0.4])[CODES])
