@@ -135,10 +135,9 @@ def let_train_without_features(booster: lightgbm.Booster) -> None:
 # The record of a booster in memory, and which iterations it belongs to
 
 
-def store_record(booster: lightgbm.Booster, record: ThresholdRecord, known: list[int] | None = None) -> None:
-    """Give a booster a record, with the checksums of its iterations; those of the first may be known."""
-    known = known or []
-    carry(booster, replace(record, trees=known + checksums(booster, len(known), record.n_iterations)))
+def store_record(booster: lightgbm.Booster, record: ThresholdRecord) -> None:
+    """Give a booster a record, with the checksums of its iterations."""
+    carry(booster, replace(record, trees=checksums(booster, 0, record.n_iterations)))
 
 
 def carry(booster: lightgbm.Booster, record: ThresholdRecord) -> None:
@@ -153,7 +152,8 @@ def store_round(booster: lightgbm.Booster, record: ThresholdRecord, n_rounds: in
     take that number for one of trees.
     """
     before = getattr(booster, "ordinal_thresholds", None)
-    store_record(booster, record, None if before is None else before.trees)
+    known = [] if before is None else before.trees or []
+    carry(booster, replace(record, trees=known + checksums(booster, len(known), record.n_iterations)))
     rounds = booster.__dict__.setdefault("ordinal_rounds", {})
     if booster.current_iteration() != n_rounds:
         rounds[n_rounds] = booster.current_iteration()
