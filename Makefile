@@ -5,9 +5,11 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml $(shell find native ordinal_objectives adapters histogram_engine threshold_solver -name '*.py' -o -name '*.cpp' -o -name '*.hpp' -o -name '*.cu' -o -name CMakeLists.txt)
 DEMO_ARGS ?=
-PYTEST_ARGS ?= -n auto --dist loadfile
+PYTEST_ARGS ?= -n auto --dist worksteal
+# What is installed: the source, or a wheel that was built of it.
+PACKAGE ?= .
 
-.PHONY: demo dev test test-fast test-oldest test-clusters fuzz sanitize sanitize-threads cross dist lint format docs docs-check notebooks bench bench-accuracy clean
+.PHONY: demo dev test test-fast test-oldest test-clusters fuzz fuzz-files sanitize sanitize-threads cross dist lint format docs docs-check notebooks bench bench-accuracy clean
 # The package is imported from the environment, never from the source folder beside it.
 export PYTHONSAFEPATH = 1
 
@@ -19,7 +21,7 @@ $(VENV)/created:
 
 # One stamp for each set of extras.
 $(VENV)/installed-%: $(VENV)/created $(SOURCES)
-	$(BIN)/python -m pip install --quiet '.[$*]'
+	$(BIN)/python -m pip install --quiet '$(PACKAGE)[$*]'
 	touch $@
 
 demo: $(VENV)/installed-demo
@@ -46,6 +48,12 @@ RUNS ?= 10000
 SEED ?= 1000
 fuzz: $(VENV)/installed-test
 	PYTHONPATH=tests OMP_NUM_THREADS=1 $(BIN)/python tests/fuzz.py --runs $(RUNS) --seed $(SEED)
+
+# Model files that a coverage-guided fuzzer has changed; goes on from what it has found, SECONDS of each format.
+SECONDS ?= 600
+fuzz-files: $(VENV)/installed-test
+	$(BIN)/python -m pip install --quiet atheris
+	PYTHONPATH=tests OMP_NUM_THREADS=1 $(BIN)/python tests/fuzz_files.py --seconds $(SECONDS)
 
 # An edited Python file needs no new installation, and C++ is rebuilt when it is imported. A file that comes or goes
 # does: the stamp's name stands for the list of files.
@@ -98,8 +106,9 @@ sanitize: .venv-address/instrumented
 # import them are left out. Older runtimes need addresses that are not randomised.
 # Narrow vectors and cut files are the same to threads; the other sanitizer meets them. So does it tests that run on one
 # thread, where nothing races: a test with threads says so in its name, or its file stands here.
-SERIAL := $(REACHING) and not lightgbm and not flipped_bits and not sse2 and not avx2
-THREADED := thread or helpers or parts or keep_no_histogram or seed_alone or criteria or oracle or guarantees or goss or \
+SERIAL := $(REACHING) and not lightgbm and not flipped_bits and not sse2 and not avx2 and not few_rows_and_heavy and \
+	not shared_out_to_leaves
+THREADED := thread or helpers or parts or keep_no_histogram or seed_alone or criteria or oracle or goss or \
 	judged_steps or high_order or cross_terms or binning or pruning or uneven or engine_estimator or warm_start or \
 	row_blocks or vector_engine or vector_estimator or leaf_weights or several_values or drawn_for_each_node
 UNINSTRUMENTED = $(shell grep -lrE '^import (polars|pyarrow)' --include='test_*.py' $(NATIVE_TESTS))

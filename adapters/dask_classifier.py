@@ -121,7 +121,8 @@ class DaskClassifier(HostClassifier):
     def _check_features(self, X: object, *, reset: bool) -> Any:
         if dask.is_dask_collection(X):
             raise TypeError(
-                "X is a Dask collection, which predict and predict_proba take; give other methods rows in memory"
+                "X is a Dask collection, which predict, predict_raw, predict_proba and predict_proba_ordered take; "
+                "give other methods rows in memory"
             )
         return super()._check_features(X, reset=reset)
 
@@ -189,7 +190,8 @@ class DaskClassifier(HostClassifier):
         given = blocks_of(sample_weight)
         if given.numblocks != array.numblocks:
             raise ValueError(
-                f"sample_weight must be partitioned as y is, in {array.numblocks[0]} parts; got {given.numblocks[0]}"
+                f"sample_weight must be partitioned as y is; got {given.numblocks[0]} parts for those "
+                f"{array.numblocks[0]} of y"
             )
         return da.map_blocks(times, array, given, meta=of_class[:0])
 

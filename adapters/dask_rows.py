@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import dask
@@ -24,6 +25,8 @@ _ALLOWED = {
     "init_score": ("init_score", "finite"),
 }
 LARGEST = float(np.finfo(np.float32).max)
+# Seconds in which Dask notices that a worker has gone.
+_NOTICED = 10
 
 
 def check_client(client: object) -> None:
@@ -32,6 +35,43 @@ def check_client(client: object) -> None:
         raise TypeError(f"client must be a distributed.Client or None; got {type(client).__name__}")
     if client.asynchronous:
         raise TypeError("client must not be asynchronous: the training waits for its results; got one that is")
+
+
+def watched(client: distributed.Client, addresses: Collection[str], train: Callable[[], Awaitable[Any]]) -> Any:
+    """Return what a training on workers returns; raise its error, or RuntimeError if a worker is lost.
+
+    The other workers may wait for a lost one for ever, and Dask for a worker of that address; or their error is a lost
+    connection, which may come before Dask has noticed the worker.
+    """
+
+    async def finished() -> tuple[Any, Exception | None]:
+        try:
+            return await train(), None
+        except (Exception, distributed.CancelledError) as error:
+            is_cancelled = isinstance(error, distributed.CancelledError)
+            return None, RuntimeError(f"rows of the training are lost: {error}") if is_cancelled else error
+
+    async def watch() -> Any:
+        training, waited = asyncio.ensure_future(finished()), 0
+        while True:
+            await asyncio.wait([training], timeout=1)
+            result, error = training.result() if training.done() else (None, None)
+            if training.done() and error is None:
+                return result
+            lost = sorted(set(addresses) - set(await client.nthreads()))
+            if lost:
+                training.cancel()
+                raise RuntimeError(
+                    f"worker {', '.join(lost)} has left the training, and the others may still wait for it: call "
+                    f"client.restart() before the next one"
+                ) from error
+            if error is not None:
+                if waited == _NOTICED or isinstance(error, (TypeError, ValueError)):
+                    raise error
+                waited += 1
+                await asyncio.sleep(1)
+
+    return client.sync(watch)
 
 
 def check_collection(name: str, value: object) -> None:

@@ -114,7 +114,8 @@ class FollowedScore:
             return routed, identity
         if error > noise:
             raise RuntimeError(
-                f"the framework's score changed by {error:.3g} beside the newest tree, which cannot be followed"
+                f"the framework's score changed by {error:.3g} beside the newest tree; only training with plain "
+                f"boosted trees can be followed"
             )
         first_of_run = np.maximum.accumulate(np.where(np.append(True, ~close), identity, 0))
         merged = np.empty_like(identity)
@@ -239,7 +240,8 @@ class FollowedScores:
             return own.raw_prediction
         if own.iteration != newest - 1 or self._tree is None:
             raise RuntimeError(
-                f"a matrix must be evaluated after every iteration; got {newest} and before that {own.iteration}"
+                f"a matrix was evaluated after {newest} iterations and before that after {own.iteration}; with "
+                f"threshold_update='joint' it must be evaluated after every iteration"
             )
         leaves, _ = own.find_leaves(score, self._tree, matrix)
         own.move(score, own.plus(leaves, added[-1]))

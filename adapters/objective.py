@@ -110,7 +110,8 @@ class OrdinalObjectiveBase:
             raw_prediction = score_of_rows(raw_prediction)
             if raw_prediction.ndim != 1:
                 raise ValueError(
-                    f"params['num_class'] is not allowed: scores must be (n_samples,); got {raw_prediction.shape}"
+                    "params['num_class'] is not allowed beside an ordinal objective: the score must have shape "
+                    f"(n_samples,); got {raw_prediction.shape}"
                 )
             if not training.plan.driven:
                 training.check_train()
@@ -196,7 +197,7 @@ class OrdinalObjectiveBase:
             if len(set(names)) < len(names):
                 raise ValueError(
                     f"each metric must have a name of its own; got {', '.join(map(repr, names))}, of which the first "
-                    "is the ordinal loss"
+                    f"is the ordinal loss. A function can return a name beside its value"
                 )
             return results
 

@@ -22,6 +22,7 @@ from ordinal_objectives import predictions
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, NDArray, RealArray
 from ordinal_objectives.leaves.vector import Shifts
 from ordinal_objectives.losses import RoundStatistics, RoundSums
+from ordinal_objectives.metrics import ordinal_log_loss
 from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.rows import CPU, Array, Device, Workers, checked_rows, distributed_pass, fail_together
 from ordinal_objectives.rows.device import on_cpu
@@ -386,6 +387,9 @@ class TrainingRun:
         if known is None or not known.has(label, weight):  # read once, and again if labels or weights change
             known = self._sets[matrix] = self._read(label, weight)
         rows = known.rows
+        if score.ndim == 2 and self.update.shifts is None:  # there are rows of new groups
+            proba = predictions.proba(self.spec.loss, score, self.thresholds)
+            return ordinal_log_loss(known.codes, proba, sample_weight=known.weight)
         return judged_loss(rows, score, self.thresholds, self.spec.hessian) / float(rows.total_weight)
 
     def proba_of(self, matrix: object, raw_prediction: RealArray) -> FloatArray:

@@ -71,8 +71,9 @@ def labels_of(matrix: Any, label: Any) -> Any:
         raise ValueError("the matrix has been given other labels since labels were bound to it: bind them again")
     if labels is None and unchanged:
         raise ValueError(
-            "the data are a part, or the file, of a matrix with labels of several answers a row: bind the labels of "
-            "their rows to them; for the folds of cv, take the classifier with scikit-learn's cross_validate"
+            "the data are a part, or the file, of a matrix with labels of several answers a row, and hold only the "
+            "class in the middle: bind the labels of their rows to them; for the folds of cv, take the classifier "
+            "with scikit-learn's cross_validate"
         )
     return label if labels is None else labels
 
@@ -249,10 +250,12 @@ class Training(ABC):
     def check_continues(self, record: ThresholdRecord) -> None:
         """Raise ValueError unless a model with this record can be continued in this training."""
         spec, loss = self.spec, record.ordinal_loss()
+        if record.random_effects:
+            raise ValueError("the model to be continued has random intercepts: train all rounds at once")
         if loss != spec.loss:
             raise ValueError(
-                f"thresholds come from a model with loss {loss!r}; this objective has {spec.loss!r}, and a model is "
-                "continued with its own loss and link"
+                f"thresholds come from a model with loss {loss!r}; this objective has {spec.loss!r}, "
+                f"and a model is continued with its own loss and link"
             )
         if record.shifts is not None and spec.proportional is True:
             where = f" to {self._package()}.train, not the framework's own," if not self.plan.driven else ""
@@ -314,8 +317,8 @@ class Training(ABC):
         """
         if self._here.in_turns or own not in (None, self._here.latest):
             raise ValueError(
-                "the metric cannot tell which of several trainings, such as the folds of cv, the data belong to: "
-                "pass callbacks=[objective.callback]"
+                "the metric cannot tell which of several trainings, such as the folds of cv, the data belong to: pass "
+                "callbacks=[objective.callback], or take one objective for each training"
             )
         return self.latest
 
@@ -364,9 +367,7 @@ class Training(ABC):
             if not isinstance(self.device(matrix), CPU) or self.workers is not None:
                 raise ValueError("random_intercept must be None for a training on GPUs or several machines")
             columns, X = groups
-            update = EffectsUpdate(columns, X, effective_n_threads(self.n_threads(matrix)))
-            matrix.ordinal_effects = update.effects
-            return update
+            return EffectsUpdate(columns, X, effective_n_threads(self.n_threads(matrix)))
         if self.shifts is not None:
             return VectorUpdate(self, matrix, self.shifts)
         if self.needs_tree:
@@ -416,11 +417,13 @@ class Training(ABC):
         fixed = not self.spec.learns and self.spec.thresholds is None
         if fixed and previous is None and np.any(score):
             raise ValueError(
-                f"the score does not start at zero ({cause}), and threshold_update='fixed' cannot fit thresholds to it"
+                f"the score does not start at zero ({cause}), and threshold_update='fixed' cannot fit thresholds to "
+                f"it: pass thresholds="
             )
 
     def callback_is_needed(self) -> ValueError:
         """Return the error for an update that reads trees in a training without the callback."""
         return ValueError(
-            f"threshold_update={self.spec.threshold_update!r} reads trees: pass callbacks=[objective.callback]"
+            f"threshold_update={self.spec.threshold_update!r} reads the newest tree through the callback: pass "
+            f"callbacks=[objective.callback], or call train of this module"
         )

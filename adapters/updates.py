@@ -17,7 +17,7 @@ import numpy as np
 from ordinal_objectives.adapters.followed_scores import FollowedScore, FollowedScores, Host, NewestTree
 from ordinal_objectives.adapters.run import TrainingRun, Update
 from ordinal_objectives.aliases import FloatArray, NDArray, RealArray
-from ordinal_objectives.estimators.random_intercept import EffectsLearner, GroupColumn
+from ordinal_objectives.estimators.random_intercept import EffectsLearner, GroupColumn, with_effects
 from ordinal_objectives.leaves import vector
 from ordinal_objectives.losses import RoundStatistics
 from ordinal_objectives.rows import Array, MarginPass, RowPass, native
@@ -52,35 +52,61 @@ class EffectsUpdate(Update):
 
     def __init__(self, columns: Sequence[GroupColumn], X: Any, n_threads: int) -> None:
         super().__init__()
-        self.effects, self._n_threads = EffectsLearner(columns, X), n_threads
+        self.effects, self._n_rows = EffectsLearner(columns, X, n_threads=n_threads), X.shape[0]
+
+    def begin(self, run: TrainingRun, previous: ThresholdRecord | None) -> None:
+        """Refuse other numbers of rows."""
+        self._run: TrainingRun = weakref.proxy(run)
+        _check_groups(self._n_rows, len(run.rows.y))
 
     def start(self, run: TrainingRun, raw_prediction: Array, iteration: int) -> Array:
         """Return the scores, which no effects have moved yet."""
         return self.score_of(None, raw_prediction)
 
     def take(self, run: TrainingRun, raw_prediction: Array, iteration: int) -> Array:
-        """Move the effects by the longest step that does not raise the loss, then the thresholds; return the score."""
-        score, now = self.score_of(None, raw_prediction), None
-        if self.effects.is_due():
+        """Move the effects, then the thresholds; return the score.
+
+        The step is the longest one after which the loss is not above that before the tree.
+        """
+        start = score = self.score_of(None, raw_prediction)
+        now = None
+        for share in (1.0, 0.5, 0.25, 0.0) if self._moves else ():
+            score = start.copy()
+            penalty = self.effects.move(share, score)
             now = run.rows(score, run.thresholds, run.learner.step_hessian)
-            self.effects.begin(now)
-            start, highest = score, run.rows.highest_loss(now.sums.loss)
-            for share in (1.0, 0.5, 0.25, 0.0):
-                score = start.copy()
-                penalty = self.effects.move(share, score, self._n_threads)
-                now = run.rows(score, run.thresholds, run.learner.step_hessian)
-                if now.sums.loss + penalty <= highest:
-                    break
+            if now.sums.loss + penalty <= self._highest:
+                break
         run.step_thresholds(score, now)
         return score
 
+    def gradients(self, run: TrainingRun, statistics: RoundStatistics) -> tuple[RealArray, RealArray]:
+        """Find the step of the effects, by the gradients of the next tree, which are returned."""
+        self._moves = self.effects.begin(statistics, len(run.history))
+        self._highest = run.rows.highest_loss(statistics.sums.loss)
+        return super().gradients(run, statistics)
+
     def score_of(self, matrix: Any, raw_prediction: Array) -> Array:
-        """Return the score of a matrix with the effects of its groups, 0 for new ones; None for the training rows."""
+        """Return the score of a matrix with the effects of its groups; None for the training rows.
+
+        It is one for each threshold where there are rows of new groups, as in predictions.
+        """
         score = np.array(raw_prediction, dtype=np.float64)
         if matrix is None:
-            return self.effects.added_to(score)
-        _, X = matrix.ordinal_groups
-        return score + sum(one.of_rows(X) for one in self.effects.found())
+            return self.effects.add_to(score)
+        _, X = getattr(matrix, "ordinal_groups", (None, None))
+        if X is None:
+            return score
+        _check_groups(X.shape[0], len(score))
+        return with_effects(score, X, self.effects.found(), self._run.spec.loss, self._run.thresholds)
+
+    def kept_in(self, record: ThresholdRecord) -> ThresholdRecord:
+        """Return a record with the effects."""
+        return replace(record, random_effects=self.effects.found())
+
+
+def _check_groups(got: int, n_rows: int) -> None:
+    if got != n_rows:
+        raise ValueError(f"random_intercept must have an entry for each of {n_rows} rows; got {got}")
 
 
 class JointUpdate(Update):

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from ordinal_objectives import _core
-from ordinal_objectives.estimators.arguments import validate_columns
-from ordinal_objectives.estimators.tables import CategoryColumns, places_of, read_numbers
+from ordinal_objectives.aliases import FloatArray, RealArray
+from ordinal_objectives.estimators import arguments, tables
 from ordinal_objectives.row_blocks import RowBlocks, blocks_of, header_of
 
 # Rows that the cuts of a large table are computed from.
@@ -20,51 +19,51 @@ SUBSAMPLE = 200_000
 _UNEVEN = 100.0
 
 
-def learn_categories(X: Any, asked: Any, max_bins: int) -> CategoryColumns:
+def learn_categories(X: Any, asked: Any, max_bins: int) -> tables.CategoryColumns:
     """Return the columns of categories that ``categorical_features`` asks for, with the levels that occur in X."""
     if isinstance(X, RowBlocks):
-        found = CategoryColumns.learn([X.header], asked, max_bins)
-        return CategoryColumns.learn(X.tables(), asked, max_bins) if found.levels else found
+        found = tables.CategoryColumns.learn([X.header], asked, max_bins)
+        return tables.CategoryColumns.learn(X.tables(), asked, max_bins) if found.levels else found
     if len(X.shape) != 2 or issparse(X):  # refused where features are checked
-        return CategoryColumns()
-    return CategoryColumns.learn([X], asked, max_bins)
+        return tables.CategoryColumns()
+    return tables.CategoryColumns.learn([X], asked, max_bins)
 
 
 def check_features(
-    estimator: object, X: object, categories: CategoryColumns, *, reset: bool, blocks: bool
-) -> NDArray[np.floating] | RowBlocks:
+    estimator: object, X: object, categories: tables.CategoryColumns, *, reset: bool, blocks: bool
+) -> RealArray | RowBlocks:
     """Return a table as float32 or float64, (n_samples, n_features); `reset` is for those of ``fit``.
 
     Categories are numbers then. With `blocks`, RowBlocks are returned as such.
     """
-    features: NDArray[np.floating] | RowBlocks
+    features: RealArray | RowBlocks
     if blocks and isinstance(X, RowBlocks):
         if X.shape[0] < 1 + reset:
             raise ValueError(f"Found RowBlocks with {X.shape[0]} sample(s) while a minimum of {1 + reset} is required")
-        read_numbers(categories.encode(X.header), ensure_min_samples=0)
+        tables.read_numbers(categories.encode(X.header), ensure_min_samples=0)
         features = X.encoded(categories)
     else:
         if categories.levels and not reset:  # which columns hold categories is known of these features only
-            validate_columns(estimator, X, reset=False, skip_check_array=True)
-        features = read_numbers(categories.encode(X), estimator=estimator, ensure_min_samples=1 + reset)
-    validate_columns(estimator, header_of(X), reset=reset, skip_check_array=True)
+            arguments.validate_columns(estimator, X, reset=False, skip_check_array=True)
+        features = tables.read_numbers(categories.encode(X), estimator=estimator, ensure_min_samples=1 + reset)
+    arguments.validate_columns(estimator, header_of(X), reset=reset, skip_check_array=True)
     return features
 
 
-def check_same_categories(X: object, asked: object, categories: CategoryColumns) -> None:
+def check_same_categories(X: object, asked: object, categories: tables.CategoryColumns) -> None:
     """Raise ValueError unless the columns that ``categorical_features`` asks for are those of the model."""
-    now, before = places_of(header_of(X), asked), sorted(categories.levels)
+    now, before = tables.places_of(header_of(X), asked), sorted(categories.levels)
     if now != before:
         raise ValueError(f"warm_start continues a model of categories in the columns {before}; got {now}")
 
 
 def find_cuts(
-    X: NDArray[np.floating] | RowBlocks,
+    X: RealArray | RowBlocks,
     max_bins: int = 255,
-    sample_weight: NDArray[np.float64] | None = None,
+    sample_weight: FloatArray | None = None,
     seed: int = 0,
     categories: Mapping[int, int] | None = None,
-) -> list[NDArray[np.float64]]:
+) -> list[FloatArray]:
     """Return the cuts of every feature: bin b holds the values in (cut_{b-1}, cut_b].
 
     A feature with at most ``max_bins`` distinct values gets a cut half-way between any two neighbours. Any
@@ -112,22 +111,20 @@ def find_cuts(
     ]
 
 
-def bin_rows(
-    X: NDArray[np.floating] | RowBlocks, cuts: list[NDArray[np.float64]], n_threads: int, **options: Any
-) -> _core.Engine:
+def bin_rows(X: RealArray | RowBlocks, cuts: list[FloatArray], n_threads: int, **options: Any) -> _core.Engine:
     """Return an engine that holds the rows as bins; options as :class:`_core.Engine` takes them."""
     engine = _core.Engine(X.shape[0], [c.tolist() for c in cuts], n_threads, **options)
     fill(engine, X)
     return engine
 
 
-def fill(engine: _core.Engine, X: NDArray[np.floating] | RowBlocks) -> None:
+def fill(engine: _core.Engine, X: RealArray | RowBlocks) -> None:
     """Bin all rows of an engine by its cuts."""
     for first, block in blocks_of(X):
         engine.bin(first, block)
 
 
-def uneven(sample_weight: NDArray[np.float64] | None) -> bool:
+def uneven(sample_weight: FloatArray | None) -> bool:
     """Tell whether histograms must be added up in float64."""
     if sample_weight is None:
         return False
@@ -135,9 +132,7 @@ def uneven(sample_weight: NDArray[np.float64] | None) -> bool:
     return bool(weight.max() > _UNEVEN * weight.min())
 
 
-def _cuts_of(
-    column: NDArray[np.floating], max_bins: int, sample_weight: NDArray[np.float64] | None
-) -> NDArray[np.float64]:
+def _cuts_of(column: RealArray, max_bins: int, sample_weight: FloatArray | None) -> FloatArray:
     known = ~np.isnan(column)
     values = column[known]
     order = None if sample_weight is None else np.argsort(values, kind="stable")

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ordinal_objectives.aliases import FloatArray, NDArray
+from ordinal_objectives.aliases import BoolArray, FloatArray, IndexArray, NDArray
 from ordinal_objectives.trees import Tree
 
 PAIRWISE, NONE = "pairwise", "no_interactions"
@@ -43,7 +43,7 @@ class Constraints:
         interaction_cst: Any,
         n_features: int,
         names: Any = None,
-        categories: NDArray[np.bool_] | None = None,
+        categories: BoolArray | None = None,
     ) -> Constraints:
         """Check the constraints of a classifier.
 
@@ -131,7 +131,7 @@ def _number_of(feature: object, n_features: int, numbers: dict[str, int], name: 
 
 
 def monotone_values(
-    tree: Tree, weight: FloatArray, leaves: NDArray[np.intp], values: FloatArray, signs: NDArray[np.int8]
+    tree: Tree, weight: FloatArray, leaves: IndexArray, values: FloatArray, signs: NDArray[np.int8]
 ) -> tuple[FloatArray, bool]:
     """Return the values of some nodes as leaves, clipped where a constraint asks for it, and whether any was.
 

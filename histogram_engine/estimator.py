@@ -9,31 +9,14 @@ from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.aliases import JSON, Params
+from ordinal_objectives.aliases import JSON, ArrayLike, FloatArray, Params
 from ordinal_objectives.decision import KappaRule
-from ordinal_objectives.estimators.arguments import (
-    GivenSets,
-    GivenToFit,
-    as_trained,
-    explains_keywords,
-    kept_arguments,
-    validate_columns,
-)
-from ordinal_objectives.estimators.held_out import RoundSearch, is_auto, rounds_unsearched, smallest_leaf
-from ordinal_objectives.estimators.labels import OrderedLabels
+from ordinal_objectives.estimators import arguments, held_out, labels, ordinal_classifier
 from ordinal_objectives.estimators.linear import LinearPart, with_start
-from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
-from ordinal_objectives.estimators.random_intercept import (
-    GroupColumn,
-    RandomEffects,
-    as_asked,
-    check_random_intercept,
-)
-from ordinal_objectives.histogram_engine import fit_loop, model_file
-from ordinal_objectives.histogram_engine.binning import check_same_categories
+from ordinal_objectives.estimators.random_intercept import GroupColumn, RandomEffects, as_asked, check_random_intercept
+from ordinal_objectives.histogram_engine import binning, fit_loop, model_file
 from ordinal_objectives.histogram_engine.constraints import Constraints
 from ordinal_objectives.histogram_engine.parameters import DIALECT, OF_MODEL, REFUSED, BoostingParameters
 from ordinal_objectives.histogram_engine.plan import TrainingPlan
@@ -42,7 +25,7 @@ from ordinal_objectives.row_blocks import RowBlocks, header_of
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import ThresholdRecord
-from ordinal_objectives.utils.progress import round_bar
+from ordinal_objectives.utils.extras import round_bar
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import check_choice, check_integer, check_thresholds, drawn_seed, refuse_soft
 
@@ -50,7 +33,7 @@ Model = TypeVar("Model", bound="HistGradientBoostingOrdinalClassifier")
 
 
 @documented
-class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClassifier):
+class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, ordinal_classifier.OrdinalClassifier):
     r"""Ordinal classifier grown by a native engine, which judges splits by the gain of leaves and thresholds together.
 
     By default thresholds move with x: leaves shift single thresholds, ``split_gain="vector"`` counts that in the gain
@@ -211,7 +194,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
     _dialect: ClassVar = DIALECT
     _refused: ClassVar = REFUSED
     _known: ClassVar = frozenset()
-    round_search_: RoundSearch | None = None
+    round_search_: held_out.RoundSearch | None = None
 
     def __init__(
         self,
@@ -278,7 +261,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         self._keep_arguments(dict(locals()), "other_params")
 
     @documented
-    @explains_keywords
+    @arguments.explains_keywords
     def fit(
         self,
         X: Any,
@@ -330,7 +313,9 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
                 self._check_same_groups(fitted.random_effects_)
             else:
                 self._seed = drawn_seed(self.random_state)
-            sets = GivenSets(eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val)
+            sets = arguments.GivenSets(
+                eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val
+            )
             watched = given = self._check_evaluation(sets)
             for name, asked in (("scoring", scorer), ("random_intercept", self._groups or None)):
                 for one in () if asked is None else (rows, *watched):
@@ -343,7 +328,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
             if self._takes_kappa() and is_divided:
                 raise ValueError("decision_rule='kappa' divides only arrays; for RowBlocks pass X_val and y_val")
             self._found = {} if self.round_search_ is None else self.round_search_.settings
-            self._given = GivenToFit(
+            self._given = arguments.GivenToFit(
                 found_rounds=bool(given) or groups is not None or callback is not None,
                 refused=self._refused_to_copies(given, groups, fitted),
             )
@@ -366,7 +351,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         names = [name for name, there in rows.items() if judged and there]
         return (*names, *(["a model to continue, by warm_start"] if continued is not None else []))
 
-    def _fixed_rounds(self, n_rounds: int, given: GivenToFit) -> Params:
+    def _fixed_rounds(self, n_rounds: int, given: arguments.GivenToFit) -> Params:
         return {**self._found, "max_iter": n_rounds, "early_stopping": False}
 
     def divides_rows(self) -> bool:
@@ -378,11 +363,12 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         others = {field.name for field in fields(BoostingParameters)} - {"spec", "constraints"}
         given = {name: getattr(self, name) for name in (*OF_MODEL, *others)}
         for name in ("min_samples_leaf", "max_leaf_nodes"):
-            if is_auto(given[name]):
+            if held_out.is_auto(given[name]):
                 del given[name]
-        given["max_iter"] = rounds_unsearched("max_iter", self.max_iter)
+        given["max_iter"] = held_out.rounds_unsearched("max_iter", self.max_iter)
         allowed = {"boosting_type": "gbdt", "judged_by": "out_of_bag"}
-        check_random_intercept(self, self._ordinal_loss(), kept_arguments(self), **allowed)
+        if self.random_intercept is not None:
+            check_random_intercept(self._ordinal_loss(), arguments.kept_arguments(self), **allowed)
         return BoostingParameters.of(self._ordinal_loss(), **given)
 
     def _with_rows(self, parameters: BoostingParameters, n_rows: int) -> BoostingParameters:
@@ -391,8 +377,8 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         categories = self._categories.mask(n_features)
         constraints = Constraints.of(self.monotonic_cst, self.interaction_cst, n_features, names, categories)
         parameters = parameters.changed(constraints=constraints)
-        if is_auto(self.min_samples_leaf):
-            parameters = parameters.changed(min_samples_leaf=smallest_leaf("auto", n_rows))
+        if held_out.is_auto(self.min_samples_leaf):
+            parameters = parameters.changed(min_samples_leaf=held_out.smallest_leaf("auto", n_rows))
         return parameters
 
     def _check_continued(self, X: object, parameters: BoostingParameters) -> None:
@@ -416,18 +402,17 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
                 raise ValueError(f"warm_start continues a model of {name}={before!r}; got {name}={now!r}")
         fit_loop.check_more_trees(parameters.max_iter, self.n_iter_)
         try:
-            validate_columns(self, header_of(X), reset=False, skip_check_array=True)
+            arguments.validate_columns(self, header_of(X), reset=False, skip_check_array=True)
         except ValueError as error:
             raise ValueError(f"warm_start continues a model of other features: {error}") from None
-        check_same_categories(X, self.categorical_features, self._categories)
+        binning.check_same_categories(X, self.categorical_features, self._categories)
 
     def _check_same_groups(self, before: RandomEffects | dict[int, RandomEffects] | None) -> None:
         places = before.column.place if isinstance(before, RandomEffects) else before and list(before)
         now = [column.place for column in self._groups]
         if now != ([] if places is None else [places] if isinstance(places, int) else places):
             raise ValueError(
-                f"warm_start continues a model of random_intercept={places!r}; got random_intercept="
-                f"{self.random_intercept!r}"
+                f"warm_start continues a model of random_intercept={places!r}; got {self.random_intercept!r}"
             )
 
     def _remember(self, loss: OrdinalLoss, grown: fit_loop.GrownModel) -> None:
@@ -475,13 +460,11 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
     def _prediction_data(self, X: object) -> Any:
         return X
 
-    def _score(self, data: Any, start: int, stop: int) -> NDArray[np.float64]:
-        scores = self._ensemble.zeros(data.shape[0])
-        self._ensemble.add_to(scores, data, start, stop, effective_n_threads(self.n_jobs))
-        return scores
+    def _score(self, data: Any, start: int, stop: int) -> FloatArray:
+        return self._ensemble.scores(data, start, stop, effective_n_threads(self.n_jobs))
 
     @documented
-    def staged_scores(self, X: Any, **start: Any) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    def staged_scores(self, X: Any, **start: Any) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Yield scores with their thresholds after 1, 2, ... iterations; a random forest has none."""
         check_is_fitted(self)
         self.check_stages()
@@ -495,7 +478,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
             )
 
     @property
-    def oob_decision_function_(self) -> NDArray[np.float64]:
+    def oob_decision_function_(self) -> FloatArray:
         """Probabilities of the training rows by the trees that were not grown on them, (n_samples, n_classes)."""
         return self._labels.sort_columns(self._out_of_bag().proba)
 
@@ -515,9 +498,9 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         self._refuse_unknown()
         self.check_fitted_decision()
         check_choice(self.importance_type, model_file.IMPORTANCES, name="importance_type")
-        trained = as_trained(self)
+        trained = arguments.as_trained(self)
         return self._as_stored(
-            kept_arguments(trained) | trained._host_params | self._fitted_loss.as_parameters(),
+            arguments.kept_arguments(trained) | trained._host_params | self._fitted_loss.as_parameters(),
             self.ordered_classes_,
             proportional=self.proportional_,
             linear=None if self._linear is None else self._linear.to_json(),
@@ -529,10 +512,10 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
 
     def _recall(self, stored: JSON, grown: fit_loop.GrownModel) -> None:
         self._refuse_unknown()
-        self._keep_labels(OrderedLabels(stored["classes"]))
+        self._keep_labels(labels.OrderedLabels(stored["classes"]))
         self._check_decision()
         self.proportional_, self._found = stored["proportional"], dict(stored["found"])
-        self._given = GivenToFit.from_json(stored["given"])
+        self._given = arguments.GivenToFit.from_json(stored["given"])
         if stored["linear"] is not None:
             self._linear = LinearPart.from_json(stored["linear"], self.n_features_in_)
         effects = tuple(RandomEffects.from_json(one, self.n_features_in_) for one in stored["random_effects"] or ())

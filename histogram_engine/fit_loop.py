@@ -17,22 +17,19 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import get_scorer
 
 from ordinal_objectives import predictions, scorers
-from ordinal_objectives.aliases import FloatArray, NDArray
-from ordinal_objectives.estimators.held_out import Rows, check_fraction
+from ordinal_objectives.aliases import FloatArray, LabelArray, NDArray
+from ordinal_objectives.estimators import held_out, random_intercept
 from ordinal_objectives.estimators.labels import OrderedLabels
-from ordinal_objectives.estimators.random_intercept import EffectsLearner, RandomEffects, with_effects
 from ordinal_objectives.eval_metric import Decide, EvalMetric, takes_weight
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters, GrowthParameters
 from ordinal_objectives.histogram_engine.run import SumsOf
 from ordinal_objectives.histogram_engine.state import LabelledRows, LeafModel
 from ordinal_objectives.metrics import ordinal_log_loss
-from ordinal_objectives.rows import CPU
-from ordinal_objectives.rows.soft_rows import judged_loss
+from ordinal_objectives.rows import CPU, soft_rows
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import Diagnostics
 from ordinal_objectives.trees import Tree, TreeEnsemble
-from ordinal_objectives.utils import read_only, validation
-from ordinal_objectives.utils.progress import Show
+from ordinal_objectives.utils import extras, read_only, validation
 
 # early_stopping="auto" holds rows out where there are more than this, as scikit-learn does.
 MANY_ROWS = 10_000
@@ -43,6 +40,8 @@ Callback = Callable[[int, Evals], object]
 AfterTree = Callable[[int, Evals, "Callable[[], GrownModel] | None"], object]
 LOSS = "loss"
 Scorer = Callable[..., float]
+# What is measured after a tree, by name in `evals`, and what early stopping looks at: lower is better.
+Measured = tuple[dict[str, float], float]
 # Higher is better: (rows, probabilities, score).
 Scored = Callable[[LabelledRows, FloatArray, FloatArray], float]
 
@@ -66,7 +65,7 @@ def check_callback(callback: object) -> None:
 
 
 def after_tree(
-    show: Show | None,
+    show: extras.Show | None,
     every: int = 0,
     callback: Callback | None = None,
     remember: Callable[[GrownModel], None] | None = None,
@@ -155,7 +154,7 @@ class GrownModel:
     diagnostics: dict[str, int] = field(default_factory=dict)
     out_of_bag: OutOfBag | None = None
     start: FloatArray | None = None
-    effects: tuple[RandomEffects, ...] = ()
+    effects: tuple[random_intercept.RandomEffects, ...] = ()
 
 
 def check_more_trees(max_iter: int, n_trees: int) -> None:
@@ -197,11 +196,11 @@ class EarlyStopping:
         asked = estimator.early_stopping
         if not (isinstance(asked, str) and asked == "auto") and not isinstance(asked, (bool, np.bool_)):
             raise ValueError(f"early_stopping must be 'auto', True or False; got {asked!r}")
-        check_fraction(estimator.validation_fraction)
+        held_out.check_fraction(estimator.validation_fraction)
         return cls(estimator.n_iter_no_change, estimator.tol)
 
     @staticmethod
-    def applies(early_stopping: object, n_rows: int, watched: Sequence[Rows]) -> bool:
+    def applies(early_stopping: object, n_rows: int, watched: Sequence[held_out.Rows]) -> bool:
         """Tell whether a training stops early: "auto" leaves it to the number of rows, or to rows that are watched."""
         if isinstance(early_stopping, str):
             return n_rows > MANY_ROWS or bool(watched)
@@ -236,7 +235,7 @@ class Run(Protocol):
         """Several outputs before the first tree."""
 
     @property
-    def effects(self) -> tuple[RandomEffects, ...]:
+    def effects(self) -> tuple[random_intercept.RandomEffects, ...]:
         """Those of groups at the newest iteration."""
 
     @property
@@ -253,21 +252,6 @@ class Run(Protocol):
 
     def advance(self) -> Tree:
         """Grow one tree, take the step and return the tree."""
-
-
-class Measured(NamedTuple):
-    """Measurement of an iteration.
-
-    Attributes
-    ----------
-    values : dict of str to float
-        By their names in ``evals``.
-    judged : float
-        What early stopping looks at; lower is better.
-    """
-
-    values: dict[str, float]
-    judged: float
 
 
 class Watched(ABC):
@@ -320,7 +304,7 @@ class WatchedRows(Watched):
         n_threads: int | None,
         metrics: Sequence[EvalMetric] = (),
         scored: Scored | None = None,
-        effects: EffectsLearner | None = None,
+        effects: random_intercept.EffectsLearner | None = None,
     ) -> None:
         self._proportional = parameters.shifts is None
         shape = len(rows.y) if self._proportional else (len(rows.y), rows.n_classes - 1)
@@ -336,22 +320,22 @@ class WatchedRows(Watched):
         spec, rows, score = self._spec, self._rows, self._score
         if self._effects is not None:
             effects = [one.at(self._n_trees) for one in self._effects.found()]
-            score = with_effects(score, self._X, effects, spec.loss, thresholds)
+            score = random_intercept.with_effects(score, self._X, effects, spec.loss, thresholds)
         if score.ndim == 2 and self._proportional:  # rows of new groups
             proba = predictions.proba(spec.loss, score, thresholds)
             loss = ordinal_log_loss(rows.y, proba, sample_weight=rows.sample_weight)
         else:
-            loss = judged_loss(self._pass, score, thresholds, spec.hessian) / float(self._pass.total_weight)
+            loss = soft_rows.judged_loss(self._pass, score, thresholds, spec.hessian) / float(self._pass.total_weight)
         values = {self.name: loss}
         if not self._metrics and self._scored is None:
-            return Measured(values, loss)
+            return values, loss
         proba = predictions.proba(spec.loss, score, thresholds)
         for metric in self._metrics:
             values |= {f"{self.name}_{name}": value for name, value, _ in metric(rows.y, proba, rows.sample_weight)}
         if self._scored is None:
-            return Measured(values, loss)
+            return values, loss
         values[f"{self.name}_score"] = better = self._scored(rows, proba, score)
-        return Measured(values, -better)
+        return values, -better
 
     def add(self, trees: TreeEnsemble) -> None:
         """Add trees to the score."""
@@ -440,9 +424,10 @@ def asks_to_end(callback: AfterTree | None, *known: Any) -> bool:
 
 def note(measured: Measured, evals: Evals) -> float:
     """Record what was measured and return what early stopping looks at."""
-    for name, value in measured.values.items():
+    values, judged = measured
+    for name, value in values.items():
         evals.setdefault(name, []).append(value)
-    return measured.judged
+    return judged
 
 
 @dataclass(eq=False, repr=False)
@@ -460,24 +445,24 @@ class PredictedRows(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     labels: OrderedLabels
-    decide: Callable[[NDArray[np.float64]], NDArray[Any]]
-    proba: NDArray[np.float64]
-    score_of_rows: NDArray[np.float64]
+    decide: Callable[[FloatArray], NDArray[Any]]
+    proba: FloatArray
+    score_of_rows: FloatArray
 
     def __post_init__(self) -> None:
         self.classes_, self.ordered_classes_ = self.labels.classes_, self.labels.ordered_classes_
 
-    def predict(self, X: Any) -> NDArray[np.generic]:
+    def predict(self, X: Any) -> LabelArray:
         """Return labels of the rows that are watched."""
         self._check(X)
         return self.labels.decode(self.decide(self.proba))
 
-    def predict_proba(self, X: object) -> NDArray[np.float64]:
+    def predict_proba(self, X: object) -> FloatArray:
         """Return probabilities of the rows that are watched, columns sorted by label."""
         self._check(X)
         return self.labels.sort_columns(self.proba)
 
-    def predict_raw(self, X: object) -> NDArray[np.float64]:
+    def predict_raw(self, X: object) -> FloatArray:
         """Return the score of the rows that are watched."""
         self._check(X)
         return predictions.score(self.score_of_rows)
@@ -528,7 +513,7 @@ def scored_by(scorer: Scorer, labels: OrderedLabels, decide: Decide) -> Scored:
     """
     by_name, _ = takes_weight(scorer)
 
-    def scored(rows: LabelledRows, proba: NDArray[np.float64], score: NDArray[np.float64]) -> float:
+    def scored(rows: LabelledRows, proba: FloatArray, score: FloatArray) -> float:
         estimator = PredictedRows(labels, lambda P: decide(P, rows.sample_weight), proba, score)
         function = scorer
         if by_name and rows.sample_weight is not None:

@@ -3,7 +3,8 @@
 Layout, all numbers little-endian:
 
 1. the ASCII line ``ordinal_objectives histogram model 1``, or ``ordinal_objectives multi-output model 1`` of a model of
-   several outputs, and a line feed;
+   several outputs, and a line feed; then ``ordinal_objectives_sha256=``, the digest of all that follows, and a line
+   feed, which a file made by hand may leave out;
 2. the header's length in bytes, uint64;
 3. the header, UTF-8 JSON: ``params``, ``classes`` (lowest first), ``classes_dtype``, ``n_features``,
    ``feature_names``, ``seed``, ``max_bins`` (of the cuts), ``evals``, ``diagnostics``, ``categories`` (the list of
@@ -33,15 +34,12 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.aliases import JSON, LabelArray, Params
-from ordinal_objectives.estimators.arguments import keep_names, keep_params_of_fit, keeper
-from ordinal_objectives.estimators.tables import CategoryColumns, as_table
-from ordinal_objectives.histogram_engine.binning import check_features, learn_categories
-from ordinal_objectives.histogram_engine.fit_loop import GrownModel
+from ordinal_objectives.aliases import JSON, BoolArray, FloatArray, IntArray, LabelArray, NDArray, Params
+from ordinal_objectives.estimators import arguments, tables
+from ordinal_objectives.histogram_engine import binning, fit_loop
 from ordinal_objectives.row_blocks import RowBlocks
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.trees import NODE_ARRAYS, SET_WORDS, Tree, TreeEnsemble, has_set
@@ -50,6 +48,7 @@ from ordinal_objectives.utils import documented, files, validation
 # Left out of files: they belong to the machine.
 _OF_MACHINE = ("progress", "verbose")
 _VERSION = 1
+_DIGEST = f"{files.DIGEST}=".encode()
 # Beginning of the first line, by whether there are several outputs.
 _KINDS = {False: "ordinal_objectives histogram model ", True: "ordinal_objectives multi-output model "}
 _ARRAYS = {
@@ -78,8 +77,8 @@ class EngineModel:
     n_jobs: int | None
     n_features_in_: int
     feature_names_in_: NDArray[Any]
-    _categories: CategoryColumns
-    _grown: GrownModel
+    _categories: tables.CategoryColumns
+    _grown: fit_loop.GrownModel
     _seed: int
     _max_bins: int
     _is_multi_output: ClassVar[bool] = False
@@ -88,10 +87,10 @@ class EngineModel:
         return validation.check_flag("warm_start", self.warm_start) and hasattr(self, "_grown")
 
     def _check_features(self, X: object, *, reset: bool) -> Any:
-        X = X if isinstance(X, RowBlocks) else as_table(X)
+        X = X if isinstance(X, RowBlocks) else tables.as_table(X)
         if reset and not self._continues():
-            self._categories = learn_categories(X, self.categorical_features, self.max_bins)
-        return check_features(self, X, self._categories, reset=reset, blocks=not self._is_multi_output)
+            self._categories = binning.learn_categories(X, self.categorical_features, self.max_bins)
+        return binning.check_features(self, X, self._categories, reset=reset, blocks=not self._is_multi_output)
 
     @documented
     def save_model(self, path: str | os.PathLike[str]) -> None:
@@ -123,14 +122,14 @@ class EngineModel:
             raise ValueError(f"{path} holds a model of {written_by}; {name} cannot load it")
         model = clone(self)
         with files.as_damaged_file(path):
-            model.__dict__ |= vars(keeper(type(self))(**stored["params"]))
+            model.__dict__ |= vars(arguments.keeper(type(self))(**stored["params"]))
             effective_n_threads(model.n_jobs)
             model.n_features_in_ = stored["n_features"]
             model._seed, model._max_bins, model._categories = stored["seed"], stored["max_bins"], stored["categories"]
             numbers = stored["column_numbers"]
-            keep_names(model, stored["feature_names"], None if numbers is None else numbers.tolist())
+            arguments.keep_names(model, stored["feature_names"], None if numbers is None else numbers.tolist())
             model._recall(stored, grown)
-        keep_params_of_fit(model)
+        arguments.keep_params_of_fit(model)
         self.__dict__ = model.__dict__
         files.warn_of(stored["left_out"], stacklevel=2)
         return self
@@ -140,7 +139,7 @@ class EngineModel:
         """Return what the header of a file says of the fitted model, beside what was grown."""
 
     @abstractmethod
-    def _recall(self, stored: JSON, grown: GrownModel) -> None:
+    def _recall(self, stored: JSON, grown: fit_loop.GrownModel) -> None:
         """Set what a file says of labels or targets, of the loss, and of the training."""
 
     def _as_stored(self, params: Params, classes: LabelArray, **others: object) -> JSON:
@@ -180,18 +179,18 @@ class EngineModel:
         return self._ensemble
 
     @documented
-    def apply(self, X: object) -> NDArray[np.int32]:
+    def apply(self, X: object) -> IntArray:
         """Return the node that each row ends in, int32 ``(n_samples, n_iter_)``."""
         trees = self.grown_trees()
         return trees.apply(self._check_features(X, reset=False), effective_n_threads(self.n_jobs))
 
     @property
-    def feature_importances_(self) -> NDArray[np.float64]:
+    def feature_importances_(self) -> FloatArray:
         """Importance of each feature by ``importance_type``, (n_features,)."""
         return self.grown_trees().importances(self.importance_type)
 
     @property
-    def is_categorical_(self) -> NDArray[np.bool_]:
+    def is_categorical_(self) -> BoolArray:
         """Which features are categories, (n_features,)."""
         check_is_fitted(self)
         return self._categories.mask(self.n_features_in_)
@@ -202,9 +201,8 @@ class EngineModel:
         return {place: list(levels) for place, levels in self._categories.levels.items()}
 
 
-def save(stored: JSON, grown: GrownModel, path: str | os.PathLike[str]) -> None:
+def save(stored: JSON, grown: fit_loop.GrownModel, path: str | os.PathLike[str]) -> None:
     """Write a model."""
-    files.check_path(path)
     trees, cuts = grown.ensemble.trees, grown.cuts
     arrays: dict[str, Any] = {
         "thresholds": grown.thresholds.ravel(),
@@ -230,15 +228,13 @@ def save(stored: JSON, grown: GrownModel, path: str | os.PathLike[str]) -> None:
         "start": None if grown.start is None else grown.start.tolist(),
     }
     text = json.dumps(header, allow_nan=False).encode()
-    with Path(path).open("wb") as file:
-        file.write(f"{_KINDS[grown.start is not None]}{_VERSION}\n".encode())
-        file.write(struct.pack("<Q", len(text)))
-        file.write(text)
-        for array in written.values():
-            file.write(array.tobytes())
+    body = b"".join([struct.pack("<Q", len(text)), text, *(array.tobytes() for array in written.values())])
+    first = f"{_KINDS[grown.start is not None]}{_VERSION}\n{files.DIGEST}={files.digest(body)}\n"
+    with files.written(path) as newer:
+        newer.write_bytes(first.encode() + body)
 
 
-def load(path: str | os.PathLike[str], *, multi_output: bool = False) -> tuple[JSON, GrownModel]:
+def load(path: str | os.PathLike[str], *, multi_output: bool = False) -> tuple[JSON, fit_loop.GrownModel]:
     """Read a model, an ordinal one or one of several outputs; nothing is allocated before the file is known to hold it.
 
     Raises
@@ -258,13 +254,17 @@ def load(path: str | os.PathLike[str], *, multi_output: bool = False) -> tuple[J
             f"{path} has format version {version}; this version of ordinal_objectives reads version {_VERSION}"
         )
     with files.as_damaged_file(path):
-        stored, grown = _checked(*_read(content[len(first) + 1 :]))
+        body = content[len(first) + 1 :]
+        if body.startswith(_DIGEST):
+            line, _, body = body.partition(b"\n")
+            files.check_digest(line.removeprefix(_DIGEST).decode(), body)
+        stored, grown = _checked(*_read(body))
         if multi_output != (grown.start is not None):
             raise ValueError("its first line does not name what it holds")
     return stored, grown
 
 
-def _check_splits(ensemble: TreeEnsemble, categories: CategoryColumns) -> None:
+def _check_splits(ensemble: TreeEnsemble, categories: tables.CategoryColumns) -> None:
     """Raise ValueError unless the columns of categories, and no others, are split by them."""
     by_category = categories.mask(ensemble.n_features)
     for tree in ensemble.trees:
@@ -291,7 +291,7 @@ def _read(body: bytes) -> tuple[JSON, dict[str, NDArray[Any]]]:
     return header, arrays
 
 
-def _checked(header: JSON, arrays: dict[str, NDArray[Any]]) -> tuple[JSON, GrownModel]:
+def _checked(header: JSON, arrays: dict[str, NDArray[Any]]) -> tuple[JSON, fit_loop.GrownModel]:
     """Return the entries of a header as they are used, and what was grown."""
     proportional = validation.check_flag("proportional", header["proportional"])
     start = None if header["start"] is None else files.numbers_from_json(header["start"], "the start of its outputs")
@@ -305,7 +305,7 @@ def _checked(header: JSON, arrays: dict[str, NDArray[Any]]) -> tuple[JSON, Grown
     n_outputs = len(start) if start is not None else None if proportional else n_thresholds
     ensemble = TreeEnsemble(_trees(arrays, n_outputs), n_features)
     ensemble.check()
-    categories = CategoryColumns.from_json(header["categories"], n_features)
+    categories = tables.CategoryColumns.from_json(header["categories"], n_features)
     _check_splits(ensemble, categories)
     n_trees = len(ensemble)
     if len(arrays["thresholds"]) != (n_trees + 1) * n_thresholds:
@@ -332,7 +332,7 @@ def _checked(header: JSON, arrays: dict[str, NDArray[Any]]) -> tuple[JSON, Grown
         "left_out": [str(name) for name in header["left_out"]],
         "categories": categories,
     }
-    return stored, GrownModel(ensemble, thresholds, evals, cuts, curvature, diagnostics, start=start)
+    return stored, fit_loop.GrownModel(ensemble, thresholds, evals, cuts, curvature, diagnostics, start=start)
 
 
 def _split(values: NDArray[Any], sizes: NDArray[np.integer]) -> list[NDArray[Any]]:

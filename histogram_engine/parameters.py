@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ordinal_objectives import _core
+from ordinal_objectives.aliases import IntArray, NDArray
 from ordinal_objectives.histogram_engine.constraints import Constraints
 from ordinal_objectives.leaves.vector import Shifts
 from ordinal_objectives.losses import OrdinalLoss, check_order
@@ -174,7 +174,7 @@ class GrowthParameters:
                 setattr(self, one.name, one.metadata["check"](one.name, getattr(self, one.name)))
 
     def growth(
-        self, features: list[int], rows: NDArray[np.uint32] | None, leaf_of_row: NDArray[np.int32], **options: Any
+        self, features: list[int], rows: NDArray[np.uint32] | None, leaf_of_row: IntArray, **options: Any
     ) -> _core.Growth:
         """Return what the core is given of a tree: columns, rows, None for all, and limits."""
         sizes = self.max_leaf_nodes or _ALL, self.max_depth or _ALL, float(self.min_samples_leaf)
@@ -239,11 +239,14 @@ class BoostingParameters(GrowthParameters):
                 f"it; threshold_update says what splits are worth without"
             )
         self._check_sampling()
-        if self.is_forest:
-            self._check_forest()
         self._check_judges()
 
     def _check_sampling(self) -> None:
+        if self.is_forest and self.subsample == 1.0:
+            raise ValueError("boosting_type='rf' needs rows that a tree does not know: pass subsample below 1; got 1.0")
+        if self.is_forest:
+            bagging, off, never = ("bagging",), (False,), (None,)
+            check_side_by_side(self, data_sample_strategy=bagging, pruning=off, adaptive_step=off, rebin_every=never)
         if self.data_sample_strategy == "bagging":
             return
         if self.top_rate + self.other_rate > 1.0:
@@ -253,12 +256,6 @@ class BoostingParameters(GrowthParameters):
                 "data_sample_strategy='goss' leaves the rows with small gradients out, which cannot judge a tree: pass "
                 "judged_by='validation', or leave pruning and adaptive_step out"
             )
-
-    def _check_forest(self) -> None:
-        if self.subsample == 1.0:
-            raise ValueError("boosting_type='rf' needs rows that a tree does not know: pass subsample below 1; got 1.0")
-        bagging, off, never = ("bagging",), (False,), (None,)
-        check_side_by_side(self, data_sample_strategy=bagging, pruning=off, adaptive_step=off, rebin_every=never)
 
     def _check_judges(self) -> None:
         out_of_bag = self.judged_by == "out_of_bag"
@@ -294,8 +291,5 @@ class BoostingParameters(GrowthParameters):
         if self.shifts is not None:
             self.spec.warn_unused(judges_splits=True)
         elif self.split_gain != "auto":
-            warnings.warn(
-                f"split_gain={self.split_gain!r} has no effect where thresholds do not move with x, as proportional="
-                f"'auto' has it here: threshold_update says what splits are worth. Leave it out",
-                stacklevel=2,
-            )
+            unused = f"split_gain={self.split_gain!r} has no effect where thresholds do not move with x"
+            warnings.warn(f"{unused}, as proportional='auto' has it here: leave it out", stacklevel=2)

@@ -14,24 +14,21 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from ordinal_objectives import _core, predictions
-from ordinal_objectives.aliases import Params
-from ordinal_objectives.estimators import held_out, linear as linear_scores, random_intercept
+from ordinal_objectives.aliases import FloatArray, Params
+from ordinal_objectives.estimators import held_out, linear as linear_scores, random_intercept, tables
 from ordinal_objectives.estimators.linear import LinearPart
 from ordinal_objectives.estimators.random_intercept import EffectsLearner, GroupColumn
-from ordinal_objectives.estimators.tables import CategoryColumns
 from ordinal_objectives.eval_metric import EvalMetric
 from ordinal_objectives.histogram_engine import fit_loop
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters, check_side_by_side
 from ordinal_objectives.histogram_engine.run import EngineRun
-from ordinal_objectives.histogram_engine.state import FloatArray, LabelledRows, RunStart, settle_thresholds
+from ordinal_objectives.histogram_engine.state import LabelledRows, RunStart, settle_thresholds
 from ordinal_objectives.row_blocks import RowBlocks
-from ordinal_objectives.rows import CPU
-from ordinal_objectives.rows.soft_rows import judged_loss
+from ordinal_objectives.rows import CPU, soft_rows
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import ThresholdLearner
 from ordinal_objectives.trees import Tree, TreeEnsemble
-from ordinal_objectives.utils.progress import round_bar
-from ordinal_objectives.utils.validation import check_two_classes
+from ordinal_objectives.utils import extras, validation
 
 # What a search tries, with few rows and with more.
 _TRIED: tuple[held_out.Settings, held_out.Settings] = (
@@ -59,7 +56,7 @@ class TrainingPlan:
 
     model: Any
     parameters: BoostingParameters
-    categories: CategoryColumns
+    categories: tables.CategoryColumns
     seed: int
     groups: tuple[GroupColumn, ...] = ()
 
@@ -163,7 +160,7 @@ class TrainingPlan:
         others = self.labelled(held)
 
         def grow(n_trees: int, stopping: fit_loop.EarlyStopping | None) -> fit_loop.GrownModel:
-            with round_bar(model.progress, n_trees, "search") as show:
+            with extras.round_bar(model.progress, n_trees, "search") as show:
                 wanted = parameters.changed(max_iter=n_trees)
                 return self.train(wanted, None, fit, [held], stopping, fit_loop.after_tree(show))
 
@@ -173,9 +170,8 @@ class TrainingPlan:
             # An early stop keeps the trees up to the lowest loss: none of them where no tree lowers it.
             n_trees = len(trained.ensemble)
             grown = trained if n == n_trees or (n < n_trees and not trained.effects) else grow(n, None)
-            scores = grown.ensemble.zeros(others.X.shape[0])
-            grown.ensemble.add_to(scores, others.X, 0, n, effective_n_threads(model.n_jobs))
-            scores, thresholds, loss = others.started(scores), grown.thresholds[n], parameters.spec.loss
+            scores = others.started(grown.ensemble.scores(others.X, 0, n, effective_n_threads(model.n_jobs)))
+            thresholds, loss = grown.thresholds[n], parameters.spec.loss
             scores = random_intercept.with_effects(scores, others.X, grown.effects, loss, thresholds)
             return predictions.proba(loss, scores, thresholds)
 
@@ -193,9 +189,9 @@ class TrainingPlan:
         scored: fit_loop.Scored | None = None,
     ) -> fit_loop.GrownModel:
         """Train on some rows, from the start or from where `earlier` ended."""
-        n_threads, labelled = self.model.n_jobs, self.labelled(rows)
+        n_threads, labelled = effective_n_threads(self.model.n_jobs), self.labelled(rows)
         n_trees, before = (0, ()) if earlier is None else (len(earlier.ensemble), earlier.effects)
-        effects = EffectsLearner(self.groups, rows.X, before, n_trees) if self.groups else None
+        effects = EffectsLearner(self.groups, rows.X, before, n_trees, n_threads=n_threads) if self.groups else None
         sets = [
             fit_loop.WatchedRows(name, self.labelled(one), parameters, n_threads, metrics, scored, effects)
             for name, one in zip(fit_loop.set_names(len(watched)), watched, strict=True)
@@ -203,10 +199,9 @@ class TrainingPlan:
         if earlier is None:  # the trees of a forest start from the thresholds only
             start = RunStart(None if parameters.is_forest else rows.start, effects=effects)
         else:
-            score = earlier.ensemble.zeros(rows.X.shape[0])
-            earlier.ensemble.add_to(score, rows.X, 0, n_trees, effective_n_threads(n_threads))
+            score = labelled.started(earlier.ensemble.scores(rows.X, 0, n_trees, n_threads))
+            score = score if effects is None else effects.add_to(score)
             last = earlier.thresholds[-1].copy()
-            score = labelled.started(score) if effects is None else effects.added_to(labelled.started(score))
             start = RunStart(score, last, n_trees, earlier.cuts, earlier.curvature, effects)
         judge = sets[-1].sums if parameters.judged_by == "validation" else None
         run = EngineRun(parameters, labelled, seed=self.seed, n_threads=n_threads, start=start, judge=judge)
@@ -219,11 +214,10 @@ class TrainingPlan:
         self, grown: fit_loop.GrownModel, rows: LabelledRows, learner: ThresholdLearner
     ) -> fit_loop.GrownModel:
         """Return a model with the effects and the last thresholds of the highest likelihood, given the trees."""
-        scores, n_threads = grown.ensemble.zeros(len(rows.y)), effective_n_threads(self.model.n_jobs)
-        grown.ensemble.add_to(scores, rows.X, 0, len(grown.ensemble), n_threads)
+        n_trees, n_threads = len(grown.ensemble), effective_n_threads(self.model.n_jobs)
+        scores = rows.started(grown.ensemble.scores(rows.X, 0, n_trees, n_threads))
         learner.set_thresholds(grown.thresholds[-1])
-        scored = random_intercept.ScoredRows(rows.X, rows.y, rows.n_classes, rows.sample_weight, rows.started(scores))
-        n_trees = len(grown.ensemble)
+        scored = random_intercept.ScoredRows(rows.X, rows.y, rows.n_classes, rows.sample_weight, scores)
         effects = random_intercept.integrated(grown.effects, n_trees, scored, learner, n_threads)
         thresholds = np.vstack([grown.thresholds[:-1], learner.thresholds])
         return replace(grown, effects=effects, thresholds=thresholds)
@@ -280,7 +274,7 @@ def _fit_scale(run: EngineRun, rows: LabelledRows, known: Any, mean: FloatArray)
     spec, start = run.parameters.spec, 0.0 if rows.start is None else rows.start[known]
     weight = None if rows.sample_weight is None else rows.sample_weight[known]
     of_rows = CPU(run.state.n_threads).row_pass(spec.loss, rows.y[known], rows.n_classes, weight)
-    check_two_classes(of_rows.class_weights, name="the labels of the rows out of bag")
+    validation.check_two_classes(of_rows.class_weights, name="the labels of the rows out of bag")
 
     def thresholds_at(score: FloatArray) -> FloatArray:
         learner = ThresholdLearner(spec, of_rows.class_weights, run.thresholds, ordered=True)
@@ -290,7 +284,7 @@ def _fit_scale(run: EngineRun, rows: LabelledRows, known: Any, mean: FloatArray)
 
     def loss_at(scale: float) -> float:
         score = start + scale * mean
-        return judged_loss(of_rows, score, thresholds_at(score), spec.hessian) / of_rows.total_weight
+        return soft_rows.judged_loss(of_rows, score, thresholds_at(score), spec.hessian) / of_rows.total_weight
 
     scale = float(np.exp(minimize_scalar(lambda log: loss_at(np.exp(log)), **_SCALE).x))
     score = start + scale * mean

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from ordinal_objectives import _core
-from ordinal_objectives.aliases import FloatArray, IndexArray, NDArray
+from ordinal_objectives.aliases import FloatArray, IndexArray, IntArray, NDArray
 from ordinal_objectives.estimators.random_intercept import RandomEffects
-from ordinal_objectives.histogram_engine.constraints import monotone_values
-from ordinal_objectives.histogram_engine.criteria import choose
+from ordinal_objectives.histogram_engine import constraints, criteria
 from ordinal_objectives.histogram_engine.criteria.base import Criterion
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.state import EngineState, LabelledRows, LeafModel, LeafStep, RunStart, Sample
@@ -25,7 +24,7 @@ from ordinal_objectives.trees import Tree, reached
 
 Fit = Callable[[Any, IndexArray], LeafStep]
 # Pass, what its latest call returned, leaf of each row and number of nodes.
-SumsOf = Callable[[Any, Any, NDArray[np.int32], int], LeafModel]
+SumsOf = Callable[[Any, Any, IntArray, int], LeafModel]
 # Sums of validation rows over the nodes of a new tree, at the score before it and at some thresholds.
 Judge = Callable[[Tree, FloatArray, SumsOf], LeafModel]
 # Rows that show how noisy the gradients of a training are.
@@ -146,7 +145,7 @@ class EngineRun:
         criterion: type[Criterion] | None = None,
     ) -> None:
         if criterion is None:
-            criterion = choose(parameters)
+            criterion = criteria.choose(parameters)
         else:
             criterion.check(parameters)
         start = start or RunStart()
@@ -159,7 +158,7 @@ class EngineRun:
         out = parameters.is_forest or (parameters.judges and judge is None)
         self._sampler = Sampler(*given, leaves_rows_out=out, n_threads=self.state.n_threads)
         self.criterion = criterion(self.state)
-        self.state.set_newest(self.criterion.columns(self.state.score, self.state.thresholds))
+        self.state.now = self.criterion.columns(self.state.score, self.state.thresholds)
 
     start: FloatArray | None = None  # scores start from 0, or where another training ended
 
@@ -271,7 +270,7 @@ class EngineRun:
                 steps = [solve(sums, one) for one in leaves]
                 return LeafStep(np.array([one.weights for one in steps]), np.array([one.delta for one in steps]))
             step = criterion.solve(sums, leaves)
-            weights, clipped = monotone_values(tree, weight, leaves, step.weights, signs)
+            weights, clipped = constraints.monotone_values(tree, weight, leaves, step.weights, signs)
             return criterion.with_leaves(sums, leaves, LeafStep(weights, step.delta)) if clipped else step
 
         return solve
@@ -300,7 +299,7 @@ class EngineRun:
 
 def judged_step(
     tree: Tree, training: LeafModel, held_out: LeafModel, fit: Fit, parameters: BoostingParameters
-) -> tuple[Tree, NDArray[np.int32], LeafStep, float]:
+) -> tuple[Tree, IntArray, LeafStep, float]:
     """Prune a tree and choose the size of its step by held-out rows.
 
     Parameters
@@ -334,7 +333,7 @@ def judged_step(
     return tree, number, step, size
 
 
-def merge_splits(left: NDArray[np.int32], training: LeafModel, held_out: LeafModel, fit: Fit) -> NDArray[np.int32]:
+def merge_splits(left: IntArray, training: LeafModel, held_out: LeafModel, fit: Fit) -> IntArray:
     """Undo splits that do not lower the held-out loss (thesis, Algorithm 4).
 
     Of all pairs of sibling leaves the one whose merger leaves Q lowest is merged, as long as Q is then not

@@ -14,30 +14,24 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 
 from ordinal_objectives import _core
-from ordinal_objectives.aliases import (
-    FloatArray as FloatArray,  # noqa: PLC0414, for the plan of a training
-    NDArray,
-)
+from ordinal_objectives.aliases import FloatArray, IntArray, NDArray, RealArray
 from ordinal_objectives.estimators.random_intercept import EffectsLearner, GroupColumn
 from ordinal_objectives.histogram_engine.binning import bin_rows, fill, find_cuts, uneven
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.losses import RoundStatistics
 from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.row_blocks import RowBlocks
-from ordinal_objectives.rows import RowStatistics
-from ordinal_objectives.rows.native import MarginStatistics, is_far
-from ordinal_objectives.rows.soft_rows import pass_over
+from ordinal_objectives.rows import RowStatistics, native, soft_rows
 from ordinal_objectives.threads import effective_n_threads
-from ordinal_objectives.threshold_solver import Diagnostics, JointQuadratic, ThresholdLearner
-from ordinal_objectives.threshold_solver.quadratic import VectorQuadratic, added_up
+from ordinal_objectives.threshold_solver import Diagnostics, JointQuadratic, ThresholdLearner, quadratic
 from ordinal_objectives.trees import Tree
 from ordinal_objectives.utils.validation import check_two_classes
 
-Pass = TypeVar("Pass", RowStatistics, MarginStatistics)
+Pass = TypeVar("Pass", RowStatistics, native.MarginStatistics)
 # The quadratic model of some rows: sums over the nodes of a tree, and over thresholds that move with them.
-LeafModel: TypeAlias = JointQuadratic | VectorQuadratic
+LeafModel: TypeAlias = JointQuadratic | quadratic.VectorQuadratic
 # The pass at a score and thresholds. It may fill the columns of the next tree.
-Evaluate = Callable[[NDArray[np.floating], FloatArray], RoundStatistics]
+Evaluate = Callable[[RealArray, FloatArray], RoundStatistics]
 
 
 @dataclass(frozen=True)
@@ -60,8 +54,8 @@ class LabelledRows:
         The columns of groups with random effects, which trees do not see.
     """
 
-    X: NDArray[np.floating] | RowBlocks
-    y: NDArray[np.int32] | OrdinalLabels
+    X: RealArray | RowBlocks
+    y: IntArray | OrdinalLabels
     n_classes: int
     sample_weight: FloatArray | None = None
     start: FloatArray | None = None
@@ -142,7 +136,7 @@ class LeafStep(NamedTuple):
     delta: FloatArray
 
 
-def settle_thresholds(learner: ThresholdLearner, row_pass: Any, score: NDArray[np.floating]) -> None:
+def settle_thresholds(learner: ThresholdLearner, row_pass: Any, score: RealArray) -> None:
     """Take conditional Newton steps of the thresholds, given the score, until they rest."""
 
     def at(thresholds: FloatArray) -> RoundStatistics:
@@ -242,15 +236,13 @@ class EngineState(Generic[Pass]):
         """How many values a leaf has; None for one that is no vector."""
         return None if self._proportional else self.rows.n_classes - 1
 
-    def _pass_of(
-        self, y: NDArray[np.int32] | OrdinalLabels, weight: FloatArray | None, score: NDArray[np.floating]
-    ) -> Any:
+    def _pass_of(self, y: IntArray | OrdinalLabels, weight: FloatArray | None, score: RealArray) -> Any:
         """Return the pass over some rows at a score; in doubles where scores of thresholds are far from 0."""
         loss, n_classes = self.parameters.spec.loss, self.rows.n_classes
         if self._proportional:
-            return pass_over(RowStatistics, loss, y, n_classes, weight, n_threads=self.n_threads)
-        options = {"in_doubles": is_far(score), "n_threads": self.n_threads, "score_of": self._score_of}
-        return pass_over(MarginStatistics, loss, y, n_classes, weight, **options)
+            return soft_rows.pass_over(RowStatistics, loss, y, n_classes, weight, n_threads=self.n_threads)
+        options = {"in_doubles": native.is_far(score), "n_threads": self.n_threads, "score_of": self._score_of}
+        return soft_rows.pass_over(native.MarginStatistics, loss, y, n_classes, weight, **options)
 
     def _find_cuts(self, sample_weight: FloatArray | None) -> list[FloatArray]:
         rows = self.rows
@@ -265,10 +257,6 @@ class EngineState(Generic[Pass]):
             self.cuts = self._find_cuts(self.now.hessian.astype(np.float64))
             self.engine.recut([c.tolist() for c in self.cuts])
             fill(self.engine, self.rows.X)
-
-    def set_newest(self, now: RoundStatistics) -> None:
-        """Set the sums over all rows at the newest score and thresholds."""
-        self.now = now
 
     def count(self, now: RoundStatistics) -> RoundStatistics:
         """Count the rows that a pass clipped, and return its statistics."""
@@ -290,7 +278,7 @@ class EngineState(Generic[Pass]):
             _core.leaf_counts(self.leaf_of_row, of_nodes, self.n_threads)
         else:
             of_nodes += np.bincount(self.leaf_of_row, weight, len(of_nodes))
-        return added_up(of_nodes, tree.left)
+        return quadratic.added_up(of_nodes, tree.left)
 
     def weights_of(self, rows: NDArray[np.uint32]) -> FloatArray | None:
         """Return the weights of the rows of a sample, by how much each of them counts; None where all are 1."""
@@ -346,7 +334,7 @@ class EngineState(Generic[Pass]):
         some = self._pass_of(self.rows.y[rows], self.weights_of(rows), score)
         return some, some(score, self.thresholds, self.parameters.spec.hessian, want_loss=False)
 
-    def leaves_of(self, rows: NDArray[np.uint32] | None) -> NDArray[np.int32]:
+    def leaves_of(self, rows: NDArray[np.uint32] | None) -> IntArray:
         """Return the leaf of some rows, None for all."""
         return self.leaf_of_row if rows is None else self.leaf_of_row[rows]
 
@@ -357,9 +345,7 @@ class EngineState(Generic[Pass]):
         computes it, so a step that is accepted at once costs nothing more. Returns the statistics of the new state.
         """
         leaves, score, now = tree.leaves, self._next_score, self.now
-        effects = self.effects if self.effects is not None and self.effects.is_due() else None
-        if effects is not None:
-            effects.begin(now)
+        effects = self.effects if self.effects is not None and self.effects.begin(now) else None
         row_pass: Any = self.row_pass
 
         def loss_at(share: float, thresholds: FloatArray) -> float:
@@ -371,7 +357,7 @@ class EngineState(Generic[Pass]):
                 row_pass.moved(self.score, self.leaf_of_row, tree.value, out=score)
             penalty = 0.0
             if effects is not None:
-                penalty = effects.move(share, score, self.n_threads)
+                penalty = effects.move(share, score)
             now = evaluate(score, thresholds)
             return float(now.loss) + penalty
 

@@ -97,4 +97,4 @@ def __getattr__(name: str) -> Any:
     return value
 
 
-__dir__ = import_module(f"{__name__}.utils.public_names").public_names(__name__)
+__dir__ = import_module(f"{__name__}.utils").public_names(__name__)

@@ -7,8 +7,7 @@ import numpy as np
 from ordinal_objectives.aliases import ArrayLike, FloatArray, LabelArray
 from ordinal_objectives.metrics import linear_weighted_kappa, quadratic_weighted_kappa
 from ordinal_objectives.ordinal_labels import Ratings
-from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import check_choice
+from ordinal_objectives.utils import documented, validation
 
 __all__ = ["kappa_of_raters", "krippendorff_alpha"]
 
@@ -86,7 +85,7 @@ def kappa_of_raters(
     >>> raters.tolist(), kappa.round(3).tolist()
     (['Ann', 'Bob'], [[1.0, 0.8], [0.8, 1.0]])
     """
-    check_choice(weights, tuple(_KAPPAS), name="weights")
+    validation.check_choice(weights, tuple(_KAPPAS), name="weights")
     rows, number, codes, raters, names = Ratings.of(row, rater, label, classes)
     answers = np.full((len(raters), int(rows.max()) + 1), -1)
     answers[number, rows] = codes

@@ -33,9 +33,9 @@ from ordinal_objectives.inspection.importances import threshold_columns
 from ordinal_objectives.losses import HESSIANS, OrdinalLoss, get_loss
 from ordinal_objectives.plotting.style import pyplot
 from ordinal_objectives.rows import CPU
-from ordinal_objectives.utils import documented, extras, validation
-from ordinal_objectives.utils.progress import Show, round_bar
-from ordinal_objectives.utils.public_names import public_names
+from ordinal_objectives.rows.soft_rows import judged_loss
+from ordinal_objectives.utils import documented, extras, public_names, validation
+from ordinal_objectives.utils.extras import Show, round_bar
 
 __all__ = ["UpdateComparison", "compare_updates"]
 __dir__ = public_names(__name__)
@@ -460,10 +460,7 @@ def _measure(model: Estimator, X: Table, codes: IntArray) -> dict[str, FloatArra
     found = []
     no_trees = np.zeros(len(codes) if one_score else (len(codes), n_classes - 1))
     for scores, thresholds in chain([(no_trees, model.threshold_history_[0])], model.staged_scores(X)):
-        if one_score:
-            total = row_pass(scores, thresholds, model.hessian).loss
-        else:
-            total = row_pass.loss_of_prediction(scores, thresholds)
+        total = judged_loss(row_pass, scores, thresholds, model.hessian)
         proba = predictions.proba(loss, scores, thresholds)
         mae = metrics.mean_absolute_error(codes, decide(proba))
         rps = metrics.ranked_probability_score(codes, proba, labels=range(n_classes))

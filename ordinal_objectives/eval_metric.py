@@ -132,11 +132,8 @@ def warn_of_costs(names: Iterable[str], stacklevel: int = 5) -> None:
     """Warn of metrics of probabilities, by name, that judge a model trained with costs."""
     judging = ", ".join(names)
     if judging:
-        warnings.warn(
-            f"{judging} judges probabilities, and those of a model with a training_cost are weighted by cost, not "
-            f"those of the classes. Judge its decisions instead",
-            stacklevel=stacklevel,
-        )
+        those = "those of a model with a training_cost are weighted by cost: judge its decisions"
+        warnings.warn(f"{judging} judges probabilities, and {those}", stacklevel=stacklevel)
 
 
 def takes_weight(function: Callable[..., object]) -> tuple[bool, bool]:

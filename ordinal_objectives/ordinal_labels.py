@@ -21,24 +21,6 @@ _ROUNDING = 1e-6
 _SHARE_STEPS = 200
 
 
-class Answers(NamedTuple):
-    """Every class that some row may have, row after row.
-
-    Attributes
-    ----------
-    row : ndarray of intp, shape (n_answers,)
-        Ascending.
-    code : ndarray of int32, shape (n_answers,)
-        Class code.
-    weight : ndarray of float64, shape (n_answers,)
-        Above 0.
-    """
-
-    row: IndexArray
-    code: IntArray
-    weight: FloatArray
-
-
 class Ratings(NamedTuple):
     """Answers of raters, checked.
 
@@ -309,11 +291,6 @@ class OrdinalLabels:
         return (below >= below[:, -1:] / 2).argmax(axis=1).astype(np.int32)[self.codes]
 
     @property
-    def above(self) -> FloatArray:
-        """Weight a_k of the answers "y > k" in each pattern, (n_patterns, n_classes - 1)."""
-        return np.cumsum(self.patterns[:, :0:-1], axis=1)[:, ::-1]
-
-    @property
     def at_most(self) -> FloatArray:
         """Weight b_k of the answers "y <= k" in each pattern, (n_patterns, n_classes - 1)."""
         return np.cumsum(self.patterns, axis=1)[:, :-1]
@@ -335,15 +312,13 @@ class OrdinalLabels:
         found: FloatArray = self.patterns.max(axis=1) if self.between else self.patterns.sum(axis=1)
         return found
 
-    def answers(self) -> Answers:
-        """Return every class that some row may have, row after row."""
+    def answers(self) -> tuple[IndexArray, IntArray, FloatArray]:
+        """Return rows, class codes and weights above 0 of every class that some row may have, row after row."""
         of_pattern, code = np.nonzero(self.patterns)
         sizes = np.bincount(of_pattern, minlength=len(self.patterns))
         number = numbers_in(np.cumsum(sizes) - sizes, sizes, self.codes)
         weight = self.patterns[of_pattern, code]
-        return Answers(
-            np.repeat(np.arange(len(self)), sizes[self.codes]), code.astype(np.int32)[number], weight[number]
-        )
+        return np.repeat(np.arange(len(self)), sizes[self.codes]), code.astype(np.int32)[number], weight[number]
 
     def reduced(self, weight: FloatArray | None) -> tuple[FloatArray | None, OrdinalLabels | None]:
         """Return weights of the rows times those of their answers, and the shares: None where the middle says all."""
@@ -391,10 +366,11 @@ class OrdinalLabels:
         of_patterns = np.bincount(self.codes, weight, len(self.patterns))
         if not self.between or self.is_plain:
             return of_patterns @ self.patterns
+        n_counted = np.count_nonzero(self.labelled if weight is None else self.labelled * weight)
         known = np.flatnonzero(of_patterns * self.patterns.sum(axis=1))
         of_patterns, patterns = of_patterns[known], self.patterns[known]
         there, total = patterns.any(axis=0), of_patterns.sum()
-        more = there * 0.5 * total / (there.sum() * len(self))
+        more = there * 0.5 * total / (there.sum() * n_counted)
         shares = there.astype(np.float64)
         for _ in range(_SHARE_STEPS):
             within = patterns * shares

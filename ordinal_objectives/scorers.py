@@ -25,8 +25,7 @@ from ordinal_objectives.eval_metric import warn_of_costs
 from ordinal_objectives.metrics import METRICS
 from ordinal_objectives.metrics.table import RESPONSES, on_codes
 from ordinal_objectives.ordinal_labels import OrdinalLabels
-from ordinal_objectives.utils.public_names import public_names
-from ordinal_objectives.utils.validation import check_choice, check_flag
+from ordinal_objectives.utils import public_names, validation
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -120,8 +119,8 @@ class OrdinalScorer(RoutedScorer):
             response_method = "predict" if known is None else known.response_method
         if greater_is_better is None:
             greater_is_better = known is not None and known.higher_is_better
-        check_flag("greater_is_better", greater_is_better)
-        check_choice(response_method, RESPONSES, name="response_method")
+        validation.check_flag("greater_is_better", greater_is_better)
+        validation.check_choice(response_method, RESPONSES, name="response_method")
         self.metric = metric
         self.response_method = response_method
         self.greater_is_better = greater_is_better

@@ -293,12 +293,9 @@ class OrdinalSpec:
         given = self.threshold_update
         is_set = self.entry_point is not None and given != self.entry_point.threshold_update
         if is_set and (given != "newton" or judges_splits):
+            unused = f"threshold_update={given!r} has no effect where thresholds move with x"
             splits = ", and split_gain judges the splits" if judges_splits else ""
-            warnings.warn(
-                f"threshold_update={given!r} has no effect where thresholds move with x: they take one Newton step "
-                f"after the leaves{splits}. Leave it out, or pass proportional=True",
-                stacklevel=2,
-            )
+            warnings.warn(f"{unused}{splits}: leave it out, or pass proportional=True", stacklevel=2)
 
 
 @cache

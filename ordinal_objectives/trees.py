@@ -12,7 +12,7 @@ import numpy as np
 from ordinal_objectives import _core
 from ordinal_objectives.aliases import BoolArray, FloatArray, IndexArray, IntArray, NDArray, Params, RealArray, Table
 from ordinal_objectives.row_blocks import RowBlocks, blocks_of
-from ordinal_objectives.utils.public_names import public_names
+from ordinal_objectives.utils import public_names
 
 __all__ = ["NODE_ARRAYS", "SET_WORDS", "Tree", "TreeEnsemble", "add_by_leaves", "has_set", "reached"]
 __dir__ = public_names(__name__)
@@ -243,9 +243,11 @@ class TreeEnsemble:
         found = [(tree.categories, len(tree.left)) for tree in self.trees]
         return np.concatenate([np.zeros((n, SET_WORDS), np.uint64) if sets is None else sets for sets, n in found])
 
-    def zeros(self, n_samples: int) -> FloatArray:
-        """Return scores that the trees can be added to: (n_samples,), or (n_samples, n_outputs)."""
-        return np.zeros((n_samples, *(self.trees[0].value.shape[1:] if self.trees else ())))
+    def scores(self, X: RealArray | RowBlocks, first: int, last: int, n_threads: int) -> FloatArray:
+        """Return what the trees first..last-1 add up to, (n_samples,) or (n_samples, n_outputs)."""
+        scores = np.zeros((X.shape[0], *(self.trees[0].value.shape[1:] if self.trees else ())))
+        self.add_to(scores, X, first, last, n_threads)
+        return scores
 
     def add_to(self, scores: FloatArray, X: RealArray | RowBlocks, first: int, last: int, n_threads: int) -> None:
         """Add the trees first..last-1, in that order, to ``scores``: (n_samples,) or (n_samples, n_outputs)."""
@@ -254,7 +256,7 @@ class TreeEnsemble:
     def apply(self, X: RealArray | RowBlocks, n_threads: int) -> IntArray:
         """Return the node that each row reaches in each tree, (n_samples, n_trees)."""
         leaves = np.zeros((X.shape[0], len(self)), np.int32)
-        self._run(X, self.zeros(X.shape[0]), leaves, 0, len(self), n_threads)
+        self._run(X, self.scores(X, 0, 0, n_threads), leaves, 0, len(self), n_threads)
         return leaves
 
     def _run(

@@ -20,13 +20,7 @@ import numpy as np
 HEADER = Path(__file__).with_suffix(".hpp")
 BUILT = Path(__file__).parents[1] / "build" / "cuda_on_cpu"
 WARNINGS = ("-Wall", "-Wextra", "-Werror")
-TYPES = {
-    "int": np.int32,
-    "Index": np.int64,
-    "unsigned": np.uint32,
-    "float": np.float32,
-    "double": np.float64,
-}
+TYPES = {"int": np.int32, "Index": np.int64, "unsigned": np.uint32, "float": np.float32, "double": np.float64}
 # Threads and blocks run in reverse while this is set: results must not depend on it.
 backwards = False
 

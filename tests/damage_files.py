@@ -13,12 +13,12 @@ from pathlib import Path
 
 import numpy as np
 
-from makers import make_engine, make_lgb, make_xgb
+from makers import make_cat, make_engine, make_lgb, make_xgb
 from ordinal_objectives import OrdinalEnsembleClassifier
 
 
 def without_digest(text: bytes) -> bytes:
-    """Return the text of a LightGBM model as older versions wrote it, which may be edited."""
+    """Return a file of LightGBM or the engine without its digest, as one that was made by hand."""
     return re.sub(rb"ordinal_objectives_sha256=.*\n", b"", text)
 
 
@@ -47,6 +47,8 @@ MAKERS = {
     "XGBoost, JSON": (make_xgb, "model.json"),
     "XGBoost, UBJSON": (make_xgb, "model.ubj"),
     "LightGBM": (make_lgb, "model.txt"),
+    "CatBoost": (make_cat, "model.cbm"),
+    "engine": (make_engine, "model"),
     "ensemble": (
         lambda: OrdinalEnsembleClassifier([("a", make_xgb()), ("b", make_lgb()), ("c", make_engine())], n_bags=1),
         "model.zip",

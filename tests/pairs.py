@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from itertools import combinations, product
 from typing import Any
+
+import pytest
 
 
 def pairwise(*axes: Iterable[Any]) -> list[tuple[Any, ...]]:
@@ -17,3 +19,12 @@ def pairwise(*axes: Iterable[Any]) -> list[tuple[Any, ...]]:
         missing -= pairs_of[best]
         chosen.append(best)
     return [tuple(list(axis)[i] for axis, i in zip(axes, place, strict=True)) for place in chosen]
+
+
+def each_pair(axes: Mapping[str, Collection[Any]]) -> pytest.MarkDecorator:
+    """Return the parametrisation of a test by such tuples; the values of "loss, link" are tuples themselves."""
+    rows = [
+        tuple(part for name, value in zip(axes, row, strict=True) for part in (value if "," in name else [value]))
+        for row in pairwise(*axes.values())
+    ]
+    return pytest.mark.parametrize(", ".join(axes), rows, indirect=[*{"instruction_set"} & set(axes)])

@@ -2,12 +2,17 @@
 
 from ordinal_objectives.losses.quantities import InitialThresholds
 from ordinal_objectives.threshold_solver.diagnostics import Diagnostics
-from ordinal_objectives.threshold_solver.learner import ThresholdLearner, initial_thresholds
-from ordinal_objectives.threshold_solver.line_search import is_ordered, longest_step, repair_order
+from ordinal_objectives.threshold_solver.learner import (
+    ThresholdLearner,
+    initial_thresholds,
+    is_ordered,
+    longest_step,
+    repair_order,
+)
 from ordinal_objectives.threshold_solver.newton import newton_step
 from ordinal_objectives.threshold_solver.quadratic import JointQuadratic, JointStep, schur_step
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
-from ordinal_objectives.utils.public_names import public_names
+from ordinal_objectives.utils import public_names
 
 __all__ = [
     "Diagnostics",

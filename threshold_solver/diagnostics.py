@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 
 @dataclass
@@ -51,7 +51,7 @@ class Diagnostics:
     >>> from ordinal_objectives.threshold_solver import Diagnostics
     >>> diagnostics = Diagnostics()
     >>> diagnostics.add(n_halved=3, n_rejected=1)
-    >>> diagnostics.merge(Diagnostics(n_halved=2))
+    >>> diagnostics.add(n_halved=2)
     >>> diagnostics.n_halved, diagnostics.as_dict()["n_rejected"]
     (5, 1)
     """
@@ -80,21 +80,15 @@ class Diagnostics:
 
         Raises
         ------
+        AttributeError
+            If a counter is unknown.
         ValueError
-            If a counter is unknown or a count is negative.
+            If a count is negative.
         """
         for name, count in counts.items():
-            if name not in _COUNTERS:
-                raise ValueError(f"unknown counter {name!r}; allowed: {', '.join(_COUNTERS)}")
             if operator.index(count) < 0:
                 raise ValueError(f"{name} can only grow, got {count}")
-        for name, count in counts.items():
-            if count:
-                setattr(self, name, getattr(self, name) + operator.index(count))
-
-    def merge(self, other: Diagnostics) -> None:
-        """Add all counters of another run to these."""
-        self.add(**other.as_dict())
+            setattr(self, name, getattr(self, name) + operator.index(count))
 
     def as_dict(self) -> dict[str, int]:
         """Return the counters by name.
@@ -103,7 +97,4 @@ class Diagnostics:
         -------
         dict of str to int
         """
-        return {name: getattr(self, name) for name in _COUNTERS}
-
-
-_COUNTERS = tuple(field.name for field in fields(Diagnostics))
+        return dict(vars(self))

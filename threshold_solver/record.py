@@ -7,6 +7,7 @@ import copy
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -115,6 +116,8 @@ class ThresholdRecord:
         With shifts that the framework fits itself: how its outputs become scores. There are no ``leaf_vectors`` then.
     linear : dict or None
         The linear score that the trees are added to, in JSON's types, as a classifier writes it.
+    random_effects : tuple of RandomEffects
+        Effects of groups, those of each random intercept.
 
     Examples
     --------
@@ -139,6 +142,7 @@ class ThresholdRecord:
     leaf_vectors: list[NDArray[np.float32]] = field(default_factory=list)
     outputs: VectorOutputs | None = None
     linear: JSON | None = None
+    random_effects: tuple[Any, ...] = ()
 
     @classmethod
     def of(
@@ -229,8 +233,16 @@ class ThresholdRecord:
                     f"{expected}"
                 )
 
+    @property
+    def has_effects(self) -> bool:
+        """Whether the scores have effects of groups, which the classifier adds; those of a checkpoint are unknown."""
+        described = self.classifier or {}
+        params = described.get("params")
+        asked = params.get("random_intercept") if isinstance(params, dict) else None
+        return asked is not None or "random_effects" in described
+
     def check_start(self, has_start: bool, name: str) -> None:
-        """Raise ValueError where the trees start from a linear part and the rows have no scores.
+        """Raise ValueError where scores have a linear part, or effects of groups, and the rows none to start from.
 
         Parameters
         ----------
@@ -239,11 +251,13 @@ class ThresholdRecord:
         name : str
             What the model, or the rows, are called in the message.
         """
-        if self.linear is not None and not has_start:
+        parts = {} if self.linear is None else {"a linear part": "linear_.scores(X)"}
+        parts |= {"effects of groups": "those of random_effects_"} if self.has_effects else {}
+        if parts and not has_start:
             raise ValueError(
-                f"{name}: the trees of this booster start from a linear part, which no tree holds. Predict with the "
-                f"classifier that trained it, or load its file with the classifier's load_model; with XGBoost, set "
-                f"base_margin to linear_.scores(X) of the classifier"
+                f"{name}: the trees of this booster start from {' and '.join(parts)}, which no tree holds. Predict "
+                f"with the classifier that trained it, or load its file with the classifier's load_model; with "
+                f"XGBoost, set base_margin to {' plus '.join(parts.values())} of the classifier"
             )
 
     def to_json(self) -> str:
@@ -259,6 +273,7 @@ class ThresholdRecord:
             "training_loss": files.losses_to_json(self.training_loss),
             "shifts": None if self.shifts is None else vectors_to_json(self.leaf_vectors),
             "outputs": None if self.outputs is None else self.outputs.to_json(),
+            **({"random_effects": [one.to_json() for one in self.random_effects]} if self.random_effects else {}),
         }
         return json.dumps(content, separators=(",", ":"), allow_nan=False)
 
@@ -330,6 +345,10 @@ def _notes(content: JSON) -> JSON:
         raise ValueError("trees must be a list of integers")
     if not isinstance(notes["last_only"], bool | None):
         raise ValueError(f"last_only must be true or false; got {notes['last_only']!r}")
+    if "random_effects" in content:
+        from ordinal_objectives.estimators.random_intercept import RandomEffects  # which imports this module
+
+        notes["random_effects"] = tuple(map(RandomEffects.from_json, content["random_effects"]))
     return notes
 
 

@@ -13,7 +13,7 @@ from ordinal_objectives.adapters.cb.booster import load_model, predict, predict_
 from ordinal_objectives.adapters.cb.objective import OrdinalObjective
 from ordinal_objectives.adapters.cb.train import train
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
-from ordinal_objectives.utils.public_names import public_names
+from ordinal_objectives.utils import public_names
 
 __all__ = [
     "OrdinalObjective",

@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import replace
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils import files, shared_docs, validation
 
 _KEY = "ordinal_thresholds"
+_DIGEST = f"{files.DIGEST}=".encode()
 # What the thresholds need. CatBoost would evaluate the metric between rounds to shorten the steps of leaves, and shrink
 # earlier trees in each round where monotone constraints are set.
 FIXED: Params = {"leaf_estimation_backtracking": "No", "model_shrink_rate": 0.0}
@@ -84,7 +86,8 @@ def store_record(model: CatBoost, record: ThresholdRecord, earlier: ThresholdRec
     n_trees, trees = int(model.tree_count_ or 0), _checksums(model)
     if n_trees > record.n_iterations:
         raise ValueError(
-            f"model has {n_trees} trees, and the training had {record.n_iterations} rounds: attach the one it returned"
+            f"model has {n_trees} trees, and the training had {record.n_iterations} rounds: attach the model that was "
+            f"trained with this objective, and its callback"
         )
     if earlier is not None and earlier.trees not in (None, trees[: earlier.n_iterations]):
         raise ValueError("model does not begin with the trees of the objective's init_model: pass it to fit too")
@@ -124,13 +127,15 @@ def threshold_record(model: CatBoost) -> ThresholdRecord:
     metadata = model.get_metadata() if model.is_fitted() else {}
     if _KEY not in metadata:
         raise ValueError(
-            "model carries no ordinal thresholds: train it with ocb.train, or call objective.attach(model)"
+            "model carries no ordinal thresholds: train it with ocb.train, or call objective.attach(model) after fit; "
+            "a model that CatBoost made of it, as sum_models does, carries none"
         )
     record = ThresholdRecord.from_json(metadata[_KEY])
     n_trees, found = int(model.tree_count_), _checksums(model)
     if (record.trees or [])[:n_trees] != found or tuple(model.get_scale_and_bias()) != (1.0, 0.0):
         raise ValueError(
-            f"model's {n_trees} trees are not the first {n_trees} of the training that recorded its thresholds"
+            f"model's {n_trees} trees are not the first {n_trees} of the training that recorded its thresholds: they "
+            f"were cut with ntree_start, or changed. Thresholds belong to a score summed from the first tree"
         )
     return record.kept(n_trees)
 
@@ -164,10 +169,12 @@ def save_model(model: CatBoost, filename: str | PathLike[str]) -> None:
     True
     """
     threshold_record(model)
-    files.check_path(filename)
-    with open(filename, "ab"):  # what is wrong with the path Python says better than CatBoost
-        pass
-    model.save_model(str(filename), format="cbm")
+    with files.written(filename) as newer:
+        newer.touch()  # what is wrong with the path Python says better than CatBoost
+        model.save_model(str(newer), format="cbm")
+        digest = files.digest(newer.read_bytes())
+        with newer.open("ab") as file:  # CatBoost passes over what stands behind its own bytes
+            file.write(_DIGEST + digest.encode())
 
 
 def load_model(filename: str | PathLike[str]) -> CatBoost:
@@ -202,7 +209,10 @@ def load_model(filename: str | PathLike[str]) -> CatBoost:
     """
     files.check_kind(filename, "CatBoost")
     with files.as_damaged_file(filename):
-        model = CatBoost().load_model(str(filename), format="cbm")
+        content, _, found = Path(filename).read_bytes().partition(_DIGEST)
+        if found:
+            files.check_digest(found.decode(), content)
+        model = CatBoost().load_model(blob=content, format="cbm")
     threshold_record(model)
     return model
 

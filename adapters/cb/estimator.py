@@ -229,6 +229,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
         ValueError
             If labels, weights or parameters are not what the docs allow; the message names the argument.
         """
+        init_model = arguments.as_trained(init_model)  # which may be this one
         with self._all_or_nothing():
             sets = arguments.GivenSets(
                 eval_set, sample_weight_eval_set, "sample_weight_eval_set", X_val, y_val, sample_weight_val,
@@ -317,11 +318,13 @@ min_data_in_leaf, random_strength, one_hot_max_size
             for level in levels[place]:
                 if level is not (other := texts.setdefault(_text(level, float), level)):
                     raise ValueError(
-                        f"{tables.called(X, place)} has the levels {other!r} and {level!r}, one for CatBoost"
+                        f"{tables.called(X, place)} has the levels {other!r} and {level!r}, one for CatBoost: make "
+                        f"them differ"
                     )
             if known and new.any() and (tables.codes_in(X, place, levels[place])[which >= 0] < 0).any():
                 raise ValueError(
-                    f"{tables.called(X, place)} has new levels in another type of floats than the training's"
+                    f"{tables.called(X, place)} has new levels in another type of floats than the training's: its own "
+                    f"levels would not be found any more. Pass the type of the training"
                 )
         return tables.CategoryColumns(levels)
 

@@ -117,7 +117,8 @@ class OrdinalObjective:
         if init_model is not None:
             if np.size(pool.get_baseline()) or (record is not None and record.linear is not None):
                 raise ValueError(
-                    "init_model cannot be continued with a baseline or a linear part, which CatBoost leaves out"
+                    "init_model cannot be continued with a baseline or a linear part: CatBoost starts a continued "
+                    "training at the score of the trees alone"
                 )
             score = cb_booster.predict_raw(init_model, pool)
         training.start(pool, score)

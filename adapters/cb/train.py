@@ -24,7 +24,8 @@ from ordinal_objectives.aliases import ArrayLike, Params, Table
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
-from ordinal_objectives.utils.progress import round_bar
+from ordinal_objectives.utils import files
+from ordinal_objectives.utils.extras import round_bar
 from ordinal_objectives.utils.shared_docs import documented
 
 # Parameters that a training may be resumed without, or with others.
@@ -262,9 +263,10 @@ class _Snapshot:
             return None
         if not self._thresholds.exists():
             raise ValueError(f"snapshot_file={self._path} has no thresholds beside it: {self._thresholds} is not there")
-        stored, _, record = self._thresholds.read_text(encoding="utf-8").partition("\n")
-        before = json.loads(stored)
-        others = [name for name, value in self._training.items() if before.get(name) != value]
+        with files.as_damaged_file(self._thresholds):
+            stored, _, text = self._thresholds.read_text(encoding="utf-8").partition("\n")
+            before, record = json.loads(stored), ThresholdRecord.from_json(text)
+            others = [name for name, value in self._training.items() if before.get(name) != value]
         if others:
             raise ValueError(f"snapshot_file={self._path} is of a training with other {', and other '.join(others)}")
         objective = OrdinalObjective.of(self._spec, None, pool, None)
@@ -280,7 +282,7 @@ class _Snapshot:
         n_trees = model.tree_count_ - objective.training.run.record().n_iterations  # a snapshot may have no tree yet
         if n_trees > n_rounds:
             raise ValueError(f"iterations must be at least {n_trees}, those of snapshot_file; got {n_rounds}")
-        return ThresholdRecord.from_json(record).kept(n_trees)
+        return record.kept(n_trees)
 
     def write(self, run: TrainingRun) -> None:
         """Write the thresholds of a run, before CatBoost writes its snapshot of the round."""

@@ -178,11 +178,13 @@ class CatBoostTraining(Training):
         """End a round of a fit; raise ValueError if the thresholds have not seen its tree, or belong to another fit."""
         if self._n_evaluated == 0:
             raise ValueError(
-                "the metric was not evaluated on the training rows: pass objective.params, and metric_period=1"
+                "the metric was not evaluated on the training rows in this round, so the thresholds cannot follow: "
+                "pass objective.params among CatBoost's, and leave metric_period at 1"
             )
         if n_rounds != (seen := self._iteration - self._uncounted):
             raise ValueError(
-                f"an objective belongs to one fit: this one has seen {seen} rounds, and the fit {n_rounds}"
+                f"an objective belongs to one fit: this one has seen {seen} rounds, and the fit {n_rounds}. Make "
+                f"another one; ocb.train resumes snapshots"
             )
         self._n_evaluated = 0
 

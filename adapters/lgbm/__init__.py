@@ -17,7 +17,7 @@ from ordinal_objectives.adapters.lgbm.prediction import predict, predict_proba
 from ordinal_objectives.adapters.lgbm.train import cv, train
 from ordinal_objectives.threads import limit_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
-from ordinal_objectives.utils.public_names import public_names
+from ordinal_objectives.utils import public_names
 
 # LightGBM asks OpenMP for as many threads as a booster was last given, whatever OpenMP's own limit. What bounds them
 # has no public name in Python.

@@ -52,7 +52,8 @@ def check_parameters(booster: lightgbm.Booster, threshold_update: str) -> None:
     refuse_boosting("boosting", parameters["boosting"])
     if parameters.get("bagging_by_query") == "1":  # LightGBM 4.5 does not have it
         raise ValueError(
-            "params['bagging_by_query'] = 1 is not allowed beside an ordinal objective: LightGBM's scores lag behind"
+            "params['bagging_by_query'] = 1 is not allowed beside an ordinal objective: LightGBM leaves the scores of "
+            "rows outside a sample behind, so the thresholds would be learned for other scores than the model's"
         )
     if threshold_update in TREE_UPDATES:
         _check_leaves(parameters, f"threshold_update={threshold_update!r}")
@@ -218,7 +219,8 @@ def _check_trees(booster: lightgbm.Booster, record: ThresholdRecord) -> None:
     if known is None or checksums(booster, 0, len(known)) != known:
         raise ValueError(
             f"booster's {rounds} iterations are not the first {rounds} of the training that recorded its thresholds: "
-            "they were shuffled, cut with start_iteration, or changed"
+            f"they were shuffled, cut with start_iteration, or changed. Thresholds belong to a score summed from the "
+            f"first tree: save the booster before shuffle_models, and cut it only with num_iteration"
         )
 
 
@@ -228,7 +230,8 @@ def check_all_rounds(booster: lightgbm.Booster, record: ThresholdRecord, end: in
     if (min(end, rounds) if end > 0 else rounds) > known:
         raise ValueError(
             f"booster has {rounds} iterations, but thresholds for only {known}: the others were added without the "
-            f"objective; use num_iteration={known}"
+            f"objective's callback; use num_iteration={known}, and cut the booster with "
+            f"olgbm.save_model(booster, filename, num_iteration={known})"
         )
 
 
@@ -241,7 +244,8 @@ def carried_record(booster: lightgbm.Booster) -> ThresholdRecord:
     if record is None:
         raise ValueError(
             "booster carries no ordinal thresholds; train with callbacks=[objective.callback], or call "
-            "objective.attach. copy.deepcopy and save_model leave them out: copy with pickle, or olgbm.save_model"
+            "objective.attach(booster, X) after training, and save with olgbm.save_model. LightGBM's own copy.deepcopy "
+            "and save_model leave them out: copy with pickle.loads(pickle.dumps(booster))"
         )
     return record
 
@@ -294,7 +298,8 @@ def check_record(booster: lightgbm.Booster, record: ThresholdRecord, n_new: int 
             return
         found = "its trees are others"
     raise ValueError(
-        f"thresholds must be the record of the model that is continued, olgbm.threshold_record(booster), but {found}"
+        f"thresholds must be the record of the model that is continued, but {found}: pass init_model=booster and "
+        f"thresholds=olgbm.threshold_record(booster)"
     )
 
 
@@ -335,7 +340,6 @@ def save_model(booster: lightgbm.Booster, filename: str | PathLike[str], num_ite
     5
     """
     record = carried_record(booster)
-    files.check_path(filename)
     end = iterations_of(booster, num_iteration)
     check_all_rounds(booster, record, end)
     text = booster.model_to_string(num_iteration=end)
@@ -344,7 +348,8 @@ def save_model(booster: lightgbm.Booster, filename: str | PathLike[str], num_ite
     line = f"{_LINE_START}{record.to_json()}]\n"
     text = text.replace(_SECTION_END, line + _SECTION_END, 1)
     sealed = text.replace(_FIRST, f"{_FIRST}{files.DIGEST}={files.digest(text.encode())}\n", 1)
-    Path(filename).write_text(sealed, encoding="utf-8")
+    with files.written(filename) as newer:
+        newer.write_text(sealed, encoding="utf-8")
 
 
 @one_thread_after_fork()
@@ -401,7 +406,8 @@ def as_booster(init_model: object) -> lightgbm.Booster:
         return load_model(init_model)
     if not isinstance(init_model, lightgbm.Booster):
         raise TypeError(
-            f"init_model must be a lightgbm.Booster, or the path of its file; got {type(init_model).__name__}"
+            "init_model must be a lightgbm.Booster, the path of its file, or for LGBMOrdinalClassifier a fitted one; "
+            f"got {type(init_model).__name__}"
         )
     return init_model
 

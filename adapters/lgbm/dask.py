@@ -7,7 +7,6 @@ machine here, with the rows that it has.
 from __future__ import annotations
 
 import socket
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import urlparse
@@ -21,20 +20,18 @@ from scipy.sparse import issparse, vstack
 from xgboost.collective import CommunicatorContext, get_world_size
 from xgboost.tracker import RabitTracker
 
-from ordinal_objectives.adapters.arguments import Asked
+from ordinal_objectives.adapters.arguments import Asked, check_same_names
 from ordinal_objectives.adapters.collective import Collective
 from ordinal_objectives.adapters.dask_classifier import DaskRows, parts_of
-from ordinal_objectives.adapters.dask_rows import check_partitions, fault_of_rows, numbers_of_rows
+from ordinal_objectives.adapters.dask_rows import check_partitions, fault_of_rows, numbers_of_rows, watched
 from ordinal_objectives.adapters.lgbm import parameters
 from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, train_spec
 from ordinal_objectives.aliases import FloatArray, Params, Table
-from ordinal_objectives.estimators.tables import refuse_text_and_dates
+from ordinal_objectives.estimators.tables import names_as_text, refuse_text_and_dates
 from ordinal_objectives.rows import fail_together
 from ordinal_objectives.utils.validation import refuse_masked
 
 Listed: TypeAlias = Callable[..., Any]
-# Seconds in which Dask notices that a worker has gone.
-_NOTICED = 10
 
 
 class Trained(NamedTuple):
@@ -94,24 +91,30 @@ def train(client: distributed.Client, given: Given, training: Parts, evaluated: 
     seen = int(parameters.value_of(given.params, "bin_construct_sample_cnt") or 200_000)
     seed = int(parameters.value_of(given.params, "data_random_seed") or 1)
     share = min(1.0, seen / training.n_rows)
-    drawn = [client.submit(_drawn, part, share, [seed, i]) for i, part in enumerate(training.futures)]
-    sample = client.submit(_joined_rows, drawn, workers=addresses)
-    hosts = [urlparse(address).hostname for address in addresses]
-    tracker = client.submit(
-        RabitTracker, len(addresses), hosts[0], sortby="task", actor=True, workers=addresses[:1], pure=False
-    ).result()
-    tracker.start().result()
-    connect = tracker.worker_args().result()
-    threads, sent = client.nthreads(), cloudpickle.dumps(given)  # Dask would pickle a user's callbacks by reference
-    futures = [
-        client.submit(
-            _train_here, sent, workers[address], [placed[address] for placed in sets], sample,
-            {**connect, "dmlc_task_id": f"{i:08}"}, hosts[i], threads[address],
-            workers=[address], allow_other_workers=False, pure=False,
+    hosts, threads = [urlparse(address).hostname for address in addresses], client.nthreads()
+    sent = cloudpickle.dumps(given)  # Dask would pickle a user's callbacks by reference
+
+    async def train_there() -> Trained:
+        drawn = [client.submit(_drawn, part, share, [seed, i]) for i, part in enumerate(training.futures)]
+        sample = client.submit(_joined_rows, drawn, workers=addresses)
+        tracker = await client.submit(
+            RabitTracker, len(addresses), hosts[0], sortby="task", actor=True, workers=addresses[:1], pure=False
         )
-        for i, address in enumerate(addresses)
-    ]  # fmt: skip
-    return _awaited(client, dict(zip(addresses, futures, strict=True)))
+        await tracker.start()
+        connect = await tracker.worker_args()
+        futures = [
+            client.submit(
+                _train_here, sent, workers[address], [placed[address] for placed in sets], sample,
+                {**connect, "dmlc_task_id": f"{i:08}"}, hosts[i], threads[address],
+                workers=[address], allow_other_workers=False, pure=False,
+            )
+            for i, address in enumerate(addresses)
+        ]  # fmt: skip
+        found = await client.gather(futures, asynchronous=True)
+        return next(result for result in found if result is not None)
+
+    trained: Trained = watched(client, addresses, train_there)
+    return trained
 
 
 def parts_on_workers(client: distributed.Client, rows: DaskRows, name: str, listed: Listed) -> Parts:
@@ -127,16 +130,19 @@ def parts_on_workers(client: distributed.Client, rows: DaskRows, name: str, list
         ``listed(X, name=name)`` returns features whose categories are listed as in the training.
     """
     check_partitions(rows.X, name, label=rows.y, weight=rows.weight, init_score=rows.margin)
-    X = parts_of(rows.X)
+    X, names = parts_of(rows.X), names_as_text(rows.X)
     columns = [[None] * len(X) if values is None else parts_of(values) for values in rows[1:]]
-    futures = client.compute([delayed(_checked)(name, listed, *part) for part in zip(X, *columns, strict=True)])
+    futures = client.compute([delayed(_checked)(name, names, listed, *part) for part in zip(X, *columns, strict=True)])
     sizes = client.gather([client.submit(_sizes, part) for part in futures])  # raises what is wrong with a part
     kept = [future for future, (n_rows, _) in zip(futures, sizes, strict=True) if n_rows]
     return Parts(kept, *map(sum, zip(*sizes, strict=True)))
 
 
-def _checked(name: str, listed: Listed, X: Table, codes: Any, weight: Any, start: Any) -> _Part:
+def _checked(
+    name: str, names: list[str] | None, listed: Listed, X: Table, codes: Any, weight: Any, start: Any
+) -> _Part:
     """Return a part of some rows; raise ValueError for what is wrong with it."""
+    check_same_names(names, names_as_text(X), name=f"each part of {name}")
     fault = fault_of_rows({"data": X, "label": codes, "weight": weight, "init_score": start})
     if fault is not None:
         raise ValueError(fault.replace("{name}", name))
@@ -237,35 +243,3 @@ def _network(workers: Collective, host: str) -> Params:
         port = free.getsockname()[1]
         addresses = [workers.tell(f"{host}:{port}", rank) for rank in range(get_world_size())]
     return {"machines": ",".join(addresses), "local_listen_port": port, "num_machines": len(addresses)}
-
-
-def _awaited(client: distributed.Client, futures: Mapping[str, distributed.Future]) -> Trained:
-    """Return what the first worker returns when all are done; raise the first error, or RuntimeError if one is lost."""
-    waiting, error = list(futures.values()), None
-    while waiting and error is None:
-        try:
-            distributed.wait(waiting, timeout=1, return_when="FIRST_COMPLETED")
-            error = next((future.exception() for future in waiting if future.status == "error"), None)
-        except TimeoutError:
-            _check_present(client, futures)
-        except distributed.CancelledError as cancelled:
-            error = cancelled
-        waiting = [future for future in waiting if not future.done()]
-    if error is not None:
-        # A lost worker is also a lost connection of others, which may be first.
-        for _ in range(0 if isinstance(error, (TypeError, ValueError)) else _NOTICED):
-            _check_present(client, futures)
-            time.sleep(1)
-        raise error
-    return next(result for result in client.gather(list(futures.values())) if result is not None)
-
-
-def _check_present(client: distributed.Client, futures: Mapping[str, distributed.Future]) -> None:
-    """Raise RuntimeError if a worker of the training has left."""
-    lost = sorted(set(futures) - set(client.nthreads()))
-    if lost:
-        client.cancel(list(futures.values()))
-        raise RuntimeError(
-            f"worker {', '.join(lost)} has left the training, and the others may still wait for it: call "
-            f"client.restart() before the next one"
-        )

@@ -145,7 +145,8 @@ def _check_names(data: lightgbm.Dataset, name: str) -> None:
     wrong = [repr(own) for own, its in zip(names, written, strict=True) if times[its] > 1 or _UNWRITTEN.search(its)]
     if wrong:
         raise ValueError(
-            f'{name} must have columns whose names hold none of ", : [ ] {{ }}; got column {first_few(wrong)}'
+            f'{name} must have columns whose names LightGBM can write, not empty, without any of " , : [ ] {{ }}, and '
+            f"different with _ for each space; got column {first_few(wrong)}"
         )
 
 
@@ -166,7 +167,8 @@ def categorical_columns(columns: Any, X: Table) -> Any:
         known = isinstance(given, list) and (0 <= column < X.shape[1] if is_place else column in names)
         if not known:
             raise ValueError(
-                f"categorical_feature must be 'auto' or a list of names and places of columns; got {columns!r}"
+                f"categorical_feature must be 'auto' or a list of columns' names, or of their places below "
+                f"{X.shape[1]}; got {columns!r}"
             )
     return [int(column) if isinstance(column, np.integer) else column for column in given]
 
@@ -216,7 +218,10 @@ def _check_levels(X: Table, name: str) -> None:
         if not _can_be_held(getattr(X.dtypes.iloc[place], "categories", ()))
     ]
     if strange:
-        raise ValueError(f"{name} must have categories that are text, numbers or booleans; got {first_few(strange)}")
+        raise ValueError(
+            f"{name} must have categories that are text, numbers or booleans, as LightGBM's files hold; got "
+            f"{first_few(strange)}. Convert them, in pandas by X[name].astype(str).astype('category')"
+        )
 
 
 def _check_same_levels(X: Table, train_set: lightgbm.Dataset, name: str) -> None:
@@ -275,7 +280,7 @@ def with_levels(
     if here and not levels and not from_fit:
         raise ValueError(
             f"{name} has categories in {first_few([called(X, place) for place in here])}, and the model holds no "
-            "levels: it was trained on codes, or read from a binary file"
+            f"levels: it was trained on codes, or on a binary file, which keeps none. Pass the codes of the training"
         )
     others = [f"{called(X, place)} of type {X.dtypes.iloc[place]}" for place in here if place not in places]
     if others or (hasattr(X, "iloc") and len(places) != len(levels)):

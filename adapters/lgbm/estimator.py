@@ -223,6 +223,7 @@ importance_type
         ValueError
             If labels, weights or parameters are not what the docs allow; the message names the argument.
         """
+        init_model = arguments.as_trained(init_model)  # which may be this one
         with self._all_or_nothing():
             given = self._warned_params()
             sets = arguments.GivenSets(
@@ -258,8 +259,7 @@ importance_type
                 )  # fmt: skip
             record, n_iter = lgbm_booster.carried_record(self.booster_), lgbm_booster.iterations_of(self.booster_)
             n_rounds = trees.rounds_of(n_iter, stopped=self.booster_.best_iteration > 0)
-            found = record, n_iter, plan, rows, held_out, given["random_state"], n_rounds
-            self._finish(*found, matrix=train_set)
+            self._finish(record, n_iter, plan, rows, held_out, given["random_state"], n_rounds)
         least = smallest_leaf(given["min_child_samples"], len(rows.weighted))
         self._warn_if_constant(len(rows), "min_child_samples", 20 if least is None else least)  # LightGBM's default
         return self

@@ -132,11 +132,13 @@ def _finished_record(training: LightGBMTraining, booster: lightgbm.Booster, data
     rounds = booster.current_iteration()
     if rounds < run.seen.grown_at:
         raise ValueError(
-            f"booster has {rounds} iterations, but this objective's latest training had at least {run.seen.grown_at}"
+            f"booster has {rounds} iterations, but this objective's latest training had at least "
+            f"{run.seen.grown_at}; attach the booster that it returned"
         )
     if data is None:
         raise ValueError(
-            "data is needed, the training features, to recognise the booster: call objective.attach(booster, X)"
+            "data is needed to tell whether the booster is that of this objective's latest training: call "
+            "objective.attach(booster, X) with the training features, or train with callbacks=[objective.callback]"
         )
     data = prediction.rows_for(booster, data)
     seen = _iterations_seen(run, booster, data, rounds)
@@ -156,8 +158,9 @@ def _iterations_seen(run: TrainingRun, booster: lightgbm.Booster, data: object, 
     seen = min(off, key=off.__getitem__)
     if off[seen] > SAME_SCORE:
         raise ValueError(
-            "booster is not the one that this objective's latest training returned, data are not its features, or its "
-            "scores began with an init_score: pass callbacks=[objective.callback] to train instead"
+            "booster is not the one that this objective's latest training returned, data are not its features, or "
+            "its scores began with an init_score: the scores differ from those of the training. Pass "
+            "callbacks=[objective.callback] to train instead"
         )
     return seen
 

@@ -163,9 +163,12 @@ def check_evaluated(params: Mapping[str, Any], has_sets: bool) -> None:
     """Refuse early stopping in the parameters where nothing is measured, or warn of sets that are not evaluated."""
     asked = next((name for name in _ALIASES["early_stopping_round"] if params.get(name) is not None), None)
     if asked is not None and int(params[asked]) > 0:
-        raise ValueError(f"params[{asked!r}] = {params[asked]!r} needs feval=objective.metric and valid_sets beside it")
+        raise ValueError(
+            f"params[{asked!r}] = {params[asked]!r} needs feval=objective.metric and valid_sets beside it: "
+            f"lightgbm.train has no other metric that knows the thresholds"
+        )
     if has_sets:
         warnings.warn(
-            "no metric is computed on valid_sets: pass feval=objective.metric",
+            "no metric is computed on valid_sets: pass feval=objective.metric, which early stopping needs too",
             stacklevel=2,
         )

@@ -15,6 +15,7 @@ import numpy as np
 
 from ordinal_objectives import decision, predictions, threads, trees
 from ordinal_objectives.adapters import arguments
+from ordinal_objectives.adapters.groups import proba_beside
 from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, data as lgbm_data
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, NDArray, Table
 from ordinal_objectives.estimators import tables
@@ -133,23 +134,33 @@ def shifts_of(booster: lightgbm.Booster, record: ThresholdRecord, data: Table) -
         If the rows are no longer there.
     """
     if data is None:
-        raise ValueError("a model with thresholds that move with x is continued on raw rows: pass free_raw_data=False")
+        raise ValueError(
+            "a model with thresholds that move with x is continued on its raw rows: pass Datasets that still hold them "
+            "(free_raw_data=False, or new ones)"
+        )
     return predictions.without_mean(predict_scores(booster, record, data, 0, booster.current_iteration()))
 
 
-def proba_of(booster: lightgbm.Booster, record: ThresholdRecord, data: Table, num_iteration: int | None) -> FloatArray:
+def proba_of(
+    booster: lightgbm.Booster,
+    record: ThresholdRecord,
+    data: Table,
+    num_iteration: int | None,
+    random_intercept: Table = None,
+) -> FloatArray:
     """Return class probabilities of a booster whose record is known; see :func:`predict_proba`."""
     end = lgbm_booster.iterations_of(booster, num_iteration)
     record.check_start(False, "booster")
     data = rows_for(booster, data)
     lgbm_booster.check_all_rounds(booster, record, end)
-    scores = predict_scores(booster, record, data, 0, end)
-    return predictions.proba(record.ordinal_loss(), scores, record.at(end))
+    return proba_beside(record, predict_scores(booster, record, data, 0, end), end, random_intercept)
 
 
 @shared_docs.documented
 @threads.one_thread_after_fork()
-def predict_proba(booster: lightgbm.Booster, data: Table, num_iteration: int | None = None) -> FloatArray:
+def predict_proba(
+    booster: lightgbm.Booster, data: Table, num_iteration: int | None = None, *, random_intercept: Table = None
+) -> FloatArray:
     """Return class probabilities of a booster that carries its thresholds.
 
     Parameters
@@ -159,6 +170,8 @@ def predict_proba(booster: lightgbm.Booster, data: Table, num_iteration: int | N
     data : array-like
         Features, as :meth:`lightgbm.Booster.predict` takes them.
     <<num_iteration>>
+    random_intercept : array-like of shape (n_samples,) or (n_samples, n_effects), frame, or None
+        The group of each row, of a booster with random intercepts; None for the average group.
 
     Returns
     -------
@@ -182,7 +195,7 @@ def predict_proba(booster: lightgbm.Booster, data: Table, num_iteration: int | N
     >>> olgbm.predict_proba(booster, X).shape
     (300, 3)
     """
-    return proba_of(booster, lgbm_booster.carried_record(booster), data, num_iteration)
+    return proba_of(booster, lgbm_booster.carried_record(booster), data, num_iteration, random_intercept)
 
 
 @threads.one_thread_after_fork()
@@ -194,12 +207,13 @@ def predict(
     *,
     decision_rule: str = "median",
     cost_matrix: ArrayLike | None = None,
+    random_intercept: Table = None,
 ) -> IndexArray:
     """Return class codes of a booster that carries its thresholds.
 
     Parameters
     ----------
-    <<booster, data, num_iteration, decision_rule, cost_matrix>>
+    <<booster, data, num_iteration, decision_rule, cost_matrix, random_intercept>>
 
     Returns
     -------
@@ -219,4 +233,5 @@ def predict(
     """
     record = lgbm_booster.carried_record(booster)
     record.ordinal_loss().check_decision(decision_rule, cost_matrix)
-    return decision.decide(proba_of(booster, record, data, num_iteration), decision_rule, cost_matrix)
+    proba = proba_of(booster, record, data, num_iteration, random_intercept)
+    return decision.decide(proba, decision_rule, cost_matrix)

@@ -14,11 +14,13 @@ from lightgbm.callback import CallbackEnv
 from numpy.typing import ArrayLike
 
 from ordinal_objectives.adapters import arguments
+from ordinal_objectives.adapters.groups import bound_groups, with_last_effects
 from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, parameters, prediction
 from ordinal_objectives.adapters.lgbm.data import are_made_up, check_set, check_signs, refused_sets, written_names
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
 from ordinal_objectives.adapters.lgbm.training import BeforeIterationCallback, LightGBMTraining
 from ordinal_objectives.adapters.training import Plan, bind_labels
+from ordinal_objectives.aliases import Table
 from ordinal_objectives.estimators import tables
 from ordinal_objectives.estimators.arguments import Schedules, refuse_other_order
 from ordinal_objectives.losses import OrdinalLoss
@@ -26,7 +28,7 @@ from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.rows import Workers
 from ordinal_objectives.threads import kept_helpers, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
-from ordinal_objectives.utils.progress import Show, round_bar
+from ordinal_objectives.utils.extras import Show, round_bar
 from ordinal_objectives.utils.shared_docs import documented
 
 _Callback = Callable[[CallbackEnv], None]
@@ -57,6 +59,8 @@ def train(
     shift_penalty: str = "ridge",
     max_shifts: int | None = None,
     labels: OrdinalLabels | None = None,
+    random_intercept: Table = None,
+    eval_random_intercept: Sequence[Table] | None = None,
     progress: bool = False,
 ) -> lightgbm.Booster:
     r"""Train an ordinal model: :func:`lightgbm.train` with objective, callback and metric in place.
@@ -92,6 +96,12 @@ def train(
     <<thresholds, shift parameters>>
     labels : OrdinalLabels or None
         Labels of several answers a row, or intervals, in the place of the data set's own.
+    random_intercept : array-like of shape (n_samples,) or (n_samples, n_effects), frame, or None
+        The group of each row, which has an effect on the score; several columns have effects that add up. Needs
+        ``loss="cumulative_link"`` and ``threshold_update="newton"``. :func:`threshold_record` has the effects,
+        ``random_effects``.
+    eval_random_intercept : sequence of these or None
+        Groups of each evaluation set; None for rows of the average group.
     <<progress>>
 
     Returns
@@ -116,11 +126,29 @@ def train(
     (300, 4)
     """
     given = dict(locals())
+    groups = given.pop("random_intercept"), given.pop("eval_random_intercept")
     del given["labels"]
     if labels is not None and isinstance(train_set, lightgbm.Dataset):
         bind_labels(train_set, labels)
         given["n_classes"] = len(labels.classes) if n_classes is None else n_classes
-    return train_spec(arguments.spec_and_record("lgbm.train", **arguments.given_options(given)), **given)
+    asked = arguments.spec_and_record("lgbm.train", **arguments.given_options(given))
+    if random_intercept is None:
+        with bound_groups(asked, params, init_model, [], *groups):
+            return train_spec(asked, **given)
+    check_set(train_set, "train_set", train_set)
+    if train_set.data is None and train_set.used_indices is None:
+        raise ValueError("train_set must hold its rows beside random_intercept: pass a new one, or free_raw_data=False")
+    train_set.free_raw_data = False  # for the scores after the last tree
+    evaluated = [valid_sets] if isinstance(valid_sets, lightgbm.Dataset) else valid_sets or []
+    with bound_groups(asked, params, init_model, [train_set, *evaluated], *groups):
+        booster = train_spec(asked, **given)
+    n_iter, record = lgbm_booster.iterations_of(booster), lgbm_booster.carried_record(booster)
+    start = train_set.get_init_score()
+    scores = prediction.predict_raw(booster, prediction.rows_for(booster, train_set.get_data()), 0, n_iter)
+    scores = scores if start is None else scores + start
+    of_training = train_set, random_intercept, scores, parameters.value_of(params, "num_threads")
+    lgbm_booster.carry(booster, with_last_effects(record, n_iter, *of_training))
+    return booster
 
 
 def train_spec(
@@ -205,7 +233,10 @@ def _workers(params: Mapping[str, object], feval: _Metrics) -> Workers | None:
         raise ValueError("feval must be None on several machines: each would have the metrics of its own rows")
     learner = parameters.value_of(params, "tree_learner")
     if learner not in ("data", "data_parallel", "voting", "voting_parallel"):
-        raise ValueError(f"params['tree_learner'] must be 'data' or 'voting' on several machines; got {learner!r}")
+        raise ValueError(
+            f"params['tree_learner'] must be 'data' or 'voting' on several machines, each with rows of its own; got "
+            f"{learner!r}"
+        )
     return Collective()
 
 
@@ -314,7 +345,7 @@ def first_rates(callbacks: list[Any]) -> list[float]:
     if listed:
         raise ValueError(
             f"callbacks may not hold lightgbm.reset_parameter({listed[0]}=[...]) where n_estimators='auto' finds the "
-            "number of rounds: pass a function of the round"
+            f"number of rounds, since a list has a value for each: pass a function of the round, or a number"
         )
     rates = [parameters.value_of(one.kwargs, "learning_rate") for one in copy.deepcopy(callbacks)]
     return [float(rate_of(0)) for rate_of in rates if rate_of is not None]
@@ -379,7 +410,8 @@ def _check_continues(booster: lightgbm.Booster, train_set: lightgbm.Dataset) -> 
         here = [column.cat.categories.tolist() for _, column in columns() if hasattr(column, "cat")]
     if here and here != booster.pandas_categorical:
         raise ValueError(
-            f"init_model was trained on columns with the categories {booster.pandas_categorical}; here they are {here}"
+            f"init_model was trained on columns with the categories {booster.pandas_categorical}; here they are "
+            f"{here}. Give the columns the categories of the model, in the same order"
         )
 
 

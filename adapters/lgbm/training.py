@@ -128,8 +128,10 @@ class LightGBMTraining(Training):
         fixed = not self.spec.learns and self.spec.thresholds is not None
         if int(machines or 1) > 1 and not fixed and self._workers is None:
             raise ValueError(
-                f"params['num_machines'] = {machines} is not allowed beside thresholds that are learned, unless "
-                "xgboost.collective connects the machines: take DaskLGBMOrdinalClassifier, or threshold_update='fixed'"
+                f"params['num_machines'] = {machines} is not allowed beside thresholds that are learned: LightGBM has "
+                f"no sum over its machines that they could be learned from. Call olgbm.train where xgboost.collective "
+                f"connects the same machines, or take DaskLGBMOrdinalClassifier; or pass threshold_update='fixed' with "
+                f"thresholds="
             )
         self.check_start(preds, self.continues, "init_model or init_score is set")
         if not self.plan.driven:
@@ -283,13 +285,17 @@ def _out_of_count(rounds: int, expected: int) -> ValueError:
 
 
 def _out_of_step(what: str) -> ValueError:
-    return ValueError(f"{what}: the thresholds cannot follow rollback_one_iter, or other changes during the training")
+    return ValueError(
+        f"{what}: the thresholds cannot follow rollback_one_iter or any other change of the booster's iterations "
+        f"during the training"
+    )
 
 
 def _foreign_scores() -> ValueError:
     return ValueError(
-        "the scores are not those of the training that this objective follows on the data set: take one objective for "
-        "each booster, and give it the array that LightGBM passes (start scores are the data set's init_score)"
+        "the scores are not those of the training that this objective follows on the data set: take one objective "
+        "for each booster, and hand it the array that LightGBM passes, not a copy (start scores are the data set's "
+        "init_score)"
     )
 
 

@@ -14,7 +14,7 @@ from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
 from ordinal_objectives.adapters.xgb.prediction import margin_contributions, predict, predict_proba
 from ordinal_objectives.adapters.xgb.train import cv, train
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
-from ordinal_objectives.utils.public_names import public_names
+from ordinal_objectives.utils import public_names
 
 __all__ = [
     "ATTRIBUTE",

@@ -79,13 +79,15 @@ def check_configuration(booster: xgboost.Booster, threshold_update: str) -> None
     num_class = int(learner["learner_model_param"]["num_class"])
     if num_class > 0:
         raise ValueError(
-            f"params['num_class'] = {num_class} is not allowed beside an ordinal objective: pass n_classes to it"
+            f"params['num_class'] = {num_class} is not allowed beside an ordinal objective: one score serves all "
+            f"classes; pass n_classes to the objective instead"
         )
     objective = learner["learner_train_param"]["objective"]
     # XGBoost fills in this one when no objective is given.
     if objective != "reg:squarederror":
         raise ValueError(
-            f"params['objective'] = {objective!r} is not allowed beside an ordinal objective: pass only obj="
+            f"params['objective'] = {objective!r} is not allowed beside an ordinal objective; leave it out and pass "
+            f"only obj=objective"
         )
     excluded = why_not_renewed(booster) if threshold_update in TREE_UPDATES else None
     if excluded is not None:
@@ -130,7 +132,10 @@ def check_base_score(booster: xgboost.Booster) -> None:
 
 def base_score_error(start: float) -> ValueError:
     """Return the error for a score that starts elsewhere than at 0."""
-    return ValueError(f"base_score must be 0.0 beside an ordinal objective, in params; the score starts at {start:g}. ")
+    return ValueError(
+        f"base_score must be 0.0 beside an ordinal objective, since the thresholds hold the location; the score "
+        f"starts at {start:g}. Pass params={{'base_score': 0.0, ...}}"
+    )
 
 
 def rounds_of(booster: xgboost.Booster, first: int, stop: int, categories: JSON | None = None) -> xgboost.Booster:
@@ -379,7 +384,8 @@ def completed(booster: xgboost.Booster) -> xgboost.Booster:
 def interrupted() -> ValueError:
     """Return the error for a booster that nobody can complete."""
     return ValueError(
-        "this booster's training was interrupted, or goes on in another thread: save it inside a callback"
+        "this booster's training was interrupted, or goes on in another thread, and its thresholds are not known "
+        "here: save the booster inside a callback"
     )
 
 
@@ -426,7 +432,8 @@ def stored_record(booster: xgboost.Booster) -> ThresholdRecord | None:
         if checksums(checked) != record.trees[first:known]:
             raise ValueError(
                 f"booster's {known} rounds are not the first {known} of the training that recorded its thresholds: "
-                f"a slice that does not start at 0 or leaves rounds out, or its trees were changed; use [:{known}]"
+                f"it is a slice that does not start at 0 or leaves rounds out, or its trees were changed. Thresholds "
+                f"belong to a score summed from the first tree: use booster[:{known}] or iteration_range=(0, {known})"
             )
     return record
 
@@ -444,7 +451,8 @@ def carried_record(booster: xgboost.Booster) -> ThresholdRecord:
     record = stored_record(booster)
     if record is None:
         raise ValueError(
-            "booster carries no ordinal thresholds; train with callbacks=[objective.callback], or call objective.attach"
+            "booster carries no ordinal thresholds; train with callbacks=[objective.callback], or call "
+            "objective.attach(booster, dtrain) after training"
         )
     return record
 
@@ -531,7 +539,8 @@ def last_round(booster: xgboost.Booster, iteration_range: Any) -> int:
         start, stop = -1, -1
     if start != 0 or not 0 <= stop <= rounds:
         raise ValueError(
-            f"iteration_range must start at 0, and end at one of 0..{rounds}, with 0 for all; got {iteration_range!r}"
+            f"iteration_range must start at 0, since thresholds belong to a score summed from the first tree, and end "
+            f"at one of 0..{rounds}, with 0 for all; got {iteration_range!r}"
         )
     return stop or rounds
 
@@ -553,13 +562,15 @@ def check_all_rounds(booster: xgboost.Booster, record: ThresholdRecord, end: int
     if end > record.n_iterations:
         raise ValueError(
             f"booster has {end} rounds, but thresholds for only {record.n_iterations}: the others were added without "
-            f"the objective's callback; use booster[:{record.n_iterations}]"
+            f"the objective's callback; use booster[:{record.n_iterations}] or "
+            f"iteration_range=(0, {record.n_iterations})"
         )
     if end == record.n_iterations == booster.num_boosted_rounds():
         return
     reason = why_last_only(booster, record)
     if reason is not None:
         raise ValueError(
-            f"the score of the first {end} rounds is not in the model, since {reason}; only iteration_range=(0, "
-            f"{record.n_iterations}) is allowed, without early stopping, slices and staged predictions"
+            f"the score of the first {end} rounds is not in the model, since {reason}; thresholds were recorded for "
+            f"{record.n_iterations} rounds, and only iteration_range=(0, {record.n_iterations}) of the whole booster "
+            f"is allowed, without early stopping, slices and staged predictions"
         )

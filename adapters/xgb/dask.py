@@ -22,7 +22,7 @@ except ImportError as error:
     raise not_installed(error, "xgboost", "dask") from None
 
 from ordinal_objectives.adapters.arguments import Asked, check_asked, given_options, spec_and_record
-from ordinal_objectives.adapters.dask_rows import LARGEST, check_client, fault_of_rows, numbers_of_rows
+from ordinal_objectives.adapters.dask_rows import LARGEST, check_client, fault_of_rows, numbers_of_rows, watched
 from ordinal_objectives.adapters.xgb.train import arguments_of, judged_first, train as train_here
 from ordinal_objectives.estimators.tables import refuse_text_and_dates
 from ordinal_objectives.utils.shared_docs import documented
@@ -86,7 +86,7 @@ def train(
     ValueError
         If a parameter is refused, or features, labels, weights or start scores that one worker has, or a column has
         other categories in one part than in another; the message names it.
-    RuntimeError, xgboost.core.XGBoostError
+    RuntimeError
         If a worker is lost. To try once more, restart the client, since the other workers may still wait in XGBoost's
         allreduce, and make the matrices again: rows were lost with the worker.
 
@@ -126,14 +126,18 @@ def train_spec(
     options |= judged_first(options)
     client = client or distributed.get_client()
     check_client(client)
-    check_parts(client, [(dtrain, "the training set"), *(options.get("evals") or [])])
-    try:
-        result: dict[str, Any] = xgboost.dask.train(
+    matrices = [(dtrain, "the training set"), *(options.get("evals") or [])]
+    check_matrices(matrices)
+
+    async def train_there() -> dict[str, Any]:
+        await check_parts(client, matrices)
+        result: dict[str, Any] = await xgboost.dask.train(
             client=client, dtrain=dtrain, num_boost_round=num_boost_round, **options
         )
-    except distributed.CancelledError as error:
-        raise RuntimeError(f"a worker has left the training, or its rows are lost: {error}") from error
-    return result
+        return result
+
+    trained: dict[str, Any] = watched(client, {one for matrix, _ in matrices for one in matrix.worker_map}, train_there)
+    return trained
 
 
 class _WorkerRows(NamedTuple):
@@ -144,7 +148,14 @@ class _WorkerRows(NamedTuple):
     categories: Mapping[Any, list[Any]] | None = None
 
 
-def check_parts(client: distributed.Client, matrices: Sequence[tuple[xgboost.dask.DaskDMatrix, str]]) -> None:
+def check_matrices(matrices: Sequence[tuple[object, str]]) -> None:
+    """Raise TypeError if one is none of ``xgboost.dask``."""
+    for matrix, name in matrices:
+        if not isinstance(matrix, xgboost.dask.DaskDMatrix):
+            raise TypeError(f"{name} must be an xgboost.dask.DaskDMatrix; got {type(matrix).__name__}")
+
+
+async def check_parts(client: distributed.Client, matrices: Sequence[tuple[xgboost.dask.DaskDMatrix, str]]) -> None:
     """Raise ValueError if a worker has rows that no training can take, or other categories than another worker.
 
     XGBoost checks the rows of a worker after all workers have connected: the error of one worker then comes together
@@ -155,9 +166,6 @@ def check_parts(client: distributed.Client, matrices: Sequence[tuple[xgboost.das
     client : distributed.Client
     matrices : sequence of (DaskDMatrix, name) pairs
     """
-    for matrix, name in matrices:
-        if not isinstance(matrix, xgboost.dask.DaskDMatrix):
-            raise TypeError(f"{name} must be an xgboost.dask.DaskDMatrix; got {type(matrix).__name__}")
     asked = [
         [
             client.submit(_check_worker, parts, matrix.missing, workers=[address], pure=False)
@@ -165,7 +173,7 @@ def check_parts(client: distributed.Client, matrices: Sequence[tuple[xgboost.das
         ]
         for matrix, _ in matrices
     ]
-    for found, (_, name) in zip(client.gather(asked), matrices, strict=True):
+    for found, (_, name) in zip(await client.gather(asked, asynchronous=True), matrices, strict=True):
         faults = [seen.fault for seen in found if seen.fault is not None]
         known = [seen.categories for seen in found if seen.categories is not None]
         faults += [fault for other in known if (fault := _differing(known[0], other)) is not None]

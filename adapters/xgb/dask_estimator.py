@@ -141,6 +141,8 @@ class DaskXGBOrdinalClassifier(DaskClassifier, XGBOrdinalClassifier):
             If X, y, weights or start scores are no Dask collections.
         ValueError
             If labels, weights or parameters are not what the docs allow; the message names the argument.
+        RuntimeError
+            If a worker is lost. To try once more, restart the client and make the collections again.
         """
         y = self._check_collections(X, y)
         xgb_model = arguments.as_trained(xgb_model)  # which may be this one

@@ -250,7 +250,7 @@ importance_type, early_stopping_rounds, callbacks
                     carried=self._carried(),
                 )
             record, n_iter = xgb_booster.carried_record(self.booster_), xgb_booster.kept_rounds(self.booster_)
-            self._finish(record, n_iter, plan, rows, held_out, self.random_state, matrix=dtrain)
+            self._finish(record, n_iter, plan, rows, held_out, self.random_state)
         self._warn_if_constant(dtrain.num_row(), "min_child_weight")
         return self
 
@@ -393,7 +393,8 @@ importance_type, early_stopping_rounds, callbacks
     @one_thread_after_fork()
     def _write(self, path: str | PathLike[str]) -> None:
         raw = self.booster_.save_raw("json" if Path(path).suffix == ".json" else "ubj")
-        Path(path).write_bytes(model_file.sealed(bytes(raw)))
+        with files.written(path) as newer:
+            newer.write_bytes(model_file.sealed(bytes(raw)))
 
     @one_thread_after_fork()
     def _read(self, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:

@@ -59,7 +59,8 @@ def check_levels(
         return
     if trained.get_categories().empty():
         raise ValueError(
-            f"{name} has levels of categories, and those of the training are not known: pass codes, with feature_types"
+            f"{name} has levels of categories, and those of the training are not known: XGBoost keeps none "
+            f"of codes, and a slice of a booster forgets them. Pass codes, with the feature_types of the training"
         )
     try:
         known, here = _levels(trained), _levels(data)
@@ -74,8 +75,8 @@ def check_levels(
         are_cut = any("\udc80" <= letter <= "\udcff" for letter in letters)  # bytes that are no letter, read as such
         if are_cut and (levels != of_training or len(set(levels)) < len(levels)):
             raise ValueError(
-                f"{name} must have levels in ASCII in {_column(data, place)}: XGBoost cuts others; got "
-                f"{first_few(levels, repr)}"
+                f"{name} must have levels in ASCII in {_column(data, place)}: XGBoost cuts others in tables of pandas, "
+                f"and takes them for one another; got {first_few(levels, repr)}"
             )
         others = {code: level for code, level in enumerate(levels) if level not in of_training}
         if others and (unseen := [level for code, level in others.items() if code in _codes(data, place)]):
@@ -194,7 +195,8 @@ def check_loss_name(name: str) -> None:
     check_metric_name(name, "losses")
     if name.startswith(_RISING) and name != "mape":
         raise ValueError(
-            f"losses must have names that do not begin with {', '.join(_RISING)} with XGBoost; got {name!r}"
+            f"losses must have names that do not begin with {', '.join(_RISING)} with XGBoost, whose early stopping "
+            f"would take the highest value for the best; got {name!r}"
         )
 
 
@@ -341,7 +343,8 @@ def coded(X: Table, levels: Levels, missing: float = np.nan, *, name: str = "X")
         if not as_they_are:
             if missing in here.values():
                 raise ValueError(
-                    f"missing must not be a code of {called(X, place)}, 0 to {len(here) - 1}; got {missing}: take NaN"
+                    f"missing must not be a code, 0 to {len(here) - 1}, by which XGBoost reads the levels of "
+                    f"{called(X, place)}; got {missing}. Make missing values NaN"
                 )
             columns[place] = np.where(codes < 0, np.nan, codes)
     if columns and issparse(X):
@@ -365,7 +368,8 @@ def named(X: Table, levels: Levels, continued: xgboost.Booster | None, missing: 
     by_name = {place: levels[place] or {} for place in (of_type if continued is None else stored) if levels[place]}
     if by_name and not hasattr(X, "columns"):
         raise ValueError(
-            f"X must be a table with categories in {called(X, next(iter(by_name)))}; got {type(X).__name__}"
+            f"X must be a table with categories in {called(X, next(iter(by_name)))}, as the training of xgb_model; got "
+            f"{type(X).__name__}"
         )
     columns = {}
     for place, known in by_name.items():
@@ -376,8 +380,8 @@ def named(X: Table, levels: Levels, continued: xgboost.Booster | None, missing: 
             kept = as_stored(names)
             if continued is not None and len(set(kept)) < len(kept):
                 raise ValueError(
-                    f"{called(X, place)} must have levels in ASCII where xgb_model is continued; got "
-                    f"{first_few(names, repr)}"
+                    f"{called(X, place)} must have levels in ASCII where xgb_model is continued: XGBoost compares them "
+                    f"by name, and cuts {first_few(names, repr)} so that some become the same"
                 )
             same = continued is None or stored[place] == kept
             columns[place] = _categorical(codes, names)
@@ -391,7 +395,8 @@ def named(X: Table, levels: Levels, continued: xgboost.Booster | None, missing: 
             same = continued is None or stored[place] == names
         if not same:
             raise ValueError(
-                f"{called(X, place)} must come in the kind of table that xgb_model was trained on, pandas or another"
+                f"{called(X, place)} must come in the kind of table that xgb_model was trained on, pandas or another: "
+                f"XGBoost keeps the levels {first_few(list(known), repr)} otherwise there"
             )
     return tables.with_columns(rows, columns)
 
@@ -437,6 +442,7 @@ def _own_codes(X: Table, place: int) -> Mapping[Any, int]:
     wrong = [level for level in found if isinstance(level, str) or level < 0 or level != int(level)]
     if wrong:
         raise ValueError(
-            f"{called(X, place)} must hold the codes 0, 1, ... of the training; got {first_few(wrong, repr)}"
+            f"{called(X, place)} must hold codes, the numbers 0, 1, ... that the model was trained on; got "
+            f"{first_few(wrong, repr)}"
         )
     return {level: int(level) for level in found}

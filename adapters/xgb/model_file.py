@@ -26,8 +26,8 @@ def sealed(raw: bytes) -> bytes:
     return before + files.digest(raw).encode() + after + raw[1:]
 
 
-def unsealed(content: bytes) -> bytes | None:
-    """Return the bytes that :func:`sealed` was given; None of a file without a digest, as XGBoost writes it.
+def unsealed(content: bytes) -> bytes:
+    """Return the bytes that :func:`sealed` was given; all of a file without a digest, as XGBoost writes it.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def unsealed(content: bytes) -> bytes | None:
             return raw
     if not _UNSEALED.match(content):
         raise ValueError("it does not begin as a model")
-    return None
+    return content
 
 
 def from_file(path: str | PathLike[str], params: JSON | None = None) -> xgboost.Booster:
@@ -52,5 +52,4 @@ def from_file(path: str | PathLike[str], params: JSON | None = None) -> xgboost.
         content = Path(path).read_bytes()
         if not content.rstrip().endswith(b"}"):  # XGBoost reads on behind the end, or crashes
             raise ValueError("it is not complete")
-        raw = unsealed(content)
-        return xgboost.Booster(params, model_file=path if raw is None else bytearray(raw))
+        return xgboost.Booster(params, model_file=bytearray(unsealed(content)))

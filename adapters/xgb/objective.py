@@ -174,7 +174,10 @@ def _finished_record(
     run = training.latest
     rounds = booster.num_boosted_rounds()
     if rounds < run.first_iteration + run.seen.n_grown or not run.seen.n_grown:
-        raise ValueError(f"booster has {rounds} rounds, but this objective's latest training had {run.seen.n_grown}")
+        raise ValueError(
+            f"booster has {rounds} rounds, but this objective's latest training had {run.seen.n_grown}; attach the "
+            f"booster that it returned, or pass callbacks=[objective.callback] to train"
+        )
     last_only = xgb_booster.why_last_only(booster) is not None
     comparable = rounds > 1 and not last_only
     matrix = dtrain
@@ -182,14 +185,18 @@ def _finished_record(
         matrix = next((trained for trained, its_run in training.items() if its_run is run), None)
     if matrix is None:
         raise ValueError(
-            "dtrain is needed to recognise the booster: call objective.attach(booster, dtrain) with the training matrix"
+            "dtrain is needed to tell whether the booster is that of this objective's latest training: call "
+            "objective.attach(booster, dtrain) with the training matrix, or train with callbacks=[objective.callback]"
         )
     xgb_booster.check_base_score(booster)
     if not run.has_labels(matrix.get_label()):
         raise ValueError("dtrain must be the matrix of this objective's latest training; its labels differ")
     before = booster.predict(matrix, output_margin=True, iteration_range=(0, rounds - 1)) if comparable else None
     if before is not None and run.seen.off_grown_on(before) > SAME_SCORE:
-        raise ValueError("booster is not the one that this objective's latest training returned: its scores differ")
+        raise ValueError(
+            "booster is not the one that this objective's latest training returned: its scores on the training rows "
+            "differ. Attach a booster before the objective is used again, or pass callbacks=[objective.callback]"
+        )
     if dtrain is not None:
         # Where the rounds cannot be compared, thresholds that fit the score are right for any booster.
         step = run.refit_thresholds if last_only else run.advance

@@ -45,9 +45,9 @@ def is_at_least(version: tuple[int, int]) -> bool:
 def refuse_before(version: tuple[int, int], what: str) -> None:
     """Raise ValueError if the XGBoost that is installed is older than the first version that can do it."""
     if not is_at_least(version):
-        found = xgboost.__version__
         raise ValueError(
-            f"{what}: beside shifts it needs XGBoost {version[0]}.{version[1]} or later; {found} is installed"
+            f"{what}: beside shifts that XGBoost fits itself this needs XGBoost {version[0]}.{version[1]} or later; "
+            f"{xgboost.__version__} is installed"
         )
 
 
@@ -75,7 +75,10 @@ def ask_for_outputs(
         raise ValueError(f"params['num_target'] must be n_classes - 1 = {n_classes - 1}; got {n_outputs}")
     excluded = _why_not(before["gradient_booster"])
     if excluded is not None:
-        raise ValueError(f"{excluded[0]} is not possible with shifts that XGBoost fits itself: {excluded[1]}")
+        raise ValueError(
+            f"{excluded[0]} is not possible with shifts that XGBoost fits itself: {excluded[1]}; leave it out, or "
+            f"use shift_method='renewal' or proportional=True"
+        )
     tree = before["gradient_booster"]["tree_train_param"]
     asked = {"multi_strategy": "multi_output_tree", "num_target": n_classes - 1, "tree_method": "hist"}
     afterwards: dict[str, float] = {}
@@ -160,7 +163,7 @@ class OutputUpdate(Update):
         if before is not None and not np.allclose(C, before.contrasts):
             raise ValueError(
                 f"reg_lambda={self._reg_lambda:g}, shift_l2={shifts.l2:g} and shift_penalty={shifts.penalty!r} are not "
-                "those of the model to be continued"
+                f"those that scaled the outputs of the model to be continued; use its own"
             )
         self._outputs = VectorOutputs(C, [] if before is None else list(before.means))
         self._mixing = self._outputs.mixing.astype(np.float32)

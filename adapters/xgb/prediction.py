@@ -11,8 +11,9 @@ import xgboost
 
 from ordinal_objectives import decision, predictions, threads, trees
 from ordinal_objectives.adapters import arguments
+from ordinal_objectives.adapters.groups import proba_beside
 from ordinal_objectives.adapters.xgb import booster as xgb_booster, input_checks, outputs
-from ordinal_objectives.aliases import JSON, ArrayLike, FloatArray, IndexArray, NDArray, RealArray
+from ordinal_objectives.aliases import JSON, ArrayLike, FloatArray, IndexArray, NDArray, RealArray, Table
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.shared_docs import documented
 
@@ -185,7 +186,11 @@ def _as_tree(tree: JSON, of_node: FloatArray) -> trees.Tree:
 
 
 def proba_of(
-    booster: xgboost.Booster, record: ThresholdRecord, data: xgboost.DMatrix, iteration_range: tuple[int, int] | None
+    booster: xgboost.Booster,
+    record: ThresholdRecord,
+    data: xgboost.DMatrix,
+    iteration_range: tuple[int, int] | None,
+    random_intercept: Table = None,
 ) -> FloatArray:
     """Return class probabilities of a booster whose record is known; see :func:`predict_proba`."""
     input_checks.check_matrix(booster, data)
@@ -203,13 +208,17 @@ def proba_of(
             outputs = booster.predict(data, output_margin=True, iteration_range=(0, end))
         of_rows = record.outputs
         scores = outputs.reshape(data.num_row()) if of_rows is None else of_rows.scores(outputs, 0, end)
-    return predictions.proba(record.ordinal_loss(), scores.astype(np.float64), record.at(end))
+    return proba_beside(record, scores.astype(np.float64), end, random_intercept)
 
 
 @documented
 @threads.one_thread_after_fork()
 def predict_proba(
-    booster: xgboost.Booster, data: xgboost.DMatrix, iteration_range: tuple[int, int] | None = None
+    booster: xgboost.Booster,
+    data: xgboost.DMatrix,
+    iteration_range: tuple[int, int] | None = None,
+    *,
+    random_intercept: Table = None,
 ) -> FloatArray:
     """Return class probabilities of a booster that carries its thresholds.
 
@@ -219,6 +228,8 @@ def predict_proba(
     data : xgboost.DMatrix
         Rows to predict.
     <<iteration_range>>
+    random_intercept : array-like of shape (n_samples,) or (n_samples, n_effects), frame, or None
+        The group of each row, of a booster with random intercepts; None for the average group.
 
     Returns
     -------
@@ -246,7 +257,7 @@ def predict_proba(
     (300, 3)
     """
     booster = xgb_booster.completed(booster)
-    return proba_of(booster, xgb_booster.carried_record(booster), data, iteration_range)
+    return proba_of(booster, xgb_booster.carried_record(booster), data, iteration_range, random_intercept)
 
 
 @documented(like=predict_proba)
@@ -258,12 +269,13 @@ def predict(
     *,
     decision_rule: str = "median",
     cost_matrix: ArrayLike | None = None,
+    random_intercept: Table = None,
 ) -> IndexArray:
     """Return class codes of a booster that carries its thresholds.
 
     Parameters
     ----------
-    <<booster, data, iteration_range, decision_rule, cost_matrix>>
+    <<booster, data, iteration_range, decision_rule, cost_matrix, random_intercept>>
 
     Returns
     -------
@@ -284,7 +296,8 @@ def predict(
     """
     booster = xgb_booster.completed(booster)
     xgb_booster.carried_record(booster).ordinal_loss().check_decision(decision_rule, cost_matrix)
-    return decision.decide(predict_proba(booster, data, iteration_range), decision_rule, cost_matrix)
+    proba = predict_proba(booster, data, iteration_range, random_intercept=random_intercept)
+    return decision.decide(proba, decision_rule, cost_matrix)
 
 
 @documented
@@ -341,7 +354,8 @@ def margin_contributions(
     xgb_booster.check_all_rounds(booster, record, end)
     if record.outputs is None and record.shifts is not None:
         raise ValueError(
-            "shifts kept beside XGBoost have no contributions; take shift_method='host' or proportional=True"
+            "the shifts of this booster are kept beside XGBoost, which has no contributions for them; train with "
+            "shift_method='host' or proportional=True"
         )
     if record.outputs is not None:
         outputs.refuse_before(outputs.CONTRIBUTIONS, "margin_contributions")

@@ -18,7 +18,7 @@ try:
     from pyspark import keyword_only
     from pyspark.ml import Estimator, Model
     from pyspark.ml.functions import array_to_vector, vector_to_array
-    from pyspark.ml.param import Param, Params
+    from pyspark.ml.param import Param, Params as HasParams
     from pyspark.ml.param.shared import (
         HasLabelCol,
         HasPredictionCol,
@@ -88,7 +88,7 @@ for _name, _words in {
     "hostParams": "other parameters of xgboost.train, by their names",
     **{name: f"{name} of XGBOrdinalClassifier" for name in _OF_CLASSIFIER},
 }.items():
-    setattr(_Columns, _name, Param(Params._dummy(), _name, _words))
+    setattr(_Columns, _name, Param(HasParams._dummy(), _name, _words))
 
 
 class SparkXGBOrdinalClassifier(Estimator, _Columns, DefaultParamsReadable, DefaultParamsWritable):

@@ -12,11 +12,12 @@ import numpy as np
 import xgboost
 
 from ordinal_objectives.adapters import arguments
+from ordinal_objectives.adapters.groups import bound_groups, with_last_effects
 from ordinal_objectives.adapters.training import Plan, bind_labels, labels_of
-from ordinal_objectives.adapters.xgb import input_checks
+from ordinal_objectives.adapters.xgb import booster as xgb_booster, input_checks
 from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
 from ordinal_objectives.adapters.xgb.training import Callback, EvalsLog, Model, XGBoostTraining
-from ordinal_objectives.aliases import ArrayLike, FloatArray
+from ordinal_objectives.aliases import ArrayLike, FloatArray, Table
 from ordinal_objectives.estimators.arguments import Schedules, only_reads
 from ordinal_objectives.eval_metric import EvalMetric
 from ordinal_objectives.losses import OrdinalLoss
@@ -24,7 +25,7 @@ from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.threads import kept_helpers, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils import documented, validation
-from ordinal_objectives.utils.progress import Show, round_bar
+from ordinal_objectives.utils.extras import Show, round_bar
 
 _REFUSED = {
     "objective": "the ordinal loss is the objective",
@@ -79,6 +80,8 @@ def train(
     callbacks: Sequence[Callback] | None = None,
     custom_metric: Callable[[FloatArray, xgboost.DMatrix], object] | None = None,
     labels: OrdinalLabels | None = None,
+    random_intercept: Table = None,
+    eval_random_intercept: Sequence[Table] | None = None,
     progress: bool = False,
     **options: Any,
 ) -> xgboost.Booster:
@@ -113,6 +116,12 @@ def train(
         finished, float64 (n_samples, n_classes). Evaluated after the ordinal loss.
     labels : OrdinalLabels or None
         Labels of several answers a row, or intervals, in the place of the matrix's own.
+    random_intercept : array-like of shape (n_samples,) or (n_samples, n_effects), frame, or None
+        The group of each row, which has an effect on the score; several columns have effects that add up. Needs
+        ``loss="cumulative_link"`` and ``threshold_update="newton"``. :func:`threshold_record` has the effects,
+        ``random_effects``.
+    eval_random_intercept : sequence of these or None
+        Groups of each evaluation set; None for rows of the average group.
     <<progress>>
     **options
         ``maximize``, ``early_stopping_rounds``, ``evals_result`` and ``verbose_eval`` of XGBoost.
@@ -140,13 +149,23 @@ def train(
     (300, 4)
     """
     given = dict(locals())
+    groups = given.pop("random_intercept"), given.pop("eval_random_intercept")
     del given["labels"]
+    input_checks.check_dtrain(dtrain)
+    input_checks.check_evals(evals)
     if labels is not None:
-        input_checks.check_dtrain(dtrain)
         bind_labels(dtrain, labels)
         given["n_classes"] = len(labels.classes) if n_classes is None else n_classes
     asked = arguments.spec_and_record("xgb.train", **arguments.given_options(given))
-    return train_spec(asked, **given.pop("options"), **given)
+    sets = [dtrain, *(matrix for matrix, _ in evals or ())]
+    with bound_groups(asked, params, xgb_model, sets, *groups):
+        booster = train_spec(asked, **given.pop("options"), **given)
+    if random_intercept is not None:
+        n_iter, record = xgb_booster.kept_rounds(booster), xgb_booster.carried_record(booster)
+        scores = booster.predict(dtrain, output_margin=True, iteration_range=(0, n_iter)).astype(np.float64)
+        of_training = dtrain, random_intercept, scores, _n_threads_of(params)
+        xgb_booster.store_record(booster, with_last_effects(record, n_iter, *of_training))
+    return booster
 
 
 def train_spec(

@@ -81,7 +81,8 @@ class CallbackState(threading.local):
         """
         if epoch and self.model is None:
             raise ValueError(
-                "another training has begun: take one objective for each of the trainings that run inside one another"
+                "the objective was used in another training before this one had ended; take one objective for each "
+                "of the trainings that run inside one another"
             )
         self.model, self.round, self.asked = model, epoch, set()
 
@@ -110,7 +111,8 @@ class CallbackState(threading.local):
             self.last_only = self.last_only or bool(stored.last_only)
         elif rounds and (self.previous is None or self.previous.n_iterations != rounds):
             raise ValueError(
-                f"xgb_model has {rounds} rounds but no thresholds for them; call objective.attach(booster, dtrain)"
+                f"xgb_model has {rounds} rounds but carries no thresholds for them; train it with this "
+                f"callback, or store them with objective.attach(booster, dtrain)"
             )
 
     def keep_shifts(self) -> None:
@@ -163,7 +165,8 @@ class XGBoostTraining(Training):
         if self.workers is not None:
             # Found in XGBoost 3.2: where splits are judged by other gradients, the workers' leaves differ.
             raise ValueError(
-                "shift_method='host' is not allowed on several workers, whose leaves would differ; use 'renewal'"
+                "shift_method='host' is not allowed on several workers: XGBoost gives each the leaves of only "
+                "its own rows; shift_method='renewal', through train of xgb.dask, adds them up"
             )
         if "c" in (matrix.feature_types or ()):
             outputs.refuse_before(outputs.CATEGORICAL_SPLITS, "categorical features")
@@ -181,7 +184,7 @@ class XGBoostTraining(Training):
         if reason is not None and plan.stops_early is not None:
             raise ValueError(
                 f"{plan.stops_early} is not allowed here: {reason}, so that the model of the best round is lost; train "
-                "a fixed number of rounds"
+                f"a fixed number of rounds, or use booster='gbtree' without dropped trees"
             )
         if isinstance(model, xgboost.Booster):
             state.find_previous(self.check_continues)
@@ -239,7 +242,8 @@ class XGBoostTraining(Training):
         record = state.previous if run is None else self._renewed(copy, run, by_all=self.workers is None)
         if record is not None and record.n_iterations < booster.num_boosted_rounds():
             raise ValueError(
-                "the newest thresholds are not known yet: put objective.callback before what saves the booster"
+                "the thresholds of the newest round are not known yet, and one worker cannot learn them: put "
+                "objective.callback before the callback that saves the booster"
             )
         if record is not None:
             copy.set_attr(**self.plan.attributes)
@@ -264,10 +268,12 @@ class XGBoostTraining(Training):
             return
         if self.in_outputs:
             raise ValueError(
-                "the model to be continued has one output, the score: go on with proportional=True or 'renewal'"
+                "the model to be continued has one output, the score: shift_method='host' cannot add others; go on "
+                "with proportional=True or shift_method='renewal'"
             )
         raise ValueError(
-            "the model to be continued has shifts among its outputs: pass shift_method='host' to continue it"
+            "the model to be continued has shifts among its outputs: pass proportional=False, shift_method='host' to "
+            "continue it"
         )
 
     def _n_classes(self) -> int:
@@ -276,7 +282,10 @@ class XGBoostTraining(Training):
         if n_classes is None and previous is not None:
             return previous.n_classes
         if n_classes is None:
-            raise ValueError("n_classes must be given to an objective whose shifts XGBoost fits itself")
+            raise ValueError(
+                "n_classes must be given to an objective whose shifts XGBoost fits itself: it is told the number of "
+                "outputs before it shows the labels"
+            )
         return n_classes
 
     def growing(self, predt: RealArray, dtrain: xgboost.DMatrix) -> tuple[TrainingRun, int]:
@@ -293,7 +302,8 @@ class XGBoostTraining(Training):
             return run, run.first_iteration + state.round
         if self.in_outputs:
             raise ValueError(
-                "proportional=False asks for vector leaves by a callback: pass callbacks=[objective.callback]"
+                "proportional=False tells XGBoost to grow vector leaves through the callback: pass "
+                "callbacks=[objective.callback], or call train of this module"
             )
         if self.needs_tree:
             raise self.callback_is_needed()
@@ -455,7 +465,8 @@ def _for_outputs(spec: OrdinalSpec) -> OrdinalSpec:
     outputs.refuse_before(outputs.VECTOR_LEAVES, "proportional=False")
     if spec.shift_penalty == "sparse":
         raise ValueError(
-            "shift_penalty='sparse' is not XGBoost's: it goes with shift_method='renewal'; take 'ridge' or 'smooth'"
+            "shift_penalty='sparse' chooses thresholds leaf by leaf, which XGBoost does not: it goes with "
+            "shift_method='renewal'; here 'ridge' and 'smooth' are possible"
         )
     spec = replace(spec, proportional=False)
     spec.shifts()  # which may be refused
@@ -472,7 +483,7 @@ def _warn_of_coarse_scores(predt: RealArray) -> None:
     if step > _COARSE:
         warnings.warn(
             f"the training starts at scores around {middle:g}, where XGBoost's float32 has steps of {step:.2g}: leaves "
-            "below half a step are lost. Subtract a constant from all of base_margin",
+            f"below half a step are lost. Subtract a constant from all of base_margin; the thresholds take it",
             stacklevel=2,
         )
 
@@ -482,7 +493,8 @@ def _warn_of_rmse(booster: xgboost.Booster, evals_log: EvalsLog) -> None:
     measured = any("rmse" in metrics for metrics in evals_log.values())
     if measured and xgb_booster.settings_of(booster)["learner_train_param"]["disable_default_eval_metric"] == "0":
         warnings.warn(
-            "'rmse' compares raw scores with class codes: pass disable_default_eval_metric=1, and objective.metric",
+            "'rmse' compares raw scores with class codes, and early stopping may follow it: pass "
+            "params={'disable_default_eval_metric': 1, ...} and custom_metric=objective.metric",
             stacklevel=2,
         )
 

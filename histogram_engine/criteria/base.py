@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ordinal_objectives import _core
-from ordinal_objectives.aliases import FloatArray, IndexArray, NDArray
+from ordinal_objectives.aliases import FloatArray, IndexArray, IntArray, NDArray, RealArray
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.state import EngineState, LeafModel, LeafStep
 from ordinal_objectives.losses import RoundStatistics
@@ -87,7 +87,7 @@ class Criterion(ABC):
         return {name: (values, value) for name, (values, value) in asked.items() if value not in values}
 
     @abstractmethod
-    def columns(self, score: NDArray[np.floating], thresholds: FloatArray) -> RoundStatistics:
+    def columns(self, score: RealArray, thresholds: FloatArray) -> RoundStatistics:
         """Fill the columns that the rows carry at a score and thresholds; return the statistics of that pass."""
 
     @abstractmethod
@@ -106,7 +106,7 @@ class Criterion(ABC):
         """Add up some rows, None for all, over the leaves of the newest tree; thresholds too if they move with them."""
 
     @abstractmethod
-    def exact_sums(self, row_pass: Any, now: RoundStatistics, leaves: NDArray[np.int32], n_nodes: int) -> LeafModel:
+    def exact_sums(self, row_pass: Any, now: RoundStatistics, leaves: IntArray, n_nodes: int) -> LeafModel:
         """Return the same sums of rows that no tree is grown on, from their own pass.
 
         Parameters

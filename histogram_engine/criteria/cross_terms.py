@@ -25,9 +25,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ordinal_objectives import _core
+from ordinal_objectives.aliases import BoolArray, FloatArray, IndexArray, IntArray, NDArray
 from ordinal_objectives.links import Logit
 
 # Numbers of cross terms that fill the vectors of the histogram, beside gradient, Hessian and count.
@@ -69,8 +69,8 @@ class CrossTerms:
         Largest error of L, measured as for `TOLERANCE`; 0 where it is exact up to rounding.
     """
 
-    chosen: NDArray[np.int32]
-    weights: NDArray[np.float64]
+    chosen: IntArray
+    weights: FloatArray
     first: int = 1
     error: float = 0.0
 
@@ -79,11 +79,11 @@ class CrossTerms:
         """Whether they are those of all thresholds."""
         return self.error == 0.0
 
-    def of_all(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    def of_all(self, sums: FloatArray) -> FloatArray:
         """Return L of all thresholds, (n_leaves, n_thresholds), from leaves' sums of G, H, the chosen L and 1."""
         return sums[:, self.first : self.first + len(self.weights)] @ self.weights
 
-    def threshold_hessian(self, V: NDArray[np.float64], n_rows: int) -> NDArray[np.float64]:
+    def threshold_hessian(self, V: FloatArray, n_rows: int) -> FloatArray:
         """Return V of an exact Hessian, computed from the same sums as the L by which splits are judged.
 
         V is the diagonal of -L over all rows. With an approximate L, the exact V would give a curvature to the common
@@ -95,7 +95,7 @@ class CrossTerms:
         root = np.concatenate([[0.0, diagonal.sum()], -diagonal[self.chosen], [float(n_rows)]])
         return np.diag(-self.of_all(root[None])[0])
 
-    def agree(self, V: NDArray[np.float64], n_rows: int, active: NDArray[np.bool_]) -> bool:
+    def agree(self, V: FloatArray, n_rows: int, active: BoolArray) -> bool:
         """Tell whether the V computed from these cross terms equals the known V of an exact Hessian.
 
         It does where the weights were fitted to the rows that V is summed over: the errors of each threshold's cross
@@ -105,7 +105,7 @@ class CrossTerms:
         return bool((off <= TOLERANCE * np.diag(V))[active].all())
 
 
-def all_cross_terms(class_weights: NDArray[np.float64], *, one_follows: bool, n_behind: int = 0) -> CrossTerms:
+def all_cross_terms(class_weights: FloatArray, *, one_follows: bool, n_behind: int = 0) -> CrossTerms:
     """Carry the cross terms of all thresholds.
 
     Parameters
@@ -139,14 +139,14 @@ class ScoreMass(NamedTuple):
         Their weight.
     """
 
-    scores: NDArray[np.float64]
-    mass: NDArray[np.float64]
+    scores: FloatArray
+    mass: FloatArray
 
 
 def score_mass(
-    raw_prediction: NDArray[np.float64],
-    sample_weight: NDArray[np.float64] | None,
-    thresholds: NDArray[np.float64],
+    raw_prediction: FloatArray,
+    sample_weight: FloatArray | None,
+    thresholds: FloatArray,
     n_threads: int,
     rows: NDArray[np.uint32] | None = None,
     light: NDArray[np.uint8] | None = None,
@@ -163,12 +163,12 @@ def score_mass(
 
 def few_cross_terms(
     rows: ScoreMass,
-    thresholds: NDArray[np.float64],
+    thresholds: FloatArray,
     hessian: str,
     *,
     weighted: bool,
-    active: NDArray[np.bool_] | None = None,
-    chosen: NDArray[np.int32] | None = None,
+    active: BoolArray | None = None,
+    chosen: IntArray | None = None,
     n_behind: int = 0,
 ) -> CrossTerms | None:
     """Choose thresholds whose bumps, beside the Hessian, nearly span those of all at the scores of the rows.
@@ -213,7 +213,7 @@ def few_cross_terms(
     places = np.append(np.arange(n_beside), n_beside + candidates)
     products = _products(columns[:, places], columns)
 
-    def fitted(carried: NDArray[np.intp]) -> CrossTerms | None:
+    def fitted(carried: IndexArray) -> CrossTerms | None:
         """Fit all cross terms to those of places[carried] by least squares; None where the error is above TOLERANCE."""
         right = products[carried, n_beside:]
         square = products[np.ix_(carried, places[carried])]
@@ -242,7 +242,7 @@ def few_cross_terms(
     return None
 
 
-def _products(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+def _products(a: FloatArray, b: FloatArray) -> FloatArray:
     """Return a'b, in blocks of rows."""
     block = max(1, _SMALL // (a.shape[1] * b.shape[1]))
     total = np.zeros((a.shape[1], b.shape[1]))
@@ -251,9 +251,7 @@ def _products(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.floa
     return total
 
 
-def _choices(
-    square: NDArray[np.float64], n_given: int, counts: NDArray[np.bool_], widths: list[int]
-) -> Iterator[NDArray[np.intp]]:
+def _choices(square: FloatArray, n_given: int, counts: BoolArray, widths: list[int]) -> Iterator[IndexArray]:
     """Choose columns by a pivoted Cholesky decomposition of their products; yield the sets of the sizes to be tried.
 
     The given columns come first. Then comes at each step the column that the earlier ones explain least.

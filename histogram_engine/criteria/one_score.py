@@ -8,9 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ordinal_objectives import _core
-from ordinal_objectives.aliases import FloatArray, IndexArray, NDArray
-from ordinal_objectives.histogram_engine.criteria import cross_terms
-from ordinal_objectives.histogram_engine.criteria.base import Criterion
+from ordinal_objectives.aliases import FloatArray, IndexArray, IntArray, NDArray, RealArray
+from ordinal_objectives.histogram_engine.criteria import base, cross_terms
 from ordinal_objectives.histogram_engine.criteria.cross_terms import CrossTerms
 from ordinal_objectives.histogram_engine.state import EngineState, LeafStep
 from ordinal_objectives.leaves import high_order
@@ -25,7 +24,7 @@ from ordinal_objectives.trees import Tree
 _NO_THRESHOLDS = (np.zeros(0), np.zeros((0, 0)), np.zeros(0, np.int32), 2, np.zeros((0, 0)))
 
 
-class Scalar(Criterion):
+class Scalar(base.Criterion):
     """The gain of the score's own Newton step, g^2 / h. Thresholds then take a Newton step of their own, or stay.
 
     Parameters
@@ -41,13 +40,11 @@ class Scalar(Criterion):
         super().__init__(state)
         self._n_behind = n_behind
 
-    def columns(self, score: NDArray[np.floating], thresholds: FloatArray) -> RoundStatistics:
+    def columns(self, score: RealArray, thresholds: FloatArray) -> RoundStatistics:
         """Fill gradient and Hessian."""
         return self._fill(score, thresholds, None)
 
-    def _fill(
-        self, score: NDArray[np.floating], thresholds: FloatArray, cross_of: NDArray[np.int32] | None
-    ) -> RoundStatistics:
+    def _fill(self, score: RealArray, thresholds: FloatArray, cross_of: IntArray | None) -> RoundStatistics:
         """Fill gradient, Hessian, the cross terms of some thresholds, and behind the count higher derivatives."""
         state, n_columns = self._state, 2 if cross_of is None else 2 + len(cross_of)
         columns = state.new_columns(n_columns, self._n_behind)
@@ -73,7 +70,7 @@ class Scalar(Criterion):
         return _without_thresholds(of_nodes[:, 0], of_nodes[:, 1])
 
     def exact_sums(
-        self, row_pass: RowStatistics, now: RoundStatistics, leaves: NDArray[np.int32], n_nodes: int
+        self, row_pass: RowStatistics, now: RoundStatistics, leaves: IntArray, n_nodes: int
     ) -> JointQuadratic:
         """Add up gradient and Hessian of other rows."""
         sums = row_pass.leaf_sums(leaves, n_nodes)
@@ -88,7 +85,7 @@ class Scalar(Criterion):
     def take(self, tree: Tree, step: LeafStep, size: float) -> None:
         """Move the score, and then the thresholds given the new score."""
         state, learner = self._state, self._state.learner
-        state.set_newest(state.move(tree, step, size, self.columns))
+        state.now = state.move(tree, step, size, self.columns)
         if state.parameters.spec.learns:
             hessian, may_rise = learner.step_hessian, learner.newton_may_rise
             state.newton(state.row_pass(state.score, state.thresholds, hessian, want_loss=may_rise), self.columns)
@@ -131,7 +128,7 @@ class Joint(Scalar):
         # A row's count is no regressor of its cross terms where rows count differently in these.
         self._weighted = state.rows.sample_weight is not None or parameters.data_sample_strategy == "goss"
 
-    def columns(self, score: NDArray[np.floating], thresholds: FloatArray) -> RoundStatistics:
+    def columns(self, score: RealArray, thresholds: FloatArray) -> RoundStatistics:
         """Fill gradient, Hessian and the cross terms: a few where the others follow from them."""
         few = None
         if self._looks_for_few:
@@ -140,7 +137,7 @@ class Joint(Scalar):
             self._looks_for_few = few is not None
         return self._carry(few or self._all, score, thresholds)
 
-    def _carry(self, carried: CrossTerms, score: NDArray[np.floating], thresholds: FloatArray) -> RoundStatistics:
+    def _carry(self, carried: CrossTerms, score: RealArray, thresholds: FloatArray) -> RoundStatistics:
         self.cross_terms = carried
         return self._fill(score, thresholds, carried.chosen)
 
@@ -149,7 +146,7 @@ class Joint(Scalar):
         score: NDArray[Any],
         thresholds: FloatArray,
         rows: NDArray[np.uint32] | None = None,
-        chosen: NDArray[np.int32] | None = None,
+        chosen: IntArray | None = None,
     ) -> CrossTerms | None:
         """Return a few cross terms that determine the others at some rows, None for all; or None."""
         state, sample = self._state, self._state.sample
@@ -191,7 +188,7 @@ class Joint(Scalar):
                 few = self._few(state.score, state.thresholds, in_bag, self.cross_terms.chosen)
             exact_hessian = state.parameters.spec.hessian == "exact"
             if few is None or (exact_hessian and not few.agree(V, n_rows, state.learner.active)):
-                state.set_newest(self._carry(self._all, state.score, state.thresholds))
+                state.now = self._carry(self._all, state.score, state.thresholds)
                 state.weigh_sample()
             else:
                 self.cross_terms = few
@@ -216,7 +213,7 @@ class Joint(Scalar):
         self,
         row_pass: RowStatistics,
         now: RoundStatistics,
-        leaves: NDArray[np.int32],
+        leaves: IntArray,
         n_nodes: int,
         rows: NDArray[np.uint32] | None = None,
     ) -> JointQuadratic:
@@ -235,7 +232,7 @@ class Joint(Scalar):
 
     def take(self, tree: Tree, step: LeafStep, size: float) -> None:
         """Move score and thresholds together."""
-        self._state.set_newest(self._state.move(tree, step, size, self.columns))
+        self._state.now = self._state.move(tree, step, size, self.columns)
 
 
 def full_hessian(now: RoundStatistics) -> FloatArray:
@@ -258,7 +255,7 @@ class HighOrderSums:
     higher: FloatArray
 
 
-class HighOrder(Criterion):
+class HighOrder(base.Criterion):
     """The quadratic criterion, joint or scalar, with leaves of order three or four, which judge splits too.
 
     Thresholds take the step of the quadratic criterion. Given it, each leaf takes a step of the higher order
@@ -276,7 +273,7 @@ class HighOrder(Criterion):
         kind = Joint if state.parameters.spec.threshold_update == "joint" else Scalar
         self.quadratic: Joint | Scalar = kind(state, self._n_higher)
 
-    def columns(self, score: NDArray[np.floating], thresholds: FloatArray) -> RoundStatistics:
+    def columns(self, score: RealArray, thresholds: FloatArray) -> RoundStatistics:
         """Fill the columns of the quadratic criterion, and the higher derivatives."""
         return self.quadratic.columns(score, thresholds)
 
@@ -298,7 +295,7 @@ class HighOrder(Criterion):
         return HighOrderSums(self.quadratic.sums(n_nodes, rows, of_nodes), behind)
 
     def exact_sums(
-        self, row_pass: RowStatistics, now: RoundStatistics, leaves: NDArray[np.int32], n_nodes: int
+        self, row_pass: RowStatistics, now: RoundStatistics, leaves: IntArray, n_nodes: int
     ) -> JointQuadratic:
         """Add up other rows to the quadratic model, which is what judges steps."""
         return self.quadratic.exact_sums(row_pass, now, leaves, n_nodes)

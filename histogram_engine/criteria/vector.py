@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ordinal_objectives import _core
-from ordinal_objectives.aliases import FloatArray, IndexArray, NDArray
+from ordinal_objectives.aliases import FloatArray, IndexArray, IntArray, NDArray, RealArray
 from ordinal_objectives.histogram_engine.criteria.base import Criterion
 from ordinal_objectives.histogram_engine.state import EngineState, LeafStep
 from ordinal_objectives.leaves import vector
@@ -37,7 +37,7 @@ LIMITS = {"vector": _core.max_vector_classes - 1, "joint": _core.max_joint_class
 MOST = {"vector": 3, "joint": 5}
 
 
-def neighbours(curvature: FloatArray, units: NDArray[np.int32], most: int) -> NDArray[np.int32]:
+def neighbours(curvature: FloatArray, units: IntArray, most: int) -> IntArray:
     """Merge neighbouring units of thresholds, always the two with the least curvature together, until few are left.
 
     Parameters
@@ -89,7 +89,7 @@ class Vector(Criterion):
     threshold_updates = ("newton", "joint")  # which mean the same here
     options: ClassVar = {"cross_terms": ("auto", "all"), "split_gain": ("auto", "vector", "joint", "scalar")}
     _state: EngineState[MarginStatistics]
-    groups: NDArray[np.int32]
+    groups: IntArray
 
     def __init__(self, state: EngineState[MarginStatistics]) -> None:
         super().__init__(state)
@@ -99,7 +99,7 @@ class Vector(Criterion):
         self.gain = "scalar" if not state.learner.active.any() else "vector" if asked == "auto" else asked
         self.curvature = state.start.curvature
 
-    def columns(self, score: NDArray[np.floating], thresholds: FloatArray) -> RoundStatistics:
+    def columns(self, score: RealArray, thresholds: FloatArray) -> RoundStatistics:
         """Fill gradients and Hessians of groups of thresholds, or what the cheaper gains need."""
         state, hessian = self._state, self._state.parameters.spec.hessian
         if self.curvature is None:
@@ -120,7 +120,7 @@ class Vector(Criterion):
         )
         return state.count(now)
 
-    def _group(self, curvature: FloatArray) -> NDArray[np.int32]:
+    def _group(self, curvature: FloatArray) -> IntArray:
         """Return the group of each threshold whose sums judge splits; see :mod:`.threshold_groups`.
 
         Those that take no shift have one of their own, the last, or with "joint", whose thresholds stay, none: -1.
@@ -175,7 +175,7 @@ class Vector(Criterion):
         return self.exact_sums(row_pass, now, state.leaves_of(rows), n_nodes)
 
     def exact_sums(
-        self, row_pass: MarginStatistics, now: RoundStatistics, leaves: NDArray[np.int32], n_nodes: int
+        self, row_pass: MarginStatistics, now: RoundStatistics, leaves: IntArray, n_nodes: int
     ) -> VectorQuadratic:
         """Add up other rows."""
         return VectorQuadratic(*row_pass.leaf_sums(leaves, n_nodes))
@@ -196,7 +196,7 @@ class Vector(Criterion):
         now = state.move(tree, LeafStep(step.weights - shift, -shift), size, self._at)
         state.newton(now, self.columns)
 
-    def _at(self, score: NDArray[np.floating], thresholds: FloatArray) -> RoundStatistics:
+    def _at(self, score: RealArray, thresholds: FloatArray) -> RoundStatistics:
         """Return the sums that the thresholds' own step takes, and keep their curvature."""
         state = self._state
         now = state.row_pass(score, thresholds, state.learner.step_hessian, want_rows=False)

@@ -13,17 +13,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
-from ordinal_objectives.aliases import JSON, ArrayLike, FloatArray, NDArray, Params
-from ordinal_objectives.estimators import arguments
-from ordinal_objectives.estimators.held_out import check_groups, hold_out
-from ordinal_objectives.estimators.tables import refuse_but_numbers
+from ordinal_objectives.aliases import JSON, ArrayLike, FloatArray, IntArray, LabelArray, NDArray, Params
+from ordinal_objectives.estimators import arguments, held_out, tables
 from ordinal_objectives.histogram_engine import fit_loop, model_file
 from ordinal_objectives.histogram_engine.binning import check_same_categories
 from ordinal_objectives.histogram_engine.multi_output import losses, run
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.trees import TreeEnsemble
-from ordinal_objectives.utils import documented, validation
-from ordinal_objectives.utils.public_names import DOC_LINK
+from ordinal_objectives.utils import DOC_LINK, documented, validation
 
 Model = TypeVar("Model", bound="MultiOutputModel")
 _LOSSES = ("auto", "squared_error")
@@ -135,7 +132,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
         """Return the loss of the targets that ``loss`` names."""
 
     @abstractmethod
-    def _encode(self, y: ArrayLike, name: str) -> tuple[NDArray[np.int32], NDArray[np.generic]]:
+    def _encode(self, y: ArrayLike, name: str) -> tuple[IntArray, LabelArray]:
         """Return class codes by which rows are held out, and what the loss takes."""
 
     @abstractmethod
@@ -143,11 +140,11 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
         """Return how many columns the predictions of the loss may have."""
 
     @abstractmethod
-    def _describe_targets(self) -> tuple[NDArray[np.generic], dict[str, object]]:
+    def _describe_targets(self) -> tuple[LabelArray, dict[str, object]]:
         """Return the classes, and what else a file must hold of the targets, in JSON's types."""
 
     @abstractmethod
-    def _recall_targets(self, classes: NDArray[np.generic], targets: dict[str, object], n_outputs: int) -> None:
+    def _recall_targets(self, classes: LabelArray, targets: dict[str, object], n_outputs: int) -> None:
         """Set what :meth:`_describe_targets` returned; raise ValueError if it is damaged."""
 
     @documented
@@ -210,7 +207,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
                 watched.append(self._rows(X_eval, y_eval, w, "y of an evaluation set", sets.weights_name))
             stops = stopping.applies(self.early_stopping, len(rows), watched)
             if stops and not watched:
-                rows, held = hold_out(rows, self.validation_fraction, self._seed)
+                rows, held = held_out.hold_out(rows, self.validation_fraction, self._seed)
                 watched = [held]
             self._max_bins = parameters.max_bins
             loss = run.CheckedLoss(self._fitted_loss, self._n_columns())
@@ -236,7 +233,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
             raise ValueError(f"X and {name} must have the same number of rows; got {X.shape[0]} and {len(targets)}")
         checked = validation.check_sample_weight(weight, len(targets), name=weight_name)
         weight = validation.check_total_weight(checked, name=weight_name)
-        return run.TargetRows(X, codes, weight, groups=check_groups(groups, len(codes)), targets=targets)
+        return run.TargetRows(X, codes, weight, groups=held_out.check_groups(groups, len(codes)), targets=targets)
 
     def _check_continued(self, X: object, parameters: run.MultiOutputParameters) -> None:
         """Raise ValueError, naming what differs, unless a fit can continue the fitted model."""
@@ -280,7 +277,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
             yield raw
 
     @abstractmethod
-    def _decide(self, raw: FloatArray) -> NDArray[np.generic]:
+    def _decide(self, raw: FloatArray) -> LabelArray:
         """Return predictions of a raw prediction."""
 
     @documented
@@ -376,7 +373,7 @@ class HistGradientBoostingMultiOutputRegressor(RegressorMixin, MultiOutputModel)
     def _named_loss(self) -> losses.MultiOutputLoss:
         return losses.SquaredError()
 
-    def _encode(self, y: ArrayLike, name: str) -> tuple[NDArray[np.int32], NDArray[np.generic]]:
+    def _encode(self, y: ArrayLike, name: str) -> tuple[IntArray, LabelArray]:
         targets = _numbers(y, name)
         if targets.shape[1:] != self._target_shape:
             raise ValueError(f"{name} must have the shape (n_samples, *{self._target_shape}); got {targets.shape}")
@@ -385,7 +382,7 @@ class HistGradientBoostingMultiOutputRegressor(RegressorMixin, MultiOutputModel)
     def _n_columns(self) -> tuple[int, ...]:
         return (int(np.prod(self._target_shape)),)
 
-    def _describe_targets(self) -> tuple[NDArray[np.generic], dict[str, object]]:
+    def _describe_targets(self) -> tuple[LabelArray, dict[str, object]]:
         return np.zeros(0), {"shape": list(self._target_shape)}
 
     def _recall_targets(self, classes: NDArray[Any], targets: dict[str, Any], n_outputs: int) -> None:
@@ -472,10 +469,10 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
         n = len(self.classes_)
         return (n,) if self._has_labels or n > 2 else (n, 1)
 
-    def _describe_targets(self) -> tuple[NDArray[np.generic], dict[str, object]]:
+    def _describe_targets(self) -> tuple[LabelArray, dict[str, object]]:
         return self.classes_, {"labels": self._has_labels}
 
-    def _recall_targets(self, classes: NDArray[np.generic], targets: dict[str, object], n_outputs: int) -> None:
+    def _recall_targets(self, classes: LabelArray, targets: dict[str, object], n_outputs: int) -> None:
         self.classes_, self._has_labels = classes, validation.check_flag("labels", targets["labels"])
         if self._has_labels and classes.tolist() != list(range(len(classes))):
             raise ValueError(f"labels are numbered from 0; got {classes.tolist()}")
@@ -484,7 +481,7 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
         if n_outputs != expected or len(classes) < 2 - self._has_labels:
             raise ValueError(f"{len(classes)} classes or labels do not have {n_outputs} outputs")
 
-    def _encode(self, y: ArrayLike, name: str) -> tuple[NDArray[np.int32], NDArray[np.generic]]:
+    def _encode(self, y: ArrayLike, name: str) -> tuple[IntArray, LabelArray]:
         n = len(self.classes_)
         if self._has_labels:
             labels = check_array(y, accept_sparse=True, input_name=name)
@@ -533,7 +530,7 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
         p = p.copy() if p is raw else p
         return p if self._has_labels or p.shape[1] > 1 else np.column_stack([1.0 - p, p])
 
-    def _decide(self, raw: FloatArray) -> NDArray[np.generic]:
+    def _decide(self, raw: FloatArray) -> LabelArray:
         p = self._proba(raw)
         return (p > 0.5).astype(int) if self._has_labels else self.classes_[np.argmax(p, axis=1)]
 
@@ -547,7 +544,7 @@ def _numbers(y: ArrayLike, name: str) -> FloatArray:
     """Return targets as finite float64, (n_samples,) or (n_samples, n_targets)."""
     validation.refuse_masked(y, name=name)
     hint = "A regressor's targets are numbers; HistGradientBoostingMultiOutputClassifier takes labels"
-    refuse_but_numbers(y, name=name, hint=hint)
+    tables.refuse_but_numbers(y, name=name, hint=hint)
     targets: FloatArray = check_array(y, ensure_2d=False, dtype=np.float64, input_name=name)
     if targets.ndim > 2 or targets.size == 0:
         raise ValueError(f"{name} must have the shape (n_samples,) or (n_samples, n_targets); got {targets.shape}")

@@ -9,18 +9,15 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ordinal_objectives import _core
-from ordinal_objectives.aliases import FloatArray, NDArray
+from ordinal_objectives.aliases import FloatArray, IndexArray, NDArray
 from ordinal_objectives.estimators.held_out import Rows
-from ordinal_objectives.histogram_engine.binning import bin_rows, find_cuts, uneven
-from ordinal_objectives.histogram_engine.fit_loop import GrownModel, Measured, Watched
+from ordinal_objectives.histogram_engine import binning, fit_loop, run
 from ordinal_objectives.histogram_engine.multi_output.losses import HESSIANS, MultiOutputLoss
 from ordinal_objectives.histogram_engine.parameters import GrowthParameters, choice, integer, number
-from ordinal_objectives.histogram_engine.run import NOISE_ROWS, Sampler
 from ordinal_objectives.leaves import multi_output
 from ordinal_objectives.rows.checked_rows import IN_FLOAT32, IN_FLOAT64
 from ordinal_objectives.threads import effective_n_threads
-from ordinal_objectives.threshold_solver import Diagnostics, longest_step
-from ordinal_objectives.threshold_solver.quadratic import added_up
+from ordinal_objectives.threshold_solver import Diagnostics, longest_step, quadratic
 from ordinal_objectives.trees import Tree
 from ordinal_objectives.utils.read_only import call_read_only
 
@@ -208,7 +205,7 @@ class OutputColumns:
             f"float32 holds times the rows' weights; got the {what} {used[row, column]:g} in row {row}"
         )
 
-    def _diagonal(self) -> slice | NDArray[np.intp]:
+    def _diagonal(self) -> slice | IndexArray:
         d = self.n_outputs
         if self.kind != "full":
             return slice(d, self.n_columns)
@@ -245,7 +242,7 @@ class OutputColumns:
         return sums[:, :d], H
 
 
-class WatchedTargets(Watched):
+class WatchedTargets(fit_loop.Watched):
     """Rows that no tree is grown on; their raw prediction follows the trees.
 
     Parameters
@@ -265,11 +262,11 @@ class WatchedTargets(Watched):
         # A full Hessian is not used.
         self._rows, self._loss, self._hessian = rows, loss, "diagonal" if hessian == "full" else hessian
 
-    def measure(self, thresholds: NDArray[np.float64]) -> Measured:
+    def measure(self, thresholds: FloatArray) -> fit_loop.Measured:
         """Return the weighted mean loss; there are no thresholds."""
         of_rows, *_ = self._loss.derivatives(self._rows.targets, self._score, self._hessian)
         loss = float(np.average(of_rows, weights=self._rows.weight))
-        return Measured({self.name: loss}, loss)
+        return {self.name: loss}, loss
 
 
 class MultiOutputRun:
@@ -315,7 +312,7 @@ class MultiOutputRun:
         *,
         seed: int = 0,
         n_threads: int | None = None,
-        earlier: GrownModel | None = None,
+        earlier: fit_loop.GrownModel | None = None,
         categories: Mapping[int, int] | None = None,
     ) -> None:
         X, sample_weight, y, threads = rows.X, rows.weight, rows.targets, effective_n_threads(n_threads)
@@ -324,7 +321,7 @@ class MultiOutputRun:
             self.start = loss.start(y, sample_weight)
             self.raw_prediction = np.tile(self.start, (len(y), 1))
             loss.predictions(self.raw_prediction[: len(self.start) + 1])  # not as many rows as outputs
-            self.cuts, self.iteration = find_cuts(X, parameters.max_bins, sample_weight, seed, categories), 0
+            self.cuts, self.iteration = binning.find_cuts(X, parameters.max_bins, sample_weight, seed, categories), 0
         else:
             assert earlier.start is not None
             self.start, grown = earlier.start, earlier.ensemble
@@ -342,11 +339,11 @@ class MultiOutputRun:
                 raise ValueError("hessian='full' inverts matrices: it needs l2_regularization > 0; got 0.0")
         self._by_category = bool(categories)
         options = parameters.category_options(categories or {})
-        self._engine = bin_rows(X, self.cuts, threads, in_float64=uneven(sample_weight), **options)
+        self._engine = binning.bin_rows(X, self.cuts, threads, in_float64=binning.uneven(sample_weight), **options)
         self._statistics = self._engine.statistics(self._columns.n_columns)
         self._total_weight = float(len(y) if sample_weight is None else sample_weight.sum())
         shares = parameters.subsample, parameters.colsample_bytree
-        self._sampler = Sampler(len(y), len(self.cuts), sample_weight, *shares, seed, n_threads=threads)
+        self._sampler = run.Sampler(len(y), len(self.cuts), sample_weight, *shares, seed, n_threads=threads)
         self._leaf_of_row = np.zeros(len(y), np.int32)
         self._next_raw = np.empty_like(self.raw_prediction)  # swapped with raw_prediction after a step
         self.diagnostics = Diagnostics()
@@ -397,7 +394,7 @@ class MultiOutputRun:
     def _category_noise(self) -> float:
         """Return the squared gradients over the Hessians, of the outputs on average: what categories gain by chance."""
         gradient, hessian = self._columns.split(self._statistics)
-        d, step = gradient.shape[1], len(gradient) // NOISE_ROWS + 1
+        d, step = gradient.shape[1], len(gradient) // run.NOISE_ROWS + 1
         g, h = gradient[::step].astype(np.float64), hessian[::step].astype(np.float64)
         curvature = np.einsum("njj->", h) if h.ndim == 3 else h.sum() * (d / h.shape[1])
         return float((g**2).sum() / curvature) if curvature > 0.0 else 0.0
@@ -409,7 +406,7 @@ class MultiOutputRun:
         outputs = None
         if self._most < self._columns.n_outputs:
             restricted = self.parameters.search == "restricted"
-            sums = added_up(sums, tree.left) if restricted else sums
+            sums = quadratic.added_up(sums, tree.left) if restricted else sums
             worth = multi_output.output_values(*self._columns.split(sums), l2)
             if restricted:  # both children of a split move the same outputs: those with the largest sum of gains
                 for node in np.flatnonzero(tree.left >= 0):

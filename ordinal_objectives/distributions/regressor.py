@@ -19,7 +19,7 @@ from ordinal_objectives.distributions.judging import levels_of, numbers_of
 from ordinal_objectives.estimators import arguments, wrappers
 from ordinal_objectives.estimators.held_out import Rows, check_groups, is_auto, n_rows, take_rows
 from ordinal_objectives.ordinal_labels import OrdinalLabels
-from ordinal_objectives.utils import documented, public_names, validation
+from ordinal_objectives.utils import DOC_LINK, documented, validation
 
 # Predictions hold probabilities of all classes for so many rows at a time.
 _BLOCK = 10_000
@@ -85,7 +85,7 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
     """
 
     _doc_link_module = "ordinal_objectives"
-    _doc_link_template = public_names.DOC_LINK
+    _doc_link_template = DOC_LINK
     _all_or_nothing = arguments.all_or_nothing
     _set_later: ClassVar = arguments.SET_LATER | {"prediction", "random_state"}
     estimator_: Estimator
@@ -317,7 +317,8 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
         check_is_fitted(self)
         if not hasattr(self.estimator_, "predict_interval"):
             raise AttributeError(
-                "predict_conformal_interval needs prediction sets: an OrdinalPredictionSets as estimator"
+                "predict_conformal_interval needs prediction sets: OrdinalDistributionRegressor(OrdinalPredictionSets("
+                "classifier))"
             )
         codes = self.estimator_.predict_interval(self._check_features(X, reset=False))
         edges = np.append(self.target_.values[0], self.target_.values[self.target_.last])

@@ -282,7 +282,8 @@ def to_shares(
 def _link_of(loss: OrdinalLoss) -> Link:
     if type(loss) not in (AllThreshold, CumulativeLink):
         raise ValueError(
-            f"loss must be 'all_threshold' or 'cumulative_link' without training_cost; the model has {loss!r}"
+            f"thresholds of another population are found for the losses 'all_threshold' and 'cumulative_link' without "
+            f"training_cost; this model was trained with {loss!r}"
         )
     return loss.link
 
@@ -299,7 +300,8 @@ def _warn_unless_alike(new: FloatArray, old: FloatArray, weight: FloatArray) -> 
     if found > _DISTANCE and by_chance < _CHANCE:
         warnings.warn(
             f"X_new does not look like X_old with other class shares: the distributions of the score are {found:.2f} "
-            f"apart (Kolmogorov-Smirnov, p-value {by_chance:.1g}). With labelled rows, use refit_thresholds",
+            f"apart (Kolmogorov-Smirnov, p-value {by_chance:.1g}). More than the shares differs, and the copy may be "
+            f"worse than the model; with labelled rows, use refit_thresholds",
             stacklevel=3,
         )
 

@@ -489,7 +489,8 @@ class Schedules(NamedTuple):
         if self.unknown:
             warnings.warn(
                 f"callbacks holds {', '.join(self.unknown)}, which n_estimators='auto' and decision_rule='kappa' do "
-                "not call where they train on some of the rows. If it changes no parameter, give it only_reads = True",
+                f"not call where they train on some of the rows. If it changes parameters, pass n_estimators as a "
+                f"number, and kappa an evaluation set; if it does not, give it an attribute only_reads = True",
                 stacklevel=2,
             )
 

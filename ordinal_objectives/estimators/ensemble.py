@@ -227,7 +227,8 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
         weights = validation.as_floats(self.weights, name="weights").copy()
         if weights.shape != (n_members,) or not np.isfinite(weights).all() or weights.min() < 0 or weights.max() <= 0:
             raise ValueError(
-                f"weights must be 'equal', 'log_loss', 'rps', or {n_members} non-negative numbers; got {self.weights!r}"
+                f"weights must be 'equal', 'log_loss', 'rps', or a non-negative number for each of {n_members} "
+                f"members, not all zero; got {self.weights!r}"
             )
         weights /= weights.max()  # the sum of the largest numbers is infinite
         weights /= weights.sum()
@@ -296,12 +297,12 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
             XGBClassifier. Also if class labels are neither strings nor numbers.
         """
         self.check_fitted_decision()
-        files.check_path(path)
         kinds = {name: type(copies[0].estimator) for name, copies in self._fitted.items()}
         for name, kind in kinds.items():
             if kind.__name__ not in _KINDS or _import(kind.__name__, name) is not kind:
                 raise TypeError(
-                    f"member {name!r} is of {kind.__name__}, which has no file format of its own: pickle the ensemble"
+                    f"member {name!r} is of {kind.__name__}, which has no file format of its own; those that have are "
+                    f"{', '.join(_KINDS)}. Pickle the ensemble instead"
                 )
         classes, dtype = files.labels_to_json(self.ordered_classes_)
         names = getattr(self, "feature_names_in_", None)
@@ -340,7 +341,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
         with tempfile.TemporaryDirectory() as folder:
             for file, copy in copies_by_file.items():
                 copy.estimator.save_model(Path(folder) / file)
-            with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            with files.written(path) as newer, zipfile.ZipFile(newer, "w", zipfile.ZIP_DEFLATED) as archive:
                 archive.writestr(_CONTENTS, json.dumps(contents))
                 for file in copies_by_file:
                     archive.write(Path(folder) / file, file)
@@ -371,10 +372,11 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
         with files.as_damaged_file(path), zipfile.ZipFile(whole) as archive:
             contents = json.loads(archive.read(_CONTENTS))
             described = contents["members"]
-            unknown = [member["kind"] for member in described if member["kind"] not in _KINDS]
+            members = [(member["kind"], member["name"]) for member in described]
+            unknown = [kind for kind, _ in members if kind not in _KINDS]
             if unknown:
                 raise ValueError(f"it holds a member of {unknown[0]!r}; those that can be are {', '.join(_KINDS)}")
-        kinds = [_import(member["kind"], member["name"]) for member in described]
+        kinds = [_import(*member) for member in members]
         with (
             self._all_or_nothing(),
             files.as_damaged_file(path),

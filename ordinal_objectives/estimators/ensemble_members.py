@@ -58,7 +58,10 @@ def check_members(members: object, taken: Collection[str] = ()) -> Members:
             )
         wrappers.check_classifier(f"member {name!r}", member, "set_params")
         if wrappers.weighs_costs(clone(member)):
-            raise ValueError(f"member {name!r} has a training_cost, so its probabilities are weighted by cost")
+            raise ValueError(
+                f"member {name!r} has a training_cost, so its probabilities are weighted by cost: an ensemble averages "
+                f"probabilities of the classes"
+            )
     return members
 
 
@@ -112,7 +115,8 @@ class TrainingRows:
         rounds = dict.fromkeys(set(ROUNDS) & set(member.get_params(deep=False)), _rounds(name, fitted.estimator))
         if not rounds:
             raise ValueError(
-                f"member {name!r} stops early and does not say what its number of rounds is called: pass refit=False"
+                f"member {name!r} stops early and does not say what its number of rounds is called: with refit=True it "
+                f"must have a parameter {', '.join(ROUNDS[:-1])} or {ROUNDS[-1]}; pass refit=False"
             )
         again = clone(member).set_params(**seeds, **rounds, **{stopping: _STOPPING[stopping]})
         return self._fit(name, again, np.sort(np.concatenate([bag, rest])), rest[:0])
@@ -140,7 +144,8 @@ class TrainingRows:
             return {}
         if len(rows) == 0:
             raise ValueError(
-                f"member {name!r} has {stopping} and needs rows that it is not trained on: lower subsample"
+                f"member {name!r} has {stopping} and needs rows that it is not trained on: lower subsample, or give it "
+                f"a validation_fraction of its own where it takes one"
             )
         labels = wrappers.labels_of(rows, present)
         keywords: dict[str, object] = {"eval_set": [(rows.X, labels)]}
@@ -158,7 +163,10 @@ def _weighted_evaluation(name: str, copy: Estimator, X: Table, labels: object, w
         return {weights_name: [weight]}
     if any(kind.__module__.startswith("catboost.") for kind in type(copy).__mro__):  # its weights lie in a pool
         return {"eval_set": importlib.import_module("catboost").Pool(X, labels, weight=weight)}
-    raise ValueError(f"member {name!r} stops early, but its fit takes no weights of evaluation rows: set it not to")
+    raise ValueError(
+        f"member {name!r} stops early, but its fit takes no weights of evaluation rows "
+        f"({' or '.join(_EVALUATION_WEIGHTS)}), and the rows have weights: set it not to stop early"
+    )
 
 
 def _stopping(member: Estimator) -> str | None:
@@ -185,7 +193,8 @@ def _rounds(name: str, fitted: object) -> int:
     if hasattr(fitted, "best_iteration_"):  # LightGBM counts it from 1
         return int(fitted.best_iteration_)
     raise ValueError(
-        f"member {name!r} stops early and does not say at which round, by best_iteration_: pass refit=False"
+        f"member {name!r} stops early and does not say at which round: with refit=True it must have best_iteration or "
+        f"best_iteration_ once it is fitted; pass refit=False"
     )
 
 

@@ -23,16 +23,15 @@ from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.ordinal_classifier import KAPPA, OrdinalClassifier
 from ordinal_objectives.estimators.random_intercept import (
     GroupColumn,
-    RandomEffects,
     ScoredRows,
     check_random_intercept,
-    integrated,
+    settled,
     without,
 )
 from ordinal_objectives.rows import CPU, soft_rows
 from ordinal_objectives.spec import OrdinalSpec, parameter_names
 from ordinal_objectives.threads import library_n_threads, one_thread_after_fork
-from ordinal_objectives.threshold_solver import ThresholdLearner, ThresholdRecord, initial_thresholds
+from ordinal_objectives.threshold_solver import ThresholdRecord, initial_thresholds
 from ordinal_objectives.utils import files, validation
 
 
@@ -135,28 +134,29 @@ class HostClassifier(OrdinalClassifier):
 
     def _check_features(self, X: Table, *, reset: bool) -> Table:
         if reset:
-            self._effects, self._groups = (), GroupColumn.learn(X, getattr(self, "random_intercept", None))
+            self._forget_fit()
+            missing = getattr(self, "_missing", np.nan)
+            self._groups = GroupColumn.learn(X, getattr(self, "random_intercept", None), missing=missing)
         return super()._check_features(self._with_codes(X, reset=reset), reset=reset)
+
+    def _forget_fit(self) -> None:
+        """Forget what an earlier fit found beside trees, thresholds and classes."""
+        self.round_search_ = self.kappa_rule_ = self._linear = self._given = self._n_rounds = None
+        self._found, self._effects, self._groups = {}, (), ()
 
     def _bind_groups(self, matrix: Any, rows: Rows) -> None:
         """Let a matrix of the library carry the groups of its rows."""
         if self._groups:
             matrix.ordinal_groups = self._groups, rows.X
 
-    def _settle(self, matrix: Any, rows: Rows) -> None:
+    def _settle(self, rows: Rows) -> None:
         """Take effects and last thresholds of the highest likelihood, given the trees of a training."""
         if not self._groups:
             return
-        record, n_iter = self._record, self.n_iter_
-        effects = tuple(one.at(n_iter) for one in matrix.ordinal_effects.found())
-        self._effects = ()
         scores = self._scores_of_checked(rows.X, {} if rows.start is None else {str(self._start_name): rows.start})
-        weights = np.bincount(rows.codes, rows.weight, self.n_classes_).astype(np.float64)
-        learner = ThresholdLearner(record.spec, weights, self.thresholds_)
         scored = ScoredRows(rows.X, rows.codes, self.n_classes_, rows.weight, scores)
-        self._effects = integrated(effects, n_iter, scored, learner, self.n_jobs)
-        thresholds = [*record.thresholds[:n_iter], *[learner.thresholds] * (len(record.thresholds) - n_iter)]
-        self._keep(replace(record, thresholds=thresholds), n_iter)
+        self._keep(settled(self._record, self.n_iter_, scored, self.n_jobs), self.n_iter_)
+        self._effects = self._record.random_effects
 
     @abstractmethod
     def _trials(self, fit: Rows, held: Rows, **options: Any) -> Trials:
@@ -268,7 +268,7 @@ class HostClassifier(OrdinalClassifier):
             described, left_out, found = record.classifier or {}, list[str](), Params()
             for name, value in (record.spec.loss.as_parameters() | record.spec.common_parameters).items():
                 setattr(self, name, value)
-            self._check_rule(path, described)
+            self._check_ended(path, record, described)
             with files.as_damaged_file(path) if described else nullcontext():
                 if described:
                     self.classes = files.labels_from_json(described["classes"], described["dtype"])
@@ -303,9 +303,12 @@ class HostClassifier(OrdinalClassifier):
                     self._n_rounds = validation.check_integer("n_rounds", described["n_rounds"], n_iter)
                 if "kappa_rule" in described:
                     self.kappa_rule_ = KappaRule.from_json(described["kappa_rule"], record.n_classes)
-                effects = described.get("random_effects", ())
-                self._effects = tuple(RandomEffects.from_json(one, n_features) for one in effects)
+                self._effects = record.random_effects
                 self._groups = tuple(one.column for one in self._effects)
+                if any(column.place >= n_features for column in self._groups):
+                    raise ValueError(f"random effects must be of columns below {n_features}")
+                if self._groups and not described:
+                    raise ValueError(f"the groups stood beside the features of {path}: predict with its booster")
                 text = files.names_from_json(described.get("feature_names"), n_features)
                 written = self._names_in_booster() if text is None else None
                 if written and (described or all(map(str.isdecimal, written))):
@@ -317,15 +320,21 @@ class HostClassifier(OrdinalClassifier):
         files.warn_of(left_out, stacklevel=2)
         return self
 
-    def _check_rule(self, path: str | PathLike[str], described: JSON) -> None:
-        """Raise ValueError if the loaded model would decide by a rule of kappa, and has none."""
+    def _check_ended(self, path: str | PathLike[str], record: ThresholdRecord, described: JSON) -> None:
+        """Raise ValueError if the loaded model lacks effects of groups, or a rule of kappa that it would decide by."""
+        if record.has_effects and "random_effects" not in described:
+            raise ValueError(
+                f"{path} holds no effects of groups, which are found when fit ends: it is a checkpoint of a training "
+                f"that had not ended"
+            )
         rule = described.get("decision_rule", self.decision_rule)
         if not isinstance(rule, str) or rule != KAPPA or "kappa_rule" in described:
             return
         lacks = f"{path} holds no rule of decision_rule='kappa', which is found when fit ends"
         if described:
             raise ValueError(
-                f"{lacks}: it is a checkpoint of a training. Continue the training with fit({self._continued_by}=path)"
+                f"{lacks}: it is a checkpoint of a training that had not ended. Continue the training with "
+                f"fit({self._continued_by}=path)"
             )
         raise ValueError(f"{lacks}: its model was trained without the classifier. Set another decision_rule")
 
@@ -416,12 +425,16 @@ class HostClassifier(OrdinalClassifier):
         is_fixed = isinstance(self.threshold_update, str) and self.threshold_update == "fixed"
         if always and is_fixed:
             raise ValueError(
-                "linear=True needs thresholds that are fitted to the linear part; got threshold_update='fixed'"
+                "linear=True needs thresholds that are fitted to the linear part, and threshold_update='fixed' keeps "
+                "those of a score of 0: take another threshold_update, or linear=False"
             )
         if self._groups:
             self._check_groups(rows, continued)
-        self.round_search_, self._linear, self._found, self._given, self._n_rounds = None, None, {}, None, None
         if continued is not None:
+            if continued.has_effects:
+                raise ValueError(
+                    f"{self._continued_by} must be without random_intercept: no training keeps its effects"
+                )
             if continued.linear is not None:
                 self._linear = linear.LinearPart.from_json(continued.linear, self.n_features_in_)
             return RoundPlan(held_out.rounds_unsearched(self._rounds_name, asked))
@@ -466,7 +479,7 @@ class HostClassifier(OrdinalClassifier):
             )
         allowed: Params = {"threshold_update": "newton", "boosting_type": "gbdt", "booster": "gbtree"}
         allowed |= {"kappa_rows": "training"} if self._takes_kappa() else {}
-        check_random_intercept(self, self._ordinal_loss(), self._resolved_params(), **allowed)
+        check_random_intercept(self._ordinal_loss(), self._resolved_params(), **allowed)
 
     def _loss_without_trees(self, fit: Rows, held: Rows) -> float:
         loss = self._ordinal_loss()
@@ -488,19 +501,17 @@ class HostClassifier(OrdinalClassifier):
         watched: list[Rows],
         random_state: Seed,
         n_rounds: int | None = None,
-        *,
-        matrix: Any = None,
     ) -> None:
-        """Store what the training on a matrix gives, and the decision; ``n_rounds`` where it is not ``n_iter``.
+        """Store what the training gives, and the decision; ``n_rounds`` where it is not ``n_iter``.
 
         The record, which the booster carries, describes the classifier as it was when the training began.
         """
         self._n_rounds = None if n_rounds == n_iter else n_rounds
         self._keep(record, n_iter)
-        self._settle(matrix, rows)
+        self._settle(rows)
         seed = held_out.split_seed(random_state) if self._takes_kappa() else 0
         self._learn_kappa(UnseenRows(rows, watched, plan.found, plan.trial_of, seed))
-        if found := self._found_at_end():
+        if (found := self._found_at_end()) or self._groups:
             self._carry({**(record.classifier or {}), **found})
 
     def _refuse_on_cluster(self, refused: Mapping[str, str]) -> None:
@@ -515,8 +526,7 @@ class HostClassifier(OrdinalClassifier):
 
     def _begin_on_cluster(self, labels: OrderedLabels, n_features: int) -> None:
         """Take the classes of all workers' labels, and forget an earlier fit."""
-        self.round_search_ = self._linear = self.kappa_rule_ = None
-        self._found, self._effects, self._groups = {}, (), ()
+        self._forget_fit()
         self._keep_labels(labels)
         self._check_decision()
         self.n_features_in_ = n_features
@@ -534,9 +544,8 @@ class HostClassifier(OrdinalClassifier):
 
     def _carried(self) -> Params:
         """Return what a training adds to the record: the linear part, and for files that callbacks write the rest."""
-        self.kappa_rule_, self._n_rounds, self._effects = None, None, ()  # those of an earlier fit
-        classifier = self._in_files()
-        return {"linear": None if self._linear is None else self._linear.to_json(), "classifier": classifier}
+        linear = None if self._linear is None else self._linear.to_json()
+        return {"linear": linear, "classifier": self._in_files()}
 
     def _spec(self, entry: str) -> OrdinalSpec:
         """Return the ordinal model that the parameters ask for, with the defaults of an entry point."""
@@ -567,8 +576,7 @@ class HostClassifier(OrdinalClassifier):
     def _found_at_end(self) -> Params:
         """Return what a description says that is known when a training has ended."""
         found: Params = {} if self._n_rounds is None else {"n_rounds": self._n_rounds}
-        found |= {} if self.kappa_rule_ is None else {"kappa_rule": self.kappa_rule_.to_json()}
-        return found | ({"random_effects": [one.to_json() for one in self._effects]} if self._effects else {})
+        return found | ({} if self.kappa_rule_ is None else {"kappa_rule": self.kappa_rule_.to_json()})
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

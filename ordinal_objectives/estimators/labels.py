@@ -244,7 +244,10 @@ def _assumed_order(values: LabelArray) -> LabelArray:
     """Return numbers in their order, and strings in that of the alphabet, of which a warning tells."""
     if values.dtype.kind == "f" and (values != np.floor(values)).any():
         fraction = values[values != np.floor(values)][0]
-        raise ValueError(f"Unknown label type: continuous. y holds {fraction}; declare ordered classes by classes=")
+        raise ValueError(
+            f"Unknown label type: continuous. y holds {fraction}; ordered classes are integers, strings or a "
+            f"categorical, or any numbers that classes= declares"
+        )
     try:
         classes: LabelArray = np.unique(values)
     except TypeError:
@@ -387,7 +390,10 @@ def ordered_categories(y: Column) -> LabelArray | None:
         categories = [chunk.dictionary.to_pylist() for chunk in getattr(y, "chunks", [y])]
         differing = [other for other in categories if other != categories[0]]
         if differing:
-            raise ValueError(f"labels in chunks must have the same categories; got {categories[0]} and {differing[0]}")
+            raise ValueError(
+                f"labels in chunks must have the same categories; got {categories[0]} and {differing[0]}, which have "
+                f"no common order. Pass the order of the classes"
+            )
         return np.array(categories[0]) if categories else None
     is_ordered = getattr(dtype, "ordered", type(dtype).__name__ == "Enum")
     return np.array(dtype.categories) if is_ordered and hasattr(dtype, "categories") else None

@@ -19,7 +19,7 @@ from ordinal_objectives.estimators.labels import OrderedLabels, refuse_other_ord
 from ordinal_objectives.estimators.tables import as_table, refuse_text_and_dates
 from ordinal_objectives.metrics import zero_one_error
 from ordinal_objectives.ordinal_labels import OrdinalLabels
-from ordinal_objectives.utils import documented, public_names, validation
+from ordinal_objectives.utils import DOC_LINK, documented, validation
 
 
 class two_classes_only:  # noqa: N801 - a decorator
@@ -46,7 +46,8 @@ class two_classes_only:  # noqa: N801 - a decorator
         if estimator.n_classes_ != 2:
             raise AttributeError(
                 f"{owner.__name__} has a {self._method.__name__} for two classes only; got {estimator.n_classes_}. "
-                "predict_raw returns the score, and predict_cumulative_proba P(y <= k)"
+                f"predict_raw returns the score, (n_samples,), and thresholds_ cuts it; predict_cumulative_proba "
+                f"returns P(y <= k)"
             )
         return self._method.__get__(estimator, owner)
 
@@ -60,7 +61,7 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     _doc_link_module = "ordinal_objectives"
-    _doc_link_template = public_names.DOC_LINK
+    _doc_link_template = DOC_LINK
     classes: ArrayLike | None
     classes_: LabelArray
     ordered_classes_: LabelArray
@@ -136,7 +137,10 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _read_soft(self, y: OrdinalLabels, labels: OrderedLabels) -> tuple[IntArray, OrdinalLabels]:
         """Return the rows' codes and their labels, or raise where these do not suit the classifier."""
         if not self._takes_soft:
-            raise TypeError(f"{type(self).__name__} takes labels of one class a row; got OrdinalLabels")
+            raise TypeError(
+                f"{type(self).__name__} takes labels of one class a row; OrdinalLabels are for "
+                f"HistGradientBoostingOrdinalClassifier, XGBOrdinalClassifier, LGBMOrdinalClassifier and wrappers"
+            )
         y = y.coded(labels.ordered_classes_)
         if y.between and not y.is_plain:
             asked = {name: getattr(self, name, None) for name in ("class_weight", "decision_rule")}
@@ -164,7 +168,7 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(self.decision_rule, str) and self.decision_rule == "kappa" and "kappa" not in self._rules:
             raise ValueError(
                 f"decision_rule='kappa' is found in the training of one ordinal model, not of {type(self).__name__}: "
-                "put OrdinalTunedClassifier(..., rule='kappa') around it"
+                f"put OrdinalTunedClassifier(..., metric='qwk', rule='kappa') around it"
             )
         for name in ("cost_matrix", "training_cost", "kappa_weights"):
             refuse_other_order_of_classes(self.ordered_classes_.tolist(), getattr(self, name, None), name)

@@ -180,12 +180,14 @@ class OrdinalClassifier(OrderedClassifier):
         if self._takes_kappa():
             if self.kappa_rule_ is None:
                 raise ValueError(
-                    "decision_rule='kappa' is found at the end of fit, and this model has no rule; set it before fit"
+                    "decision_rule='kappa' is found at the end of fit, and this model has no rule: its fit is under "
+                    "way, or was with another decision_rule; set it before fit"
                 )
             validation.check_choice(self.kappa_rows, ("unseen", "training"), name="kappa_rows")
             if not np.array_equal(kappa_weights(self.kappa_weights, self.n_classes_), self.kappa_rule_.weights):
                 raise ValueError(
-                    f"kappa_weights must be those of the fit; got {self.kappa_weights!r}: set them before fit"
+                    f"kappa_weights must be those of the fit, by which the rule was found; got {self.kappa_weights!r}: "
+                    f"set them before fit"
                 )
         self._fitted_loss.check_decision(self.decision_rule, self.cost_matrix)
 
@@ -287,7 +289,10 @@ class OrdinalClassifier(OrderedClassifier):
             known = None if record is None else (record.classifier or {}).get("classes")
         here = self.ordered_classes_.tolist()
         if known is not None and known != here:
-            raise ValueError(f"{name} was trained on the classes {known}; here they are {here}. Pass classes=")
+            raise ValueError(
+                f"{name} was trained on the classes {known}; here they are {here}. Pass classes= where y lacks some "
+                f"of them"
+            )
 
     @documented
     def predict_raw(self, X: Table, **start: ArrayLike | None) -> FloatArray:

@@ -12,6 +12,7 @@ the groups. tau^2 is the value of the highest likelihood of these, by EM.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -26,7 +27,7 @@ from ordinal_objectives.estimators import tables
 from ordinal_objectives.losses import CumulativeLink, OrdinalLoss, RoundStatistics
 from ordinal_objectives.row_blocks import RowBlocks
 from ordinal_objectives.rows import CPU
-from ordinal_objectives.threshold_solver import JointQuadratic, ThresholdLearner
+from ordinal_objectives.threshold_solver import JointQuadratic, ThresholdLearner, ThresholdRecord
 from ordinal_objectives.threshold_solver.quadratic import tridiagonal
 from ordinal_objectives.utils import extras, files, validation
 
@@ -39,7 +40,7 @@ _EVERY_ROUND, _LATER_EVERY = 10, 6
 # Points of the effect of each group, in standard deviations from its mean, and their shares (Gauss and Hermite).
 _POINTS, _SHARES = (of[:, np.newaxis] for of in np.polynomial.hermite_e.hermegauss(5))
 _SHARES /= _SHARES.sum()
-# Steps of EM after the last tree at most, and how little thresholds and the variance's logarithm move in the last one.
+# Steps of EM after the last tree at most, and how little thresholds and tau move in the last one.
 _MOST_STEPS, _AT_REST = 50, 1e-4
 _NEWTON_STEPS = 5  # to the modes
 # Nodes of the Gauss-Hermite quadrature over the effect of a new group.
@@ -55,13 +56,18 @@ class GroupColumn:
     place : int
     groups : list
         Those of the training, in the order of their codes.
+    missing : float
+        The number that stands for no group, beside NaN.
     """
 
     place: int
     groups: list[Level]
+    missing: float = np.nan
 
     @classmethod
-    def learn(cls, X: Table, asked: object, known: Sequence[GroupColumn] = ()) -> tuple[GroupColumn, ...]:
+    def learn(
+        cls, X: Table, asked: object, known: Sequence[GroupColumn] = (), missing: float = np.nan
+    ) -> tuple[GroupColumn, ...]:
         """Return the columns that ``random_intercept`` asks for; none where X is no table.
 
         Columns that are ``known`` to a model that is continued keep its groups, before those that are new.
@@ -80,13 +86,15 @@ class GroupColumn:
             return ()
         if issparse(X):
             raise ValueError(f"random_intercept must be None for sparse matrices; got {asked!r}")
-        found = tuple(cls._of(X, one, known) for one in (asked if isinstance(asked, (list, tuple)) else [asked]))
+        found = tuple(
+            cls._of(X, one, known, missing) for one in (asked if isinstance(asked, (list, tuple)) else [asked])
+        )
         if not found or len({one.place for one in found}) < len(found):
             raise ValueError(f"random_intercept must name different columns, at least one; got {asked!r}")
         return found
 
     @classmethod
-    def _of(cls, X: Table, asked: object, known: Sequence[GroupColumn]) -> GroupColumn:
+    def _of(cls, X: Table, asked: object, known: Sequence[GroupColumn], missing: float) -> GroupColumn:
         names = tables.column_names(X) or []
         place = names.index(asked) if isinstance(asked, str) and asked in names else asked
         if isinstance(place, (bool, np.bool_)) or not isinstance(place, (int, np.integer)):
@@ -94,7 +102,7 @@ class GroupColumn:
         column = int(place)
         if not 0 <= column < X.shape[1]:
             raise ValueError(f"random_intercept must be a column from 0 to {X.shape[1] - 1}; got {asked!r}")
-        groups = tables.in_order(tables.occurring(X, column))
+        groups = [group for group in tables.in_order(tables.occurring(X, column)) if group != missing]
         if any(isinstance(group, float) and not group.is_integer() for group in groups):
             raise ValueError(
                 f"random_intercept must name a column of groups; {tables.called(X, column)} holds fractions"
@@ -110,12 +118,12 @@ class GroupColumn:
                 f"random_intercept must name a column of at least two groups, and fewer than rows; "
                 f"{tables.called(X, column)} has {len(groups)} in {X.shape[0]} rows"
             )
-        return cls(column, groups)
+        return cls(column, groups, missing)
 
     def encode(self, X: Table) -> Table:
         """Return a table with codes in the place of the groups."""
         found, which = tables.levels_in(X, self.place)
-        number = {group: code for code, group in enumerate(self.groups)}
+        number = {group: code for code, group in enumerate(self.groups)} | {self.missing: MISSING}
         present = np.unique(which[which >= 0])
         kinds = {isinstance(found[i], str) for i in present}
         if not kinds <= {isinstance(group, str) for group in self.groups}:
@@ -134,6 +142,14 @@ class GroupColumn:
     def codes(self, X: Any) -> IndexArray:
         """Return the codes of the groups in a table that has been encoded, (n_samples,)."""
         return np.asarray(tables.column_at(X, self.place)).astype(np.intp)
+
+
+def as_groups(given: Any, n_columns: int | None = None) -> Table:
+    """Return groups that stand beside the features, an array or a frame, as a table with a column for each effect."""
+    X = tables.as_table(given if len(np.shape(given)) == 2 else np.asarray(given).reshape(-1, 1))
+    if n_columns not in (None, X.shape[1]):
+        raise ValueError(f"random_intercept must have the {n_columns} columns of the training; got {X.shape[1]}")
+    return X
 
 
 def encoded(X: Table, columns: Sequence[GroupColumn]) -> Table:
@@ -211,6 +227,7 @@ class RandomEffects:
         return {
             "place": self.column.place,
             "groups": self.groups,
+            **({} if np.isnan(self.column.missing) else {"missing": self.column.missing}),
             "effects": self.effects.tolist(),
             "standard_errors": self.standard_errors.tolist(),
             "variance": self.variance,
@@ -218,12 +235,13 @@ class RandomEffects:
         }
 
     @classmethod
-    def from_json(cls, content: JSON, n_features: int) -> RandomEffects:
+    def from_json(cls, content: JSON, n_features: int = sys.maxsize) -> RandomEffects:
         """Read what :meth:`to_json` wrote; raise ValueError, KeyError or TypeError if it is damaged."""
         groups = list(content["groups"])
         if not all(isinstance(group, tables.PLAIN) for group in groups) or len(set(groups)) != len(groups):
             raise ValueError("the groups of the random effects must differ")
-        column = GroupColumn(validation.check_integer("place", content["place"], 0, n_features - 1), groups)
+        place = validation.check_integer("place", content["place"], 0, n_features - 1)
+        column = GroupColumn(place, groups, float(content.get("missing", np.nan)))
         effects, errors = (files.numbers_from_json(content[name], name) for name in ("effects", "standard_errors"))
         history = tuple(
             (validation.check_integer("history", since, 0), files.numbers_from_json(of, "history"), float(variance))
@@ -263,6 +281,21 @@ def with_effects(
     # Each tail by the side that keeps its digits.
     found[is_new] = thresholds - np.where(below < above, link.link(below), -link.mirror_link.link(above))
     return found
+
+
+def with_effects_beside(
+    scores: FloatArray, groups: Any, effects: Sequence[RandomEffects], loss: OrdinalLoss, thresholds: FloatArray
+) -> FloatArray:
+    """Return scores with the effects of groups that stand beside the features; None of them are all the average one."""
+    if groups is None:
+        return scores
+    if not effects:
+        raise ValueError("random_intercept must be None for a model that was trained without")
+    X = as_groups(groups, len(effects))
+    if X.shape[0] != len(scores):
+        raise ValueError(f"random_intercept must have an entry for each of {len(scores)} rows; got {X.shape[0]}")
+    effects = [replace(one, column=replace(one.column, place=place)) for place, one in enumerate(effects)]
+    return with_effects(scores, encoded(X, [one.column for one in effects]), effects, loss, thresholds)
 
 
 def _with_location(of_group: FloatArray, variance: float) -> FloatArray:
@@ -306,9 +339,9 @@ class _ColumnLearner:
         self._effects = self._before + step
         return np.append(step, [0.0, 0.0]), float(step @ (self._effects + self._before)) / (2.0 * self._variance)
 
-    def of_rows(self) -> FloatArray:
-        """Return the effect of each row's group."""
-        return np.append(self._effects, [0.0, 0.0])[self.rows]
+    def of_groups(self) -> FloatArray:
+        """Return the effect of each group, and of rows without one."""
+        return np.append(self._effects, [0.0, 0.0])
 
     def found(self) -> RandomEffects:
         """Return the newest effects."""
@@ -328,41 +361,53 @@ class EffectsLearner:
         Of the model that is continued, if there is one.
     n_trees : int
         Trees of that model.
+    n_threads : int
     """
 
     def __init__(
-        self, columns: Sequence[GroupColumn], X: Any, earlier: Sequence[RandomEffects] = (), n_trees: int = 0
+        self,
+        columns: Sequence[GroupColumn],
+        X: Any,
+        earlier: Sequence[RandomEffects] = (),
+        n_trees: int = 0,
+        *,
+        n_threads: int,
     ) -> None:
         before = {one.column.place: one for one in earlier}
         self._columns = [_ColumnLearner(column, X, before.get(column.place), n_trees) for column in columns]
         self._first = self._n_trees = n_trees
+        self._n_threads = n_threads
 
-    def is_due(self) -> bool:
-        """Count a tree, and tell whether the effects take a step with it."""
-        self._n_trees += 1
+    def begin(self, now: RoundStatistics, n_trees: int | None = None) -> bool:
+        """Find variances and steps at a pass, if effects move with the next tree; tell whether they do.
+
+        ``n_trees`` counts that tree as well; None where each call is for another one.
+        """
+        self._n_trees = self._n_trees + 1 if n_trees is None else n_trees
         n_rounds = self._n_trees - self._first
-        return n_rounds <= _EVERY_ROUND or n_rounds % _LATER_EVERY == 0
-
-    def begin(self, now: RoundStatistics) -> None:
-        """Find variances and steps at a pass."""
+        if n_rounds > _EVERY_ROUND and n_rounds % _LATER_EVERY:
+            return False
         gradient = now.gradient
         for column in self._columns:
             step = column.begin(gradient, now.hessian, self._n_trees)
             if column is not self._columns[-1]:  # the gradient after it, to second order
                 gradient = gradient + now.hessian * step[column.rows]
+        return True
 
-    def move(self, share: float, score: FloatArray, n_threads: int) -> float:
+    def move(self, share: float, score: FloatArray) -> float:
         """Move the effects, and a score in place, by a share of the step; return how the penalty grows."""
         total = 0.0
         for column in self._columns:
             step, penalty = column.move(share)
-            _core.add_leaf_values(score, column.group, step, score, n_threads)
+            _core.add_leaf_values(score, column.group, step, score, self._n_threads)
             total += penalty
         return total
 
-    def added_to(self, score: FloatArray) -> FloatArray:
-        """Return a score of the training rows with their effects."""
-        return score + sum(column.of_rows() for column in self._columns)
+    def add_to(self, score: FloatArray) -> FloatArray:
+        """Add their effects to a score of the training rows, in place, and return it."""
+        for column in self._columns:
+            _core.add_leaf_values(score, column.group, column.of_groups(), score, self._n_threads)
+        return score
 
     def found(self) -> tuple[RandomEffects, ...]:
         """Return the newest effects of each column."""
@@ -413,10 +458,10 @@ class IntegratedEffects:
         """Return the effects, and move the thresholds."""
         learner = self._learner
         for _ in range(_MOST_STEPS):
-            thresholds, variance = learner.thresholds, self._variance
+            thresholds, tau = learner.thresholds, self._variance**0.5
             self._joint_step()
             self._find_posteriors()
-            if np.abs(learner.thresholds - thresholds).max() + abs(np.log(self._variance / variance)) <= _AT_REST:
+            if np.abs(learner.thresholds - thresholds).max() + abs(self._variance**0.5 - tau) <= _AT_REST:
                 break
         errors = np.sqrt(_with_location(self._sd**2, self._variance))
         return replace(self._effects, effects=self._modes(), standard_errors=errors, variance=self._variance)
@@ -493,16 +538,21 @@ def integrated(
     return tuple(one.settled(n_trees) for one in found)
 
 
-def check_random_intercept(estimator: Any, loss: OrdinalLoss, given: Params, **allowed: object) -> None:
-    """Raise ValueError unless an estimator's parameters go with its ``random_intercept``.
+def settled(record: ThresholdRecord, n_iter: int, rows: ScoredRows, n_threads: int | None) -> ThresholdRecord:
+    """Return the record of a training with effects and last thresholds of the highest likelihood, given its trees."""
+    weights = np.bincount(rows.y, rows.weight, rows.n_classes).astype(np.float64)
+    learner = ThresholdLearner(record.spec, weights, record.at(n_iter))
+    before: list[RandomEffects] = [one.at(n_iter) for one in record.random_effects]
+    effects = integrated(before, n_iter, rows, learner, n_threads)
+    thresholds = [*record.thresholds[:n_iter], *[learner.thresholds] * (len(record.thresholds) - n_iter)]
+    return replace(record, thresholds=thresholds, random_effects=effects)
 
-    Those ``given`` that some value is allowed of have it.
-    """
-    if estimator.random_intercept is None:
-        return
+
+def check_random_intercept(loss: OrdinalLoss, given: Params, **allowed: object) -> None:
+    """Raise ValueError unless a loss, and the parameters ``given`` of those allowed, go with random intercepts."""
     if type(loss) is not CumulativeLink:
         raise ValueError(
-            f"random_intercept needs loss='cumulative_link', the likelihood of a row; got loss={estimator.loss!r}, "
+            f"random_intercept needs loss='cumulative_link', the likelihood of a row; got loss={loss.name!r}, "
             f"whose sum over thresholds counts rows several times, so that effects would be shrunk too little"
         )
     if loss.link.curvature_floor > 0.0:

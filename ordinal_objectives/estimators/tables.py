@@ -120,7 +120,8 @@ def refuse_text_and_dates(X: Table, *, name: str = "X") -> None:
     strange = _strange(X, ("text", "date"), allowed)
     if strange:
         raise ValueError(
-            f"{allowed}; got {first_few(strange)}. Make strings categories, by astype('category'), and dates numbers"
+            f"{allowed}; got {first_few(strange)}. Make strings categories, in pandas by X[name].astype('category'), "
+            f"and dates numbers"
         )
 
 
@@ -304,7 +305,7 @@ def codes_in(
                 if len(same) > 1:
                     raise ValueError(
                         f"{called(X, place)} holds {level!r} as {rows_type.__name__}, which may be any of the "
-                        f"training's levels {first_few(same, repr)}"
+                        f"training's levels {first_few(same, repr)}; pass the type of the training"
                     )
                 codes[i] = number.get(same[0], -1)
                 if codes[i] < 0 and training_type is not None:
@@ -568,7 +569,8 @@ def _learned(X: Table, place: int, levels: list[Level], max_bins: int) -> list[L
     if len(levels) > most:
         because = "" if max_bins >= MOST else f", as max_bins={max_bins} says"
         raise ValueError(
-            f"{called(X, place)} has {len(levels)} categories, and the engine takes at most {most}{because}: join "
-            "rare ones, or encode them as numbers"
+            f"{called(X, place)} has {len(levels)} categories, and the engine takes at most {most}{because}: join rare "
+            f"ones, or encode them as numbers, for instance by scikit-learn's TargetEncoder, and leave the column out "
+            f"of categorical_features"
         )
     return levels

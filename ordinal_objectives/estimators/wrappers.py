@@ -157,19 +157,26 @@ def class_codes(what: str, copy: Estimator, codes: IntArray, classes: LabelArray
     present = np.unique(codes)
     for prefix, inner in all_inside(copy):
         if isinstance(inner, FrozenEstimator) and classes[present].tolist() != list(range(len(present))):
-            raise ValueError(f"{what} has a FrozenEstimator{_in(prefix)}: put FrozenEstimator around the whole")
+            raise ValueError(
+                f"{what} has a FrozenEstimator{_in(prefix)}, which knows the labels that it was trained on, and class "
+                f"codes are given to it: put FrozenEstimator around the whole"
+            )
     for prefix, inner in _all_trained(copy):
         if not isinstance(inner, OrderedClassifier) or inner.classes is None:
             continue
         own = np.asarray(inner.classes).tolist()
         if own != classes.tolist():
             raise ValueError(
-                f"{what} has classes {own}{_in(prefix)}; those of the classifier around it are {classes.tolist()}"
+                f"{what} has classes {own}{_in(prefix)}; those of the classifier around it are {classes.tolist()}. "
+                f"Give classes to the classifier around it alone"
             )
         inner.set_params(classes=None)  # codes rise
     for place, searched in _searched(copy, ("classes",)):
         if searched is not None:
-            raise ValueError(f"{what} searches over classes ({place}), but it is trained on class codes")
+            raise ValueError(
+                f"{what} searches over classes ({place}), but it is trained on class codes: give classes to the "
+                f"classifier around it alone, whose classes are {classes.tolist()}"
+            )
     last = FinalClassifier.of(copy)
     if not isinstance(last.estimator, OrderedClassifier):
         return present
@@ -217,7 +224,10 @@ def row_keywords(
     """
     last = FinalClassifier.of(copy)
     if "eval_set" in others and last.in_fit:
-        raise ValueError(f"{what} is a pipeline, whose steps eval_set does not pass: transform the rows before")
+        raise ValueError(
+            f"{what} is a pipeline, whose steps eval_set does not pass: transform the rows of training and evaluation, "
+            f"and give them to the last step alone"
+        )
     routes = sklearn.get_config().get("enable_metadata_routing", False)
     routed = routes and last.in_fit != ""
     in_fit = "" if routed else last.in_fit
@@ -232,8 +242,8 @@ def row_keywords(
     takes_groups = has_fit_parameter(last.estimator, "groups")
     if takes_groups and last.is_searched and not routes:
         raise ValueError(
-            f"{what} has {type(last.estimator).__name__} in a search, which passes no groups on without metadata "
-            "routing: sklearn.set_config(enable_metadata_routing=True) and set_fit_request(groups=True)"
+            f"{what} has {type(last.estimator).__name__} in a search, which passes no groups on: "
+            f"sklearn.set_config(enable_metadata_routing=True) and set_fit_request(groups=True) make it do so"
         )
     if routes and takes_groups:  # unless it says that it does without
         takes_groups = last.estimator.get_metadata_routing().fit.requests.get("groups") is not False
@@ -335,7 +345,10 @@ def refuse_other_shares(what: str, estimator: Estimator) -> None:
     for name, value in _settings(estimator, tuple(_SHARES)):
         kind = name.rpartition(": ")[2].rpartition("__")[2]
         if not (value is None or (np.ndim(value) == 0 and value in _SHARES[kind]) or name.startswith(calibrated)):
-            raise ValueError(f"{what} has {name}={value!r}, which distorts probabilities: give it none, or recalibrate")
+            raise ValueError(
+                f"{what} has {name}={value!r}, which gives the classes other shares than the rows have, and so "
+                f"distorts probabilities: give it none, or put OrdinalCalibratedClassifier around it"
+            )
 
 
 def _recalibrates(estimator: Estimator) -> bool:

@@ -1,4 +1,4 @@
-"""Models in the formats of other programs: ONNX, treelite, XGBoost and LightGBM.
+"""Models in the formats of other programs: ONNX, treelite, XGBoost and LightGBM; and their types, for skops.
 
 Names are imported on first use, so that the package of one format is not needed for another.
 """
@@ -8,20 +8,18 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from ordinal_objectives.utils import public_names
 from ordinal_objectives.utils.extras import not_installed
-from ordinal_objectives.utils.public_names import public_names
 
 if TYPE_CHECKING:
     from ordinal_objectives.export.lightgbm_model import to_lightgbm
     from ordinal_objectives.export.onnx.model import to_onnx
     from ordinal_objectives.export.onnx.pipelines import register_converters
     from ordinal_objectives.export.treelite_model import to_treelite
-    from ordinal_objectives.export.trusted_types import TRUSTED_TYPES
     from ordinal_objectives.export.xgboost_model import to_xgboost
 
 # Where each name is, and the extra that it needs.
 _HOMES = {
-    "TRUSTED_TYPES": ("trusted_types", ""),
     "register_converters": ("onnx.pipelines", "onnx"),
     "to_lightgbm": ("lightgbm_model", "lightgbm"),
     "to_onnx": ("onnx.model", "onnx"),
@@ -30,6 +28,52 @@ _HOMES = {
 }
 
 __all__ = ["TRUSTED_TYPES", "register_converters", "to_lightgbm", "to_onnx", "to_treelite", "to_xgboost"]
+
+
+_OF_PACKAGE = {
+    "adapters.lgbm.dask_estimator": "DaskLGBMOrdinalClassifier",
+    "adapters.lgbm.estimator": "LGBMOrdinalClassifier",
+    "adapters.xgb.dask_estimator": "DaskXGBOrdinalClassifier",
+    "adapters.xgb.estimator": "XGBOrdinalClassifier",
+    "decision": "KappaRule",
+    "decisions.calibrated": "OrdinalCalibratedClassifier Isotonic Recalibration Sigmoids",
+    "decisions.prediction_sets": "CalibratedMember OrdinalPredictionSets",
+    "decisions.tuned": "CutPoints OrdinalTunedClassifier",
+    "distributions.binned_target": "BinnedTarget",
+    "distributions.regressor": "OrdinalDistributionRegressor",
+    "estimators.arguments": "GivenToFit",
+    "estimators.host_classifier": "BoosterInTransit",
+    "estimators.tables": "CategoryColumns",
+    "estimators.ensemble": "OrdinalEnsembleClassifier",
+    "estimators.labels": "OrderedLabels",
+    "estimators.linear": "LinearPart",
+    "estimators.wrappers": "FittedMember",
+    "estimators.held_out": "RoundSearch",
+    "histogram_engine.estimator": "HistGradientBoostingOrdinalClassifier",
+    "histogram_engine.fit_loop": "GrownModel OutOfBag",
+    "histogram_engine.multi_output.estimator": (
+        "HistGradientBoostingMultiOutputClassifier HistGradientBoostingMultiOutputRegressor"
+    ),
+    "histogram_engine.multi_output.losses": "BinaryCrossEntropy SoftmaxCrossEntropy SquaredError",
+    "leaves.vector": "Shifts",
+    "links.built_in": "Cauchit Cloglog Logit Loglog Probit",
+    "losses.built_in": "AllThreshold CostWeighted CumulativeLink ImmediateThreshold",
+    "spec": "OrdinalSpec",
+    "threshold_solver.record": "ThresholdRecord VectorOutputs",
+    "trees": "Tree TreeEnsemble",
+}
+
+#: What ``skops.io.load(file, trusted=TRUSTED_TYPES)`` needs for the estimators of this package, also around
+#: and with XGBoost's, LightGBM's and scikit-learn's own: tuple of str. None of them runs code that the file brings
+#: along. XGBoost and LightGBM read their boosters in C++, which damaged bytes can crash.
+TRUSTED_TYPES = (
+    "collections.OrderedDict",
+    "lightgbm.basic.Booster",
+    "lightgbm.sklearn.LGBMClassifier",
+    *(f"ordinal_objectives.{home}.{name}" for home, names in _OF_PACKAGE.items() for name in names.split()),
+    "xgboost.core.Booster",
+    "xgboost.sklearn.XGBClassifier",
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -13,8 +13,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.aliases import JSON, BoolArray, Estimator, FloatArray, IndexArray, IntArray, NDArray
-from ordinal_objectives.estimators.arguments import as_trained
-from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
+from ordinal_objectives.estimators import arguments, ordinal_classifier
 from ordinal_objectives.histogram_engine.estimator import HistGradientBoostingOrdinalClassifier
 from ordinal_objectives.histogram_engine.multi_output import losses
 from ordinal_objectives.histogram_engine.multi_output.estimator import MultiOutputModel
@@ -143,7 +142,7 @@ class ScoringModel:
     scorer: Scorer
     thresholds: FloatArray
     n_iter: int
-    model: OrdinalClassifier
+    model: ordinal_classifier.OrdinalClassifier
 
     @property
     def names(self) -> list[str] | None:
@@ -189,9 +188,9 @@ def scoring_model(model: object, iterations: int | None = None, by_value: Sequen
         "LGBMOrdinalClassifier": _read_lightgbm,
         "HistGradientBoostingOrdinalClassifier": _read_engine,
     }
-    model = as_trained(model)
+    model = arguments.as_trained(model)
     read = next((readers[kind.__name__] for kind in type(model).__mro__ if kind.__name__ in readers), None)
-    if read is None or not isinstance(model, OrdinalClassifier):
+    if read is None or not isinstance(model, ordinal_classifier.OrdinalClassifier):
         raise TypeError(f"model must be one of {', '.join(readers)}; got {type(model).__name__}")
     check_is_fitted(model)
     n_iter = model.n_iter_ if iterations is None else check_integer("iterations", iterations, 0, model.n_iter_)

@@ -13,7 +13,7 @@ from ordinal_objectives.inspection.effects import (
 from ordinal_objectives.inspection.importances import ThresholdImportances, threshold_importances
 from ordinal_objectives.inspection.model_summary import ModelSummary, summary
 from ordinal_objectives.inspection.proportional_odds import ProportionalOddsTest, proportional_odds_test
-from ordinal_objectives.utils.public_names import public_names
+from ordinal_objectives.utils import public_names
 
 __all__ = [
     "FeatureEffect",

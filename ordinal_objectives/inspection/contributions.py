@@ -10,9 +10,7 @@ from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
 
 from ordinal_objectives.aliases import Estimator, FloatArray, IndexArray, RealArray, Seed, Table
-from ordinal_objectives.estimators.held_out import take_rows
-from ordinal_objectives.estimators.random_intercept import encoded
-from ordinal_objectives.estimators.tables import CategoryColumns, as_table, column_kinds, read_numbers
+from ordinal_objectives.estimators import held_out, random_intercept, tables
 from ordinal_objectives.export import lightgbm_model, xgboost_model
 from ordinal_objectives.export.model import Scorer, scoring_model
 from ordinal_objectives.inspection.rows import names_of_model, unwrapped
@@ -145,10 +143,10 @@ HistGradientBoostingOrdinalClassifier
         X = prepared(X)
         background = None if background is None else prepared(background)
     names = names_of_model(whole, model) if hasattr(model, "n_features_in_") else []
-    categories = [place for place, (_, _, kind) in enumerate(column_kinds(X)) if kind == "category"]
+    categories = [place for place, (_, _, kind) in enumerate(tables.column_kinds(X)) if kind == "category"]
     explains_itself = hasattr(model, "score_contributions")  # CatBoost, whose trees nothing else reads
     found = None if explains_itself else scoring_model(model, by_value=categories)
-    X = as_table(X)
+    X = tables.as_table(X)
     if output == "probability":
         validation.check_integer("n_permutations", n_permutations, 1)
         return ShapValues(*_probability_values(model, X, background, n_permutations, random_state), names)
@@ -156,7 +154,7 @@ HistGradientBoostingOrdinalClassifier
         raise ValueError(f"background must be None with output={output!r}: the training rows take its place")
     expected = model.predict_linear_predictors(X)  # checks the rows
     effects = model.fitted_effects()
-    grouped = encoded(X, [one.column for one in effects])
+    grouped = random_intercept.encoded(X, [one.column for one in effects])
     if found is None:
         tree_values = model.score_contributions(X)[:, np.newaxis]
     else:
@@ -182,7 +180,7 @@ def _codes(scorer: Scorer, X: Table) -> FloatArray:
         dense = np.full(X.shape, np.nan if scorer.reads_float32 else 0.0)
         dense[stored.row, stored.col] = stored.data
         X = dense
-    codes = read_numbers(CategoryColumns(scorer.levels).encode(X)).astype(np.float64)
+    codes = tables.read_numbers(tables.CategoryColumns(scorer.levels).encode(X)).astype(np.float64)
     return np.where(codes == scorer.missing, np.nan, codes)
 
 
@@ -251,7 +249,7 @@ def _joined(X: Table, background: Table, random: np.random.RandomState) -> Table
     if other.ndim != 2 or other.shape[1] != X.shape[1] or not len(other):
         raise ValueError(f"background must have shape (n, {X.shape[1]}), n at least 1; got {other.shape}")
     if background is None:
-        other = take_rows(X, random.permutation(len(X))[:_BACKGROUND])
+        other = held_out.take_rows(X, random.permutation(len(X))[:_BACKGROUND])
     if are_arrays:
         return np.concatenate([X, other])
     if not X.dtypes.equals(other.dtypes):

@@ -14,8 +14,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.aliases import ArrayLike, Column, Estimator, FloatArray, IndexArray, LabelArray, Level, Table
-from ordinal_objectives.estimators import held_out, labels, tables, wrappers
-from ordinal_objectives.estimators.arguments import as_trained
+from ordinal_objectives.estimators import arguments, held_out, labels, tables, wrappers
 from ordinal_objectives.utils.validation import collected, drawn_seed, seeds_of
 
 # So many values of a column are followed through a pipeline.
@@ -237,7 +236,7 @@ def untrained(estimator: Estimator) -> Estimator:
     TypeError
         If it is no classifier of this package, and no pipeline or fitted search that ends in one.
     """
-    found = as_trained(getattr(estimator, "best_estimator_", estimator))
+    found = arguments.as_trained(getattr(estimator, "best_estimator_", estimator))
     last, _ = wrappers.last_step(found)
     if not all(hasattr(last, name) for name in ("fit", "get_params", "predict_cumulative_proba", "encode_labels")):
         raise TypeError(

@@ -20,9 +20,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ordinal_objectives.aliases import ArrayLike, FloatArray, NDArray
-from ordinal_objectives.leaves import scalar
-from ordinal_objectives.leaves.multi_output import largest
+from ordinal_objectives.aliases import ArrayLike, BoolArray, FloatArray, IntArray
+from ordinal_objectives.leaves import multi_output, scalar
 from ordinal_objectives.utils.validation import check_choice
 
 PENALTIES = ("ridge", "smooth", "sparse")
@@ -55,7 +54,7 @@ class Shifts:
     def __post_init__(self) -> None:
         check_penalty(self.l2, self.penalty)
 
-    def shared(self, n_thresholds: int, before: FloatArray | None = None) -> NDArray[np.int32] | None:
+    def shared(self, n_thresholds: int, before: FloatArray | None = None) -> IntArray | None:
         """Return which shift each threshold has, int32 (n_thresholds,), or None where each may have its own.
 
         Parameters
@@ -130,7 +129,7 @@ def steps(
     return _steps(G, H, reg_lambda, shift_l2, shift_penalty, shifted, max_shifts or 1, np.ones(G.shape[1]))
 
 
-def shared(n_thresholds: int, max_shifts: int | None) -> NDArray[np.int32] | None:
+def shared(n_thresholds: int, max_shifts: int | None) -> IntArray | None:
     """Return which shift each threshold has, int32 (n_thresholds,), or None where each has its own.
 
     Neighbours share one, as nearly the same number of them as possible.
@@ -152,7 +151,7 @@ def _steps(
     reg_lambda: float,
     shift_l2: float,
     shift_penalty: str,
-    shifted: NDArray[np.bool_],
+    shifted: BoolArray,
     max_shifts: int,
     size: FloatArray,
 ) -> FloatArray:
@@ -296,7 +295,7 @@ def _ridge(
 def _sparse(g: FloatArray, h: FloatArray, of_mean: FloatArray | float, shift_l2: float, max_shifts: int) -> FloatArray:
     """Solve the ridge of the chosen thresholds and of the others as one group, that is, of one shift."""
     w = scalar.weights(g.sum(axis=1), h.sum(axis=1) + of_mean)
-    own = largest((g + h * w[:, np.newaxis]) ** 2 / (h + shift_l2), max_shifts)
+    own = multi_output.largest((g + h * w[:, np.newaxis]) ** 2 / (h + shift_l2), max_shifts)
 
     def grouped(x: FloatArray) -> FloatArray:
         """Return the entries of those chosen, 0 for the others, and behind them the others' sum."""

@@ -16,7 +16,7 @@ from ordinal_objectives.links.base import LINKS, IntervalTerms, Link
 from ordinal_objectives.links.built_in import Cauchit, Cloglog, Logit, Loglog, Probit
 from ordinal_objectives.links.check import check_formulas, check_link
 from ordinal_objectives.registry import Registry
-from ordinal_objectives.utils.public_names import public_names
+from ordinal_objectives.utils import public_names
 
 __all__ = [
     "LINKS",

@@ -25,15 +25,11 @@ class FormulaCheck:
     unit : float
         Distance over which functions change their shape; the step of differences is a thousandth of it.
     where : callable
-        ``where(i)`` describes point i.
+        ``where(i)`` describes point i, as does what it is replaced by.
     """
 
     def __init__(self, owner: str, unit: float, where: Callable[[int], str]) -> None:
         self._owner, self._step, self.where = owner, 1e-3 * unit, where
-
-    def describe_points(self, where: Callable[[int], str]) -> None:
-        """Describe the points of the checks that follow by another function."""
-        self.where = where
 
     def derivative(self, function: Callable[[Point], FloatArray], x: Point) -> FloatArray:
         """Return the derivative of a function along a shift of all of x."""
@@ -162,7 +158,7 @@ def _check_terms(
 def _check_interval(link: Link, check: FormulaCheck, x: FloatArray) -> None:
     """Check -log[G(b) - G(a)] and its derivatives."""
     a, b = np.concatenate([x[:-3], x[:-9]]), np.concatenate([x[3:], x[9:]])
-    check.describe_points(lambda i: f"lower={a[i]:.4g}, upper={b[i]:.4g}")
+    check.where = lambda i: f"lower={a[i]:.4g}, upper={b[i]:.4g}"
 
     def along(name: str, lower: float, upper: float) -> FloatArray:
         def function(t: float) -> FloatArray:

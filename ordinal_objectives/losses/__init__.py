@@ -22,8 +22,7 @@ from ordinal_objectives.losses.built_in import (
 from ordinal_objectives.losses.check import check_loss
 from ordinal_objectives.losses.quantities import LeafSums, MarginDerivatives, RoundStatistics, RoundSums, RowDerivatives
 from ordinal_objectives.registry import Registry
-from ordinal_objectives.utils.public_names import public_names
-from ordinal_objectives.utils.shared_docs import documented
+from ordinal_objectives.utils import documented, public_names
 
 __all__ = [
     "HESSIANS",

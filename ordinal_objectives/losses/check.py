@@ -7,15 +7,14 @@ import numpy as np
 from ordinal_objectives.aliases import FloatArray
 from ordinal_objectives.links import check_link
 from ordinal_objectives.links.check import FormulaCheck
-from ordinal_objectives.losses.base import OrdinalLoss
-from ordinal_objectives.losses.quantities import ClassWeights, Curvatures, RowDerivatives
+from ordinal_objectives.losses import base, quantities
 from ordinal_objectives.utils.validation import check_n_classes
 
 _N_ROWS = 60
 _BOUNDS = "bound the loss from above"
 
 
-def check_loss(loss: OrdinalLoss, n_classes: int = 5) -> None:
+def check_loss(loss: base.OrdinalLoss, n_classes: int = 5) -> None:
     """Raise ValueError if the formulas of a loss disagree, naming the first quantity that is wrong, with the numbers.
 
     Parameters
@@ -41,7 +40,7 @@ def check_loss(loss: OrdinalLoss, n_classes: int = 5) -> None:
     >>> from ordinal_objectives.losses import check_loss
     >>> check_loss(CumulativeLink("probit"))
     """
-    if not isinstance(loss, OrdinalLoss):
+    if not isinstance(loss, base.OrdinalLoss):
         raise TypeError(f"check_loss takes an OrdinalLoss, an object of the class; got {loss!r}")
     loss.check_needs()
     check_n_classes(n_classes, _N_ROWS)
@@ -59,7 +58,7 @@ def check_loss(loss: OrdinalLoss, n_classes: int = 5) -> None:
 class _LossCheck(FormulaCheck):
     """Rows of every class at scores and thresholds, with the quantities of the loss."""
 
-    def __init__(self, loss: OrdinalLoss, n_classes: int) -> None:
+    def __init__(self, loss: base.OrdinalLoss, n_classes: int) -> None:
         rng = np.random.default_rng(0)
         self.loss, self.y = loss, np.arange(_N_ROWS, dtype=np.int32) % n_classes
         quarter, three = loss.link.link(np.array([0.25, 0.75]))
@@ -73,7 +72,7 @@ class _LossCheck(FormulaCheck):
     def _row(self, i: int) -> str:
         return f"f={self.f[i]:.4g}, y={self.y[i]}, thresholds={self.theta.round(4).tolist()}"
 
-    def _at(self, f: FloatArray, theta: FloatArray) -> RowDerivatives:
+    def _at(self, f: FloatArray, theta: FloatArray) -> quantities.RowDerivatives:
         return self.loss.row_derivatives(f, self.y, theta)
 
     def check_first(self) -> None:
@@ -120,9 +119,9 @@ class _LossCheck(FormulaCheck):
                 self.rule(f"_majorized, {d:+g} from f,", gap >= -1e-9, gap, _BOUNDS)
             if not loss.strictly_ordered:
                 self._check_bound_of_thresholds(majorized)
-        loss.start_at(ClassWeights(np.arange(1.0, n + 1.0), np.arange(n), 0.5))
+        loss.start_at(quantities.ClassWeights(np.arange(1.0, n + 1.0), np.arange(n), 0.5))
 
-    def _check_bound_of_thresholds(self, majorized: Curvatures) -> None:
+    def _check_bound_of_thresholds(self, majorized: quantities.Curvatures) -> None:
         rng = np.random.default_rng(1)
         for _ in range(4):
             d = rng.normal(size=len(self.theta)) * 0.1 * self.unit

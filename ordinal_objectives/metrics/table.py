@@ -43,11 +43,6 @@ class Metric:
         Whether a high value is good.
     stands_for : tuple of str
         Names of metrics of XGBoost and LightGBM that measure the same without thresholds.
-
-    Raises
-    ------
-    ValueError
-        If `judges` is unknown.
     """
 
     name: str
@@ -55,9 +50,6 @@ class Metric:
     judges: str
     higher_is_better: bool = False
     stands_for: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        validation.check_choice(self.judges, tuple(_RESPONSE), name="judges")
 
     @property
     def response_method(self) -> str:
@@ -84,15 +76,7 @@ class MetricTable(dict[str, Metric]):
     """Metrics by their short names."""
 
     def entry(self, name: str, **traits: Any) -> Callable[[_Function], _Function]:
-        """Return a decorator that enters a function, with the traits of :class:`Metric`, and leaves it as it is.
-
-        Raises
-        ------
-        ValueError
-            If the name is taken.
-        """
-        if name in self:
-            raise ValueError(f"there is a metric called {name!r} already: {self[name].function.__name__}")
+        """Return a decorator that enters a function, with the traits of :class:`Metric`, and leaves it as it is."""
 
         def enter(function: _Function) -> _Function:
             self[name] = Metric(name, function, **traits)

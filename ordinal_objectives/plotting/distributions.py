@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from ordinal_objectives.aliases import ArrayLike, Table
@@ -11,9 +9,6 @@ from ordinal_objectives.distributions import OrdinalDistributionRegressor, inter
 from ordinal_objectives.inspection import rows
 from ordinal_objectives.plotting import style
 from ordinal_objectives.utils import documented, validation
-
-if TYPE_CHECKING:
-    from ordinal_objectives.plotting.style import Axes
 
 # Levels of the quantiles that a fan is drawn between; the median is the line inside.
 _LEVELS = np.array([0.05, 0.15, 0.25, 0.35, 0.5, 0.65, 0.75, 0.85, 0.95])
@@ -63,7 +58,7 @@ class DistributionFanDisplay:
         feature: int | str,
         *,
         grid_resolution: int = 50,
-        ax: Axes | None = None,
+        ax: style.Axes | None = None,
     ) -> DistributionFanDisplay:
         """Plot the mean over rows of the predicted distribution, where a feature has each value in all of them.
 
@@ -84,7 +79,7 @@ class DistributionFanDisplay:
         quantiles = estimator.target_.quantiles(proba, _LEVELS[np.newaxis])
         return cls(values, quantiles, _LEVELS, rows.name_of(estimator.estimator_, X, feature)).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> DistributionFanDisplay:
+    def plot(self, ax: style.Axes | None = None) -> DistributionFanDisplay:
         """Draw a band for each pair of levels, and the median.
 
         Raises
@@ -146,7 +141,7 @@ class PredictionIntervalsDisplay:
         y: ArrayLike,
         *,
         coverage: float = 0.9,
-        ax: Axes | None = None,
+        ax: style.Axes | None = None,
     ) -> PredictionIntervalsDisplay:
         """Plot the central intervals of some rows; a few hundred at most can be told apart.
 
@@ -164,7 +159,7 @@ class PredictionIntervalsDisplay:
         """
         return cls(y, estimator.predict_interval(X, coverage)).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> PredictionIntervalsDisplay:
+    def plot(self, ax: style.Axes | None = None) -> PredictionIntervalsDisplay:
         """Draw a line for each interval, and a point for each number.
 
         Raises
@@ -227,7 +222,7 @@ class PITDisplay:
         y: ArrayLike,
         *,
         n_bins: int = 10,
-        ax: Axes | None = None,
+        ax: style.Axes | None = None,
     ) -> PITDisplay:
         """Plot the histogram of some rows.
 
@@ -245,7 +240,7 @@ class PITDisplay:
         """
         return cls(estimator.pit(X, y), n_bins).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> PITDisplay:
+    def plot(self, ax: style.Axes | None = None) -> PITDisplay:
         """Draw the bars, and a line at the height of calibrated ones.
 
         Raises

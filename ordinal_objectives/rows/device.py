@@ -7,16 +7,14 @@ rows of a device or a worker. Thresholds depend on the sums only.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
 from ordinal_objectives import _core
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, IntArray, NDArray, RealArray
 from ordinal_objectives.losses import LeafSums, OrdinalLoss, RoundStatistics
-from ordinal_objectives.rows.native import MarginStatistics, RowStatistics, add_leaf_vectors
-from ordinal_objectives.rows.reference import ReferenceMargins, ReferenceRows
-from ordinal_objectives.rows.soft_rows import pass_over
+from ordinal_objectives.rows import native, reference, soft_rows
 from ordinal_objectives.threads import effective_n_threads
 
 # An array over rows on its device: of NumPy or CuPy.
@@ -110,37 +108,6 @@ class MarginPass(_Rows, Protocol):
 Pass = TypeVar("Pass", bound=RowPass | MarginPass)
 
 
-class LeafMatch(NamedTuple):
-    """Leaf of every row, found from two scores.
-
-    Attributes
-    ----------
-    leaves : array of int32, shape (n_samples,)
-    worst_error : float
-        Largest difference between the change of a score and the value of its leaf.
-    largest_score : float
-    """
-
-    leaves: Array
-    worst_error: float
-    largest_score: float
-
-
-class ScoreCenter(NamedTuple):
-    """Where scores lie.
-
-    Attributes
-    ----------
-    n_not_zero : int
-        How many are not 0.
-    median : float
-        0 if none is.
-    """
-
-    n_not_zero: int
-    median: float
-
-
 class CPU:
     """The memory and the processors of the machine: the native passes, and those of NumPy for a loss of one's own.
 
@@ -157,14 +124,14 @@ class CPU:
 
     def row_pass(self, loss: OrdinalLoss, *args: Any, **options: Any) -> RowPass:
         """Return the pass over rows with one score each: :class:`.native.RowStatistics`, or that of NumPy."""
-        kind = ReferenceRows if loss.codes is None else RowStatistics
-        found: RowPass = pass_over(kind, loss, *args, n_threads=self.n_threads, **options)
+        kind = reference.ReferenceRows if loss.codes is None else native.RowStatistics
+        found: RowPass = soft_rows.pass_over(kind, loss, *args, n_threads=self.n_threads, **options)
         return found
 
     def margin_pass(self, loss: OrdinalLoss, *args: Any, **options: Any) -> MarginPass:
         """Return the pass over rows with a score for each threshold: :class:`.native.MarginStatistics`, or NumPy's."""
-        kind = ReferenceMargins if loss.codes is None else MarginStatistics
-        found: MarginPass = pass_over(kind, loss, *args, n_threads=self.n_threads, **options)
+        kind = reference.ReferenceMargins if loss.codes is None else native.MarginStatistics
+        found: MarginPass = soft_rows.pass_over(kind, loss, *args, n_threads=self.n_threads, **options)
         return found
 
     def copy(self, array: Array, dtype: Any = None, out: Array = None) -> Array:
@@ -196,14 +163,19 @@ class CPU:
         scores -= offset
         return np.asfortranarray(scores)
 
-    def middle(self, scores: Array) -> ScoreCenter:
+    def middle(self, scores: Array) -> tuple[int, float]:
         """Return how many scores of a device are not 0, and the median of all."""
         here = on_cpu(scores)
         n_not_zero = int(np.count_nonzero(here))
-        return ScoreCenter(n_not_zero, float(np.median(here)) if n_not_zero else 0.0)
+        return n_not_zero, float(np.median(here)) if n_not_zero else 0.0
 
-    def match_leaves(self, before: Array, after: Array, values: FloatArray, order: IntArray) -> LeafMatch:
+    def match_leaves(
+        self, before: Array, after: Array, values: FloatArray, order: IntArray
+    ) -> tuple[Array, float, float]:
         """Return the leaf whose value is closest to the change of each row's score.
+
+        Beside the leaves, int32 (n_samples,), are the largest difference between a change and the value of its leaf,
+        and the largest score.
 
         Parameters
         ----------
@@ -217,7 +189,7 @@ class CPU:
         leaves = np.empty(after.shape[0], np.int32)
         after = np.ascontiguousarray(after, dtype=before.dtype)
         error, largest = _core.match_leaves(before, after, values, order, leaves, self.n_threads)
-        return LeafMatch(leaves, error, largest)
+        return leaves, error, largest
 
     def renumbered(self, leaves: Array, numbers: IndexArray) -> Array:
         """Return ``numbers[leaves]``, int32 (n_samples,)."""
@@ -231,7 +203,7 @@ class CPU:
 
     def add_leaf_vectors(self, scores: Array, leaves: Array, vectors: NDArray[np.float32], out: Array = None) -> Array:
         """Return scores for each threshold with a tree more, (n_samples, n_thresholds); ``out`` as above."""
-        return add_leaf_vectors(scores, leaves, vectors, self.n_threads, out)
+        return native.add_leaf_vectors(scores, leaves, vectors, self.n_threads, out)
 
 
 def on_cpu(array: Array) -> RealArray:

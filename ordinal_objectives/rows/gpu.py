@@ -20,7 +20,7 @@ from ordinal_objectives import losses
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, IntArray, NDArray, Params, RealArray
 from ordinal_objectives.links import Cauchit, Cloglog, Link, Logit, Loglog, Probit
 from ordinal_objectives.rows.checked_rows import IN_FLOAT32, IN_FLOAT64, CheckedRows
-from ordinal_objectives.rows.device import Array, LeafMatch, ScoreCenter, on_cpu
+from ordinal_objectives.rows.device import Array, on_cpu
 from ordinal_objectives.utils.validation import check_thresholds
 
 # Threads of a block, and the rows that it takes in a pass: as in machine.cu.
@@ -179,28 +179,30 @@ class GPU:
         columns = self.arrays.asarray(np.ascontiguousarray(matrix.T)) @ self.here(outputs).T
         return (columns - self.arrays.asarray(offset)[:, None]).T
 
-    def middle(self, scores: Array) -> ScoreCenter:
+    def middle(self, scores: Array) -> tuple[int, float]:
         """Return how many scores are not 0, and the median of all."""
         xp = self.arrays
         here = self.here(scores)
         if not here.size:
-            return ScoreCenter(0, 0.0)
+            return 0, 0.0
         n_not_zero = int(xp.count_nonzero(here))
-        return ScoreCenter(n_not_zero, float(xp.median(here)) if n_not_zero else 0.0)
+        return n_not_zero, float(xp.median(here)) if n_not_zero else 0.0
 
-    def match_leaves(self, before: Array, after: Array, values: FloatArray, order: IntArray) -> LeafMatch:
+    def match_leaves(
+        self, before: Array, after: Array, values: FloatArray, order: IntArray
+    ) -> tuple[Array, float, float]:
         """Return the leaf of every row."""
         xp, n_rows = self.arrays, len(before)
         after = self.here(after).astype(before.dtype, copy=False)
         leaves = xp.empty(n_rows, dtype=np.int32)
         if not n_rows:  # a worker's, that has no rows
-            return LeafMatch(leaves, 0.0, 0.0)
+            return leaves, 0.0, 0.0
         kernels, n_blocks = self.kernels(Logit(), np.float32, before.dtype), n_blocks_of(n_rows)
         parts = xp.empty(2 * n_blocks, dtype=np.float64)
         tree = xp.asarray(values), xp.asarray(order)
         kernels.start("match_leaves", n_blocks, np.int64(n_rows), len(values), before, after, *tree, leaves, parts)
         error, largest = kernels.combined(parts, n_blocks, 2, side_by_side=True, worst=True)
-        return LeafMatch(leaves, float(error), float(largest))
+        return leaves, float(error), float(largest)
 
     def renumbered(self, leaves: Array, numbers: IndexArray) -> Array:
         """Return other numbers of leaves."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,6 +26,9 @@ _FARTHEST = 1e7
 # float32 scores for each threshold are exact to 4e-6 up to here; rows that start farther away need float64.
 _FARTHEST_MARGIN = 64.0
 _COLUMNS = {"thresholds": 0, "score": 1, "cross": 2}
+# What a margin pass fills beside its sums, by the kernel's names; None where it is not wanted.
+_NO_OUTPUTS: Params = dict.fromkeys(("gradient", "hessian", "columns", "group", "leaves", "leaf_sums"))
+_NO_OUTPUTS |= {"held": 0, "n_groups": 0}
 _kernels: Any = _core
 
 
@@ -158,7 +161,7 @@ class RowStatistics(_NativePass):
         self,
         rows: NDArray[np.uint32],
         raw_prediction: NDArray[Any],
-        thresholds: NDArray[np.float64],
+        thresholds: FloatArray,
         hessian: str,
         light: NDArray[np.uint8] | None = None,
         factor: float = 1.0,
@@ -248,21 +251,9 @@ class RowStatistics(_NativePass):
         return np.require(raw, requirements=["C", "A"])
 
 
-def _too_wide(thresholds: NDArray[np.float64]) -> bool:
+def _too_wide(thresholds: FloatArray) -> bool:
     """Tell whether thresholds lie too far apart, or too far from 0, for the lanes."""
     return bool(np.ptp(thresholds) > _WIDEST or np.abs(thresholds).max() > _FARTHEST)
-
-
-class _Outputs(NamedTuple):
-    """Outputs of a pass beside its sums: numbers of rows, or sums of leaves; None for those not wanted."""
-
-    gradient: RealArray | None = None
-    hessian: RealArray | None = None
-    columns: NDArray[np.float32] | None = None
-    held: int = 0
-    groups: IntArray | None = None
-    leaves: IntArray | None = None
-    leaf_sums: FloatArray | None = None
 
 
 class MarginStatistics(_NativePass):
@@ -311,12 +302,7 @@ class MarginStatistics(_NativePass):
     _no_numbers = "the scores hold NaN, or overflow the link; they must be numbers"
 
     def __init__(
-        self,
-        loss: OrdinalLoss,
-        *args: Any,
-        in_doubles: bool = False,
-        score_of: NDArray[np.int32] | None = None,
-        **options: Any,
+        self, loss: OrdinalLoss, *args: Any, in_doubles: bool = False, score_of: IntArray | None = None, **options: Any
     ) -> None:
         loss.check_shifts()
         super().__init__(loss, *args, lanes=not in_doubles, **options)
@@ -402,12 +388,15 @@ class MarginStatistics(_NativePass):
         theta = check_thresholds(thresholds, self.n_classes, ordered=False)
         raw = self._check_scores(scores)
         majorized = hessian == "majorized"
-        gradient, hessian_of_rows = (self._gradient, self._hessian) if want_rows else (self._gradient[:0],) * 2
-        given = columns, _COLUMNS[columns_hold], None if groups is None else groups[self.first]
-        written = _Outputs(gradient, hessian_of_rows, *given) if want_rows else _Outputs(None, None, *given)
-        sums = self._pass(raw, theta, majorized, written, want_loss=want_loss)
+        outputs: Params = {"columns": columns, "held": _COLUMNS[columns_hold]}
+        if groups is not None:
+            outputs |= {"group": groups[self.first], "n_groups": int(groups.max()) + 1}
+        if want_rows:
+            outputs |= {"gradient": self._gradient, "hessian": self._hessian}
+        sums = self._pass(raw, theta, majorized, want_loss=want_loss, **outputs)
         self._latest = (raw, theta, majorized)
-        return self._result(sums, gradient, hessian_of_rows)
+        none = self._gradient[:0]
+        return self._result(sums, *((self._gradient, self._hessian) if want_rows else (none, none)))
 
     def leaf_sums(self, leaves: IntArray, n_leaves: int) -> tuple[FloatArray, FloatArray]:
         """Return G and H of every leaf and threshold at the latest call, float64 (n_leaves, n_classes - 1) each.
@@ -426,7 +415,7 @@ class MarginStatistics(_NativePass):
         n_scores = len(self.first)
         sums = np.zeros((n_leaves, 2 * n_scores))
         if leaves.size:  # a worker may have no rows
-            self._pass(*latest, _Outputs(leaves=leaves, leaf_sums=sums), want_loss=False)
+            self._pass(*latest, want_loss=False, leaves=leaves, leaf_sums=sums)
         if self.score_of is None:
             return sums[:, :n_scores], sums[:, n_scores:]
         part = 1.0 / np.bincount(self.score_of)[self.score_of]
@@ -436,7 +425,7 @@ class MarginStatistics(_NativePass):
         """Return the loss of the margins as predictions use them: sorted in each row, if the loss has an order."""
         theta = check_thresholds(thresholds, self.n_classes, ordered=False)
         majorized, none = "majorized" in self._hessians, self._gradient[:0]
-        sums = self._pass(self._check_scores(scores), theta, majorized, _Outputs(), in_order=self.loss.ordered)
+        sums = self._pass(self._check_scores(scores), theta, majorized, in_order=self.loss.ordered)
         return self._result(sums, none, none).sums.loss
 
     def _pass(
@@ -444,15 +433,16 @@ class MarginStatistics(_NativePass):
         raw: RealArray,
         theta: FloatArray,
         majorized: bool,
-        outputs: _Outputs,
         *,
         want_loss: bool = True,
         in_order: bool = False,
+        **outputs: object,
     ) -> Params:
-        rows = raw, self.score_of, self.y, theta, self._weight
-        n_groups = 0 if outputs.groups is None else int(outputs.groups.max()) + 1
-        asked = majorized, want_loss, in_order, self._limit, self.n_threads, self._costs
-        sums: Params = _kernels.margin_statistics(*rows, *outputs[:5], n_groups, *outputs[5:], *self._codes, *asked)
+        given = raw, self.score_of, self.y, theta, self._weight
+        asked: Params = {"majorized": majorized, "want_loss": want_loss, "sorted": in_order, "costs": self._costs}
+        asked |= {"limit": self._limit, "n_threads": self.n_threads}
+        loss, link = self._codes
+        sums: Params = _kernels.margin_statistics(*given, loss=loss, link=link, **asked, **(_NO_OUTPUTS | outputs))
         return sums
 
     def _check_scores(self, scores: ArrayLike) -> RealArray:

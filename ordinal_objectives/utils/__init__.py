@@ -1,3 +1,7 @@
 """What all rooms use: checks of arguments, files, docstrings, optional libraries."""
 
-from ordinal_objectives.utils.shared_docs import documented as documented
+from ordinal_objectives.utils.shared_docs import (
+    DOC_LINK as DOC_LINK,
+    documented as documented,
+    public_names as public_names,
+)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+import secrets
+import shutil
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -68,6 +71,30 @@ def check_path(path: str | PathLike[str]) -> None:
     """Raise TypeError unless this names a file."""
     if not isinstance(path, str | PathLike):
         raise TypeError(f"path must be a string or an object like pathlib.Path; got {type(path).__name__}")
+
+
+@contextmanager
+def written(path: str | PathLike[str]) -> Iterator[Path]:
+    """Yield where to write what will stand at ``path``: if that fails, as on a full disk, what stood there stays."""
+    check_path(path)
+    target = Path(os.path.realpath(path))
+    if target.exists():
+        with target.open("ab"):  # refuses folders, and what is read-only
+            pass
+        if not target.is_file():  # a device or a pipe
+            yield target
+            return
+    newer = target.with_name(f".{secrets.token_hex(8)}")
+    try:
+        yield newer
+        if target.exists():
+            shutil.copymode(target, newer)
+        newer.replace(target)
+    except OSError as error:
+        error.filename = str(path)
+        raise
+    finally:
+        newer.unlink(missing_ok=True)
 
 
 def check_kind(path: str | PathLike[str], library: str) -> None:
@@ -251,11 +278,8 @@ def parameters_to_json(params: Mapping[str, object]) -> tuple[dict[str, object],
 def warn_of(left_out: Iterable[object], stacklevel: int) -> None:
     """Warn of the parameters that a file could not hold."""
     if left_out:
-        warnings.warn(
-            f"the file holds no {', '.join(map(str, left_out))}, which JSON cannot: predictions do not need them; set "
-            f"them before another fit",
-            stacklevel=stacklevel + 1,
-        )
+        names = ", ".join(map(str, left_out))
+        warnings.warn(f"the file holds no {names}, which JSON cannot; set them to fit", stacklevel=stacklevel + 1)
 
 
 def value_from_json(value: object) -> Any:

@@ -1,4 +1,4 @@
-"""What docstrings share: a line ``<<loss, link>>`` in one of them calls these entries.
+"""What docstrings share: a line ``<<loss, link>>`` in one of them calls these entries. And what else shows docs.
 
 Parameters
 ----------
@@ -206,9 +206,13 @@ from __future__ import annotations
 import inspect
 import json
 import re
+import sys
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any, TypeVar, overload
 
+# ``_doc_link_template`` of an estimator: the page that scikit-learn's picture of it links to.
+DOC_LINK = "https://ordinal-objectives.github.io/ordinal-objectives/generated/ordinal_objectives.{estimator_name}.html"
 Thing = TypeVar("Thing", bound=Callable[..., Any])
 
 
@@ -305,3 +309,18 @@ def _fill(thing: Any, sources: list[object]) -> Any:
 def has_written_default(parameter: inspect.Parameter) -> bool:
     """Tell whether a parameter has a default that can be written down: a dataclass makes some anew each time."""
     return parameter.default is not parameter.empty and repr(parameter.default) != "<factory>"
+
+
+def public_names(module: str) -> Callable[[], list[str]]:
+    """Return a module's ``__dir__``: what it exports, and those of its submodules that have been imported."""
+
+    def names() -> list[str]:
+        content = vars(sys.modules[module])
+        inner = [
+            name
+            for name, value in content.items()
+            if isinstance(value, ModuleType) and value.__name__ == f"{module}.{name}" and not name.startswith("_")
+        ]
+        return sorted({*content["__all__"], *inner, *(name for name in content if name.startswith("__"))})
+
+    return names

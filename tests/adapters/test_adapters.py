@@ -39,32 +39,6 @@ TRAINERS = pytest.mark.parametrize(
 )
 
 
-@OBJECTIVES
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"n_classes": 1}, ValueError, "n_classes must be an integer between 2 and 32768; got 1"),
-        ({"n_classes": 2**40}, ValueError, f"n_classes must be an integer between 2 and 32768; got {2**40}"),
-        ({"n_classes": 2.5}, TypeError, "n_classes must be an integer"),
-        ({"loss": "hinge"}, ValueError, "all_threshold.*got .hinge"),
-        ({"link": "logistic"}, ValueError, "logit.*cauchit.*got .logistic"),
-        ({"hessian": "diagonal"}, ValueError, "exact.*majorized.*got .diagonal"),
-        ({"link": "cloglog", "hessian": "majorized"}, ValueError, "cloglog"),
-        (
-            {"threshold_update": "always"},
-            ValueError,
-            "must be one of 'newton', 'fixed', 'schur', 'joint'; got 'always'",
-        ),
-        ({"thresholds": [1.0, 0.0]}, ValueError, r"increasing order; got \[1.0, 0.0\]"),
-        ({"n_classes": 4, "thresholds": [0.0, 1.0]}, ValueError, r"thresholds must have shape \(3,\); got \(2,\)"),
-        ({"thresholds": [0.0, np.nan]}, ValueError, "thresholds must be finite"),
-    ],
-)
-def test_bad_parameters_are_refused(make, options, error, message):
-    with pytest.raises(error, match=message):
-        make(**options)
-
-
 @TRAINERS
 @pytest.mark.parametrize(
     ("labels", "message"),
@@ -291,15 +265,6 @@ def test_labels_of_evaluation_sets_are_named(ordinal_data, host):
     }
     with pytest.raises(ValueError, match="an evaluation set holds labels outside"):
         trainings[host]()
-
-
-def test_lightgbm_round_without_a_split_adds_no_iteration(ordinal_data):
-    X, y = ordinal_data(100)
-    objective = olgbm.OrdinalObjective(5)
-    booster = train_lgb(objective, X, y, rounds=60, params={"min_gain_to_split": 5.0, "learning_rate": 0.9})
-    record = olgbm.threshold_record(booster)
-    assert booster.current_iteration() < 60
-    assert record.n_iterations == booster.current_iteration()
 
 
 def test_lightgbm_text_survives_its_own_loader(ordinal_data, tmp_path):

@@ -279,6 +279,17 @@ def test_a_snapshot_that_cannot_be_resumed_is_named(rows, tmp_path):
         ocb.train(pool, params, link="probit")
     with pytest.raises(ValueError, match=r"save_snapshot.* and init_model cannot go together"):
         ocb.train(pool, params, init_model=half)
+    for file in ("experiment.cbsnapshot.thresholds", "experiment.cbsnapshot"):
+        content = (tmp_path / file).read_bytes()
+        for part in (content[: len(content) // 2], b""):
+            (tmp_path / file).write_bytes(part)
+            if file.endswith("thresholds"):
+                with pytest.raises(ValueError, match=rf"{file} is damaged"):
+                    ocb.train(pool, params)
+            else:  # CatBoost says that it cannot read it, and begins anew
+                again = ocb.threshold_record(ocb.train(pool, params))
+                np.testing.assert_allclose(again.thresholds, ocb.threshold_record(more).thresholds, atol=1e-6)
+        (tmp_path / file).write_bytes(content)
     (tmp_path / "experiment.cbsnapshot.thresholds").unlink()
     with pytest.raises(ValueError, match=r"experiment.cbsnapshot.thresholds is not there"):
         ocb.train(pool, params)

@@ -14,6 +14,7 @@ import xgboost
 from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.decision import decide
+from pairs import each_pair
 
 ROUNDS, EVERY = 7, 2
 PARAMS = {"max_depth": 3, "eta": 0.5, "nthread": 1}
@@ -107,10 +108,12 @@ def test_checkpoints_predict_and_go_on(rows, tmp_path, train, update, ours_last)
         np.testing.assert_allclose(ours, theirs, atol=off)
 
 
-@pytest.mark.parametrize("how", SAVES)
-@pytest.mark.parametrize("when", ["after", "before"])
-@pytest.mark.parametrize(
-    ("train", "update"), [("oxgb.train", "joint"), ("oxgb.train", "auto"), ("xgboost.train", "newton")]
+@each_pair(
+    {
+        "how": SAVES,
+        "when": ["after", "before"],
+        "train, update": [("oxgb.train", "joint"), ("oxgb.train", "auto"), ("xgboost.train", "newton")],
+    }
 )
 def test_whatever_leaves_a_callback_is_a_finished_model(rows, how, when, train, update):
     X, y = rows

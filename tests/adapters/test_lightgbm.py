@@ -17,6 +17,7 @@ from sklearn.exceptions import NotFittedError
 from ordinal_objectives import LGBMOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters.lgbm.parameters import KNOWN
+from pairs import each_pair
 
 pytestmark = pytest.mark.slow
 
@@ -50,9 +51,13 @@ def replayed_loss(booster, record, X, y, start=0.0):
 # dart
 
 
-@UPDATES
-@pytest.mark.parametrize("name", ["boosting", "boosting_type", "boost"])
-@pytest.mark.parametrize("value", ["dart", "DART"])
+@each_pair(
+    {
+        "update": ["fixed", "newton", "schur", "joint"],
+        "name": ["boosting", "boosting_type", "boost"],
+        "value": ["dart", "DART"],
+    }
+)
 def test_dart_is_refused_by_name(ordinal_data, update, name, value):
     data = lightgbm.Dataset(*ordinal_data(200))
     with pytest.raises(ValueError, match=DART):

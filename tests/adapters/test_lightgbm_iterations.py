@@ -425,8 +425,13 @@ def test_a_model_whose_thresholds_move_is_left_to_olgbm_train(rows):
         go_on(rows, model, olgbm.threshold_record(model))
 
 
-@pytest.mark.parametrize("name", ["metric", "metrics", "metric_types"])
-@pytest.mark.parametrize("value", ["None", "none", "NULL", "na", "custom", "", "none,null", ["None"], ["na", ""]])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("metric", value) for value in ("None", "none", "NULL", "na", "custom", "", "none,null", ["na", ""])),
+        *(("metrics", "None"), ("metric_types", ["None"])),
+    ],
+)
 def test_no_metric_is_no_refused_metric(rows, name, value):
     data = lightgbm.Dataset(*rows)
     assert olgbm.train({**FEW_LEAVES, name: value}, data, 2).num_trees() == 2

@@ -14,6 +14,7 @@ import pytest
 import xgboost
 
 from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
+from pairs import each_pair
 
 pytestmark = pytest.mark.slow
 
@@ -130,24 +131,21 @@ def test_the_bare_objective(rows, replay, tmp_path, host, loss, hessian, update,
     assert replay(tmp_path / host.file, X, y, w, host.name) == 26
 
 
-MODES = pytest.mark.parametrize(
-    ("loss", "link", "hessian"),
-    [
-        ("all_threshold", "logit", "majorized"),
-        ("all_threshold", "logit", "exact"),
-        ("all_threshold", "probit", "majorized"),
-        ("cumulative_link", "logit", "exact"),
-        ("cumulative_link", "cloglog", "exact"),
-        ("immediate_threshold", "logit", "majorized"),
-        ("immediate_threshold", "cauchit", "exact"),
-    ],
+@each_pair(
+    {
+        "host": [XGBoost, LightGBM],
+        "update": ["fixed", "newton", "schur", "joint"],
+        "loss, link, hessian": [
+            ("all_threshold", "logit", "majorized"),
+            ("all_threshold", "logit", "exact"),
+            ("all_threshold", "probit", "majorized"),
+            ("cumulative_link", "logit", "exact"),
+            ("cumulative_link", "cloglog", "exact"),
+            ("immediate_threshold", "logit", "majorized"),
+            ("immediate_threshold", "cauchit", "exact"),
+        ],
+    }
 )
-UPDATES = pytest.mark.parametrize("update", ["fixed", "newton", "schur", "joint"])
-
-
-@HOSTS
-@UPDATES
-@MODES
 def test_train(rows, replay, tmp_path, host, loss, link, hessian, update):
     X, y, w = rows
     options = {"loss": loss, "link": link, "hessian": hessian, "threshold_update": update}
@@ -207,18 +205,6 @@ def test_lightgbm_early_stopping_and_truncation(rows, replay, ordinal_data, tmp_
     assert replay(tmp_path / "model.txt", X, y, w, "lightgbm") == best + 1
     loaded = olgbm.load_model(tmp_path / "model.txt")
     np.testing.assert_allclose(olgbm.predict_proba(loaded, Xv), olgbm.predict_proba(booster, Xv), rtol=1e-12)
-
-
-def test_xgboost_truncation(rows, replay, tmp_path):
-    X, y, w = rows
-    dtrain = xgboost.DMatrix(X, y, weight=w)
-    objective = oxgb.OrdinalObjective(5)
-    booster = XGBoost.bare(objective, dtrain, callbacks=[objective.callback])
-    booster[:10].save_model(tmp_path / "model.ubj")
-    assert replay(tmp_path / "model.ubj", X, y, w, "xgboost") == 11
-    np.testing.assert_array_equal(
-        oxgb.predict_proba(booster[:10], dtrain), oxgb.predict_proba(booster, dtrain, iteration_range=(0, 10))
-    )
 
 
 @HOSTS

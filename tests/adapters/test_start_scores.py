@@ -12,6 +12,7 @@ from ordinal_objectives import XGBOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.links import LINKS
 from ordinal_objectives.losses import get_loss
+from pairs import each_pair
 
 UPDATES = pytest.mark.parametrize("update", ["newton", "schur", "joint"])
 
@@ -116,6 +117,8 @@ def test_only_the_same_kind_of_model_is_continued(host, halves, tmp_path):
         # The same labels in another order are other classes.
         with pytest.raises(ValueError, match=r"here they are \['d', 'c', 'b', 'a'\]"):
             host.make(classes=grades[::-1]).fit(X, grades[y], **{host.go_on: model})
+    with pytest.raises(ValueError, match=r"here they are \['d', 'c', 'b', 'a'\]"):
+        named.set_params(classes=grades[::-1]).fit(X, grades[y], **{host.go_on: named})
     model = host.make().fit(X, y)
     with pytest.raises(ValueError, match=r"classes \[0, 1, 2, 3\]; here they are \[0, 1, 2\].*Pass classes="):
         host.make().fit(X[y < 3], y[y < 3], **{host.go_on: model})
@@ -157,9 +160,7 @@ def test_start_scores_shift_everything(host, update, halves):
 
 
 @pytest.mark.filterwarnings("ignore:no tree has a split")
-@HOSTS
-@pytest.mark.parametrize("link", ["logit", "probit", "cloglog"])
-@pytest.mark.parametrize("size", [100.0, 1e4, 1e6])
+@each_pair({"host": [XGBoost, LightGBM], "link": ["logit", "probit", "cloglog"], "size": [100.0, 1e4, 1e6]})
 def test_recorded_losses_are_right_far_from_the_thresholds(host, link, size, halves):
     X, y, Xv, yv = halves
     start = (min(size, 300.0) if link == "cloglog" else size) * np.random.default_rng(0).choice([-1, 1], 300)

@@ -137,11 +137,7 @@ def test_learning_rate_is_read_every_round(rows, update):
     X, y, _, _ = rows
     rates = [0.5, 0.4, 0.01, 0.3, 0.2]
     booster = oxgb.train(
-        {},
-        xgboost.DMatrix(X, y),
-        5,
-        threshold_update=update,
-        callbacks=[xgboost.callback.LearningRateScheduler(rates)],
+        {}, xgboost.DMatrix(X, y), 5, threshold_update=update, callbacks=[xgboost.callback.LearningRateScheduler(rates)]
     )
     moved = np.abs(np.diff(booster_scores(booster, X), axis=0)).max(axis=1)
     assert moved.min() < 0.1 * np.sort(moved)[1]

@@ -319,11 +319,7 @@ def test_types_that_end_the_process(container):
 
 @pytest.mark.slow  # and so not among the tests of LightGBM 4.5, which reads neither without more packages
 def test_types_that_lightgbm_reads():
-    columns = {
-        "a": LABELS.astype(np.uint8),
-        "b": LABELS > 1,
-        "c": LABELS.astype(np.float32),
-    }
+    columns = {"a": LABELS.astype(np.uint8), "b": LABELS > 1, "c": LABELS.astype(np.float32)}
     expected = make_lgb(n_estimators=2).fit(pd.DataFrame(columns), LABELS).predict_proba(pd.DataFrame(columns))
     for table in (pl.DataFrame(columns), pa.table(columns)):
         model = make_lgb(n_estimators=2).fit(table, LABELS)
@@ -363,10 +359,7 @@ def test_data_sets_without_labels():
 def test_labels_in_any_column():
     expected = olgbm.predict_proba(train(lightgbm.Dataset(ROWS, LABELS)), ROWS)
     for column in (LABELS.tolist(), pd.Series(LABELS)):
-        np.testing.assert_array_equal(
-            olgbm.predict_proba(train(lightgbm.Dataset(ROWS, column)), ROWS),
-            expected,
-        )
+        np.testing.assert_array_equal(olgbm.predict_proba(train(lightgbm.Dataset(ROWS, column)), ROWS), expected)
 
 
 @pytest.mark.parametrize("columns", [(0,), np.array([0]), [np.int64(0)], True, "a", [0.0]])
@@ -377,14 +370,7 @@ def test_categorical_features_that_lightgbm_would_not_read(columns):
     ):
         train(data)
     for right in ("auto", None, [0], [], ["Column_0"]):
-        train(
-            lightgbm.Dataset(
-                np.round(ROWS),
-                LABELS,
-                categorical_feature=right,
-                feature_name=["Column_0", "b", "c"],
-            )
-        )
+        train(lightgbm.Dataset(np.round(ROWS), LABELS, categorical_feature=right, feature_name=["Column_0", "b", "c"]))
 
 
 # Arguments
@@ -439,23 +425,9 @@ def test_categorical_features_that_are_none(wrong):
 
 
 def test_names_of_evaluation_sets():
-    sets = {
-        "eval_set": [
-            (ROWS, LABELS),
-            (ROWS, LABELS),
-        ]
-    }
+    sets = {"eval_set": [(ROWS, LABELS), (ROWS, LABELS)]}
     with pytest.raises(ValueError, match=r"eval_names must have a name of its own for each set; got \['a', 'a'\]"):
         make_lgb().fit(ROWS, LABELS, eval_names=["a", "a"], **sets)
     with pytest.raises(ValueError, match="eval_names must have 2 entries; got 1"):
         make_lgb().fit(ROWS, LABELS, eval_names="ab", **sets)
-    assert list(
-        make_lgb()
-        .fit(
-            ROWS,
-            LABELS,
-            eval_names="ab",
-            eval_set=[(ROWS, LABELS)],
-        )
-        .evals_result_
-    ) == ["ab"]
+    assert list(make_lgb().fit(ROWS, LABELS, eval_names="ab", eval_set=[(ROWS, LABELS)]).evals_result_) == ["ab"]

@@ -17,6 +17,7 @@ from ordinal_objectives.adapters.updates import NewtonUpdate
 from ordinal_objectives.links import LINKS
 from ordinal_objectives.losses import LOSSES, get_loss
 from ordinal_objectives.spec import OrdinalSpec
+from pairs import each_pair
 
 pytestmark = pytest.mark.slow
 
@@ -36,8 +37,7 @@ def train(library, objective, X, y, rounds):
     return olgbm.threshold_record(booster), objective.predict_proba(booster, X)
 
 
-@pytest.mark.parametrize(("loss", "link"), ALL)
-@pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
+@each_pair({"library": ["xgboost", "lightgbm"], "loss": LOSSES, "link": LINKS})
 def test_every_loss_and_link_learns(ordinal_data, library, loss, link):
     X, y = ordinal_data(400, 4)
     hessian = "majorized" if get_loss(loss, link).supports("majorized") else "exact"

@@ -9,6 +9,7 @@ import xgboost
 
 from bare import LGB_PARAMS, XGB_PARAMS, train_lgb, train_xgb
 from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
+from pairs import each_pair
 
 
 @pytest.mark.parametrize("rounds", [1, 5])
@@ -71,10 +72,7 @@ class Raise(xgboost.callback.TrainingCallback):
         return False
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("first", [True, False], ids=["it first", "ours first"])
-@pytest.mark.parametrize("epoch", [0, 1, 4])
-@pytest.mark.parametrize("other_rows", [True, False])
+@each_pair({"when": ["before", "after"], "first": [True, False], "epoch": [0, 1, 4], "other_rows": [True, False]})
 def test_xgboost_without_callback_after_an_interruption(ordinal_data, when, first, epoch, other_rows):
     """The callback had gone on with the booster of the training that an exception stopped."""
     dtrain = xgboost.DMatrix(*ordinal_data(300))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -14,7 +11,6 @@ import pytest
 
 from claims.accuracy import accuracy
 from claims.accuracy.accuracy import RULES, Cell, cells, judge, left, measure, tune
-from lib import report
 from lib.data import PUBLISHED_SETS, SIXTEEN, load
 from lib.methods import METHODS, OURS, Fitted
 
@@ -132,24 +128,3 @@ def test_scores_of_a_point_forecast_are_those_of_its_classes():
     scores = judge(y, predicted, proba)
     assert scores["mae"] == scores["rps"] == 0.75
     assert "rps" not in judge(y, predicted, None)
-
-
-def test_a_second_run_resumes(tmp_path):
-    results = tmp_path / "runs.csv"
-
-    def run(*options: str) -> str:
-        command = [sys.executable, str(RUNNER), "--quick", "--jobs", "1", "--methods", "xgb rounded", *options]
-        environment = {**os.environ, "PYTHONPATH": str(RUNNER.parents[2])}
-        return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
-
-    assert "2 cells to measure on 1 processes" in run("--results", str(results))
-    text = results.read_text(encoding="utf-8")
-    assert len(text.splitlines()) == 3
-    assert "0 cells to measure" in run("--results", str(results))
-    assert results.read_text(encoding="utf-8") == text
-    results.write_text(text[:-30], encoding="utf-8")  # killed while it wrote
-    assert "1 cells to measure on 1 processes: about 0 minutes for 1 of them" in run("--results", str(results))
-    assert len(results.read_text(encoding="utf-8").splitlines()) == 3
-    store = report.RunsFile(results, accuracy.COLUMNS)
-    assert store.rows[0]["method"] == "xgb rounded"
-    assert {row["machine"] for row in store.rows} == {"1"}

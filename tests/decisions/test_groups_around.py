@@ -24,6 +24,7 @@ from ordinal_objectives import (
     OrdinalTunedClassifier,
 )
 from ordinal_objectives.estimators import held_out
+from pairs import each_pair
 
 SIZE = 4  # rows of a group
 KINDS: dict[str, Callable[..., Any]] = {
@@ -82,9 +83,7 @@ def rows(ordinal_data):
     return np.column_stack([order, X]), y, order // SIZE
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("inside", INSIDE)
-@pytest.mark.parametrize("routes", [False, True])
+@each_pair({"kind": KINDS, "inside": INSIDE, "routes": [False, True]})
 def test_no_group_is_divided(kind, inside, routes, rows):
     X, y, groups = rows
     Apart.divisions.clear()
@@ -94,9 +93,7 @@ def test_no_group_is_divided(kind, inside, routes, rows):
         assert Apart.divisions
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("inside", ["bare", "pipeline", "search of a pipeline", "search"])
-@pytest.mark.parametrize("routes", [False, True])
+@each_pair({"kind": KINDS, "inside": ["bare", "pipeline", "search of a pipeline", "search"], "routes": [False, True]})
 def test_no_group_is_divided_by_a_classifier_inside(kind, inside, routes, rows, monkeypatch):
     X, y, groups = rows
     take, divided = held_out.Rows.take, []

@@ -44,6 +44,14 @@ def ensemble(estimator, **options):
 
 AROUND = [OrdinalCalibratedClassifier, OrdinalTunedClassifier, OrdinalPredictionSets]
 WRAPPERS = pytest.mark.parametrize("wrap", [*AROUND, ensemble])
+
+
+def in_turn(name, values):
+    """Return the parametrisation by values, each in an ensemble and in one of the wrappers, which share their fit."""
+    cases = [(wrap, value) for i, value in enumerate(values) for wrap in (AROUND[i % 3], ensemble)]
+    return pytest.mark.parametrize(("wrap", name), cases)
+
+
 NESTED = {
     "bare": lambda model: model,
     "pipeline": lambda model: make_pipeline(StandardScaler(), model),
@@ -172,8 +180,7 @@ def searched(scorer):
     )
 
 
-@WRAPPERS
-@pytest.mark.parametrize("scorer", SCORERS.values(), ids=SCORERS)
+@in_turn("scorer", SCORERS.values())
 def test_labels_of_scikit_learns_scorers_are_refused_unless_they_are_codes(wrap, scorer, data):
     X, y = data
     with pytest.raises(ValueError, match=r"has a scorer with labels \(scoring\), but it is trained on class codes"):
@@ -266,8 +273,7 @@ def test_a_search_may_try_no_cost_whatever_else_it_tries(costs, data):
         ensemble(by_member).fit(X, y)
 
 
-@WRAPPERS
-@pytest.mark.parametrize("kind", [kind for kind in NESTED if kind not in ("calibration", "ensemble", "votes")])
+@in_turn("kind", [kind for kind in NESTED if kind not in ("calibration", "ensemble", "votes")])
 def test_classes_inside_a_pipeline_are_those_of_the_classifier(wrap, kind, data):
     X, y = data
     bare = wrap(NESTED[kind](make_engine()), classes=NAMES).fit(X, NAMES[y])
@@ -284,8 +290,7 @@ BESIDE = {
 }
 
 
-@WRAPPERS
-@pytest.mark.parametrize("kind", BESIDE)
+@in_turn("kind", BESIDE)
 def test_classes_of_whatever_is_trained_inside_are_those_of_the_classifier(wrap, kind, data):
     X, order = data[0], [0, 2, 3, 1]  # class codes in another order
     y = np.array(order)[data[1]]

@@ -201,6 +201,8 @@ def test_a_model_is_continued(rows, tmp_path):
         make_cat().fit(X[:, :2], y, init_model=half)
     with pytest.raises(ValueError, match="was trained on the classes"):
         make_cat(classes=[3, 2, 1, 0]).fit(X, y, init_model=half)
+    with pytest.raises(ValueError, match="was trained on the classes"):
+        half.set_params(classes=[3, 2, 1, 0]).fit(X, y, init_model=half)
 
 
 def test_columns_named_by_numbers_keep_their_order_in_files(rows, tmp_path):

@@ -19,6 +19,7 @@ import dask.array as da
 import dask.dataframe as dd
 import distributed
 import pandas as pd
+from dask import delayed
 from distributed import Client, LocalCluster
 
 from ordinal_objectives import DaskLGBMOrdinalClassifier, LGBMOrdinalClassifier
@@ -171,6 +172,13 @@ def test_what_one_part_has_is_named(client, data):
         DaskLGBMOrdinalClassifier(**OPTIONS, tree_learner="serial").fit(X_, y_)
     with pytest.raises(ValueError, match=r"validation_fraction must be None on a cluster; got 0\.1; pass eval_set"):
         DaskLGBMOrdinalClassifier(**OPTIONS, validation_fraction=0.1).fit(X_, y_)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    parts = [delayed(frame[:400]), delayed(frame[400:][list("bacd")])]
+    table = dd.from_delayed(parts, meta=frame[:0], verify_meta=False)
+    with pytest.raises(
+        ValueError, match="each part of X must have the model's 4 feature names, in their order; got 'b'"
+    ):
+        model.fit(table, *parted(y, rows=(400, 1100)))
     assert not hasattr(model, "booster_")
 
 

@@ -152,6 +152,7 @@ def test_a_member_of_a_missing_library_is_named(saved, monkeypatch):
         (lambda c: c | {"params": c["params"] | {"members": []}}, "is damaged: an ensemble has no parameters"),
         (lambda c: c | {"params": c["params"] | {"unknown": 1}}, "is damaged: an ensemble has no parameters"),
         (lambda c: {}, "is damaged: KeyError"),
+        (lambda c: c | {"members": [{"kind": one["kind"]} for one in c["members"]]}, "is damaged: KeyError: 'name'"),
         (lambda c: [1], "is damaged"),
     ],
 )

@@ -23,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 
 from makers import BOTH, make_engine, make_lgb, make_xgb
 from ordinal_objectives import XGBOrdinalClassifier
-from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
+from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.decision import decide
 from ordinal_objectives.threads import library_n_threads
 
@@ -180,21 +180,6 @@ def test_model_file_keeps_the_type_of_labels(make, name, labels, ordinal_data, t
     assert again.decision_rule == "mean"
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     assert not hasattr(again, "feature_names_in_")
-
-
-def test_files_are_the_hosts_own(data, tmp_path):
-    X, y = data
-    model = make_xgb().fit(X, y)
-    model.save_model(tmp_path / "model.json")
-    booster = xgboost.Booster(model_file=tmp_path / "model.json")
-    np.testing.assert_array_equal(oxgb.predict_proba(booster, xgboost.DMatrix(X)), model.predict_proba(X))
-    model = make_lgb().fit(X, y)
-    model.save_model(tmp_path / "model.txt")
-    np.testing.assert_array_equal(
-        olgbm.predict_proba(olgbm.load_model(tmp_path / "model.txt"), X), model.predict_proba(X)
-    )
-    raw = lightgbm.Booster(model_file=tmp_path / "model.txt").predict(X, raw_score=True)
-    np.testing.assert_allclose(raw, model.predict_raw(X), atol=1e-6)
 
 
 @FORMATS

@@ -31,8 +31,6 @@ def test_xgboost_early_stopping(halves):
     short = make_xgb(n_estimators=model.n_iter_).fit(X, y)
     np.testing.assert_allclose(model.predict_proba(Xv), short.predict_proba(Xv), rtol=1e-6)
     np.testing.assert_allclose(oxgb.predict_proba(model.booster_, xgboost.DMatrix(Xv)), model.predict_proba(Xv))
-    with pytest.raises(ValueError, match="early_stopping_rounds=5 needs rows to look at: give validation_fraction, or"):
-        model.fit(X, y)
 
 
 def test_xgboost_early_stopping_by_a_callback_that_cuts_the_model(halves):
@@ -70,9 +68,7 @@ def test_lightgbm_takes_both_spellings_of_evaluation_sets(halves):
         ({"eval_X": (Xv,), "eval_y": yv}, "tuples of one length"),
         ({"eval_X": (Xv,), "eval_y": (yv, yv)}, "tuples of one length"),
         ({"eval_set": [Xv]}, r"eval_set must be a list of \(X, y\) pairs; got an entry of type ndarray"),
-        ({"eval_set": [(Xv, yv)], "eval_names": ["a", "b"]}, "eval_names must have 1 entries; got 2"),
         ({"eval_set": [(Xv, yv)], "eval_sample_weight": [None, None]}, "eval_sample_weight must have one entry"),
-        ({"eval_set": [(Xv, yv + 1)]}, "y of an evaluation set holds labels outside the classes"),
         ({"eval_set": [(Xv[:, :2], yv)]}, "X has 2 features.*expecting 4"),
     ]:
         with pytest.raises(ValueError, match=message):

@@ -13,12 +13,9 @@ import pytest
 import xgboost
 
 from makers import make_cat
-from ordinal_objectives import (
-    HistGradientBoostingOrdinalClassifier,
-    LGBMOrdinalClassifier,
-    XGBOrdinalClassifier,
-)
+from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
+from pairs import each_pair
 
 # Many cases. scikit-learn 1.7 knows no names of polars and Arrow.
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:X (does not have valid|has) feature names")]
@@ -279,9 +276,7 @@ def of_codes(levels, which=WHICH, order=(2, 0, 1)):
     return pd.DataFrame({"a": NOISE[: len(which)], "t": pd.Categorical.from_codes(np.argsort(order)[which], index)})
 
 
-@pytest.mark.parametrize("fewer", [False, True], ids=["all levels", "one is missing"])
-@pytest.mark.parametrize("retyped", RETYPED)
-@pytest.mark.parametrize("trainer", TRAINERS)
+@each_pair({"trainer": TRAINERS, "retyped": RETYPED, "fewer": [False, True]})
 def test_levels_of_another_type(trainer, retyped, fewer, tmp_path):
     known, given, same = RETYPED[retyped]
     X, other = of_codes(known), of_codes(given)

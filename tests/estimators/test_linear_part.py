@@ -79,8 +79,7 @@ def test_several_classes_are_mord_s_all_threshold_model():
 
 
 @pytest.mark.parametrize(
-    ("loss", "link"),
-    [("all_threshold", "probit"), ("immediate_threshold", "logit"), ("cumulative_link", "cloglog")],
+    ("loss", "link"), [("all_threshold", "probit"), ("immediate_threshold", "logit"), ("cumulative_link", "cloglog")]
 )
 def test_no_step_along_a_weight_lowers_the_objective(loss, link):
     of_loss = get_loss(loss, link)

@@ -58,7 +58,7 @@ def test_from_the_first_fit_to_the_loaded_file(make, labels, in_pipeline, ordina
 
     # A grid search with three scorers.
     scoring = {name: get_scorer(name) for name in ("neg_rps", "neg_mae", "qwk")}
-    grid = {f"{prefix}learning_rate": [0.02, 0.3], f"{prefix}decision_rule": ["median", "mode"]}
+    grid = {f"{prefix}learning_rate": [0.1, 0.3], f"{prefix}decision_rule": ["median", "mode"]}
     search = GridSearchCV(model, grid, scoring=scoring, refit="neg_rps", cv=2, error_score="raise").fit(X, y)
     assert search.cv_results_["mean_test_qwk"].max() > 0.5
     best = search.best_estimator_

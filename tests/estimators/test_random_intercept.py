@@ -7,10 +7,13 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+import xgboost
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, logsumexp
 from sklearn.base import clone
 
+from damage_files import without_digest
+from grouped_rows import THRESHOLDS, crossed, of_host, simulated
 from ordinal_objectives import (
     CatBoostOrdinalClassifier,
     HistGradientBoostingOrdinalClassifier,
@@ -21,20 +24,10 @@ from ordinal_objectives import (
     RowBlocks,
     XGBOrdinalClassifier,
 )
+from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.export import to_lightgbm, to_onnx
 from ordinal_objectives.inspection import average_marginal_effects, shap_values
 from ordinal_objectives.metrics import ordinal_log_loss
-
-THRESHOLDS, TAU = np.array([-2.0, -0.5, 0.5, 2.0]), 1.5
-
-
-def simulated(per_group, seed, n_groups=200):
-    """Return features with the group last, labels, the effect of each group, and the group of each row."""
-    rng = np.random.default_rng([per_group, seed])
-    group, effects = np.repeat(np.arange(n_groups), per_group), TAU * rng.normal(size=n_groups)
-    X = rng.normal(size=(len(group), 3))
-    y = np.searchsorted(THRESHOLDS, X[:, 0] + effects[group] + rng.logistic(size=len(group)))
-    return np.column_stack([X, group]), y, effects, group
 
 
 def make(**options):
@@ -298,7 +291,7 @@ def test_what_has_no_effects_says_so():
 def test_damaged_files_are_refused(tmp_path):
     X, y, _, _ = simulated(10, 0, n_groups=20)
     make(max_iter=2).fit(X, y).save_model(tmp_path / "model")
-    content = (tmp_path / "model").read_bytes()
+    content = without_digest((tmp_path / "model").read_bytes())
     for name in (b'"variance"', b'"standard_errors"'):
         (tmp_path / "model").write_bytes(content.replace(name, name.upper()))
         with pytest.raises(ValueError, match="damaged"):
@@ -385,16 +378,6 @@ def test_the_column_has_a_shap_value_of_its_own(output):
     np.testing.assert_allclose(own, effects)
 
 
-def crossed(seed, n_groups=(60, 40), n=4000):
-    """Return features with two columns of groups last, labels, and the effects of each column."""
-    rng = np.random.default_rng(seed)
-    codes = [rng.integers(size, size=n) for size in n_groups]
-    effects = [tau * rng.normal(size=size) for tau, size in zip((1.5, 0.8), n_groups, strict=True)]
-    X = rng.normal(size=(n, 3))
-    score = X[:, 0] + sum(of[code] for of, code in zip(effects, codes, strict=True))
-    return np.column_stack([X, *codes]), np.searchsorted(THRESHOLDS, score + rng.logistic(size=n)), effects
-
-
 def test_effects_of_two_columns_add_up(tmp_path):
     X, y, effects = crossed(0)
     model = make(random_intercept=[3, 4], linear=True, linear_l2=1.0, max_iter=40).fit(X, y)
@@ -423,12 +406,6 @@ def test_effects_of_two_columns_add_up(tmp_path):
 
 
 # The hosts
-
-
-def of_host(kind, **options):
-    own = {"verbosity": -1} if kind is LGBMOrdinalClassifier else {}
-    given = {"loss": "cumulative_link", "random_intercept": 3, "n_estimators": 20, "learning_rate": 0.1}
-    return kind(**given | {"random_state": 0, "n_jobs": 1} | own | options)
 
 
 HOSTS = pytest.mark.parametrize("kind", [XGBOrdinalClassifier, LGBMOrdinalClassifier])
@@ -488,6 +465,59 @@ def test_hosts_stop_early_and_refuse_what_does_not_go(kind):
             of_host(kind, **options).fit(X, y)
     with pytest.raises(ValueError, match=f"random_intercept must be None beside {name}; got 3"):
         of_host(kind).fit(X, y, **{name: model})
+    with pytest.raises(ValueError, match=f"{name} must be without random_intercept: no training keeps its effects"):
+        of_host(kind, random_intercept=None).fit(X, y, **{name: model})
     crossing, labels, _ = crossed(0, n=2000)
     both = of_host(kind, random_intercept=[3, 4]).fit(crossing, labels).random_effects_
     assert list(both) == [3, 4]
+
+
+@HOSTS
+def test_what_reads_trees_without_effects_is_refused(kind, tmp_path):
+    X, y, _, _ = simulated(20, 15, n_groups=20)
+    path = tmp_path / "checkpoint.ubj"
+
+    class Saving(xgboost.callback.TrainingCallback):
+        def after_iteration(self, model, epoch, evals_log):
+            model.save_model(path)
+
+    if kind is XGBOrdinalClassifier:
+        model, data = of_host(kind, n_estimators=3).set_params(callbacks=[Saving()]).fit(X, y), xgboost.DMatrix(X)
+    else:
+        model, data = (
+            of_host(kind, n_estimators=3).fit(X, y, callbacks=[lambda env: olgbm.save_model(env.model, path)]),
+            X,
+        )
+    with pytest.raises(
+        ValueError, match=r"holds no effects of groups, .* it is a checkpoint of a training that had not"
+    ):
+        kind().load_model(path)
+    module = oxgb if kind is XGBOrdinalClassifier else olgbm
+    with pytest.raises(ValueError, match="the trees of this booster start from effects of groups, which no tree holds"):
+        module.predict_proba(model.booster_, data)
+    if kind is XGBOrdinalClassifier:
+        data.set_base_margin(model.random_effects_.effects[X[:, 3].astype(int)])
+        proba = oxgb.predict_proba(model.booster_, data)
+        np.testing.assert_allclose(proba, model.predict_proba_ordered(X), atol=1e-5)
+
+
+def test_new_groups_are_evaluated_as_they_are_predicted(kind):
+    X, y, _, _ = simulated(20, 15, n_groups=60)
+    new = X.copy()
+    new[::2, 3] += 100.0
+    model = of_host(kind).fit(X, y, eval_set=[(new, y)])
+    losses = next(iter(model.evals_result_.values()))["cumulative_link"]
+    stages = [ordinal_log_loss(y, proba) for proba in model.staged_predict_proba(new)]
+    np.testing.assert_allclose(losses[:-1], stages[:-1], rtol=1e-5)  # the last stage has been integrated
+
+
+def test_what_is_missing_to_xgboost_is_no_group(tmp_path):
+    X, y, _, _ = simulated(20, 16, n_groups=20)
+    X[:100, 3] = np.nan
+    model = of_host(XGBOrdinalClassifier, n_estimators=3).fit(X, y)
+    coded = np.nan_to_num(X, nan=-999.0)
+    other = of_host(XGBOrdinalClassifier, n_estimators=3, missing=-999).fit(coded, y)
+    assert other.random_effects_.groups == model.random_effects_.groups
+    other.save_model(tmp_path / "model.ubj")
+    for one in (other, XGBOrdinalClassifier().load_model(tmp_path / "model.ubj"), pickle.loads(pickle.dumps(other))):
+        np.testing.assert_array_equal(one.predict_proba(coded), model.predict_proba(X))

@@ -25,13 +25,7 @@ from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.export import to_onnx
 from ordinal_objectives.inspection import shap_values
 from ordinal_objectives.metrics import ordinal_log_loss
-from ordinal_objectives.scorers import (
-    OrdinalScorer,
-    get_scorer,
-    get_scorer_names,
-    neg_mae_scorer,
-    neg_rps_scorer,
-)
+from ordinal_objectives.scorers import OrdinalScorer, get_scorer, get_scorer_names, neg_mae_scorer, neg_rps_scorer
 
 MAKE = {"xgb": make_xgb, "lgbm": make_lgb, "engine": make_engine}
 K, N = 4, 240
@@ -356,11 +350,7 @@ def test_an_evaluation_set_with_other_labels_is_refused(host):
 
 @pytest.mark.parametrize(
     "kind",
-    [
-        OrdinalDistributionRegressor,
-        HistGradientBoostingMultiOutputClassifier,
-        HistGradientBoostingMultiOutputRegressor,
-    ],
+    [OrdinalDistributionRegressor, HistGradientBoostingMultiOutputClassifier, HistGradientBoostingMultiOutputRegressor],
 )
 def test_targets_of_one_value_a_row_refuse_labels(kind):
     with pytest.raises(TypeError, match="y must hold one label a row here"):

@@ -163,10 +163,7 @@ def test_rows_that_a_member_stops_adding_trees_to_are_refused(array):
 @pytest.mark.parametrize(
     ("member", "message"),
     [
-        (
-            KNeighborsClassifier(weights="distance"),
-            r"Classifier\(weights='distance'\) cannot be.*other",
-        ),
+        (KNeighborsClassifier(weights="distance"), r"Classifier\(weights='distance'\) cannot be.*other"),
         (CalibratedClassifierCV(LogisticRegression(), method="isotonic", cv=2), r"CV\(method='isotonic'\) cannot be"),
     ],
 )

@@ -28,11 +28,7 @@ from ordinal_objectives.inspection import shap_values
 
 TRAINERS = pytest.mark.parametrize("trainer", ["engine", "lightgbm", "xgboost"])
 TOLERANCE = {"engine": 1e-10, "lightgbm": 1e-10, "xgboost": 1e-5}
-OUTPUTS = {
-    "score": "predict_raw",
-    "cumulative": "predict_linear_predictors",
-    "probability": "predict_proba_ordered",
-}
+OUTPUTS = {"score": "predict_raw", "cumulative": "predict_linear_predictors", "probability": "predict_proba_ordered"}
 
 
 def assert_sums(model: Any, X: Any, output: str, tolerance: float, **options: Any) -> np.ndarray:

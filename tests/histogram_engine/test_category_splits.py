@@ -72,7 +72,7 @@ def best_gain(value, *sums):
     )[0]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(12))
 def test_one_score_finds_the_best_of_all_sets(instruction_set, seed):
     node = Node(seed, 3 + seed % 6, 3)
     g, h = node.G[:, :1], node.H[:, :1]

@@ -8,6 +8,7 @@ import struct
 import numpy as np
 import pytest
 
+from damage_files import without_digest
 from makers import SKLEARN_DEFAULTS
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, _core
 
@@ -138,7 +139,7 @@ def test_foreign_names_are_refused(name, message):
 def test_damaged_files_are_refused(data, tmp_path):
     X, y = data
     make(max_iter=2).fit(X, y).save_model(tmp_path / "model")
-    whole = (tmp_path / "model").read_bytes()
+    whole = without_digest((tmp_path / "model").read_bytes())
     start = whole.index(b"\n") + 1
     (length,) = struct.unpack_from("<Q", whole, start)
     header = json.loads(whole[start + 8 : start + 8 + length])
@@ -162,7 +163,7 @@ def test_damaged_files_are_refused(data, tmp_path):
 def test_flipped_bits_crash_nothing(data, proportional, tmp_path):
     X, y = data
     make(max_iter=2, proportional=proportional).fit(X, y).save_model(tmp_path / "model")
-    whole = (tmp_path / "model").read_bytes()
+    whole = without_digest((tmp_path / "model").read_bytes())
     rng = np.random.default_rng(0)
     n_refused = 0
     for _ in range(300):

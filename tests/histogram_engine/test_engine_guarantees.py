@@ -163,13 +163,7 @@ def test_steps_fitted_on_the_sample_do_not_raise_the_loss_of_all_rows(hessian, t
 def test_reversed_classes_give_the_mirrored_model(ordinal_data, loss, link, hessian, mode):
     X, y = ordinal_data(n_rows=500, n_classes=4)
     mirror = {"cloglog": "loglog", "loglog": "cloglog"}.get(link, link)
-    options = {
-        "loss": loss,
-        "hessian": hessian,
-        **mode,
-        "max_iter": 8,
-        "max_leaf_nodes": 6,
-    }
+    options = {"loss": loss, "hessian": hessian, **mode, "max_iter": 8, "max_leaf_nodes": 6}
     options = {**SKLEARN_DEFAULTS, **options}
     there = HistGradientBoostingOrdinalClassifier(link=link, **options).fit(X, y)
     back = HistGradientBoostingOrdinalClassifier(link=mirror, **options).fit(X, 3 - y)

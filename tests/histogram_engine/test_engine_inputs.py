@@ -50,12 +50,8 @@ NO_NUMBERS = {
     "Arrow dictionary": lambda: pa.table({"a": CODES, "b": pa.array(CODES).dictionary_encode()}),
     "Arrow strings": lambda: pa.table({"a": CODES, "b": DIGITS}),
     "Arrow dates": lambda: pa.table({"a": CODES, "b": DAYS}),
-    "array of strings": lambda: np.array([DIGITS, DIGITS]).T,
-    "array of dates": lambda: np.array([DAYS, DAYS], dtype="datetime64[s]").T,
-    "array of objects": lambda: np.array([CODES, DIGITS], dtype=object).T,
     "array of dates among objects": lambda: np.array([CODES, DAYS], dtype=object).T,
     "array of complex numbers among objects": lambda: np.array([CODES, [1j] * 200], dtype=object).T,
-    "lists of strings": lambda: [list(pair) for pair in zip(CODES, DIGITS, strict=True)],
 }
 NUMBERS = {
     "pandas": lambda: pd.DataFrame({"a": CODES, "b": np.array(CODES) > 5}),
@@ -149,8 +145,7 @@ def test_more_features_than_a_product_of_integers_holds():
 
 @pytest.mark.filterwarnings("ignore:no tree has a split")
 @pytest.mark.parametrize(
-    "options",
-    [{}, {"pruning": True}, {"adaptive_step": True}, {"threshold_update": "newton", "proportional": True}],
+    "options", [{}, {"pruning": True}, {"adaptive_step": True}, {"threshold_update": "newton", "proportional": True}]
 )
 def test_samples_are_drawn_from_rows_with_weight(data, options):
     """A row of weight 0 changes no sample: the model is that without it."""

@@ -9,6 +9,7 @@ from ordinal_objectives import _core
 from ordinal_objectives.histogram_engine.binning import bin_rows
 from ordinal_objectives.histogram_engine.multi_output.run import OutputColumns
 from ordinal_objectives.leaves import multi_output
+from pairs import each_pair
 
 pytestmark = pytest.mark.slow
 FEWEST_ROWS, N_SPLITS, ROUNDING = 5, 5, 1e-9
@@ -102,18 +103,28 @@ def follow_the_tree(rows, grown, l2, *options):
             assert (rows.leaf_of_row[mine] == node).all()
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("hessian", ["shared", "diagonal", "full"])
-@pytest.mark.parametrize("n_outputs", [1, 2, 3, 7, 8, 20])
+@each_pair(
+    {
+        "instruction_set": _core.instruction_sets(),
+        "n_outputs": [1, 2, 3, 7, 8, 20],
+        "hessian": ["shared", "diagonal", "full"],
+        "weighted": [False, True],
+    }
+)
 def test_gains_of_all_outputs(instruction_set, n_outputs, hessian, weighted):
     for seed, l2 in enumerate([0.01 if hessian == "full" else 1e-6, 1.0, 5.0]):
         rows = Rows(seed, n_outputs, hessian, missing=0.2 * (seed % 2), weighted=weighted)
         follow_the_tree(rows, rows.grow(l2, n_outputs, "restricted"), l2, n_outputs, "restricted")
 
 
-@pytest.mark.parametrize("search", multi_output.SEARCHES)
-@pytest.mark.parametrize("hessian", ["shared", "diagonal"])
-@pytest.mark.parametrize(("n_outputs", "most"), [(2, 1), (5, 2), (5, 3), (5, 4), (24, 3), (24, 12), (24, 20)])
+@each_pair(
+    {
+        "instruction_set": _core.instruction_sets(),
+        "n_outputs, most": [(2, 1), (5, 2), (5, 3), (5, 4), (24, 3), (24, 12), (24, 20)],
+        "hessian": ["shared", "diagonal"],
+        "search": multi_output.SEARCHES,
+    }
+)
 def test_gains_of_few_outputs(instruction_set, n_outputs, most, hessian, search):
     for seed, l2 in enumerate([0.0, 1.0]):
         rows = Rows(seed, n_outputs, hessian, missing=0.2 * (seed % 2))

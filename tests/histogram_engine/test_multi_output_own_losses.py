@@ -90,10 +90,7 @@ def test_wrong_answers_are_refused(kind, when):
 
 @pytest.mark.parametrize(
     ("first", "then", "message"),
-    [
-        (None, 1, r"it was None; got \(n_rows, 2\)"),
-        (1, None, r"it was \(n_rows, 2\); got None"),
-    ],
+    [(None, 1, r"it was None; got \(n_rows, 2\)"), (1, None, r"it was \(n_rows, 2\); got None")],
 )
 def test_a_hessian_of_another_shape_later_is_refused(first, then, message):
     calls = count()

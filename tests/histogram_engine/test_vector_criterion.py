@@ -8,6 +8,7 @@ import pytest
 from ordinal_objectives import _core
 from ordinal_objectives.histogram_engine.binning import bin_rows
 from ordinal_objectives.leaves import scalar, vector
+from pairs import each_pair
 
 pytestmark = pytest.mark.slow
 MOST = 2  # shifts of a leaf, where they are sparse
@@ -46,8 +47,9 @@ class Rows:
                 yield (f, len(self.cuts[f]), False), ~np.isnan(x)
 
 
-@pytest.mark.parametrize("penalty", vector.PENALTIES)
-@pytest.mark.parametrize("n_thresholds", [1, 2, 3, 7, 8, 11, 29])
+@each_pair(
+    {"instruction_set": _core.instruction_sets(), "penalty": vector.PENALTIES, "n_thresholds": [1, 2, 3, 7, 8, 11, 29]}
+)
 def test_gains_are_values_of_the_sides_less_that_of_the_leaf(instruction_set, penalty, n_thresholds):
     for seed, (l2, shift_l2) in enumerate([(0.0, 10.0), (1.0, 0.1), (5.0, 1e-4), (0.3, 1e6)]):
         rows = Rows(seed, n_thresholds, missing=0.2 * (seed % 2))

@@ -48,10 +48,7 @@ def interval_part(name):
         (wrong_link(lower=parts(1)), rf"^the first derivative of lower of link .*: {NUMBERS}"),
         (wrong_link(lower=parts(2)), rf"^the second derivative of lower of link .*: {NUMBERS}"),
         (wrong_link(upper=parts(1)), rf"^the first derivative of upper of link .*: {NUMBERS}"),
-        (
-            wrong_link(sharp_curvature=lambda c: 0.5 * c),
-            "^the parabola of sharp_curvature of link .* nowhere below",
-        ),
+        (wrong_link(sharp_curvature=lambda c: 0.5 * c), "^the parabola of sharp_curvature of link .* nowhere below"),
         *(
             (wrong_link(_interval=interval_part(name)), rf"^{name} of interval of link .* is wrong at lower=.*, upper=")
             for name in ("value", "d_lower", "d_upper", "d_shift", "d_lower_shift", "d_upper_shift")

@@ -55,10 +55,7 @@ NUMBERS = r"got -?[\d.e-]+, where finite differences say -?[\d.e-]+"
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (
-            {"value": lambda x: x * np.nan},
-            r"value of loss '.*Wrong' must be finite at finite scores; got nan",
-        ),
+        ({"value": lambda x: x * np.nan}, r"value of loss '.*Wrong' must be finite at finite scores; got nan"),
         ({"value": lambda x: x.astype(np.float32)}, r"value of loss .* must be float64 \(60,\); got float32 \(60,\)"),
         ({"gradient": slightly}, rf"^gradient of loss '.*' is wrong at f=.*, y=0, thresholds=.*: {NUMBERS}"),
         ({"threshold_gradient": slightly}, rf"^threshold_gradient\[0\] of loss .*: {NUMBERS}"),

@@ -8,10 +8,7 @@ from collections import Counter
 from sources import PACKAGE, check_exceptions, files, trees
 
 MOST_LINES = 600
-TWICE = {
-    "OrdinalObjective": "both hosts export it",
-    "ThresholdCallback": "both hosts export it",
-}
+TWICE = {"OrdinalObjective": "both hosts export it", "ThresholdCallback": "both hosts export it"}
 
 
 def test_no_file_is_long():

@@ -15,9 +15,8 @@ def rows_of(labels):
     return labels.patterns[labels.codes].tolist()
 
 
-def test_weights_above_and_below_each_threshold():
+def test_weights_below_each_threshold():
     labels = OrdinalLabels.from_counts([[1, 0, 2], [0, 3, 0]])
-    np.testing.assert_array_equal(labels.above[labels.codes], [[2, 2], [3, 0]])
     np.testing.assert_array_equal(labels.at_most[labels.codes], [[1, 1], [0, 3]])
     np.testing.assert_array_equal(labels.class_weights(np.array([2.0, 1.0])), [2, 3, 4])
 
@@ -41,6 +40,9 @@ def test_shares_of_intervals_are_most_likely():
         [0] * 60 + [1] * 20 + [0] * 20, [0] * 60 + [1] * 20 + [1] * 20, classes=[0, 1]
     )
     np.testing.assert_allclose(labels.class_weights(), [75, 25], atol=0.5)
+    weight = np.arange(len(labels)) % 3.0
+    of_counted = labels[weight > 0].class_weights(weight[weight > 0])
+    np.testing.assert_allclose(labels.class_weights(weight), of_counted, rtol=1e-12)
 
 
 GRADES = pd.Series(pd.Categorical(["ok", None, "bad"], categories=["bad", "ok"], ordered=True))

@@ -73,11 +73,9 @@ def test_a_missing_library_leaves_the_other_names(library, tmp_path):
         "print(sorted(name for name in globals() if name.endswith('OrdinalClassifier')))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
-    lost = {
-        "lightgbm": {"LGBM", "DaskLGBM"},
-        "catboost": {"CatBoost"},
-        "distributed": {"DaskLGBM", "DaskXGB"},
-    }.get(library, {"XGB", "DaskXGB", "DaskLGBM"})
+    lost = {"lightgbm": {"LGBM", "DaskLGBM"}, "catboost": {"CatBoost"}, "distributed": {"DaskLGBM", "DaskXGB"}}.get(
+        library, {"XGB", "DaskXGB", "DaskLGBM"}
+    )
     expected = {"CatBoost", "DaskLGBM", "DaskXGB", "HistGradientBoosting", "LGBM", "XGB"} - lost
     assert done.stdout.strip() == str(sorted(f"{name}OrdinalClassifier" for name in expected))
 

@@ -15,13 +15,7 @@ from ordinal_objectives.adapters.xgb.outputs import is_at_least
 README = Path(__file__).resolve().parents[2] / "README.md"
 GUIDE = README.parent / "docs" / "guide"
 # Pages without code.
-NO_CODE = {
-    "data",
-    "gpu_and_clusters",
-    "index",
-    "labels",
-    "losses_and_links",
-}
+NO_CODE = {"data", "gpu_and_clusters", "index", "labels", "losses_and_links"}
 
 
 # In the first line of a block; with an older version the block must stop by saying so.

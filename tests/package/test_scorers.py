@@ -71,11 +71,9 @@ def test_scorers_use_the_order_of_the_estimators_classes(scorer, graded):
     X, y, codes = graded
     model = NearestGrade().fit(X, y)
     weight = np.random.default_rng(1).uniform(size=60)
-    response = {
-        "predict": model.codes,
-        "predict_proba": model.predict_proba_ordered,
-        "predict_raw": model.predict_raw,
-    }[scorer.response_method](X)
+    response = {"predict": model.codes, "predict_proba": model.predict_proba_ordered, "predict_raw": model.predict_raw}[
+        scorer.response_method
+    ](X)
     sign = 1 if scorer.greater_is_better else -1
     assert scorer(model, X, y) == sign * scorer.metric(codes, response)
     assert scorer(model, X, y, sample_weight=weight) == sign * scorer.metric(codes, response, weight)

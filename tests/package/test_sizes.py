@@ -13,7 +13,7 @@ MOST_LINES, MOST_ARGUMENTS = 66, 8
 HOST_SIGNATURES = ("train", "cv", "fit")
 MANY = {
     "ordinal_objectives/compare.py: compare_updates": "a public door: what is compared, and what all modes share",
-    "threshold_solver/line_search.py: longest_step": "a public function, whose options are those of a training",
+    "threshold_solver/learner.py: longest_step": "a public function, whose options are those of a training",
     "adapters/objective.py: OrdinalObjectiveBase.__init__": "a public door, which takes every trait by its name",
     "adapters/cb/objective.py: OrdinalObjective.__init__": "a public door, which takes every trait by its name",
     "adapters/cb/train.py: train_spec": "what the public function and the classifier both give",

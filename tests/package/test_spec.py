@@ -125,13 +125,16 @@ def test_a_spec_does_not_change():
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"n_classes": 1}, "n_classes"),
-        ({"loss": "squared"}, "loss"),
-        ({"link": "identity"}, "link"),
-        ({"hessian": "none"}, "hessian"),
-        ({"link": "cloglog", "hessian": "majorized"}, "hessian"),
-        ({"threshold_update": "often"}, "threshold_update"),
-        ({"thresholds": [1.0, 0.0]}, "thresholds"),
+        ({"n_classes": 1}, "n_classes must be an integer between 2 and 32768; got 1"),
+        ({"n_classes": 2**40}, f"n_classes must be an integer between 2 and 32768; got {2**40}"),
+        ({"loss": "squared"}, "loss must be one of 'all_threshold', .*got 'squared'"),
+        ({"link": "identity"}, "link must be one of 'logit', .*'cauchit'.*got 'identity'"),
+        ({"hessian": "none"}, "hessian must be one of 'exact', 'majorized'; got 'none'"),
+        ({"link": "cloglog", "hessian": "majorized"}, "'majorized' does not exist for loss .* with link 'cloglog'"),
+        ({"threshold_update": "often"}, "must be one of 'newton', 'fixed', 'schur', 'joint'; got 'often'"),
+        ({"thresholds": [1.0, 0.0]}, r"thresholds must be in increasing order; got \[1.0, 0.0\]"),
+        ({"thresholds": [0.0, np.nan]}, "thresholds must be finite"),
+        ({"n_classes": 4, "thresholds": [0.0, 1.0]}, r"thresholds must have shape \(3,\); got \(2,\)"),
         ({"proportional": "sometimes"}, "proportional"),
         ({"shift_method": "both"}, "shift_method"),
         ({"shift_l2": 1.0}, "shift_l2=1.0 belongs to thresholds that move with x"),
@@ -166,6 +169,9 @@ def test_an_entry_point_names_the_updates_it_takes():
 def test_an_unknown_parameter_is_an_error():
     with pytest.raises(TypeError, match="curvature"):
         OrdinalSpec.of("xgb.train", curvature="exact")
+    for kind in (oxgb.OrdinalObjective, olgbm.OrdinalObjective):
+        with pytest.raises(TypeError, match="n_classes must be an integer"):
+            kind(2.5)
 
 
 def test_lightgbm_has_no_shift_method():

@@ -9,6 +9,7 @@ from ordinal_objectives import _core
 from ordinal_objectives.links import LINKS
 from ordinal_objectives.losses import LOSSES, get_loss
 from ordinal_objectives.rows import RowStatistics
+from pairs import each_pair
 
 CASES = [
     (loss, link, hessian)
@@ -65,9 +66,9 @@ def test_some_rows_are_those_of_a_pass_over_them(precision, weighted, dtype):
     assert_same(sums, (expected.gradient, expected.hessian, expected.cross), 1e-6)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("n_classes", [2, 3, 40])
-@pytest.mark.parametrize("weighted", [True, False])
+@each_pair(
+    {"instruction_set": _core.instruction_sets(), "loss": LOSSES, "n_classes": [2, 3, 40], "weighted": [True, False]}
+)
 def test_float32_lanes_equal_reference(instruction_set, loss, n_classes, weighted):
     loss = get_loss(loss)
     f, y, thresholds, weight, leaves, n_leaves = make_rows(n_classes, weighted=weighted)

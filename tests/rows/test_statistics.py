@@ -7,10 +7,13 @@ import dataclasses
 import numpy as np
 import pytest
 
+from ordinal_objectives import _core
 from ordinal_objectives.links import LINKS
 from ordinal_objectives.losses import LOSSES, get_loss, higher_derivatives
 from ordinal_objectives.rows import RowStatistics
+from pairs import each_pair
 
+SETS = _core.instruction_sets()
 CASES = [
     (loss, link, hessian)
     for loss in LOSSES
@@ -59,9 +62,14 @@ def test_double_precision_equals_reference(loss, link, hessian, n_classes):
     assert_same(rows(f, thresholds, hessian, want_cross=True), loss, f, y, thresholds, weight, hessian, 1e-12)
 
 
-@pytest.mark.parametrize(("loss", "link", "hessian"), [case for case in CASES if case[1] == "logit"])
-@pytest.mark.parametrize("n_classes", [2, 3, 7, 40])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each_pair(
+    {
+        "instruction_set": SETS,
+        "loss, link, hessian": [case for case in CASES if case[1] == "logit"],
+        "n_classes": [2, 3, 7, 40],
+        "dtype": [np.float32, np.float64],
+    }
+)
 def test_float32_lanes_equal_reference(instruction_set, loss, link, hessian, n_classes, dtype):
     loss = get_loss(loss, link)
     f, y, thresholds, weight = make_rows(n_classes, dtype=dtype)
@@ -80,10 +88,16 @@ def filled_with_higher(loss, f, y, thresholds, weight, n_higher, **options):
     return statistics, rows[:, 4 : 4 + n_higher]
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("n_classes", [2, 3, 7, 140])  # lanes, and beyond their number of classes
-@pytest.mark.parametrize("n_higher", [1, 2])
-@pytest.mark.parametrize("weighted", [False, True])
+# Lanes, and beyond their number of classes.
+@each_pair(
+    {
+        "instruction_set": SETS,
+        "loss": LOSSES,
+        "n_classes": [2, 3, 7, 140],
+        "n_higher": [1, 2],
+        "weighted": [False, True],
+    }
+)
 def test_higher_derivatives_equal_reference(instruction_set, loss, n_classes, n_higher, weighted):
     loss = get_loss(loss)
     f, y, thresholds, weight = make_rows(n_classes, 1003, weighted=weighted)
@@ -179,9 +193,7 @@ def test_beyond_the_limit_is_clipped_and_counted(instruction_set):
     assert native.gradient[1] == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("n_classes", [2, 3, 12])
+@each_pair({"instruction_set": SETS, "loss": LOSSES, "n_classes": [2, 3, 12], "dtype": [np.float32, np.float64]})
 def test_loss_is_right_at_any_finite_score(instruction_set, loss, n_classes, dtype):
     """The loss of the wrong side is a line without an end, whatever the lanes' reach."""
     loss, thresholds = get_loss(loss), np.linspace(-2.0, 3.0, n_classes - 1)
@@ -203,8 +215,9 @@ def test_loss_beyond_the_range_of_float32():
     assert native.loss == pytest.approx(2e300)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("offset", [0.7, 1000.3, 123456.789, 4e6 + 0.1, 3e7 + 0.1, -1e9 + 0.1])
+@each_pair(
+    {"instruction_set": SETS, "loss": LOSSES, "offset": [0.7, 1000.3, 123456.789, 4e6 + 0.1, 3e7 + 0.1, -1e9 + 0.1]}
+)
 def test_a_common_shift_changes_nothing(instruction_set, loss, offset):
     """Float32 scores are compared with thresholds in float64, whatever lies between both and 0."""
     rng = np.random.default_rng(0)

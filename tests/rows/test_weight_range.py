@@ -8,11 +8,7 @@ import pytest
 import xgboost
 
 from makers import LGB_DEFAULTS, SKLEARN_DEFAULTS, XGB_DEFAULTS
-from ordinal_objectives import (
-    HistGradientBoostingOrdinalClassifier,
-    LGBMOrdinalClassifier,
-    XGBOrdinalClassifier,
-)
+from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.rows import RowStatistics
@@ -21,16 +17,8 @@ from ordinal_objectives.rows import RowStatistics
 FREE = {"min_child_weight": 0.0, "n_jobs": 1, "proportional": True}
 OF_HOSTS = {"n_estimators": 5, "reg_lambda": 0.0}
 MODELS = {
-    "xgboost": (
-        XGBOrdinalClassifier,
-        {**OF_HOSTS, **XGB_DEFAULTS, **FREE},
-        "sample_weight_eval_set",
-    ),
-    "lightgbm": (
-        LGBMOrdinalClassifier,
-        {**OF_HOSTS, **LGB_DEFAULTS, **FREE},
-        "eval_sample_weight",
-    ),
+    "xgboost": (XGBOrdinalClassifier, {**OF_HOSTS, **XGB_DEFAULTS, **FREE}, "sample_weight_eval_set"),
+    "lightgbm": (LGBMOrdinalClassifier, {**OF_HOSTS, **LGB_DEFAULTS, **FREE}, "eval_sample_weight"),
     "native": (
         HistGradientBoostingOrdinalClassifier,
         {"max_iter": 5, **SKLEARN_DEFAULTS, **FREE},

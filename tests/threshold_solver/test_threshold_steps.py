@@ -197,10 +197,7 @@ def test_schur_with_tridiagonal_inactive_and_tied_thresholds(seed, n_classes):
     tied = np.r_[[False, False], rng.random(n_classes - 3) < 0.5]
     w, delta, decrease = schur_step(JointQuadratic.of(G, H, L, u, v, v_off), 1.0, active, tied)
     E = np.block(
-        [
-            [np.eye(4), np.zeros((4, basis(active, tied).shape[1]))],
-            [np.zeros((n_classes - 1, 4)), basis(active, tied)],
-        ]
+        [[np.eye(4), np.zeros((4, basis(active, tied).shape[1]))], [np.zeros((n_classes - 1, 4)), basis(active, tied)]]
     )
     matrix = E.T @ joint_matrix(H, L, v, v_off, 1.0) @ E
     expected = E @ np.linalg.solve(matrix, -(E.T @ np.r_[G, u]))
