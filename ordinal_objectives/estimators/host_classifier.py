@@ -415,8 +415,7 @@ class HostClassifier(OrdinalClassifier):
         **options
             For :meth:`_trials` and :meth:`_categories`.
         """
-        in_folds = self._takes_kappa() and self.kappa_rows != "training" and not watched and continued is None
-        if in_folds or (search is not None and held_out.is_auto(asked)):
+        if self._divides(asked, search, watched, continued):
             callbacks.warn_of_unknown()
         options |= {"callbacks": callbacks.known}
         signs = self._resolved_params().get("monotone_constraints")
@@ -480,6 +479,13 @@ class HostClassifier(OrdinalClassifier):
         allowed: Params = {"threshold_update": "newton", "boosting_type": "gbdt", "booster": "gbtree"}
         allowed |= {"kappa_rows": "training"} if self._takes_kappa() else {}
         check_random_intercept(self._ordinal_loss(), self._resolved_params(), **allowed)
+
+    def _divides(
+        self, asked: Any, search: tuple[float, Any] | None, watched: list[Rows], continued: ThresholdRecord | None
+    ) -> bool:
+        """Return whether some of the rows are trained on: in a search for the rounds, or in folds of kappa."""
+        in_folds = self._takes_kappa() and self.kappa_rows != "training" and not watched and continued is None
+        return in_folds or (search is not None and held_out.is_auto(asked))
 
     def _loss_without_trees(self, fit: Rows, held: Rows) -> float:
         loss = self._ordinal_loss()
