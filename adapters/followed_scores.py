@@ -27,8 +27,8 @@ class GrownTree(NamedTuple):
     route : callable
         ``route(matrix)`` returns the leaf of every row, int32 (n_samples,), by passing the rows through the
         tree: slow, but always exact. None where the framework has freed the rows.
-    renew : callable
-        ``renew(leaf_values)`` writes new values into the tree, or leaves that to the end of the training.
+    renew : callable or None
+        ``renew(leaf_values)`` writes new values into the tree; None leaves that to the end of the training.
     leaves : ndarray of int32, shape (n_samples,), or None
         Leaf of every training row, if it is known already.
     off : float
@@ -40,7 +40,7 @@ class GrownTree(NamedTuple):
     reg_lambda: float
     value_type: type
     route: Callable[[object], IntArray | None]
-    renew: Callable[[FloatArray], None]
+    renew: Callable[[FloatArray], None] | None
     leaves: IntArray | None = None
     off: float = 0.0
 

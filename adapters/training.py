@@ -82,8 +82,7 @@ def _middle(matrix: Any) -> IntArray | None:
     """Return the codes in the middle of labels that a matrix, or one that it is a part of, carries; None without."""
     labels, rows = getattr(matrix, _CARRIED, None), getattr(matrix, "used_indices", None)
     if labels is not None:
-        middle: IntArray = labels.middle
-        return middle
+        return np.asarray(labels.middle)
     if hasattr(matrix, "get_float_info"):
         mark = matrix.get_float_info(_MARK)
         return -1 - mark if mark.size else None
@@ -176,6 +175,7 @@ class Training(ABC):
     # What the framework's own train passes to an objective and a metric, and what to use elsewhere.
     _matrix_type: ClassVar[type] = object
     _elsewhere: ClassVar[str] = ""
+    _workers: Workers | None = None
 
     def __init__(
         self,
@@ -390,7 +390,7 @@ class Training(ABC):
     @property
     def workers(self) -> Workers | None:
         """The workers of the training, each with its own rows; None if all rows are on this machine."""
-        return None
+        return self._workers
 
     def device(self, matrix: object) -> Device:
         """Return where gradients of a training matrix are computed, and by how many threads."""

@@ -169,7 +169,8 @@ class JointUpdate(Update):
             values, after = np.zeros_like(leaf_weights), own.raw_prediction
             run.evaluate(after, run.thresholds)
         self.leaf_values.append(values)
-        tree.renew(values)
+        if tree.renew is not None:
+            tree.renew(values)
         return after
 
 
@@ -327,5 +328,6 @@ class VectorUpdate(Update):
             vectors, scores, after = np.zeros_like(vectors), own.raw_prediction, None
         self.leaf_vectors.append(vectors)
         self.leaf_values.append(vectors.mean(axis=1, dtype=np.float64).astype(tree.value_type).astype(np.float64))
-        tree.renew(self.leaf_values[-1])
+        if tree.renew is not None:
+            tree.renew(self.leaf_values[-1])
         return scores, after

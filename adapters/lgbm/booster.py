@@ -25,13 +25,13 @@ from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils import files, shared_docs
 
 SHIFTS = "proportional=False"
-# Parameters that make a leaf other than -G / (H + lambda), with the values that do not.
+# Parameters that make a leaf other than -G / (H + lambda) where they hold a digit above 0.
 _OTHER_LEAVES = {
-    "lambda_l1": (("0",), "an L1 penalty shrinks leaves on its own terms"),
-    "max_delta_step": (("0",), "it cuts leaf values"),
-    "path_smooth": (("0",), "it mixes a leaf with its parents"),
-    "monotone_constraints": (("",), "renewed leaves can break them"),
-    "linear_tree": (("0",), "its leaves are linear models"),
+    "lambda_l1": "an L1 penalty shrinks leaves on its own terms",
+    "max_delta_step": "it cuts leaf values",
+    "path_smooth": "it mixes a leaf with its parents",
+    "monotone_constraints": "renewed leaves can break them",
+    "linear_tree": "its leaves are linear models",
 }
 # LightGBM keeps unknown lines of the parameter section through loading, saving and truncating.
 _LINE_START = "[ordinal_thresholds: "
@@ -73,12 +73,8 @@ def _check_leaves(parameters: dict[str, str], what: str) -> None:
 
 
 def _other_leaves(parameters: dict[str, str]) -> tuple[str, str] | None:
-    for name, (harmless, reason) in _OTHER_LEAVES.items():
-        value = parameters[name]
-        if value in harmless or (name == "monotone_constraints" and not re.search("[1-9]", value)):
-            continue
-        return f"params[{name!r}] = {value}", reason
-    return None
+    found = (name for name in _OTHER_LEAVES if re.search("[1-9]", parameters[name]))
+    return next(((f"params[{name!r}] = {parameters[name]}", _OTHER_LEAVES[name]) for name in found), None)
 
 
 def newest_tree(booster: lightgbm.Booster, what: str) -> GrownTree:
@@ -140,10 +136,9 @@ def let_train_without_features(booster: lightgbm.Booster) -> None:
 # The record of a booster in memory, and which iterations it belongs to
 
 
-def store_record(booster: lightgbm.Booster, record: ThresholdRecord, known: list[int] | None = None) -> None:
-    """Give a booster a record, with the checksums of its iterations; those of the first may be known."""
-    known = known or []
-    carry(booster, replace(record, trees=known + checksums(booster, len(known), record.n_iterations)))
+def store_record(booster: lightgbm.Booster, record: ThresholdRecord) -> None:
+    """Give a booster a record, with the checksums of its iterations."""
+    carry(booster, replace(record, trees=checksums(booster, 0, record.n_iterations)))
 
 
 def carry(booster: lightgbm.Booster, record: ThresholdRecord) -> None:
@@ -158,7 +153,8 @@ def store_round(booster: lightgbm.Booster, record: ThresholdRecord, n_rounds: in
     take that number for one of trees.
     """
     before = getattr(booster, "ordinal_thresholds", None)
-    store_record(booster, record, None if before is None else before.trees)
+    known = [] if before is None else before.trees or []
+    carry(booster, replace(record, trees=known + checksums(booster, len(known), record.n_iterations)))
     rounds = booster.__dict__.setdefault("ordinal_rounds", {})
     if booster.current_iteration() != n_rounds:
         rounds[n_rounds] = booster.current_iteration()

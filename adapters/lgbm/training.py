@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 import lightgbm
@@ -72,11 +73,6 @@ class LightGBMTraining(Training):
         # Shifts by the model that is continued, if it has any.
         self.before: weakref.WeakKeyDictionary[lightgbm.Dataset, FloatArray] = weakref.WeakKeyDictionary()
 
-    @property
-    def workers(self) -> Workers | None:
-        """The workers that train together, each on its own rows; None if all rows are in this process."""
-        return self._workers
-
     def set_model(self, model: lightgbm.Booster | lightgbm.CVBooster, n_new: int) -> bool:
         """Set a booster of so many new rounds, or folds, if it suits the objective; return whether it is a new one."""
         if self.state.model is model:
@@ -130,7 +126,7 @@ class LightGBMTraining(Training):
             raise _foreign_scores()
         machines = parameters.value_of(train_data.params or {}, "num_machines")
         fixed = not self.spec.learns and self.spec.thresholds is not None
-        if int(machines or 1) > 1 and not fixed and self.workers is None:
+        if int(machines or 1) > 1 and not fixed and self._workers is None:
             raise ValueError(
                 f"params['num_machines'] = {machines} is not allowed beside thresholds that are learned: LightGBM has "
                 f"no sum over its machines that they could be learned from. Call olgbm.train where xgboost.collective "
@@ -141,7 +137,7 @@ class LightGBMTraining(Training):
         if not self.plan.driven:
             self.state.set_model(None, [])
         # The callback records each score before a tree is grown on it; workers must not compare their own ones.
-        run = self.begin(train_data, self.continues, grows_on_recorded=None if self.workers is None else True)
+        run = self.begin(train_data, self.continues, grows_on_recorded=None if self._workers is None else True)
         self.state.scores[train_data] = _TrainingScore(preds, run.first_iteration)
         return run
 
@@ -149,7 +145,7 @@ class LightGBMTraining(Training):
         """Return the run whose booster evaluates a data set, at the iteration of that booster."""
         own = self.of(data)
         if own is not None and self.state.scores[data].is_in(preds) and not self.needs_tree:
-            self._learn(preds, data, self._booster_of(data), own)
+            self._learn(self._booster_of(data), own, preds, data)
             return own
         for booster in self.state.boosters:
             if not hasattr(booster, "train_set"):  # its training has ended
@@ -164,21 +160,18 @@ class LightGBMTraining(Training):
     def advance(self, booster: lightgbm.Booster) -> TrainingRun:
         """Learn the thresholds of a booster's iteration; return its run."""
         run = self._here.runs[booster.train_set]
-
         # Evaluating the training set is the one public way to its cached score.
-        def learn(preds: RealArray, data: lightgbm.Dataset) -> tuple[str, float, bool]:
-            self._learn(preds, data, booster, run)
-            return "", 0.0, False
-
-        booster.eval_train(learn)
+        booster.eval_train(partial(self._learn, booster, run))
         return run
 
     def _learn(
-        self, preds: RealArray, data: lightgbm.Dataset, booster: lightgbm.Booster | None, run: TrainingRun
-    ) -> None:
+        self, booster: lightgbm.Booster | None, run: TrainingRun, preds: RealArray, data: lightgbm.Dataset
+    ) -> tuple[str, float, bool]:
+        """Learn the thresholds of a training score; what is returned LightGBM takes for a metric."""
         if not self.state.scores[data].is_in(preds):
             raise _foreign_scores()
         run.advance(preds, self._iteration(preds, data, booster, run))
+        return "", 0.0, False
 
     def record_of(self, booster: lightgbm.Booster) -> ThresholdRecord:
         """Learn the thresholds of a booster's iteration; return its record.
@@ -189,7 +182,7 @@ class LightGBMTraining(Training):
         unseen = self._check_in_step(booster, run)
         # Among workers the newest loss comes with the sums of the next round, and the last one when the training ends.
         record = replace(
-            run.record(by_all=self.workers is None), linear=self.plan.linear, classifier=self.plan.classifier
+            run.record(by_all=self._workers is None), linear=self.plan.linear, classifier=self.plan.classifier
         )
         return record.stretched(record.n_iterations + unseen, unseen) if unseen else record
 

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from operator import index
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import xgboost
@@ -219,14 +219,6 @@ _FEW_WALKS = 1 << 14
 _PRUNER = ',prune"'
 
 
-class Settings(NamedTuple):
-    """Parameters that a tree was grown with, and whether leaves were cut off afterwards, which keep their numbers."""
-
-    learning_rate: float
-    reg_lambda: float
-    prunes: bool
-
-
 class TreeReader:
     """Reads the tree of the last round, round by round.
 
@@ -262,7 +254,8 @@ class TreeReader:
         The steps of the rows in one leaf are the same but for their rounding. One row of each step is passed through
         the trees, for the number of its leaf: a slice of the booster takes longer, unless there are many rows.
         """
-        if (self._settings or _grown_with(self._booster)).prunes:
+        *_, prunes = self._settings or _grown_with(self._booster)
+        if prunes:
             return None
         if self._has_categories or type(matrix) is not xgboost.DMatrix or not 0 < len(after) <= _FEW_ROWS:
             return None
@@ -278,7 +271,9 @@ class TreeReader:
         one_of_each = matrix.slice(order[starts], allow_groups=True)
         reached = self._booster.predict(one_of_each, pred_leaf=True, validate_features=False)
         nodes = reached.reshape(starts.size, -1)[:, -1].astype(np.intp)
-        if not _are_all_leaves(nodes):
+        # A split numbers its two children next, so the highest number says how many leaves there are. Where two leaves
+        # have one value, a number is missing.
+        if nodes.max() != 2 * (nodes.size - 1) or len(set(nodes.tolist())) < nodes.size:
             return None
         in_order = np.argsort(nodes)
         numbers = np.argsort(in_order).astype(np.int32)
@@ -290,7 +285,7 @@ class TreeReader:
     def _grown(self, nodes: IndexArray, leaf_values: FloatArray, **known: Any) -> GrownTree:
         """Return a tree, given the numbers of its leaves among its nodes, ascending, and what else is known."""
         booster, rounds = self._booster, self._booster.num_boosted_rounds()
-        settings = self._settings or _grown_with(booster)
+        learning_rate, reg_lambda, _ = self._settings or _grown_with(booster)
 
         def route(dmatrix: xgboost.DMatrix) -> IntArray:
             reached = rounds_of(booster, rounds - 1, rounds).predict(dmatrix, pred_leaf=True).ravel()
@@ -298,29 +293,20 @@ class TreeReader:
 
         return GrownTree(
             leaf_values=leaf_values,
-            learning_rate=settings.learning_rate,
-            reg_lambda=settings.reg_lambda,
+            learning_rate=learning_rate,
+            reg_lambda=reg_lambda,
             value_type=np.float32,
             route=route,
-            renew=lambda leaf_values: None,  # renew_leaves writes them all at the end
+            renew=None,  # renew_leaves writes them all at the end
             **known,
         )
 
 
-def _are_all_leaves(nodes: IndexArray) -> bool:
-    """Tell whether some leaves are all those of their tree, given their numbers among its nodes.
-
-    A split numbers its two children next, so the highest number says how many leaves there are. Where two leaves have
-    one value, a number is missing.
-    """
-    highest = int(nodes.max())
-    return highest == 2 * (nodes.size - 1) and len(set(nodes.tolist())) == nodes.size
-
-
-def _grown_with(booster: xgboost.Booster) -> Settings:
+def _grown_with(booster: xgboost.Booster) -> tuple[float, float, bool]:
+    """Return learning rate and penalty of the newest tree; and whether leaves were cut off, whose numbers stay."""
     configuration = booster.save_config()
     rate, reg_lambda = (_tree_parameter(configuration, name) for name in ("learning_rate", "reg_lambda"))
-    return Settings(rate, reg_lambda, prunes=_PRUNER in configuration)
+    return rate, reg_lambda, _PRUNER in configuration
 
 
 def _tree_parameter(configuration: str, name: str) -> float:
@@ -417,13 +403,6 @@ def _remember(booster: xgboost.Booster, text: str, record: ThresholdRecord) -> T
     return record
 
 
-def check_booster(booster: object) -> None:
-    """Raise TypeError unless this is an XGBoost booster."""
-    if not isinstance(booster, xgboost.Booster):
-        inside = "; pass its booster_, or call its own methods" if hasattr(booster, "booster_") else ""
-        raise TypeError(f"booster must be an xgboost.Booster; got {type(booster).__name__}{inside}")
-
-
 def stored_record(booster: xgboost.Booster) -> ThresholdRecord | None:
     """Return what a booster carries about its thresholds, not to be changed, or None.
 
@@ -432,7 +411,9 @@ def stored_record(booster: xgboost.Booster) -> ThresholdRecord | None:
     ValueError
         If the booster's rounds are not the first ones of the training that the record describes.
     """
-    check_booster(booster)
+    if not isinstance(booster, xgboost.Booster):
+        inside = "; pass its booster_, or call its own methods" if hasattr(booster, "booster_") else ""
+        raise TypeError(f"booster must be an xgboost.Booster; got {type(booster).__name__}{inside}")
     booster = completed(booster)
     text = _attribute(booster, ATTRIBUTE)
     if text is None:

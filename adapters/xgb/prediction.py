@@ -74,7 +74,9 @@ def leaf_scores(
     if isinstance(data, np.ndarray):
         if known.ensemble is not None:
             scores = np.zeros((len(data), record.n_classes - 1))
-            known.ensemble.add_to(scores, _without(data, missing), start, stop, n_threads)
+            X = np.asarray(data, dtype=np.float32)  # as XGBoost reads it
+            X = X if np.isnan(missing) else np.where(np.float32(missing) == X, np.float32(np.nan), X)
+            known.ensemble.add_to(scores, X, start, stop, n_threads)
             return scores
         types = booster.feature_types
         data = xgboost.DMatrix(data, missing=missing, feature_types=types, enable_categorical=True)
@@ -100,12 +102,6 @@ def leaf_scores(
     return scores
 
 
-def start_scores(data: xgboost.DMatrix) -> FloatArray:
-    """Return the base_margin of a matrix, or zeros, (n_samples,)."""
-    margin = data.get_base_margin()
-    return margin.astype(np.float64) if margin.size else np.zeros(data.num_row())
-
-
 def shifts_before(
     model: xgboost.Booster, record: ThresholdRecord | None
 ) -> Callable[[xgboost.DMatrix], FloatArray] | None:
@@ -120,12 +116,6 @@ def shifts_before(
         return predictions.without_mean(leaf_scores(before, record, data, 0, rounds))
 
     return shifts
-
-
-def _without(data: RealArray, missing: float) -> NDArray[np.float32]:
-    """Return an array as XGBoost reads it: in float32, missing values as NaN."""
-    X = np.asarray(data, dtype=np.float32)
-    return X if np.isnan(missing) else np.where(np.float32(missing) == X, np.float32(np.nan), X)
 
 
 def _dense(rows: Any, first: int, stop: int) -> NDArray[np.float32]:
@@ -211,7 +201,8 @@ def proba_of(
     if record.outputs is None and record.shifts is not None:
         arguments.check_same_names(booster.feature_names, data.feature_names)
         with input_checks.refused_rows(data, name="data"):
-            scores = start_scores(data)[:, np.newaxis] + leaf_scores(booster, record, data, 0, end)
+            scores, start = leaf_scores(booster, record, data, 0, end), data.get_base_margin()
+            scores = scores + start.astype(np.float64)[:, np.newaxis] if start.size else scores
     else:
         with input_checks.refused_rows(data, name="data"):
             outputs = booster.predict(data, output_margin=True, iteration_range=(0, end))

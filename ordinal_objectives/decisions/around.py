@@ -82,8 +82,11 @@ class AroundClassifier(ClassifierOfClassifiers):
         return held_out.folds_of(cv, rows)
 
     def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
         inner = getattr(get_tags(self.estimator), "input_tags", None) if hasattr(self.estimator, "fit") else None
-        return wrappers.take_input_tags(super().__sklearn_tags__(), inner)
+        for kind in ("sparse", "allow_nan", "string", "categorical"):
+            setattr(tags.input_tags, kind, bool(getattr(inner, kind, False)))
+        return tags
 
 
 class AroundOneClassifier(AroundClassifier):

@@ -382,8 +382,11 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
         return float(np.average(scores, weights=validation.relative_weights(sample_weight, len(y))))
 
     def __sklearn_tags__(self) -> Tags:
-        inner = get_tags(wrappers.native() if self.estimator is None else self.estimator).input_tags
-        return wrappers.take_input_tags(super().__sklearn_tags__(), inner)
+        tags = super().__sklearn_tags__()
+        inner = None if self.estimator is None else get_tags(self.estimator).input_tags
+        for kind in ("sparse", "allow_nan", "string", "categorical"):
+            setattr(tags.input_tags, kind, kind != "string" if inner is None else getattr(inner, kind, False))
+        return tags
 
 
 def _ends_of(y: ArrayLike) -> tuple[FloatArray, FloatArray | None]:

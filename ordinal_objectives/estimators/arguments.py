@@ -430,14 +430,6 @@ class GivenToFit:
         refused += [f"the callback {name}, without only_reads = True" for name in callbacks.unknown]
         return cls(sets or may_find_rounds, held, changed, tuple(refused))
 
-    def check(self) -> None:
-        """Raise ValueError if copies cannot be trained as the model was."""
-        if self.refused:
-            raise ValueError(
-                f"estimator must be a model whose copies can be trained on other rows; its fit was given "
-                f"{', '.join(self.refused)}, which a copy cannot get: fit it without"
-            )
-
     def without_callbacks(self) -> GivenToFit:
         """Return what can be pickled: callbacks need not, and copies without them would be other models."""
         if "callbacks" not in self.kept:

@@ -469,7 +469,11 @@ class OrdinalClassifier(OrderedClassifier):
         """
         check_is_fitted(self)
         given = self._given_to_copies()
-        given.check()
+        if given.refused:
+            raise ValueError(
+                f"estimator must be a model whose copies can be trained on other rows; its fit was given "
+                f"{', '.join(given.refused)}, which a copy cannot get: fit it without"
+            )
         params = dict(given.changed)
         fixed = own_rounds or given.found_rounds
         if fixed:

@@ -279,13 +279,6 @@ def native(**params: Any) -> Estimator:
     return importlib.import_module("ordinal_objectives").HistGradientBoostingOrdinalClassifier(**params)
 
 
-def take_input_tags(tags: Any, inner: Any) -> Any:
-    """Return the tags of an estimator, which reads what another reads whose input tags are given."""
-    for kind in ("sparse", "allow_nan", "string", "categorical"):
-        setattr(tags.input_tags, kind, bool(getattr(inner, kind, False)))
-    return tags
-
-
 # What trains its parts on all rows that it is given.
 _ON_ALL_ROWS = (Pipeline, FeatureUnion, ColumnTransformer)
 

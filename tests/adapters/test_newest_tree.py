@@ -128,10 +128,3 @@ def test_a_rate_that_a_callback_changes_is_read_in_every_round():
     scheduled, plain = largest(xgboost.callback.LearningRateScheduler([0.05, 0.05])), largest()
     assert scheduled[0] == plain[0]
     assert scheduled[1] < 0.3 * plain[1]
-
-
-@pytest.mark.parametrize(
-    ("nodes", "all_of_them"), [([0], True), ([1, 3, 4], True), ([4, 2, 3], True), ([1, 3], False), ([4, 3, 4], False)]
-)
-def test_numbers_of_nodes_tell_whether_a_leaf_is_missing(nodes, all_of_them):
-    assert boosters._are_all_leaves(np.array(nodes)) == all_of_them
