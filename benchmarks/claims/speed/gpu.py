@@ -151,12 +151,12 @@ def kernels(y: np.ndarray, n_classes: int, arrays: Any) -> dict[str, Callable[[]
         rows(after, theta, "exact")
 
     def joint() -> None:
-        leaves = device.match_leaves(before, after, values, order).leaves
+        leaves, *_ = device.match_leaves(before, after, values, order)
         rows.leaf_sums(leaves, N_LEAVES)
         rows(device.add_leaf_values(score, leaves, values), theta, "exact")
 
     def shifts() -> None:
-        leaves = device.match_leaves(before, after, values, order).leaves
+        leaves, *_ = device.match_leaves(before, after, values, order)
         margins.leaf_sums(leaves, N_LEAVES)
         margins.leaf_weights(leaves, N_LEAVES)
         moved = device.add_leaf_vectors(scores, leaves, vectors)
