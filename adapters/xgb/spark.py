@@ -30,6 +30,7 @@ def train(
     weight: str | None = None,
     validation: str | None = None,
     n_workers: int | None = None,
+    feature_types: Sequence[str] | None = None,
     **options: Any,
 ) -> xgboost.Booster:
     """Train an ordinal model on Spark: :func:`ordinal_objectives.adapters.xgb.train` on the tasks of a barrier stage.
@@ -52,6 +53,8 @@ def train(
         Column that is true where a row is evaluated after each round, as "validation", and not trained on.
     n_workers : int or None, default=None
         The dataset is divided anew for so many tasks; None takes its partitions as they are.
+    feature_types : sequence of str or None, default=None
+        XGBoost's types of the features: "c" for a category, by the codes of Spark's ``StringIndexer``, and "q".
     **options
         Other arguments of :func:`ordinal_objectives.adapters.xgb.train`, such as ``threshold_update`` and
         ``early_stopping_rounds``. Each task has a copy.
@@ -85,7 +88,8 @@ def train(
     columns = [*inputs, label, *(name for name in (weight, validation) if name is not None)]
 
     def matrix(rows: Table) -> xgboost.DMatrix:
-        return xgboost.DMatrix(rows[inputs], rows[label], weight=None if weight is None else rows[weight])
+        given = {"weight": None if weight is None else rows[weight], "feature_types": feature_types}
+        return xgboost.DMatrix(rows[inputs], rows[label], enable_categorical=True, **given)
 
     def train_rows(here: Mapping[str, Any], dtrain: xgboost.DMatrix, **evaluated: Any) -> xgboost.Booster:
         given = {"verbose_eval": False, **options, **evaluated}
@@ -183,7 +187,7 @@ def transform(
     array_to_vector = optional("pyspark.ml.functions", "spark").array_to_vector
 
     def answer(rows: Table) -> Table:
-        data = xgboost.DMatrix(rows)
+        data = xgboost.DMatrix(rows, feature_types=booster.feature_types, enable_categorical=True)
         codes = predict(booster, data, decision_rule=decision_rule).astype(float)
         return pd.DataFrame({"code": codes, "proba": list(predict_proba(booster, data))})
 

@@ -54,8 +54,8 @@ __all__ = ["SparkXGBOrdinalClassifier", "SparkXGBOrdinalClassifierModel"]
 
 # Parameters of the classifier in memory that need all rows in one place, or belong to matrices and processes.
 _NOT_ON_SPARK = frozenset(
-    ("callbacks", "enable_categorical", "eval_metric", "feature_types", "feature_weights", "kappa_rows")
-    + ("kappa_weights", "linear", "linear_l2", "missing", "progress", "validation_fraction")
+    ("callbacks", "enable_categorical", "eval_metric", "feature_weights", "kappa_rows", "kappa_weights")
+    + ("linear", "linear_l2", "missing", "progress", "validation_fraction")
 )
 _OF_CLASSIFIER = [
     parameter.name
@@ -117,7 +117,8 @@ class SparkXGBOrdinalClassifier(Estimator, _Columns, DefaultParamsReadable, Defa
         The dataset is divided anew for so many tasks; None takes its partitions as they are.
     **params
         Those of :class:`.estimator.XGBOrdinalClassifier`, each a ``Param`` of the same name, and others of
-        :func:`xgboost.train`. What needs all rows in one place is refused; "auto" takes 100 rounds and 4 levels.
+        :func:`xgboost.train`. What needs all rows in one place is refused; "auto" takes 100 rounds and 4 levels. Where
+        ``feature_types`` has "c", a feature is a category, by the codes of Spark's ``StringIndexer``.
 
     Examples
     --------
@@ -196,6 +197,10 @@ class SparkXGBOrdinalClassifier(Estimator, _Columns, DefaultParamsReadable, Defa
         classifier._begin_on_cluster(classes, n_features)
         names = None if isinstance(given, str) else list(given)
         arguments.keep_names(classifier, names)
+        types = classifier.feature_types
+        for place in classifier._categories(rows):
+            occurring = rows.select(functions.col(_FEATURES)[place]).dropna().distinct().collect()
+            classifier._levels = {**classifier._levels, place: {code: code for (code,) in sorted(occurring)}}
         codes = dict(zip(found.tolist(), classes.encode(found).tolist(), strict=True))
         rows = rows.withColumn(_CODE, _looked_up(codes, label))
         weights = None if weight is None else functions.col(weight).cast("double")
@@ -212,7 +217,8 @@ class SparkXGBOrdinalClassifier(Estimator, _Columns, DefaultParamsReadable, Defa
 
         def matrix(part: Table) -> xgboost.DMatrix:
             weight = part[_WEIGHT].to_numpy() if _WEIGHT in part else None
-            return xgboost.DMatrix(_array(part[_FEATURES], n_features), part[_CODE], weight=weight, feature_names=names)
+            given = {"weight": weight, "feature_names": names, "feature_types": types, "enable_categorical": True}
+            return xgboost.DMatrix(_array(part[_FEATURES], n_features), part[_CODE], **given)
 
         asked, params = (classifier._spec("XGBOrdinalClassifier"), None), classifier._native_params()
         n_rounds = rounds_unsearched("n_estimators", classifier.n_estimators)

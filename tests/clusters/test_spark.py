@@ -21,7 +21,7 @@ import pandas as pd
 from pyspark import BarrierTaskContext, cloudpickle
 from pyspark.ml import Pipeline, PipelineModel
 from pyspark.ml.evaluation import MulticlassClassificationEvaluator
-from pyspark.ml.feature import VectorAssembler
+from pyspark.ml.feature import StringIndexer, VectorAssembler
 from pyspark.ml.tuning import CrossValidator, ParamGridBuilder
 from pyspark.sql import SparkSession, functions
 from sklearn.metrics import log_loss
@@ -207,6 +207,51 @@ def test_vectors_in_a_pipeline_and_a_cross_validator(session, tmp_path):
     best = search.fit(dataset)
     chosen = grid[int(np.argmin(best.avgMetrics))]
     assert best.bestModel.stages[-1].classifier.n_iter_ == chosen[estimator.n_estimators]
+
+
+@pytest.mark.parametrize(
+    "update",
+    [{"threshold_update": "newton"}, {"threshold_update": "schur"}, {"proportional": False}],
+    ids=lambda update: str(*update.values()),
+)
+def test_every_update_of_the_estimator_with_categories(session, tmp_path, update):
+    """Codes of categories that one task lacks; the other lacks classes."""
+    frame = data().assign(kind=np.array(["x", "z", "u", "y"])[np.digitize(data()["w"], [0.8, 1.2, 1.8])])
+    dataset = session.createDataFrame(frame).repartitionByRange(2, "kind")
+    indexed = StringIndexer(inputCol="kind", outputCol="code").fit(dataset).transform(dataset)
+    options = OPTIONS | {"classes": None, "feature_types": ["q", "q", "q", "q", "c"]} | update
+    given = {"features_col": [*FEATURES, "code"], "label_col": "y"}
+    model = SparkXGBOrdinalClassifier(**given, **options).fit(indexed)
+    rows = indexed.toPandas()
+    alone = XGBOrdinalClassifier(**options).fit(rows[given["features_col"]], rows["y"])
+    assert model.classifier.is_categorical_.tolist() == [False] * 4 + [True]
+    np.testing.assert_allclose(model.classifier.thresholds_, alone.thresholds_, rtol=0, atol=1e-6)
+    model.write().save(str(tmp_path / "model"))
+    again = SparkXGBOrdinalClassifierModel.load(str(tmp_path / "model"))
+    proba = np.stack([vector.toArray() for vector in again.transform(indexed).toPandas()["probability"]])
+    np.testing.assert_allclose(proba, alone.predict_proba(rows[given["features_col"]]), atol=1e-5)
+    with pytest.raises(Exception, match=r"code.*7"):
+        again.transform(indexed.withColumn("code", functions.lit(7.0))).collect()
+
+
+def test_codes_of_categories_and_other_types_of_numbers(session):
+    frame = data().astype({"a": "float32", "w": "float32", "y": "int16"}).assign(d=data()["d"].fillna(0.5) * 25 // 5)
+    dataset = session.createDataFrame(frame).repartition(2)
+    types = {"feature_types": ["q", "q", "q", "c"]}
+    booster = oxgb_spark.train(dataset, PARAMS, 12, **COLUMNS, **types)
+    rows = xgboost.DMatrix(frame[FEATURES], frame["y"], weight=frame["w"], **types, enable_categorical=True)
+    expected = oxgb.train(PARAMS, rows, 12)
+    record, alone = oxgb.threshold_record(booster), oxgb.threshold_record(expected)
+    np.testing.assert_allclose(record.thresholds, alone.thresholds, rtol=0, atol=1e-6)
+    found = oxgb_spark.transform(booster, dataset).toPandas()
+    again = xgboost.DMatrix(found[FEATURES], **types, enable_categorical=True)
+    np.testing.assert_array_equal(found["prediction"], oxgb.predict(booster, again))
+
+
+def test_an_empty_partition(session):
+    parts = session.createDataFrame(data().assign(same=0)).repartition(2, "same")
+    assert sorted(parts.rdd.glom().map(len).collect()) == [0, 1500]
+    assert_same(oxgb_spark.train(parts, PARAMS, 12, **COLUMNS), oxgb.train(PARAMS, matrix(data()), 12))
 
 
 def test_what_the_estimator_refuses(session):
