@@ -111,8 +111,8 @@ def to_onnx_by_skl2onnx(estimator: object, inputs: list[onnx.ValueInfoProto]) ->
         whole = [name for name, kind in types if isinstance(kind, data_types.Int64TensorType)]
         if not whole:
             raise
-        columns = validation.first_few(whole, repr)
-        raise ValueError(f"skl2onnx refuses a step; X_example may need floats in {columns}: {error}") from error
+        how = f"try an X_example with floats in the columns {validation.first_few(whole, repr)}"
+        raise ValueError(f"skl2onnx cannot write a step: {how}. Its error: {error}") from error
     if any(node.op_type == "Imputer" for node in made.graph.node) and any(
         isinstance(kind, data_types.DoubleTensorType) for _, kind in types
     ):
