@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+import xgboost
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, logsumexp
 from sklearn.base import clone
@@ -476,3 +477,21 @@ def test_new_groups_are_evaluated_as_they_are_predicted(kind):
     losses = next(iter(model.evals_result_.values()))["cumulative_link"]
     stages = [ordinal_log_loss(y, proba) for proba in model.staged_predict_proba(new)]
     np.testing.assert_allclose(losses[:-1], stages[:-1], rtol=1e-5)  # the last stage has been integrated
+
+
+def test_a_file_that_a_callback_saves_has_the_effects(tmp_path):
+    X, y, _, _ = simulated(20, 18, n_groups=60)
+
+    class Saves(xgboost.callback.TrainingCallback):
+        only_reads = True
+
+        def after_iteration(self, model, epoch, evals_log):
+            if epoch == 4:
+                model.save_model(tmp_path / "model.ubj")
+            return False
+
+    model = of_host(XGBOrdinalClassifier, callbacks=[Saves()]).fit(X, y)
+    with pytest.warns(UserWarning, match="the file holds no callbacks"):
+        saved = XGBOrdinalClassifier().load_model(tmp_path / "model.ubj")
+    stages = list(model.staged_predict_proba(X))
+    np.testing.assert_allclose(saved.predict_proba(X), stages[4], atol=1e-6)
