@@ -521,3 +521,21 @@ def test_what_is_missing_to_xgboost_is_no_group(tmp_path):
     other.save_model(tmp_path / "model.ubj")
     for one in (other, XGBOrdinalClassifier().load_model(tmp_path / "model.ubj"), pickle.loads(pickle.dumps(other))):
         np.testing.assert_array_equal(one.predict_proba(coded), model.predict_proba(X))
+
+
+def test_a_file_that_a_callback_saves_has_the_effects(tmp_path):
+    X, y, _, _ = simulated(20, 18, n_groups=60)
+
+    class Saves(xgboost.callback.TrainingCallback):
+        only_reads = True
+
+        def after_iteration(self, model, epoch, evals_log):
+            if epoch == 4:
+                model.save_model(tmp_path / "model.ubj")
+            return False
+
+    model = of_host(XGBOrdinalClassifier, callbacks=[Saves()]).fit(X, y)
+    with pytest.warns(UserWarning, match="the file holds no callbacks"):
+        saved = XGBOrdinalClassifier().load_model(tmp_path / "model.ubj")
+    stages = list(model.staged_predict_proba(X))
+    np.testing.assert_allclose(saved.predict_proba(X), stages[4], atol=1e-6)
