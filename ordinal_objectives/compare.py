@@ -505,7 +505,7 @@ def read_table(path: Path, column: str | None, classes: list[str] | None) -> tup
     frame = frame[~missing]
     X, target = frame.drop(columns=column), frame[column].infer_objects()  # truth values beside empty cells are objects
     if len(X) < _FEWEST_ROWS:
-        raise ValueError(f"{path} must have at least {_FEWEST_ROWS} rows with a target; it has {len(X)}")
+        raise ValueError(f"{path} has {len(X)} rows with a target; at least {_FEWEST_ROWS} are needed")
     if not len(X.columns):
         raise ValueError(f"{path} has no column beside the target")
     infinite = [name for name, values in X.select_dtypes("number").items() if np.isinf(values).any()]
