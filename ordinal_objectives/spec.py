@@ -193,7 +193,8 @@ class OrdinalSpec:
             validation.check_choice(given, SPLIT_OUTPUTS, name="split_outputs", hint=hint)
         if given != "score" and not self.in_outputs:
             raise ValueError(
-                f"split_outputs={given!r} belongs to shifts that XGBoost fits itself: pass shift_method='host'"
+                f"split_outputs={given!r} belongs to shifts that XGBoost fits itself: pass shift_method='host' with "
+                f"it, and leave proportional=True out"
             )
 
     @property

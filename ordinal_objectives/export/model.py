@@ -227,8 +227,10 @@ def model_of_trees(model: Estimator, iterations: int | None, name: str, *, zeros
     if not np.isnan(found.scorer.missing):
         raise ValueError(f"model must take NaN for missing values for {name}; it has missing={found.scorer.missing:g}")
     if len(found.scorer.zero_is_missing) and not zeros:
-        features = found.scorer.zero_is_missing.tolist()
-        raise ValueError(f"model must not take zeros for missing values for {name}; got zeros in features {features}")
+        raise ValueError(
+            f"model must not take zeros for missing values, which {name} has no splits for; features "
+            f"{found.scorer.zero_is_missing.tolist()} do: train it without zero_as_missing"
+        )
     return found
 
 
