@@ -413,7 +413,8 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         now = [column.place for column in self._groups]
         if now != ([] if places is None else [places] if isinstance(places, int) else places):
             raise ValueError(
-                f"warm_start continues a model of random_intercept={places!r}; got {self.random_intercept!r}"
+                f"warm_start continues a model of random_intercept={places!r}; got "
+                f"random_intercept={self.random_intercept!r}"
             )
 
     def _remember(self, loss: OrdinalLoss, grown: fit_loop.GrownModel) -> None:

@@ -321,12 +321,7 @@ class HostClassifier(OrdinalClassifier):
         return self
 
     def _check_ended(self, path: str | PathLike[str], record: ThresholdRecord, described: JSON) -> None:
-        """Raise ValueError if the loaded model lacks effects of groups, or a rule of kappa that it would decide by."""
-        if record.has_effects and "random_effects" not in described:
-            raise ValueError(
-                f"{path} holds no effects of groups, which are found when fit ends: it is a checkpoint of a training "
-                f"that had not ended"
-            )
+        """Raise ValueError if the loaded model would decide by a rule of kappa that it does not have."""
         rule = described.get("decision_rule", self.decision_rule)
         if not isinstance(rule, str) or rule != KAPPA or "kappa_rule" in described:
             return
@@ -430,7 +425,7 @@ class HostClassifier(OrdinalClassifier):
         if self._groups:
             self._check_groups(rows, continued)
         if continued is not None:
-            if continued.has_effects:
+            if continued.random_effects:
                 raise ValueError(
                     f"{self._continued_by} must be without random_intercept: no training keeps its effects"
                 )
