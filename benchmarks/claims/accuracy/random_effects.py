@@ -31,8 +31,7 @@ def by_quadrature(f: Floats, y: Codes, group: Codes, start: Floats, n_nodes: int
         return np.concatenate([[-np.inf], theta, [np.inf]]), float(np.exp(x[-1]))
 
     def sums(of_rows: Floats) -> Floats:
-        found: Floats = np.bincount(group, of_rows, n_groups)
-        return found
+        return np.bincount(group, of_rows, n_groups).astype(np.float64)
 
     def find_modes(theta: Floats, tau: float) -> Floats:
         nonlocal modes
