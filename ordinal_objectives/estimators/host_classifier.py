@@ -24,6 +24,7 @@ from ordinal_objectives.estimators.linear import LinearPart
 from ordinal_objectives.estimators.ordinal_classifier import KAPPA, OrdinalClassifier
 from ordinal_objectives.estimators.random_intercept import (
     GroupColumn,
+    RandomEffects,
     ScoredRows,
     check_random_intercept,
     settled,
@@ -138,6 +139,12 @@ class HostClassifier(OrdinalClassifier):
         if reset:
             self._effects, self._groups = (), GroupColumn.learn(X, getattr(self, "random_intercept", None))
         return super()._check_features(self._with_codes(X, reset=reset), reset=reset)
+
+    @property
+    def random_effects_(self) -> RandomEffects | dict[int, RandomEffects] | None:
+        """Effects of the groups that ``random_intercept`` names, with their variance; None without it."""
+        found = self.fitted_effects()
+        return {one.column.place: one for one in found} if len(found) > 1 else found[0] if found else None
 
     def _bind_groups(self, matrix: Any, rows: Rows) -> None:
         """Let a matrix of the library carry the groups of its rows."""
