@@ -443,6 +443,12 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
     def _splits(self) -> list[bool]:
         return [len(tree.left) > 1 for tree in self._ensemble.trees]
 
+    @property
+    def random_effects_(self) -> RandomEffects | dict[int, RandomEffects] | None:
+        """Effects of the groups that ``random_intercept`` names, with their variance; None without it."""
+        found = self.fitted_effects()
+        return {one.column.place: one for one in found} if len(found) > 1 else found[0] if found else None
+
     def _check_features(self, X: object, *, reset: bool) -> Any:
         if reset:
             self._groups = GroupColumn.learn(X, self.random_intercept, self._groups if self._continues() else ())

@@ -23,6 +23,7 @@ from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.ordinal_classifier import KAPPA, OrdinalClassifier
 from ordinal_objectives.estimators.random_intercept import (
     GroupColumn,
+    RandomEffects,
     ScoredRows,
     check_random_intercept,
     settled,
@@ -143,6 +144,12 @@ class HostClassifier(OrdinalClassifier):
         """Forget what an earlier fit found beside trees, thresholds and classes."""
         self.round_search_ = self.kappa_rule_ = self._linear = self._given = self._n_rounds = None
         self._found, self._effects, self._groups = {}, (), ()
+
+    @property
+    def random_effects_(self) -> RandomEffects | dict[int, RandomEffects] | None:
+        """Effects of the groups that ``random_intercept`` names, with their variance; None without it."""
+        found = self.fitted_effects()
+        return {one.column.place: one for one in found} if len(found) > 1 else found[0] if found else None
 
     def _bind_groups(self, matrix: Any, rows: Rows) -> None:
         """Let a matrix of the library carry the groups of its rows."""

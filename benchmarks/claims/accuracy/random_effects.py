@@ -5,7 +5,7 @@ python benchmarks/claims/accuracy/random_effects.py
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +15,15 @@ from scipy.special import expit, log_expit, logsumexp
 from lib import report
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier
 
-Floats, Codes = NDArray[np.float64], NDArray[np.intp]
+Floats: TypeAlias = NDArray[np.float64]
+Codes: TypeAlias = NDArray[np.intp]
 THRESHOLDS, TAU, N_GROUPS, SEEDS = np.array([-2.0, -0.5, 0.5, 2.0]), 1.5, 200, range(6)
 
 
 def by_quadrature(f: Floats, y: Codes, group: Codes, start: Floats, n_nodes: int = 21) -> tuple[Floats, float, Floats]:
     """Return thresholds, tau and modes of the highest likelihood, by adaptive Gauss-Hermite quadrature."""
-    n_groups, modes = group.max() + 1, np.zeros(group.max() + 1)
+    n_groups = int(group.max()) + 1
+    modes: Floats = np.zeros(n_groups)
     nodes, weights = np.polynomial.hermite_e.hermegauss(n_nodes)
 
     def unpacked(x: Floats) -> tuple[Floats, float]:
@@ -29,7 +31,7 @@ def by_quadrature(f: Floats, y: Codes, group: Codes, start: Floats, n_nodes: int
         return np.concatenate([[-np.inf], theta, [np.inf]]), float(np.exp(x[-1]))
 
     def sums(of_rows: Floats) -> Floats:
-        return np.bincount(group, of_rows, n_groups)
+        return np.bincount(group, of_rows, n_groups).astype(np.float64)
 
     def find_modes(theta: Floats, tau: float) -> Floats:
         nonlocal modes
@@ -37,7 +39,7 @@ def by_quadrature(f: Floats, y: Codes, group: Codes, start: Floats, n_nodes: int
             below, above = (expit(theta[side] - f - modes[group]) for side in (y, y + 1))
             curvature = sums(below * (1 - below) + above * (1 - above)) + tau**-2
             modes = modes - (sums(1 - below - above) + modes / tau**2) / curvature
-        return curvature**-0.5
+        return np.asarray(curvature**-0.5)
 
     def value(x: Floats) -> float:
         theta, tau = unpacked(x)
@@ -65,11 +67,11 @@ def measure(per_group: int, seed: int) -> tuple[float, float, float]:
     model = HistGradientBoostingOrdinalClassifier(
         loss="cumulative_link", random_intercept=3, random_state=0, n_jobs=1, **options
     ).fit(np.column_stack([X, group]), y)
-    found = model.random_effects_
+    (found,) = model.fitted_effects()
     average = np.column_stack([X, np.full(len(X), np.nan)])
     _, tau, modes = by_quadrature(model.predict_raw(average), y, group, model.thresholds_)
     covered = np.mean(np.abs(found.effects - effects) < 1.645 * found.standard_errors)
-    return np.sqrt(np.mean((found.effects - modes) ** 2)) / tau, found.variance**0.5 / tau - 1.0, float(covered)
+    return float(np.sqrt(np.mean((found.effects - modes) ** 2))) / tau, found.variance**0.5 / tau - 1.0, float(covered)
 
 
 def main() -> None:
