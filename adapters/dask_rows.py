@@ -6,7 +6,7 @@ import asyncio
 import warnings
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import dask
 import distributed
@@ -25,6 +25,7 @@ _ALLOWED = {
     "init_score": ("init_score", "finite"),
 }
 LARGEST = float(np.finfo(np.float32).max)
+Trained = TypeVar("Trained")
 # Seconds in which Dask notices that a worker has gone.
 _NOTICED = 10
 
@@ -37,21 +38,21 @@ def check_client(client: object) -> None:
         raise TypeError("client must not be asynchronous: the training waits for its results; got one that is")
 
 
-def watched(client: distributed.Client, addresses: Collection[str], train: Callable[[], Awaitable[Any]]) -> Any:
+def watched(client: distributed.Client, addresses: Collection[str], train: Callable[[], Awaitable[Trained]]) -> Trained:
     """Return what a training on workers returns; raise its error, or RuntimeError if a worker is lost.
 
     The other workers may wait for a lost one for ever, and Dask for a worker of that address; or their error is a lost
     connection, which may come before Dask has noticed the worker.
     """
 
-    async def finished() -> tuple[Any, Exception | None]:
+    async def finished() -> tuple[Trained | None, Exception | None]:
         try:
             return await train(), None
         except (Exception, distributed.CancelledError) as error:
             is_cancelled = isinstance(error, distributed.CancelledError)
             return None, RuntimeError(f"rows of the training are lost: {error}") if is_cancelled else error
 
-    async def watch() -> Any:
+    async def watch() -> Trained | None:
         training, waited = asyncio.ensure_future(finished()), 0
         while True:
             await asyncio.wait([training], timeout=1)

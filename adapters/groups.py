@@ -21,7 +21,7 @@ from ordinal_objectives.utils import validation
 
 @contextmanager
 def bound_groups(
-    asked: Asked, params: Mapping[str, Any], model: object, sets: Sequence[Any], *given: Any
+    asked: Asked, params: Mapping[str, object], model: object, sets: Sequence[Any], *given: Table
 ) -> Iterator[None]:
     """Let matrices carry the groups of their rows during a training.
 

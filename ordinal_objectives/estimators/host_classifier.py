@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.aliases import JSON, FloatArray, Params, Seed, Table
+from ordinal_objectives.aliases import JSON, Booster, FloatArray, Params, Seed, Table
 from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.estimators import arguments, held_out, linear
 from ordinal_objectives.estimators.held_out import FinishedSearch, RoundSearch, Rows, Trial, TrialOf, Trials, UnseenRows
@@ -44,7 +44,7 @@ class BoosterInTransit:
     booster : xgboost.Booster, lightgbm.Booster or catboost.CatBoost
     """
 
-    def __init__(self, booster: Any) -> None:
+    def __init__(self, booster: Booster) -> None:
         self.booster = booster
 
     @one_thread_after_fork()
@@ -178,7 +178,7 @@ class HostClassifier(OrdinalClassifier):
         """Return the columns of numbers that the library takes for categories."""
 
     @abstractmethod
-    def _read_continued(self, model: Any) -> tuple[Any, ThresholdRecord]:
+    def _read_continued(self, model: Booster) -> tuple[Booster, ThresholdRecord]:
         """Return a booster to go on with, given as such or by its file, and its record."""
 
     @abstractmethod
@@ -347,7 +347,7 @@ class HostClassifier(OrdinalClassifier):
             if name not in kept:
                 setattr(self, name, self._default(name))
 
-    def _continued(self, model: Any) -> tuple[Any, ThresholdRecord | None]:
+    def _continued(self, model: Booster) -> tuple[Booster | None, ThresholdRecord | None]:
         """Return the booster of the model that ``fit`` goes on with, and its record."""
         if model is None:
             return None, None

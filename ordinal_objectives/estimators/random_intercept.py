@@ -139,17 +139,17 @@ class GroupColumn:
         codes = np.array([*(number.get(level, NEW) for level in found), MISSING], dtype=np.float64)
         return tables.with_columns(X, {self.place: codes[which]})
 
-    def codes(self, X: Any) -> IndexArray:
+    def codes(self, X: Table) -> IndexArray:
         """Return the codes of the groups in a table that has been encoded, (n_samples,)."""
         return np.asarray(tables.column_at(X, self.place)).astype(np.intp)
 
 
-def as_groups(given: Any) -> Table:
+def as_groups(given: Table) -> Table:
     """Return groups that stand beside the features, an array or a frame, as a table with a column for each effect."""
     return tables.as_table(given if len(np.shape(given)) == 2 else np.asarray(given).reshape(-1, 1))
 
 
-def beside(given: Any, columns: Sequence[GroupColumn]) -> Table:
+def beside(given: Table, columns: Sequence[GroupColumn]) -> Table:
     """Return the codes of groups that stand beside the features."""
     X = as_groups(given)
     if X.shape[1] != len(columns):
@@ -157,7 +157,7 @@ def beside(given: Any, columns: Sequence[GroupColumn]) -> Table:
     return encoded(X, columns)
 
 
-def check_rows(X: Any, n_rows: int) -> None:
+def check_rows(X: Table, n_rows: int) -> None:
     """Raise ValueError unless there is a group for each row."""
     if X.shape[0] != n_rows:
         raise ValueError(f"random_intercept must have an entry for each of {n_rows} rows; got {X.shape[0]}")
@@ -170,7 +170,7 @@ def encoded(X: Table, columns: Sequence[GroupColumn]) -> Table:
     return X
 
 
-def without(X: Any, columns: Sequence[GroupColumn]) -> Any:
+def without(X: Table, columns: Sequence[GroupColumn]) -> Table:
     """Return checked features that tell nothing about the groups."""
     return tables.with_columns(X, {column.place: np.zeros(len(X)) for column in columns})
 
@@ -208,7 +208,7 @@ class RandomEffects:
         """Those of the training."""
         return self.column.groups
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> Table:
         """Return effects and standard errors as a pandas frame with a row for each group."""
         found = {"effect": self.effects, "standard_error": self.standard_errors}
         return extras.optional("pandas", "demo").DataFrame(found, index=self.groups)
@@ -224,7 +224,7 @@ class RandomEffects:
         before = tuple(one for one in self.history if one[0] < n_trees)
         return replace(self, history=(*before, (n_trees, self.effects, self.variance)))
 
-    def of_rows(self, X: Any) -> FloatArray:
+    def of_rows(self, X: Table) -> FloatArray:
         """Return the effect of each checked row's group, (n_samples,): 0 without one, or where it is new."""
         return np.append(self.effects, [0.0, 0.0])[self.column.codes(X)]
 
@@ -260,7 +260,7 @@ class RandomEffects:
 
 
 def with_effects(
-    scores: FloatArray, X: Any, effects: Sequence[RandomEffects], loss: OrdinalLoss, thresholds: FloatArray
+    scores: FloatArray, X: Table, effects: Sequence[RandomEffects], loss: OrdinalLoss, thresholds: FloatArray
 ) -> FloatArray:
     """Return scores of checked rows with the effects of their groups; a row without a group has 0, the average one.
 
@@ -299,7 +299,7 @@ def _with_location(of_group: FloatArray, variance: float) -> FloatArray:
 class _ColumnLearner:
     """Effects of the groups of one column in a training, and how they move."""
 
-    def __init__(self, column: GroupColumn, X: Any, earlier: RandomEffects | None, n_trees: int) -> None:
+    def __init__(self, column: GroupColumn, X: Table, earlier: RandomEffects | None, n_trees: int) -> None:
         n = len(column.groups)
         self.rows = column.codes(X) % (n + 2)  # rows without a known group have the last two
         self.group = self.rows.astype(np.int32)
@@ -357,7 +357,12 @@ class EffectsLearner:
     """
 
     def __init__(
-        self, columns: Sequence[GroupColumn], X: Any, n_threads: int, earlier: Sequence[Any] = (), n_trees: int = 0
+        self,
+        columns: Sequence[GroupColumn],
+        X: Table,
+        n_threads: int,
+        earlier: Sequence[RandomEffects] = (),
+        n_trees: int = 0,
     ) -> None:
         before: dict[int, RandomEffects] = {one.column.place: one for one in earlier}
         self._columns = [_ColumnLearner(column, X, before.get(column.place), n_trees) for column in columns]
@@ -403,7 +408,7 @@ class EffectsLearner:
 class ScoredRows(NamedTuple):
     """Checked rows of a training, with the scores of its trees."""
 
-    X: Any
+    X: Table
     y: Any
     n_classes: int
     weight: FloatArray | None
