@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import sys
 from dataclasses import replace
 from numbers import Real
 from os import PathLike
@@ -429,7 +430,8 @@ importance_type, early_stopping_rounds, callbacks
     def _missing(self) -> float:
         """What stands for a missing value; None is NaN, as XGBoost has it."""
         missing = arguments.of_fit(self, "missing")
-        if isinstance(missing, (bool, np.bool_)) or not isinstance(missing, (Real, np.number, type(None))):
+        too_large = isinstance(missing, int) and abs(missing) > sys.float_info.max
+        if isinstance(missing, (bool, np.bool_)) or not isinstance(missing, (Real, np.number, type(None))) or too_large:
             raise ValueError(f"missing must be a number or None; got {missing!r}")
         return np.nan if missing is None else float(missing)
 

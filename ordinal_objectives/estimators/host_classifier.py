@@ -263,6 +263,8 @@ class HostClassifier(OrdinalClassifier):
         """
         with self._all_or_nothing():
             record, n_iter, n_features = self._read(path)
+            with files.as_damaged_file(path):
+                linear = None if record.linear is None else LinearPart.from_json(record.linear, n_features)
             described, left_out, found = record.classifier or {}, list[str](), Params()
             for name, value in (record.spec.loss.as_parameters() | record.spec.common_parameters).items():
                 setattr(self, name, value)
@@ -310,7 +312,7 @@ class HostClassifier(OrdinalClassifier):
                     arguments.keep_names(self, numbers=written)
                 else:
                     arguments.keep_names(self, written or text)
-                self._linear = None if record.linear is None else LinearPart.from_json(record.linear, n_features)
+                self._linear = linear
                 self._keep(record, n_iter)
         files.warn_of(left_out, stacklevel=2)
         return self
