@@ -16,18 +16,7 @@ from ordinal_objectives import predictions, threads
 from ordinal_objectives.adapters.arguments import check_same_columns
 from ordinal_objectives.adapters.cb import booster as cb_booster
 from ordinal_objectives.adapters.cb.train import train_spec
-from ordinal_objectives.aliases import (
-    ArrayLike,
-    BoolArray,
-    Booster,
-    Column,
-    FloatArray,
-    Level,
-    NDArray,
-    Params,
-    Seed,
-    Table,
-)
+from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, Level, NDArray, Params, Seed, Table
 from ordinal_objectives.estimators import arguments, tables
 from ordinal_objectives.estimators.held_out import Rows, Trial, Trials
 from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS, HostClassifier
@@ -310,7 +299,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
     def _categories(self, X: Table, **options: Any) -> Collection[int]:
         return self._places["cat_features"]
 
-    def _read_continued(self, model: Booster) -> tuple[CatBoost, ThresholdRecord]:
+    def _read_continued(self, model: object) -> tuple[CatBoost, ThresholdRecord]:
         booster = cb_booster.as_model(model)
         record, n_trained = cb_booster.threshold_record(booster), len(booster.feature_names_)
         check_same_columns("init_model", n_trained, self.n_features_in_, _names_of(booster), self._names())

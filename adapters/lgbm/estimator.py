@@ -19,7 +19,7 @@ from ordinal_objectives.adapters.arguments import check_set_names
 from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, data, parameters, prediction
 from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, checked_callbacks, first_rates, schedules, train_spec
 from ordinal_objectives.adapters.training import bind_labels, labels_of
-from ordinal_objectives.aliases import ArrayLike, BoolArray, Booster, Column, FloatArray, NDArray, Params, Seed, Table
+from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, NDArray, Params, Seed, Table
 from ordinal_objectives.estimators import arguments, tables
 from ordinal_objectives.estimators.held_out import Rows, Trial, Trials, is_auto, smallest_leaf
 from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS, HostClassifier
@@ -379,7 +379,7 @@ importance_type
         given = columns if isinstance(columns, list) else []  # "auto" is known by the columns' types
         return [names.index(column) if isinstance(column, str) else column for column in given]
 
-    def _continued(self, model: Booster, **starts: Any) -> tuple[lightgbm.Booster | None, ThresholdRecord | None]:
+    def _continued(self, model: object, **starts: Any) -> tuple[lightgbm.Booster | None, ThresholdRecord | None]:
         given = [name for name, start in starts.items() if start is not None]
         if given and model is not None:
             raise ValueError(
@@ -387,7 +387,7 @@ importance_type
             )
         return super()._continued(model)
 
-    def _read_continued(self, model: Booster) -> tuple[lightgbm.Booster, ThresholdRecord]:
+    def _read_continued(self, model: object) -> tuple[lightgbm.Booster, ThresholdRecord]:
         booster = lgbm_booster.as_booster(model)
         return booster, lgbm_booster.threshold_record(booster)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import sys
 from dataclasses import replace
 from numbers import Real
 from os import PathLike
@@ -17,18 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives.adapters.training import bind_labels
 from ordinal_objectives.adapters.xgb import booster as xgb_booster, input_checks, model_file, prediction
 from ordinal_objectives.adapters.xgb.train import CustomMetric, asks_for_early_stop, first_rates, schedules, train_spec
-from ordinal_objectives.aliases import (
-    ArrayLike,
-    BoolArray,
-    Booster,
-    Column,
-    FloatArray,
-    IntArray,
-    NDArray,
-    Params,
-    Seed,
-    Table,
-)
+from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, IntArray, NDArray, Params, Seed, Table
 from ordinal_objectives.estimators import arguments
 from ordinal_objectives.estimators.held_out import Rows, Trial, Trials
 from ordinal_objectives.estimators.host_classifier import HostClassifier
@@ -328,7 +318,7 @@ importance_type, early_stopping_rounds, callbacks
     def _categories(self, X: Table, **options: Any) -> list[int]:
         return [place for place, kind in enumerate(self.feature_types or ()) if kind == "c"]
 
-    def _continued(self, model: Booster) -> tuple[xgboost.Booster | None, ThresholdRecord | None]:
+    def _continued(self, model: Any) -> tuple[xgboost.Booster | None, ThresholdRecord | None]:
         booster, record = super()._continued(model)
         if record is None:
             return None, None
@@ -342,7 +332,7 @@ importance_type, early_stopping_rounds, callbacks
             raise ValueError(f"xgb_model was trained with missing={known}; got missing={self._missing}")
         return booster, record
 
-    def _read_continued(self, model: Booster) -> tuple[xgboost.Booster, ThresholdRecord]:
+    def _read_continued(self, model: Any) -> tuple[xgboost.Booster, ThresholdRecord]:
         # As from a file: a booster in memory has the parameters of its training, with which XGBoost would go on.
         is_booster = isinstance(model, xgboost.Booster)
         booster = xgboost.Booster(model_file=model.save_raw("ubj")) if is_booster else model_file.from_file(model)
@@ -426,7 +416,8 @@ importance_type, early_stopping_rounds, callbacks
     def _missing(self) -> float:
         """What stands for a missing value; None is NaN, as XGBoost has it."""
         missing = arguments.of_fit(self, "missing")
-        if isinstance(missing, (bool, np.bool_)) or not isinstance(missing, (Real, np.number, type(None))):
+        too_large = isinstance(missing, int) and abs(missing) > sys.float_info.max
+        if isinstance(missing, (bool, np.bool_)) or not isinstance(missing, (Real, np.number, type(None))) or too_large:
             raise ValueError(f"missing must be a number or None; got {missing!r}")
         return np.nan if missing is None else float(missing)
 

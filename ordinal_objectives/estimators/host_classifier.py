@@ -272,6 +272,8 @@ class HostClassifier(OrdinalClassifier):
         """
         with self._all_or_nothing():
             record, n_iter, n_features = self._read(path)
+            with files.as_damaged_file(path):
+                started = None if record.linear is None else linear.LinearPart.from_json(record.linear, n_features)
             described, left_out, found = record.classifier or {}, list[str](), Params()
             for name, value in (record.spec.loss.as_parameters() | record.spec.common_parameters).items():
                 setattr(self, name, value)
@@ -322,7 +324,7 @@ class HostClassifier(OrdinalClassifier):
                     arguments.keep_names(self, numbers=written)
                 else:
                     arguments.keep_names(self, written or text)
-                self._linear = None if record.linear is None else linear.LinearPart.from_json(record.linear, n_features)
+                self._linear = started
                 self._keep(record, n_iter)
         files.warn_of(left_out, stacklevel=2)
         return self

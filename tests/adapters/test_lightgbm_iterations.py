@@ -468,7 +468,7 @@ def test_xgboost_classifier_takes_missing_none_as_nan(rows):
     np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
 
 
-@pytest.mark.parametrize("missing", ["nan", [0], True])
+@pytest.mark.parametrize("missing", ["nan", [0], True, 10**400])
 def test_xgboost_classifier_refuses_what_is_no_missing_value(rows, missing):
     with pytest.raises(ValueError, match=r"missing must be a number or None; got"):
         XGBOrdinalClassifier(n_estimators=3, missing=missing).fit(*rows)

@@ -198,6 +198,7 @@ def test_conformal_intervals_hold_what_they_promise():
     interval = model.predict_conformal_interval(X[1500:])
     assert 0.87 < interval_coverage(y[1500:], interval) < 0.95
     assert interval_width(interval) < 0.6 * np.ptp(y)
+    assert interval_width([[0.0, 1.0], [1.0, 3.0]]) == 1.5
     plain = OrdinalDistributionRegressor(TRAINERS["native"]()).fit(X, y)
     with pytest.raises(AttributeError, match="predict_conformal_interval needs prediction sets"):
         plain.predict_conformal_interval(X)

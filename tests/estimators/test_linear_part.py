@@ -254,9 +254,15 @@ def test_contributions_of_trees_and_linear_part_add_up_to_the_margins():
 
 
 @pytest.mark.parametrize("options", [{"proportional": True}, {"proportional": False}], ids=str)
-def test_damaged_records_are_refused(options):
+def test_damaged_records_are_refused(options, tmp_path):
     content = json.loads(make("xgb", **options).fit(X, Y)._record.to_json())
     assert ThresholdRecord.from_json(json.dumps(content)).linear == content["linear"]
+    booster = make("xgb", **options).fit(X, Y).booster_
+    of_no_classifier = content | {"classifier": None, "linear": {"n_features": 3}}
+    booster.set_attr(**{oxgb.ATTRIBUTE: json.dumps(of_no_classifier)})
+    booster.save_model(tmp_path / "model.json")
+    with pytest.raises(ValueError, match=r"model\.json is damaged: KeyError"):
+        make("xgb").load_model(tmp_path / "model.json")
     for name in ("shifts", "outputs", "linear"):
         with pytest.raises(ValueError, match="damaged"):
             ThresholdRecord.from_json(json.dumps({k: v for k, v in content.items() if k != name}))
