@@ -88,9 +88,29 @@ class OrdinalObjectiveBase:
         return self.training.spec
 
     @property
+    def n_classes(self) -> int | None:
+        """Number of classes K, as given."""
+        return self.spec.n_classes
+
+    @property
     def loss(self) -> OrdinalLoss:
         """Loss and link."""
         return self.spec.loss
+
+    @property
+    def hessian(self) -> str:
+        """Curvature given to the framework."""
+        return self.spec.hessian
+
+    @property
+    def threshold_update(self) -> str:
+        """How thresholds move."""
+        return self.spec.threshold_update
+
+    @property
+    def thresholds(self) -> FloatArray | None:
+        """Where the thresholds start, as given."""
+        return self.spec.thresholds
 
     def __copy__(self) -> OrdinalObjectiveBase:
         new = object.__new__(type(self))

@@ -413,7 +413,8 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         now = [column.place for column in self._groups]
         if now != ([] if places is None else [places] if isinstance(places, int) else places):
             raise ValueError(
-                f"warm_start continues a model of random_intercept={places!r}; got {self.random_intercept!r}"
+                f"warm_start continues a model of random_intercept={places!r}; got "
+                f"random_intercept={self.random_intercept!r}"
             )
 
     def _remember(self, loss: OrdinalLoss, grown: fit_loop.GrownModel) -> None:
@@ -441,6 +442,12 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
 
     def _splits(self) -> list[bool]:
         return [len(tree.left) > 1 for tree in self._ensemble.trees]
+
+    @property
+    def random_effects_(self) -> RandomEffects | dict[int, RandomEffects] | None:
+        """Effects of the groups that ``random_intercept`` names, with their variance; None without it."""
+        found = self.fitted_effects()
+        return {one.column.place: one for one in found} if len(found) > 1 else found[0] if found else None
 
     def _check_features(self, X: object, *, reset: bool) -> Any:
         if reset:

@@ -233,16 +233,8 @@ class ThresholdRecord:
                     f"{expected}"
                 )
 
-    @property
-    def has_effects(self) -> bool:
-        """Whether the scores have effects of groups, which the classifier adds; those of a checkpoint are unknown."""
-        described = self.classifier or {}
-        params = described.get("params")
-        asked = params.get("random_intercept") if isinstance(params, dict) else None
-        return asked is not None or "random_effects" in described
-
-    def check_start(self, has_start: bool, name: str) -> None:
-        """Raise ValueError where scores have a linear part, or effects of groups, and the rows none to start from.
+    def check_start(self, has_start: bool, name: str, *, has_groups: bool = False) -> None:
+        """Raise ValueError where a classifier adds a linear part, or effects of groups, and the rows have none.
 
         Parameters
         ----------
@@ -250,9 +242,12 @@ class ThresholdRecord:
             Whether the rows have scores to start from.
         name : str
             What the model, or the rows, are called in the message.
+        has_groups : bool
+            Whether the rows have groups, whose effects are added.
         """
         parts = {} if self.linear is None else {"a linear part": "linear_.scores(X)"}
-        parts |= {"effects of groups": "those of random_effects_"} if self.has_effects else {}
+        if self.classifier and self.random_effects and not has_groups:
+            parts["effects of groups"] = "those of random_effects_"
         if parts and not has_start:
             raise ValueError(
                 f"{name}: the trees of this booster start from {' and '.join(parts)}, which no tree holds. Predict "

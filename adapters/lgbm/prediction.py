@@ -150,7 +150,7 @@ def proba_of(
 ) -> FloatArray:
     """Return class probabilities of a booster whose record is known; see :func:`predict_proba`."""
     end = lgbm_booster.iterations_of(booster, num_iteration)
-    record.check_start(False, "booster")
+    record.check_start(False, "booster", has_groups=random_intercept is not None)
     data = rows_for(booster, data)
     lgbm_booster.check_all_rounds(booster, record, end)
     return proba_beside(record, predict_scores(booster, record, data, 0, end), end, random_intercept)

@@ -45,11 +45,18 @@ def unsealed(content: bytes) -> bytes:
     return content
 
 
-def from_file(path: str | PathLike[str], params: JSON | None = None) -> xgboost.Booster:
-    """Return the booster of a file, whose digest is checked where it has one; raise ValueError if it is damaged."""
+def content_of(path: str | PathLike[str]) -> bytearray:
+    """Return a model's bytes in a file, whose digest is checked where it has one; raise ValueError if it is damaged."""
     files.check_kind(path, "XGBoost")
     with files.as_damaged_file(path):
         content = Path(path).read_bytes()
         if not content.rstrip().endswith(b"}"):  # XGBoost reads on behind the end, or crashes
             raise ValueError("it is not complete")
-        return xgboost.Booster(params, model_file=bytearray(unsealed(content)))
+        return bytearray(unsealed(content))
+
+
+def from_file(path: str | PathLike[str], params: JSON | None = None) -> xgboost.Booster:
+    """Return the booster of a file; raise ValueError if it is damaged."""
+    content = content_of(path)
+    with files.as_damaged_file(path):
+        return xgboost.Booster(params, model_file=content)

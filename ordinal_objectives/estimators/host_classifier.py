@@ -23,6 +23,7 @@ from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.ordinal_classifier import KAPPA, OrdinalClassifier
 from ordinal_objectives.estimators.random_intercept import (
     GroupColumn,
+    RandomEffects,
     ScoredRows,
     check_random_intercept,
     settled,
@@ -143,6 +144,12 @@ class HostClassifier(OrdinalClassifier):
         """Forget what an earlier fit found beside trees, thresholds and classes."""
         self.round_search_ = self.kappa_rule_ = self._linear = self._given = self._n_rounds = None
         self._found, self._effects, self._groups = {}, (), ()
+
+    @property
+    def random_effects_(self) -> RandomEffects | dict[int, RandomEffects] | None:
+        """Effects of the groups that ``random_intercept`` names, with their variance; None without it."""
+        found = self.fitted_effects()
+        return {one.column.place: one for one in found} if len(found) > 1 else found[0] if found else None
 
     def _bind_groups(self, matrix: Any, rows: Rows) -> None:
         """Let a matrix of the library carry the groups of its rows."""
@@ -321,12 +328,7 @@ class HostClassifier(OrdinalClassifier):
         return self
 
     def _check_ended(self, path: str | PathLike[str], record: ThresholdRecord, described: JSON) -> None:
-        """Raise ValueError if the loaded model lacks effects of groups, or a rule of kappa that it would decide by."""
-        if record.has_effects and "random_effects" not in described:
-            raise ValueError(
-                f"{path} holds no effects of groups, which are found when fit ends: it is a checkpoint of a training "
-                f"that had not ended"
-            )
+        """Raise ValueError if the loaded model would decide by a rule of kappa that it does not have."""
         rule = described.get("decision_rule", self.decision_rule)
         if not isinstance(rule, str) or rule != KAPPA or "kappa_rule" in described:
             return
@@ -430,7 +432,7 @@ class HostClassifier(OrdinalClassifier):
         if self._groups:
             self._check_groups(rows, continued)
         if continued is not None:
-            if continued.has_effects:
+            if continued.random_effects:
                 raise ValueError(
                     f"{self._continued_by} must be without random_intercept: no training keeps its effects"
                 )

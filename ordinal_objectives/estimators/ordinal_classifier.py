@@ -430,12 +430,6 @@ class OrdinalClassifier(OrderedClassifier):
             return None
         return replace(self._linear, read=partial(self._check_features, reset=False))
 
-    @property
-    def random_effects_(self) -> random_intercept.RandomEffects | dict[int, random_intercept.RandomEffects] | None:
-        """Effects of the groups that ``random_intercept`` names, with their variance; None without it."""
-        found = self.fitted_effects()
-        return {one.column.place: one for one in found} if len(found) > 1 else found[0] if found else None
-
     def fitted_effects(self) -> tuple[random_intercept.RandomEffects, ...]:
         """Return the effects of groups, a column each, for what reads models."""
         check_is_fitted(self)

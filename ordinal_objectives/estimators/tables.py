@@ -372,8 +372,11 @@ def _kind_of(levels: Collection[Level]) -> str:
 
 
 def _rounded(level: Level, kind: type) -> float:
-    with np.errstate(over="ignore"):
-        return float(kind(level))
+    try:
+        with np.errstate(over="ignore"):
+            return float(kind(level))
+    except OverflowError:  # an integer that no row holds
+        return np.inf
 
 
 def _narrow_type(known: Collection[Level]) -> type | None:

@@ -60,9 +60,9 @@ def data(n=1500):
     return X[order], y[order], rng.uniform(0.5, 2.0, size=n)
 
 
-def matrix(rows=slice(None)):
-    X, y, w = data()
-    return xgboost.DMatrix(X[rows], y[rows], weight=w[rows])
+def matrix(rows=slice(None), types=("float64", "int64", "float64")):
+    X, y, w = (values[rows].astype(dtype) for values, dtype in zip(data(), types, strict=True))
+    return xgboost.DMatrix(X, y, weight=w)
 
 
 def rank():
@@ -92,10 +92,11 @@ def assert_same(booster, expected):
 
 
 def train_all(config):
-    """Train each update on each division of the rows; then meet a label that one worker alone has."""
+    """Train each update on each division of the rows, of other types; then meet a label that one worker alone has."""
+    types = [("float64", "int64", "float64"), ("float32", "int8", "float32")][rank()]
     for update, options in UPDATES.items():
         for parts, bounds in PARTS.items():
-            booster = oxgb.train(PARAMS, matrix(own_rows(bounds)), 12, **options)
+            booster = oxgb.train(PARAMS, matrix(own_rows(bounds), types), 12, **options)
             booster.save_model(config["folder"] / f"{update}-{parts}-{rank()}.ubj")
     wrong = matrix(own_rows(PARTS["uneven"]))
     wrong.set_label(wrong.get_label() + 7 * rank())

@@ -217,6 +217,9 @@ def test_a_training_does_not_go_on_from_a_changed_file(name, data, saved):
     given = {"init_model" if form is LightGBM else "xgb_model": path}
     with pytest.raises(ValueError, match=r"is damaged: its content is not what was written"):
         form.make(classes=GRADES).fit(X, GRADES[y], **given)
+    train, rows = (olgbm.train, lightgbm.Dataset) if form is LightGBM else (oxgb.train, xgboost.DMatrix)
+    with pytest.raises(ValueError, match=r"is damaged: its content is not what was written"):
+        train({}, rows(X, y), 2, **given)
 
 
 TEXTS = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
@@ -479,28 +480,32 @@ def test_what_reads_trees_without_effects_is_refused(kind, tmp_path):
 
     class Saving(xgboost.callback.TrainingCallback):
         def after_iteration(self, model, epoch, evals_log):
-            model.save_model(path)
+            if epoch == 1:
+                model.save_model(path)
+
+    def save(env):
+        if env.iteration == 1:
+            olgbm.save_model(env.model, path)
 
     if kind is XGBOrdinalClassifier:
         model, data = of_host(kind, n_estimators=3).set_params(callbacks=[Saving()]).fit(X, y), xgboost.DMatrix(X)
     else:
-        model, data = (
-            of_host(kind, n_estimators=3).fit(X, y, callbacks=[lambda env: olgbm.save_model(env.model, path)]),
-            X,
-        )
-    with pytest.raises(
-        ValueError, match=r"holds no effects of groups, .* it is a checkpoint of a training that had not"
-    ):
-        kind().load_model(path)
+        model, data = of_host(kind, n_estimators=3).fit(X, y, callbacks=[save]), X
+    with pytest.warns(UserWarning, match="callbacks") if kind is XGBOrdinalClassifier else nullcontext():
+        checkpoint = kind().load_model(path)
+    np.testing.assert_allclose(checkpoint.predict_proba(X), list(model.staged_predict_proba(X))[1], atol=1e-6)
     module = oxgb if kind is XGBOrdinalClassifier else olgbm
     with pytest.raises(ValueError, match="the trees of this booster start from effects of groups, which no tree holds"):
         module.predict_proba(model.booster_, data)
+    proba = module.predict_proba(model.booster_, data, random_intercept=X[:, 3])
+    np.testing.assert_allclose(proba, model.predict_proba_ordered(X), atol=1e-5)
     if kind is XGBOrdinalClassifier:
-        data.set_base_margin(model.random_effects_.effects[X[:, 3].astype(int)])
+        data = xgboost.DMatrix(X, base_margin=model.random_effects_.effects[X[:, 3].astype(int)])
         proba = oxgb.predict_proba(model.booster_, data)
         np.testing.assert_allclose(proba, model.predict_proba_ordered(X), atol=1e-5)
 
 
+@HOSTS
 def test_new_groups_are_evaluated_as_they_are_predicted(kind):
     X, y, _, _ = simulated(20, 15, n_groups=60)
     new = X.copy()
@@ -521,3 +526,21 @@ def test_what_is_missing_to_xgboost_is_no_group(tmp_path):
     other.save_model(tmp_path / "model.ubj")
     for one in (other, XGBOrdinalClassifier().load_model(tmp_path / "model.ubj"), pickle.loads(pickle.dumps(other))):
         np.testing.assert_array_equal(one.predict_proba(coded), model.predict_proba(X))
+
+
+def test_a_file_that_a_callback_saves_has_the_effects(tmp_path):
+    X, y, _, _ = simulated(20, 18, n_groups=60)
+
+    class Saves(xgboost.callback.TrainingCallback):
+        only_reads = True
+
+        def after_iteration(self, model, epoch, evals_log):
+            if epoch == 4:
+                model.save_model(tmp_path / "model.ubj")
+            return False
+
+    model = of_host(XGBOrdinalClassifier, callbacks=[Saves()]).fit(X, y)
+    with pytest.warns(UserWarning, match="the file holds no callbacks"):
+        saved = XGBOrdinalClassifier().load_model(tmp_path / "model.ubj")
+    stages = list(model.staged_predict_proba(X))
+    np.testing.assert_allclose(saved.predict_proba(X), stages[4], atol=1e-6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 
 import numpy as np
@@ -276,6 +277,21 @@ def test_several_outputs(rows, tmp_path):
     model.set_params(warm_start=True, max_iter=32).fit(X, Y)
     with pytest.raises(ValueError, match="continues a model of categories"):
         model.set_params(max_iter=34, categorical_features=[0, 1]).fit(X, Y)
+
+
+def test_a_level_in_a_file_may_be_a_number_that_no_row_holds(tmp_path):
+    X = np.arange(80)[:, np.newaxis] % 4 + 0.0
+    model = make(categorical_features=[0]).fit(X, X[:, 0].astype(int))
+    model.save_model(tmp_path / "model")
+    whole = without_digest((tmp_path / "model").read_bytes())
+    start, length = whole.index(b"\n") + 1, 8
+    end = start + length + int.from_bytes(whole[start : start + length], "little")
+    header = json.loads(whole[start + length : end])
+    header["categories"][0][1][3] = 10**400
+    text = json.dumps(header).encode()
+    (tmp_path / "model").write_bytes(whole[:start] + len(text).to_bytes(length, "little") + text + whole[end:])
+    found = HistGradientBoostingOrdinalClassifier().load_model(tmp_path / "model").predict_proba(X[:3])
+    np.testing.assert_array_equal(found, model.predict_proba(X[:3]))
 
 
 def test_damaged_categories_are_refused(rows, tmp_path):

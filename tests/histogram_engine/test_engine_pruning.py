@@ -131,8 +131,7 @@ def test_validation_rows_add_up_what_the_reference_says(ordinal_data, loss, n_cl
     model: Any = rows.sums(tree, thresholds, EngineRun(parameters, labelled).criterion.exact_sums)
     now: Any
     leaf = trained.apply(X)[:, 2]
-    score = trained._ensemble.zeros(300)
-    trained._ensemble.add_to(score, X, 0, 2, 1)
+    score = trained._ensemble.scores(X, 0, 2, 1)
     one_hot = np.eye(len(tree.left))[leaf]
     close = {"rtol": 1e-5, "atol": 1e-4}
     if "shift_l2" in options:

@@ -96,6 +96,7 @@ def test_intervals_of_the_cumulative_link_have_their_likelihood(link):
     rows = CPU(1).row_pass(loss, labels, K, None, precision="float64")
     found = rows(f, THRESHOLDS, "exact")
     assert found.loss == pytest.approx(observed(loss.link, f, THRESHOLDS, labels).sum(), rel=1e-6)
+    assert found.loss <= rows.highest_loss(found.loss) <= found.loss * (1 + 1e-6)
     step = 1e-4
     up, down = (observed(loss.link, f + sign * step, THRESHOLDS, labels) for sign in (1, -1))
     np.testing.assert_allclose(found.gradient, (up - down) / (2 * step), rtol=1e-3, atol=1e-5)

@@ -46,8 +46,7 @@ def test_rows_reach_the_leaves_of_a_walk(instruction_set, n_leaves, n_rows):
         X[rng.random(X.shape) < 0.2] = np.nan
         leaves = np.array([[walk(tree, row) for tree in trees.trees] for row in X])
         np.testing.assert_array_equal(trees.apply(np.asfortranarray(X), 2), leaves)
-        scores = trees.zeros(n_rows)
-        trees.add_to(scores, X, 0, 3, 1)
+        scores = trees.scores(X, 0, 3, 1)
         expected = sum(tree.value[reached] for tree, reached in zip(trees.trees, leaves.T, strict=True))
         np.testing.assert_array_equal(scores, expected)
 

@@ -92,6 +92,22 @@ def changed(which: Callable[[str], bool]) -> Callable[[Rows], str]:
     return found
 
 
+def killed(rows: Rows) -> str:
+    found = []
+    for engine in dict.fromkeys(row["engine"] for row in rows):
+        runs = [row for row in rows if row["engine"] == engine]
+        right = sum(row["ended"] == "the right model" for row in runs)
+        lost = sum(not row["ended"].endswith(("model", "unnamed")) for row in runs)
+        other = len(runs) - right - lost
+        slowest = max(float(row["seconds"]) for row in runs)
+        found.append(
+            f"{engine} {len(runs)}: an error that names the loss in {lost}, the right model in {right}, anything else "
+            f"in {other}, after {slowest:.1f} s at most; the next training was right in "
+            f"{sum(row['next_right'] == 'True' for row in runs)}"
+        )
+    return "; ".join(found)
+
+
 def mutants(rows: Rows) -> str:
     verdicts = Counter(row["verdict"] for row in rows)
     explained = sum(row["verdict"] == "survived" and bool(row["note"]) for row in rows)
@@ -135,6 +151,12 @@ FIGURES: tuple[tuple[str, Path, Callable[[Rows], str], str], ...] = (
             ("models with another number of threads", lambda change: change == "2 threads"),
             ("models with the instructions of other processors", lambda change: change != "2 threads"),
         )
+    ),
+    (
+        "a worker killed at a random moment of a training, and the next training",
+        RESULTS / "killed_workers_runs.csv",
+        killed,
+        "PYTHONPATH=benchmarks python benchmarks/claims/speed/killed_workers.py",
     ),
     ("small changes of the code", MUTANTS, mutants, "python tests/mutants.py run"),
 )
