@@ -335,7 +335,8 @@ def with_columns(X: Table, columns: Mapping[int, Column]) -> Table:
     if not columns:
         return X
     if isinstance(X, np.ndarray):
-        changed = X.astype(X.dtype if X.dtype.kind in "fO" else object if X.dtype.kind in "US" else np.float64)
+        # float16 would round codes above 2,048
+        changed = X.astype(object if X.dtype.kind in "OUS" else np.result_type(X.dtype, np.float32))
         for place, values in columns.items():
             changed[:, place] = values
         return changed
