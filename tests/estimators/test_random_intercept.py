@@ -557,3 +557,11 @@ def test_half_precision_holds_the_codes_of_many_groups(kind):
     proba = model.predict_proba(X)
     np.testing.assert_allclose(model.predict_proba(X.astype(np.float16)), proba, atol=1e-6)
     np.testing.assert_allclose(clone(model).fit(X.astype(np.float16), y).predict_proba(X), proba, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [HistGradientBoostingOrdinalClassifier, XGBOrdinalClassifier, LGBMOrdinalClassifier])
+@pytest.mark.parametrize("dtype", ["datetime64[D]", "datetime64[ns]", "timedelta64[ns]"])
+def test_dates_are_no_features_beside_groups(kind, dtype):
+    X = np.column_stack([np.arange(40), np.arange(40) % 4]).astype(f"{dtype.partition('[')[0]}[D]").astype(dtype)
+    with pytest.raises((TypeError, ValueError), match="X must hold numbers, booleans and"):
+        kind(loss="cumulative_link", random_intercept=1).fit(X, np.arange(40) % 3)
