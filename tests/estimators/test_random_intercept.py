@@ -565,3 +565,12 @@ def test_dates_are_no_features_beside_groups(kind, dtype):
     X = np.column_stack([np.arange(40), np.arange(40) % 4]).astype(f"{dtype.partition('[')[0]}[D]").astype(dtype)
     with pytest.raises((TypeError, ValueError), match="X must hold numbers, booleans and"):
         kind(loss="cumulative_link", random_intercept=1).fit(X, np.arange(40) % 3)
+
+
+def test_new_groups_shift_no_thresholds():
+    X, y, _, _ = simulated(10, 18, n_groups=20)
+    new = X[:5].copy()
+    new[::2, 3] = 99
+    model = make(max_iter=3).fit(X, y)
+    assert model.proportional_
+    np.testing.assert_array_equal(model.predict_shifts(new), np.zeros((5, 4)))
