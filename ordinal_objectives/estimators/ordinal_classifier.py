@@ -528,7 +528,7 @@ class OrdinalClassifier(OrderedClassifier):
             Lowest threshold first. Zeros if the model is ``proportional_``.
         """
         scores = self._scores(X, **start)
-        if scores.ndim == 1:
+        if self.proportional_:  # also where scores are means over new groups, one for each threshold
             return np.zeros((len(scores), len(self.thresholds_)))
         return scores - scores.mean(axis=1, keepdims=True)
 

@@ -58,11 +58,14 @@ class GroupColumn:
         Those of the training, in the order of their codes.
     missing : float
         The number that stands for no group, beside NaN.
+    name : str or None
+        None of a column of an array.
     """
 
     place: int
     groups: list[Level]
     missing: float = np.nan
+    name: str | None = None
 
     @classmethod
     def learn(
@@ -108,17 +111,18 @@ class GroupColumn:
                 f"random_intercept must name a column of groups; {tables.called(X, column)} holds fractions"
             )
         groups = [int(group) if isinstance(group, float) else group for group in groups]
+        name = names[column] if names else None
         for earlier in known:
             if earlier.place == column:
                 earlier.encode(X)  # groups are named as they were
                 seen = set(earlier.groups)
-                return cls(column, [*earlier.groups, *(group for group in groups if group not in seen)])
+                return cls(column, [*earlier.groups, *(group for group in groups if group not in seen)], missing, name)
         if not 2 <= len(groups) < X.shape[0]:
             raise ValueError(
                 f"random_intercept must name a column of at least two groups, and fewer than rows; "
                 f"{tables.called(X, column)} has {len(groups)} in {X.shape[0]} rows"
             )
-        return cls(column, groups, missing)
+        return cls(column, groups, missing, name)
 
     def encode(self, X: Table) -> Table:
         """Return a table with codes in the place of the groups."""
@@ -151,9 +155,12 @@ def as_groups(given: Table) -> Table:
 
 def beside(given: Table, columns: Sequence[GroupColumn]) -> Table:
     """Return the codes of groups that stand beside the features."""
-    X = as_groups(given)
+    X, known = as_groups(given), [column.name for column in columns]
     if X.shape[1] != len(columns):
         raise ValueError(f"random_intercept must have the {len(columns)} columns of the training; got {X.shape[1]}")
+    names = tables.column_names(X)
+    if names is not None and None not in known and names != known:
+        raise ValueError(f"random_intercept must have the columns of the training, {known}; got {names}")
     return encoded(X, columns)
 
 
@@ -232,6 +239,7 @@ class RandomEffects:
         """Return the effects in JSON's types; numbers round-trip exactly."""
         return {
             "place": self.column.place,
+            "name": self.column.name,
             "groups": self.groups,
             **({} if np.isnan(self.column.missing) else {"missing": self.column.missing}),
             "effects": self.effects.tolist(),
@@ -246,8 +254,10 @@ class RandomEffects:
         groups = list(content["groups"])
         if not all(isinstance(group, tables.PLAIN) for group in groups) or len(set(groups)) != len(groups):
             raise ValueError("the groups of the random effects must differ")
-        place = validation.check_integer("place", content["place"], 0, n_features - 1)
-        column = GroupColumn(place, groups, float(content.get("missing", np.nan)))
+        place, name = validation.check_integer("place", content["place"], 0, n_features - 1), content.get("name")
+        if not isinstance(name, (str, type(None))):
+            raise ValueError(f"the name of a column of groups must be a string; got {name!r}")
+        column = GroupColumn(place, groups, float(content.get("missing", np.nan)), name)
         effects, errors = (files.numbers_from_json(content[name], name) for name in ("effects", "standard_errors"))
         history = tuple(
             (validation.check_integer("history", since, 0), files.numbers_from_json(of, "history"), float(variance))

@@ -335,7 +335,11 @@ def with_columns(X: Table, columns: Mapping[int, Column]) -> Table:
     if not columns:
         return X
     if isinstance(X, np.ndarray):
-        changed = X.astype(X.dtype if X.dtype.kind in "fO" else object if X.dtype.kind in "US" else np.float64)
+        kind = X.dtype.kind
+        if kind in "mM":  # nanoseconds would become integers
+            X = X.astype(f"{kind}8[us]")
+        numbers_as = np.result_type(X.dtype, np.float32) if kind == "f" else np.float64  # float16 rounds codes
+        changed = X.astype(object if kind in "OUSmM" else numbers_as)
         for place, values in columns.items():
             changed[:, place] = values
         return changed

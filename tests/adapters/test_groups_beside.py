@@ -78,7 +78,14 @@ def test_several_columns_beside_matrices(library):
     found = (oxgb if library == "xgboost" else olgbm).threshold_record(booster).random_effects
     for one, true in zip(found, effects, strict=True):
         assert np.corrcoef(one.effects, true)[0, 1] > 0.9
-    both = ordinal_log_loss(y, predict(X[:, :3], random_intercept=frame))
+    proba = predict(X[:, :3], random_intercept=frame)
+    np.testing.assert_array_equal(predict(X[:, :3], random_intercept=frame.to_numpy()), proba)
+    swapped = frame[["rater", "clinic"]]
+    with pytest.raises(ValueError, match=r"must have the columns of the training, \['clinic', 'rater'\]; got \['rater"):
+        predict(X[:, :3], random_intercept=swapped)
+    with pytest.raises(ValueError, match="random_intercept must have the columns of the training"):
+        train_beside(library, X[:, :3], y, frame, [(X[:, :3], y)], [swapped], rounds=2)
+    both = ordinal_log_loss(y, proba)
     assert both < ordinal_log_loss(y, predict(X[:, :3], random_intercept=frame.assign(rater=np.nan))) - 0.02
 
 

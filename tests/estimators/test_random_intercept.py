@@ -544,3 +544,33 @@ def test_a_file_that_a_callback_saves_has_the_effects(tmp_path):
         saved = XGBOrdinalClassifier().load_model(tmp_path / "model.ubj")
     stages = list(model.staged_predict_proba(X))
     np.testing.assert_allclose(saved.predict_proba(X), stages[4], atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [HistGradientBoostingOrdinalClassifier, XGBOrdinalClassifier, LGBMOrdinalClassifier])
+def test_half_precision_holds_the_codes_of_many_groups(kind):
+    group = np.repeat(np.arange(-1500, 1500), 2)  # as numbers exact in float16, whose codes above 2048 are not
+    X = np.column_stack([np.tile([0.0, 1.0], 3000), group])
+    y = (np.arange(6000) // 2 % 3).astype(int)
+    options = {"loss": "cumulative_link", "random_intercept": 1, "random_state": 0, "n_jobs": 1}
+    rounds = {"max_iter": 1} if kind is HistGradientBoostingOrdinalClassifier else {"n_estimators": 1}
+    model = kind(**options, **rounds, **({"verbosity": -1} if kind is LGBMOrdinalClassifier else {})).fit(X, y)
+    proba = model.predict_proba(X)
+    np.testing.assert_allclose(model.predict_proba(X.astype(np.float16)), proba, atol=1e-6)
+    np.testing.assert_allclose(clone(model).fit(X.astype(np.float16), y).predict_proba(X), proba, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [HistGradientBoostingOrdinalClassifier, XGBOrdinalClassifier, LGBMOrdinalClassifier])
+@pytest.mark.parametrize("dtype", ["datetime64[D]", "datetime64[ns]", "timedelta64[ns]"])
+def test_dates_are_no_features_beside_groups(kind, dtype):
+    X = np.column_stack([np.arange(40), np.arange(40) % 4]).astype(f"{dtype.partition('[')[0]}[D]").astype(dtype)
+    with pytest.raises((TypeError, ValueError), match="X must hold numbers, booleans and"):
+        kind(loss="cumulative_link", random_intercept=1).fit(X, np.arange(40) % 3)
+
+
+def test_new_groups_shift_no_thresholds():
+    X, y, _, _ = simulated(10, 18, n_groups=20)
+    new = X[:5].copy()
+    new[::2, 3] = 99
+    model = make(max_iter=3).fit(X, y)
+    assert model.proportional_
+    np.testing.assert_array_equal(model.predict_shifts(new), np.zeros((5, 4)))
