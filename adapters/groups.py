@@ -13,7 +13,7 @@ from ordinal_objectives import predictions
 from ordinal_objectives.adapters.arguments import Asked
 from ordinal_objectives.adapters.training import labels_of
 from ordinal_objectives.aliases import FloatArray, Table
-from ordinal_objectives.estimators import random_intercept
+from ordinal_objectives.estimators import random_effects, random_intercept
 from ordinal_objectives.estimators.arguments import one_for_each
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils import validation
@@ -46,12 +46,12 @@ def bound_groups(
     described = {"threshold_update": spec.threshold_update, "proportional": spec.proportional, **params}
     allowed = {"threshold_update": "newton", "proportional": True, "booster": "gbtree"}
     random_intercept.check_random_intercept(spec.loss, described, **allowed)
-    X = random_intercept.as_groups(groups)
-    columns = random_intercept.GroupColumn.learn(X, list(range(X.shape[1])))
+    X = random_effects.as_groups(groups)
+    columns = random_effects.GroupColumn.learn(X, list(range(X.shape[1])))
     try:
         for matrix, its in zip(sets, [X, *one_for_each(others, sets[1:], "eval_random_intercept")], strict=True):
             if its is not None:
-                matrix.ordinal_groups = columns, random_intercept.beside(its, columns)
+                matrix.ordinal_groups = columns, random_effects.beside(its, columns)
         yield
     finally:
         for matrix in sets:
@@ -64,8 +64,8 @@ def proba_beside(record: ThresholdRecord, scores: FloatArray, n_iter: int, group
     if groups is not None:  # their columns stand alone, and not among the features of a classifier
         at = ((place, one.at(n_iter)) for place, one in enumerate(record.random_effects))
         effects = [replace(one, column=replace(one.column, place=place)) for place, one in at]
-        X = random_intercept.beside(groups, [one.column for one in effects])
-        scores = random_intercept.with_effects(scores, X, effects, loss, thresholds)
+        X = random_effects.beside(groups, [one.column for one in effects])
+        scores = random_effects.with_effects(scores, X, effects, loss, thresholds)
     return predictions.proba(loss, scores, thresholds)
 
 
@@ -75,7 +75,7 @@ def with_last_effects(
     """Return the record of a training on a matrix with the effects of the highest likelihood, given its scores."""
     weight = matrix.get_weight()
     codes = validation.check_codes(labels_of(matrix, matrix.get_label()), record.n_classes, name="the training set")
-    X = random_intercept.beside(groups, [one.column for one in record.random_effects])
+    X = random_effects.beside(groups, [one.column for one in record.random_effects])
     weight = np.asarray(weight) if np.size(weight) > 1 else None
     rows = random_intercept.ScoredRows(X, codes, record.n_classes, weight, scores)
     return random_intercept.settled(record, n_iter, rows, n_threads)

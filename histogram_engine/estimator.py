@@ -16,7 +16,8 @@ from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.estimators import arguments, held_out, labels
 from ordinal_objectives.estimators.linear import LinearPart, with_start
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
-from ordinal_objectives.estimators.random_intercept import GroupColumn, RandomEffects, check_random_intercept
+from ordinal_objectives.estimators.random_effects import GroupColumn, RandomEffects, random_effects_of_model
+from ordinal_objectives.estimators.random_intercept import check_random_intercept
 from ordinal_objectives.histogram_engine import binning, fit_loop, model_file
 from ordinal_objectives.histogram_engine.constraints import Constraints
 from ordinal_objectives.histogram_engine.parameters import DIALECT, OF_MODEL, REFUSED, BoostingParameters
@@ -194,6 +195,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
 
     _dialect: ClassVar = DIALECT
     _refused: ClassVar = REFUSED
+    random_effects_ = random_effects_of_model
     _known: ClassVar = frozenset()
     round_search_: held_out.RoundSearch | None = None
 
@@ -442,12 +444,6 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
 
     def _splits(self) -> list[bool]:
         return [len(tree.left) > 1 for tree in self._ensemble.trees]
-
-    @property
-    def random_effects_(self) -> RandomEffects | dict[int, RandomEffects] | None:
-        """Effects of the groups that ``random_intercept`` names, with their variance; None without it."""
-        found = self.fitted_effects()
-        return {one.column.place: one for one in found} if len(found) > 1 else found[0] if found else None
 
     def _check_features(self, X: object, *, reset: bool) -> Any:
         if reset:

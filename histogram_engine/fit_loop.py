@@ -18,7 +18,7 @@ from sklearn.metrics import get_scorer
 
 from ordinal_objectives import predictions, scorers
 from ordinal_objectives.aliases import FloatArray, LabelArray, NDArray
-from ordinal_objectives.estimators import held_out, random_intercept
+from ordinal_objectives.estimators import held_out, random_effects, random_intercept
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.eval_metric import Decide, EvalMetric, takes_weight
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters, GrowthParameters
@@ -154,7 +154,7 @@ class GrownModel:
     diagnostics: dict[str, int] = field(default_factory=dict)
     out_of_bag: OutOfBag | None = None
     start: FloatArray | None = None
-    effects: tuple[random_intercept.RandomEffects, ...] = ()
+    effects: tuple[random_effects.RandomEffects, ...] = ()
 
 
 def check_more_trees(max_iter: int, n_trees: int) -> None:
@@ -235,7 +235,7 @@ class Run(Protocol):
         """Several outputs before the first tree."""
 
     @property
-    def effects(self) -> tuple[random_intercept.RandomEffects, ...]:
+    def effects(self) -> tuple[random_effects.RandomEffects, ...]:
         """Those of groups at the newest iteration."""
 
     @property
@@ -320,7 +320,7 @@ class WatchedRows(Watched):
         spec, rows, score = self._spec, self._rows, self._score
         if self._effects is not None:
             effects = [one.at(self._n_trees) for one in self._effects.found()]
-            score = random_intercept.with_effects(score, self._X, effects, spec.loss, thresholds)
+            score = random_effects.with_effects(score, self._X, effects, spec.loss, thresholds)
         if score.ndim == 2 and self._proportional:  # rows of new groups
             proba = predictions.proba(spec.loss, score, thresholds)
             loss = ordinal_log_loss(rows.y, proba, sample_weight=rows.sample_weight)

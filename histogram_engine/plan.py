@@ -15,9 +15,10 @@ from scipy.optimize import minimize_scalar
 
 from ordinal_objectives import _core, predictions
 from ordinal_objectives.aliases import FloatArray, Params
-from ordinal_objectives.estimators import held_out, linear as linear_scores, random_intercept, tables
+from ordinal_objectives.estimators import held_out, linear as linear_scores, random_effects, random_intercept, tables
 from ordinal_objectives.estimators.linear import LinearPart
-from ordinal_objectives.estimators.random_intercept import EffectsLearner, GroupColumn
+from ordinal_objectives.estimators.random_effects import GroupColumn
+from ordinal_objectives.estimators.random_intercept import EffectsLearner
 from ordinal_objectives.eval_metric import EvalMetric
 from ordinal_objectives.histogram_engine import fit_loop
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters, check_side_by_side
@@ -136,7 +137,7 @@ class TrainingPlan:
     def fit_linear(self, rows: held_out.Rows) -> LinearPart:
         """Return the linear part of some rows."""
         model, spec = self.model, self.parameters.spec
-        rows = replace(rows, X=random_intercept.without(rows.X, self.groups))
+        rows = replace(rows, X=random_effects.without(rows.X, self.groups))
         return LinearPart.fit(
             rows,
             model.n_classes_,
@@ -172,7 +173,7 @@ class TrainingPlan:
             grown = trained if n == n_trees or (n < n_trees and not trained.effects) else grow(n, None)
             scores = others.started(grown.ensemble.scores(others.X, 0, n, effective_n_threads(model.n_jobs)))
             thresholds, loss = grown.thresholds[n], parameters.spec.loss
-            scores = random_intercept.with_effects(scores, others.X, grown.effects, loss, thresholds)
+            scores = random_effects.with_effects(scores, others.X, grown.effects, loss, thresholds)
             return predictions.proba(loss, scores, thresholds)
 
         return held_out.Trial(trained.evals["validation"], proba)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ordinal_objectives import _core
 from ordinal_objectives.aliases import FloatArray, IndexArray, IntArray, NDArray
-from ordinal_objectives.estimators.random_intercept import RandomEffects
+from ordinal_objectives.estimators.random_effects import RandomEffects
 from ordinal_objectives.histogram_engine import constraints, criteria
 from ordinal_objectives.histogram_engine.criteria.base import Criterion
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
@@ -158,7 +158,7 @@ class EngineRun:
         out = parameters.is_forest or (parameters.judges and judge is None)
         self._sampler = Sampler(*given, leaves_rows_out=out, n_threads=self.state.n_threads)
         self.criterion = criterion(self.state)
-        self.state.now = self.criterion.columns(self.state.score, self.state.thresholds)
+        self.state.set_newest(self.criterion.columns(self.state.score, self.state.thresholds))
 
     start: FloatArray | None = None  # scores start from 0, or where another training ended
 

@@ -15,7 +15,8 @@ import numpy as np
 
 from ordinal_objectives import _core
 from ordinal_objectives.aliases import FloatArray, IntArray, NDArray, RealArray
-from ordinal_objectives.estimators.random_intercept import EffectsLearner, GroupColumn
+from ordinal_objectives.estimators.random_effects import GroupColumn
+from ordinal_objectives.estimators.random_intercept import EffectsLearner
 from ordinal_objectives.histogram_engine.binning import bin_rows, fill, find_cuts, uneven
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.losses import RoundStatistics
@@ -257,6 +258,10 @@ class EngineState(Generic[Pass]):
             self.cuts = self._find_cuts(self.now.hessian.astype(np.float64))
             self.engine.recut([c.tolist() for c in self.cuts])
             fill(self.engine, self.rows.X)
+
+    def set_newest(self, now: RoundStatistics) -> None:
+        """Set the sums over all rows at the newest score and thresholds."""
+        self.now = now
 
     def count(self, now: RoundStatistics) -> RoundStatistics:
         """Count the rows that a pass clipped, and return its statistics."""

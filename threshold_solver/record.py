@@ -7,7 +7,7 @@ import copy
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.registry import NotRegisteredError
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.utils import documented, files, validation
+
+if TYPE_CHECKING:
+    from ordinal_objectives.estimators.random_effects import RandomEffects
 
 FORMAT = "ordinal_objectives"
 VERSION = 1
@@ -142,7 +145,7 @@ class ThresholdRecord:
     leaf_vectors: list[NDArray[np.float32]] = field(default_factory=list)
     outputs: VectorOutputs | None = None
     linear: JSON | None = None
-    random_effects: tuple[Any, ...] = ()
+    random_effects: tuple[RandomEffects, ...] = ()
 
     @classmethod
     def of(
@@ -242,7 +245,7 @@ class ThresholdRecord:
             Whether the rows have scores to start from.
         name : str
             What the model, or the rows, are called in the message.
-        has_groups : bool
+        has_groups : bool, default=False
             Whether the rows have groups, whose effects are added.
         """
         parts = {} if self.linear is None else {"a linear part": "linear_.scores(X)"}
@@ -341,7 +344,7 @@ def _notes(content: JSON) -> JSON:
     if not isinstance(notes["last_only"], bool | None):
         raise ValueError(f"last_only must be true or false; got {notes['last_only']!r}")
     if "random_effects" in content:
-        from ordinal_objectives.estimators.random_intercept import RandomEffects  # which imports this module
+        from ordinal_objectives.estimators.random_effects import RandomEffects  # loads scikit-learn, unlike the solver
 
         notes["random_effects"] = tuple(map(RandomEffects.from_json, content["random_effects"]))
     return notes

@@ -24,7 +24,7 @@ from ordinal_objectives.estimators import arguments, tables
 from ordinal_objectives.estimators.held_out import Rows, Trial, Trials, is_auto, smallest_leaf
 from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS, HostClassifier
 from ordinal_objectives.estimators.linear import LinearPart, with_start
-from ordinal_objectives.estimators.random_intercept import without
+from ordinal_objectives.estimators.random_effects import random_effects_of_model, without
 from ordinal_objectives.eval_metric import EvalMetric, Result
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -113,6 +113,7 @@ importance_type
     # None: those of a category type, of a model that was trained without the classifier.
     _category_places: list[int] | None = None
     _fit_hints: ClassVar = parameters.FIT_HINTS
+    random_effects_ = random_effects_of_model
 
     def __init__(
         self,

@@ -23,7 +23,7 @@ from ordinal_objectives.estimators import arguments
 from ordinal_objectives.estimators.held_out import Rows, Trial, Trials
 from ordinal_objectives.estimators.host_classifier import HostClassifier
 from ordinal_objectives.estimators.linear import with_start
-from ordinal_objectives.estimators.random_intercept import without
+from ordinal_objectives.estimators.random_effects import random_effects_of_model, without
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threads import effective_n_threads, library_n_threads, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -102,6 +102,7 @@ importance_type, early_stopping_rounds, callbacks
     _tried: ClassVar = (({"max_depth": 4},), ({"max_depth": 4}, {"max_depth": 8}))
     _unsearched: ClassVar = {"max_depth": 4}
     _host_checks_names: ClassVar = True
+    random_effects_ = random_effects_of_model
     # XGBoost takes a level that it does not know for another one, and one outside ASCII too, if the order differs: it
     # is given codes of these.
     _levels: input_checks.Levels = MappingProxyType({})

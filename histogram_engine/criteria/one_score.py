@@ -85,7 +85,7 @@ class Scalar(base.Criterion):
     def take(self, tree: Tree, step: LeafStep, size: float) -> None:
         """Move the score, and then the thresholds given the new score."""
         state, learner = self._state, self._state.learner
-        state.now = state.move(tree, step, size, self.columns)
+        state.set_newest(state.move(tree, step, size, self.columns))
         if state.parameters.spec.learns:
             hessian, may_rise = learner.step_hessian, learner.newton_may_rise
             state.newton(state.row_pass(state.score, state.thresholds, hessian, want_loss=may_rise), self.columns)
@@ -188,7 +188,7 @@ class Joint(Scalar):
                 few = self._few(state.score, state.thresholds, in_bag, self.cross_terms.chosen)
             exact_hessian = state.parameters.spec.hessian == "exact"
             if few is None or (exact_hessian and not few.agree(V, n_rows, state.learner.active)):
-                state.now = self._carry(self._all, state.score, state.thresholds)
+                state.set_newest(self._carry(self._all, state.score, state.thresholds))
                 state.weigh_sample()
             else:
                 self.cross_terms = few
@@ -232,7 +232,7 @@ class Joint(Scalar):
 
     def take(self, tree: Tree, step: LeafStep, size: float) -> None:
         """Move score and thresholds together."""
-        self._state.now = self._state.move(tree, step, size, self.columns)
+        self._state.set_newest(self._state.move(tree, step, size, self.columns))
 
 
 def full_hessian(now: RoundStatistics) -> FloatArray:

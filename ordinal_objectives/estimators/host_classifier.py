@@ -21,14 +21,8 @@ from ordinal_objectives.estimators import arguments, held_out, linear
 from ordinal_objectives.estimators.held_out import FinishedSearch, RoundSearch, Rows, Trial, TrialOf, Trials, UnseenRows
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.ordinal_classifier import KAPPA, OrdinalClassifier
-from ordinal_objectives.estimators.random_intercept import (
-    GroupColumn,
-    RandomEffects,
-    ScoredRows,
-    check_random_intercept,
-    settled,
-    without,
-)
+from ordinal_objectives.estimators.random_effects import GroupColumn, without
+from ordinal_objectives.estimators.random_intercept import ScoredRows, check_random_intercept, settled
 from ordinal_objectives.rows import CPU, soft_rows
 from ordinal_objectives.spec import OrdinalSpec, parameter_names
 from ordinal_objectives.threads import library_n_threads, one_thread_after_fork
@@ -144,12 +138,6 @@ class HostClassifier(OrdinalClassifier):
         """Forget what an earlier fit found beside trees, thresholds and classes."""
         self.round_search_ = self.kappa_rule_ = self._linear = self._given = self._n_rounds = None
         self._found, self._effects, self._groups = {}, (), ()
-
-    @property
-    def random_effects_(self) -> RandomEffects | dict[int, RandomEffects] | None:
-        """Effects of the groups that ``random_intercept`` names, with their variance; None without it."""
-        found = self.fitted_effects()
-        return {one.column.place: one for one in found} if len(found) > 1 else found[0] if found else None
 
     def _bind_groups(self, matrix: Any, rows: Rows) -> None:
         """Let a matrix of the library carry the groups of its rows."""

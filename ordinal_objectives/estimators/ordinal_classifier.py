@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives import predictions
 from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, LabelArray, Params, Table
 from ordinal_objectives.decision import RULES, KappaRule, decide, kappa_weights
-from ordinal_objectives.estimators import adapted, held_out, random_intercept, tables
+from ordinal_objectives.estimators import adapted, held_out, random_effects, tables
 from ordinal_objectives.estimators.arguments import (
     GivenToFit,
     keep_arguments,
@@ -86,8 +86,8 @@ class OrdinalClassifier(OrderedClassifier):
     # The score that the trees are added to, where there is one. It takes checked features.
     _linear: LinearPart | None = None
     # Columns of groups with random intercepts, and the effects of each.
-    _groups: tuple[random_intercept.GroupColumn, ...] = ()
-    _effects: tuple[random_intercept.RandomEffects, ...] = ()
+    _groups: tuple[random_effects.GroupColumn, ...] = ()
+    _effects: tuple[random_effects.RandomEffects, ...] = ()
     # Loss and thresholds of the fit: parameters set afterwards change neither.
     _fitted_loss: OrdinalLoss
     _record: ThresholdRecord
@@ -322,12 +322,12 @@ class OrdinalClassifier(OrderedClassifier):
         X = tables.as_table(X)
         if not reset:
             validate_columns(self, X, reset=False, skip_check_array=True)
-        return random_intercept.encoded(X, self._groups)
+        return random_effects.encoded(X, self._groups)
 
     def _scores_of_checked(self, X: Table, start: Mapping[str, ArrayLike | None]) -> FloatArray:
         before = self._before_trees(X, start)
         scores = predictions.plus(before, self._score(self._prediction_data(X), 0, self.n_iter_))
-        return random_intercept.with_effects(scores, X, self._effects, self._fitted_loss, self.thresholds_)
+        return random_effects.with_effects(scores, X, self._effects, self._fitted_loss, self.thresholds_)
 
     @documented
     def refit_thresholds(
@@ -430,7 +430,7 @@ class OrdinalClassifier(OrderedClassifier):
             return None
         return replace(self._linear, read=partial(self._check_features, reset=False))
 
-    def fitted_effects(self) -> tuple[random_intercept.RandomEffects, ...]:
+    def fitted_effects(self) -> tuple[random_effects.RandomEffects, ...]:
         """Return the effects of groups, a column each, for what reads models."""
         check_is_fitted(self)
         return self._effects
@@ -584,7 +584,7 @@ class OrdinalClassifier(OrderedClassifier):
         for iteration in range(self.n_iter_):
             scores = predictions.plus(scores, self._score(data, iteration, iteration + 1))
             effects, thresholds = [one.at(iteration + 1) for one in self._effects], self._record.at(iteration + 1)
-            yield random_intercept.with_effects(scores, X, effects, self._fitted_loss, thresholds), thresholds
+            yield random_effects.with_effects(scores, X, effects, self._fitted_loss, thresholds), thresholds
 
     @two_classes_only
     @documented

@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
 
 from ordinal_objectives.aliases import Estimator, FloatArray, IndexArray, RealArray, Seed, Table
-from ordinal_objectives.estimators import held_out, random_intercept, tables
+from ordinal_objectives.estimators import held_out, random_effects, tables
 from ordinal_objectives.export import lightgbm_model, xgboost_model
 from ordinal_objectives.export.model import Scorer, scoring_model
 from ordinal_objectives.inspection.rows import names_of_model, unwrapped
@@ -154,7 +154,7 @@ HistGradientBoostingOrdinalClassifier
         raise ValueError(f"background must be None with output={output!r}: the training rows take its place")
     expected = model.predict_linear_predictors(X)  # checks the rows
     effects = model.fitted_effects()
-    grouped = random_intercept.encoded(X, [one.column for one in effects])
+    grouped = random_effects.encoded(X, [one.column for one in effects])
     if found is None:
         tree_values = model.score_contributions(X)[:, np.newaxis]
     else:

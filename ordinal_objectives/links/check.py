@@ -31,6 +31,10 @@ class FormulaCheck:
     def __init__(self, owner: str, unit: float, where: Callable[[int], str]) -> None:
         self._owner, self._step, self.where = owner, 1e-3 * unit, where
 
+    def describe_points(self, where: Callable[[int], str]) -> None:
+        """Describe the points of the checks that follow by another function."""
+        self.where = where
+
     def derivative(self, function: Callable[[Point], FloatArray], x: Point) -> FloatArray:
         """Return the derivative of a function along a shift of all of x."""
         near, far = (function(x + k * self._step) - function(x - k * self._step) for k in (1, 2))
@@ -158,7 +162,7 @@ def _check_terms(
 def _check_interval(link: Link, check: FormulaCheck, x: FloatArray) -> None:
     """Check -log[G(b) - G(a)] and its derivatives."""
     a, b = np.concatenate([x[:-3], x[:-9]]), np.concatenate([x[3:], x[9:]])
-    check.where = lambda i: f"lower={a[i]:.4g}, upper={b[i]:.4g}"
+    check.describe_points(lambda i: f"lower={a[i]:.4g}, upper={b[i]:.4g}")
 
     def along(name: str, lower: float, upper: float) -> FloatArray:
         def function(t: float) -> FloatArray:

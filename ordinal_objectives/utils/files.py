@@ -91,8 +91,7 @@ def written(path: str | PathLike[str]) -> Iterator[Path]:
             shutil.copymode(target, newer)
         newer.replace(target)
     except OSError as error:
-        error.filename = str(path)
-        raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         newer.unlink(missing_ok=True)
 

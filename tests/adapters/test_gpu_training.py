@@ -18,7 +18,7 @@ import xgboost
 import fake_cupy
 from ordinal_objectives import AllThreshold, CumulativeLink, OrdinalLabels, XGBOrdinalClassifier
 from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.adapters.xgb import placement as of_xgboost, training
+from ordinal_objectives.adapters.xgb import placement as of_xgboost
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.rows import CPU
 from ordinal_objectives.rows.device import on_cpu
@@ -59,7 +59,7 @@ def on_stand_in(monkeypatch):
         return called
 
     def begin():
-        monkeypatch.setattr(training, "device_of", device_of)
+        monkeypatch.setattr(of_xgboost, "device_of", device_of)
         monkeypatch.setattr(oxgb.OrdinalObjective, "__call__", copies_of(oxgb.OrdinalObjective.__call__))
         return made
 

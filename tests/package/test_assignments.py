@@ -25,10 +25,12 @@ EXCEPTIONS = {
     "adapters/groups.py: vars(matrix).pop('ordinal_groups', None)": MATRICES,
     "ordinal_objectives/estimators/host_classifier.py: matrix.ordinal_groups": MATRICES,
     "adapters/xgb/spark_estimator.py: classifier._given": OF_TASKS,
+    "adapters/xgb/spark_estimator.py: classifier._levels": OF_TASKS,
     "adapters/xgb/spark_estimator.py: classifier.booster_": OF_TASKS,
     "adapters/xgb/spark_estimator.py: classifier.evals_result_": OF_TASKS,
-    "adapters/xgb/spark_estimator.py: setattr(_Columns, _name, Param(Params._dummy(), _name, _words))": "Spark reads "
-    "parameters from attributes of the class",
+    "adapters/xgb/spark_estimator.py: setattr(_Columns, _name, Param(HasParams._dummy(), _name, _words))": (
+        "Spark reads parameters from attributes of the class"
+    ),
     "adapters/xgb/train.py: one.learning_rates": "of a copy that was just made",
     "adapters/xgb/booster.py: booster.__class__": "XGBoost makes the booster; ours completes what leaves its training",
     "ordinal_objectives/export/onnx/pipelines.py: encoder.categories_": COPIED,
