@@ -71,7 +71,8 @@ def test_a_series_of_text():
 def test_numbers_of_every_kind_are_taken():
     expected = fit(weight=ONES).predict_proba(X)
     for weight in (ONES.astype(object), ONES.astype(int), ONES > 0, np.ma.masked_array(ONES, ONES < 0)):
-        np.testing.assert_array_equal(fit(weight=weight).predict_proba(X), expected)
+        # Which worker adds up which rows differs from time to time.
+        np.testing.assert_allclose(fit(weight=weight).predict_proba(X), expected, atol=1e-6)
 
 
 def test_what_lies_behind_a_mask_is_not_read():
