@@ -21,7 +21,7 @@ try:
 except ImportError as error:
     raise not_installed(error, "xgboost", "dask") from None
 
-from ordinal_objectives.adapters.arguments import Asked, check_asked, given_options, spec_and_record
+from ordinal_objectives.adapters.arguments import Asked, check_asked, check_same_names, given_options, spec_and_record
 from ordinal_objectives.adapters.dask_rows import LARGEST, check_client, fault_of_rows, numbers_of_rows, watched
 from ordinal_objectives.adapters.xgb.train import arguments_of, judged_first, train as train_here
 from ordinal_objectives.estimators.tables import refuse_text_and_dates
@@ -85,7 +85,7 @@ def train(
         If a matrix is none of ``xgboost.dask``, or the client is asynchronous.
     ValueError
         If a parameter is refused, or features, labels, weights or start scores that one worker has, or a column has
-        other categories in one part than in another; the message names it.
+        another name or other categories in one part than in another; the message names it.
     RuntimeError
         If a worker is lost. To try once more, restart the client, since the other workers may still wait in XGBoost's
         allreduce, and make the matrices again: rows were lost with the worker.
@@ -140,12 +140,16 @@ def train_spec(
     return trained
 
 
+# The categories of each column, in their order; None of a column without any.
+Columns = Mapping[Any, list[Any] | None]
+
+
 class _WorkerRows(NamedTuple):
-    """A fault in the parts of a matrix that one worker has, if any; the sum of their weights; their categories."""
+    """A fault in the parts of a matrix that one worker has, if any; the sum of their weights; their columns."""
 
     fault: str | None
     total: float | None = None
-    categories: Mapping[Any, list[Any]] | None = None
+    columns: Columns | None = None
 
 
 def check_matrices(matrices: Sequence[tuple[object, str]]) -> None:
@@ -156,10 +160,10 @@ def check_matrices(matrices: Sequence[tuple[object, str]]) -> None:
 
 
 async def check_parts(client: distributed.Client, matrices: Sequence[tuple[xgboost.dask.DaskDMatrix, str]]) -> None:
-    """Raise ValueError if a worker has rows that no training can take, or other categories than another worker.
+    """Raise ValueError if a worker has rows that no training can take, or other columns than another worker.
 
     XGBoost checks the rows of a worker after all workers have connected: the error of one worker then comes together
-    with the lost connections of the others. It compares only the number of categories.
+    with the lost connections of the others. It compares the number of categories, and no names of columns.
 
     Parameters
     ----------
@@ -175,7 +179,7 @@ async def check_parts(client: distributed.Client, matrices: Sequence[tuple[xgboo
     ]
     for found, (_, name) in zip(await client.gather(asked, asynchronous=True), matrices, strict=True):
         faults = [seen.fault for seen in found if seen.fault is not None]
-        known = [seen.categories for seen in found if seen.categories is not None]
+        known = [seen.columns for seen in found if seen.columns is not None]
         faults += [fault for other in known if (fault := _differing(known[0], other)) is not None]
         if faults:
             raise ValueError(faults[0].replace("{name}", name))
@@ -186,16 +190,16 @@ async def check_parts(client: distributed.Client, matrices: Sequence[tuple[xgboo
 
 def _check_worker(parts: Sequence[Mapping[str, Any]], missing: float) -> _WorkerRows:
     """Check the parts of a matrix that one worker has."""
-    total, categories = None, None
+    total, columns = None, None
     for part in parts:
-        here = _categories(part["data"])
-        categories = here if categories is None else categories
-        fault = fault_of_rows(part) or _fault_of_features(part["data"], missing) or _differing(categories, here)
+        here = _columns(part["data"])
+        columns = here if columns is None else columns
+        fault = fault_of_rows(part) or _fault_of_features(part["data"], missing) or _differing(columns, here)
         if fault is not None:
             return _WorkerRows(fault)
         if part.get("weight") is not None:
             total = (total or 0.0) + float(numbers_of_rows(part["weight"], name="weights").sum())
-    return _WorkerRows(None, total, categories)
+    return _WorkerRows(None, total, columns)
 
 
 def _fault_of_features(data: object, missing: float) -> str | None:
@@ -226,24 +230,28 @@ def _floats(data: Table) -> Iterator[Any]:
         yield values
 
 
-def _categories(data: Table) -> dict[Any, list[Any]]:
-    """Return the categories of each column of a part that has some, in their order."""
+def _columns(data: Table) -> Columns:
+    """Return the columns of a part that is a pandas frame."""
     if not _is_pandas(data):
         return {}
     dtypes = zip(data.columns, data.dtypes, strict=True)
-    return {name: dtype.categories.tolist() for name, dtype in dtypes if hasattr(dtype, "categories")}
+    return {name: dtype.categories.tolist() if hasattr(dtype, "categories") else None for name, dtype in dtypes}
 
 
 def _is_pandas(data: object) -> bool:
     return type(data).__module__.partition(".")[0] == "pandas"
 
 
-def _differing(one: Mapping[Any, list[Any]], other: Mapping[Any, list[Any]]) -> str | None:
-    """Return which column has other categories in one part than in another."""
+def _differing(one: Columns, other: Columns) -> str | None:
+    """Return which column has another name or other categories in one part than in another."""
+    names = ([str(name) for name in columns] for columns in (one, other))
+    try:
+        check_same_names(*names, name="each part of X of {name}")
+    except ValueError as error:
+        return str(error)
     for name, categories in one.items():
-        here = other.get(name)
-        if here != categories:
-            both = f"{first_few(categories, repr)} and {first_few(here or ['none'], repr)}"
+        if other[name] != categories:
+            both = " and ".join(first_few(of or ["none"], repr) for of in (categories, other[name]))
             return (
                 f"column {name!r} of {{name}} must have the same categories in all parts; got {both}. "
                 f"X.categorize() of dask.dataframe makes them so"

@@ -15,6 +15,7 @@ except ImportError as error:
     raise extras.not_installed(error, "xgboost", "dask") from None
 
 from ordinal_objectives.adapters import dask_rows
+from ordinal_objectives.adapters.arguments import check_same_names
 from ordinal_objectives.adapters.dask_classifier import DaskClassifier, DaskRows, parts_of
 from ordinal_objectives.adapters.xgb import booster as xgb_booster, dask as xgb_dask, input_checks
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
@@ -189,7 +190,9 @@ class DaskXGBOrdinalClassifier(DaskClassifier, XGBOrdinalClassifier):
 
     def _levels_of_parts(self, X: Table) -> input_checks.Levels:
         """Return the levels of the training: those that the first part declares, and the codes that all parts have."""
-        levels = dict(input_checks.learned(self._header(X), self.feature_types, self._missing))
+        header = self._header(X)
+        check_same_names(tables.names_as_text(X), tables.names_as_text(header), name="each part of X")
+        levels = dict(input_checks.learned(header, self.feature_types, self._missing))
         for place, kind in enumerate(self.feature_types or ()):
             if kind == "c" and not levels.get(place):
                 column = X[:, [place]] if isinstance(X, da.Array) else X.iloc[:, [place]]

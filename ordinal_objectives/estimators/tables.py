@@ -238,7 +238,14 @@ def levels_in(X: Table, place: int) -> tuple[list[Level], IndexArray]:
     which : ndarray of int, shape (n_samples,)
         -1 where the level is missing, and where a sparse matrix stores none.
     """
-    column = column_at(X, place)
+    levels, which = _levels_in(column_at(X, place))
+    of_bytes = next((level for level in levels if isinstance(level, bytes)), None)
+    if of_bytes is not None:  # their text would be b'...', which no other table holds
+        raise ValueError(f"{called(X, place)} must hold text or numbers; got {of_bytes!r}: decode bytes")
+    return levels, which
+
+
+def _levels_in(column: Column) -> tuple[list[Level], IndexArray]:
     dictionary = as_dictionary(column)
     if dictionary is not None:
         return _distinct(dictionary.dictionary.to_pylist(), dictionary.indices.cast("int64").fill_null(-1).to_numpy())
@@ -443,14 +450,21 @@ def _values(column: Column) -> list[Level]:
         return column.where(column.notna(), None).tolist()  # pandas.NA is not comparable
     if getattr(getattr(column, "dtype", None), "time_unit", None) == "ns":  # polars would cut them to microseconds
         column = column.to_arrow()
+    if isinstance(column, np.ndarray) and column.dtype.kind in "mM":  # nanoseconds would become integers
+        return list(column)
     name = next(name for name in ("to_pylist", "to_list", "tolist") if hasattr(column, name))
     return list(getattr(column, name)())
 
 
 def plain_level(value: Level) -> Level:
-    """Return a level in one of the types that files hold."""
+    """Return a level in one of the types that files hold; bytes as they are."""
     if value is None or value != value:
         return None
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, (np.datetime64, np.timedelta64)):  # of any unit
+        kind: Any = f"{value.dtype.kind}8[us]"
+        value = value.astype(kind).item() if value.astype(kind) == value else str(value).replace("T", " ")
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
     if isinstance(value, numbers.Integral) or (isinstance(value, Decimal) and value == int(value)):

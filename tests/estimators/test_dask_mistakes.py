@@ -106,6 +106,22 @@ def test_other_parts_than_those_of_the_rows():
         fit(eval_set=[(parted(X), parted(Y, 50))])
 
 
+@pytest.mark.parametrize("turned", [[1], [0, 1]])
+def test_parts_whose_columns_have_another_order(turned):
+    """As those of CSV files may: XGBoost would read columns by their place."""
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+
+    def table(turned):
+        halves = [frame[:100], frame[100:]]
+        return dd.from_map(lambda i: halves[i].iloc[:, ::-1] if i in turned else halves[i], [0, 1], meta=frame[:0])
+
+    message = "must have the model's 3 feature names, in their order; got 'c' for 'a' in column 0"
+    with pytest.raises(ValueError, match=f"each part of X.* {message}"):
+        fit(table(turned))
+    with pytest.raises(ValueError, match=f"each part of X of validation_0 {message}"):
+        fit(table([]), eval_set=[(table([1]), parted(Y))])
+
+
 def test_a_model_of_other_columns():
     with pytest.raises(ValueError, match="xgb_model was trained on 3 columns; here X has 2"):
         fit(X[:, :2], model=fit())

@@ -118,3 +118,24 @@ def test_nanoseconds_tell_levels_apart(make):
     times = DAYS[0].astype("M8[ns]") + WHICH.astype("m8[ns]")
     assert levels_in(make(times), 0)[1].max() == 3
     assert levels_in(make(times - times.min()), 0)[1].max() == 3
+
+
+@pytest.mark.parametrize("unit", ["D", "h", "s", "ms", "us", "ns"])
+def test_arrays_of_dates_have_the_levels_of_tables(unit):
+    times = VALUES.astype(f"M8[{unit}]")[:, np.newaxis]
+    known = sorted(map(str, DAYS))
+    expected = codes_in(TABLES["pandas ns"], 0, known)
+    held = np.empty((N, 1), dtype=object)
+    held[:, 0] = list(times[:, 0])
+    for X in (times, held):
+        np.testing.assert_array_equal(codes_in(X, 0, known), expected)
+    elapsed = times - times.min()
+    of_table = levels_in(pandas_of(elapsed[:, 0].astype("m8[ns]")), 0)
+    assert levels_in(elapsed, 0)[0] == of_table[0]
+    missing = np.where(WHICH[:, np.newaxis] == 0, np.datetime64("NaT"), times)
+    np.testing.assert_array_equal(levels_in(missing, 0)[1] < 0, WHICH == 0)
+
+
+def test_arrays_keep_nanoseconds():
+    late = pd.Timestamp("2020-01-01") + pd.Timedelta(5, "ns")
+    assert plain_level(late.to_datetime64()) == plain_level(late)

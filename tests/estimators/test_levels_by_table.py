@@ -15,6 +15,7 @@ import xgboost
 from makers import make_cat
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
+from ordinal_objectives.estimators import tables
 from pairs import each_pair
 
 # Many cases. scikit-learn 1.7 knows no names of polars and Arrow.
@@ -426,3 +427,19 @@ def test_tables_that_nothing_reads_by_name_are_refused(trainer):
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         with pytest.raises(ValueError, match=r"2D|2-dimensional"):
             model.predict(PLAIN.iloc[0])
+
+
+def test_bytes_are_no_levels():
+    """Their text, b'...', is no level of a table that holds text."""
+    levels = np.array([b"a", b"b"] * 20)
+    frame = pd.DataFrame({"g": pd.Series(levels.tolist(), dtype="object")})
+    arrow = pa.table({"g": levels.tolist()})
+    tables_of_bytes = {
+        "column 0": [levels[:, np.newaxis], frame.to_numpy()],
+        "column 'g'": [frame, frame.astype("category"), pl.from_arrow(arrow), arrow],
+    }
+    tables_of_bytes["column 'g'"].append(pa.table({"g": arrow["g"].dictionary_encode()}))
+    for name, kinds in tables_of_bytes.items():
+        for X in kinds:
+            with pytest.raises(ValueError, match=f"{name} must hold text or numbers; got b'a': decode bytes"):
+                tables.levels_in(X, 0)

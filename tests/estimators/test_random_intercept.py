@@ -379,6 +379,16 @@ def test_the_column_has_a_shap_value_of_its_own(output):
     np.testing.assert_allclose(own, effects)
 
 
+@pytest.mark.parametrize("kind", [XGBOrdinalClassifier, LGBMOrdinalClassifier])
+def test_groups_of_a_category_type_are_no_categories_of_the_trees(kind):
+    X, y, _, group = simulated(10, 12)
+    frame = pd.DataFrame(X[:, :2], columns=["a", "b"]).assign(clinic=group, c=np.digitize(X[:, 2], [-1.0, 1.0]))
+    frame = frame.astype({"clinic": "category", "c": "category"})
+    model = of_host(kind, random_intercept="clinic", n_estimators=2).fit(frame, y)
+    found = shap_values(model, frame[:40])
+    np.testing.assert_allclose(found.base_values + found.values.sum(axis=1), model.predict_raw(frame[:40]), atol=1e-6)
+
+
 def test_effects_of_two_columns_add_up(tmp_path):
     X, y, effects = crossed(0)
     model = make(random_intercept=[3, 4], linear=True, linear_l2=1.0, max_iter=40).fit(X, y)
