@@ -30,7 +30,7 @@ def to_treelite(model: Estimator, *, iterations: int | None = None) -> Booster:
         Its regression outputs are the scores: one target, or one for each threshold. Thresholds of its splits and
         values of its leaves are float64, and a row is compared in float64, as the native engine and LightGBM do; of an
         XGBoost model they are float32, as there. NaN is a missing value. A category is its code: columns that had a
-        category type in the training must be given as codes.
+        category type in the training must be given as codes, and levels that it had not as NaN.
         ``attributes`` is a dict of "thresholds", lowest first and exact but for their last digit, the names "loss" and
         "link", and "classes", the labels from the lowest to the highest.
 
