@@ -205,7 +205,6 @@ LEVELS = {
     "intervals": lambda: pd.cut(X, 4),
     "dates": lambda: pd.Categorical(DAYS[Y]),
     "decimals": lambda: pd.Categorical([Decimal(int(code)) for code in Y]),
-    "bytes": lambda: pd.Categorical(np.array([b"a", b"b", b"c"], dtype=object)[Y]),
     "tuples": lambda: pd.Categorical([(int(code), 1) for code in Y]),
 }
 

@@ -132,7 +132,7 @@ def test_arrays_of_dates_have_the_levels_of_tables(unit):
     elapsed = times - times.min()
     of_table = levels_in(pandas_of(elapsed[:, 0].astype("m8[ns]")), 0)
     assert levels_in(elapsed, 0)[0] == of_table[0]
-    missing = np.where(WHICH[:, np.newaxis] == 0, np.datetime64("NaT"), times)
+    missing = np.where(WHICH[:, np.newaxis] == 0, np.datetime64("NaT", unit), times)
     np.testing.assert_array_equal(levels_in(missing, 0)[1] < 0, WHICH == 0)
 
 
