@@ -265,7 +265,7 @@ class HostClassifier(OrdinalClassifier):
             described, left_out, found = record.classifier or {}, list[str](), Params()
             for name, value in (record.spec.loss.as_parameters() | record.spec.common_parameters).items():
                 setattr(self, name, value)
-            self._check_ended(path, record, described)
+            self._check_rule(path, described)
             with files.as_damaged_file(path) if described else nullcontext():
                 if described:
                     self.classes = files.labels_from_json(described["classes"], described["dtype"])
@@ -317,7 +317,7 @@ class HostClassifier(OrdinalClassifier):
         files.warn_of(left_out, stacklevel=2)
         return self
 
-    def _check_ended(self, path: str | PathLike[str], record: ThresholdRecord, described: JSON) -> None:
+    def _check_rule(self, path: str | PathLike[str], described: JSON) -> None:
         """Raise ValueError if the loaded model would decide by a rule of kappa that it does not have."""
         rule = described.get("decision_rule", self.decision_rule)
         if not isinstance(rule, str) or rule != KAPPA or "kappa_rule" in described:
