@@ -91,6 +91,8 @@ def written(path: str | PathLike[str]) -> Iterator[Path]:
             shutil.copymode(target, newer)
         newer.replace(target)
     except OSError as error:
+        if error.errno is None:  # a library's own, which has its words alone
+            raise
         raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         newer.unlink(missing_ok=True)

@@ -12,6 +12,7 @@ import pytest
 
 from damage_files import MAKERS
 from ordinal_objectives import HistGradientBoostingMultiOutputClassifier
+from ordinal_objectives.utils import files
 
 ALL = MAKERS | {"several outputs": (lambda **o: HistGradientBoostingMultiOutputClassifier(max_iter=15), "model")}
 HOSTS = {"XGBoost, JSON": "xgb_model", "XGBoost, UBJSON": "xgb_model", "LightGBM": "init_model"}
@@ -53,6 +54,11 @@ def test_a_full_disk_leaves_the_file_that_stood_there(name, models, tmp_path):
         second.save_model(tmp_path / "new" if name == "engine" else tmp_path / f"new {path.name}")
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
     np.testing.assert_array_equal(type(first)().load_model(path).predict_proba(X), first.predict_proba(X))
+
+
+def test_an_error_without_a_number_keeps_its_words(tmp_path):
+    with pytest.raises(OSError, match=r"^in the library's words$"), files.written(tmp_path / "model"):
+        raise OSError("in the library's words")
 
 
 @pytest.mark.parametrize("name", ALL)
