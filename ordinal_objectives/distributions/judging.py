@@ -11,6 +11,9 @@ from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, Table
 from ordinal_objectives.scorers import RoutedScorer, response_of
 from ordinal_objectives.utils import validation
 
+_MEASURES = ("crps", "quantile_loss", "coverage", "width", "log_loss")
+_LARGEST = np.finfo(np.float64).max
+
 
 def numbers_of(values: ArrayLike, name: str, *, warn: bool = False) -> FloatArray:
     """Return finite numbers, one-dimensional, or raise ValueError that names the argument."""
@@ -139,10 +142,10 @@ def interval_width(interval: ArrayLike, sample_weight: ArrayLike | None = None) 
     return float(np.average(ends[:, 1] - ends[:, 0], weights=validation.relative_weights(sample_weight, len(ends))))
 
 
-def _interval(interval: ArrayLike) -> FloatArray:
-    ends = validation.as_floats(interval, name="interval")
+def _interval(interval: ArrayLike, name: str = "interval") -> FloatArray:
+    ends = validation.as_floats(interval, name=name)
     if ends.ndim != 2 or ends.shape[1] != 2 or not (ends[:, 0] <= ends[:, 1]).all():
-        raise ValueError("interval must have two columns, lower ends that are not above the upper ones")
+        raise ValueError(f"{name} must have two columns, lower ends that are not above the upper ones")
     return ends
 
 
@@ -153,10 +156,11 @@ class DistributionScorer(RoutedScorer):
 
     Parameters
     ----------
-    measure : {"crps", "quantile_loss", "coverage", "width"}
+    measure : {"crps", "quantile_loss", "coverage", "width", "log_loss"}
         "crps": minus the continuous ranked probability score. "quantile_loss": minus :func:`quantile_loss` at
         ``levels``. "coverage": minus the distance of the coverage of central intervals from what they promise.
-        "width": minus their mean width, which says something beside the coverage only.
+        "width": minus their mean width, which says something beside the coverage only. "log_loss": where numbers are
+        known within bounds, the mean log P(lowest <= y <= highest | x), each of at least 2.2e-16.
     levels : array-like of float, or float, default=0.5
         Of "quantile_loss".
     coverage : float, default=0.9
@@ -175,11 +179,11 @@ class DistributionScorer(RoutedScorer):
     """
 
     def __init__(self, measure: str = "crps", *, levels: ArrayLike = 0.5, coverage: float = 0.9) -> None:
-        validation.check_choice(measure, ("crps", "quantile_loss", "coverage", "width"), name="measure")
+        validation.check_choice(measure, _MEASURES, name="measure")
         self.measure, self.levels, self.coverage = measure, levels_of(levels, "levels"), coverage
 
     def __repr__(self) -> str:
-        more = {"crps": "", "quantile_loss": f", levels={self.levels.tolist()}"}
+        more = {"crps": "", "log_loss": "", "quantile_loss": f", levels={self.levels.tolist()}"}
         return f"DistributionScorer({self.measure!r}{more.get(self.measure, f', coverage={self.coverage}')})"
 
     def __call__(
@@ -193,14 +197,19 @@ class DistributionScorer(RoutedScorer):
             An ``OrdinalDistributionRegressor``, or a pipeline or a search that ends in one.
         X : array-like, sparse matrix or data frame, shape (n_samples, n_features)
             Features.
-        y_true : array-like of float, shape (n_samples,)
-            Numbers.
+        y_true : array-like of float, shape (n_samples,), or (n_samples, 2) for "log_loss"
+            Numbers; or the lowest and the highest that each may be, as in ``fit``.
         sample_weight : array-like of float, shape (n_samples,), or None, default=None
             Weights of the rows.
 
         Returns
         -------
         float
+
+        Raises
+        ------
+        ValueError
+            If y is not what the measure takes.
         """
         judged = partial(response_of, estimator, what=f"{self!r} judges distributions")
         if self.measure == "crps":
@@ -208,6 +217,18 @@ class DistributionScorer(RoutedScorer):
         if self.measure == "quantile_loss":
             quantiles = judged("predict_quantile", X, self.levels)
             return -quantile_loss(y_true, quantiles, self.levels, sample_weight)
+        if self.measure == "log_loss":
+            ends = _interval(y_true, "y of the log loss")
+            check_consistent_length(X, ends)
+            if (ends[:, 0] == ends[:, 1]).any():
+                raise ValueError(
+                    "The log loss is that of numbers within bounds, and some are known exactly: widen their ends to the "
+                    "unit in which they are measured, or judge by crps the rows that are known"
+                )
+            points = np.column_stack([np.nextafter(ends[:, 0], -np.inf), ends[:, 1]])
+            below, up_to = judged("predict_cdf", X, np.clip(points, -_LARGEST, _LARGEST)).T
+            found = np.log(np.maximum(up_to - below, np.finfo(float).eps))
+            return float(np.average(found, weights=validation.relative_weights(sample_weight, len(ends))))
         interval = judged("predict_interval", X, self.coverage)
         if self.measure == "width":
             return -interval_width(interval, sample_weight)

@@ -392,6 +392,32 @@ def test_intervals_without_weight_say_nothing():
         np.testing.assert_array_equal(getattr(found, name), getattr(without, name))
 
 
+def test_searches_over_intervals_judge_by_their_log_loss(data):
+    X, y = data
+    ends = np.column_stack([np.floor(y), np.floor(y) + 0.9])
+    ends[::5, 1] = np.inf
+    search = GridSearchCV(
+        OrdinalDistributionRegressor(TRAINERS["native"]()),
+        {"n_cuts": [1, 8]},
+        cv=2,
+        scoring=DistributionScorer("log_loss"),
+        error_score="raise",
+    ).fit(X, ends)
+    assert search.best_params_ == {"n_cuts": 8}
+    weight = np.random.default_rng(0).integers(0, 3, 600)
+    proba, values = search.best_estimator_.estimator_.predict_proba(X), search.best_estimator_.target_.values
+    inside = (ends[:, :1] <= values) & (values <= ends[:, 1:])
+    target = search.best_estimator_.target_
+    mass = np.diff(target.cdf(proba, values[np.newaxis]), axis=1, prepend=0.0)
+    expected = np.log(np.maximum((mass * inside).sum(axis=1), 2.0**-52))
+    scorer = DistributionScorer("log_loss")
+    np.testing.assert_allclose(scorer(search, X, ends, weight), np.average(expected, weights=weight))
+    with pytest.raises(ValueError, match=r"some are known exactly: widen their ends"):
+        scorer(search, X, np.column_stack([y, y]))
+    with pytest.raises(ValueError, match=r"y of the log loss must have two columns"):
+        scorer(search, X, y)
+
+
 def test_what_intervals_cannot_be(data):
     X, y = data
     for ends in ([y, y - 1.0], [y, np.full(600, np.nan)]):
