@@ -222,8 +222,8 @@ class DistributionScorer(RoutedScorer):
             check_consistent_length(X, ends)
             if (ends[:, 0] == ends[:, 1]).any():
                 raise ValueError(
-                    "The log loss is that of numbers within bounds, and some are known exactly: widen their ends to the "
-                    "unit in which they are measured, or judge by crps the rows that are known"
+                    "The log loss is that of numbers within bounds, and some are known exactly: widen their ends to "
+                    "the unit in which they are measured, or judge by crps the rows that are known"
                 )
             points = np.column_stack([np.nextafter(ends[:, 0], -np.inf), ends[:, 1]])
             below, up_to = judged("predict_cdf", X, np.clip(points, -_LARGEST, _LARGEST)).T
