@@ -11,17 +11,23 @@ import numpy as np
 
 from ordinal_objectives import predictions
 from ordinal_objectives.adapters.arguments import Asked
-from ordinal_objectives.adapters.training import labels_of
+from ordinal_objectives.adapters.training import CARRIED, labels_of
 from ordinal_objectives.aliases import FloatArray, Table
-from ordinal_objectives.estimators import random_effects, random_intercept
+from ordinal_objectives.estimators import random_effects
 from ordinal_objectives.estimators.arguments import one_for_each
+from ordinal_objectives.estimators.random_intercept import ScoredRows, check_random_intercept, settled
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils import validation
 
 
 @contextmanager
 def bound_groups(
-    asked: Asked, params: Mapping[str, object], model: object, sets: Sequence[Any], *given: Table
+    asked: Asked,
+    params: Mapping[str, object],
+    model: object,
+    sets: Sequence[Any],
+    random_intercept: Table = None,
+    eval_random_intercept: Sequence[Table] | None = None,
 ) -> Iterator[None]:
     """Let matrices carry the groups of their rows during a training.
 
@@ -31,12 +37,15 @@ def bound_groups(
         What is trained, with which parameters of the framework, and the model that is continued, if one is.
     sets : sequence of matrices
         That of the training first.
-    *given : array-like, and sequence of array-like or None
-        ``random_intercept`` and ``eval_random_intercept``.
+    random_intercept : array-like of shape (n_samples,) or (n_samples, n_effects), frame, or None
+        The group of each row, which has an effect on the score; several columns have effects that add up. Needs
+        ``loss="cumulative_link"`` and ``threshold_update="newton"``. :func:`threshold_record` has the effects,
+        ``random_effects``.
+    eval_random_intercept : sequence of these or None
+        Groups of each evaluation set; None for rows of the average group.
     """
-    groups, others = given
-    if groups is None:
-        if others is not None:
+    if random_intercept is None:
+        if eval_random_intercept is not None:
             raise ValueError("eval_random_intercept belongs to random_intercept, which is None")
         yield
         return
@@ -45,11 +54,13 @@ def bound_groups(
         raise ValueError("random_intercept must be None where a model is continued")
     described = {"threshold_update": spec.threshold_update, "proportional": spec.proportional, **params}
     allowed = {"threshold_update": "newton", "proportional": True, "booster": "gbtree"}
-    random_intercept.check_random_intercept(spec.loss, described, **allowed)
-    X = random_effects.as_groups(groups)
+    check_random_intercept(spec.loss, described, **allowed)
+    validation.refuse_soft(getattr(sets[0], CARRIED, None), name="the training set beside random_intercept")
+    X = random_effects.as_groups(random_intercept)
     columns = random_effects.GroupColumn.learn(X, list(range(X.shape[1])))
+    others = one_for_each(eval_random_intercept, sets[1:], "eval_random_intercept")
     try:
-        for matrix, its in zip(sets, [X, *one_for_each(others, sets[1:], "eval_random_intercept")], strict=True):
+        for matrix, its in zip(sets, [X, *others], strict=True):
             if its is not None:
                 matrix.ordinal_groups = columns, random_effects.beside(its, columns)
         yield
@@ -77,5 +88,5 @@ def with_last_effects(
     codes = validation.check_codes(labels_of(matrix, matrix.get_label()), record.n_classes, name="the training set")
     X = random_effects.beside(groups, [one.column for one in record.random_effects])
     weight = np.asarray(weight) if np.size(weight) > 1 else None
-    rows = random_intercept.ScoredRows(X, codes, record.n_classes, weight, scores)
-    return random_intercept.settled(record, n_iter, rows, n_threads)
+    rows = ScoredRows(X, codes, record.n_classes, weight, scores)
+    return settled(record, n_iter, rows, n_threads)

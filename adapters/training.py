@@ -29,7 +29,7 @@ from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.validation import check_codes
 
 # Frameworks' matrices hold one number a row. This attribute of theirs holds the rest.
-_CARRIED = "_ordinal_labels"
+CARRIED = "_ordinal_labels"
 # Slices and files of XGBoost's matrices keep these numbers, here -1 minus the code in the middle, and no attribute.
 _MARK = "label_lower_bound"
 
@@ -54,7 +54,7 @@ def bind_labels(matrix: Any, labels: OrdinalLabels) -> None:
     matrix.set_label(labels.middle)
     if hasattr(matrix, "set_float_info"):
         matrix.set_float_info(_MARK, -1 - labels.middle)
-    setattr(matrix, _CARRIED, labels)
+    setattr(matrix, CARRIED, labels)
 
 
 def labels_of(matrix: Any, label: Any) -> Any:
@@ -65,7 +65,7 @@ def labels_of(matrix: Any, label: Any) -> Any:
     ValueError
         If a matrix has been given others since, or is a part of one that carries some.
     """
-    labels, middle = getattr(matrix, _CARRIED, None), _middle(matrix)
+    labels, middle = getattr(matrix, CARRIED, None), _middle(matrix)
     unchanged = middle is not None and np.array_equal(middle, label)
     if labels is not None and not unchanged:
         raise ValueError("the matrix has been given other labels since labels were bound to it: bind them again")
@@ -80,7 +80,7 @@ def labels_of(matrix: Any, label: Any) -> Any:
 
 def _middle(matrix: Any) -> IntArray | None:
     """Return the codes in the middle of labels that a matrix, or one that it is a part of, carries; None without."""
-    labels, rows = getattr(matrix, _CARRIED, None), getattr(matrix, "used_indices", None)
+    labels, rows = getattr(matrix, CARRIED, None), getattr(matrix, "used_indices", None)
     if labels is not None:
         return np.asarray(labels.middle)
     if hasattr(matrix, "get_float_info"):

@@ -10,6 +10,7 @@ from os import PathLike
 from typing import Any
 
 import lightgbm
+import numpy as np
 from lightgbm.callback import CallbackEnv
 from numpy.typing import ArrayLike
 
@@ -23,6 +24,7 @@ from ordinal_objectives.adapters.training import Plan, bind_labels
 from ordinal_objectives.aliases import Table
 from ordinal_objectives.estimators import tables
 from ordinal_objectives.estimators.arguments import Schedules, refuse_other_order
+from ordinal_objectives.estimators.held_out import take_rows
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.rows import Workers
@@ -35,7 +37,7 @@ _Callback = Callable[[CallbackEnv], None]
 _Metrics = Callable[..., Any] | list[Callable[..., Any]] | None
 
 
-@documented
+@documented(like=bound_groups)
 @one_thread_after_fork()
 def train(
     params: Mapping[str, Any],
@@ -96,13 +98,7 @@ def train(
     <<thresholds, shift parameters>>
     labels : OrdinalLabels or None
         Labels of several answers a row, or intervals, in the place of the data set's own.
-    random_intercept : array-like of shape (n_samples,) or (n_samples, n_effects), frame, or None
-        The group of each row, which has an effect on the score; several columns have effects that add up. Needs
-        ``loss="cumulative_link"`` and ``threshold_update="newton"``. :func:`threshold_record` has the effects,
-        ``random_effects``.
-    eval_random_intercept : sequence of these or None
-        Groups of each evaluation set; None for rows of the average group.
-    <<progress>>
+    <<random_intercept, eval_random_intercept, progress>>
 
     Returns
     -------
@@ -132,23 +128,33 @@ def train(
         bind_labels(train_set, labels)
         given["n_classes"] = len(labels.classes) if n_classes is None else n_classes
     asked = arguments.spec_and_record("lgbm.train", **arguments.given_options(given))
-    if random_intercept is None:
-        with bound_groups(asked, params, init_model, [], *groups):
-            return train_spec(asked, **given)
-    check_set(train_set, "train_set", train_set)
-    if train_set.data is None and train_set.used_indices is None:
-        raise ValueError("train_set must hold its rows beside random_intercept: pass a new one, or free_raw_data=False")
-    train_set.free_raw_data = False  # for the scores after the last tree
-    evaluated = [valid_sets] if isinstance(valid_sets, lightgbm.Dataset) else valid_sets or []
+    evaluated = _evaluated(valid_sets)
+    rows = None if random_intercept is None else _rows_of(train_set)
     with bound_groups(asked, params, init_model, [train_set, *evaluated], *groups):
         booster = train_spec(asked, **given)
-    n_iter, record = lgbm_booster.iterations_of(booster), lgbm_booster.carried_record(booster)
-    start = train_set.get_init_score()
-    scores = prediction.predict_raw(booster, prediction.rows_for(booster, train_set.get_data()), 0, n_iter)
-    scores = scores if start is None else scores + start
-    of_training = train_set, random_intercept, scores, parameters.value_of(params, "num_threads")
-    lgbm_booster.carry(booster, with_last_effects(record, n_iter, *of_training))
+    if random_intercept is not None:
+        n_iter, record = lgbm_booster.iterations_of(booster), lgbm_booster.carried_record(booster)
+        start = train_set.get_init_score()
+        scores = prediction.predict_raw(booster, prediction.rows_for(booster, rows), 0, n_iter)
+        scores = scores if start is None else scores + start
+        of_training = train_set, random_intercept, scores, parameters.value_of(params, "num_threads")
+        lgbm_booster.carry(booster, with_last_effects(record, n_iter, *of_training))
     return booster
+
+
+def _evaluated(valid_sets: object) -> list[lightgbm.Dataset]:
+    sets = [valid_sets] if isinstance(valid_sets, lightgbm.Dataset) else valid_sets
+    return arguments.listed("valid_sets", sets, lambda data: isinstance(data, lightgbm.Dataset), "lightgbm.Dataset")
+
+
+def _rows_of(train_set: lightgbm.Dataset) -> Table:
+    """Return the rows of a data set, which LightGBM may free when it trains; those of a subset are its whole's."""
+    check_set(train_set, "train_set", train_set)
+    chosen = train_set.used_indices
+    rows = train_set.data if chosen is None else train_set.reference.data
+    if rows is None:
+        raise ValueError("train_set must hold its rows beside random_intercept: pass a new one, or free_raw_data=False")
+    return rows if chosen is None else take_rows(rows, np.asarray(chosen))
 
 
 def train_spec(
@@ -171,9 +177,7 @@ def train_spec(
     arguments.check_asked(params, num_boost_round, 1)
     params = parameters.checked_params(params)
     spec, record = asked
-    valid_sets, set_names = options.get("valid_sets"), options.pop("set_names", ("train_set", "valid_sets"))
-    evaluated = [valid_sets] if isinstance(valid_sets, lightgbm.Dataset) else valid_sets or []
-    arguments.listed("valid_sets", evaluated, lambda data: isinstance(data, lightgbm.Dataset), "lightgbm.Dataset")
+    evaluated, set_names = _evaluated(options.get("valid_sets")), options.pop("set_names", ("train_set", "valid_sets"))
     sets = [train_set, *(data for data in evaluated if data is not train_set)]
     named = [(set_names[min(i, len(set_names) - 1)], data) for i, data in enumerate(sets)]
     for name, data in named:

@@ -56,7 +56,7 @@ def own_copies(callbacks: Sequence[Callback]) -> list[Callback]:
     return [copy.deepcopy(one) if isinstance(one, _LOOK_ON) else one for one in callbacks]
 
 
-@documented
+@documented(like=bound_groups)
 @one_thread_after_fork()
 def train(
     params: Mapping[str, object],
@@ -116,13 +116,7 @@ def train(
         finished, float64 (n_samples, n_classes). Evaluated after the ordinal loss.
     labels : OrdinalLabels or None
         Labels of several answers a row, or intervals, in the place of the matrix's own.
-    random_intercept : array-like of shape (n_samples,) or (n_samples, n_effects), frame, or None
-        The group of each row, which has an effect on the score; several columns have effects that add up. Needs
-        ``loss="cumulative_link"`` and ``threshold_update="newton"``. :func:`threshold_record` has the effects,
-        ``random_effects``.
-    eval_random_intercept : sequence of these or None
-        Groups of each evaluation set; None for rows of the average group.
-    <<progress>>
+    <<random_intercept, eval_random_intercept, progress>>
     **options
         ``maximize``, ``early_stopping_rounds``, ``evals_result`` and ``verbose_eval`` of XGBoost.
 

@@ -11,7 +11,7 @@ import pytest
 import xgboost
 
 from grouped_rows import crossed, of_host, simulated
-from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
+from ordinal_objectives import LGBMOrdinalClassifier, OrdinalLabels, XGBOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.metrics import ordinal_log_loss
 
@@ -89,6 +89,20 @@ def test_several_columns_beside_matrices(library):
     assert both < ordinal_log_loss(y, predict(X[:, :3], random_intercept=frame.assign(rater=np.nan))) - 0.02
 
 
+def test_groups_beside_part_of_a_data_set_leave_it_as_it_was():
+    X, y, _, group = simulated(20, 16)
+    chosen = np.flatnonzero(np.random.default_rng(0).random(len(y)) < 0.7)
+    asked = {"n_classes": 5, "loss": "cumulative_link", "threshold_update": "newton", "num_boost_round": 5}
+    asked |= {"params": {"verbosity": -1, "num_threads": 1}, "random_intercept": group[chosen]}
+    whole, found = lightgbm.Dataset(X[:, :3], y, free_raw_data=False), []
+    own = lightgbm.Dataset(X[chosen, :3], y[chosen], reference=whole)  # with the same bins
+    for data in (whole.subset(chosen.tolist()), own):
+        frees = data.free_raw_data
+        found.append(olgbm.threshold_record(olgbm.train(train_set=data, **asked)).random_effects[0])
+        assert data.free_raw_data is frees
+    np.testing.assert_allclose(found[0].effects, found[1].effects, atol=1e-9)
+
+
 @LIBRARIES
 def test_what_does_not_go_beside_matrices_is_refused(library, tmp_path):
     X, y, _, group = simulated(20, 17, n_groups=60)
@@ -121,6 +135,9 @@ def test_what_does_not_go_beside_matrices_is_refused(library, tmp_path):
         freed = lightgbm.Dataset(data, y).construct()
         with pytest.raises(ValueError, match="train_set must hold its rows beside random_intercept"):
             olgbm.train({}, freed, random_intercept=group, loss="cumulative_link", threshold_update="newton")
+    labels = OrdinalLabels.from_intervals(np.minimum(y, 3), y, classes=range(5))
+    with pytest.raises(TypeError, match="the training set beside random_intercept must hold one label a row"):
+        train_beside(library, data, y, group, rounds=2, labels=labels)
     path = tmp_path / "booster.ubj"
     (booster.save_model if library == "xgboost" else partial(olgbm.save_model, booster))(path)
     with pytest.raises(ValueError, match="groups stood beside the features"):
