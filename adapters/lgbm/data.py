@@ -199,11 +199,9 @@ def levels_of(X: Table) -> list[list[Any]]:
 
     Levels that its files do not hold, such as intervals, dates and tuples, are known by their text.
     """
-    columns = [(getattr(X.dtypes.iloc[place], "categories", None), place) for place in category_places(X)]
-    return [
-        list(levels) if levels is not None and _can_be_held(levels) else tables.levels_in(X, place)[0]
-        for levels, place in columns
-    ]
+    places = category_places(X)
+    columns = [(getattr(X.dtypes.iloc[place], "categories", None), tables.levels_in(X, place)[0]) for place in places]
+    return [list(held) if held is not None and _can_be_held(held) else levels for held, levels in columns]
 
 
 def _can_be_held(levels: Iterable[Any]) -> bool:

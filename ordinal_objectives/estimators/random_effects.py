@@ -107,13 +107,6 @@ class GroupColumn:
         if not kinds <= {isinstance(group, str) for group in self.groups}:
             got, trained = ("text", "numbers") if True in kinds else ("numbers", "text")
             raise ValueError(f"{tables.called(X, self.place)} names groups by {got}, and the training by {trained}")
-        floats = tables.float_type(X, self.place) or np.float64
-        first_rounded = 2.0 ** (np.finfo(floats).nmant + 1)
-        if any(isinstance(found[i], float) and abs(found[i]) >= first_rounded for i in present):
-            raise ValueError(
-                f"{tables.called(X, self.place)} names groups by numbers of {first_rounded:.0f} and more, which "
-                f"{floats.__name__} rounds, so that groups may be mistaken: pass integers or text"
-            )
         codes = np.array([*(number.get(level, NEW) for level in found), MISSING], dtype=np.float64)
         return tables.with_columns(X, {self.place: codes[which]})
 

@@ -237,11 +237,23 @@ def levels_in(X: Table, place: int) -> tuple[list[Level], IndexArray]:
         All that occur, and those that a column of a category type declares, in its order.
     which : ndarray of int, shape (n_samples,)
         -1 where the level is missing, and where a sparse matrix stores none.
+
+    Raises
+    ------
+    ValueError
+        If levels are bytes, or numbers so large that their type of floats rounds them.
     """
     levels, which = _levels_in(column_at(X, place))
     of_bytes = next((level for level in levels if isinstance(level, bytes)), None)
     if of_bytes is not None:  # their text would be b'...', which no other table holds
         raise ValueError(f"{called(X, place)} must hold text or numbers; got {of_bytes!r}: decode bytes")
+    floats = float_type(X, place) or np.float64
+    first_rounded = 2.0 ** (np.finfo(floats).nmant + 1)
+    if any(isinstance(level, float) and first_rounded <= abs(level) < np.inf for level in levels):
+        raise ValueError(
+            f"{called(X, place)} holds levels of {first_rounded:.0f} and more, which {floats.__name__} rounds, so that "
+            f"one may be mistaken for another: pass integers or text"
+        )
     return levels, which
 
 

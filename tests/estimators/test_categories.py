@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import xgboost
 
+from makers import make_engine, make_lgb, make_xgb
 from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier, trees
 from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.adapters.xgb.booster import TreeReader, rounds_of
@@ -107,3 +108,18 @@ def test_missing_is_no_code_of_a_level(table):
     np.testing.assert_array_equal(model.predict_proba(other), model.predict_proba(X))
     expected = model.predict_proba(X)  # of the fit's own missing value, whatever is set later
     np.testing.assert_array_equal(model.set_params(missing=1).predict_proba(X), expected)
+
+
+@pytest.mark.parametrize("make", [make_xgb, make_lgb, make_engine])
+def test_levels_that_their_type_of_floats_rounds_are_refused(make, table):
+    X, _, y = table
+    numbers = 2.0**24 + X["letter"].cat.codes.to_numpy()
+    for kind, rounds in ((np.float32, True), (np.float64, False), (np.int64, False)):
+        of_type = X.assign(letter=pd.Categorical(numbers.astype(kind)), noise=0.0)
+        if rounds:
+            with pytest.raises(
+                ValueError, match="column 'letter' holds levels of 16777216 and more, which float32 rounds"
+            ):
+                make().fit(of_type, y)
+        else:
+            assert len(np.unique(make().fit(of_type, y).predict_proba(of_type), axis=0)) == 4
