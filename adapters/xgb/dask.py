@@ -85,7 +85,8 @@ def train(
         If a matrix is none of ``xgboost.dask``, or the client is asynchronous.
     ValueError
         If a parameter is refused, or features, labels, weights or start scores that one worker has, or a column has
-        another name or other categories in one part than in another; the message names it.
+        another name or other categories in one part than in another, or another name in an evaluation set; the message
+        names it.
     RuntimeError
         If a worker is lost. To try once more, restart the client, since the other workers may still wait in XGBoost's
         allreduce, and make the matrices again: rows were lost with the worker.
@@ -163,7 +164,8 @@ async def check_parts(client: distributed.Client, matrices: Sequence[tuple[xgboo
     """Raise ValueError if a worker has rows that no training can take, or other columns than another worker.
 
     XGBoost checks the rows of a worker after all workers have connected: the error of one worker then comes together
-    with the lost connections of the others. It compares the number of categories, and no names of columns.
+    with the lost connections of the others. It compares the number of categories, and no names of columns; where an
+    evaluation set has others than the training, it raises an AssertionError without words.
 
     Parameters
     ----------
@@ -177,12 +179,16 @@ async def check_parts(client: distributed.Client, matrices: Sequence[tuple[xgboo
         ]
         for matrix, _ in matrices
     ]
+    trained: list[str] | None = None
     for found, (_, name) in zip(await client.gather(asked, asynchronous=True), matrices, strict=True):
         faults = [seen.fault for seen in found if seen.fault is not None]
         known = [seen.columns for seen in found if seen.columns is not None]
         faults += [fault for other in known if (fault := _differing(known[0], other)) is not None]
         if faults:
             raise ValueError(faults[0].replace("{name}", name))
+        names = [str(column) for column in known[0]] if known else trained
+        trained = names if trained is None else trained
+        check_same_names(trained, names, name=f"X of {name}")
         totals = [seen.total for seen in found if seen.total is not None]
         if totals and not any(totals):
             raise ValueError(f"weights of {name} are zero for every row; at least one must be positive")
@@ -231,9 +237,9 @@ def _floats(data: Table) -> Iterator[Any]:
 
 
 def _columns(data: Table) -> Columns:
-    """Return the columns of a part that is a pandas frame."""
+    """Return the columns of a part, by their names in a pandas frame and else by their numbers."""
     if not _is_pandas(data):
-        return {}
+        return dict.fromkeys(range(data.shape[1]))
     dtypes = zip(data.columns, data.dtypes, strict=True)
     return {name: dtype.categories.tolist() if hasattr(dtype, "categories") else None for name, dtype in dtypes}
 

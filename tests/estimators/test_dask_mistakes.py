@@ -10,9 +10,11 @@ pytest.importorskip("distributed")
 import dask.array as da
 import dask.dataframe as dd
 import pandas as pd
+import xgboost.dask
 from distributed import Client, LocalCluster
 
 from ordinal_objectives import DaskXGBOrdinalClassifier, OrdinalLabels
+from ordinal_objectives.adapters.xgb import dask as oxgb_dask
 
 pytestmark = pytest.mark.slow
 
@@ -120,6 +122,20 @@ def test_parts_whose_columns_have_another_order(turned):
         fit(table(turned))
     with pytest.raises(ValueError, match=f"each part of X of validation_0 {message}"):
         fit(table([]), eval_set=[(table([1]), parted(Y))])
+
+
+def test_evaluation_sets_of_other_columns():
+    frame, labels = pd.DataFrame(X, columns=list("abc")), dd.from_pandas(pd.Series(Y), npartitions=2)
+    rows = {"X": dd.from_pandas(frame, npartitions=2), "y": labels}
+    for other, got in (
+        (frame.set_axis(list("abd"), axis=1), "'d' for 'c' in column 2"),
+        (frame[["c", "a", "b"]], "'c' for 'a' in column 0, 'a' for 'b' in column 1"),
+    ):
+        with pytest.raises(ValueError, match=f"X of validation_0 must have the model's 3 feature names.*; got {got}"):
+            fit(**rows, eval_set=[(dd.from_pandas(other, npartitions=2), labels)])
+    numbers = [xgboost.dask.DaskDMatrix(None, parted(values), parted(Y)) for values in (X, X[:, :2])]
+    with pytest.raises(ValueError, match=r"X of valid must have the model's 3 feature names, in their order; got 2"):
+        oxgb_dask.train(None, {}, numbers[0], 2, evals=[(numbers[1], "valid")])
 
 
 def test_a_model_of_other_columns():
