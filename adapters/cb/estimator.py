@@ -321,6 +321,12 @@ min_data_in_leaf, random_strength, one_hot_max_size
                         f"{tables.called(X, place)} has the levels {other!r} and {level!r}, one for CatBoost: make "
                         f"them differ"
                     )
+            as_missing = _text_of_missing([_text(level, float) for level in known])
+            if known and as_missing in texts:
+                raise ValueError(
+                    f"{tables.called(X, place)} has the new level {as_missing!r}, which stands for a missing one in "
+                    f"init_model: make them differ"
+                )
             if known and new.any() and (tables.codes_in(X, place, levels[place])[which >= 0] < 0).any():
                 raise ValueError(
                     f"{tables.called(X, place)} has new levels in another type of floats than the training's: its own "
@@ -371,7 +377,8 @@ min_data_in_leaf, random_strength, one_hot_max_size
         if known is None:  # an older file, or a model of others, whose levels only CatBoost knows
             kind = tables.float_type(X, place) or float
             return np.array([*(_text(level, kind) for level in levels), "nan"], dtype=object)[which]
-        texts = [*(_text(level, float) for level in known), "nan"]
+        texts = [_text(level, float) for level in known]
+        texts.append(_text_of_missing(texts))
         unknown = max(texts, key=len) + "?"
         codes = np.where(which < 0, len(known), tables.codes_in(X, place, known))
         return np.array([*texts, unknown], dtype=object)[codes]
@@ -458,3 +465,11 @@ def _levels_in(record: ThresholdRecord | None, n_features: int) -> tables.Catego
 
 def _text(level: Level, kind: type) -> str:
     return level if isinstance(level, str) else str(int(level)) if level == level // 1 else str(kind(level))
+
+
+def _text_of_missing(texts: Collection[str]) -> str:
+    """Return the text that stands for a missing level, which none of the levels has."""
+    text = "nan"
+    while text in texts:
+        text += "?"
+    return text

@@ -366,6 +366,24 @@ def test_levels_that_catboost_would_take_for_one_are_refused():
         make_cat(cat_features=["a"], iterations=2).fit(X, np.tile([0, 1, 2], 40))
 
 
+@pytest.mark.parametrize("one_hot_max_size", [2, 50])
+@pytest.mark.parametrize("n_missing", [0, 30])
+def test_a_level_named_nan_is_not_the_missing_one(rows, tmp_path, one_hot_max_size, n_missing):
+    X, y = rows
+    kinds = np.array(["a", "b", "c", "nan"], dtype=object)[y]
+    kinds[:n_missing] = None
+    options = {"one_hot_max_size": one_hot_max_size, "cat_features": [0]}
+    model = make_cat(**options).fit(table := pd.DataFrame({"kind": kinds, "x": X[:, 0]}), y)
+    model.save_model(tmp_path / "model.cbm")
+    for one in (model, CatBoostOrdinalClassifier().load_model(tmp_path / "model.cbm")):
+        proba = one.predict_proba(pd.DataFrame({"kind": ["nan", None, "other"], "x": 0.0}))
+        assert proba[0, 3] > proba[1:, 3].max() + 0.1
+        assert np.array_equal(proba[1], proba[2]) is (n_missing == 0)
+    before = make_cat(**options).fit(table.replace({"nan": "d"}), y)
+    with pytest.raises(ValueError, match=r"'kind' has the new level 'nan', which stands for a missing one.*make them"):
+        make_cat(**options).fit(table, y, init_model=before)
+
+
 def test_new_levels_in_another_type_of_floats_are_refused():
     y, fractions = np.tile([0, 1, 2], 40), np.tile([0.1, 0.2, 0.3], 40)
     model = make_cat(cat_features=["a"], iterations=3).fit(levels_of(fractions.astype(np.float32)), y)
