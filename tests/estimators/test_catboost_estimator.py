@@ -156,6 +156,24 @@ def test_texts_and_vectors_go_to_catboost(rows):
     assert model.predict(frame.iloc[:5]).shape == (5,)
 
 
+def test_vectors_of_another_length_are_refused(rows, tmp_path):
+    X, y = rows
+
+    def of_length(n):
+        return pd.DataFrame({"x": X[:, 0], "place": [list(vector) for vector in np.resize(X, (len(X), n))]})
+
+    options = {"embedding_features": ["place"], "iterations": 3}
+    model = make_cat(**options).fit(of_length(3), y)
+    model.save_model(tmp_path / "model.cbm")
+    for one in (model, CatBoostOrdinalClassifier().load_model(tmp_path / "model.cbm"), copy.deepcopy(model)):
+        np.testing.assert_array_equal(one.predict_proba(of_length(3)), model.predict_proba(of_length(3)))
+        for n in (2, 4):
+            with pytest.raises(ValueError, match=f"'place' must have vectors of 3 numbers.* got some of {n}"):
+                one.predict(of_length(n))
+    with pytest.raises(ValueError, match=r"vectors of 3 numbers.* got some of 2"):
+        make_cat(**options).fit(of_length(3), y, eval_set=[(of_length(2), y)])
+
+
 def test_copies_files_and_pickles(rows, tmp_path):
     X, y = rows[0], np.array(NAMES)[rows[1]]
     model = make_cat(classes=NAMES, decision_rule="mode", l2_leaf_reg=5.0).fit(X, y)
