@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 from os import PathLike
 from typing import Any, ClassVar
 
@@ -135,6 +135,8 @@ min_data_in_leaf, random_strength, one_hot_max_size
     _places: dict[str, list[int]]
     # Of the columns of categories, as far as the model says so.
     _levels = tables.CategoryColumns()
+    # How many numbers the vectors of a column have, as far as the model says so.
+    _lengths: Mapping[int, int] = {}
 
     def __init__(
         self,
@@ -239,6 +241,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
             rows, held_out = self._rows_to_fit(training, "baseline", sets, self.random_state)
             continued, earlier = self._continued(init_model)
             self._levels = self._levels_to_fit(rows.X, earlier)
+            self._lengths = {place: lengths[0] for place, lengths in self._lengths_in(rows.X)}
             arguments.check_rounds("early_stopping_rounds", self.early_stopping_rounds, len(held_out))
             decided = bool(self.early_stopping_rounds) or continued is not None
             search = None if decided else (self.learning_rate, self.random_state)
@@ -321,6 +324,12 @@ min_data_in_leaf, random_strength, one_hot_max_size
                         f"{tables.called(X, place)} has the levels {other!r} and {level!r}, one for CatBoost: make "
                         f"them differ"
                     )
+            as_missing = _text_of_missing([_text(level, float) for level in known])
+            if known and as_missing in texts:
+                raise ValueError(
+                    f"{tables.called(X, place)} has the new level {as_missing!r}, which stands for a missing one in "
+                    f"init_model: make them differ"
+                )
             if known and new.any() and (tables.codes_in(X, place, levels[place])[which >= 0] < 0).any():
                 raise ValueError(
                     f"{tables.called(X, place)} has new levels in another type of floats than the training's: its own "
@@ -348,10 +357,23 @@ min_data_in_leaf, random_strength, one_hot_max_size
     def _prediction_data(self, X: Table) -> Pool:
         return self._pool(X)
 
+    def _lengths_in(self, X: Table) -> Iterator[tuple[int, list[int]]]:
+        """Yield the places of columns of vectors, and the numbers of numbers that their vectors have."""
+        for place in self._places["embedding_features"]:
+            lengths = {len(vector) for vector in tables.column_at(X, place) if hasattr(vector, "__len__")}
+            if lengths:
+                yield place, sorted(lengths)
+
     def _pool(self, X: Table, rows: Rows | None = None) -> Pool:
         """Return checked features as CatBoost reads them, with labels, weights and start scores of rows."""
         given: Params = {} if rows is None else {"label": rows.codes, "weight": rows.weight, "baseline": rows.start}
         given |= {"thread_count": threads.library_n_threads(self.n_jobs) or -1}
+        for place, lengths in self._lengths_in(X):
+            if lengths != [expected := self._lengths.get(place, lengths[0])]:
+                raise ValueError(
+                    f"{tables.called(X, place)} must have vectors of {expected} numbers, as in the training, where "
+                    f"CatBoost would read beyond their end; got some of {lengths[-1 if lengths[0] == expected else 0]}"
+                )
         if hasattr(X, "columns"):
             of_text = {place: self._as_text(X, place) for place in self._places["cat_features"]}
             as_they_are = {place: tables.column_at(X, place) for name in _COLUMNS[1:] for place in self._places[name]}
@@ -371,7 +393,8 @@ min_data_in_leaf, random_strength, one_hot_max_size
         if known is None:  # an older file, or a model of others, whose levels only CatBoost knows
             kind = tables.float_type(X, place) or float
             return np.array([*(_text(level, kind) for level in levels), "nan"], dtype=object)[which]
-        texts = [*(_text(level, float) for level in known), "nan"]
+        texts = [_text(level, float) for level in known]
+        texts.append(_text_of_missing(texts))
         unknown = max(texts, key=len) + "?"
         codes = np.where(which < 0, len(known), tables.codes_in(X, place, known))
         return np.array([*texts, unknown], dtype=object)[codes]
@@ -396,6 +419,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
         return super()._description() | {
             "column_numbers": getattr(self, "_column_numbers", None),
             "levels": files.value_to_json(self._levels.to_json()),
+            "lengths": list(self._lengths.items()),
         }
 
     def _read(self, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
@@ -405,6 +429,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
         self._places = {name: getattr(self.booster_, get)() for name, get in zip(_COLUMNS, of_kind, strict=True)}
         with files.as_damaged_file(path):
             self._levels = _levels_in(record, n_features)
+            self._lengths = {int(place): int(n) for place, n in (record.classifier or {}).get("lengths", [])}
         return record, record.n_iterations, n_features
 
     def _names_in_booster(self) -> list[str] | None:
@@ -458,3 +483,11 @@ def _levels_in(record: ThresholdRecord | None, n_features: int) -> tables.Catego
 
 def _text(level: Level, kind: type) -> str:
     return level if isinstance(level, str) else str(int(level)) if level == level // 1 else str(kind(level))
+
+
+def _text_of_missing(texts: Collection[str]) -> str:
+    """Return the text that stands for a missing level, which none of the levels has."""
+    text = "nan"
+    while text in texts:
+        text += "?"
+    return text

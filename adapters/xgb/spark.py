@@ -95,7 +95,17 @@ def train(
         given = {"verbose_eval": False, **options, **evaluated}
         return train_here({**here, **params}, dtrain, num_boost_round, **given)
 
-    return train_on_tasks(dataset.select(columns), matrix, train_rows, validation, n_workers)[0]
+    rows = with_held_out(dataset.select(columns), validation)
+    return train_on_tasks(rows, matrix, train_rows, validation, n_workers)[0]
+
+
+def with_held_out(dataset: Table, validation: str | None) -> Table:
+    """Return rows whose column of those to evaluate is true or false: null is false, and numbers and texts are read."""
+    if validation is None:
+        return dataset
+    functions = optional("pyspark.sql.functions", "spark")
+    held_out = functions.col(validation).cast("boolean")
+    return dataset.withColumn(validation, functions.coalesce(held_out, functions.lit(False)))
 
 
 def train_on_tasks(
@@ -115,6 +125,7 @@ def train_on_tasks(
     train_rows : callable
         ``train_rows(params, dtrain, evals=, evals_result=)``, called by every task.
     validation : str or None
+        Column of booleans, as :func:`with_held_out` makes it.
     n_workers : int or None
     """
     columns = dataset.columns
@@ -136,7 +147,7 @@ def train_on_tasks(
         with CommunicatorContext(**json.loads(sent[0]), dmlc_task_id=f"{context.partitionId():08}"):
             evaluated, history = Params(), Params()
             if validation is not None:
-                held_out = rows[validation].astype(bool)
+                held_out = rows[validation].astype(bool)  # of no rows it has another type
                 evaluated = {"evals": [(matrix(rows[held_out]), "validation")], "evals_result": history}
                 rows = rows[~held_out]
             booster = train_rows({"nthread": context.cpus()}, matrix(rows), **evaluated)

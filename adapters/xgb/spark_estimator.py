@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import inspect
 import tempfile
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,7 @@ _OF_CLASSIFIER = [
 ]
 
 
+_NUMBERS = {*("tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "boolean", "void")}
 _FEATURES, _CODE, _WEIGHT = "_ordinal_features", "_ordinal_code", "_ordinal_weight"
 _DEFAULTS = {
     "featuresCol": "features",
@@ -74,11 +76,17 @@ _DEFAULTS = {
 class _Columns(HasLabelCol, HasPredictionCol, HasProbabilityCol, HasValidationIndicatorCol, HasWeightCol):
     """Names of columns, and everything else that an estimator and its model are asked for."""
 
-    def _features(self) -> Any:
+    def _features(self, dataset: Table) -> Any:
         """Return the column of an array with the features of each row."""
         given = self.getOrDefault("featuresCol")
         if isinstance(given, str):
             return vector_to_array(given)
+        # Spark would cast dates to seconds, and text, with some settings, to null.
+        others = [
+            (name, kind) for name, kind in dataset.select(*given).dtypes if kind.partition("(")[0] not in _NUMBERS
+        ]
+        if others:
+            raise ValueError(f"features_col must name columns of numbers; got {others[0][0]!r} of type {others[0][1]}")
         return functions.array(*(functions.col(name).cast("double") for name in given))
 
 
@@ -187,10 +195,13 @@ class SparkXGBOrdinalClassifier(Estimator, _Columns, DefaultParamsReadable, Defa
         label, weight, held_out = (self._asked(name) for name in ("labelCol", "weightCol", "validationIndicatorCol"))
         rounds, instead = classifier.early_stopping_rounds, "validation_indicator_col"
         arguments.check_rounds("early_stopping_rounds", rounds, int(held_out is not None), instead=instead)
+        dataset = xgb_spark.with_held_out(dataset, held_out)
+        if dataset.select(label).dtypes[0][1].startswith("decimal"):  # which NumPy knows as objects
+            dataset = dataset.withColumn(label, functions.col(label).cast("double"))
         found = np.array([row[0] for row in dataset.select(label).distinct().collect()])
         classes = OrderedLabels(classifier.classes).fit(found)
         given = self.getOrDefault("featuresCol")
-        rows = dataset.withColumn(_FEATURES, self._features())
+        rows = dataset.withColumn(_FEATURES, self._features(dataset))
         n_features = rows.select(functions.size(_FEATURES)).first()[0] if isinstance(given, str) else len(given)
         classifier._begin_on_cluster(classes, n_features)
         names = None if isinstance(given, str) else list(given)
@@ -258,7 +269,9 @@ class SparkXGBOrdinalClassifierModel(Model, _Columns, MLReadable, MLWritable):
     def _transform(self, dataset: Table) -> Table:
         import pandas as pd
 
-        classifier, text = self.classifier, self.classifier.ordered_classes_.dtype.kind in "OU"
+        decided = {name: self.getOrDefault(name) for name in ("decision_rule", "cost_matrix") if self.isSet(name)}
+        classifier = copy(self.classifier).set_params(**decided)
+        text = classifier.ordered_classes_.dtype.kind in "OU"
         names = getattr(classifier, "feature_names_in_", None)
 
         def answer(features: Any) -> Any:
@@ -270,7 +283,7 @@ class SparkXGBOrdinalClassifierModel(Model, _Columns, MLReadable, MLWritable):
 
         answer.__annotations__.update({"features": pd.Series, "return": pd.DataFrame})
         answers = functions.pandas_udf(answer, f"label {'string' if text else 'double'}, proba array<double>")
-        both = dataset.withColumn("_ordinal", answers(self._features()))
+        both = dataset.withColumn("_ordinal", answers(self._features(dataset)))
         label, proba = functions.col("_ordinal.label"), array_to_vector(functions.col("_ordinal.proba"))
         added = {self.getOrDefault("predictionCol"): label, self.getOrDefault("probabilityCol"): proba}
         return both.withColumns(added).drop("_ordinal")

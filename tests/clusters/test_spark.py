@@ -254,8 +254,48 @@ def test_an_empty_partition(session):
     assert_same(oxgb_spark.train(parts, PARAMS, 12, **COLUMNS), oxgb.train(PARAMS, matrix(data()), 12))
 
 
+@pytest.mark.parametrize("kind", ["boolean", "int"])
+def test_null_says_that_a_row_is_not_held_out(session, kind):
+    frame = data().assign(third=np.arange(1500) % 3)
+    held_out = functions.when(functions.col("third") == 0, True).cast(kind)
+    dataset = session.createDataFrame(frame).repartition(2).withColumn("held_out", held_out)
+    fit, held = (frame[(frame["third"] == 0) == which] for which in (False, True))
+    booster = oxgb_spark.train(dataset, PARAMS, 5, **COLUMNS, validation="held_out")
+    assert_same(booster, oxgb.train(PARAMS, matrix(fit), 5))
+    options = OPTIONS | {"classes": None, "n_estimators": 5, "class_weight": "balanced"}
+    given = {"features_col": FEATURES, "label_col": "y", "validation_indicator_col": "held_out"}
+    model = SparkXGBOrdinalClassifier(**given, **options).fit(dataset).classifier
+    sets = [(held[FEATURES], held["y"])]
+    alone = XGBOrdinalClassifier(**options).fit(fit[FEATURES], fit["y"], eval_set=sets)
+    np.testing.assert_allclose(model.thresholds_, alone.thresholds_, rtol=0, atol=1e-6)
+    losses = [
+        one.evals_result_[name]["all_threshold"] for one, name in ((model, "validation"), (alone, "validation_0"))
+    ]
+    np.testing.assert_allclose(*losses, rtol=1e-6)
+
+
+def test_decimal_labels_and_the_decision_of_a_call(session, tmp_path):
+    dataset = session.createDataFrame(data()).repartition(2)
+    dataset = dataset.withColumn("grade", (functions.col("y") / 2).cast("decimal(10,2)"))
+    options = OPTIONS | {"classes": [0, 0.5, 1, 1.5, 2], "n_estimators": 5}
+    model = SparkXGBOrdinalClassifier(features_col=FEATURES, label_col="grade", **options).fit(dataset)
+    model.write().save(str(tmp_path / "model"))
+    again = SparkXGBOrdinalClassifierModel.load(str(tmp_path / "model"))
+    modes = again.transform(dataset, {again.decision_rule: "mode"})
+    assert dict(modes.dtypes)["prediction"] == "double"
+    found, medians = modes.toPandas(), again.transform(dataset).toPandas()["prediction"]
+    proba = np.stack([vector.toArray() for vector in found["probability"]])
+    np.testing.assert_array_equal(found["prediction"], proba.argmax(axis=1) / 2)
+    assert (found["prediction"] != medians).any()
+    assert set(medians) <= {0, 0.5, 1, 1.5, 2}
+
+
 def test_what_the_estimator_refuses(session):
     dataset = session.createDataFrame(labelled())
+    dated = dataset.withColumn("day", functions.lit("2026-01-01").cast("timestamp"))
+    for column, kind in (("day", "timestamp"), ("grade", "string")):
+        with pytest.raises(ValueError, match=f"must name columns of numbers; got '{column}' of type {kind}"):
+            SparkXGBOrdinalClassifier(features_col=["a", column], label_col="y").fit(dated)
     given = {"features_col": FEATURES, "label_col": "grade"}
     with pytest.raises(ValueError, match="linear must be left out on Spark"):
         SparkXGBOrdinalClassifier(**given, linear=True)

@@ -156,6 +156,24 @@ def test_texts_and_vectors_go_to_catboost(rows):
     assert model.predict(frame.iloc[:5]).shape == (5,)
 
 
+def test_vectors_of_another_length_are_refused(rows, tmp_path):
+    X, y = rows
+
+    def of_length(n):
+        return pd.DataFrame({"x": X[:, 0], "place": [list(vector) for vector in np.resize(X, (len(X), n))]})
+
+    options = {"embedding_features": ["place"], "iterations": 3}
+    model = make_cat(**options).fit(of_length(3), y)
+    model.save_model(tmp_path / "model.cbm")
+    for one in (model, CatBoostOrdinalClassifier().load_model(tmp_path / "model.cbm"), copy.deepcopy(model)):
+        np.testing.assert_array_equal(one.predict_proba(of_length(3)), model.predict_proba(of_length(3)))
+        for n in (2, 4):
+            with pytest.raises(ValueError, match=f"'place' must have vectors of 3 numbers.* got some of {n}"):
+                one.predict(of_length(n))
+    with pytest.raises(ValueError, match=r"vectors of 3 numbers.* got some of 2"):
+        make_cat(**options).fit(of_length(3), y, eval_set=[(of_length(2), y)])
+
+
 def test_copies_files_and_pickles(rows, tmp_path):
     X, y = rows[0], np.array(NAMES)[rows[1]]
     model = make_cat(classes=NAMES, decision_rule="mode", l2_leaf_reg=5.0).fit(X, y)
@@ -364,6 +382,24 @@ def test_levels_that_catboost_would_take_for_one_are_refused():
     X = levels_of(pd.Series([1, "1", 2] * 40, dtype=object))
     with pytest.raises(ValueError, match="has the levels 1 and '1', one for CatBoost"):
         make_cat(cat_features=["a"], iterations=2).fit(X, np.tile([0, 1, 2], 40))
+
+
+@pytest.mark.parametrize("one_hot_max_size", [2, 50])
+@pytest.mark.parametrize("n_missing", [0, 30])
+def test_a_level_named_nan_is_not_the_missing_one(rows, tmp_path, one_hot_max_size, n_missing):
+    X, y = rows
+    kinds = np.array(["a", "b", "c", "nan"], dtype=object)[y]
+    kinds[:n_missing] = None
+    options = {"one_hot_max_size": one_hot_max_size, "cat_features": [0]}
+    model = make_cat(**options).fit(table := pd.DataFrame({"kind": kinds, "x": X[:, 0]}), y)
+    model.save_model(tmp_path / "model.cbm")
+    for one in (model, CatBoostOrdinalClassifier().load_model(tmp_path / "model.cbm")):
+        proba = one.predict_proba(pd.DataFrame({"kind": ["nan", None, "other"], "x": 0.0}))
+        assert proba[0, 3] > proba[1:, 3].max() + 0.1
+        assert np.array_equal(proba[1], proba[2]) is (n_missing == 0)
+    before = make_cat(**options).fit(table.replace({"nan": "d"}), y)
+    with pytest.raises(ValueError, match=r"'kind' has the new level 'nan', which stands for a missing one.*make them"):
+        make_cat(**options).fit(table, y, init_model=before)
 
 
 def test_new_levels_in_another_type_of_floats_are_refused():
