@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Callable, Iterable
 from functools import partial
 
+import numpy as np
+
 from ordinal_objectives.aliases import FloatArray, IntArray, LabelArray
 from ordinal_objectives.metrics import METRICS
 from ordinal_objectives.metrics.table import on_codes, parameters_of
@@ -117,6 +119,14 @@ class EvalMetric:
                 f"eval_metric must return a number, or (name, value, is_higher_better); got {result!r} from "
                 f"{self.__name__}"
             ) from None
+
+
+def for_early_stopping(results: list[Result]) -> list[Result]:
+    """Return results of which no NaN, of a rank correlation before the trees tell rows apart, stays the best."""
+    return [
+        (name, -np.inf if higher else np.inf, higher) if np.isnan(v) else (name, v, higher)
+        for name, v, higher in results
+    ]
 
 
 def eval_metrics(eval_metric: object, n_classes: int, decide: Decide) -> list[EvalMetric]:

@@ -25,7 +25,7 @@ from ordinal_objectives.estimators.held_out import Rows, Trial, Trials, is_auto,
 from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS, HostClassifier
 from ordinal_objectives.estimators.linear import LinearPart, with_start
 from ordinal_objectives.estimators.random_effects import random_effects_of_model, without
-from ordinal_objectives.eval_metric import EvalMetric, Result
+from ordinal_objectives.eval_metric import EvalMetric, Result, for_early_stopping
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.shared_docs import documented
@@ -489,7 +489,7 @@ def _as_feval(metric: EvalMetric) -> Callable[..., list[Result]]:
 
     def evaluate(proba: FloatArray, data: lightgbm.Dataset) -> list[Result]:
         codes = labels_of(data, np.asarray(data.get_label()).astype(np.int32))
-        return metric(codes, proba, data.get_weight())
+        return for_early_stopping(metric(codes, proba, data.get_weight()))
 
     return evaluate
 

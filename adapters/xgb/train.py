@@ -19,7 +19,7 @@ from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
 from ordinal_objectives.adapters.xgb.training import Callback, EvalsLog, Model, XGBoostTraining
 from ordinal_objectives.aliases import ArrayLike, FloatArray, Table
 from ordinal_objectives.estimators.arguments import Schedules, only_reads
-from ordinal_objectives.eval_metric import EvalMetric
+from ordinal_objectives.eval_metric import EvalMetric, for_early_stopping
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.threads import kept_helpers, one_thread_after_fork
@@ -343,7 +343,8 @@ class CustomMetric:
         """
         weight = dmatrix.get_weight()
         codes = labels_of(dmatrix, dmatrix.get_label().astype(np.int32))
-        results = [value for metric in self.metrics for value in metric(codes, proba, weight if weight.size else None)]
+        given = codes, proba, weight if weight.size else None
+        results = [value for metric in self.metrics for value in for_early_stopping(metric(*given))]
         for name, _, _ in results:
             input_checks.check_metric_name(name, "eval_metric")
         higher = {name: is_higher_better for name, _, is_higher_better in results}

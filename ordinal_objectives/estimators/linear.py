@@ -14,7 +14,14 @@ from sklearn.utils.validation import check_array
 
 from ordinal_objectives.aliases import JSON, FloatArray, IndexArray, Params, Table
 from ordinal_objectives.estimators.held_out import FinishedSearch, Rows, Settings, TrialOf, Trials, find_rounds, is_auto
-from ordinal_objectives.estimators.tables import codes_in, column_kinds, in_order, occurring, refuse_but_numbers
+from ordinal_objectives.estimators.tables import (
+    are_missing,
+    codes_in,
+    column_kinds,
+    in_order,
+    occurring,
+    refuse_but_numbers,
+)
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.row_blocks import RowBlocks, blocks_of
 from ordinal_objectives.rows import CPU
@@ -173,7 +180,7 @@ class LinearPart:
         levels = {place: in_order(occurring(X, place)) for place in of_levels}
         for place in of_levels:
             if kinds.get(place, "number") == "number":  # codes, of which one may stand for a missing value
-                levels[place] = [level for level in levels[place] if level != missing]
+                levels[place] = [level for level in levels[place] if not are_missing(level, missing)]
         return cls(X.shape[1], places, mean, scale, low, high, levels, np.zeros(0), [], missing)
 
     def _encode(self, X: object) -> Encoded:
@@ -263,7 +270,7 @@ def _numbers(X: Table, places: IndexArray, missing: float) -> FloatArray:
         X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0, copy=True, input_name="X"
     )
     if missing == missing:
-        values[values == missing] = np.nan
+        values[are_missing(values, missing)] = np.nan
     return values
 
 

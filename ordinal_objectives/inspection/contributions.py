@@ -183,7 +183,7 @@ def _codes(scorer: Scorer, X: Table) -> FloatArray:
         dense[stored.row, stored.col] = stored.data
         X = dense
     codes = tables.read_numbers(tables.CategoryColumns(scorer.levels).encode(X)).astype(np.float64)
-    return np.where(codes == scorer.missing, np.nan, codes)
+    return np.where(tables.are_missing(codes, scorer.missing), np.nan, codes)
 
 
 @one_thread_after_fork()

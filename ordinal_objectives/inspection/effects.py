@@ -243,7 +243,7 @@ def accumulated_local_effects(
             f"feature {feature!r} must hold numbers: effects are added up along their order; it holds categories, "
             f"whose effects feature_effect returns"
         )
-    values = rows.numbers(X, column, feature)
+    values = rows.numbers(estimator, X, column, feature)
     known = np.flatnonzero(np.isfinite(values))
     X, values = take_rows(X, known), values[known]
     if len(np.unique(values)) < 2:
@@ -464,8 +464,8 @@ class _Change:
 
     def __init__(self, estimator: Estimator, X: Table, feature: int | str, step: Any, reference: Any) -> None:
         column = rows.column_of(estimator, X, feature)
-        self.column, self.feature = column, feature
-        values = None if rows.holds_categories(estimator, X, column) else rows.numbers(X, column, feature)
+        self.estimator, self.column, self.feature = estimator, column, feature
+        values = None if rows.holds_categories(estimator, X, column) else rows.numbers(estimator, X, column, feature)
         known = np.zeros(0) if values is None else np.unique(values[np.isfinite(values)])
         if values is not None and len(known) < 2:
             raise ValueError(f"feature {feature!r} must have at least two finite values in X; it has {len(known)}")
@@ -479,7 +479,7 @@ class _Change:
             return
         if step is not None:
             raise ValueError(f"step is for numbers, and feature {feature!r} holds categories; got step={step!r}")
-        levels, places = rows.categories(X, column, feature, _MOST_LEVELS)
+        levels, places = rows.categories(estimator, X, column, feature, _MOST_LEVELS)
         if len(levels) < 2:
             raise ValueError(f"feature {feature!r} must have at least two categories in X; it has {len(levels)}")
         names = levels.tolist()
@@ -492,7 +492,7 @@ class _Change:
     def of(self, model: Estimator, prepared: Any, X: Table) -> FloatArray:
         """Return the changes of each row, (n_changes, n_samples, n_classes), NaN where the feature is missing."""
         if self.step is not None:
-            values = rows.numbers(X, self.column, self.feature)
+            values = rows.numbers(self.estimator, X, self.column, self.feature)
             ends = (values - self.below, values - self.below + self.step)
             low, high = (model.predict_proba_ordered(prepared(rows.with_column(X, self.column, end))) for end in ends)
             return np.where(np.isfinite(values)[:, np.newaxis], high - low, np.nan)[np.newaxis]

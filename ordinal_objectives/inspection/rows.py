@@ -6,14 +6,24 @@ from collections.abc import Callable, Iterator
 from copy import deepcopy
 
 import numpy as np
-from scipy.sparse import hstack, issparse
+from scipy.sparse import csr_matrix, hstack, issparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.aliases import ArrayLike, Column, Estimator, FloatArray, IndexArray, LabelArray, Level, Table
+from ordinal_objectives.aliases import (
+    ArrayLike,
+    BoolArray,
+    Column,
+    Estimator,
+    FloatArray,
+    IndexArray,
+    LabelArray,
+    Level,
+    Table,
+)
 from ordinal_objectives.estimators import arguments, held_out, labels, tables, wrappers
 from ordinal_objectives.utils.validation import collected, drawn_seed, seeds_of
 
@@ -107,7 +117,9 @@ def with_column(X: Table, column: int, values: Column) -> Table:
     if hasattr(X, "columns"):
         return tables.with_columns(X, {column: values})
     if issparse(X):
-        values = values if issparse(values) else values[:, np.newaxis]
+        if not issparse(values):  # XGBoost tells zeros that are stored from those that are not
+            n_rows = len(values)
+            values = csr_matrix((values, (np.arange(n_rows), np.zeros(n_rows, dtype=np.intp))), shape=(n_rows, 1))
         return hstack([X[:, :column], values, X[:, column + 1 :]], format="csr")
     changed = X.astype(np.result_type(X.dtype, values.dtype))
     changed[:, column] = values
@@ -123,9 +135,9 @@ def along(
         raise ValueError(f"grid_resolution must be an integer of at least 2; got {grid_resolution!r}")
     column = column_of(estimator, X, feature)
     values, rows = (
-        categories(X, column, feature, grid_resolution)
+        categories(estimator, X, column, feature, grid_resolution)
         if holds_categories(estimator, X, column)
-        else grid(numbers(X, column, feature), grid_resolution)
+        else grid(numbers(estimator, X, column, feature), grid_resolution)
     )
     return values, (with_column_of(X, column, np.full(X.shape[0], row)) for row in rows)
 
@@ -136,12 +148,15 @@ def holds_categories(estimator: Estimator, X: Table, column: int) -> bool:
     A classifier says so in ``is_categorical_``, an encoder by having ``categories_``. To follow a column through a
     pipeline, its values are exchanged: where it goes, values differ.
     """
-    kind = next((kind for i, (_, _, kind) in enumerate(tables.column_kinds(X)) if i == column), "number")
-    if kind in ("category", "text"):
+    if _kind(X, column) in ("category", "text"):
         return True
     rows = np.array(list(_first_rows(_column(X, column)).values())[:_MOST_FOLLOWED], dtype=np.intp)
     before = held_out.take_rows(X, rows)
     return _reads_categories(estimator, before, with_column_of(before, column, np.roll(np.arange(len(rows)), 1)))
+
+
+def _kind(X: Table, column: int) -> str:
+    return next((kind for i, (_, _, kind) in enumerate(tables.column_kinds(X)) if i == column), "number")
 
 
 def _reads_categories(step: Estimator, before: Table, after: Table) -> bool:
@@ -177,34 +192,55 @@ def _differ(before: Table, after: Table) -> bool:
     return bool(different) and 2 * sum(different) >= len(different)
 
 
-def _first_rows(values: Column) -> dict[Level, int]:
-    """Return the first row that has each value of a column, without missing ones."""
+def _first_rows(values: Column, counted: BoolArray | None = None) -> dict[Level, int]:
+    """Return the first row that has each value of a column, of those that are counted, without missing ones."""
     first: dict[Level, int] = {}
     for row, value in enumerate(np.asarray(values, dtype=object).tolist()):
-        if not labels.is_missing(value):
+        if not labels.is_missing(value) and (counted is None or counted[row]):
             first.setdefault(value, row)
     return first
 
 
-def numbers(X: Table, column: int, feature: int | str) -> FloatArray:
-    """Return one column, (n_samples,)."""
+def numbers(estimator: Estimator, X: Table, column: int, feature: int | str) -> FloatArray:
+    """Return one column, (n_samples,), NaN where it is missing to the classifier."""
     values = _column(X, column)
     try:
         if getattr(getattr(values, "dtype", None), "kind", "f") in "mM":
             raise TypeError
-        return np.asarray(values, dtype=np.float64)
+        found = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         kind = getattr(values, "dtype", None) or getattr(values, "type", None)
         raise ValueError(f"feature {feature!r} must hold numbers or categories; it is of type {kind}") from None
+    return np.where(_missing_to_xgboost(estimator, X, column, found), np.nan, found)
 
 
-def categories(X: Table, column: int, feature: int | str, most: int) -> tuple[LabelArray, IndexArray]:
+def _missing_to_xgboost(estimator: Estimator, X: Table, column: int, values: FloatArray) -> BoolArray:
+    """Tell where a column of numbers holds the classifier's ``missing``, or a sparse matrix stores nothing.
+
+    A sparse column that stores one value shows which rows have it: what it does not store is the other value, 0.
+    """
+    model, prepared = unwrapped(estimator)
+    number, first = getattr(model, "_missing", None), held_out.take_rows(X, np.arange(1))
+    if number is None:
+        return np.zeros(len(values), dtype=bool)
+    read = prepared(first)
+    if issparse(X) and issparse(read):
+        stored = tables.column_at(X, column)
+        return np.isnan(stored) & (len(np.unique(stored[np.isfinite(stored)])) > 1)
+    return tables.are_missing(values, number) & (read is first)  # steps before it may read the number otherwise
+
+
+def categories(
+    estimator: Estimator, X: Table, column: int, feature: int | str, most: int
+) -> tuple[LabelArray, IndexArray]:
     """Return the categories that occur in a column, in their own order or sorted, and a row that has each."""
     values = _column(X, column)
     dictionary = tables.as_dictionary(values)
     order = getattr(getattr(values, "dtype", None), "categories", None)
     order = order if dictionary is None else dictionary.dictionary.to_pylist()
-    first = _first_rows(values)
+    is_number = _kind(X, column) == "number"
+    counted = ~np.isnan(numbers(estimator, X, column, feature)) if is_number else None
+    first = _first_rows(values, counted)
     known = sorted(first) if order is None else [label for label in order if label in first]
     if not 0 < len(known) <= most:
         raise ValueError(

@@ -438,3 +438,11 @@ def test_durations_and_times_of_zones_are_known_by_their_values(make):
     for there, here in ((durations, own), (moments, moments.dt.tz_convert("Europe/Berlin"))):
         model = make().fit(levels_of(there), y)
         assert model.predict(levels_of(here[:3])).tolist() == [0, 1, 2]
+
+
+def test_shap_values_of_catboost_that_do_not_sum_to_the_score_are_refused(rows):
+    """CatBoost 1.2.10 explains trees that are not symmetric wrongly."""
+    X, y = rows
+    model = make_cat(grow_policy="Lossguide", iterations=20).fit(X, y)
+    with pytest.raises(ValueError, match=r"do not sum to the score.*grow_policy='SymmetricTree'"):
+        inspection.shap_values(model, X)

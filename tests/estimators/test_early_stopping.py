@@ -191,3 +191,23 @@ def test_a_pipeline_transforms_x_val(make, data):
     scale = StandardScaler().fit(X[:400])
     alone = make().fit(scale.transform(X[:400]), y[:400], X_val=scale.transform(X[400:]), y_val=y[400:])
     assert seen(pipe[-1]) == seen(alone)
+
+
+@pytest.mark.filterwarnings("ignore:The rank correlation is undefined")
+@HOSTS
+def test_a_metric_that_is_nan_at_first_does_not_stay_the_best(make):
+    """tau_b is NaN as long as all rows get one label."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 3))
+    y = np.digitize(X[:, 0] + 0.5 * rng.logistic(size=600), [-3.0, -2.0, 2.0, 3.0])
+    model = make(learning_rate=0.05, proportional=True)
+    if isinstance(model, XGBOrdinalClassifier):
+        model.set_params(eval_metric="tau_b", early_stopping_rounds=30)
+        model.fit(X[:400], y[:400], X_val=X[400:], y_val=y[400:])
+    else:
+        model.set_params(early_stopping_round=30)
+        model.fit(X[:400], y[:400], X_val=X[400:], y_val=y[400:], eval_metric="tau_b")
+    (found,) = model.evals_result_.values()
+    assert found["tau_b"][0] == -np.inf
+    assert model.n_iter_ - 1 in (np.argmax(found["tau_b"]), np.argmin(found["all_threshold"]))
+    assert model.n_iter_ > 1

@@ -9,11 +9,12 @@ import pandas as pd
 import polars
 import pyarrow
 import pytest
+from scipy.sparse import coo_array, csr_matrix
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from makers import ALL, make_engine
+from makers import ALL, make_cat, make_engine, make_lgb
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.inspection import accumulated_local_effects, average_marginal_effects, feature_effect
 
@@ -380,3 +381,55 @@ def test_levels_have_the_order_of_their_column_in_every_table(column):
     assert effect.reference == "z"
     assert feature_effect(model, rows, "g").values.tolist() == LEVELS
     assert (effect.effects[:, 0] < 0.0).all()
+
+
+def all_effects(model, X):
+    yield from feature_effect(model, X, 0)
+    yield from accumulated_local_effects(model, X, 0, grid_resolution=4)
+    for step in (None, 1.0):
+        yield average_marginal_effects(model, X, 0, step=step).effects
+    yield average_marginal_effects(model, X, 1).effects
+
+
+def with_holes():
+    rng = np.random.default_rng(0)
+    X = np.c_[rng.integers(-3, 9, size=300), rng.integers(0, 2, size=300)].astype(float)
+    y = np.digitize(X[:, 0] + 4 * X[:, 1] + rng.normal(size=300), [2.0, 5.0])
+    X[rng.random(X.shape) < 0.2] = np.nan
+    return X, y
+
+
+@pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame])
+def test_a_number_that_means_missing_is_no_value(kind):
+    X, y = with_holes()
+    expected = all_effects(XGBOrdinalClassifier(n_estimators=5).fit(X, y), X)
+    marked = kind(np.nan_to_num(X, nan=-99.9).astype(np.float32))
+    found = all_effects(XGBOrdinalClassifier(n_estimators=5, missing=-99.9).fit(marked, y), marked)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [csr_matrix, coo_array])
+def test_what_a_sparse_matrix_does_not_store_is_missing_to_xgboost(kind):
+    X, y = with_holes()
+    model = XGBOrdinalClassifier(n_estimators=5).fit(X, y)
+    rows, columns = np.nonzero(np.isfinite(X))
+    sparse = kind((X[rows, columns], (rows, columns)), shape=X.shape)  # zeros are stored
+    np.testing.assert_array_equal(model.predict_proba(sparse), model.predict_proba(X))
+    for one, other in zip(all_effects(model, sparse), all_effects(model, X), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+def test_a_sparse_column_of_ones_has_two_values():
+    X, y = with_holes()
+    model = XGBOrdinalClassifier(n_estimators=5).fit(csr_matrix(np.nan_to_num(X)), y)
+    assert feature_effect(model, csr_matrix(np.nan_to_num(X)), 1).values.tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("make", [make_lgb, make_cat])
+def test_what_a_sparse_matrix_does_not_store_is_0_to_others(make):
+    X, y = with_holes()
+    X = np.nan_to_num(X)
+    model = make().fit(X, y)
+    for one, other in zip(all_effects(model, csr_matrix(X)), all_effects(model, X), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-12)

@@ -91,6 +91,18 @@ def test_a_number_that_means_missing_adds_nothing():
     assert not model.linear_.contributions(marked)[::4, 0].any()
 
 
+@pytest.mark.parametrize(("missing", "given"), [(-99.9, np.float32), (-99.9, np.float64), (np.float32(-99.9), float)])
+def test_a_number_that_means_missing_is_the_one_that_xgboost_reads(missing, given):
+    """XGBoost compares in float32, whatever type the rows have: -99.9 is another number there."""
+    code = np.where(RNG.random(N) < 0.3, np.nan, X[:, 0])
+    bare, marked = (
+        np.column_stack([column, X[:, 1]]).astype(given) for column in (code, np.nan_to_num(code, nan=-99.9))
+    )
+    expected = XGBOrdinalClassifier(n_estimators=2, linear=True).fit(bare, Y)
+    model = XGBOrdinalClassifier(n_estimators=2, linear=True, missing=missing).fit(marked, Y)
+    np.testing.assert_array_equal(model.predict_proba(marked), expected.predict_proba(bare))
+
+
 @pytest.mark.parametrize("as_table", [np.asarray, pd.DataFrame], ids=["array", "frame"])
 def test_a_code_that_means_missing_adds_nothing(as_table):
     code = np.where(RNG.random(N) < 0.3, np.nan, RNG.integers(0, 3, size=N))

@@ -116,6 +116,15 @@ def test_every_kind_of_model(frame, array, kind, options, floats):
 
 
 @pytest.mark.parametrize("floats", TOLERANCE)
+def test_a_number_that_means_missing_is_compared_in_float32(array, floats):
+    X, y = array
+    filled = np.nan_to_num(X, nan=-0.1)
+    assert_same(
+        XGBOrdinalClassifier(n_estimators=5, missing=-0.1, linear=True, classes=NAMES).fit(filled, y), filled, floats
+    )
+
+
+@pytest.mark.parametrize("floats", TOLERANCE)
 def test_shifts_that_xgboost_fits_itself(array, floats):
     X, y = array
     model = XGBOrdinalClassifier(n_estimators=15, proportional=False, shift_method="host", classes=NAMES).fit(X, y)

@@ -156,6 +156,8 @@ def test_numbers_that_are_missing():
     X, y = mixed_rows()
     filled = np.where(np.isnan(X), -9.0, X)
     assert_sums(train("xgboost", filled, y, categories=False, missing=-9.0), filled, "score", 1e-5)
+    filled = np.where(np.isnan(X), -9.9, X).astype(np.float32)  # XGBoost compares in float32
+    assert_sums(train("xgboost", filled, y, categories=False, missing=-9.9), filled, "score", 1e-5)
     X[np.random.default_rng(0).random(X.shape) < 0.3] = 0.0
     assert_sums(train("lightgbm", X, y, categories=False, zero_as_missing=True), X, "score", 1e-10)
 

@@ -74,7 +74,8 @@ def _linear_scores(features: Features, linear: LinearPart) -> str:
     if len(linear.places):
         numbers = features.numbers(linear.places.tolist())
         if not np.isnan(linear.missing):
-            missing = graph.op("Equal", numbers, linear.missing)
+            as_read = graph.floats(graph.cast(numbers, np.float32)) if graph.is_double else numbers
+            missing = graph.op("Equal", as_read, np.float32(linear.missing))
             numbers = graph.op("Where", missing, np.nan, numbers)
         known = graph.op("Not", graph.op("IsNaN", numbers))
         inside = graph.op("Max", graph.op("Min", numbers, linear.high), linear.low)
