@@ -456,7 +456,7 @@ def many_classes(rng):
 
 
 def many_columns(rng):
-    X = rng.normal(size=(600, 2_000)).astype(np.float32)
+    X = rng.normal(size=(600, 1_000)).astype(np.float32)
     return X, np.digitize(X[:, 0] + 0.5 * rng.logistic(size=600), [-1, 0, 1]), 200
 
 
