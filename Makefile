@@ -42,7 +42,7 @@ test-clusters:
 	.venv-clusters/bin/python -c 'import pyspark, ray'
 	.venv-clusters/bin/python -m pytest tests/clusters
 
-# Ten thousand runs of the state machines, of which `make test` has a minute. Resumes where it was stopped; SEED begins
+# Ten thousand runs of the state machines, of which `make test` has a few hundred. Resumes where it was stopped; SEED begins
 # others.
 RUNS ?= 10000
 SEED ?= 1000

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ def no_figure_stays_open():
         sys.modules["matplotlib.pyplot"].close("all")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def ordinal_data() -> Callable[..., tuple[np.ndarray, np.ndarray]]:
     """Return a maker of (X, y): a nonlinear score with logistic noise, cut into classes of equal size."""
 
@@ -56,3 +57,29 @@ def halves(ordinal_data: Callable[..., tuple[np.ndarray, np.ndarray]]) -> tuple[
     """Return 300 rows to train on and 300 others: X, y, X, y."""
     X, y = ordinal_data(600, 4)
     return X[:300], y[:300], X[300:], y[300:]
+
+
+@pytest.fixture(scope="session")
+def dask_cluster() -> Iterator[Any]:
+    """Three workers, each a process with one thread, forked from one that has imported what takes them seconds."""
+    distributed, dask = pytest.importorskip("distributed"), pytest.importorskip("dask")
+    from distributed.utils import get_mp_context
+
+    imported = ["pytest", *(f"ordinal_objectives.adapters.{host}.dask" for host in ("xgb", "lgbm"))]
+    options = {"n_workers": 3, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
+    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+        get_mp_context().set_forkserver_preload(imported)
+        with distributed.LocalCluster(**options, silence_logs=50) as cluster:
+            yield cluster
+
+
+@pytest.fixture(scope="module")
+def client(dask_cluster: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """Return a client of the three workers, which cannot import the test's module and are sent what it defines."""
+    import cloudpickle
+    import distributed
+
+    cloudpickle.register_pickle_by_value(request.module)
+    with distributed.Client(dask_cluster) as client:
+        yield client
+    cloudpickle.unregister_pickle_by_value(request.module)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -17,6 +18,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
 from xgboost import XGBClassifier
 
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
@@ -91,6 +93,17 @@ if not LIGHTGBM_CLASSIFIES:
     del FOREIGN["lightgbm multiclass"]
 EVERY = MAKERS | FOREIGN
 PAIR = [("trees", MAKERS["histogram"]()), ("linear", LogisticRegression())]
+
+
+def scikit_learn_checks(estimators: Sequence[Any], **options: Any) -> pytest.MarkDecorator:
+    """Return scikit-learn's parametrisation; no case writes its estimator out, which takes seconds for all of them."""
+    mark = parametrize_with_checks(estimators, **options).mark
+    name_of = mark.kwargs["ids"]
+
+    def short(part: Any) -> Any:
+        return type(part).__name__ if isinstance(part, BaseEstimator) else name_of(part)
+
+    return pytest.mark.parametrize(*mark.args, ids=short)
 
 
 class Given(ClassifierMixin, BaseEstimator):

@@ -43,8 +43,8 @@ AREAS = {
     "metrics": (
         ("metrics", "scorers.py", "eval_metric.py"),
         (
-            "tests/package/test_metrics.py tests/package/test_scorers.py tests/package/test_calibration_error.py "
-            "tests/estimators/test_eval_metric.py tests/estimators/test_training_cost.py"
+            "tests/package/test_metrics.py tests/package/test_scorers.py tests/estimators/test_eval_metric.py "
+            "tests/estimators/test_training_cost.py"
         ),
     ),
     "engine": (("histogram_engine",), "tests/histogram_engine"),
@@ -72,8 +72,8 @@ AREAS = {
     "labels": (
         ("estimators/labels.py", "estimators/arguments.py", "estimators/ordered_classifier.py", "registry.py"),
         (
-            "tests/package/test_labels.py tests/package/test_label_messages.py tests/package/test_mixed_labels.py "
-            "tests/estimators/test_estimators.py tests/estimators/test_user_mistakes.py tests/estimators"
+            "tests/package/test_labels.py tests/estimators/test_estimators.py tests/estimators/test_user_mistakes.py "
+            "tests/estimators"
         ),
     ),
     "tables": (
@@ -81,7 +81,7 @@ AREAS = {
         (
             "tests/estimators/test_column_kinds.py tests/estimators/test_levels_by_table.py "
             "tests/estimators/test_predictions.py tests/histogram_engine/test_row_blocks.py "
-            "tests/histogram_engine/test_row_block_tables.py tests/trees/test_predictions.py tests/estimators"
+            "tests/trees/test_predictions.py tests/estimators"
         ),
     ),
     "files": (

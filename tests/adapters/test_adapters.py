@@ -108,21 +108,13 @@ def test_parameters_and_arrays_are_left_alone(make, train, ordinal_data):
 
 
 @TRAINERS
-def test_number_of_classes_is_read_from_labels(make, train, ordinal_data):
-    objective = make()
-    train(objective, *ordinal_data(200, 4))
-    assert objective.thresholds_.shape == (3,)
-
-
-@TRAINERS
 def test_wrong_lengths_are_named(make, train, ordinal_data):
     X, y = ordinal_data(200)
     objective = make(5)
-    booster = train(objective, X, y)
+    train(objective, X, y)
     matrix = xgboost.DMatrix(X, y) if train is train_xgb else lightgbm.Dataset(X, y).construct()
     with pytest.raises(ValueError, match=r"raw_prediction must have shape \(200,\).*got \(3,\)"):
         objective(np.zeros(3, np.float32), matrix)
-    assert booster is not None
 
 
 @TRAINERS
@@ -229,15 +221,7 @@ def test_wrong_booster_is_not_attached(ordinal_data):
         objective.attach(xgboost.train({}, dtrain, 3))
 
 
-def test_iteration_range_must_start_at_zero(ordinal_data):
-    X, y = ordinal_data(200)
-    objective = oxgb.OrdinalObjective(5)
-    booster = train_xgb(objective, X, y)
-    with pytest.raises(ValueError, match="iteration_range must start at 0"):
-        oxgb.predict_proba(booster, xgboost.DMatrix(X), iteration_range=(2, 4))
-
-
-@pytest.mark.parametrize("value", [(0, 10_000), (0, -1), (0, 2.5), 3, (0,), "ab", (0, 3, 1), (1, 0)])
+@pytest.mark.parametrize("value", [(2, 4), (0, 10_000), (0, -1), (0, 2.5), 3, (0,), "ab", (0, 3, 1), (1, 0)])
 def test_other_iteration_ranges_are_refused(ordinal_data, value):
     X, y = ordinal_data(200)
     booster = oxgb.train({}, xgboost.DMatrix(X, y), 5)
@@ -265,17 +249,6 @@ def test_labels_of_evaluation_sets_are_named(ordinal_data, host):
     }
     with pytest.raises(ValueError, match="an evaluation set holds labels outside"):
         trainings[host]()
-
-
-def test_lightgbm_text_survives_its_own_loader(ordinal_data, tmp_path):
-    X, y = ordinal_data(200)
-    objective = olgbm.OrdinalObjective(5)
-    booster = train_lgb(objective, X, y)
-    olgbm.save_model(booster, tmp_path / "model.txt")
-    plain = lightgbm.Booster(model_file=tmp_path / "model.txt")
-    np.testing.assert_array_equal(olgbm.predict_proba(plain, X), olgbm.predict_proba(booster, X))
-    copied = pickle.loads(pickle.dumps(booster))
-    np.testing.assert_array_equal(olgbm.predict_proba(copied, X), olgbm.predict_proba(booster, X))
 
 
 @given(

@@ -56,21 +56,16 @@ def test_the_objective_of_train_says_where_it_belongs():
 @needs_wrapper
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Parameter .* will be ignored:UserWarning")  # LightGBM's, of its own defaults
-def test_fixed_thresholds_on_dask():
-    pytest.importorskip("distributed")
+def test_fixed_thresholds_on_dask(client):
     import dask.array as da
-    from distributed import Client, LocalCluster
 
     X, y, _ = data()
     order = np.argsort(y, kind="stable")  # so that no worker has all classes
     X, y = X[order], y[order]
     objective = olgbm.FixedThresholds.of_classes(np.bincount(y))
-    cluster = {"n_workers": 2, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
-    with LocalCluster(**cluster, silence_logs=50) as cluster, Client(cluster) as client:
-        parts = da.from_array(X, chunks=(300, 3)), da.from_array(y, chunks=300)
-        options = {"objective": objective, "n_estimators": 10, "tree_learner": "data"}
-        model = lightgbm.DaskLGBMRegressor(client=client, **options, **PARAMS).fit(*parts)
-        booster = model.booster_
+    parts = da.from_array(X, chunks=(300, 3)), da.from_array(y, chunks=300)
+    options = {"objective": objective, "n_estimators": 10, "tree_learner": "data"}
+    booster = lightgbm.DaskLGBMRegressor(client=client, **options, **PARAMS).fit(*parts).booster_
     objective.attach(booster)
     alone = lightgbm.LGBMRegressor(objective=objective, n_estimators=10, n_jobs=1, **PARAMS).fit(X, y)
     objective.attach(alone.booster_)

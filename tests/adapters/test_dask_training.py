@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 
 import numpy as np
@@ -14,11 +13,9 @@ from ordinal_objectives.adapters import xgb as oxgb
 
 pytest.importorskip("distributed")
 
-import cloudpickle
 import dask.array as da
 import distributed
 import xgboost.dask
-from distributed import Client, LocalCluster
 
 from ordinal_objectives.adapters.collective import Collective
 from ordinal_objectives.adapters.run import TrainingRun
@@ -41,16 +38,6 @@ UPDATES = [
 
 def name_of(update):
     return "-".join(str(value) for value in update.values())
-
-
-@pytest.fixture(scope="module")
-def client():
-    """Three workers, each a process with one thread."""
-    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import the tests
-    options = {"n_workers": 3, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
-    with LocalCluster(**options, silence_logs=50) as cluster, Client(cluster) as client:
-        yield client
-    cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
 
 
 def addresses(client):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import xgboost
 
+from bare import XGB_PARAMS
 from ordinal_objectives.adapters import xgb as oxgb
 
 KINDS = {
@@ -51,12 +52,11 @@ class Ask(xgboost.callback.TrainingCallback):
 @pytest.mark.parametrize("rounds", [range(8), [3], [0, 7]], ids=str)
 def test_who_asks_in_a_round_gets_the_thresholds_of_its_tree(ordinal_data, update, rounds):
     dtrain = xgboost.DMatrix(*ordinal_data(300), nthread=1)
-    params = {"base_score": 0.0, "disable_default_eval_metric": 1, "max_depth": 3, "nthread": 1}
     records = []
     for asked in (rounds, []):
         objective = oxgb.OrdinalObjective(5, threshold_update=update)
         ask = Ask(objective, asked)
-        booster = xgboost.train(params, dtrain, 8, obj=objective, callbacks=[objective.callback, ask])
+        booster = xgboost.train(XGB_PARAMS, dtrain, 8, obj=objective, callbacks=[objective.callback, ask])
         records.append(oxgb.threshold_record(booster))
         for found in (ask.before, ask.after):
             for iteration, thresholds in found.items():
@@ -74,9 +74,8 @@ def test_thresholds_after_an_exception_are_those_of_the_newest_tree(ordinal_data
             return False
 
     dtrain = xgboost.DMatrix(*ordinal_data(300), nthread=1)
-    params = {"base_score": 0.0, "disable_default_eval_metric": 1, "max_depth": 3, "nthread": 1}
     whole, cut = oxgb.OrdinalObjective(5), oxgb.OrdinalObjective(5)
-    record = oxgb.threshold_record(xgboost.train(params, dtrain, 8, obj=whole, callbacks=[whole.callback]))
+    record = oxgb.threshold_record(xgboost.train(XGB_PARAMS, dtrain, 8, obj=whole, callbacks=[whole.callback]))
     with pytest.raises(InterruptedError):
-        xgboost.train(params, dtrain, 8, obj=cut, callbacks=[cut.callback, Stop()])
+        xgboost.train(XGB_PARAMS, dtrain, 8, obj=cut, callbacks=[cut.callback, Stop()])
     np.testing.assert_array_equal(cut.thresholds_, record.at(5))

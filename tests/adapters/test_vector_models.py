@@ -13,7 +13,6 @@ from sklearn.base import clone
 
 from ordinal_objectives import AllThreshold, XGBOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
-from ordinal_objectives.leaves import scalar, vector
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from shifting import CLASSIFIERS, N_CLASSES, OnLightGBM, OnXGBoost, data, mean_loss
 
@@ -92,11 +91,6 @@ def test_updates_that_take_no_shifts_are_proportional(make, update):
     assert make(n_estimators=2, threshold_update=update).fit(X, y).proportional_
     with pytest.raises(ValueError, match=f"proportional=False is not possible here: threshold_update='{update}'"):
         make(n_estimators=2, threshold_update=update, proportional=False).fit(X, y)
-
-
-def test_the_leaf_of_one_threshold_is_exactly_the_scalar_leaf():
-    G, H = np.array([[2.0], [-3.0]]), np.array([[1.5], [0.5]])
-    assert vector.steps(G, H, 1.0, 5.0).ravel().tolist() == scalar.weights(G[:, 0], H[:, 0], 1.0).tolist()
 
 
 @pytest.mark.parametrize("proportional", [True, False])

@@ -16,10 +16,11 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, ShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from makers import EVERY, Given, draw, given, make_engine
+from makers import EVERY, Given, draw, given, make_engine, scikit_learn_checks
 from ordinal_objectives import OrdinalCalibratedClassifier, OrdinalPredictionSets, OrdinalTunedClassifier
+
+pytestmark = pytest.mark.usefixtures("few_cut_points")
 
 NAMES = np.array(["poor", "fair", "good", "excellent"])  # not in the order of the alphabet
 KINDS = [OrdinalPredictionSets, OrdinalCalibratedClassifier, OrdinalTunedClassifier]
@@ -36,11 +37,6 @@ def answers(model, X):
 def assert_same(model, other, X):
     for one, two in zip(answers(model, X), answers(other, X), strict=True):
         np.testing.assert_array_equal(one, two)
-
-
-@pytest.fixture
-def data(ordinal_data):
-    return ordinal_data(200, 4)
 
 
 @pytest.mark.parametrize(("kind", "make"), list(zip(cycle(KINDS), EVERY.values())))
@@ -215,7 +211,7 @@ MEDIAN = "it asks for the most probable class; the default is the median class"
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ordinal_objectives.estimators.labels.LabelOrderWarning")
 @pytest.mark.filterwarnings("ignore:For alpha=")
-@parametrize_with_checks(
+@scikit_learn_checks(
     [kind(make_pipeline(StandardScaler(), LogisticRegression())) for kind in KINDS],
     expected_failed_checks=lambda _: {
         "check_classifiers_train": MEDIAN,

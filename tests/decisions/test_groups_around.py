@@ -26,6 +26,8 @@ from ordinal_objectives import (
 from ordinal_objectives.estimators import held_out
 from pairs import each_pair
 
+pytestmark = pytest.mark.usefixtures("few_cut_points")
+
 SIZE = 4  # rows of a group
 KINDS: dict[str, Callable[..., Any]] = {
     "calibrated": OrdinalCalibratedClassifier,

@@ -35,6 +35,8 @@ from ordinal_objectives import (
 from ordinal_objectives.metrics import mean_absolute_error
 from ordinal_objectives.scorers import OrdinalScorer
 
+pytestmark = pytest.mark.usefixtures("few_cut_points")
+
 NAMES = np.array(["poor", "fair", "good", "excellent"])
 
 
@@ -64,11 +66,6 @@ NESTED = {
     "votes": lambda model: VotingClassifier([("b", model)], voting="soft"),
 }
 EACH = pytest.mark.parametrize("nest", NESTED.values(), ids=NESTED)
-
-
-@pytest.fixture
-def data(ordinal_data):
-    return ordinal_data(200, 4)
 
 
 TEXTS = {

@@ -18,8 +18,8 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import BernoulliNB, GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from makers import scikit_learn_checks
 from ordinal_objectives import (
     HistGradientBoostingOrdinalClassifier,
     LGBMOrdinalClassifier,
@@ -281,7 +281,7 @@ def test_points_and_levels_are_checked(data):
         interval_width([[1.0, 0.0]])
 
 
-@parametrize_with_checks(
+@scikit_learn_checks(
     [
         OrdinalDistributionRegressor(
             HistGradientBoostingOrdinalClassifier(max_iter=60, subsample=1.0, random_state=0), n_cuts=20

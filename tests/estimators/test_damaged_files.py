@@ -7,6 +7,7 @@ writes in files without one: a file may be made by hand, and of the digest its m
 from __future__ import annotations
 
 import copy
+import functools
 import json
 import os
 import pickle
@@ -95,21 +96,30 @@ FORMATS: dict[str, Any] = {"engine": Engine, "model.json": XGBoost, "model.ubj":
 EACH = pytest.mark.parametrize("name", FORMATS)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def data(ordinal_data):
     return ordinal_data(150, 4)
 
 
+@pytest.fixture(scope="module")
+def fitted(data):
+    """Return a maker of fitted models, which are trained once."""
+    X, y = data
+    return functools.cache(
+        lambda name, with_costs: (
+            FORMATS[name].make(classes=GRADES, **{"cost_matrix": COST} if with_costs else {}).fit(X, GRADES[y])
+        )
+    )
+
+
 @pytest.fixture
-def saved(data, tmp_path):
+def saved(fitted, tmp_path):
     """Return a maker of (format, path, fitted model)."""
 
-    def save(name, **options):
-        X, y = data
-        form = FORMATS[name]
-        model = form.make(classes=GRADES, **options).fit(X, GRADES[y])
+    def save(name, *, with_costs=False):
+        model = copy.deepcopy(fitted(name, with_costs))
         model.save_model(tmp_path / name)
-        return form, tmp_path / name, model
+        return FORMATS[name], tmp_path / name, model
 
     return save
 
@@ -140,7 +150,7 @@ ALPHABET = b'0123456789.-+eE[]{}",:nulltrueNaNInfinity abcUO<f8|i'
 @pytest.mark.parametrize("name", ["engine", "model.json", "model.txt"])
 def test_changed_bytes_are_refused_or_predict(name, data, saved, tmp_path):
     X, _ = data
-    form, path, model = saved(name, cost_matrix=COST)
+    form, path, model = saved(name, with_costs=True)
     form.rewritten(path, lambda text: text)  # without a digest
     whole = path.read_bytes()
     begin, end = form.ours(whole)

@@ -1,4 +1,4 @@
-"""The XGBoost classifier on a Dask cluster is the one in memory."""
+"""The XGBoost classifier on a Dask cluster is the one in memory; what is wrong on one worker is named."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ pytest.importorskip("distributed")
 import dask.array as da
 import dask.dataframe as dd
 import pandas as pd
+import pytest
 import scipy.sparse
+import xgboost.dask
 from distributed import Client, LocalCluster
 from sklearn.exceptions import DataConversionWarning
 
-from ordinal_objectives import DaskXGBOrdinalClassifier, XGBOrdinalClassifier
+from ordinal_objectives import DaskXGBOrdinalClassifier, OrdinalLabels, XGBOrdinalClassifier
+from ordinal_objectives.adapters.xgb import dask as oxgb_dask
 
 pytestmark = pytest.mark.slow
 
@@ -26,7 +29,7 @@ NAMES = np.array(["bad", "fair", "good", "best"])
 OPTIONS = {"subsample": 1.0, "n_estimators": 8, "max_depth": 3, "n_jobs": 1, "classes": NAMES}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", autouse=True)
 def client():
     # Workers in processes of their own: test_dask_training.py.
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": "127.0.0.1:0"}
@@ -49,7 +52,7 @@ def parted(*arrays, rows=250):
 @pytest.mark.parametrize(
     "options", [{}, {"threshold_update": "joint", "proportional": True, "class_weight": "balanced"}], ids=str
 )
-def test_arrays(client, data, options):
+def test_arrays(data, options):
     X, y, w = data
     X_, y_, w_ = parted(X, y, w)
     model = DaskXGBOrdinalClassifier(**OPTIONS | options).fit(X_, y_, sample_weight=w_, eval_set=[(X_, y_)])
@@ -71,7 +74,7 @@ def test_arrays(client, data, options):
         list(model.staged_predict(X_))
 
 
-def test_rounds_that_nobody_names_are_100(client, data):
+def test_rounds_that_nobody_names_are_100(data):
     X, y, _ = data
     model = DaskXGBOrdinalClassifier(n_jobs=1, max_depth=2, classes=NAMES).fit(*parted(X, y, rows=400))
     assert model.n_iter_ == 100
@@ -80,7 +83,7 @@ def test_rounds_that_nobody_names_are_100(client, data):
         DaskXGBOrdinalClassifier(n_estimators="all", classes=NAMES).fit(*parted(X, y))
 
 
-def test_frames_and_ordered_categoricals(client, data):
+def test_frames_and_ordered_categoricals(data):
     X, y, _ = data
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     frame["y"] = pd.Categorical(y, categories=NAMES, ordered=True)
@@ -96,7 +99,7 @@ def test_frames_and_ordered_categoricals(client, data):
     np.testing.assert_allclose(proba, alone.predict_proba(frame[["a", "b", "c"]]), atol=1e-5)
 
 
-def test_refusals(client, data):
+def test_refusals(data):
     X, y, _ = data
     X_, y_ = parted(X, y)
     with pytest.raises(TypeError, match="X must be a Dask array or data frame; got ndarray"):
@@ -128,7 +131,7 @@ def test_refusals(client, data):
         )
 
 
-def test_one_column_of_labels_is_taken_as_one_machine_takes_it(client, data):
+def test_one_column_of_labels_is_taken_as_one_machine_takes_it(data):
     X, y, _ = data
     frame = dd.from_pandas(pd.DataFrame(X, columns=list("abc")), npartitions=2)
     column = pd.DataFrame({"grade": y})
@@ -157,20 +160,20 @@ def test_one_column_of_labels_is_taken_as_one_machine_takes_it(client, data):
         ("base_margin_eval_set", lambda X, y, w: {"eval_set": [(X, y)], "base_margin_eval_set": [w]}),
     ],
 )
-def test_what_is_no_collection_is_named(client, data, name, argument):
+def test_what_is_no_collection_is_named(data, name, argument):
     X, y, w = data
     X_, y_ = parted(X, y)
     with pytest.raises(TypeError, match=f"^{name} must be a Dask array or data frame; got ndarray$"):
         DaskXGBOrdinalClassifier(**OPTIONS).fit(X_, y_, **argument(X_, y_, w))
 
 
-def test_an_evaluation_set_without_features_is_named(client, data):
+def test_an_evaluation_set_without_features_is_named(data):
     X_, y_ = parted(*data[:2])
     with pytest.raises(TypeError, match=r"^X of an evaluation set must be a Dask array or data frame; got NoneType$"):
         DaskXGBOrdinalClassifier(**OPTIONS).fit(X_, y_, eval_set=[(None, y_)])
 
 
-def test_a_label_that_training_lacks_is_named(client, data):
+def test_a_label_that_training_lacks_is_named(data):
     X, y, _ = data
     X_, y_, other = parted(X, y, np.where(np.arange(800) == 700, "excellent", y))
     message = "y of an evaluation set holds labels outside the classes .*; got 'excellent'"
@@ -183,7 +186,7 @@ def test_a_label_that_training_lacks_is_named(client, data):
         DaskXGBOrdinalClassifier(**OPTIONS).fit(X_, missing)
 
 
-def test_weights_that_one_worker_may_not_hold_are_named(client, data):
+def test_weights_that_one_worker_may_not_hold_are_named(data):
     X, y, w = data
     X_, y_, w_ = parted(X, y, np.where(np.arange(800) == 700, np.nan, w))
     message = "weights of the training set must be finite and non-negative; got nan"
@@ -192,7 +195,7 @@ def test_weights_that_one_worker_may_not_hold_are_named(client, data):
             DaskXGBOrdinalClassifier(**OPTIONS | options).fit(X_, y_, sample_weight=w_)
 
 
-def test_weights_meet_their_rows_whatever_their_index_says(client, data):
+def test_weights_meet_their_rows_whatever_their_index_says(data):
     """Two frames multiply where their indices agree; weights belong to the rows beside which they lie."""
     X, y, w = data
     frame, labels = pd.DataFrame(X, columns=list("abc")), pd.Series(y, name="y")
@@ -218,7 +221,7 @@ def test_weights_meet_their_rows_whatever_their_index_says(client, data):
             )
 
 
-def test_a_stop_needs_rows_to_look_at(client, data):
+def test_a_stop_needs_rows_to_look_at(data):
     """With ``verbose`` the training set is printed; its loss may not stop the training."""
     X_, y_ = parted(*data[:2])
     says = "early_stopping_rounds=3 needs rows to look at: give eval_set to fit; got none"
@@ -227,7 +230,7 @@ def test_a_stop_needs_rows_to_look_at(client, data):
             DaskXGBOrdinalClassifier(**OPTIONS, early_stopping_rounds=3).fit(X_, y_, verbose=verbose)
 
 
-def test_tables_that_no_training_takes_are_named(client, data):
+def test_tables_that_no_training_takes_are_named(data):
     X, y, w = data
     X_, y_, w_ = parted(X, y, w)
     frame = pd.DataFrame(X, columns=list("abc"))
@@ -269,7 +272,7 @@ def test_a_client_that_does_not_wait_is_refused(data):
         asyncio.run(fit())
 
 
-def test_levels_are_those_of_the_training_wherever_rows_come_in(client):
+def test_levels_are_those_of_the_training_wherever_rows_come_in():
     rng = np.random.default_rng(0)
     which = rng.integers(0, 3, 300)
     X = pd.DataFrame({"a": rng.normal(size=300), "town": pd.Categorical.from_codes(which, ["Köln", "Bonn", "Celle"])})
@@ -301,7 +304,7 @@ def test_levels_are_those_of_the_training_wherever_rows_come_in(client):
             use()
 
 
-def test_numbered_columns_keep_their_order(client, data, tmp_path):
+def test_numbered_columns_keep_their_order(data, tmp_path):
     rows, (y_,) = pd.DataFrame(data[0]), parted(data[1], rows=400)
     X_ = dd.from_pandas(rows, npartitions=2)
     model = DaskXGBOrdinalClassifier(**OPTIONS | {"proportional": False}).fit(X_, y_)
@@ -314,10 +317,144 @@ def test_numbered_columns_keep_their_order(client, data, tmp_path):
 
 
 @pytest.mark.parametrize("by", ["save_model", "booster"])
-def test_files_name_what_copies_cannot_be_given(client, data, by, tmp_path):
+def test_files_name_what_copies_cannot_be_given(data, by, tmp_path):
     X, y, w = data
     X_, y_, w_ = parted(X, y, w)
     model = DaskXGBOrdinalClassifier(**OPTIONS).fit(X_, y_, base_margin=w_)
     (model if by == "save_model" else model.booster_).save_model(tmp_path / "model.ubj")
     with pytest.raises(ValueError, match="its fit was given base_margin, which a copy cannot get"):
         XGBOrdinalClassifier().load_model(tmp_path / "model.ubj").for_copies(own_rounds=True)
+
+
+# What is wrong with rows on one worker is told by the argument's name
+
+
+X = np.random.default_rng(0).normal(size=(200, 3))
+Y = np.digitize(X[:, 0], [-1.0, 0.0, 1.0])
+ONES = np.ones(200)
+HALF = np.arange(200) < 100
+
+
+def halved(values, rows=100):
+    return da.from_array(values, chunks=(rows, *values.shape[1:]))
+
+
+def fit(X=X, y=Y, weight=None, margin=None, eval_set=None, model=None, **options):
+    given = {"sample_weight": weight, "base_margin": margin}
+    rows = {name: value if value is None or hasattr(value, "dask") else halved(value) for name, value in given.items()}
+    rows |= {"eval_set": eval_set, "xgb_model": model}
+    X, y = (value if hasattr(value, "dask") else halved(value) for value in (X, y))
+    return DaskXGBOrdinalClassifier(n_estimators=2, max_depth=2, n_jobs=1, **options).fit(X, y, **rows)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (np.where(HALF, "1", "a"), "must hold numbers, booleans and missing values; got an array of type <U1"),
+        (np.where(HALF, 1.0, 1e39), r"must be finite.*; got [0-9.]+e\+39, which float32 cannot hold"),
+        (np.where(HALF, 1.0, 1.0j), "must be an array of numbers"),
+        (np.full(200, np.datetime64("2020-01-01")), "must hold numbers.* got an array of type datetime64"),
+        (np.array([None] * 200), "must be finite.*; got nan"),
+        (np.ma.masked_array(ONES, ~HALF), "is a masked array"),
+    ],
+    ids=["text", "large", "complex", "dates", "None", "masked"],
+)
+def test_weights_and_start_scores_that_are_no_numbers(values, message):
+    for word, name in (("weights", "weight"), ("base_margin", "margin")):
+        with pytest.raises(ValueError, match=f"{word} of the training set {message}"):
+            fit(**{name: values})
+    with pytest.raises(ValueError, match=f"weights of the training set {message}"):
+        fit(weight=values, class_weight="balanced")
+
+
+def test_a_series_of_text():
+    frame, text = pd.DataFrame(X, columns=list("abc")), pd.Series(np.where(HALF, "1", "a"))
+    parts = [dd.from_pandas(one, npartitions=2) for one in (frame, pd.Series(Y), text)]
+    with pytest.raises(ValueError, match="weights of the training set must hold numbers"):
+        fit(parts[0], parts[1], weight=parts[2])
+
+
+def test_numbers_of_every_kind_are_taken():
+    expected = fit(weight=ONES).predict_proba(X)
+    for weight in (ONES.astype(object), ONES.astype(int), ONES > 0, np.ma.masked_array(ONES, ONES < 0)):
+        # Which worker adds up which rows differs from time to time.
+        np.testing.assert_allclose(fit(weight=weight).predict_proba(X), expected, atol=1e-6)
+
+
+def test_what_lies_behind_a_mask_is_not_read():
+    with pytest.raises(ValueError, match="X of the training set is a masked array"):
+        fit(np.ma.masked_less(X, -1.0))
+    with pytest.raises(ValueError, match="y contains missing labels"):
+        fit(y=np.ma.masked_array(Y, ~HALF))
+    with pytest.raises(ValueError, match="y of an evaluation set contains missing labels"):
+        fit(eval_set=[(halved(X), halved(np.ma.masked_array(Y, ~HALF)))])
+    assert fit(y=np.ma.masked_array(Y, np.zeros(200, bool))).n_iter_ == 2
+
+
+def test_text_among_objects():
+    values = X.astype(object)
+    values[150, 1] = "a"
+    with pytest.raises(ValueError, match=r"X of the training set must hold numbers.*; got the value 'a'"):
+        fit(values)
+
+
+def test_other_parts_than_those_of_the_rows():
+    for word, given in (
+        ("labels", {"y": halved(Y, 50)}),
+        ("weights", {"weight": halved(ONES, 50)}),
+        ("base_margin", {"margin": halved(ONES, 50)}),
+    ):
+        with pytest.raises(
+            ValueError, match=f"{word} of the training set must be partitioned as X is; got 4 parts for 2"
+        ):
+            fit(**given)
+    with pytest.raises(ValueError, match="labels of validation_0 must be partitioned as X is; got 4 parts for 2"):
+        fit(eval_set=[(halved(X), halved(Y, 50))])
+
+
+@pytest.mark.parametrize("turned", [[1], [0, 1]])
+def test_parts_whose_columns_have_another_order(turned):
+    """As those of CSV files may: XGBoost would read columns by their place."""
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+
+    def table(turned):
+        halves = [frame[:100], frame[100:]]
+        return dd.from_map(lambda i: halves[i].iloc[:, ::-1] if i in turned else halves[i], [0, 1], meta=frame[:0])
+
+    message = "must have the model's 3 feature names, in their order; got 'c' for 'a' in column 0"
+    with pytest.raises(ValueError, match=f"each part of X.* {message}"):
+        fit(table(turned))
+    with pytest.raises(ValueError, match=f"each part of X of validation_0 {message}"):
+        fit(table([]), eval_set=[(table([1]), halved(Y))])
+
+
+def test_evaluation_sets_of_other_columns():
+    frame, labels = pd.DataFrame(X, columns=list("abc")), dd.from_pandas(pd.Series(Y), npartitions=2)
+    rows = {"X": dd.from_pandas(frame, npartitions=2), "y": labels}
+    for other, got in (
+        (frame.set_axis(list("abd"), axis=1), "'d' for 'c' in column 2"),
+        (frame[["c", "a", "b"]], "'c' for 'a' in column 0, 'a' for 'b' in column 1"),
+    ):
+        with pytest.raises(ValueError, match=f"X of validation_0 must have the model's 3 feature names.*; got {got}"):
+            fit(**rows, eval_set=[(dd.from_pandas(other, npartitions=2), labels)])
+    numbers = [xgboost.dask.DaskDMatrix(None, parted(values), parted(Y)) for values in (X, X[:, :2])]
+    with pytest.raises(ValueError, match=r"X of valid must have the model's 3 feature names, in their order; got 2"):
+        oxgb_dask.train(None, {}, numbers[0], 2, evals=[(numbers[1], "valid")])
+
+
+def test_a_model_of_other_columns():
+    with pytest.raises(ValueError, match="xgb_model was trained on 3 columns; here X has 2"):
+        fit(X[:, :2], model=fit())
+
+
+def test_callbacks_that_are_none():
+    with pytest.raises(TypeError, match="callbacks must be a list of"):
+        fit(callbacks=[3])
+
+
+def test_labels_of_several_answers_are_refused_by_name():
+    model, labels = DaskXGBOrdinalClassifier(n_estimators=2), OrdinalLabels.from_counts(np.eye(4)[Y] + 0.1)
+    with pytest.raises(TypeError, match="y must be a Dask array or data frame; got OrdinalLabels"):
+        model.fit(halved(X), labels)
+    with pytest.raises(TypeError, match="y of an evaluation set must be a Dask array or data frame; got OrdinalLabels"):
+        fit(eval_set=[(halved(X), labels)])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pickle
 import signal
-import sys
 import time
 
 import lightgbm
@@ -14,16 +13,14 @@ import pytest
 
 pytest.importorskip("distributed")
 
-import cloudpickle
 import dask.array as da
 import dask.dataframe as dd
 import distributed
 import pandas as pd
 from dask import delayed
-from distributed import Client, LocalCluster
 
 from ordinal_objectives import DaskLGBMOrdinalClassifier, LGBMOrdinalClassifier
-from ordinal_objectives.adapters import lgbm as olgbm
+from ordinal_objectives.adapters import dask_rows, lgbm as olgbm
 from ordinal_objectives.adapters.collective import Collective
 
 pytestmark = pytest.mark.slow
@@ -46,16 +43,6 @@ UPDATES = [
     {"proportional": False},
     {"threshold_update": "joint", "proportional": True, "loss": "cumulative_link"},
 ]
-
-
-@pytest.fixture(scope="module")
-def client():
-    """Three workers, each a process with one thread."""
-    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import the tests
-    options = {"n_workers": 3, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
-    with LocalCluster(**options, silence_logs=50) as cluster, Client(cluster) as client:
-        yield client
-    cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
 
 
 @pytest.fixture(scope="module")
@@ -198,7 +185,8 @@ class OnOne:
 
 
 @pytest.mark.parametrize("kill", [True, False])
-def test_a_worker_that_is_lost_or_fails_is_an_error_within_a_minute(client, data, kill):
+def test_a_worker_that_is_lost_or_fails_is_an_error_within_a_minute(client, data, kill, monkeypatch):
+    monkeypatch.setattr(dask_rows, "_NOTICED", 2)  # seconds for which a failure waits for a worker to be missed
     X, y, _ = data
     options = OPTIONS | {"n_estimators": 2000}
     workers = sorted(client.nthreads())

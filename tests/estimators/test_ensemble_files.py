@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import json
 import zipfile
@@ -24,13 +25,20 @@ def members():
     return [*((name, make()) for name, make in MAKERS.items()), ("multiclass", multiclass)]
 
 
-@pytest.fixture
-def saved(data, tmp_path):
-    """Return features, labels of which a declared class has no row, a fitted ensemble, and its file."""
-    X, codes = data
+@pytest.fixture(scope="module")
+def fitted(ordinal_data):
+    """Return features, labels of which a declared class has no row, and a fitted ensemble."""
+    X, codes = ordinal_data(300, 4)
     y = NAMES[np.where(codes == 2, 1, codes)]
     model = OrdinalEnsembleClassifier(members(), classes=NAMES, weights=[1, 2, 3, 4], cost_matrix=1 - np.eye(4))
-    model.fit(X, y).save_model(tmp_path / "model.zip")
+    return X, y, model.fit(X, y)
+
+
+@pytest.fixture
+def saved(fitted, tmp_path):
+    """Return them, the ensemble as a copy of the test's own, and its file."""
+    X, y, model = copy.deepcopy(fitted)
+    model.save_model(tmp_path / "model.zip")
     return X, y, model, tmp_path / "model.zip"
 
 

@@ -6,11 +6,10 @@ import pytest
 from sklearn.utils.estimator_checks import (
     check_sample_weight_equivalence_on_dense_data,
     check_sample_weight_equivalence_on_sparse_data,
-    parametrize_with_checks,
 )
 from xgboost import XGBClassifier
 
-from makers import LGB_DEFAULTS, SKLEARN_DEFAULTS, XGB_DEFAULTS
+from makers import LGB_DEFAULTS, SKLEARN_DEFAULTS, XGB_DEFAULTS, scikit_learn_checks
 from ordinal_objectives import (
     CatBoostOrdinalClassifier,
     HistGradientBoostingMultiOutputClassifier,
@@ -42,7 +41,7 @@ def expected_failures(estimator):
 
 
 # The checks ask for the most probable class; the default is the median class.
-@parametrize_with_checks(
+@scikit_learn_checks(
     [
         kind(n_jobs=1, decision_rule="mode", **options)
         for kind, options in (
@@ -71,14 +70,14 @@ MEMBERS = [
 ]
 
 
-@parametrize_with_checks(
+@scikit_learn_checks(
     [OrdinalEnsembleClassifier(MEMBERS, n_bags=1, decision_rule="mode")], expected_failed_checks=expected_failures
 )
 def test_scikit_learn_checks_of_an_ensemble(estimator, check):
     check(estimator)
 
 
-@parametrize_with_checks(
+@scikit_learn_checks(
     [
         HistGradientBoostingMultiOutputRegressor(max_iter=20, n_jobs=1),
         HistGradientBoostingMultiOutputClassifier(max_iter=20, n_jobs=1),

@@ -456,7 +456,7 @@ def many_classes(rng):
 
 
 def many_columns(rng):
-    X = rng.normal(size=(600, 2_000)).astype(np.float32)
+    X = rng.normal(size=(600, 1_000)).astype(np.float32)
     return X, np.digitize(X[:, 0] + 0.5 * rng.logistic(size=600), [-1, 0, 1]), 200
 
 
@@ -479,3 +479,30 @@ def test_odd_tables_are_predicted_no_worse_than_by_the_class_shares(name, make_r
     of_shares = ordinal_log_loss(y[n_train:], np.tile(shares, (len(y) - n_train, 1)), labels=classes)
     assert loss < 1.01 * of_shares
     assert model.n_iter_ == model.round_search_.n_iter
+
+
+# Rows held out
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_each_class_gives_its_share(seed):
+    y = np.random.default_rng(0).permutation(np.repeat([0, 1, 2, 3], [8, 12, 80, 300])).astype(np.int32)
+    X = np.arange(len(y))
+    fit, held = hold_out(Rows(X, y), 0.25, seed)
+    np.testing.assert_array_equal(np.bincount(held.codes), [2, 3, 20, 75])
+    np.testing.assert_array_equal(np.sort(np.concatenate([fit.X, held.X])), X)
+
+
+def test_rows_of_weight_zero_do_not_count_for_the_shares():
+    y = np.repeat(np.arange(3, dtype=np.int32), [40, 40, 40])
+    weight = np.ones(120)
+    weight[:20] = 0.0
+    _, held = hold_out(Rows(np.arange(120), y, weight), 0.2, 0)
+    np.testing.assert_array_equal(np.bincount(held.codes), [4, 8, 8])
+    assert weight[held.X].all()
+
+
+def test_a_class_of_one_row_leaves_the_draw_to_chance():
+    y = np.repeat(np.arange(3, dtype=np.int32), [1, 50, 49])
+    fit, held = hold_out(Rows(np.arange(100), y), 0.2, 0)
+    assert (len(fit), len(held)) == (80, 20)

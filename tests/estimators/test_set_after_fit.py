@@ -92,15 +92,16 @@ def answers(model, table, path):
 def answers_of_trees(model, table):
     """Return what no model of CatBoost says."""
     graph = to_onnx(model, table).SerializeToString()
-    odds = proportional_odds_test(model, table, Y, n_splits=1, random_state=0)
-    return [model.predict_shifts(table), np.frombuffer(graph, np.uint8), odds.statistics]
+    return [model.predict_shifts(table), np.frombuffer(graph, np.uint8)]
 
 
 def answers_of_copies(model, table, path):
     """Return what copies of it say, of pictures one, and what a file and a pickle of it do."""
     options = {"n_refits": 2, "random_state": 0}
     loaded = type(model)().load_model(path)
+    trees = not isinstance(model, CatBoostOrdinalClassifier)
     return [
+        *([proportional_odds_test(model, table, Y, n_splits=1, random_state=0).statistics] if trees else []),
         average_marginal_effects(model, table, 1, step=1.0, **options).lower,
         summary(model, table, Y, **options).threshold_spread,
         drawn(model, table),

@@ -121,21 +121,6 @@ def test_any_number_of_classes(n_classes):
     assert model.evals_result_["training"][-1] < 0.7 * model.evals_result_["training"][0]
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("n_estimators", "has no 'n_estimators': here it is 'max_iter'"),
-        ("reg_lambda", "'l2_regularization'"),
-        ("monotone_constraints", "'monotonic_cst'"),
-        ("enable_categorical", "takes no 'enable_categorical'"),
-        ("categorical_feature", "'categorical_features'"),
-    ],
-)
-def test_foreign_names_are_refused(name, message):
-    with pytest.raises(TypeError, match=message):
-        HistGradientBoostingOrdinalClassifier(**{name: 1})
-
-
 def test_damaged_files_are_refused(data, tmp_path):
     X, y = data
     make(max_iter=2).fit(X, y).save_model(tmp_path / "model")

@@ -216,16 +216,6 @@ def test_a_loss_of_ones_own(data, tmp_path):
         model.save_model(tmp_path / "model")
 
 
-def test_a_loss_with_wrong_shapes_is_refused(data):
-    class Wrong(Huber):
-        def derivatives(self, y, raw_prediction, hessian):
-            loss, gradient, second = super().derivatives(y, raw_prediction, hessian)
-            return loss, gradient, second[:, :3]
-
-    with pytest.raises(ValueError, match=r"Hessians of one of the shapes .* got \(2, 6\) and \(2, 3\)"):
-        regressor(loss=Wrong()).fit(*data[:2])
-
-
 def kinds(data):
     _, Y, names, labels = data
     sampled = regressor(subsample=0.6, colsample_bytree=0.6)

@@ -35,7 +35,7 @@ def parity_table() -> str:
     return "\n".join([*lines, *(f"| {library} | `{name}` | {verdict(name)} |" for library, name in both)])
 
 
-@pytest.mark.parametrize("name", sorted({*OF_LIGHTGBM, *OF_SKLEARN}))
+@pytest.mark.parametrize("name", sorted({*OF_LIGHTGBM, *OF_SKLEARN, "enable_categorical"}))  # the last is XGBoost's
 def test_every_parameter_is_here_or_is_refused_with_what_helps(name):
     if name in OURS:
         assert verdict(name) == "the same"
