@@ -122,10 +122,14 @@ def test_blocks_change_nothing(data, monkeypatch):
     frame = pd.DataFrame(X, columns=list("abc"))
     named = OrdinalDistributionRegressor(TRAINERS["native"]()).fit(frame, y)
     own = np.column_stack([y, y + 1])
-    whole = model.predict(X), model.predict_cdf(X, own), model.crps(X, y), named.predict(frame)
+
+    def predicted() -> list[np.ndarray]:
+        of_rows = model.predict(X), named.predict(frame), model.predict_cdf(X, own), model.predict_cdf(X, [0.0, 0.1])
+        return [*of_rows, model.crps(X, y)]
+
+    whole = predicted()
     monkeypatch.setattr(module, "_BLOCK", 7)
-    parts = model.predict(X), model.predict_cdf(X, own), model.crps(X, y), named.predict(frame)
-    for one, other in zip(whole, parts, strict=True):
+    for one, other in zip(whole, predicted(), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
 
 

@@ -113,6 +113,19 @@ def test_the_fit_is_the_minimum_of_the_penalised_likelihood(link: str, shifted: 
     assert approximate == pytest.approx(exact, rel=0.01)
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+def test_every_change_of_the_thresholds_is_bound_and_each_class_may_grow_alone(n: int) -> None:
+    scores, thresholds = np.random.default_rng(n).normal(size=50), np.linspace(-1.5, 1.7, n)
+    penalties, shares = adapted._penalties(get_link("logit"), scores, thresholds)
+    for strength in adapted._STRENGTHS:
+        assert any(np.allclose(penalty, strength * np.eye(n)) for penalty in penalties)
+    # Location, spread and shape may change in any way, or each but the last may be forbidden with it; or one class grows.
+    kinds = min(n, 3)
+    assert shares.sum() == pytest.approx(1 + 2 ** (kinds - 1) + (n + 1 if n > 1 else 0))
+    for penalty in penalties:
+        assert np.linalg.eigvalsh(penalty).min() > 0
+
+
 def test_weights_are_repeated_rows_and_rows_without_weight_do_not_count() -> None:
     model = make_xgb().fit(*rows(1_500, 0))
     X, y = rows(60, 1, THRESHOLDS + 0.5)

@@ -102,6 +102,7 @@ def test_many_features_are_counted():
     text = str(summary(make_engine().fit(X, np.arange(100) % 3)))
     assert text.splitlines()[-1] == "and 10 more"
     assert text.count("feature ") >= 20
+    assert "more" not in str(summary(make_engine().fit(X[:, :20], np.arange(100) % 3)))
 
 
 @pytest.mark.parametrize(

@@ -257,6 +257,8 @@ class TestProbabilities:
         model = HistGradientBoostingOrdinalClassifier(max_iter=6, random_state=0, min_samples_category=2).fit(frame, y)
         values = assert_sums(model, frame[:4], "probability", 1e-9, background=frame[4:30], n_permutations=2)
         assert np.abs(values[:, :, CATEGORIES]).max() > 0.01
+        alone = frame[["a"]]
+        assert_sums(train("engine", alone, y, categories=False), alone[:4], "probability", 1e-9, background=alone[4:30])
         with pytest.raises(TypeError, match="both be arrays or both be pandas frames"):
             shap_values(model, frame[:4], output="probability", background=X)
         with pytest.raises(ValueError, match="columns of X, of the same types"):
