@@ -119,7 +119,8 @@ def test_every_change_of_the_thresholds_is_bound_and_each_class_may_grow_alone(n
     penalties, shares = adapted._penalties(get_link("logit"), scores, thresholds)
     for strength in adapted._STRENGTHS:
         assert any(np.allclose(penalty, strength * np.eye(n)) for penalty in penalties)
-    # Location, spread and shape may change in any way, or each but the last may be forbidden with it; or one class grows.
+    # Location, spread and shape may change in any way, or each but the last may be forbidden with it; or one class
+    # grows.
     kinds = min(n, 3)
     assert shares.sum() == pytest.approx(1 + 2 ** (kinds - 1) + (n + 1 if n > 1 else 0))
     for penalty in penalties:

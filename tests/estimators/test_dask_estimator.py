@@ -14,7 +14,6 @@ pytest.importorskip("distributed")
 import dask.array as da
 import dask.dataframe as dd
 import pandas as pd
-import pytest
 import scipy.sparse
 import xgboost.dask
 from distributed import Client, LocalCluster
@@ -437,7 +436,7 @@ def test_evaluation_sets_of_other_columns():
     ):
         with pytest.raises(ValueError, match=f"X of validation_0 must have the model's 3 feature names.*; got {got}"):
             fit(**rows, eval_set=[(dd.from_pandas(other, npartitions=2), labels)])
-    numbers = [xgboost.dask.DaskDMatrix(None, parted(values), parted(Y)) for values in (X, X[:, :2])]
+    numbers = [xgboost.dask.DaskDMatrix(None, halved(values), halved(Y)) for values in (X, X[:, :2])]
     with pytest.raises(ValueError, match=r"X of valid must have the model's 3 feature names, in their order; got 2"):
         oxgb_dask.train(None, {}, numbers[0], 2, evals=[(numbers[1], "valid")])
 
