@@ -173,6 +173,16 @@ def categorical_columns(columns: Any, X: Table) -> Any:
     return [int(column) if isinstance(column, np.integer) else column for column in given]
 
 
+def check_linear(linear_tree: object, train_set: lightgbm.Dataset) -> None:
+    """Raise ValueError if linear leaves are to be fitted to rows of sequences, which LightGBM does not keep."""
+    parts = train_set.data if isinstance(train_set.data, list) else [train_set.data]
+    if linear_tree and any(isinstance(part, lightgbm.Sequence) for part in parts):
+        raise ValueError(
+            f"params['linear_tree'] = {linear_tree!r} is not allowed with a lightgbm.Sequence as train_set: "
+            f"LightGBM does not keep the rows that linear leaves are fitted to. Pass an array"
+        )
+
+
 def check_signs(signs: Any, data: lightgbm.Dataset) -> None:
     """Raise ValueError for monotone constraints over which LightGBM ends the process: too few, or of categories."""
     X = data.data

@@ -17,7 +17,14 @@ from numpy.typing import ArrayLike
 from ordinal_objectives.adapters import arguments
 from ordinal_objectives.adapters.groups import bound_groups, with_last_effects
 from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, parameters, prediction
-from ordinal_objectives.adapters.lgbm.data import are_made_up, check_set, check_signs, refused_sets, written_names
+from ordinal_objectives.adapters.lgbm.data import (
+    are_made_up,
+    check_linear,
+    check_set,
+    check_signs,
+    refused_sets,
+    written_names,
+)
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
 from ordinal_objectives.adapters.lgbm.training import BeforeIterationCallback, LightGBMTraining
 from ordinal_objectives.adapters.training import Plan, bind_labels
@@ -183,6 +190,7 @@ def train_spec(
     for name, data in named:
         check_set(data, name, train_set)
     check_signs(parameters.value_of(params, "monotone_constraints"), train_set)
+    check_linear(parameters.value_of(params, "linear_tree"), train_set)
     names = options.get("valid_names") or []
     given = [names] if isinstance(names, str) else list(names)
     defaults = ["training" if data is train_set else f"valid_{i}" for i, data in enumerate(evaluated)]
@@ -294,6 +302,7 @@ def cv(
     params = parameters.checked_params(params)
     check_set(train_set, "train_set", train_set)
     check_signs(parameters.value_of(params, "monotone_constraints"), train_set)
+    check_linear(parameters.value_of(params, "linear_tree"), train_set)
     spec, record = arguments.asked_of_cv("lgbm.cv", options, train_set.get_label())
     n_threads = parameters.value_of(params, "num_threads")
     training = LightGBMTraining(spec, record, n_threads=n_threads, plan=Plan(driven=True))

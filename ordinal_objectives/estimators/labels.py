@@ -12,7 +12,16 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import column_or_1d
 
-from ordinal_objectives.aliases import ArrayLike, Column, FloatArray, IndexArray, IntArray, LabelArray, Params
+from ordinal_objectives.aliases import (
+    ArrayLike,
+    BoolArray,
+    Column,
+    FloatArray,
+    IndexArray,
+    IntArray,
+    LabelArray,
+    Params,
+)
 from ordinal_objectives.utils.validation import check_codes, first_few, refuse_soft
 
 
@@ -364,6 +373,12 @@ def refuse_mixed(values: object, array: LabelArray, *, name: str) -> None:
             f"Unknown label type: mixed. {name} must hold values of one type; got "
             f"{' beside '.join(map(repr, first.values()))}"
         )
+
+
+def are_missing(values: object, missing: float) -> BoolArray:
+    """Tell which numbers are the one that stands for a missing value, as XGBoost compares them: in float32."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.asarray(values).astype(np.float32) == np.float32(missing))
 
 
 def is_missing(value: Any) -> bool:

@@ -14,14 +14,8 @@ from sklearn.utils.validation import check_array
 
 from ordinal_objectives.aliases import JSON, FloatArray, IndexArray, Params, Table
 from ordinal_objectives.estimators.held_out import FinishedSearch, Rows, Settings, TrialOf, Trials, find_rounds, is_auto
-from ordinal_objectives.estimators.tables import (
-    are_missing,
-    codes_in,
-    column_kinds,
-    in_order,
-    occurring,
-    refuse_but_numbers,
-)
+from ordinal_objectives.estimators.labels import are_missing
+from ordinal_objectives.estimators.tables import codes_in, column_kinds, in_order, occurring, refuse_but_numbers
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.row_blocks import RowBlocks, blocks_of
 from ordinal_objectives.rows import CPU

@@ -439,12 +439,6 @@ def column_at(X: Table, place: int) -> Column:
     return column
 
 
-def are_missing(values: object, missing: float) -> BoolArray:
-    """Tell which numbers are the one that stands for a missing value, as XGBoost compares them: in float32."""
-    with np.errstate(over="ignore"):
-        return np.asarray(np.asarray(values).astype(np.float32) == np.float32(missing))
-
-
 def as_dictionary(column: Column) -> Column:
     """Return a column of Arrow, or of pandas with Arrow's types, as one dictionary array; None if it is none."""
     arrow_type = getattr(getattr(column, "dtype", None), "pyarrow_dtype", getattr(column, "type", None))

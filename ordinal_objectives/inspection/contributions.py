@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
 
 from ordinal_objectives.aliases import Estimator, FloatArray, IndexArray, RealArray, Seed, Table
-from ordinal_objectives.estimators import held_out, random_effects, tables
+from ordinal_objectives.estimators import held_out, labels, random_effects, tables
 from ordinal_objectives.export import lightgbm_model, xgboost_model
 from ordinal_objectives.export.model import Scorer, scoring_model
 from ordinal_objectives.inspection.rows import names_of_model, unwrapped
@@ -183,7 +183,7 @@ def _codes(scorer: Scorer, X: Table) -> FloatArray:
         dense[stored.row, stored.col] = stored.data
         X = dense
     codes = tables.read_numbers(tables.CategoryColumns(scorer.levels).encode(X)).astype(np.float64)
-    return np.where(tables.are_missing(codes, scorer.missing), np.nan, codes)
+    return np.where(labels.are_missing(codes, scorer.missing), np.nan, codes)
 
 
 @one_thread_after_fork()

@@ -227,7 +227,7 @@ def _missing_to_xgboost(estimator: Estimator, X: Table, column: int, values: Flo
     if issparse(X) and issparse(read):
         stored = tables.column_at(X, column)
         return np.isnan(stored) & (len(np.unique(stored[np.isfinite(stored)])) > 1)
-    return tables.are_missing(values, number) & (read is first)  # steps before it may read the number otherwise
+    return labels.are_missing(values, number) & (read is first)  # steps before it may read the number otherwise
 
 
 def categories(

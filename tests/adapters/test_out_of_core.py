@@ -99,3 +99,13 @@ def test_lightgbm_reads_batches(table, update):
         records.append(olgbm.threshold_record(olgbm.train(LGBM, dataset, 8, n_classes=5, **update)))
     np.testing.assert_allclose(records[0].thresholds, records[1].thresholds, rtol=0, atol=1e-9)
     np.testing.assert_allclose(records[0].training_loss, records[1].training_loss, rtol=1e-9)
+
+
+@pytest.mark.parametrize("train", [olgbm.train, olgbm.cv])
+@pytest.mark.parametrize("parts", [1, 2])
+def test_linear_leaves_need_rows_in_memory(table, train, parts):
+    X, y, _ = table
+    rows = [Rows(part) for part in np.array_split(X, parts)]
+    dataset = lightgbm.Dataset(rows if parts > 1 else rows[0], y)
+    with pytest.raises(ValueError, match=r"params\['linear_tree'\] = True is not allowed with a lightgbm.Sequence"):
+        train({**LGBM, "linear_tree": True}, dataset, 2)
