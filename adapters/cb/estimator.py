@@ -452,23 +452,10 @@ min_data_in_leaf, random_strength, one_hot_max_size
         Returns
         -------
         ndarray of float64, shape (n_samples, n_features + 1)
-
-        Raises
-        ------
-        ValueError
-            If they do not sum to the score, as CatBoost's often do not for trees of another ``grow_policy`` than
-            "SymmetricTree".
         """
         check_is_fitted(self)
         pool = self._pool(self._check_features(X, reset=False))
-        found = np.asarray(self.booster_.get_feature_importance(pool, type="ShapValues"), dtype=np.float64)
-        score = self.booster_.predict(pool, prediction_type="RawFormulaVal")
-        if not np.allclose(found.sum(axis=1), score, atol=1e-6 * max(1.0, np.abs(found).max(initial=0.0))):
-            raise ValueError(
-                "X has SHAP values of CatBoost that do not sum to the score, an error of CatBoost with "
-                "grow_policy='Depthwise' and 'Lossguide': train with grow_policy='SymmetricTree'"
-            )
-        return found
+        return np.asarray(self.booster_.get_feature_importance(pool, type="ShapValues"), dtype=np.float64)
 
 
 def _names_of(booster: CatBoost) -> list[str] | None:

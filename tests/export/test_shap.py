@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from exported import CATEGORIES, mixed_rows, train
-from makers import MAKERS
+from makers import MAKERS, make_engine
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier
 from ordinal_objectives.export.model import ScoringTree, scoring_model
 from ordinal_objectives.inspection import shap_values
@@ -327,3 +327,14 @@ def test_features_without_names_are_numbered():
     assert shap_values(model, X[:3]).feature_names == ["feature 0", "feature 1", "feature 2", "feature 3"]
     with pytest.raises(TypeError, match="got LogisticRegression"):
         shap_values(make_pipeline(FunctionTransformer(), LogisticRegression()).fit(np.nan_to_num(X), y), X)
+
+
+@pytest.mark.parametrize("output", ["score", "cumulative"])
+def test_values_of_numbers_that_lightgbm_takes_for_zero_are_refused(output):
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    y = np.digitize(X[:, 0], [-1.0, 0.0, 1.0])
+    tiny = make_engine(max_iter=5).fit(X * 1e-37, y)
+    with pytest.raises(
+        ValueError, match=r"do not sum to the score.* up to \d.*numbers within 1e-35 of 0"
+    ):
+        shap_values(tiny, X * 1e-37, output=output)
