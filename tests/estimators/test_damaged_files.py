@@ -357,7 +357,7 @@ def test_files_that_the_host_cannot_read(name, data, saved, tmp_path):
         *({"training_loss": [1.0, 1.0, 1.0, loss]} for loss in (10**400, np.inf)),
     ],
 )
-def test_records_of_boosters_are_not_trusted(change, data, saved):
+def test_records_of_boosters_are_not_trusted(change, saved):
     _, _, model = saved("model.txt")
     text = olgbm.threshold_record(model.booster_).to_json()
     with pytest.raises(ValueError, match="threshold record is damaged"):
