@@ -81,23 +81,17 @@ def forked_workers() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session")
-def dask_cluster(forked_workers: None) -> Iterator[Any]:
-    """Three workers for all tests, each a process with one thread."""
-    from distributed import LocalCluster
+@pytest.fixture(scope="module")
+def client(forked_workers: None, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """Return a client of three workers, which cannot import the test's module and are sent what it defines.
+
+    Workers that wait take a tenth of a core; forking new ones for each module takes a second.
+    """
+    import cloudpickle
+    from distributed import Client, LocalCluster
 
     options = {"n_workers": 3, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
-    with LocalCluster(**options, silence_logs=50) as cluster:
-        yield cluster
-
-
-@pytest.fixture(scope="module")
-def client(dask_cluster: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
-    """Return a client of the three workers, which cannot import the test's module and are sent what it defines."""
-    import cloudpickle
-    import distributed
-
     cloudpickle.register_pickle_by_value(request.module)
-    with distributed.Client(dask_cluster) as client:
+    with LocalCluster(**options, silence_logs=50) as cluster, Client(cluster) as client:
         yield client
     cloudpickle.unregister_pickle_by_value(request.module)
