@@ -59,27 +59,39 @@ def halves(ordinal_data: Callable[..., tuple[np.ndarray, np.ndarray]]) -> tuple[
     return X[:300], y[:300], X[300:], y[300:]
 
 
+@pytest.fixture
+def few_cut_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a tuned decision be one of few, where a test is about what stands around it."""
+    from ordinal_objectives.decisions import tuned
+
+    monkeypatch.setattr(tuned, "_MOST_CANDIDATES", 20)
+    monkeypatch.setattr(tuned, "_MOST_PAIRED", 5)
+
+
 @pytest.fixture(scope="session")
-def dask_cluster() -> Iterator[Any]:
-    """Three workers, each a process with one thread, forked from one that has imported what takes them seconds."""
-    distributed, dask = pytest.importorskip("distributed"), pytest.importorskip("dask")
+def forked_workers() -> Iterator[None]:
+    """Let Dask fork its workers from a process that has imported what takes each of them seconds."""
+    dask = pytest.importorskip("dask")
+    pytest.importorskip("distributed")
     from distributed.utils import get_mp_context
 
     imported = ["pytest", *(f"ordinal_objectives.adapters.{host}.dask" for host in ("xgb", "lgbm"))]
-    options = {"n_workers": 3, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
     with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
         get_mp_context().set_forkserver_preload(imported)
-        with distributed.LocalCluster(**options, silence_logs=50) as cluster:
-            yield cluster
+        yield
 
 
 @pytest.fixture(scope="module")
-def client(dask_cluster: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
-    """Return a client of the three workers, which cannot import the test's module and are sent what it defines."""
-    import cloudpickle
-    import distributed
+def client(forked_workers: None, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """Return a client of three workers, which cannot import the test's module and are sent what it defines.
 
+    Workers that wait take a tenth of a core; forking new ones for each module takes a second.
+    """
+    import cloudpickle
+    from distributed import Client, LocalCluster
+
+    options = {"n_workers": 3, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
     cloudpickle.register_pickle_by_value(request.module)
-    with distributed.Client(dask_cluster) as client:
+    with LocalCluster(**options, silence_logs=50) as cluster, Client(cluster) as client:
         yield client
     cloudpickle.unregister_pickle_by_value(request.module)

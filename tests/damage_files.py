@@ -8,18 +8,42 @@ from __future__ import annotations
 import argparse
 import csv
 import re
+import struct
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import xgboost
 
 from makers import make_cat, make_engine, make_lgb, make_xgb
 from ordinal_objectives import OrdinalEnsembleClassifier
+from ordinal_objectives.adapters import xgb as oxgb
 
 
 def without_digest(text: bytes) -> bytes:
     """Return a file of LightGBM or the engine without its digest, as one that was made by hand."""
     return re.sub(rb"ordinal_objectives_sha256=.*\n", b"", text)
+
+
+def rewritten(path: Path, change: Callable[[str], str]) -> None:
+    """Let a function change the text that the package wrote into a file of XGBoost, LightGBM or the engine."""
+    if path.suffix in (".json", ".ubj"):
+        booster = xgboost.Booster(model_file=path)
+        booster.set_attr(**{oxgb.ATTRIBUTE: change(booster.attr(oxgb.ATTRIBUTE) or "")})
+        booster.save_model(path)
+        return
+    whole = without_digest(path.read_bytes())
+    _, found, rest = whole.partition(b"[ordinal_thresholds: ")
+    if found:
+        begin = len(whole) - len(rest)
+        end = whole.index(b"\n", begin) - 1
+        path.write_bytes(whole[:begin] + change(whole[begin:end].decode()).encode() + whole[end:])
+        return
+    begin = whole.index(b"\n") + 1
+    (length,) = struct.unpack_from("<Q", whole, begin)
+    header = change(whole[begin + 8 : begin + 8 + length].decode()).encode()
+    path.write_bytes(whole[:begin] + struct.pack("<Q", len(header)) + header + whole[begin + 8 + length :])
 
 
 def flipped(content: bytes, rng: np.random.Generator) -> bytes:

@@ -144,7 +144,7 @@ def test_fixed_thresholds_stay(rows):
     assert record.at(12).tolist() == start
 
 
-def test_the_idiom_of_catboost_is_train(rows, tmp_path):
+def test_the_idiom_of_catboost_is_train(rows):
     X, y, _ = rows
     pool = Pool(X, y)
     objective = ocb.OrdinalObjective(pool)

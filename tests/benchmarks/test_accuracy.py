@@ -45,7 +45,7 @@ def test_the_sets_of_the_confirmation_are_in_no_other_experiment():
     assert {n for (_, method), n in seeds.items() if method != "ogboost"} == {10}
 
 
-def test_a_refit_keeps_what_the_library_chose_by_itself(monkeypatch):
+def test_a_refit_keeps_what_the_library_chose_by_itself():
     asked = []
 
     def method(train, valid, rounds, n_classes, **setting):

@@ -14,7 +14,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "how_to" / "dask.md"
 
 
 @pytest.mark.slow
-def test_the_page_runs():
+def test_the_page_runs(forked_workers):
     names = {}
     first, *others = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     exec(first, names)  # our own text

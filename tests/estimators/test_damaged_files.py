@@ -11,7 +11,6 @@ import functools
 import json
 import os
 import pickle
-import struct
 import subprocess
 import sys
 from dataclasses import replace
@@ -23,7 +22,7 @@ import numpy as np
 import pytest
 import xgboost
 
-from damage_files import MAKERS, without_digest
+from damage_files import MAKERS, rewritten
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 
@@ -34,7 +33,7 @@ COST = np.abs(np.subtract.outer(range(4), range(4))).tolist()
 
 
 class Engine:
-    """Of a file: the part that this package writes, and the same file with its header changed."""
+    """Of a file: the part that this package writes, and where its decisions stand."""
 
     make = staticmethod(lambda **o: HistGradientBoostingOrdinalClassifier(max_iter=3, max_leaf_nodes=4, n_jobs=1, **o))
     dtype = "classes_dtype"
@@ -42,14 +41,6 @@ class Engine:
     @staticmethod
     def ours(whole):
         return whole.index(b"\n") + 1, len(whole)
-
-    @staticmethod
-    def rewritten(path, change):
-        whole = without_digest(path.read_bytes())
-        start = whole.index(b"\n") + 1
-        (length,) = struct.unpack_from("<Q", whole, start)
-        header = change(whole[start + 8 : start + 8 + length].decode()).encode()
-        path.write_bytes(whole[:start] + struct.pack("<Q", len(header)) + header + whole[start + 8 + length :])
 
     @staticmethod
     def decision(header):
@@ -66,12 +57,6 @@ class XGBoost:
         return whole.index(b'\\"format'), whole.index(b'}"', whole.index(b'\\"format')) + 1
 
     @staticmethod
-    def rewritten(path, change):
-        booster = xgboost.Booster(model_file=path)
-        booster.set_attr(**{oxgb.ATTRIBUTE: change(booster.attr(oxgb.ATTRIBUTE))})
-        booster.save_model(path)
-
-    @staticmethod
     def decision(header):
         return header["classifier"]
 
@@ -84,12 +69,6 @@ class LightGBM(XGBoost):
     def ours(cls, whole):
         begin = whole.index(cls.start) + len(cls.start)
         return begin, whole.index(b"\n", begin) - 1
-
-    @classmethod
-    def rewritten(cls, path, change):
-        whole = without_digest(path.read_bytes())
-        begin, end = cls.ours(whole)
-        path.write_bytes(whole[:begin] + change(whole[begin:end].decode()).encode() + whole[end:])
 
 
 FORMATS: dict[str, Any] = {"engine": Engine, "model.json": XGBoost, "model.ubj": XGBoost, "model.txt": LightGBM}
@@ -133,7 +112,7 @@ def changed(form, path, change):
         header.update(change(header, place))
         return json.dumps(header)
 
-    form.rewritten(path, of_text)
+    rewritten(path, of_text)
 
 
 def refused(form, path, model, X, message="damaged"):
@@ -151,7 +130,7 @@ ALPHABET = b'0123456789.-+eE[]{}",:nulltrueNaNInfinity abcUO<f8|i'
 def test_changed_bytes_are_refused_or_predict(name, data, saved, tmp_path):
     X, _ = data
     form, path, model = saved(name, with_costs=True)
-    form.rewritten(path, lambda text: text)  # without a digest
+    rewritten(path, lambda text: text)  # without a digest
     whole = path.read_bytes()
     begin, end = form.ours(whole)
     rng = np.random.default_rng(0)
@@ -199,7 +178,7 @@ def test_the_digest_notices_every_change():
 @EACH
 def test_files_without_a_digest_load_as_ever(name, data, saved):
     form, path, model = saved(name)
-    form.rewritten(path, lambda text: text)
+    rewritten(path, lambda text: text)
     assert b"sha256" not in path.read_bytes()
     np.testing.assert_array_equal(form.make().load_model(path).predict_proba(data[0]), model.predict_proba(data[0]))
 
@@ -246,7 +225,7 @@ TEXTS = {
 @pytest.mark.parametrize("text", TEXTS)
 def test_texts_that_are_no_header(name, text, data, saved):
     form, path, model = saved(name)
-    form.rewritten(path, TEXTS[text])
+    rewritten(path, TEXTS[text])
     refused(form, path, model, data[0], r"damaged|no ordinal thresholds")
 
 
@@ -378,7 +357,7 @@ def test_files_that_the_host_cannot_read(name, data, saved, tmp_path):
         *({"training_loss": [1.0, 1.0, 1.0, loss]} for loss in (10**400, np.inf)),
     ],
 )
-def test_records_of_boosters_are_not_trusted(change, data, saved):
+def test_records_of_boosters_are_not_trusted(change, saved):
     _, _, model = saved("model.txt")
     text = olgbm.threshold_record(model.booster_).to_json()
     with pytest.raises(ValueError, match="threshold record is damaged"):

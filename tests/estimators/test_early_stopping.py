@@ -132,7 +132,7 @@ def test_rows_held_out_keep_weights_and_start_scores(make, data):
 
 
 @ALL
-def test_groups_do_not_leak(make, data):
+def test_groups_do_not_leak(make):
     """The label follows the group alone: rows of a group on both sides would make every tree look good."""
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(60), 10)

@@ -13,7 +13,7 @@ import pytest
 import xgboost
 from sklearn.base import clone
 
-from damage_files import without_digest
+from damage_files import rewritten
 from makers import LGB_DEFAULTS
 from ordinal_objectives import (
     HistGradientBoostingMultiOutputClassifier,
@@ -36,20 +36,14 @@ EACH = pytest.mark.parametrize("name", HOSTS)
 
 
 def edited(path, edit):
-    """Change the record in a host's file."""
-    if path.suffix == ".txt":
-        text = without_digest(path.read_bytes()).decode()
-        start = text.index("[ordinal_thresholds: ") + len("[ordinal_thresholds: ")
-        end = text.index("\n", start)
-        record = json.loads(text[start:end].rstrip().removesuffix("]"))
-        edit(record)
-        path.write_text(text[:start] + json.dumps(record) + "]" + text[end:])
-        return
-    booster = xgboost.Booster(model_file=path)
-    record = json.loads(booster.attr(oxgb.ATTRIBUTE))
-    edit(record)
-    booster.set_attr(**{oxgb.ATTRIBUTE: json.dumps(record)})
-    booster.save_model(path)
+    """Change the record or the header in a file."""
+
+    def changed(text):
+        content = json.loads(text)
+        edit(content)
+        return json.dumps(content)
+
+    rewritten(path, changed)
 
 
 def move_a_leaf(record):
@@ -215,7 +209,7 @@ def test_a_multi_output_file_of_no_loss_is_refused(data, tmp_path, loss):
     X, _ = data
     model = HistGradientBoostingMultiOutputRegressor(max_iter=2, n_jobs=1).fit(X, X[:, :2])
     model.save_model(tmp_path / "model")
-    edit_header(tmp_path / "model", lambda header: header["params"].update(loss=loss))
+    edited(tmp_path / "model", lambda header: header["params"].update(loss=loss))
     with pytest.raises(ValueError, match=r"is damaged: (loss must be one of|a parameter must be a number, a tuple)"):
         HistGradientBoostingMultiOutputRegressor().load_model(tmp_path / "model")
 
@@ -224,19 +218,9 @@ def test_a_multi_output_file_of_classes_that_are_called_labels_is_refused(data, 
     X, y = data
     model = HistGradientBoostingMultiOutputClassifier(max_iter=2, n_jobs=1).fit(X, np.array(list("abcd"))[y])
     model.save_model(tmp_path / "model")
-    edit_header(tmp_path / "model", lambda header: header["targets"].update(labels=True))
+    edited(tmp_path / "model", lambda header: header["targets"].update(labels=True))
     with pytest.raises(ValueError, match="labels are numbered from 0; got"):
         HistGradientBoostingMultiOutputClassifier().load_model(tmp_path / "model")
-
-
-def edit_header(path, edit):
-    content = without_digest(path.read_bytes())
-    at = content.index(b"\n") + 1
-    length = int.from_bytes(content[at : at + 8], "little")
-    header = json.loads(content[at + 8 : at + 8 + length])
-    edit(header)
-    text = json.dumps(header).encode()
-    path.write_bytes(content[:at] + len(text).to_bytes(8, "little") + text + content[at + 8 + length :])
 
 
 def test_a_deep_copy_of_a_lightgbm_booster_says_what_it_lost(data):

@@ -108,7 +108,7 @@ def test_shap_values_of_the_booster_sum_to_the_score(library, data, stopped):
     np.testing.assert_allclose(ours[:, :-1], explained.values, atol=1e-5)
 
 
-def test_plots_of_the_hosts(data, stopped):
+def test_plots_of_the_hosts(stopped):
     mpl.use("Agg")
     assert xgboost.plot_importance(stopped["xgboost"].booster_).get_yticklabels()[-1].get_text() == "age"
     model = stopped["lightgbm"]

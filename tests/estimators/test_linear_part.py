@@ -223,7 +223,7 @@ def test_it_travels_in_every_file(kind, options, tmp_path):
     np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
 
 
-def test_bare_boosters_refuse_to_forget_it(tmp_path):
+def test_bare_boosters_refuse_to_forget_it():
     model = make("xgb").fit(X, Y)
     bare, started = xgboost.DMatrix(X, Y), xgboost.DMatrix(X, Y, base_margin=model.linear_.scores(X))
     np.testing.assert_allclose(oxgb.predict_proba(model.booster_, started), model.predict_proba(X), atol=1e-6)

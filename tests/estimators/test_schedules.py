@@ -9,7 +9,7 @@ import xgboost
 
 from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
 
-RATE = 0.05
+RATE = 0.1
 
 
 class Logs(xgboost.callback.TrainingCallback):

@@ -25,6 +25,8 @@ from ordinal_objectives import (
 from ordinal_objectives.export import to_onnx
 from served import answers, far_from_ties
 
+pytestmark = pytest.mark.usefixtures("few_cut_points")
+
 NAMES = ["poor", "fair", "good", "best"]
 TOLERANCE = {"float32": 2e-6, "float64": 1e-6}
 # A curve of steps is steep in places, and multiplies differences there.

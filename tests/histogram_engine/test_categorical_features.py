@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from sklearn.base import clone
 
-from damage_files import without_digest
+from damage_files import rewritten, without_digest
 from ordinal_objectives import (
     HistGradientBoostingMultiOutputRegressor,
     HistGradientBoostingOrdinalClassifier,
@@ -283,13 +283,13 @@ def test_a_level_in_a_file_may_be_a_number_that_no_row_holds(tmp_path):
     X = np.arange(80)[:, np.newaxis] % 4 + 0.0
     model = make(categorical_features=[0]).fit(X, X[:, 0].astype(int))
     model.save_model(tmp_path / "model")
-    whole = without_digest((tmp_path / "model").read_bytes())
-    start, length = whole.index(b"\n") + 1, 8
-    end = start + length + int.from_bytes(whole[start : start + length], "little")
-    header = json.loads(whole[start + length : end])
-    header["categories"][0][1][3] = 10**400
-    text = json.dumps(header).encode()
-    (tmp_path / "model").write_bytes(whole[:start] + len(text).to_bytes(length, "little") + text + whole[end:])
+
+    def with_a_large_level(text):
+        header = json.loads(text)
+        header["categories"][0][1][3] = 10**400
+        return json.dumps(header)
+
+    rewritten(tmp_path / "model", with_a_large_level)
     found = HistGradientBoostingOrdinalClassifier().load_model(tmp_path / "model").predict_proba(X[:3])
     np.testing.assert_array_equal(found, model.predict_proba(X[:3]))
 

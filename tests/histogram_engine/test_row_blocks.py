@@ -81,7 +81,7 @@ def test_cuts_of_a_large_table_are_those_of_the_array(monkeypatch):
             np.testing.assert_array_equal(one, other)
 
 
-def test_early_stopping_watches_blocks_and_warm_start_continues(tmp_path):
+def test_early_stopping_watches_blocks_and_warm_start_continues():
     X, y = data()
     V, v = data(600, seed=5)
     valid = parted(V, (400, 200))
@@ -124,7 +124,7 @@ def test_integers_become_doubles():
     np.testing.assert_array_equal(blocks[np.array([0, 4, 5, 19])], X[[0, 4, 5, 19]])
 
 
-def test_mistakes_are_named(tmp_path):
+def test_mistakes_are_named():
     X, y = data()
     with pytest.raises(TypeError, match="can be iterated more than once, such as a list; got generator"):
         RowBlocks(block for block in np.split(X, 2))

@@ -68,22 +68,22 @@ def minus_log_interval(link, a, b):
     return -mp.log(inverse(link, b) - inverse(link, a))
 
 
-def digits(link):
+def digits(link, *ends):
     # G of the probit falls like exp(-x^2 / 2): only relative digits count there, and they are expensive.
-    return mp.workdps(60 if link == "probit" else 340)
+    return mp.workdps(60 if link == "probit" or max(map(abs, ends)) < 50 else 340)
 
 
 @cache
 def exact_pair(link, x):
     """-log G and its first two derivatives."""
-    with digits(link):
+    with digits(link, x):
         return tuple(float(mp.diff(lambda z: minus_log_inverse(link, z), mp.mpf(x), order)) for order in range(3))
 
 
 @cache
 def exact_interval(link, a, b):
     """-log[G(b) - G(a)] and its derivatives, by difference quotients that have digits to spare."""
-    with digits(link):
+    with digits(link, a, b):
         a, b = mp.mpf(a), mp.mpf(b)
         h = (b - a) * mp.mpf(10) ** -25
         orders = {"value": (0, 0), "a": (1, 0), "b": (0, 1), "aa": (2, 0), "bb": (0, 2), "ab": (1, 1)}

@@ -230,7 +230,7 @@ def test_curvatures_of_another_type_are_named(formula):
         (lambda found: found._replace(tied=found.tied * 1.0), ValueError, r"tied of start of .* got float64 \(2,\)"),
     ],
 )
-def test_where_a_loss_starts_is_checked(answer, error, message, halves):
+def test_where_a_loss_starts_is_checked(answer, error, message):
     loss = answering("start", answer)
     with pytest.raises(error, match=message):
         initial_thresholds(np.ones(3), loss=loss)

@@ -341,15 +341,14 @@ def test_a_callback_that_only_reads_costs_nothing_and_changes_nothing(rows, monk
 
 
 @pytest.mark.parametrize(
-    ("labels", "classes", "shown"),
+    ("labels", "classes", "shown", "empty"),
     [
-        (["None", "mild", "severe"], ["None", "mild", "severe"], "None, mild, severe"),
-        (["NA", "1", "2"], ["NA", "1", "2"], "NA, 1, 2"),
-        (["False", "True"], ["False", "True"], "False, True"),
-        (["True", "False"], ["False,True"], "False, True"),
+        (["None", "mild", "severe"], ["None", "mild", "severe"], "None, mild, severe", 0),
+        (["NA", "1", "2"], ["NA", "1", "2"], "NA, 1, 2", 3),
+        (["False", "True"], ["False", "True"], "False, True", 3),
+        (["True", "False"], ["False,True"], "False, True", 0),
     ],
 )
-@pytest.mark.parametrize("empty", [0, 3])
 def test_rows_of_a_class_that_is_named_are_kept(labels, classes, shown, empty, tmp_path, capsys):
     path = tmp_path / "table.csv"
     lines = [f"{i % 7},{labels[i % len(labels)]}" for i in range(30)] + ["1,"] * empty

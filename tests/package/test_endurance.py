@@ -19,7 +19,7 @@ EACH = pytest.mark.parametrize("name", MAKERS)
 
 @EACH
 def test_memory_does_not_grow(name):
-    _, growth = grown(name, 120, 1200, warm=60)
+    _, growth = grown(name, 90, 900, warm=45)
     assert growth < 0.01
 
 

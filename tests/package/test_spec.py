@@ -254,7 +254,7 @@ def test_hosts_continue_with_shared_shifts(make, name, most, ordinal_data, monke
     np.testing.assert_allclose(separate._record.training_loss, model._record.training_loss, rtol=1e-6)
 
 
-def test_an_objective_is_of_one_class(ordinal_data):
+def test_an_objective_is_of_one_class():
     """Who fits the shifts is a property of the training, not of the objective's class."""
     for options in ({}, {"proportional": False}):
         assert type(oxgb.OrdinalObjective(4, **options)) is oxgb.OrdinalObjective

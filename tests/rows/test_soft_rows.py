@@ -113,7 +113,7 @@ def test_intervals_of_the_cumulative_link_have_their_likelihood(link):
 def test_em_by_the_loss_never_raises_the_observed_loss(loss, link):
     loss, f, theta = get_loss(loss, link), np.zeros(N), THRESHOLDS.copy()
     inside = intervals().patterns[intervals().codes] > 0
-    leaves = np.random.default_rng(3).integers(0, 6, (40, N))
+    leaves = np.random.default_rng(3).integers(0, 6, (25, N))
     shares_of_step = [*0.5 ** np.arange(40), 0.0]
     hessian = "majorized" if loss.supports("majorized") else "exact"
 
