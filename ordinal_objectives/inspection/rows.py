@@ -193,7 +193,7 @@ def numbers(X: Table, column: int, feature: int | str) -> FloatArray:
         if getattr(getattr(values, "dtype", None), "kind", "f") in "mM":
             raise TypeError
         return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         kind = getattr(values, "dtype", None) or getattr(values, "type", None)
         raise ValueError(f"feature {feature!r} must hold numbers or categories; it is of type {kind}") from None
 
