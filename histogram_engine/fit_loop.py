@@ -521,7 +521,7 @@ def scored_by(scorer: Scorer, labels: OrderedLabels, decide: Decide) -> Scored:
         found: Any = read_only.call_read_only("scoring", function, estimator, rows.X, labels.decode(rows.y))
         try:
             number = float(found)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise TypeError(f"scoring must return a number; got {found!r}") from None
         if not np.isnan(number):
             return number

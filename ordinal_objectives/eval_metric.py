@@ -114,7 +114,7 @@ class EvalMetric:
         try:
             name, value, higher = result if isinstance(result, tuple) else (self.__name__, result, self._higher)
             return str(name), float(value), bool(higher)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise TypeError(
                 f"eval_metric must return a number, or (name, value, is_higher_better); got {result!r} from "
                 f"{self.__name__}"

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import gc
 import json
 import os
 import random
@@ -18,6 +19,7 @@ import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
 import warnings
@@ -36,7 +38,7 @@ with atheris.instrument_imports(include=["ordinal_objectives"]):
 from damage_files import without_digest
 
 COUNTS = ("executions", "answered", "unnamed errors", "over 2 s", "over 64 MiB and ten times the file")
-COLUMNS = ("format", *COUNTS, "crashes", "seconds")
+COLUMNS = ("format", *COUNTS, "crashes", "processor seconds")
 _LIMIT = 64 << 20
 # Values that may stand where another was.
 _OTHERS: tuple[Any, ...] = (
@@ -137,12 +139,12 @@ class Records(Engine):
     def parts(self, path: Path) -> list[bytes]:
         for model in self.models:
             saved(model, path)  # stores the record
-        return [model.booster_.attr("ordinal_objectives").encode() for model in self.models]
+        records = [model.booster_.attr("ordinal_objectives").encode() for model in self.models]
+        self.before, _, self.after = bytes(self.models[0].booster_.save_raw("ubj")).partition(records[0])
+        return records
 
     def put(self, content: bytes, path: Path) -> None:
-        booster = self.models[0].booster_
-        booster.set_attr(ordinal_objectives=content.decode(errors="replace").replace("\0", ""))
-        path.write_bytes(model_file.sealed(bytes(booster.save_raw("ubj"))))
+        path.write_bytes(model_file.sealed(self.before[:-8] + len(content).to_bytes(8, "big") + content + self.after))
 
 
 class Ensembles(Engine):
@@ -190,8 +192,9 @@ def fuzz(name: str, folder: Path, seconds: int, seed: int) -> None:
     """Fuzz one format until the time is over; libFuzzer ends the process then."""
     counts = np.memmap(folder / "counts", np.int64, "r+", shape=len(COUNTS))
     warnings.simplefilter("ignore")
+    tempfile.tempdir = "/dev/shm" if os.path.isdir("/dev/shm") else None  # memory
     form, corpus = FORMATS[name](), folder / "corpus"
-    path = Path("/dev/shm" if os.path.isdir("/dev/shm") else folder, f"fuzzed-{os.getpid()}")
+    path = Path(tempfile.gettempdir(), f"fuzzed-{os.getpid()}")
     corpus.mkdir(exist_ok=True)
     for i, part in enumerate(form.parts(path)):
         (corpus / f"seed-{i}").write_bytes(part)
@@ -228,15 +231,10 @@ def fuzz(name: str, folder: Path, seconds: int, seed: int) -> None:
         changed = mutated(content, lambda part: atheris.Mutate(part, len(part) + 64), random.Random(seed))
         return changed[:max_size]
 
-    options = [
-        f"-max_total_time={seconds}",
-        "-timeout=86400",
-        "-max_len=200000",
-        f"-seed={seed}",
-        "-print_final_stats=1",
-    ]
-    options += [f"-artifact_prefix={folder}/crash-", "-verbosity=0", "-rss_limit_mb=4096", str(corpus)]
-    atheris.Setup([sys.argv[0], *options], attempt, custom_mutator=mutate)
+    options = [f"-max_total_time={seconds}", "-timeout=86400", "-max_len=200000", f"-seed={seed}", "-reload=0"]
+    options += [f"-artifact_prefix={folder}/crash-", "-verbosity=0", "-rss_limit_mb=4096", "-print_final_stats=1"]
+    atheris.Setup([sys.argv[0], *options, str(corpus)], attempt, custom_mutator=mutate)
+    gc.freeze()  # what is here by now is not looked through again
     atheris.Fuzz()
 
 
@@ -256,10 +254,11 @@ def main() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "counts").write_bytes(bytes(8 * len(COUNTS)))
         before = {column: int(done.get(name, {}).get(column, 0)) for column in COLUMNS[1:]}
+        began = sum(os.times()[2:4])  # of processes that have ended
         command = [sys.executable, __file__, "--inside", str(before["executions"]), "--formats", name]
         ended = subprocess.run([*command, "--folder", folder, "--seconds", str(args.seconds)], check=False).returncode
         new = dict(zip(COUNTS, np.fromfile(folder / "counts", np.int64).tolist(), strict=True))
-        new |= {"crashes": int(ended != 0), "seconds": args.seconds}
+        new |= {"crashes": int(ended != 0), "processor seconds": round(sum(os.times()[2:4]) - began)}
         done[name] = {"format": name} | {column: before[column] + new[column] for column in before}
         with args.results.open("w", newline="") as file:
             table = csv.DictWriter(file, COLUMNS, lineterminator="\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import fields
+from functools import cache
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -120,6 +121,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
         arguments.keep_arguments(self, locals())
 
     @classmethod
+    @cache
     def _get_param_names(cls) -> list[str]:
         return arguments.names_of_constructors(cls, super()._get_param_names())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from functools import update_wrapper
+from functools import cache, update_wrapper
 from typing import Any, ClassVar
 
 import numpy as np
@@ -74,6 +74,7 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _takes_intervals: ClassVar[bool] = True
 
     @classmethod
+    @cache
     def _get_param_names(cls) -> list[str]:
         return names_of_constructors(cls, super()._get_param_names())
 

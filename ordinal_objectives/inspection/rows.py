@@ -208,7 +208,7 @@ def numbers(estimator: Estimator, X: Table, column: int, feature: int | str) -> 
         if getattr(getattr(values, "dtype", None), "kind", "f") in "mM":
             raise TypeError
         found = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         kind = getattr(values, "dtype", None) or getattr(values, "type", None)
         raise ValueError(f"feature {feature!r} must hold numbers or categories; it is of type {kind}") from None
     return np.where(_missing_to_xgboost(estimator, X, column, found), np.nan, found)

@@ -64,7 +64,7 @@ def as_floats(values: ArrayLike, *, name: str) -> FloatArray:
         if is_no_number(array) or array.dtype.kind == "c":
             raise ValueError(f"got an array of type {array.dtype}")
         return np.asarray(array if isinstance(values, (list, tuple)) else values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{name} must be an array of numbers: {error}") from None
 
 

@@ -173,6 +173,15 @@ def test_damaged_contents_are_refused_and_the_model_stays(change, message, saved
     np.testing.assert_array_equal(model.predict_proba(X), before)
 
 
+@pytest.mark.parametrize("cost", [10**400, [[0, 10**400]]], ids=["a number", "a matrix"])
+def test_a_number_too_large_for_a_member_to_be_fitted_again(cost, saved):
+    """Its copies have what they were fitted with, in files of their own."""
+    X, _, model, path = saved
+    before = model.predict_proba(X)
+    rewrite(path, lambda c: of_member(0, params=c["members"][0]["params"] | {"training_cost": cost})(c))
+    np.testing.assert_array_equal(OrdinalEnsembleClassifier().load_model(path).predict_proba(X), before)
+
+
 def test_other_files_are_told_apart(saved, tmp_path):
     _, _, model, path = saved
     with pytest.raises(ValueError, match="it looks like one of an ensemble, which OrdinalEnsembleClassifier loads"):

@@ -86,6 +86,7 @@ def test_several_at_once(fit, halves):
         (sklearn.metrics.get_scorer("accuracy"), TypeError, "eval_metric must be a metric, not a scorer of .*: pass a"),
         (lambda estimator, X, y: 1.0, TypeError, "eval_metric must be a metric, not a scorer of .*: pass a metric; g"),
         (lambda y, proba: "good", TypeError, "eval_metric must return a number, or .*; got 'good' from <lambda>"),
+        (lambda y, proba: 10**400, TypeError, "eval_metric must return a number, or .*; got 1000"),
         (lambda y, proba: ("a", 1.0), TypeError, r"eval_metric must return a number"),
     ],
 )

@@ -39,6 +39,8 @@ from ordinal_objectives.inspection import (
     [
         ({}, {"sample_weight": ["heavy"] * 300}, "sample_weight must be an array of numbers: got an array of type <U5"),
         ({}, {"sample_weight": np.ma.masked_less(np.arange(300.0), 5)}, "sample_weight is a masked array"),
+        ({}, {"sample_weight": [10**400] * 300}, "sample_weight must be an array of numbers: int too large"),
+        ({"cost_matrix": 10**400}, {}, "cost_matrix must be an array of numbers: int too large"),
         ({"class_weight": {0: "heavy"}}, {}, "class_weight must be an array of numbers"),
         ({"cost_matrix": "linear"}, {}, "cost_matrix must be an array of numbers"),
         ({"cost_matrix": [[0], [1, 0]]}, {}, "cost_matrix must be an array of numbers"),

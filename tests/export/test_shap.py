@@ -334,7 +334,5 @@ def test_values_of_numbers_that_lightgbm_takes_for_zero_are_refused(output):
     X = np.random.default_rng(0).normal(size=(300, 2))
     y = np.digitize(X[:, 0], [-1.0, 0.0, 1.0])
     tiny = make_engine(max_iter=5).fit(X * 1e-37, y)
-    with pytest.raises(
-        ValueError, match=r"do not sum to the score.* up to \d.*numbers within 1e-35 of 0"
-    ):
+    with pytest.raises(ValueError, match=r"do not sum to the score.* up to \d.*numbers within 1e-35 of 0"):
         shap_values(tiny, X * 1e-37, output=output)

@@ -153,6 +153,7 @@ def test_verbose_prints_what_is_measured(data, capsys):
         ({"verbose": -1}, ValueError, "verbose must be"),
         ({"verbose": "yes"}, TypeError, "verbose must be"),
         ({"scoring": lambda model, X, y: "good"}, TypeError, "scoring must return a number; got 'good'"),
+        ({"scoring": lambda model, X, y: 10**400}, TypeError, "scoring must return a number; got 1000"),
         ({"scoring": lambda model, X, y: np.nan}, ValueError, "scoring must return a number; got NaN"),
         ({"scoring": lambda model, X, y: model.predict(X[:3])[0]}, ValueError, "must predict all 200 rows"),
     ],

@@ -38,9 +38,9 @@ def state_machines(rows: Rows) -> str:
 def fuzzed(rows: Rows) -> str:
     each = ", ".join(f"{int(row['executions']):,} of {row['format']}" for row in rows)
     ends = ("crashes", "unnamed errors", "over 2 s", "over 64 MiB and ten times the file")
-    rate = total(rows, "executions") / total(rows, "seconds") * 3600
+    rate = total(rows, "executions") / total(rows, "processor seconds") * 3600
     found = [f"{total(rows, end) or 'none'} {words}" for end, words in zip(ends, ENDS, strict=True)]
-    return f"{each}, {rate:,.0f} an hour; {', '.join(found)}"
+    return f"{each}, {rate:,.0f} an hour of one processor; {', '.join(found)}"
 
 
 ENDS = (
