@@ -20,7 +20,7 @@ EXCEPTIONS = {
     "adapters/lgbm/train.py: train_set.free_raw_data": "as that of data",
     "adapters/lgbm/booster.py: vars(booster)['_Booster__set_objective_to_none']": LIGHTGBMS,
     "ordinal_objectives/utils/shared_docs.py: thing.__doc__": "a decorator writes the docstring of what it decorates",
-    "adapters/training.py: setattr(matrix, _CARRIED, labels)": MATRICES,
+    "adapters/training.py: setattr(matrix, CARRIED, labels)": MATRICES,
     "adapters/groups.py: matrix.ordinal_groups": MATRICES,
     "adapters/groups.py: vars(matrix).pop('ordinal_groups', None)": MATRICES,
     "ordinal_objectives/estimators/host_classifier.py: matrix.ordinal_groups": MATRICES,
