@@ -105,16 +105,7 @@ def without_rows(X: Table) -> Table:
 def refuse_text_and_dates(X: Table, *, name: str = "X") -> None:
     """Raise ValueError for columns that neither XGBoost nor LightGBM takes, naming columns and types.
 
-    Parameters
-    ----------
-    X : array, pandas or polars frame, or Arrow table
-    name : str
-        The argument's name in messages.
-
-    Raises
-    ------
-    TypeError
-        If an array of objects holds what is neither a string nor a number.
+    ``name`` is that of the argument. An array of objects that are neither strings nor numbers is a TypeError.
     """
     allowed = f"{name} must hold numbers, booleans and categories"
     strange = _strange(X, ("text", "date"), allowed)
@@ -226,6 +217,8 @@ _FLOATS: dict[str, type] = {
 def levels_in(X: Table, place: int) -> tuple[list[Level], IndexArray]:
     """Return levels of a column, and which of them each row has.
 
+    Bytes, and numbers so large that their type of floats rounds them, are a ValueError.
+
     Parameters
     ----------
     X : array, sparse matrix, pandas or polars frame, or Arrow table, shape (n_samples, n_features)
@@ -237,11 +230,6 @@ def levels_in(X: Table, place: int) -> tuple[list[Level], IndexArray]:
         All that occur, and those that a column of a category type declares, in its order.
     which : ndarray of int, shape (n_samples,)
         -1 where the level is missing, and where a sparse matrix stores none.
-
-    Raises
-    ------
-    ValueError
-        If levels are bytes, or numbers so large that their type of floats rounds them.
     """
     levels, which = _levels_in(column_at(X, place))
     of_bytes = next((level for level in levels if isinstance(level, bytes)), None)

@@ -17,7 +17,6 @@ EXCEPTIONS = {
     "adapters/lgbm/booster.py: vars(booster)['ordinal_thresholds']": LIGHTGBMS,
     "adapters/lgbm/booster.py: booster.best_iteration": LIGHTGBMS,
     "adapters/lgbm/train.py: data.free_raw_data": "LightGBM's data set, which frees its rows unless it is told not to",
-    "adapters/lgbm/train.py: train_set.free_raw_data": "as that of data",
     "adapters/lgbm/booster.py: vars(booster)['_Booster__set_objective_to_none']": LIGHTGBMS,
     "ordinal_objectives/utils/shared_docs.py: thing.__doc__": "a decorator writes the docstring of what it decorates",
     "adapters/training.py: setattr(matrix, CARRIED, labels)": MATRICES,
