@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from contextlib import nullcontext
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -26,6 +27,8 @@ from ordinal_objectives import (
     XGBOrdinalClassifier,
 )
 from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
+from ordinal_objectives.estimators.random_effects import GroupColumn
+from ordinal_objectives.estimators.random_intercept import EffectsLearner
 from ordinal_objectives.export import to_lightgbm, to_onnx
 from ordinal_objectives.inspection import average_marginal_effects, shap_values
 from ordinal_objectives.metrics import ordinal_log_loss
@@ -335,13 +338,14 @@ def test_a_model_goes_on_with_its_effects():
     X, y, _, _ = simulated(20, 11)
     whole = make(max_iter=40).fit(X, y)
     model = make(max_iter=20, warm_start=True).fit(X, y)
-    first = ordinal_log_loss(y, model.predict_proba(X))
+    first, stages = ordinal_log_loss(y, model.predict_proba(X)), list(model.staged_predict_proba(X))
     model.set_params(max_iter=40).fit(X, y, eval_set=[(X, y)])
     assert first > ordinal_log_loss(y, model.predict_proba(X)) + 0.001
     np.testing.assert_allclose(model.random_effects_.effects, whole.random_effects_.effects, atol=0.15)
     # The rows that are watched have had the effects of each stage.
     losses = [ordinal_log_loss(y, proba) for proba in model.staged_predict_proba(X)]
     np.testing.assert_allclose(model.evals_result_["validation"][1:20], losses[:19], rtol=1e-6)
+    np.testing.assert_allclose(list(model.staged_predict_proba(X))[:19], stages[:19], rtol=1e-12)
     # Other rows may bring other groups.
     moved = X.copy()
     moved[:, 3] += 100.0
@@ -351,6 +355,31 @@ def test_a_model_goes_on_with_its_effects():
     model.set_params(max_iter=50, random_intercept=2)
     with pytest.raises(ValueError, match=r"continues a model of random_intercept=3; got random_intercept=2|fractions"):
         model.fit(X, y)
+
+
+def test_rounds_move_effects_by_newton_steps_with_the_variance_of_em():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 5, (80, 2)).astype(np.float64)
+    now = SimpleNamespace(gradient=rng.normal(size=80), hessian=rng.uniform(0.5, 1.0, 80))
+    learner = EffectsLearner([GroupColumn(place, list(range(5))) for place in range(2)], X, 1)
+    G, H = (np.bincount(X[:, 0].astype(int), of) for of in (now.gradient, now.hessian))
+    score, variance, before = np.zeros(80), 1.0, learner.found()
+    for _ in range(2):
+        learner.begin(now)
+        penalty = learner.move(0.5, score)
+        after = learner.found()
+        for _ in range(20):
+            modes = (H * before[0].effects - G) / (H + 1 / variance)
+            share = 1 - 1 / (H * variance + 1)
+            variance = np.mean(modes**2 + 1 / (H + 1 / variance) + share**2 * variance / share.sum())
+        np.testing.assert_allclose(after[0].effects, (before[0].effects + modes) / 2)
+        squares = [
+            [one.effects @ one.effects / (2 * new.variance) for one in (old, new)]
+            for old, new in zip(before, after, strict=True)
+        ]
+        assert penalty == pytest.approx(np.diff(squares).sum())
+        before = after
+    np.testing.assert_allclose(score, sum(one.of_rows(X) for one in before))
 
 
 def test_intervals_of_two_columns_cover_the_effects():
