@@ -28,7 +28,7 @@ from ordinal_objectives import (
 )
 from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.estimators.random_effects import GroupColumn
-from ordinal_objectives.estimators.random_intercept import EffectsLearner
+from ordinal_objectives.estimators.random_intercept import EffectsLearner, IntegratedEffects
 from ordinal_objectives.export import to_lightgbm, to_onnx
 from ordinal_objectives.inspection import average_marginal_effects, shap_values
 from ordinal_objectives.metrics import ordinal_log_loss
@@ -416,6 +416,16 @@ def test_groups_of_a_category_type_are_no_categories_of_the_trees(kind):
     model = of_host(kind, random_intercept="clinic", n_estimators=2).fit(frame, y)
     found = shap_values(model, frame[:40])
     np.testing.assert_allclose(found.base_values + found.values.sum(axis=1), model.predict_raw(frame[:40]), atol=1e-6)
+
+
+def test_two_columns_are_integrated_in_turn_several_times(monkeypatch):
+    find, found = IntegratedEffects.find, []
+    monkeypatch.setattr(IntegratedEffects, "find", lambda self: found.append(find(self)) or found[-1])
+    X, y, _ = crossed(0, n=400)
+    make(max_iter=2).fit(X[:, :4], y)
+    assert len(found) == 1
+    make(random_intercept=[3, 4], max_iter=2).fit(X, y)
+    assert len(found) == 1 + 4 * 2
 
 
 def test_effects_of_two_columns_add_up(tmp_path):
