@@ -48,7 +48,7 @@ _ENGINE = "tests/trees " + " ".join(
     ]
 )
 # Files whose slow tests count as well.
-_SLOW = ("engine_oracle.py", "multi_output_criterion.py", "vector_criterion.py")
+_SLOW = ("engine_oracle.py", "engine_high_order.py", "multi_output_criterion.py", "vector_criterion.py")
 AREAS = {
     "core criteria": ("criteria/**/*", _ENGINE),
     "core scans": ("trees/scan_lanes.cpp trees/split.hpp trees/leaf_masks* trees/node_features.hpp", _ENGINE),

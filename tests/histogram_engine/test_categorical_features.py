@@ -134,6 +134,17 @@ def test_unknown_and_missing_categories_go_the_same_way(rows):
     assert (model.predict_proba(frame(x, g)) != model.predict_proba(missing)).any()
 
 
+@pytest.mark.parametrize("counts", [(10, 11), (11, 10)])
+def test_unknown_categories_go_where_most_rows_go(counts):
+    g = np.repeat([0.0, 1.0], counts)
+    y = np.where(np.arange(21) % 5 == 0, 1 - g, g).astype(int)
+    options = {"max_iter": 1, "max_leaf_nodes": 2, "min_samples_leaf": 1, "min_samples_category": 1}
+    model = make(categorical_features=[0], **options).fit(g[:, np.newaxis], y)
+    few, many, unknown = model.predict_raw([[float(np.argmin(counts))], [float(np.argmax(counts))], [7.0]])
+    assert few != many
+    assert unknown == many
+
+
 def test_without_columns_of_categories_nothing_changes(rows, tmp_path):
     x, g, y = rows
     X = np.column_stack([x, g])
