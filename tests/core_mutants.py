@@ -21,8 +21,9 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
-import mutants
 import nanobind
+
+import mutants
 from mutants import TESTS, Mutant, Switch
 
 LIST = TESTS / "data" / "core_mutants.csv"
@@ -48,7 +49,7 @@ _ENGINE = "tests/trees " + " ".join(
     ]
 )
 # Files whose slow tests count as well.
-_SLOW = ("engine_oracle.py", "engine_high_order.py", "multi_output_criterion.py", "vector_criterion.py")
+_SLOW = ("oracle.py", "engine_high_order.py", "engine_guarantees.py", "_criterion.py")
 AREAS = {
     "core criteria": ("criteria/**/*", _ENGINE),
     "core scans": ("trees/scan_lanes.cpp trees/split.hpp trees/leaf_masks* trees/node_features.hpp", _ENGINE),

@@ -420,7 +420,12 @@ def test_groups_of_a_category_type_are_no_categories_of_the_trees(kind):
 
 def test_two_columns_are_integrated_in_turn_several_times(monkeypatch):
     find, found = IntegratedEffects.find, []
-    monkeypatch.setattr(IntegratedEffects, "find", lambda self: found.append(find(self)) or found[-1])
+
+    def counted(self):
+        found.append(find(self))
+        return found[-1]
+
+    monkeypatch.setattr(IntegratedEffects, "find", counted)
     X, y, _ = crossed(0, n=400)
     make(max_iter=2).fit(X[:, :4], y)
     assert len(found) == 1
