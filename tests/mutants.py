@@ -56,7 +56,10 @@ AREAS = {
     "engine": (("histogram_engine",), "tests/histogram_engine"),
     "adapters": (("adapters",), "tests/adapters"),
     "estimators": (("estimators",), "tests/estimators tests/decisions"),
-    "groups": (("estimators/random_intercept.py",), "tests/estimators/test_random_intercept.py"),
+    "groups": (
+        ("estimators/random_intercept.py",),
+        "tests/estimators/test_group_effects.py tests/estimators/test_random_intercept.py",
+    ),
     "populations": (("estimators/adapted.py",), "tests/estimators/test_adapted.py"),
     "answers": (
         ("ordinal_labels.py", "agreement.py", "rows/soft_rows.py"),

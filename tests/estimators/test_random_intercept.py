@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 from contextlib import nullcontext
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -27,8 +26,6 @@ from ordinal_objectives import (
     XGBOrdinalClassifier,
 )
 from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
-from ordinal_objectives.estimators.random_effects import GroupColumn
-from ordinal_objectives.estimators.random_intercept import EffectsLearner, IntegratedEffects
 from ordinal_objectives.export import to_lightgbm, to_onnx
 from ordinal_objectives.inspection import average_marginal_effects, shap_values
 from ordinal_objectives.metrics import ordinal_log_loss
@@ -357,31 +354,6 @@ def test_a_model_goes_on_with_its_effects():
         model.fit(X, y)
 
 
-def test_rounds_move_effects_by_newton_steps_with_the_variance_of_em():
-    rng = np.random.default_rng(0)
-    X = rng.integers(0, 5, (80, 2)).astype(np.float64)
-    now = SimpleNamespace(gradient=rng.normal(size=80), hessian=rng.uniform(0.5, 1.0, 80))
-    learner = EffectsLearner([GroupColumn(place, list(range(5))) for place in range(2)], X, 1)
-    G, H = (np.bincount(X[:, 0].astype(int), of) for of in (now.gradient, now.hessian))
-    score, variance, before = np.zeros(80), 1.0, learner.found()
-    for _ in range(2):
-        learner.begin(now)
-        penalty = learner.move(0.5, score)
-        after = learner.found()
-        for _ in range(20):
-            modes = (H * before[0].effects - G) / (H + 1 / variance)
-            share = 1 - 1 / (H * variance + 1)
-            variance = np.mean(modes**2 + 1 / (H + 1 / variance) + share**2 * variance / share.sum())
-        np.testing.assert_allclose(after[0].effects, (before[0].effects + modes) / 2)
-        squares = [
-            [one.effects @ one.effects / (2 * new.variance) for one in (old, new)]
-            for old, new in zip(before, after, strict=True)
-        ]
-        assert penalty == pytest.approx(np.diff(squares).sum())
-        before = after
-    np.testing.assert_allclose(score, sum(one.of_rows(X) for one in before))
-
-
 def test_intervals_of_two_columns_cover_the_effects():
     covered = []
     for seed in range(24):
@@ -416,21 +388,6 @@ def test_groups_of_a_category_type_are_no_categories_of_the_trees(kind):
     model = of_host(kind, random_intercept="clinic", n_estimators=2).fit(frame, y)
     found = shap_values(model, frame[:40])
     np.testing.assert_allclose(found.base_values + found.values.sum(axis=1), model.predict_raw(frame[:40]), atol=1e-6)
-
-
-def test_two_columns_are_integrated_in_turn_several_times(monkeypatch):
-    find, found = IntegratedEffects.find, []
-
-    def counted(self):
-        found.append(find(self))
-        return found[-1]
-
-    monkeypatch.setattr(IntegratedEffects, "find", counted)
-    X, y, _ = crossed(0, n=400)
-    make(max_iter=2).fit(X[:, :4], y)
-    assert len(found) == 1
-    make(random_intercept=[3, 4], max_iter=2).fit(X, y)
-    assert len(found) == 1 + 4 * 2
 
 
 def test_effects_of_two_columns_add_up(tmp_path):

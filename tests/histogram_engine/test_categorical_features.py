@@ -145,6 +145,16 @@ def test_unknown_categories_go_where_most_rows_go(counts):
     assert unknown == many
 
 
+@pytest.mark.parametrize("few", [0, 1])
+def test_unknown_categories_move_none_of_many_known_ones(few):
+    g = np.tile(np.arange(200.0), 5)
+    model = make(categorical_features=[0], max_iter=1, max_leaf_nodes=2, min_samples_category=1)
+    y = np.where(g % 3, 1 - few, few)
+    raw = model.fit(g[:, np.newaxis], y).predict_raw(np.arange(201.0)[:, np.newaxis])
+    np.testing.assert_array_equal(raw[:200], np.where(np.arange(200) % 3, raw[1], raw[0]))
+    assert raw[200] == raw[1] != raw[0]
+
+
 def test_without_columns_of_categories_nothing_changes(rows, tmp_path):
     x, g, y = rows
     X = np.column_stack([x, g])
