@@ -83,9 +83,7 @@ AREAS = {
         ("estimators/labels.py", "estimators/arguments.py", "estimators/ordered_classifier.py", "registry.py"),
         (
             "tests/package/test_labels.py tests/package/test_label_messages.py tests/package/test_mixed_labels.py "
-            "tests/estimators/test_estimators.py tests/estimators/test_user_mistakes.py "
-            "tests/estimators/test_inputs.py tests/estimators/test_parameter_names.py "
-            "tests/estimators/test_wrapped_labels.py"
+            "tests/estimators/test_estimators.py tests/estimators/test_user_mistakes.py tests/estimators"
         ),
     ),
     "tables": (
@@ -93,8 +91,7 @@ AREAS = {
         (
             "tests/estimators/test_column_kinds.py tests/estimators/test_levels_by_table.py "
             "tests/estimators/test_predictions.py tests/histogram_engine/test_row_blocks.py "
-            "tests/histogram_engine/test_row_block_tables.py tests/trees/test_predictions.py "
-            "tests/estimators/test_inputs.py tests/estimators/test_categories.py tests/estimators/test_column_order.py"
+            "tests/histogram_engine/test_row_block_tables.py tests/trees/test_predictions.py tests/estimators"
         ),
     ),
     "files": (
@@ -102,9 +99,7 @@ AREAS = {
         (
             "tests/package/test_file_labels.py tests/estimators/test_damaged_files.py "
             "tests/estimators/test_file_contents.py tests/estimators/test_written_files.py "
-            "tests/estimators/test_parameters_in_files.py tests/estimators/test_user_mistakes.py "
-            "tests/histogram_engine/test_engine_estimator.py tests/histogram_engine/test_engine_inputs.py "
-            "tests/histogram_engine/test_multi_output_estimator.py tests/package/test_metrics.py"
+            "tests/estimators/test_parameters_in_files.py tests/histogram_engine"
         ),
     ),
 }
