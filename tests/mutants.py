@@ -8,6 +8,9 @@ A mutant is known by its function and the line's text, so that it is found where
 copy of the installed package. Verdicts are "killed", with the first test that failed, "survived" and "gone": the line
 is no longer there. Where a rebuild wrote a line anew, the list has its counterpart, with the verdict of the
 line before.
+
+Only a test that reaches the changed line can notice the mutant. Which do is found once, by a run of the tests on a
+package whose statements say that they were reached, and kept in build/mutants.
 """
 
 from __future__ import annotations
@@ -15,22 +18,25 @@ from __future__ import annotations
 import argparse
 import ast
 import csv
+import json
 import os
 import random
 import re
 import resource
 import shutil
-import subprocess
-import sys
+import signal
 import tempfile
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+import time
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 TESTS = Path(__file__).parent
 LIST = TESTS / "data" / "mutants.csv"
+REACHED = TESTS.parent / "build" / "mutants" / "reached.json"
 EACH, SECONDS, BYTES = 25, 1200, 8 << 30
 # Where mutants are drawn, and the tests that should notice them.
 AREAS = {
@@ -50,7 +56,10 @@ AREAS = {
     "engine": (("histogram_engine",), "tests/histogram_engine"),
     "adapters": (("adapters",), "tests/adapters"),
     "estimators": (("estimators",), "tests/estimators tests/decisions"),
-    "groups": (("estimators/random_intercept.py",), "tests/estimators/test_random_intercept.py"),
+    "groups": (
+        ("estimators/random_intercept.py",),
+        "tests/estimators/test_group_effects.py tests/estimators/test_random_intercept.py",
+    ),
     "populations": (("estimators/adapted.py",), "tests/estimators/test_adapted.py"),
     "answers": (
         ("ordinal_labels.py", "agreement.py", "rows/soft_rows.py"),
@@ -64,7 +73,8 @@ AREAS = {
         ("inspection",),
         (
             "tests/estimators/test_inspection.py tests/estimators/test_effects.py tests/estimators/test_summary.py "
-            "tests/estimators/test_proportional_odds.py tests/export/test_shap.py"
+            "tests/estimators/test_proportional_odds.py tests/estimators/test_number_categories.py "
+            "tests/export/test_shap.py"
         ),
     ),
     "export": (("export",), "tests/export"),
@@ -191,6 +201,19 @@ def _files(place: Path) -> list[Path]:
 
 def applied(mutant: Mutant, package: Path) -> tuple[Path, str] | None:
     """Return the file that holds the mutant's line, and its text with the change; None where there is none."""
+    place = located(mutant, package)
+    if place is None:
+        return None
+    path, lines, number = place
+    text = lines[number]
+    start = len(text) - len(text.lstrip()) + mutant.place
+    assert text.startswith(mutant.before, start), (mutant, text)
+    lines[number] = text[:start] + mutant.after + text[start + len(mutant.before) :]
+    return path, "".join(lines)
+
+
+def located(mutant: Mutant, package: Path) -> tuple[Path, list[str], int] | None:
+    """Return the file that holds the mutant's line, its lines, and which of them it is."""
     found = []
     for path in _files(package):
         text = path.read_text()
@@ -202,12 +225,7 @@ def applied(mutant: Mutant, package: Path) -> tuple[Path, str] | None:
     chosen = [place for place in found if place[0]] or found
     if not chosen or (not chosen[0][0] and len(chosen) > 1):
         return None
-    _, path, lines, number = chosen[0]
-    text = lines[number]
-    start = len(text) - len(text.lstrip()) + mutant.place
-    assert text.startswith(mutant.before, start), (mutant, text)
-    lines[number] = text[:start] + mutant.after + text[start + len(mutant.before) :]
-    return path, "".join(lines)
+    return chosen[0][1:]
 
 
 def _functions(node: ast.AST, name: str) -> Iterator[tuple[int, str]]:
@@ -220,40 +238,271 @@ def _functions(node: ast.AST, name: str) -> Iterator[tuple[int, str]]:
         yield from _functions(child, inner)
 
 
-def judged(mutant: Mutant, package: Path) -> Mutant:
-    """Return the mutant with its verdict."""
-    change = applied(mutant, package)
-    if change is None:
-        return mutant._replace(verdict="gone", test="")
-    path, text = change
-    with tempfile.TemporaryDirectory() as folder:
-        shutil.copytree(package, Path(folder, package.name), ignore=shutil.ignore_patterns("__pycache__"))
-        Path(folder, package.name, path.relative_to(package)).write_text(text)
-        paths = os.pathsep.join([folder, os.environ.get("PYTHONPATH", "")])
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--tb=no"]
-        environment = os.environ | {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
-        # The test that noticed it before, which may be a slow one, comes first.
-        known = [mutant.test] if (TESTS.parent / mutant.test.split("::")[0]).is_file() else []
-        for tests in (known, ["-m", "not slow", *AREAS[mutant.area][1].split()]):
-            if not tests:
-                continue
+# The package with all mutants asks at each of them whether it is the one of this process. C++ has the same.
+_SWITCH = """
+import os
+here, touched = int(os.environ.get("ORDINAL_MUTANT", -1)), set()
+def at(number):
+    touched.add(number)
+    return number == here
+"""
+
+
+def with_all(package: Path, numbered: Mapping[int, Mutant], folder: Path) -> dict[int, Mutant]:
+    """Copy the package into a folder, with each change beside the expression before; return those that are gone."""
+    copy = copied(package, folder)
+    (folder / "mutant_switch.py").write_text(_SWITCH)
+    gone, places = {}, defaultdict[Path, dict[Any, list[tuple[int, ast.expr]]]](lambda: defaultdict(list))
+    for number, mutant in numbered.items():
+        change = applied(mutant, package)
+        if change is None:
+            gone[number] = mutant._replace(verdict="gone", test="")
+            continue
+        path, text = change
+        one, other = _difference(ast.parse(path.read_text()), ast.parse(text))
+        places[path][_place(one)].append((number, other))
+    for path, of_file in places.items():
+        tree = _Choices(of_file).visit(ast.parse(path.read_text()))
+        future = [place for place, one in enumerate(tree.body) if getattr(one, "module", "") == "__future__"]
+        tree.body.insert(
+            future[-1] + 1 if future else 1, ast.parse("from mutant_switch import at as _mutant_at").body[0]
+        )
+        (copy / path.relative_to(package)).write_text(ast.unparse(ast.fix_missing_locations(tree)))
+    return gone
+
+
+def installed() -> Path:
+    spec = find_spec("ordinal_objectives")
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).parent
+
+
+def copied(package: Path, folder: Path) -> Path:
+    return Path(shutil.copytree(package, folder / package.name, ignore=shutil.ignore_patterns("__pycache__")))
+
+
+def _difference(one: Any, other: Any) -> tuple[ast.expr, ast.expr]:
+    """Return the innermost expressions that make the difference between two trees."""
+    if type(one) is type(other):
+        parts = [list(ast.iter_child_nodes(tree)) for tree in (one, other)]
+        differing = [pair for pair in zip(*parts, strict=False) if ast.dump(pair[0]) != ast.dump(pair[1])]
+        if len(parts[0]) == len(parts[1]) and len(differing) == 1:
+            found = _difference(*differing[0])
+            if isinstance(found[0], ast.expr):
+                return found
+    return one, other
+
+
+def _place(node: ast.AST) -> tuple[Any, ...]:
+    return type(node), *(getattr(node, name, None) for name in ("lineno", "col_offset", "end_lineno", "end_col_offset"))
+
+
+class _Choices(ast.NodeTransformer):
+    def __init__(self, places: Mapping[Any, list[tuple[int, ast.expr]]]) -> None:
+        self._places = places
+
+    def visit(self, node: ast.AST) -> Any:
+        place = _place(node)
+        node = self.generic_visit(node)
+        for number, changed in self._places.get(place, ()):
+            asked = ast.Call(ast.Name("_mutant_at", ast.Load()), [ast.Constant(number)], [])
+            node = ast.IfExp(asked, changed, node)
+        return node
+
+
+class Switch(NamedTuple):
+    """How a process takes a mutant, and which ones a test has reached since this was last asked."""
+
+    select: Callable[[int], None]
+    touched: Callable[[], Collection[int]]
+
+
+def python_switch() -> Switch:
+    import mutant_switch
+
+    def touched() -> Collection[int]:
+        found = set(mutant_switch.touched)
+        mutant_switch.touched.clear()
+        return found
+
+    return Switch(lambda number: setattr(mutant_switch, "here", number), touched)
+
+
+class Judge:
+    """A plugin of pytest: of the tests that were collected, a child for each mutant runs those that reach it.
+
+    Parameters
+    ----------
+    numbered : dict of {int: Mutant}
+        Those to judge.
+    areas : dict of {str: str}
+        Tests of each area.
+    switch : callable
+        Returns the Switch, once the package is imported.
+    done : callable
+        Takes number and mutant, with its verdict.
+    slow : tuple of str
+        Ends of the names of files whose slow tests count as well.
+    """
+
+    def __init__(
+        self,
+        numbered: Mapping[int, Mutant],
+        areas: Mapping[str, str],
+        switch: Callable[[], Switch],
+        done: Callable[[int, Mutant], None],
+        slow: tuple[str, ...] = (),
+    ) -> None:
+        self._numbered, self._areas, self._make_switch, self._done = numbered, areas, switch, done
+        self._before_call: Callable[[str], None] = lambda test: None
+        self._slow = slow
+
+    def run(self, folder: Path) -> None:
+        """Judge them on the package in a folder."""
+        import sys
+
+        import pytest
+
+        sys.dont_write_bytecode = True
+        sys.path.insert(0, str(folder))
+        os.environ["PYTHONPATH"] = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
+        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+        os.chdir(TESTS.parent)
+        asked = {test for mutant in self._numbered.values() for test in self._areas[mutant.area].split()}
+        asked |= {file for mutant in self._numbered.values() if Path(file := mutant.test.split("::")[0]).is_file()}
+        tests = sorted(test for test in asked if str(Path(test).parent) not in asked)
+        status = pytest.main(["-q", "-p", "no:cacheprovider", "--no-summary", *tests], plugins=[self])
+        assert status in (0, 5), status
+
+    def pytest_runtestloop(self, session: Any) -> bool:
+        """Judge, instead of running what was collected."""
+        self._switch = self._make_switch()
+        quick = [
+            item
+            for item in session.items
+            if item.get_closest_marker("slow") is None or item.path.name.endswith(self._slow or "/")
+        ]
+        reached = json.loads(REACHED.read_text()) if REACHED.exists() else {}
+        unknown = {number: mutant for number, mutant in self._numbered.items() if key(mutant) not in reached}
+        if unknown:
+            wanted = tuple({test for mutant in unknown.values() for test in self._areas[mutant.area].split()})
+            found = self._survey([item for item in quick if item.nodeid.startswith(wanted)])
+            reached |= {key(mutant): found.get(str(number), {}) for number, mutant in unknown.items()}
+            REACHED.parent.mkdir(parents=True, exist_ok=True)
+            REACHED.write_text(json.dumps(reached, indent=0))
+        for number, mutant in self._numbered.items():
+            seconds, area = reached[key(mutant)], tuple(self._areas[mutant.area].split())
+            chosen = [item for item in quick if item.nodeid.startswith(area) and function(item) in seconds]
+            chosen.sort(key=lambda item: seconds.get(function(item), 0.0))
+            known = [item for item in session.items if function(item) == mutant.test]
+            limit = min(SECONDS, 60.0 + 4.0 * sum(seconds.values()))
+            self._done(number, self._judged(number, mutant, [*known, *chosen], limit))
+        return True
+
+    def pytest_runtest_call(self, item: Any) -> None:
+        """Tell the survey what fixtures have reached."""
+        self._before_call(str(item.path))
+
+    def _survey(self, items: list[Any]) -> dict[str, dict[str, float]]:
+        """Return the tests that reach each mutant, with their seconds, of those that pass."""
+        seconds: dict[str, float] = defaultdict(float)
+        of_file, found = defaultdict[int, set[str]](set), defaultdict[int, set[str]](set)
+
+        def before_call(path: str) -> None:
+            for number in self._switch.touched():
+                of_file[number].add(path)
+
+        def after(item: Any, took: float, failed: bool) -> None:
+            if failed:
+                print("fails without a change:", item.nodeid, file=told, flush=True)
+            for number in () if failed else self._switch.touched():
+                found[number].add(function(item))
+            seconds[function(item)] += took
+
+        def tell() -> None:
+            for number, paths in of_file.items():
+                found[number] |= {function(item) for item in items if str(item.path) in paths}
+            told.write(json.dumps({number: {test: seconds[test] for test in tests} for number, tests in found.items()}))
+
+        self._before_call = before_call
+        with tempfile.TemporaryFile("w+") as told:
+            status = self._in_child(items, 20 * SECONDS, after, tell)
+            told.seek(0)
+            *failing, last = told.read().splitlines()
+        self._before_call = lambda test: None
+        assert status == 0, status
+        print(*failing, sep="\n", flush=True)
+        found_there: dict[str, dict[str, float]] = json.loads(last)
+        return found_there
+
+    def _judged(self, number: int, mutant: Mutant, items: list[Any], limit: float) -> Mutant:
+        with tempfile.TemporaryFile("w+") as told:
+
+            def after(item: Any, took: float, failed: bool) -> None:
+                if failed:
+                    print(function(item), file=told, flush=True)
+                    os._exit(1)
+
+            # Without a test that reaches it none can fail.
+            status = self._in_child(items, limit, after, lambda: None, number) if items else 0
+            told.seek(0)
+            failing = told.read().strip()
+        if status == 0:
+            return mutant._replace(verdict="survived", test="")
+        by = "by the time limit" if status is None else failing or "by a crash"
+        return mutant._replace(verdict="killed", test=by)
+
+    def _in_child(
+        self,
+        items: list[Any],
+        limit: float,
+        after: Callable[[Any, float, bool], None],
+        at_end: Callable[[], None],
+        number: int = -1,
+    ) -> int | None:
+        """Run tests in a child that has a mutant; return its status, None at the time limit."""
+        child = os.fork()
+        if child == 0:
+            os.setpgid(0, 0)
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, 1)
+            os.dup2(nowhere, 2)
+            # For the tests: some mutants fill the memory in a loop without end.
+            resource.setrlimit(resource.RLIMIT_DATA, (BYTES, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+            os.environ["ORDINAL_MUTANT"] = str(number)
             try:
-                done = subprocess.run(
-                    [*command, *tests],
-                    check=False,
-                    cwd=TESTS.parent,
-                    env=environment,
-                    capture_output=True,
-                    text=True,
-                    timeout=SECONDS,
-                )
-            except subprocess.TimeoutExpired:
-                return mutant._replace(verdict="killed", test="by the time limit")
-            # Another number says of a known test that there is none.
-            if done.returncode == 1 or (done.returncode and tests is not known):
-                failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
-                return mutant._replace(verdict="killed", test=failed[1].split("[")[0] if failed else "import")
-    return mutant._replace(verdict="survived", test="")
+                items[0].config.pluginmanager.unregister(name="terminalreporter")
+                self._switch.select(number)
+                self._switch.touched()
+                for item, following in zip(items, [*items[1:], None], strict=True):
+                    failed, start = item.session.testsfailed, time.monotonic()
+                    item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+                    after(item, time.monotonic() - start, item.session.testsfailed > failed)
+                at_end()
+                os._exit(0)
+            finally:
+                os._exit(3)
+        until = time.monotonic() + limit
+        while True:
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended or time.monotonic() > until:
+                break
+            time.sleep(0.02)
+        with suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)  # and what it started
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+        os.waitpid(child, 0)
+        return None
+
+
+def function(item: Any) -> str:
+    return str(item.nodeid.split("[")[0])
+
+
+def key(mutant: Mutant) -> str:
+    return f"{mutant.area}: {mutant.function}: {mutant.line}"
 
 
 def read(path: Path = LIST) -> list[Mutant]:
@@ -272,28 +521,32 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("draw", "run"))
     parser.add_argument("--again", action="store_true", help="also those that have a verdict")
+    parser.add_argument("--areas", nargs="+", choices=AREAS, default=list(AREAS))
     parser.add_argument("--list", type=Path, default=LIST)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
-    spec = find_spec("ordinal_objectives")
-    assert spec is not None
-    assert spec.origin is not None
-    package = Path(spec.origin).parent
+    package = installed()
     if options.what == "draw":
         write(draw(package, read(options.list)), options.list)
         return
-    # For the tests, which inherit it: some mutants fill the memory in a loop without end.
-    resource.setrlimit(resource.RLIMIT_DATA, (BYTES, resource.getrlimit(resource.RLIMIT_DATA)[1]))
     mutants = read(options.list)
-    left = [number for number, mutant in enumerate(mutants) if options.again or not mutant.verdict]
-    with ThreadPoolExecutor(options.jobs) as pool:
-        for number, new in zip(left, pool.map(lambda n: judged(mutants[n], package), left), strict=True):
-            if options.again:
-                new = new._replace(verdict_before=mutants[number].verdict)
-            if new.verdict_before == "killed" and new.verdict == "survived":
-                print("survives now:", *new, flush=True)
-            mutants[number] = new
-            write(mutants, options.list)
+    asked = [number for number, mutant in enumerate(mutants) if mutant.area in options.areas]
+    left = [number for number in asked if options.again or not mutants[number].verdict]
+
+    def done(number: int, new: Mutant) -> None:
+        if options.again:
+            new = new._replace(verdict_before=mutants[number].verdict)
+        if new.verdict_before == "killed" and new.verdict == "survived":
+            print("survives now:", *new, flush=True)
+        mutants[number] = new
+        write(mutants, options.list)
+
+    with tempfile.TemporaryDirectory() as folder:
+        numbered = {number: mutants[number] for number in left}
+        gone = with_all(package, numbered, Path(folder))
+        for number, mutant in gone.items():
+            done(number, mutant)
+        numbered = {number: mutant for number, mutant in numbered.items() if number not in gone}
+        Judge(numbered, {area: tests for area, (_, tests) in AREAS.items()}, python_switch, done).run(Path(folder))
     for verdict in ("killed", "survived", "gone"):
         print(verdict, sum(mutant.verdict == verdict for mutant in mutants))
 

@@ -19,6 +19,7 @@ from ordinal_objectives.estimators import adapted
 from ordinal_objectives.export import to_onnx
 from ordinal_objectives.inspection import average_marginal_effects
 from ordinal_objectives.links import get_link
+from ordinal_objectives.losses import CumulativeLink
 from ordinal_objectives.metrics import ordinal_log_loss
 
 MAKERS = {"xgb": make_xgb, "lgb": make_lgb, "engine": make_engine}
@@ -127,6 +128,17 @@ def test_every_change_of_the_thresholds_is_bound_and_each_class_may_grow_alone(n
         assert np.linalg.eigvalsh(penalty).min() > 0
 
 
+def test_many_rows_take_the_weakest_penalty() -> None:
+    X, y = rows(5_200, 1, THRESHOLDS + 0.5)
+    score, start = 1.5 * X[:, 0] + X[:, 1], np.array([-1.0, 0.0, 1.0])
+    found = adapted.to_labels(CumulativeLink(), score, y, np.ones(len(y)), start)
+    invented = adapted.LabelledScores(
+        np.append(score, [-0.5, 0.5]), np.append(y, [1, 2]), np.append(np.ones(len(y)), [0.1, 0.1])
+    )
+    expected, *_ = adapted._fit(get_link("logit"), invented, start, 0.3 * np.eye(3))
+    np.testing.assert_allclose(found, expected, atol=1e-7)
+
+
 def test_weights_are_repeated_rows_and_rows_without_weight_do_not_count() -> None:
     model = make_xgb().fit(*rows(1_500, 0))
     X, y = rows(60, 1, THRESHOLDS + 0.5)
@@ -179,6 +191,14 @@ def test_shares_that_do_not_explain_the_scores_are_warned_of() -> None:
     X_old, X_new = rows(2_000, 1)[0], 0.2 * rows(2_000, 2)[0]
     with pytest.warns(UserWarning, match="X_new does not look like X_old with other class shares"):
         model.adapt_to_shares(X_new, X_old, np.ones(4))
+
+
+def test_scores_of_uneven_shares_are_expected() -> None:
+    X, y = rows(3_000, 0, np.array([1.5, 2.5, 3.5]))
+    model = make_engine().fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.adapt_to_shares(X, X, model.predict_proba(X).mean(axis=0))
 
 
 def test_shares_by_label_may_come_in_any_order() -> None:

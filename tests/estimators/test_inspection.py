@@ -233,6 +233,14 @@ def test_effect_takes_values_of_the_rows_between_the_percentiles():
     np.testing.assert_allclose(values, np.linspace(49.4, 938.6, 9), atol=0.5)
 
 
+def test_a_single_category_has_an_effect():
+    class Constant(Additive):
+        def predict_linear_predictors(self, X):
+            return np.tile([-1.0, 1.0], (len(X), 1))
+
+    assert feature_effect(Constant(), pd.DataFrame({"a": ["x"] * 5}), 0).values.tolist() == ["x"]
+
+
 @pytest.mark.parametrize(
     ("feature", "options", "message"),
     [

@@ -335,13 +335,14 @@ def test_a_model_goes_on_with_its_effects():
     X, y, _, _ = simulated(20, 11)
     whole = make(max_iter=40).fit(X, y)
     model = make(max_iter=20, warm_start=True).fit(X, y)
-    first = ordinal_log_loss(y, model.predict_proba(X))
+    first, stages = ordinal_log_loss(y, model.predict_proba(X)), list(model.staged_predict_proba(X))
     model.set_params(max_iter=40).fit(X, y, eval_set=[(X, y)])
     assert first > ordinal_log_loss(y, model.predict_proba(X)) + 0.001
     np.testing.assert_allclose(model.random_effects_.effects, whole.random_effects_.effects, atol=0.15)
     # The rows that are watched have had the effects of each stage.
     losses = [ordinal_log_loss(y, proba) for proba in model.staged_predict_proba(X)]
     np.testing.assert_allclose(model.evals_result_["validation"][1:20], losses[:19], rtol=1e-6)
+    np.testing.assert_allclose(list(model.staged_predict_proba(X))[:19], stages[:19], rtol=1e-12)
     # Other rows may bring other groups.
     moved = X.copy()
     moved[:, 3] += 100.0

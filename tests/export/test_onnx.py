@@ -83,6 +83,7 @@ KINDS = {
         {"booster": "dart", "rate_drop": 0.3, "proportional": True},
         {"num_parallel_tree": 2, "proportional": True},
         {"missing": -2.0},
+        {"missing": -2.0, "linear": True},
         {"linear": True},
         {"decision_rule": "kappa"},
     ],

@@ -249,6 +249,20 @@ class TestProbabilities:
         found = shap_values(model, X[:1], output="probability", background=X[50:80], n_permutations=1).values[0]
         np.testing.assert_allclose(found, by_definition(value, 2), rtol=0, atol=1e-12)
 
+    def test_so_many_permutations_are_taken(self, monkeypatch):
+        shap, most = pytest.importorskip("shap"), []
+        explain = shap.explainers.Permutation.__call__
+
+        def counted(self, *args, max_evals, **options):
+            most.append(max_evals)
+            return explain(self, *args, max_evals=max_evals, **options)
+
+        monkeypatch.setattr(shap.explainers.Permutation, "__call__", counted)
+        X, y = mixed_rows()
+        model = train("engine", X[:, :2], y, categories=False)
+        shap_values(model, X[:1, :2], output="probability", background=X[50:60, :2], n_permutations=20)
+        assert [evaluations // (2 * 2 + 1) for evaluations in most] == [20]
+
     def test_frames(self):
         X, y = mixed_rows()
         frame = pandas.DataFrame(X[:, :CATEGORIES], columns=list("abc"))

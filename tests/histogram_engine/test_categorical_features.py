@@ -134,6 +134,27 @@ def test_unknown_and_missing_categories_go_the_same_way(rows):
     assert (model.predict_proba(frame(x, g)) != model.predict_proba(missing)).any()
 
 
+@pytest.mark.parametrize("counts", [(10, 11), (11, 10)])
+def test_unknown_categories_go_where_most_rows_go(counts):
+    g = np.repeat([0.0, 1.0], counts)
+    y = np.where(np.arange(21) % 5 == 0, 1 - g, g).astype(int)
+    options = {"max_iter": 1, "max_leaf_nodes": 2, "min_samples_leaf": 1, "min_samples_category": 1}
+    model = make(categorical_features=[0], **options).fit(g[:, np.newaxis], y)
+    few, many, unknown = model.predict_raw([[float(np.argmin(counts))], [float(np.argmax(counts))], [7.0]])
+    assert few != many
+    assert unknown == many
+
+
+@pytest.mark.parametrize("few", [0, 1])
+def test_unknown_categories_move_none_of_many_known_ones(few):
+    g = np.tile(np.arange(200.0), 5)
+    model = make(categorical_features=[0], max_iter=1, max_leaf_nodes=2, min_samples_category=1)
+    y = np.where(g % 3, 1 - few, few)
+    raw = model.fit(g[:, np.newaxis], y).predict_raw(np.arange(201.0)[:, np.newaxis])
+    np.testing.assert_array_equal(raw[:200], np.where(np.arange(200) % 3, raw[1], raw[0]))
+    assert raw[200] == raw[1] != raw[0]
+
+
 def test_without_columns_of_categories_nothing_changes(rows, tmp_path):
     x, g, y = rows
     X = np.column_stack([x, g])

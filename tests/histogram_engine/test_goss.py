@@ -146,6 +146,8 @@ def test_all_rows_are_no_sample(data):
     whole = make_engine(max_iter=8).fit(X, y)
     goss = make_engine(max_iter=8, data_sample_strategy="goss", top_rate=0.6, other_rate=0.4).fit(X, y)
     assert_array_equal(goss.predict_proba(X), whole.predict_proba(X))
+    # Half of three rows is two.
+    assert Sampler(3, 1, None, 1.0, 1.0, 0).by_gradients(columns(3, 1), 1, 0.5, 0.5, 0).rows is None
 
 
 def test_what_is_drawn_depends_on_the_seed_alone(data):

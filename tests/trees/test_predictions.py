@@ -39,7 +39,7 @@ def walk(tree, row):
 @pytest.mark.parametrize("n_rows", [5, 64, 150])
 def test_rows_reach_the_leaves_of_a_walk(instruction_set, n_leaves, n_rows):
     rng = np.random.default_rng(n_leaves)
-    for dtype, n_outputs in ((np.float32, 1), (np.float64, 11)):
+    for dtype, n_outputs in ((np.float32, 1), (np.float64, 2), (np.float64, 11)):
         trees = TreeEnsemble([random_tree(rng, n, n_outputs) for n in (n_leaves, 7, n_leaves)], N_FEATURES)
         trees.check()
         X = rng.integers(-3, 4, (n_rows, N_FEATURES)).astype(dtype)

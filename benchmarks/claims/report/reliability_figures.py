@@ -12,7 +12,7 @@ from lib.generated import Table
 from lib.report import RESULTS
 
 Rows = list[dict[str, str]]
-MUTANTS = Path(__file__).resolve().parents[3] / "tests" / "data" / "mutants.csv"
+DATA = Path(__file__).resolve().parents[3] / "tests" / "data"
 
 
 def read(path: Path) -> Rows:
@@ -163,7 +163,8 @@ FIGURES: tuple[tuple[str, Path, Callable[[Rows], str], str], ...] = (
         killed,
         "PYTHONPATH=benchmarks python benchmarks/claims/speed/killed_workers.py",
     ),
-    ("small changes of the code", MUTANTS, mutants, "python tests/mutants.py run"),
+    ("small changes of the Python code", DATA / "mutants.csv", mutants, "python tests/mutants.py run"),
+    ("small changes of the native core", DATA / "core_mutants.csv", mutants, "python tests/core_mutants.py run"),
 )
 
 
