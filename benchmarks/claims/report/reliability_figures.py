@@ -145,7 +145,7 @@ FIGURES: tuple[tuple[str, Path, Callable[[Rows], str], str], ...] = (
             (
                 "predictions of eight threads while a ninth trains",
                 lasting("predictions of 8 threads beside fits"),
-                "threads",
+                "threads --seconds 600",
             ),
             ("trainings on data that a score separates", separable, "separable"),
         )
