@@ -16,13 +16,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from makers import ALL, make_engine, make_xgb
-from ordinal_objectives import OrdinalLabels, OrdinalPredictionSets
+from ordinal_objectives import OrdinalDistributionRegressor, OrdinalLabels, OrdinalPredictionSets
 from ordinal_objectives.decisions import cumulative_reliability
 from ordinal_objectives.inspection import feature_effect, partial_probabilities
 from ordinal_objectives.plotting import (
     ClassProbabilitiesDisplay,
     CumulativeReliabilityDisplay,
+    DistributionFanDisplay,
     OrdinalConfusionDisplay,
+    PITDisplay,
+    PredictionIntervalsDisplay,
     PredictionSetsDisplay,
     RatersSpreadDisplay,
     TrainingDisplay,
@@ -71,12 +74,15 @@ def test_confusion_is_in_the_order_of_the_classes(model):
     cells = {(t.get_position(), t.get_text()) for t in display.ax_.texts}
     assert ((1, 0), f"{expected[0, 1]:.4g}") in cells
     error = np.average(np.abs(CODES - model.encode_labels(model.predict(X))), weights=weight)
-    assert display.ax_.get_title().splitlines()[0] == f"mean absolute error {error:.3g}"
+    far = weight[np.abs(CODES - model.encode_labels(model.predict(X))) > 1].sum() / weight.sum()
+    assert far > 0.005
+    assert display.ax_.get_title() == f"mean absolute error {error:.3g}\n{1 - far:.0%} within one class"
 
 
 def test_confusion_takes_labels_and_classes_without_rows():
     display = OrdinalConfusionDisplay.from_predictions(["b", "c"], ["b", "a"], labels=["a", "b", "c"])
     np.testing.assert_array_equal(display.matrix, [[0, 0, 0], [0, 1, 0], [1, 0, 0]])
+    np.testing.assert_array_equal(display.ax_.images[0].get_array(), display.matrix)  # one row is all of its class
     assert OrdinalConfusionDisplay.from_predictions([0, 3], [1, 0]).matrix.shape == (4, 4)
     for matrix in (np.ones((2, 3)), -np.eye(2), np.zeros((2, 2)), [[1.0]]):
         with pytest.raises(ValueError, match="matrix must be a square of numbers of at least 0"):
@@ -169,6 +175,7 @@ def test_raters_answers_stand_beside_the_probabilities_of_the_same_rows(model):
         assert [to_rgba(bar.get_facecolor()) for bar in bars[::10]] == [tuple(color) for color in class_colors(3)]
         centred = np.sqrt([np.average((np.arange(3) - s @ np.arange(3)) ** 2, weights=s) for s in shares])
         assert ax.get_title().endswith(f"standard deviation {centred.mean():.2f} classes")
+    assert [ax.get_ylabel() for ax in display.axes_] == ["share", ""]
     assert texts(display.figure_.axes[-1].get_yticklabels()) == NAMES.tolist()
     alone = RatersSpreadDisplay(labels[known[:4]], proba[known[:4]], class_names="abc").plot(display.axes_)
     assert len(alone.raters) == 4
@@ -178,6 +185,51 @@ def test_raters_answers_stand_beside_the_probabilities_of_the_same_rows(model):
             RatersSpreadDisplay(wrong, proba)
     with pytest.raises(ValueError, match=r"proba must have shape \(300, 3\), that of labels; got \(5, 3\)"):
         RatersSpreadDisplay(labels, proba[:5])
+
+
+@pytest.fixture(scope="module")
+def distribution():
+    y = np.round(X[:, 0] + RNG.normal(size=300), 1)
+    return OrdinalDistributionRegressor(make_engine(max_iter=10)).fit(X[:200], y[:200]), y
+
+
+def test_fans_have_the_quantiles_of_mean_distributions(distribution):
+    model, _ = distribution
+    display = DistributionFanDisplay.from_estimator(model, X, 0, grid_resolution=4)
+    t = model.target_.values
+    for value, quantiles in zip(display.values, display.quantiles, strict=True):
+        mean = model.predict_cdf(np.column_stack([np.full(300, value), X[:, 1:]]), t).mean(axis=0)
+        np.testing.assert_array_equal(quantiles, [t[np.argmax(mean >= q - 1e-12)] for q in display.levels])
+    assert len(np.unique(display.quantiles[:, 4])) > 1
+    assert display.ax_.get_xlabel() == "feature 0"
+    np.testing.assert_array_equal(display.ax_.lines[0].get_ydata(), display.quantiles[:, len(display.levels) // 2])
+
+
+def test_intervals_are_in_the_order_of_their_middle(distribution):
+    model, y = distribution
+    display = PredictionIntervalsDisplay.from_estimator(model, X[200:], y[200:], coverage=0.5)
+    low, high = model.predict_interval(X[200:], 0.5).T
+    order, inside = np.argsort(low + high, kind="stable"), (low <= y[200:]) & (y[200:] <= high)
+    assert display.ax_.get_title() == f"{inside.mean():.0%} of 100 rows inside"
+    for line, kind in zip(display.ax_.lines, (inside, ~inside), strict=True):
+        np.testing.assert_array_equal(line.get_xdata(), np.flatnonzero(kind[order]))
+        np.testing.assert_array_equal(line.get_ydata(), y[200:][order][kind[order]])
+
+
+def test_probability_integral_transforms_are_spread_between_their_ends(distribution):
+    model, y = distribution
+    display = PITDisplay.from_estimator(model, X[200:], y[200:], n_bins=4)
+    ends = model.pit(X[200:], y[200:])
+    assert (ends[:, 0] < ends[:, 1]).any()
+    edges, expected = np.linspace(0.0, 1.0, 5), np.zeros(4)
+    for low, high in ends:
+        for i in range(4):
+            width = min(high, edges[i + 1]) - max(low, edges[i])
+            if low == high:
+                expected[i] += edges[i] < low <= edges[i + 1] or low == edges[i] == 0.0
+            else:
+                expected[i] += max(width, 0.0) / (high - low)
+    np.testing.assert_allclose(display.heights_, expected / 100 * 4)
 
 
 def test_what_cannot_be_drawn_is_refused(model):
