@@ -63,7 +63,8 @@ _OF_CLASSIFIER = [
 ]
 
 
-_NUMBERS = {*("tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "boolean", "void")}
+# Spark's names of types.
+_NUMBERS = {"tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "boolean", "void"}
 _FEATURES, _CODE, _WEIGHT = "_ordinal_features", "_ordinal_code", "_ordinal_weight"
 _DEFAULTS = {
     "featuresCol": "features",
