@@ -19,6 +19,7 @@ from ordinal_objectives import (
     XGBOrdinalClassifier,
 )
 from ordinal_objectives.adapters import lgbm as olgbm
+from ordinal_objectives.estimators.tables import without_rows
 from ordinal_objectives.utils.validation import as_floats
 
 TOWNS = (["Aachen", "Bonn", "Celle"], ["Berlin", "Köln", "München"], ["東京", "Alm", "大阪"], [3, 1, 2])
@@ -200,3 +201,11 @@ def test_thresholds_are_numbers(wrong):
     data = lightgbm.Dataset(np.arange(200.0).reshape(100, 2), np.arange(100) % 3)
     with pytest.raises(ValueError, match="thresholds must be an array of numbers: got an array of type "):
         olgbm.train({"verbosity": -1}, data, 2, thresholds=wrong)
+
+
+@pytest.mark.parametrize("as_table", [np.asarray, pd.DataFrame, pl.DataFrame, lambda rows: pa.table({"a": rows[:, 0]})])
+def test_tables_without_rows_keep_their_columns(as_table):
+    table = as_table(np.arange(6.0).reshape(3, 2))
+    empty = without_rows(table)
+    assert type(empty) is type(table)
+    assert empty.shape == (0, table.shape[1])

@@ -115,6 +115,8 @@ def test_files_keep_which_columns_are_categories(tmp_path):
 
 def test_a_fraction_that_no_row_had_has_no_code():
     assert codes_in(np.array([[0.5], [0.75], [np.nan]]), 0, [0.25, 0.5]).tolist() == [1, -1, -1]
+    close = np.array([[0.5 + 1e-9]])  # the levels were float64, though shorter types hold them as well
+    assert codes_in(close, 0, [0.25, 0.5]).tolist() == [-1]
 
 
 def test_numbers_stay_numbers():

@@ -126,6 +126,7 @@ def test_thread_limits(monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     available = effective_n_threads()
     assert effective_n_threads(3) == 3
+    assert effective_n_threads(1) == 1
     assert effective_n_threads(-1) == available
     assert effective_n_threads(0) == available
     assert effective_n_threads(-1000) == 1
@@ -133,6 +134,8 @@ def test_thread_limits(monkeypatch):
     assert effective_n_threads() == 1
     assert effective_n_threads(3) == 3
     monkeypatch.setattr("joblib.cpu_count", lambda: 8)
+    told = [one["num_threads"] for one in threadpoolctl.threadpool_info() if one["user_api"] == "ordinal_objectives"]
+    assert told == [8]
     with threadpoolctl.threadpool_limits(2):
         assert effective_n_threads(64) == 2
     with threadpoolctl.threadpool_limits(1, user_api="ordinal_objectives"):
