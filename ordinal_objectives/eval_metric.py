@@ -32,7 +32,8 @@ class EvalMetric:
         own, ``metric(y, proba)``: class codes and probabilities, lowest class first. Where it takes them,
         ``sample_weight=``, or a third parameter without a default, gets the weights of the set, and ``labels=`` gets
         ``range(n_classes)``. It returns a number, of which lower is better, or (name, value, is_higher_better), or a
-        list of these.
+        list of these. The XGBoost and LightGBM classifiers record NaN as the infinity that is worst: as the first value
+        it would stay the best one.
     n_classes : int
         Number of classes K.
     decide : callable
