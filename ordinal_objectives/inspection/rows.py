@@ -224,10 +224,13 @@ def _missing_to_xgboost(estimator: Estimator, X: Table, column: int, values: Flo
     if number is None:
         return np.zeros(len(values), dtype=bool)
     read = prepared(first)
+    is_mark = labels.are_missing(values, number) & (read is first)  # steps before it may read the number otherwise
     if issparse(X) and issparse(read):
         stored = tables.column_at(X, column)
-        return np.isnan(stored) & (len(np.unique(stored[np.isfinite(stored)])) > 1)
-    return labels.are_missing(values, number) & (read is first)  # steps before it may read the number otherwise
+        is_mark &= ~np.isnan(stored)
+        known = stored[np.isfinite(stored) & ~is_mark]
+        return is_mark | (np.isnan(stored) & (len(np.unique(known)) > 1))
+    return is_mark
 
 
 def categories(

@@ -409,6 +409,29 @@ def test_a_number_that_means_missing_is_no_value(kind):
         np.testing.assert_allclose(one, other, atol=1e-6)
 
 
+@pytest.mark.parametrize("mark", [0.0, 1.0])
+def test_a_number_that_means_missing_is_no_value_in_a_sparse_matrix(mark):
+    X, y = with_holes()
+    X += 4.5
+    model = XGBOrdinalClassifier(n_estimators=5, missing=mark).fit(X, y)
+    marked = np.where(np.isnan(X), mark, X)
+    sparse = csr_matrix((marked.ravel(), np.indices(X.shape).reshape(2, -1)), shape=X.shape)  # all are stored
+    np.testing.assert_array_equal(model.predict_proba(sparse), model.predict_proba(X))
+    for one, other in zip(all_effects(model, sparse), all_effects(model, marked), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+def test_a_code_that_means_missing_is_no_level_in_float32():
+    X, y = with_holes()
+    X[:, 1] = np.abs(X[:, 1])
+    options = {"n_estimators": 5, "feature_types": ["q", "c"]}
+    expected = XGBOrdinalClassifier(**options).fit(X, y)
+    marked = np.nan_to_num(X, nan=-99.9).astype(np.float32)
+    found = XGBOrdinalClassifier(**options, missing=-99.9).fit(marked, y)
+    for rows in (marked, marked.astype(np.float64), np.nan_to_num(X, nan=-99.9)):
+        np.testing.assert_array_equal(found.predict_proba(rows), expected.predict_proba(X))
+
+
 @pytest.mark.parametrize("kind", [csr_matrix, coo_array])
 def test_what_a_sparse_matrix_does_not_store_is_missing_to_xgboost(kind):
     X, y = with_holes()
