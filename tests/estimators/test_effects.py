@@ -10,6 +10,8 @@ import polars
 import pyarrow
 import pytest
 from scipy.sparse import coo_array, csr_matrix
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -406,6 +408,17 @@ def test_a_number_that_means_missing_is_no_value(kind):
     marked = kind(np.nan_to_num(X, nan=-99.9).astype(np.float32))
     found = all_effects(XGBOrdinalClassifier(n_estimators=5, missing=-99.9).fit(marked, y), marked)
     for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame])
+def test_a_number_that_means_missing_is_no_value_behind_steps_that_keep_it(kind):
+    X, y = with_holes()
+    marked = kind(np.nan_to_num(X, nan=-99.0))
+    kept = ColumnTransformer([("kept", "passthrough", [1, 0])])
+    found = make_pipeline(kept, XGBOrdinalClassifier(n_estimators=5, missing=-99.0)).fit(marked, y)
+    expected = make_pipeline(clone(kept), XGBOrdinalClassifier(n_estimators=5)).fit(kind(X), y)
+    for one, other in zip(all_effects(found, marked), all_effects(expected, kind(X)), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-6)
 
 
