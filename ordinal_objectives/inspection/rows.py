@@ -240,7 +240,8 @@ def _is_kept(prepared: Callable[[Table], Table], X: Table, column: int, is_mark:
     if before is rows or rows.shape[0] < 2:
         return before is rows
     after = prepared(with_column_of(rows, column, np.array([1, 0])))
-    pairs = [[np.asarray(_column(of, place), dtype=object)[0] for of in (before, after)] for place in range(before.shape[1])]
+    places = range(before.shape[1])
+    pairs = [[np.asarray(_column(of, place), dtype=object)[0] for of in (before, after)] for place in places]
     changed = [one for one, other in pairs if str(one) != str(other)]
     return bool(changed) and all(
         isinstance(one, tables.NUMBERS) and bool(labels.are_missing(one, number)) for one in changed
