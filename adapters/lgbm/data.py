@@ -14,6 +14,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ordinal_objectives.adapters import arguments
+from ordinal_objectives.adapters.lgbm import parameters
 from ordinal_objectives.aliases import Column, Table
 from ordinal_objectives.estimators import held_out, tables
 from ordinal_objectives.estimators.arguments import refuse_other_order
@@ -174,12 +175,20 @@ def categorical_columns(columns: Any, X: Table) -> Any:
 
 
 def check_linear(linear_tree: object, train_set: lightgbm.Dataset) -> None:
-    """Raise ValueError if linear leaves are to be fitted to rows of sequences, which LightGBM does not keep."""
-    parts = train_set.data if isinstance(train_set.data, list) else [train_set.data]
-    if linear_tree and any(isinstance(part, lightgbm.Sequence) for part in parts):
+    """Raise ValueError if linear leaves are to be fitted to rows that LightGBM did not keep, where it crashes."""
+    whole, parts = train_set, train_set.data if isinstance(train_set.data, list) else [train_set.data]
+    while whole.used_indices is not None and whole.reference is not None:
+        whole = whole.reference
+    kept = whole is train_set or bool(parameters.value_of(whole.params or {}, "linear_tree"))
+    if linear_tree and (not kept or any(isinstance(part, lightgbm.Sequence) for part in parts)):
+        got, instead = (
+            ("a lightgbm.Sequence", "Pass an array")
+            if kept
+            else ("a subset", "Make the Dataset that it is a part of with params={'linear_tree': True}")
+        )
         raise ValueError(
-            f"params['linear_tree'] = {linear_tree!r} is not allowed with a lightgbm.Sequence as train_set: "
-            f"LightGBM does not keep the rows that linear leaves are fitted to. Pass an array"
+            f"params['linear_tree'] = {linear_tree!r} is not allowed with {got} as train_set: "
+            f"LightGBM does not keep the rows that linear leaves are fitted to. {instead}"
         )
 
 

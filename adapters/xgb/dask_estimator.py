@@ -20,7 +20,7 @@ from ordinal_objectives.adapters.dask_classifier import DaskClassifier, DaskRows
 from ordinal_objectives.adapters.xgb import booster as xgb_booster, dask as xgb_dask, input_checks
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
 from ordinal_objectives.adapters.xgb.train import own_copies, schedules
-from ordinal_objectives.estimators import arguments, tables
+from ordinal_objectives.estimators import arguments, labels, tables
 from ordinal_objectives.estimators.held_out import rounds_unsearched
 from ordinal_objectives.threads import library_n_threads
 
@@ -198,7 +198,7 @@ class DaskXGBOrdinalClassifier(DaskClassifier, XGBOrdinalClassifier):
                 column = X[:, [place]] if isinstance(X, da.Array) else X.iloc[:, [place]]
                 occurring = [self.client.compute(delayed(tables.occurring)(part, 0)) for part in parts_of(column)]
                 found = self.client.gather(occurring)
-                levels[place] = {value: value for value in sorted(set().union(*found)) if value != self._missing}
+                levels[place] = {code: code for code in sorted(labels.present(set().union(*found), self._missing))}
         return levels
 
     def _with_levels(self, X: Table, continued: Any) -> Table:

@@ -16,7 +16,7 @@ from scipy.sparse import issparse
 from ordinal_objectives.adapters import arguments
 from ordinal_objectives.adapters.xgb.booster import categories_of
 from ordinal_objectives.aliases import Column, RealArray, Table
-from ordinal_objectives.estimators import host_classifier, tables
+from ordinal_objectives.estimators import host_classifier, labels, tables
 from ordinal_objectives.estimators.tables import called, column_kinds
 from ordinal_objectives.utils.validation import check_integer, first_few
 
@@ -275,7 +275,7 @@ def learned(X: Table, feature_types: Any, missing: float) -> Levels:
     levels = {place: {level: code for code, level in enumerate(tables.levels_in(X, place)[0])} for place in named}
     codes = [i for i, kind in enumerate(feature_types or ()) if kind == "c" and i < X.shape[1] and i not in levels]
     for place in codes:
-        levels[place] = {value: value for value in sorted(tables.occurring(X, place)) if value != missing}
+        levels[place] = {code: code for code in sorted(labels.present(tables.occurring(X, place), missing))}
     return levels
 
 
@@ -338,7 +338,8 @@ def coded(X: Table, levels: Levels, missing: float = np.nan, *, name: str = "X")
         are_codes = all(level == code and not isinstance(level, bool) for level, code in here.items())
         as_they_are = are_codes and kinds.get(place, (None, None, "number"))[2] == "number"
         if as_they_are and missing == missing:
-            here = {**here, missing: 0}
+            found = tables.occurring(X, place)
+            here = {**here, **dict.fromkeys(found.difference(labels.present(found, missing)), 0)}
         codes = tables.codes_in(X, place, here, name=name, refuse=True)
         if not as_they_are:
             if missing in here.values():

@@ -121,8 +121,12 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
         arguments.keep_arguments(self, locals())
 
     @classmethod
-    @cache
     def _get_param_names(cls) -> list[str]:
+        return list(cls._names_of_parameters())  # a subclass may change its own
+
+    @classmethod
+    @cache
+    def _names_of_parameters(cls) -> list[str]:
         return arguments.names_of_constructors(cls, super()._get_param_names())
 
     @abstractmethod

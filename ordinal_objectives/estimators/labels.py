@@ -20,6 +20,7 @@ from ordinal_objectives.aliases import (
     IndexArray,
     IntArray,
     LabelArray,
+    Level,
     Params,
 )
 from ordinal_objectives.utils.validation import check_codes, first_few, refuse_soft
@@ -379,6 +380,11 @@ def are_missing(values: object, missing: float) -> BoolArray:
     """Tell which numbers are the one that stands for a missing value, as XGBoost compares them: in float32."""
     with np.errstate(over="ignore"):
         return np.asarray(np.asarray(values).astype(np.float32) == np.float32(missing))
+
+
+def present(levels: Iterable[Level], missing: float) -> list[Level]:
+    """Return the levels but a number that stands for a missing value."""
+    return [level for level in levels if isinstance(level, str) or not are_missing(level, missing)]
 
 
 def is_missing(value: Any) -> bool:

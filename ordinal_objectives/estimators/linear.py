@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array
 
 from ordinal_objectives.aliases import JSON, FloatArray, IndexArray, Params, Table
 from ordinal_objectives.estimators.held_out import FinishedSearch, Rows, Settings, TrialOf, Trials, find_rounds, is_auto
-from ordinal_objectives.estimators.labels import are_missing
+from ordinal_objectives.estimators.labels import are_missing, present
 from ordinal_objectives.estimators.tables import codes_in, column_kinds, in_order, occurring, refuse_but_numbers
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.row_blocks import RowBlocks, blocks_of
@@ -174,7 +174,7 @@ class LinearPart:
         levels = {place: in_order(occurring(X, place)) for place in of_levels}
         for place in of_levels:
             if kinds.get(place, "number") == "number":  # codes, of which one may stand for a missing value
-                levels[place] = [level for level in levels[place] if not are_missing(level, missing)]
+                levels[place] = present(levels[place], missing)
         return cls(X.shape[1], places, mean, scale, low, high, levels, np.zeros(0), [], missing)
 
     def _encode(self, X: object) -> Encoded:

@@ -74,8 +74,12 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _takes_intervals: ClassVar[bool] = True
 
     @classmethod
-    @cache
     def _get_param_names(cls) -> list[str]:
+        return list(cls._names_of_parameters())  # a subclass may change its own
+
+    @classmethod
+    @cache
+    def _names_of_parameters(cls) -> list[str]:
         return names_of_constructors(cls, super()._get_param_names())
 
     @abstractmethod

@@ -220,14 +220,32 @@ def _missing_to_xgboost(estimator: Estimator, X: Table, column: int, values: Flo
     A sparse column that stores one value shows which rows have it: what it does not store is the other value, 0.
     """
     model, prepared = unwrapped(estimator)
-    number, first = getattr(model, "_missing", None), held_out.take_rows(X, np.arange(1))
+    number = getattr(model, "_missing", None)
     if number is None:
         return np.zeros(len(values), dtype=bool)
-    read = prepared(first)
-    if issparse(X) and issparse(read):
+    is_mark = labels.are_missing(values, number)
+    is_mark &= _is_kept(prepared, X, column, is_mark, number)  # steps before it may read the number otherwise
+    if issparse(X) and issparse(prepared(held_out.take_rows(X, np.arange(1)))):
         stored = tables.column_at(X, column)
-        return np.isnan(stored) & (len(np.unique(stored[np.isfinite(stored)])) > 1)
-    return labels.are_missing(values, number) & (read is first)  # steps before it may read the number otherwise
+        is_mark &= ~np.isnan(stored)
+        known = stored[np.isfinite(stored) & ~is_mark]
+        return is_mark | (np.isnan(stored) & (len(np.unique(known)) > 1))
+    return is_mark
+
+
+def _is_kept(prepared: Callable[[Table], Table], X: Table, column: int, is_mark: BoolArray, number: float) -> bool:
+    """Tell whether the steps before a classifier leave a number as it is, wherever they put its column."""
+    rows = held_out.take_rows(X, np.r_[np.flatnonzero(is_mark)[:1], np.flatnonzero(~is_mark)[:1]])
+    before = prepared(rows)
+    if before is rows or rows.shape[0] < 2:
+        return before is rows
+    after = prepared(with_column_of(rows, column, np.array([1, 0])))
+    places = range(before.shape[1])
+    pairs = [[np.asarray(_column(of, place), dtype=object)[0] for of in (before, after)] for place in places]
+    changed = [one for one, other in pairs if str(one) != str(other)]
+    return bool(changed) and all(
+        isinstance(one, tables.NUMBERS) and bool(labels.are_missing(one, number)) for one in changed
+    )
 
 
 def categories(

@@ -10,6 +10,8 @@ import polars
 import pyarrow
 import pytest
 from scipy.sparse import coo_array, csr_matrix
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -407,6 +409,40 @@ def test_a_number_that_means_missing_is_no_value(kind):
     found = all_effects(XGBOrdinalClassifier(n_estimators=5, missing=-99.9).fit(marked, y), marked)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame])
+def test_a_number_that_means_missing_is_no_value_behind_steps_that_keep_it(kind):
+    X, y = with_holes()
+    marked = kind(np.nan_to_num(X, nan=-99.0))
+    kept = ColumnTransformer([("kept", "passthrough", [1, 0])])
+    found = make_pipeline(kept, XGBOrdinalClassifier(n_estimators=5, missing=-99.0)).fit(marked, y)
+    expected = make_pipeline(clone(kept), XGBOrdinalClassifier(n_estimators=5)).fit(kind(X), y)
+    for one, other in zip(all_effects(found, marked), all_effects(expected, kind(X)), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+@pytest.mark.parametrize("mark", [0.0, 1.0])
+def test_a_number_that_means_missing_is_no_value_in_a_sparse_matrix(mark):
+    X, y = with_holes()
+    X += 4.5
+    model = XGBOrdinalClassifier(n_estimators=5, missing=mark).fit(X, y)
+    marked = np.where(np.isnan(X), mark, X)
+    sparse = csr_matrix((marked.ravel(), np.indices(X.shape).reshape(2, -1)), shape=X.shape)  # all are stored
+    np.testing.assert_array_equal(model.predict_proba(sparse), model.predict_proba(X))
+    for one, other in zip(all_effects(model, sparse), all_effects(model, marked), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+def test_a_code_that_means_missing_is_no_level_in_float32():
+    X, y = with_holes()
+    X[:, 1] = np.abs(X[:, 1])
+    options = {"n_estimators": 5, "feature_types": ["q", "c"]}
+    expected = XGBOrdinalClassifier(**options).fit(X, y)
+    marked = np.nan_to_num(X, nan=-99.9).astype(np.float32)
+    found = XGBOrdinalClassifier(**options, missing=-99.9).fit(marked, y)
+    for rows in (marked, marked.astype(np.float64), np.nan_to_num(X, nan=-99.9)):
+        np.testing.assert_array_equal(found.predict_proba(rows), expected.predict_proba(X))
 
 
 @pytest.mark.parametrize("kind", [csr_matrix, coo_array])

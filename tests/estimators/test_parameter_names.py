@@ -342,3 +342,16 @@ def test_the_loss_on_the_last_set_stops_the_engine(halves):
     assert model.n_iter_ == 0
     model = small(HistGradientBoostingOrdinalClassifier, **options).fit(X, y, eval_set=[wrong, (Xv, yv)])
     assert model.n_iter_ > 5
+
+
+def test_a_subclass_may_change_the_names_of_its_parameters():
+    class Fewer(HistGradientBoostingOrdinalClassifier):
+        @classmethod
+        def _get_param_names(cls):
+            names = super()._get_param_names()
+            names.remove("l2_regularization")
+            return names
+
+    for _ in range(2):
+        assert "l2_regularization" not in Fewer().get_params()
+    assert "l2_regularization" in HistGradientBoostingOrdinalClassifier().get_params()
