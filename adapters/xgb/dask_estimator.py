@@ -196,7 +196,10 @@ class DaskXGBOrdinalClassifier(DaskClassifier, XGBOrdinalClassifier):
         for place, kind in enumerate(self.feature_types or ()):
             if kind == "c" and not levels.get(place):
                 column = X[:, [place]] if isinstance(X, da.Array) else X.iloc[:, [place]]
-                occurring = [self.client.compute(delayed(tables.occurring)(part, 0)) for part in parts_of(column)]
+                occurring = [
+                    self.client.compute(delayed(tables.occurring)(part, 0, [self._missing]))
+                    for part in parts_of(column)
+                ]
                 found = self.client.gather(occurring)
                 levels[place] = {code: code for code in sorted(labels.present(set().union(*found), self._missing))}
         return levels

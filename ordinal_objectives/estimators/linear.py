@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
 
-from ordinal_objectives.aliases import JSON, FloatArray, IndexArray, Params, Table
+from ordinal_objectives.aliases import JSON, FloatArray, IndexArray, Level, Params, Table
 from ordinal_objectives.estimators.held_out import FinishedSearch, Rows, Settings, TrialOf, Trials, find_rounds, is_auto
 from ordinal_objectives.estimators.labels import are_missing, present
 from ordinal_objectives.estimators.tables import codes_in, column_kinds, in_order, occurring, refuse_but_numbers
@@ -171,7 +171,7 @@ class LinearPart:
         usable = np.isfinite(mean) & np.isfinite(scale) & (scale > 0.0)
         mean, scale = np.where(usable, mean, 0.0), np.where(usable, scale, 1.0)
         low, high = np.where(usable, low, 0.0), np.where(usable, high, 0.0)
-        levels = {place: in_order(occurring(X, place)) for place in of_levels}
+        levels = {place: in_order(occurring(X, place, [missing])) for place in of_levels}
         for place in of_levels:
             if kinds.get(place, "number") == "number":  # codes, of which one may stand for a missing value
                 levels[place] = present(levels[place], missing)
@@ -180,7 +180,13 @@ class LinearPart:
     def _encode(self, X: object) -> Encoded:
         values = np.clip(_numbers(X, self.places, self.missing), self.low, self.high)
         numbers: FloatArray = np.nan_to_num((values - self.mean) / self.scale, copy=False, nan=0.0)
-        return numbers, [codes_in(X, place, levels) for place, levels in self.levels.items()]
+        return numbers, [codes_in(X, place, self._known(levels)) for place, levels in self.levels.items()]
+
+    def _known(self, levels: list[Level]) -> dict[Level, int]:
+        """Return the code of each level; of the number that stands for a missing one -1."""
+        known = {level: code for code, level in enumerate(levels)}
+        is_coded = np.isfinite(self.missing) and not any(isinstance(level, str) for level in levels)
+        return {**known, self.missing: -1} if is_coded else known
 
     def scores(self, X: object) -> FloatArray:
         """Return g(x) of rows, (n_samples,).

@@ -214,10 +214,10 @@ _FLOATS: dict[str, type] = {
 }
 
 
-def levels_in(X: Table, place: int) -> tuple[list[Level], IndexArray]:
+def levels_in(X: Table, place: int, known: Collection[Level] = ()) -> tuple[list[Level], IndexArray]:
     """Return levels of a column, and which of them each row has.
 
-    Bytes, and numbers so large that their type of floats rounds them, are a ValueError.
+    Bytes, and numbers so large that their type of floats rounds them, are a ValueError, unless they are known.
 
     Parameters
     ----------
@@ -237,7 +237,8 @@ def levels_in(X: Table, place: int) -> tuple[list[Level], IndexArray]:
         raise ValueError(f"{called(X, place)} must hold text or numbers; got {of_bytes!r}: decode bytes")
     floats = float_type(X, place) or np.float64
     first_rounded = 2.0 ** (np.finfo(floats).nmant + 1)
-    if any(isinstance(level, float) and first_rounded <= abs(level) < np.inf for level in levels):
+    large = [level for level in levels if isinstance(level, float) and first_rounded <= abs(level) < np.inf]
+    if large and not {*large} <= {_rounded(level, floats) for level in known if not isinstance(level, str)}:
         raise ValueError(
             f"{called(X, place)} holds levels of {first_rounded:.0f} and more, which {floats.__name__} rounds, so that "
             f"one may be mistaken for another: pass integers or text"
@@ -294,7 +295,7 @@ def codes_in(
         several levels; or if a level is unknown and this is refused. The message names the column.
     """
     number = known if isinstance(known, Mapping) else {level: code for code, level in enumerate(known)}
-    found, which = levels_in(X, place)
+    found, which = levels_in(X, place, number)
     present = np.unique(which[which >= 0])
     levels = [found[i] for i in present]
     _check_kinds(called(X, place), levels, number)
@@ -326,9 +327,9 @@ def codes_in(
     return codes[which]
 
 
-def occurring(X: Table, place: int) -> set[Level]:
-    """Return the levels that rows of a column have."""
-    found, which = levels_in(X, place)
+def occurring(X: Table, place: int, known: Collection[Level] = ()) -> set[Level]:
+    """Return the levels that rows of a column have; of which some may be known, as :func:`levels_in` has it."""
+    found, which = levels_in(X, place, known)
     return {found[i] for i in np.unique(which[which >= 0])}
 
 

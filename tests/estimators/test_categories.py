@@ -123,3 +123,17 @@ def test_levels_that_their_type_of_floats_rounds_are_refused(make, table):
                 make().fit(of_type, y)
         else:
             assert len(np.unique(make().fit(of_type, y).predict_proba(of_type), axis=0)) == 4
+
+
+@pytest.mark.parametrize("missing", [-1e30, -(2.0**24), -3.4e38])
+@pytest.mark.parametrize("floats", [np.float32, np.float64])
+def test_a_large_number_may_stand_for_a_missing_code(missing, floats):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 4, 300), rng.normal(size=300)])
+    y, gaps = (X[:, 0] > 1).astype(int), rng.random(300) < 0.2
+    marked, empty = X.astype(floats), X.copy()
+    marked[gaps, 0], empty[gaps, 0] = missing, np.nan
+    options = {"feature_types": ["c", "q"], "linear": True}
+    proba = make_xgb(missing=missing, **options).fit(marked, y).predict_proba(marked)
+    same = make_xgb(**options).fit(empty.astype(floats), y).predict_proba(empty.astype(floats))
+    np.testing.assert_allclose(proba, same, atol=1e-6)
