@@ -27,6 +27,7 @@ from ordinal_objectives import (
     OrdinalTunedClassifier,
 )
 from ordinal_objectives.adapters import cb as ocb
+from ordinal_objectives.estimators.arguments import of_fit
 from ordinal_objectives.export import to_onnx
 from ordinal_objectives.inspection import average_marginal_effects, proportional_odds_test, shap_values, summary
 from ordinal_objectives.plotting import ClassProbabilitiesDisplay
@@ -167,6 +168,13 @@ def test_a_list_that_is_changed_after_a_fit_is_not_the_one_of_the_fit(tmp_path):
     before = file_of(model, tmp_path / "file")
     signs[1] = -1
     assert file_of(model, tmp_path / "file") == before
+
+
+def test_estimators_among_parameters_are_kept_without_what_they_learned():
+    ensemble = OrdinalEnsembleClassifier([("one", FIXED["engine"]().fit(X, Y))], n_bags=1).fit(X, Y)
+    (name, kept), *_ = of_fit(ensemble, "members")
+    assert name == "one"
+    assert not hasattr(kept, "thresholds_")
 
 
 def test_nor_is_an_array():

@@ -12,6 +12,7 @@ from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdina
 from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.rows import RowStatistics
+from ordinal_objectives.utils.validation import check_codes, check_sample_weight
 
 # A penalty of shifts knows no unit of weight.
 FREE = {"min_child_weight": 0.0, "n_jobs": 1, "proportional": True}
@@ -96,6 +97,21 @@ def test_the_hosts_own_training_functions_refuse_too(weight, rows):
         oxgb.train({"nthread": 1}, dtrain, 2, evals=[(dvalid, "valid")], verbose_eval=False)
 
 
+def test_weights_of_classes_are_named_beside_those_of_rows(rows):
+    X, y = rows
+    model = XGBOrdinalClassifier(n_estimators=1, class_weight=dict.fromkeys(np.unique(y), 1e30), n_jobs=1)
+    with pytest.raises(ValueError, match=r"^class_weight must sum to between"):
+        model.fit(X, y)
+    with pytest.raises(ValueError, match=r"^sample_weight times class_weight must sum to between"):
+        model.fit(X, y, sample_weight=np.ones(len(y)))
+
+
+def test_no_weight_is_allowed_for_some_of_the_rows_alone():
+    with pytest.raises(ValueError, match="sample_weight is zero for every row"):
+        check_sample_weight(np.zeros(3), 3)
+    assert check_sample_weight(np.zeros(3), 3, part=True).tolist() == [0.0, 0.0, 0.0]
+
+
 @pytest.mark.parametrize("weight", [1e38, 1e-50])
 def test_the_kernel_names_the_weights(weight):
     with pytest.raises(ValueError, match=r"^sample_weight must sum to between"):
@@ -117,3 +133,9 @@ def test_derivatives_that_leave_float32_are_refused():
     rows = RowStatistics(get_loss("all_threshold", "probit"), [0, 1, 2], 3, [1e14, 1.0, 1.0])
     with pytest.raises(ValueError, match=r"raw_prediction is too far from the thresholds .* 2e\+44"):
         rows(np.array([1e30, 0.0, 0.0]), [-1.0, 1.0])
+
+
+def test_a_single_code_outside_of_the_classes_is_refused():
+    for y in ([0, 1, 3], [0, -1, 2]):
+        with pytest.raises(ValueError, match=rf"holds labels outside the declared classes 0\.\.2; got {min(y) or 3}"):
+            check_codes(np.array(y), 3)
