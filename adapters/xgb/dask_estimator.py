@@ -197,7 +197,7 @@ class DaskXGBOrdinalClassifier(DaskClassifier, XGBOrdinalClassifier):
             if kind == "c" and not levels.get(place):
                 column = X[:, [place]] if isinstance(X, da.Array) else X.iloc[:, [place]]
                 occurring = [
-                    self.client.compute(delayed(tables.occurring)(part, 0, [self._missing]))
+                    self.client.compute(delayed(tables.occurring)(part, 0, labels.marks(self._missing)))
                     for part in parts_of(column)
                 ]
                 found = self.client.gather(occurring)

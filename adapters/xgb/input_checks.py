@@ -275,7 +275,8 @@ def learned(X: Table, feature_types: Any, missing: float) -> Levels:
     levels = {place: {level: code for code, level in enumerate(tables.levels_in(X, place)[0])} for place in named}
     codes = [i for i, kind in enumerate(feature_types or ()) if kind == "c" and i < X.shape[1] and i not in levels]
     for place in codes:
-        levels[place] = {code: code for code in sorted(labels.present(tables.occurring(X, place, [missing]), missing))}
+        found = tables.occurring(X, place, labels.marks(missing))
+        levels[place] = {code: code for code in sorted(labels.present(found, missing))}
     return levels
 
 
@@ -328,7 +329,7 @@ def coded(X: Table, levels: Levels, missing: float = np.nan, *, name: str = "X")
     for place, known in levels.items():
         _, dtype, kind = kinds.get(place, (None, None, "category"))
         has_text = any(isinstance(level, str) for level in known or ())
-        if kind == "number" and has_text and tables.occurring(X, place, [missing]):
+        if kind == "number" and has_text and tables.occurring(X, place, labels.marks(missing)):
             differ.append(f"{called(X, place)} of type {dtype}, which had categories in fit")
     if differ:
         raise ValueError(f"{name} must have categories in the columns of fit that had them; got {first_few(differ)}")
@@ -338,7 +339,7 @@ def coded(X: Table, levels: Levels, missing: float = np.nan, *, name: str = "X")
         are_codes = all(level == code and not isinstance(level, bool) for level, code in here.items())
         as_they_are = are_codes and kinds.get(place, (None, None, "number"))[2] == "number"
         if as_they_are and missing == missing:
-            found = tables.occurring(X, place, [missing])
+            found = tables.occurring(X, place, labels.marks(missing))
             here = {**here, **dict.fromkeys(found.difference(labels.present(found, missing)), 0)}
         codes = tables.codes_in(X, place, here, name=name, refuse=True)
         if not as_they_are:

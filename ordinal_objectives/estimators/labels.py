@@ -382,6 +382,12 @@ def are_missing(values: object, missing: float) -> BoolArray:
         return np.asarray(np.asarray(values).astype(np.float32) == np.float32(missing))
 
 
+def marks(missing: float) -> tuple[float, float]:
+    """Return the number that stands for a missing value, and what float32 makes of it."""
+    with np.errstate(over="ignore"):
+        return missing, float(np.float32(missing))
+
+
 def present(levels: Iterable[Level], missing: float) -> list[Level]:
     """Return the levels but a number that stands for a missing value."""
     return [level for level in levels if isinstance(level, str) or not are_missing(level, missing)]

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array
 
 from ordinal_objectives.aliases import JSON, FloatArray, IndexArray, Level, Params, Table
 from ordinal_objectives.estimators.held_out import FinishedSearch, Rows, Settings, TrialOf, Trials, find_rounds, is_auto
-from ordinal_objectives.estimators.labels import are_missing, present
+from ordinal_objectives.estimators.labels import are_missing, marks, present
 from ordinal_objectives.estimators.tables import codes_in, column_kinds, in_order, occurring, refuse_but_numbers
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.row_blocks import RowBlocks, blocks_of
@@ -171,7 +171,7 @@ class LinearPart:
         usable = np.isfinite(mean) & np.isfinite(scale) & (scale > 0.0)
         mean, scale = np.where(usable, mean, 0.0), np.where(usable, scale, 1.0)
         low, high = np.where(usable, low, 0.0), np.where(usable, high, 0.0)
-        levels = {place: in_order(occurring(X, place, [missing])) for place in of_levels}
+        levels = {place: in_order(occurring(X, place, marks(missing))) for place in of_levels}
         for place in of_levels:
             if kinds.get(place, "number") == "number":  # codes, of which one may stand for a missing value
                 levels[place] = present(levels[place], missing)
@@ -183,10 +183,10 @@ class LinearPart:
         return numbers, [codes_in(X, place, self._known(levels)) for place, levels in self.levels.items()]
 
     def _known(self, levels: list[Level]) -> dict[Level, int]:
-        """Return the code of each level; of the number that stands for a missing one -1."""
+        """Return the code of each level; -1 of the number that stands for a missing one, unless it is a level."""
         known = {level: code for code, level in enumerate(levels)}
         is_coded = np.isfinite(self.missing) and not any(isinstance(level, str) for level in levels)
-        return {**known, self.missing: -1} if is_coded else known
+        return dict.fromkeys(marks(self.missing) if is_coded else (), -1) | known
 
     def scores(self, X: object) -> FloatArray:
         """Return g(x) of rows, (n_samples,).

@@ -238,7 +238,7 @@ def levels_in(X: Table, place: int, known: Collection[Level] = ()) -> tuple[list
     floats = float_type(X, place) or np.float64
     first_rounded = 2.0 ** (np.finfo(floats).nmant + 1)
     large = [level for level in levels if isinstance(level, float) and first_rounded <= abs(level) < np.inf]
-    if large and not {*large} <= {_rounded(level, floats) for level in known if not isinstance(level, str)}:
+    if any(level not in known for level in large):
         raise ValueError(
             f"{called(X, place)} holds levels of {first_rounded:.0f} and more, which {floats.__name__} rounds, so that "
             f"one may be mistaken for another: pass integers or text"
@@ -310,7 +310,7 @@ def codes_in(
         for i, level in zip(present, levels, strict=True):
             if isinstance(level, float):
                 same = in_rows.get(level, [level])
-                if len(same) > 1:
+                if len({number[one] for one in same if one in number}) > 1:
                     raise ValueError(
                         f"{called(X, place)} holds {level!r} as {rows_type.__name__}, which may be any of the "
                         f"training's levels {first_few(same, repr)}; pass the type of the training"

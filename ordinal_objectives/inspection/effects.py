@@ -244,7 +244,7 @@ def accumulated_local_effects(
             f"whose effects feature_effect returns"
         )
     values = rows.numbers(estimator, X, column, feature)
-    known = np.flatnonzero(np.isfinite(values))
+    known, stores_zeros = np.flatnonzero(np.isfinite(values)), rows.stores_zeros(X, column, values)
     X, values = take_rows(X, known), values[known]
     if len(np.unique(values)) < 2:
         raise ValueError(f"feature {feature!r} must have at least two finite values in X; it has {len(set(values))}")
@@ -253,7 +253,7 @@ def accumulated_local_effects(
     interval = np.searchsorted(edges[1:], values)  # the lowest value is in the first
 
     def at(ends: FloatArray) -> FloatArray:
-        table = prepared(rows.with_column(X, column, ends))
+        table = prepared(rows.with_column(X, column, ends, stores_zeros))
         scores = model.thresholds_ - model.predict_linear_predictors(table)
         score = scores.mean(axis=1, keepdims=True)
         return np.column_stack([score, scores - score, model.predict_proba_ordered(table)])
@@ -493,8 +493,12 @@ class _Change:
         """Return the changes of each row, (n_changes, n_samples, n_classes), NaN where the feature is missing."""
         if self.step is not None:
             values = rows.numbers(self.estimator, X, self.column, self.feature)
-            ends = (values - self.below, values - self.below + self.step)
-            low, high = (model.predict_proba_ordered(prepared(rows.with_column(X, self.column, end))) for end in ends)
+            ends, zeros = (
+                (values - self.below, values - self.below + self.step),
+                rows.stores_zeros(X, self.column, values),
+            )
+            tables = (rows.with_column(X, self.column, end, zeros) for end in ends)
+            low, high = (model.predict_proba_ordered(prepared(table)) for table in tables)
             return np.where(np.isfinite(values)[:, np.newaxis], high - low, np.nan)[np.newaxis]
         tables = (rows.with_column_of(X, self.column, np.full(X.shape[0], row)) for row in self.rows)
         at = [model.predict_proba_ordered(prepared(table)) for table in tables]

@@ -112,14 +112,15 @@ def with_column_of(X: Table, column: int, rows: IndexArray) -> Table:
     return with_column(X, column, values.gather(rows) if hasattr(values, "gather") else values.take(rows))
 
 
-def with_column(X: Table, column: int, values: Column) -> Table:
+def with_column(X: Table, column: int, values: Column, stores_zeros: bool = True) -> Table:
     """Return X with other values of one column: numbers, (n_samples,), or what is taken from a table of its kind."""
     if hasattr(X, "columns"):
         return tables.with_columns(X, {column: values})
     if issparse(X):
-        if not issparse(values):  # XGBoost tells zeros that are stored from those that are not
-            n_rows = len(values)
-            values = csr_matrix((values, (np.arange(n_rows), np.zeros(n_rows, dtype=np.intp))), shape=(n_rows, 1))
+        if not issparse(values):
+            stored = np.flatnonzero((values != 0.0) | stores_zeros)
+            places = stored, np.zeros(len(stored), dtype=np.intp)
+            values = csr_matrix((values[stored], places), shape=(len(values), 1))
         return hstack([X[:, :column], values, X[:, column + 1 :]], format="csr")
     changed = X.astype(np.result_type(X.dtype, values.dtype))
     changed[:, column] = values
@@ -214,6 +215,14 @@ def numbers(estimator: Estimator, X: Table, column: int, feature: int | str) -> 
     return np.where(_missing_to_xgboost(estimator, X, column, found), np.nan, found)
 
 
+def stores_zeros(X: Table, column: int, values: FloatArray) -> bool:
+    """Tell whether a table has zeros of a column stored, of which :func:`numbers` returns the values.
+
+    XGBoost tells zeros that are stored from those that are not, which count as 0 where a sparse column has one value.
+    """
+    return not issparse(X) or not np.any(values[np.isnan(tables.column_at(X, column))] == 0.0)
+
+
 def _missing_to_xgboost(estimator: Estimator, X: Table, column: int, values: FloatArray) -> BoolArray:
     """Tell where a column of numbers holds the classifier's ``missing``, or a sparse matrix stores nothing.
 
@@ -243,9 +252,7 @@ def _is_kept(prepared: Callable[[Table], Table], X: Table, column: int, is_mark:
     places = range(before.shape[1])
     pairs = [[np.asarray(_column(of, place), dtype=object)[0] for of in (before, after)] for place in places]
     changed = [one for one, other in pairs if str(one) != str(other)]
-    return bool(changed) and all(
-        isinstance(one, tables.NUMBERS) and bool(labels.are_missing(one, number)) for one in changed
-    )
+    return any(isinstance(one, tables.NUMBERS) and bool(labels.are_missing(one, number)) for one in changed)
 
 
 def categories(

@@ -125,6 +125,28 @@ def test_levels_that_their_type_of_floats_rounds_are_refused(make, table):
             assert len(np.unique(make().fit(of_type, y).predict_proba(of_type), axis=0)) == 4
 
 
+def test_a_category_that_equals_the_mark_of_missing_numbers_is_a_level():
+    rng = np.random.default_rng(0)
+    codes, noise = rng.integers(0, 3, 300), rng.normal(size=300)
+    y = np.digitize(codes + noise, [0.5, 1.5])
+    found = []
+    for first in (-999, 5):
+        X = pd.DataFrame({"level": pd.Categorical.from_codes(codes, [first, 1, 2]), "noise": noise})
+        model = make_xgb(missing=-999, linear=True).fit(X, y)
+        found.append(model.linear_.scores(X))
+    np.testing.assert_allclose(found[0], found[1], atol=1e-6)
+
+
+def test_a_level_that_float32_rounds_to_one_of_the_training_is_refused():
+    rng = np.random.default_rng(0)
+    ids = np.array([2**24 + 1, 2**24 + 5])[rng.integers(0, 2, 100)]
+    X = pd.DataFrame({"id": pd.Categorical(ids), "noise": rng.normal(size=100)})
+    model = make_xgb().fit(X, (ids > 2**24 + 1).astype(int))
+    other = pd.DataFrame({"id": pd.Categorical(np.full(3, 2.0**24, np.float32)), "noise": np.zeros(3)})
+    with pytest.raises(ValueError, match="holds levels of 16777216 and more, which float32 rounds"):
+        model.predict(other)
+
+
 @pytest.mark.parametrize("missing", [-1e30, -(2.0**24), -3.4e38])
 @pytest.mark.parametrize("floats", [np.float32, np.float64])
 def test_a_large_number_may_stand_for_a_missing_code(missing, floats):

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from makers import ALL, make_cat, make_engine, make_lgb
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, XGBOrdinalClassifier
@@ -420,6 +420,9 @@ def test_a_number_that_means_missing_is_no_value_behind_steps_that_keep_it(kind)
     expected = make_pipeline(clone(kept), XGBOrdinalClassifier(n_estimators=5)).fit(kind(X), y)
     for one, other in zip(all_effects(found, marked), all_effects(expected, kind(X)), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-6)
+    beside = FunctionTransformer(lambda rows: np.column_stack([rows, np.asarray(rows)[:, 0] == -99.0]))
+    found = make_pipeline(beside, XGBOrdinalClassifier(n_estimators=5, missing=-99.0)).fit(marked, y)
+    assert average_marginal_effects(found, marked, 0).step == pytest.approx(np.nanstd(X[:, 0]), rel=0.1)
 
 
 @pytest.mark.parametrize("mark", [0.0, 1.0])
@@ -460,6 +463,18 @@ def test_a_sparse_column_of_ones_has_two_values():
     X, y = with_holes()
     model = XGBOrdinalClassifier(n_estimators=5).fit(csr_matrix(np.nan_to_num(X)), y)
     assert feature_effect(model, csr_matrix(np.nan_to_num(X)), 1).values.tolist() == [0.0, 1.0]
+    ones = np.column_stack([np.nan_to_num(X)[:, 1], np.nan_to_num(X)[:, 0]])
+    model = XGBOrdinalClassifier(n_estimators=5).fit(csr_matrix(ones), y)
+    low, high = ones.copy(), ones.copy()
+    low[:, 0], high[:, 0] = 0.0, 1.0
+    change = (model.predict_proba(csr_matrix(high)) - model.predict_proba(csr_matrix(low))).mean(axis=0)
+    assert np.abs(change).max() > 0.01
+    found = accumulated_local_effects(model, csr_matrix(ones), 0).proba
+    np.testing.assert_allclose(found[-1] - found[0], change, atol=1e-6)
+    above = ones + [1.0, 0.0]
+    change = (model.predict_proba(csr_matrix(above)) - model.predict_proba(csr_matrix(ones))).mean(axis=0)
+    found = average_marginal_effects(model, csr_matrix(ones), 0, step=1.0).effects
+    np.testing.assert_allclose(found, change, atol=1e-6)
 
 
 @pytest.mark.parametrize("make", [make_lgb, make_cat])
