@@ -493,13 +493,12 @@ class _Change:
         """Return the changes of each row, (n_changes, n_samples, n_classes), NaN where the feature is missing."""
         if self.step is not None:
             values = rows.numbers(self.estimator, X, self.column, self.feature)
-            ends, zeros = (
-                (values - self.below, values - self.below + self.step),
-                rows.stores_zeros(X, self.column, values),
-            )
-            tables = (rows.with_column(X, self.column, end, zeros) for end in ends)
+            zeros, known = rows.stores_zeros(X, self.column, values), np.isfinite(values)
+            # Steps before the classifier may not take NaN.
+            at = np.where(known, values, values[known][:1] if known.any() else 0.0) - self.below
+            tables = (rows.with_column(X, self.column, end, zeros) for end in (at, at + self.step))
             low, high = (model.predict_proba_ordered(prepared(table)) for table in tables)
-            return np.where(np.isfinite(values)[:, np.newaxis], high - low, np.nan)[np.newaxis]
+            return np.where(known[:, np.newaxis], high - low, np.nan)[np.newaxis]
         tables = (rows.with_column_of(X, self.column, np.full(X.shape[0], row)) for row in self.rows)
         at = [model.predict_proba_ordered(prepared(table)) for table in tables]
         return np.array(at[1:]) - at[0]

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, StandardScaler
 
 from makers import ALL, make_cat, make_engine, make_lgb
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, XGBOrdinalClassifier
@@ -423,6 +423,8 @@ def test_a_number_that_means_missing_is_no_value_behind_steps_that_keep_it(kind)
     beside = FunctionTransformer(lambda rows: np.column_stack([rows, np.asarray(rows)[:, 0] == -99.0]))
     found = make_pipeline(beside, XGBOrdinalClassifier(n_estimators=5, missing=-99.0)).fit(marked, y)
     assert average_marginal_effects(found, marked, 0).step == pytest.approx(np.nanstd(X[:, 0]), rel=0.1)
+    powers = make_pipeline(PolynomialFeatures(2), XGBOrdinalClassifier(n_estimators=5, missing=-99.0)).fit(marked, y)
+    assert np.isfinite(average_marginal_effects(powers, marked, 0).effects).all()  # though they take no NaN
 
 
 @pytest.mark.parametrize("mark", [0.0, 1.0])
