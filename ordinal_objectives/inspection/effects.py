@@ -495,8 +495,8 @@ class _Change:
             values = rows.numbers(self.estimator, X, self.column, self.feature)
             zeros, known = rows.stores_zeros(X, self.column, values), np.isfinite(values)
             # Steps before the classifier may not take NaN.
-            at = np.where(known, values, values[known][:1] if known.any() else 0.0) - self.below
-            tables = (rows.with_column(X, self.column, end, zeros) for end in (at, at + self.step))
+            low_end = np.where(known, values, values[known][:1] if known.any() else 0.0) - self.below
+            tables = (rows.with_column(X, self.column, end, zeros) for end in (low_end, low_end + self.step))
             low, high = (model.predict_proba_ordered(prepared(table)) for table in tables)
             return np.where(known[:, np.newaxis], high - low, np.nan)[np.newaxis]
         tables = (rows.with_column_of(X, self.column, np.full(X.shape[0], row)) for row in self.rows)
