@@ -19,10 +19,85 @@ SHIFTS = {
     "renewal": {"proportional": False},
     "host": {"proportional": False, "shift_method": "host"},
 }
+PREPARED = """
+import json, os, signal, sys, threading, warnings
+import numpy as np
+import ordinal_objectives
+# Python 3.12 and newer warn of every fork of a process with threads: here that is the point.
+warnings.filterwarnings("ignore", category=DeprecationWarning)
+rng = np.random.default_rng(0)
+X = rng.normal(size=(300, 4))
+y = np.digitize(X[:, 0] + rng.normal(size=300), [-1.0, 0.0, 1.0])
+options = json.loads(sys.argv[2])
+model = getattr(ordinal_objectives, sys.argv[1])(n_estimators=10, n_jobs=2, **options).fit(X, y)
+expected = model.predict_proba(X)
+child = os.fork()
+if child:
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+signal.alarm(40)  # ends a child that hangs
+
+def end(is_right):
+    os._exit(0 if is_right else 3)  # an exception in the child ends it with 1
+"""
+IN_THREADS = """
+right = []
+
+def predict():
+    right.append(all((model.predict_proba(X) == expected).all() for _ in range(10)))
+
+threads = [threading.Thread(target=predict) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+end(right == [True] * 8)
+"""
+FUNCTIONS = """
+import xgboost
+from ordinal_objectives.adapters import xgb as oxgb
+booster, before = model.booster_, model.booster_.save_config()
+dtrain = xgboost.DMatrix(X, y, nthread=1)
+right = [oxgb.predict_proba(booster, dtrain).shape == expected.shape, model.apply(X).shape == (300, 10)]
+if options.get("proportional", True):
+    right.append(oxgb.margin_contributions(booster, dtrain).shape == (300, 3, 5))
+model.save_model("model.ubj")
+again = type(model)().load_model("model.ubj")
+right.append((again.predict_proba(X) == expected).all())
+right.append(booster.save_config() == before)
+further = type(model)(n_estimators=2, **options).fit(X, y, xgb_model="model.ubj")
+right.append(further.booster_.num_boosted_rounds() == 12)
+end(all(right))
+"""
+in_child = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def run(script, kind, options, folder):
+    call = [sys.executable, "-c", PREPARED + script, kind, options]
+    subprocess.run(call, check=True, timeout=60, cwd=folder)
+
+
+@in_child
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("XGBOrdinalClassifier", '{"proportional": true}'),
+        ("XGBOrdinalClassifier", '{"proportional": false}'),
+        ("XGBOrdinalClassifier", '{"proportional": false, "shift_method": "host"}'),
+        ("LGBMOrdinalClassifier", "{}"),
+    ],
+)
+def test_threads_of_a_forked_process_predict_what_the_parent_does(kind, options, tmp_path):
+    run(IN_THREADS, kind, options, tmp_path)
+
+
+@in_child
+@pytest.mark.parametrize("options", ['{"proportional": true}', '{"proportional": false}'])
+def test_functions_of_boosters_end_in_a_forked_process(options, tmp_path):
+    run(FUNCTIONS, "XGBOrdinalClassifier", options, tmp_path)
+
+
+@in_child
 def test_every_entry_point_ends_in_a_forked_process(tmp_path):
     call = [sys.executable, str(Path(__file__).with_name("forked_doors.py"))]
     doors = subprocess.run(call, cwd=tmp_path, timeout=250, capture_output=True, text=True, check=False)
