@@ -42,8 +42,8 @@ test-clusters:
 	.venv-clusters/bin/python -c 'import pyspark, ray'
 	.venv-clusters/bin/python -m pytest tests/clusters
 
-# Ten thousand runs of the state machines, of which `make test` has a few hundred. Resumes where it was stopped; SEED begins
-# others.
+# Ten thousand runs of the state machines, of which `make test` has a few hundred. Resumes where it was stopped; SEED
+# begins others.
 RUNS ?= 10000
 SEED ?= 1000
 fuzz: $(VENV)/installed-test
@@ -109,8 +109,8 @@ sanitize: .venv-address/instrumented
 SERIAL := $(REACHING) and not lightgbm and not flipped_bits and not sse2 and not avx2 and not few_rows_and_heavy and \
 	not shared_out_to_leaves and not blocks_of_other_tables
 THREADED := thread or helpers or parts or keep_no_histogram or seed_alone or criteria or oracle or goss or \
-	judged_steps or high_order or cross_terms or binning or pruning or uneven or light_rows or engine_estimator or warm_start or \
-	row_blocks or vector_engine or vector_estimator or leaf_weights or several_values or drawn_for_each_node
+	judged_steps or high_order or cross_terms or binning or pruning or uneven or light_rows or engine_estimator or \
+	warm_start or row_blocks or vector_engine or vector_estimator or leaf_weights or several_values or drawn_for_each_node
 UNINSTRUMENTED = $(shell grep -lrE '^import (polars|pyarrow)' --include='test_*.py' $(NATIVE_TESTS))
 sanitize-threads: RUN = $$(setarch -R true 2>/dev/null && echo setarch -R) \
 	env LD_PRELOAD="$$($(CXX) -print-file-name=libtsan.so) $(STDLIB)" OPENBLAS_NUM_THREADS=1 TSAN_OPTIONS=halt_on_error=1 \

@@ -233,7 +233,8 @@ def _missing_to_xgboost(estimator: Estimator, X: Table, column: int, values: Flo
     if number is None:
         return np.zeros(len(values), dtype=bool)
     is_mark = labels.are_missing(values, number)
-    is_mark &= _is_kept(prepared, X, column, is_mark, number)  # steps before it may read the number otherwise
+    if is_mark.any():  # steps before it may read the number otherwise
+        is_mark &= _is_kept(prepared, X, column, is_mark, number)
     if issparse(X) and issparse(prepared(held_out.take_rows(X, np.arange(1)))):
         stored = tables.column_at(X, column)
         is_mark &= ~np.isnan(stored)
