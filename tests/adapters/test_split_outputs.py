@@ -126,11 +126,11 @@ def test_every_entry_point_passes_it_on(value):
 
 
 @pytest.mark.parametrize("value", ["scores", 0, -1, True, 1.0, None, [1]])
-@pytest.mark.parametrize("door", ["xgb.OrdinalObjective", "xgb.train", "XGBOrdinalClassifier"])
-def test_other_values_are_refused(door, value):
+@pytest.mark.parametrize("entry", ["xgb.OrdinalObjective", "xgb.train", "XGBOrdinalClassifier"])
+def test_other_values_are_refused(entry, value):
     message = r"split_outputs must be one of 'score', 'all'; got .*; a number of contrasts is an integer of at least 1"
     with pytest.raises(ValueError, match=message):
-        OrdinalSpec.of(door, shift_method="host", proportional=False, split_outputs=value)
+        OrdinalSpec.of(entry, shift_method="host", proportional=False, split_outputs=value)
 
 
 ALONE = r"split_outputs=2 belongs to shifts that XGBoost fits itself: pass shift_method='host' with it"

@@ -22,17 +22,17 @@ MATRIX, DATASET = xgboost.DMatrix(X, Y), lightgbm.Dataset(X, Y)
 
 
 @pytest.mark.parametrize("wrong", [X, (X, Y), None, DATASET], ids=["X", "pair", "None", "Dataset"])
-@pytest.mark.parametrize("door", [oxgb.train, oxgb.cv])
-def test_no_matrix(door, wrong):
+@pytest.mark.parametrize("entry", [oxgb.train, oxgb.cv])
+def test_no_matrix(entry, wrong):
     with pytest.raises(TypeError, match=r"dtrain must be an xgboost.DMatrix; got .*pass xgboost.DMatrix\(X, y\)"):
-        door({}, wrong, 1)
+        entry({}, wrong, 1)
 
 
 @pytest.mark.parametrize("wrong", [X, (X, Y), None, MATRIX], ids=["X", "pair", "None", "DMatrix"])
-@pytest.mark.parametrize("door", [olgbm.train, olgbm.cv])
-def test_no_data_set(door, wrong):
+@pytest.mark.parametrize("entry", [olgbm.train, olgbm.cv])
+def test_no_data_set(entry, wrong):
     with pytest.raises(TypeError, match=r"train_set must be a lightgbm.Dataset; got .*pass lightgbm.Dataset\(X, y\)"):
-        door({}, wrong, 1)
+        entry({}, wrong, 1)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_no_data_sets_to_evaluate(wrong):
         olgbm.train({}, lightgbm.Dataset(X, Y), 1, valid_sets=wrong)
 
 
-DOORS = {
+ENTRIES = {
     "oxgb.train": lambda *asked: oxgb.train(asked[0], MATRIX, *asked[1:]),
     "oxgb.cv": lambda *asked: oxgb.cv(asked[0], MATRIX, *asked[1:]),
     "olgbm.train": lambda *asked: olgbm.train(asked[0], lightgbm.Dataset(X, Y), *asked[1:]),
@@ -82,14 +82,14 @@ DOORS = {
 }
 
 
-@pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
-def test_no_parameters_and_no_number_of_rounds(door):
+@pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
+def test_no_parameters_and_no_number_of_rounds(entry):
     for wrong in (None, [("max_depth", 2)], "max_depth"):
         with pytest.raises(TypeError, match=f"params must be a dict of names and values; got {type(wrong).__name__}"):
-            door(wrong, 1)
+            entry(wrong, 1)
     for wrong, error in (("a", TypeError), (None, TypeError), (2.5, TypeError), (True, TypeError), (-1, ValueError)):
         with pytest.raises(error, match=f"num_boost_round must be an integer at least .; got {wrong!r}"):
-            door({}, wrong)
+            entry({}, wrong)
 
 
 # A model is continued on the columns that it was trained on, and callbacks are what a framework can call

@@ -99,9 +99,9 @@ def test_functions_of_boosters_end_in_a_forked_process(options, tmp_path):
 
 @in_child
 def test_every_entry_point_ends_in_a_forked_process(tmp_path):
-    call = [sys.executable, str(Path(__file__).with_name("forked_doors.py"))]
-    doors = subprocess.run(call, cwd=tmp_path, timeout=250, capture_output=True, text=True, check=False)
-    assert not doors.returncode, doors.stdout + doors.stderr
+    call = [sys.executable, str(Path(__file__).with_name("forked_entries.py"))]
+    entries = subprocess.run(call, cwd=tmp_path, timeout=250, capture_output=True, text=True, check=False)
+    assert not entries.returncode, entries.stdout + entries.stderr
 
 
 @pytest.mark.parametrize("shifts", SHIFTS)

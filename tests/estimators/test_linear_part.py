@@ -202,7 +202,7 @@ def test_verbose_says_that_it_was_chosen(capsys):
     assert "held out, with a linear part" in capsys.readouterr().out
 
 
-# Files and other doors
+# Files and other entry points
 
 
 @pytest.mark.parametrize("options", [*OF_SCORES, {"shift_method": "host"}], ids=str)

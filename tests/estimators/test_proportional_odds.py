@@ -125,7 +125,7 @@ def test_whole_weights_are_copies_of_rows():
     np.testing.assert_allclose(found[rows], centred(shifts[rows], information[rows]), atol=1e-8)
 
 
-# The door
+# The entry point
 
 
 def test_labels_and_tables_of_every_kind_give_the_same():

@@ -1,4 +1,4 @@
-"""What the engine refuses at the door, and weights and small samples that it takes."""
+"""What the engine refuses at its entry, and weights and small samples that it takes."""
 
 from __future__ import annotations
 

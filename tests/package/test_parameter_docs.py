@@ -118,16 +118,16 @@ def test_the_public_names_are_found():
     assert len(fits) == len(ESTIMATORS) - 3 == 10
 
 
-@pytest.mark.parametrize("door", ["xgb.cv", "xgb.dask.train", "lgbm.cv"])
-def test_options_have_the_defaults_of_their_entry_point(door):
-    host, _, name = door.partition(".")
+@pytest.mark.parametrize("entry", ["xgb.cv", "xgb.dask.train", "lgbm.cv"])
+def test_options_have_the_defaults_of_their_entry_point(entry):
+    host, _, name = entry.partition(".")
     home, _, name = name.rpartition(".")
     module = importlib.import_module(f"{TOP}.adapters.{host}.{home}".rstrip("."))
     headers = {
         names[0]: block.split("\n")[0] for names, block in entries_of(getattr(module, name).__doc__, "Parameters")
     }
     for option in ("threshold_update", "proportional", "shift_method")[: 3 if host == "xgb" else 2]:
-        default = getattr(ENTRY_POINTS[door], option)
+        default = getattr(ENTRY_POINTS[entry], option)
         written = f'"{default}"' if isinstance(default, str) else repr(default)
         assert headers[option].endswith(f", default={written}")
 

@@ -12,12 +12,12 @@ from sources import check_exceptions, trees
 MOST_LINES, MOST_ARGUMENTS = 66, 8
 HOST_SIGNATURES = ("train", "cv", "fit")
 MANY = {
-    "ordinal_objectives/compare.py: compare_updates": "a public door: what is compared, and what all modes share",
+    "ordinal_objectives/compare.py: compare_updates": "an entry point: what is compared, and what all modes share",
     "threshold_solver/learner.py: longest_step": "a public function, whose options are those of a training",
-    "adapters/objective.py: OrdinalObjectiveBase.__init__": "a public door, which takes every trait by its name",
-    "adapters/cb/objective.py: OrdinalObjective.__init__": "a public door, which takes every trait by its name",
+    "adapters/objective.py: OrdinalObjectiveBase.__init__": "an entry point, which takes every trait by its name",
+    "adapters/cb/objective.py: OrdinalObjective.__init__": "an entry point, which takes every trait by its name",
     "adapters/cb/train.py: train_spec": "what the public function and the classifier both give",
-    "ordinal_objectives/inspection/effects.py: average_marginal_effects": "a public door: what changes, "
+    "ordinal_objectives/inspection/effects.py: average_marginal_effects": "an entry point: what changes, "
     "by how much, and how its interval is made",
 }
 

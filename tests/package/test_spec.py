@@ -1,4 +1,4 @@
-"""The description of an ordinal model: checked once, the same through every door, frozen."""
+"""The description of an ordinal model: checked once, the same through every entry point, frozen."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from ordinal_objectives.spec import ENTRY_POINTS, OrdinalSpec, parameter_names
 from ordinal_objectives.threshold_solver import initial_thresholds
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "threshold_updates.md"
-# Their parameters are among the options, with the door's defaults.
+# Their parameters are among the options, with the defaults of the entry point.
 BY_OPTIONS = ("xgb.cv", "xgb.dask.train", "lgbm.cv")
 
 
-def signature_of(door):
-    """Return the parameters of a door by name."""
-    host, _, name = door.partition(".")
+def signature_of(entry):
+    """Return the parameters of an entry point by name."""
+    host, _, name = entry.partition(".")
     home = importlib.import_module(f"ordinal_objectives.adapters.{host}") if name else ordinal_objectives
     return inspect.signature(getattr(home, name or host)).parameters
 
 
-@pytest.mark.parametrize("door", [door for door in ENTRY_POINTS if door not in BY_OPTIONS])
-def test_the_table_tells_the_defaults_of_the_signatures(door):
-    found, entered = signature_of(door), ENTRY_POINTS[door]
+@pytest.mark.parametrize("entry", [entry for entry in ENTRY_POINTS if entry not in BY_OPTIONS])
+def test_the_table_tells_the_defaults_of_the_signatures(entry):
+    found, entered = signature_of(entry), ENTRY_POINTS[entry]
     assert found["threshold_update"].default == entered.threshold_update
     for name, default in (("loss", "all_threshold"), ("link", "logit"), ("hessian", "exact")):
         assert found[name].default == default
@@ -51,9 +51,9 @@ def test_the_table_tells_the_defaults_of_the_signatures(door):
     assert found["split_outputs"].default == "score" if "split_outputs" in found else method is None
 
 
-@pytest.mark.parametrize("door", BY_OPTIONS)
-def test_entry_points_without_signature_default_as_train(door):
-    entered, train = ENTRY_POINTS[door], ENTRY_POINTS[f"{door.partition('.')[0]}.train"]
+@pytest.mark.parametrize("entry", BY_OPTIONS)
+def test_entry_points_without_signature_default_as_train(entry):
+    entered, train = ENTRY_POINTS[entry], ENTRY_POINTS[f"{entry.partition('.')[0]}.train"]
     names = ("threshold_update", "proportional", "shift_method")
     assert [getattr(entered, name) for name in names] == [getattr(train, name) for name in names]
 
@@ -69,18 +69,18 @@ def test_the_guide_has_the_table():
 LINKED = AllThreshold("probit")
 
 
-@pytest.mark.parametrize("door", ENTRY_POINTS)
-def test_a_link_beside_a_loss_that_has_another_is_refused(door):
+@pytest.mark.parametrize("entry", ENTRY_POINTS)
+def test_a_link_beside_a_loss_that_has_another_is_refused(entry):
     message = (
         r"link='cloglog' contradicts loss=AllThreshold\(link='probit'\), which brings its own link: leave link out, or "
         r"make the loss with it"
     )
     with pytest.raises(ValueError, match=message):
-        OrdinalSpec.of(door, loss=LINKED, link="cloglog")
+        OrdinalSpec.of(entry, loss=LINKED, link="cloglog")
     for same in ("logit", "probit", LINKED.link):  # the first is the default: nobody asked for it
-        assert OrdinalSpec.of(door, loss=LINKED, link=same).loss is LINKED
+        assert OrdinalSpec.of(entry, loss=LINKED, link=same).loss is LINKED
     with pytest.raises(ValueError, match="link must be one of"):
-        OrdinalSpec.of(door, loss=LINKED, link="logistic")
+        OrdinalSpec.of(entry, loss=LINKED, link="logistic")
 
 
 @pytest.mark.parametrize("make", [make_xgb, make_lgb, make_engine], ids=["xgboost", "lightgbm", "engine"])
@@ -154,10 +154,10 @@ def test_a_spec_does_not_change():
         ({"proportional": False, "threshold_update": "schur"}, "threshold_update='schur'"),
     ],
 )
-@pytest.mark.parametrize("door", ["xgb.train", "lgbm.train"])
-def test_what_is_refused_is_named(door, given, words):
+@pytest.mark.parametrize("entry", ["xgb.train", "lgbm.train"])
+def test_what_is_refused_is_named(entry, given, words):
     with pytest.raises(ValueError, match=words):
-        OrdinalSpec.of(door, **given)
+        OrdinalSpec.of(entry, **given)
 
 
 def test_an_entry_point_names_the_updates_it_takes():

@@ -1,8 +1,8 @@
-"""Goes through every public door of the estimators and of the hosts' modules, each in a forked process of its own.
+"""Goes through every public entry point of the estimators and of the hosts' modules, each in its own forked process.
 
-The parent has trained with two threads, so a library that asks OpenMP for two hangs in the child. Run as a script, in a
-folder to write to, it prints the doors that do not end as they should, with what happened, and ends with 1 if there are
-any.
+The parent has trained with two threads, so a library that asks OpenMP for two hangs in the child. Run as a script, in
+a folder to write to, it prints the entry points that do not end as they should, with what happened, and ends with 1 if
+there are any.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def of_estimator(name, model, X, y):
         "save_model": lambda: model.save_model(f"{path} again"),
         "load_model": lambda: kind().load_model(path),
     }
-    doors = {
+    entries = {
         "pickle": lambda: pickle.dumps(model),
         "unpickle": lambda: pickle.loads(written).predict(X[:5]),
         "deepcopy": lambda: copy.deepcopy(model).predict(X[:5]),
@@ -64,9 +64,9 @@ def of_estimator(name, model, X, y):
     }
     further = {"xgb_model", "init_model"} & set(inspect.signature(kind.fit).parameters)
     if further:
-        doors["fit further"] = lambda: clone(model).fit(X, y, **dict.fromkeys(further, model))
+        entries["fit further"] = lambda: clone(model).fit(X, y, **dict.fromkeys(further, model))
     names = [name for name in public(kind) if name not in OF_PARAMETERS and hasattr(model, name)]
-    return doors | {name: special.get(name) or partial(enter, model, name, X) for name in names}
+    return entries | {name: special.get(name) or partial(enter, model, name, X) for name in names}
 
 
 def enter(model, name, X):
@@ -111,7 +111,7 @@ def of_xgboost(X, y):
     booster = oxgb.train(params, rows, 6, n_classes=4)
     objective = oxgb.OrdinalObjective(n_classes=4)
     bare = xgboost.train(params | {"base_score": 0.0, "disable_default_eval_metric": 1}, rows, 6, obj=objective)
-    doors = {
+    entries = {
         "train": lambda: oxgb.train(params, rows, 6, evals=[(rows, "rows")], verbose_eval=False),
         "train further": lambda: oxgb.train(params, rows, 6, xgb_model=booster),
         "cv": lambda: oxgb.cv(params, rows, 6),
@@ -125,8 +125,8 @@ def of_xgboost(X, y):
     }
     if is_at_least(CONTRIBUTIONS):
         shifted = oxgb.train(params, rows, 6, proportional=False, shift_method="host")
-        doors["margin_contributions host"] = lambda: oxgb.margin_contributions(shifted, rows)
-    return doors
+        entries["margin_contributions host"] = lambda: oxgb.margin_contributions(shifted, rows)
+    return entries
 
 
 def of_lightgbm(X, y):
@@ -153,13 +153,13 @@ def of_lightgbm(X, y):
     }
 
 
-def in_child(door):
-    """Go through a door in a forked process; return "ok" or what happened."""
+def in_child(entry):
+    """Go through an entry point in a forked process; return "ok" or what happened."""
     child = os.fork()
     if not child:
         signal.alarm(SECONDS)
         try:
-            result = door()
+            result = entry()
             if inspect.isgenerator(result):
                 list(result)
         except BaseException:
@@ -172,17 +172,17 @@ def in_child(door):
 
 def all_doors(X, y):
     """Return name -> function for all of them."""
-    doors = {
-        f"{name}.{door}": go
+    entries = {
+        f"{name}.{entry}": go
         for name, model in estimators(X, y).items()
-        for door, go in of_estimator(name, model, X, y).items()
+        for entry, go in of_estimator(name, model, X, y).items()
     }
     for host, found, module in (("xgb", of_xgboost(X, y), oxgb), ("lgbm", of_lightgbm(X, y), olgbm)):
         named = {name for name in module.__all__ if callable(getattr(module, name))} - {"ThresholdRecord"}
-        missing = named - {door.split()[0] for door in found}
-        assert not missing, f"doors of {host} that are not tried: {missing}"
-        doors |= {f"{host}.{door}": go for door, go in found.items()}
-    return doors
+        missing = named - {entry.split()[0] for entry in found}
+        assert not missing, f"entry points of {host} that are not tried: {missing}"
+        entries |= {f"{host}.{entry}": go for entry, go in found.items()}
+    return entries
 
 
 if __name__ == "__main__":
