@@ -72,6 +72,31 @@ def test_few_rows_are_read_once_and_wake_no_helper():
     assert regions == "{1}\nset()\n"
 
 
+SHARED = """
+import numpy as np
+from ordinal_objectives import AllThreshold, HistGradientBoostingOrdinalClassifier, _core
+from ordinal_objectives.rows import RowStatistics
+X = np.random.default_rng(0).normal(size=(70_000, 2)).astype(np.float32)
+y = np.digitize(X[:, 0], [-1.0, 0.0, 1.0])
+HistGradientBoostingOrdinalClassifier(max_iter=1, early_stopping=False, n_jobs=2, random_state=0).fit(X, y)
+of_two = [region for region in _core.region_times() if len(region[-1]) == 2]
+print({shared for phase, shared, *_ in of_two if phase == "histogram in parts"})
+for n_rows in (16 * 8192, 16 * 8192 + 1):
+    score = np.zeros(n_rows, np.float32)
+    RowStatistics(AllThreshold(), np.arange(n_rows) % 3, 3, n_threads=4)(score, [-1.0, 1.0])
+    print([(shared, len(tasks)) for phase, shared, *_, tasks in _core.region_times() if phase == "pass"])
+"""
+
+
+def test_two_tasks_are_shared_and_a_pass_of_more_than_sixteen_chunks():
+    assert printed(SHARED, ORDINAL_REGION_TIMES="1") == "{True}\n[(False, 16)]\n[(True, 17)]\n"
+
+
+def test_counters_of_one_thread_change_no_model():
+    of_one = UNTIMED.replace("n_jobs=16", "n_jobs=1").replace("assert not _core.region_times()\n", "")
+    assert printed(of_one, ORDINAL_REGION_TIMES="1") == printed(of_one)
+
+
 @pytest.mark.parametrize("n_threads", [1, 2, 7])
 def test_helpers_of_a_thread_change_no_sum(n_threads):
     rng = np.random.default_rng(0)
