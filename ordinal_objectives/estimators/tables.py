@@ -16,7 +16,7 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
 
 from ordinal_objectives.aliases import BoolArray, Column, IndexArray, Level, RealArray, Table
-from ordinal_objectives.utils.validation import collected, first_few, is_no_number, refuse_masked
+from ordinal_objectives.utils.validation import collected, first_few, is_no_number, refuse_masked, unchunked
 
 NUMBERS = (numbers.Real, Decimal, np.bool_)
 # How Arrow, polars and pandas call their types.
@@ -420,7 +420,7 @@ def column_at(X: Table, place: int) -> Column:
     if hasattr(X, "to_series"):  # polars
         return X.to_series(place)
     if hasattr(X, "schema"):  # Arrow
-        return X.column(place)
+        return unchunked(X.column(place))
     if not issparse(X):
         return X[:, place]
     stored, column = X[:, [place]].tocoo(), np.full(X.shape[0], np.nan)

@@ -8,7 +8,17 @@ from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
-from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IntArray, LabelArray, RealArray, Seed, Table
+from ordinal_objectives.aliases import (
+    ArrayLike,
+    Column,
+    Estimator,
+    FloatArray,
+    IntArray,
+    LabelArray,
+    RealArray,
+    Seed,
+    Table,
+)
 
 # Probabilities that went through float32 still pass.
 _PROBABILITY_TOLERANCE = 1e-4
@@ -48,6 +58,11 @@ def check_choice(value: object, allowed: Collection[str], *, name: str, hint: st
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}{hint}")
 
 
+def unchunked(values: Column) -> Column:
+    """Return a column of Arrow in one chunk, else the values: NumPy reads NA in a chunked dictionary as its last level."""
+    return values.combine_chunks() if hasattr(values, "combine_chunks") and hasattr(values, "type") else values
+
+
 def as_floats(values: ArrayLike, *, name: str) -> FloatArray:
     """Return numbers as a float64 array.
 
@@ -59,6 +74,7 @@ def as_floats(values: ArrayLike, *, name: str) -> FloatArray:
     if type(values) is np.ndarray and values.dtype == np.float64:
         return values
     refuse_masked(values, name=name)
+    values = unchunked(values)
     try:
         array = np.asarray(values)  # frames and Arrow would make numbers of dates
         if is_no_number(array) or array.dtype.kind == "c":
@@ -111,7 +127,7 @@ def check_codes(y: ArrayLike, n_classes: int | None = None, *, name: str = "y", 
         If there are no labels, or one is NaN, infinite, fractional or outside 0..n_classes - 1.
     """
     refuse_masked(y, name=name)
-    labels = np.asarray(y)
+    labels = np.asarray(unchunked(y))
     if labels.ndim != 1 or (labels.shape[0] == 0 and not part):
         raise ValueError(f"{name} must be a non-empty one-dimensional array of class codes; got shape {labels.shape}")
     if labels.dtype.kind not in "biuf":

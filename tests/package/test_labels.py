@@ -17,8 +17,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 
-from ordinal_objectives import HistGradientBoostingOrdinalClassifier, OrdinalCalibratedClassifier
+from ordinal_objectives import HistGradientBoostingOrdinalClassifier, OrdinalCalibratedClassifier, OrdinalLabels
 from ordinal_objectives.compare import compare_updates
+from ordinal_objectives.estimators.held_out import check_groups
 from ordinal_objectives.estimators.labels import LabelOrderWarning, OrderedLabels
 from ordinal_objectives.metrics import quadratic_weighted_kappa
 
@@ -310,6 +311,29 @@ def test_arrow_chunks_of_other_categories_have_no_order():
     with pytest.raises(ValueError, match=r"same categories; got \['medium', 'large'\] and \['small', 'medium'\]"):
         OrderedLabels().fit(y)
     assert OrderedLabels(SIZES).fit(y).encode(y).tolist() == [1, 2, 0, 1]
+
+
+@pytest.mark.filterwarnings("ignore:A column-vector y was passed")
+@pytest.mark.parametrize("values", [["b", None, "c", "a"], [2, None, 3, 1]])
+@pytest.mark.parametrize("n_chunks", [1, 2])
+def test_a_missing_entry_of_an_arrow_dictionary_is_no_level(values, n_chunks):
+    """NumPy reads it in chunks as the last level."""
+    column = pa.array(values).dictionary_encode()
+    column = pa.chunked_array([column] if n_chunks == 1 else [column[:2], column[2:]])
+    order, decided = sorted(values, key=str)[:3], np.array([values[0]] * 4)
+    for y in (column, pa.table({"y": column})):
+        with pytest.raises(ValueError, match="missing labels|holds? NaN|contains NaN"):
+            OrderedLabels(order).fit(y)
+        with pytest.raises(ValueError, match="missing labels|holds? NaN|contains NaN"):
+            quadratic_weighted_kappa(y, decided, labels=order)
+    plain, found = (OrdinalLabels.from_labels(y, classes=order) for y in (values, column))
+    np.testing.assert_array_equal(found.bounds(), plain.bounds())
+    np.testing.assert_array_equal(found.labelled, [True, False, True, True])
+    with pytest.raises(ValueError, match=r"1 row\(s\) have none"):
+        check_groups(column, 4)
+    model = HistGradientBoostingOrdinalClassifier(max_iter=1).fit(np.arange(40)[:, np.newaxis], np.resize(order, 40))
+    with pytest.raises(ValueError, match="missing labels|contains NaN"):
+        model.score(np.arange(4)[:, np.newaxis], column)
 
 
 def test_an_ordered_categorical_may_hold_fractions():
