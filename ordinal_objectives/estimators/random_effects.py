@@ -117,7 +117,8 @@ class GroupColumn:
 
 def as_groups(given: Table) -> Table:
     """Return groups that stand beside the features, an array or a frame, as a table with a column for each effect."""
-    return tables.as_table(given if len(np.shape(given)) == 2 else np.asarray(validation.unchunked(given)).reshape(-1, 1))
+    given = validation.unchunked(given)
+    return tables.as_table(given if len(np.shape(given)) == 2 else np.asarray(given).reshape(-1, 1))
 
 
 def beside(given: Table, columns: Sequence[GroupColumn]) -> Table:

@@ -320,11 +320,11 @@ def test_a_missing_entry_of_an_arrow_dictionary_is_no_level(values, n_chunks):
     """NumPy reads it in chunks as the last level."""
     column = pa.array(values).dictionary_encode()
     column = pa.chunked_array([column] if n_chunks == 1 else [column[:2], column[2:]])
-    order, decided = sorted(values, key=str)[:3], np.array([values[0]] * 4)
+    order, decided = sorted(value for value in values if value), np.array([values[0]] * 4)
     for y in (column, pa.table({"y": column})):
-        with pytest.raises(ValueError, match="missing labels|holds? NaN|contains NaN"):
+        with pytest.raises(ValueError, match=r"missing labels|contains NaN"):
             OrderedLabels(order).fit(y)
-        with pytest.raises(ValueError, match="missing labels|holds? NaN|contains NaN"):
+        with pytest.raises(ValueError, match=r"missing labels|contains NaN"):
             quadratic_weighted_kappa(y, decided, labels=order)
     plain, found = (OrdinalLabels.from_labels(y, classes=order) for y in (values, column))
     np.testing.assert_array_equal(found.bounds(), plain.bounds())
@@ -332,7 +332,7 @@ def test_a_missing_entry_of_an_arrow_dictionary_is_no_level(values, n_chunks):
     with pytest.raises(ValueError, match=r"1 row\(s\) have none"):
         check_groups(column, 4)
     model = HistGradientBoostingOrdinalClassifier(max_iter=1).fit(np.arange(40)[:, np.newaxis], np.resize(order, 40))
-    with pytest.raises(ValueError, match="missing labels|contains NaN"):
+    with pytest.raises(ValueError, match=r"missing labels|contains NaN"):
         model.score(np.arange(4)[:, np.newaxis], column)
 
 
