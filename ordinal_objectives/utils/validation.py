@@ -59,7 +59,7 @@ def check_choice(value: object, allowed: Collection[str], *, name: str, hint: st
 
 
 def unchunked(values: Column) -> Column:
-    """Return a column of Arrow in one chunk: in chunks of dictionaries NumPy reads a missing entry as the last level."""
+    """Return a column of Arrow in one chunk: NumPy reads a missing entry of a chunked dictionary as the last level."""
     return values.combine_chunks() if hasattr(values, "combine_chunks") and hasattr(values, "type") else values
 
 

@@ -331,7 +331,8 @@ def test_a_missing_entry_of_an_arrow_dictionary_is_no_level(values, n_chunks):
     np.testing.assert_array_equal(found.labelled, [True, False, True, True])
     with pytest.raises(ValueError, match=r"1 row\(s\) have none"):
         check_groups(column, 4)
-    model = HistGradientBoostingOrdinalClassifier(max_iter=1).fit(np.arange(40)[:, np.newaxis], np.resize(order, 40))
+    model = HistGradientBoostingOrdinalClassifier(classes=order, max_iter=1)
+    model.fit(np.arange(40)[:, np.newaxis], np.resize(order, 40))
     with pytest.raises(ValueError, match=r"missing labels|contains NaN"):
         model.score(np.arange(4)[:, np.newaxis], column)
 
