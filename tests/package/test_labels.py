@@ -17,7 +17,12 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 
-from ordinal_objectives import HistGradientBoostingOrdinalClassifier, OrdinalCalibratedClassifier, OrdinalLabels
+from ordinal_objectives import (
+    HistGradientBoostingMultiOutputClassifier,
+    HistGradientBoostingOrdinalClassifier,
+    OrdinalCalibratedClassifier,
+    OrdinalLabels,
+)
 from ordinal_objectives.compare import compare_updates
 from ordinal_objectives.estimators.held_out import check_groups
 from ordinal_objectives.estimators.labels import LabelOrderWarning, OrderedLabels
@@ -335,6 +340,8 @@ def test_a_missing_entry_of_an_arrow_dictionary_is_no_level(values, n_chunks):
     model.fit(np.arange(40)[:, np.newaxis], np.resize(order, 40))
     with pytest.raises(ValueError, match=r"missing labels|contains NaN"):
         model.score(np.arange(4)[:, np.newaxis], column)
+    with pytest.raises((TypeError, ValueError)):  # text and None cannot be sorted
+        HistGradientBoostingMultiOutputClassifier(max_iter=1).fit(np.arange(4)[:, np.newaxis], column)
 
 
 def test_an_ordered_categorical_may_hold_fractions():
