@@ -19,7 +19,7 @@ from ordinal_objectives.aliases import Column, Table
 from ordinal_objectives.estimators import held_out, tables
 from ordinal_objectives.estimators.arguments import refuse_other_order
 from ordinal_objectives.estimators.tables import called, column_kinds
-from ordinal_objectives.utils.validation import first_few
+from ordinal_objectives.utils.validation import first_few, refuse_masked
 
 _UNWRITTEN = re.compile(r'[",:\[\]{}]|^$')
 # Types of polars and Arrow that LightGBM reads.
@@ -121,6 +121,7 @@ def check_set(data: lightgbm.Dataset, name: str, train_set: lightgbm.Dataset) ->
         values = getattr(data, field)
         if values is None:
             continue
+        refuse_masked(values, name=f"{field} of {name}")
         try:
             numbers = np.asarray(values, dtype=np.float64)
         except (TypeError, ValueError):

@@ -169,7 +169,6 @@ def refuse_but_numbers(values: Column, *, name: str, hint: str) -> None:
 
 def as_table(X: Table) -> Table:
     """Return features as an array, a sparse matrix, a frame or an Arrow table; raise ValueError if they are none."""
-    refuse_masked(X, name="X")
     X = collected(X)
     X = X if hasattr(X, "shape") else np.asarray(X)
     check_table(X)
@@ -177,7 +176,8 @@ def as_table(X: Table) -> Table:
 
 
 def check_table(X: Table, *, name: str = "X") -> None:
-    """Raise ValueError if features are complex, or columns have one name."""
+    """Raise ValueError if features are masked or complex, or columns have one name."""
+    refuse_masked(X, name=name)
     if getattr(getattr(X, "dtype", None), "kind", None) == "c":
         raise ValueError(f"Complex data not supported: {name} must hold real numbers; got an array of type {X.dtype}")
     names = _names(X)

@@ -26,6 +26,7 @@ from ordinal_objectives import (
 from ordinal_objectives.compare import compare_updates
 from ordinal_objectives.estimators.held_out import check_groups
 from ordinal_objectives.estimators.labels import LabelOrderWarning, OrderedLabels
+from ordinal_objectives.estimators.random_effects import as_groups
 from ordinal_objectives.metrics import quadratic_weighted_kappa
 
 SIZES = ["small", "medium", "large"]
@@ -353,6 +354,16 @@ def test_masked_labels_are_missing():
     with pytest.raises(ValueError, match=r"y contains missing labels \(masked\)"):
         OrderedLabels().fit(np.ma.masked_equal([1, 2, 3], 2))
     assert OrderedLabels().fit(np.ma.masked_equal([1, 2, 3], 9)).ordered_classes_.tolist() == [1, 2, 3]
+    hidden = np.ma.masked_equal([1, 2, 3], 2)
+    asked = {
+        "groups": lambda: check_groups(hidden, 3),
+        "upper": lambda: OrdinalLabels.from_intervals([1, 1, 1], hidden),
+        "rater": lambda: OrdinalLabels.from_raters([0, 1, 2], hidden, [1, 2, 3]),
+        "random_intercept": lambda: as_groups(hidden),
+    }
+    for name, ask in asked.items():
+        with pytest.raises(ValueError, match=f"{name} is a masked array"):
+            ask()
 
 
 @pytest.mark.parametrize("y", [[2**63 + 1, 2**63, -1], np.array([2**63 + 1, 2**63, -1], dtype=object), [1e300, 1.0]])
