@@ -552,7 +552,7 @@ def _numbers(y: ArrayLike, name: str) -> FloatArray:
     validation.refuse_masked(y, name=name)
     hint = "A regressor's targets are numbers; HistGradientBoostingMultiOutputClassifier takes labels"
     tables.refuse_but_numbers(y, name=name, hint=hint)
-    targets: FloatArray = check_array(y, ensure_2d=False, dtype=np.float64, input_name=name)
+    targets: FloatArray = check_array(validation.unchunked(y), ensure_2d=False, dtype=np.float64, input_name=name)
     if targets.ndim > 2 or targets.size == 0:
         raise ValueError(f"{name} must have the shape (n_samples,) or (n_samples, n_targets); got {targets.shape}")
     if (largest := np.abs(targets).max()) > _LARGEST_TARGET:

@@ -19,15 +19,17 @@ from sklearn.exceptions import DataConversionWarning, NotFittedError
 
 from ordinal_objectives import (
     HistGradientBoostingMultiOutputClassifier,
+    HistGradientBoostingMultiOutputRegressor,
     HistGradientBoostingOrdinalClassifier,
     OrdinalCalibratedClassifier,
     OrdinalLabels,
 )
 from ordinal_objectives.compare import compare_updates
+from ordinal_objectives.distributions.judging import numbers_of
 from ordinal_objectives.estimators.held_out import check_groups
 from ordinal_objectives.estimators.labels import LabelOrderWarning, OrderedLabels
 from ordinal_objectives.estimators.random_effects import as_groups
-from ordinal_objectives.metrics import quadratic_weighted_kappa
+from ordinal_objectives.metrics import concordance, quadratic_weighted_kappa
 
 SIZES = ["small", "medium", "large"]
 
@@ -341,6 +343,15 @@ def test_a_missing_entry_of_an_arrow_dictionary_is_no_level(values, n_chunks):
     model.fit(np.arange(40)[:, np.newaxis], np.resize(order, 40))
     with pytest.raises(ValueError, match=r"missing labels|contains NaN"):
         model.score(np.arange(4)[:, np.newaxis], column)
+    numbers = pa.chunked_array([pa.array([1.5, None, 2.0, 2.5]).dictionary_encode()])
+    readers = [
+        lambda y: numbers_of(y, "y"),
+        lambda y: concordance([0, 1, 0, 1], y),
+        lambda y: HistGradientBoostingMultiOutputRegressor().fit(np.eye(4), y),
+    ]
+    for read in readers:
+        with pytest.raises(ValueError, match="NaN"):
+            read(numbers)
     with pytest.raises((TypeError, ValueError)):  # text and None cannot be sorted
         HistGradientBoostingMultiOutputClassifier(max_iter=1).fit(np.arange(4)[:, np.newaxis], column)
 
@@ -360,6 +371,7 @@ def test_masked_labels_are_missing():
         "upper": lambda: OrdinalLabels.from_intervals([1, 1, 1], hidden),
         "rater": lambda: OrdinalLabels.from_raters([0, 1, 2], hidden, [1, 2, 3]),
         "random_intercept": lambda: as_groups(hidden),
+        "score": lambda: concordance([0, 1, 0], hidden),
     }
     for name, ask in asked.items():
         with pytest.raises(ValueError, match=f"{name} is a masked array"):
