@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
+from scipy.sparse import issparse
 
 from ordinal_objectives.aliases import (
     ArrayLike,
@@ -306,12 +307,12 @@ def _some(values: LabelArray) -> str:
     return first_few(np.unique(values).tolist())
 
 
-def collected(X: object, *, name: str = "X") -> Table:
+def collected(X: Table, *, name: str = "X") -> Table:
     """Return X, a table as one of the kinds that are read by column: a frame of pandas or polars, or an Arrow table.
 
     A lazy frame of polars is collected, since rows are counted and read more than once; batches of Arrow, and
-    frames of other libraries that speak Arrow's or the data frame protocol, become Arrow tables. What is no table
-    is returned as it is.
+    frames of other libraries that speak Arrow's or the data frame protocol, become Arrow tables. Entries that a sparse
+    matrix stores several times are added up, as SciPy means them. What is no table is returned as it is.
 
     Raises
     ------
@@ -320,6 +321,10 @@ def collected(X: object, *, name: str = "X") -> Table:
     """
     if _is_of(X, "polars") and hasattr(X, "collect"):
         return X.collect()
+    if issparse(X) and not getattr(X, "has_canonical_format", True):
+        X = X.copy()
+        X.sum_duplicates()
+        return X
     is_table = hasattr(X, "columns") or hasattr(X, "schema") or hasattr(X, "__dataframe__")
     if not is_table or _is_of(X, "pandas", "polars") or hasattr(X, "combine_chunks"):
         return X

@@ -514,3 +514,18 @@ def test_what_a_sparse_matrix_does_not_store_is_0_to_others(make):
     model = make().fit(X, y)
     for one, other in zip(all_effects(model, csr_matrix(X)), all_effects(model, X), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-12)
+
+
+@pytest.mark.parametrize("make", [XGBOrdinalClassifier, make_lgb, make_cat])
+def test_entries_that_a_sparse_matrix_stores_twice_are_added_up(make):
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    y = np.digitize(X @ [1.0, 0.5], [-0.5, 0.5])
+    places = np.repeat(np.arange(400), 2)
+    halves = csr_matrix((np.c_[0.25 * X.ravel(), 0.75 * X.ravel()].ravel(), places % 2, np.arange(0, 801, 4)), X.shape)
+    model = make().fit(X, y)
+    expected = model.predict_proba(X)
+    np.testing.assert_array_equal(model.predict_proba(halves), expected)
+    np.testing.assert_array_equal(make().fit(halves, y).predict_proba(X), expected)
+    assert halves.nnz == 800  # those of the caller stay
+    found, wanted = (average_marginal_effects(model, rows, 0).effects for rows in (halves, X))
+    np.testing.assert_allclose(found, wanted)
