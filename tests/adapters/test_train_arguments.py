@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import xgboost
+from scipy.sparse import csr_matrix
 
 from makers import make_lgb
 from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
@@ -454,3 +455,11 @@ def test_masked_values_are_refused():
     for name, ask in asked.items():
         with pytest.raises(ValueError, match=f"^{name.strip()} is a masked array"):
             ask()
+
+
+def test_entries_stored_twice_are_refused():
+    twice = csr_matrix((np.ones(120), np.zeros(120, int), np.arange(0, 121, 2)), shape=(60, 2))
+    with pytest.raises(ValueError, match="train_set must store each entry once"):
+        olgbm.train({}, lightgbm.Dataset(twice, np.arange(60) % 3), 2)
+    model = olgbm.train({"verbosity": -1}, lightgbm.Dataset(twice.toarray(), np.arange(60) % 3), 2)
+    np.testing.assert_array_equal(olgbm.predict_proba(model, twice), olgbm.predict_proba(model, twice.toarray()))
