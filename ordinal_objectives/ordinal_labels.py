@@ -13,7 +13,7 @@ from ordinal_objectives.estimators.labels import (
     ordered_categories,
     refuse_other_order_of_classes,
 )
-from ordinal_objectives.utils.validation import as_floats, check_choice, first_few
+from ordinal_objectives.utils.validation import as_floats, check_choice, first_few, refuse_masked, unchunked
 
 # Sums of shares may be so far from 1.
 _ROUNDING = 1e-6
@@ -44,7 +44,9 @@ class Ratings(NamedTuple):
     def of(cls, row: ArrayLike, rater: ArrayLike, label: ArrayLike, classes: ArrayLike | None) -> Ratings:
         """Read one entry an answer; a rater answers a row once."""
         codes, ordered = _read(label, classes)
-        rows, raters = np.asarray(row), np.asarray(rater)
+        for name, values in (("row", row), ("rater", rater)):
+            refuse_masked(values, name=name)
+        rows, raters = np.asarray(unchunked(row)), np.asarray(unchunked(rater))
         if rows.shape != codes.shape or raters.shape != codes.shape:
             raise ValueError(
                 f"row, rater and label must have one entry an answer; got {rows.shape}, {raters.shape}, {codes.shape}"
@@ -198,7 +200,9 @@ class OrdinalLabels:
         unlabelled : {"raise", "ignore"}, default="raise"
             Whether rows with both ends open are an error, or are left out of trainings.
         """
-        ends = [np.asarray(end, dtype=object) for end in (lower, upper)]
+        for name, values in (("lower", lower), ("upper", upper)):
+            refuse_masked(values, name=name)
+        ends = [np.asarray(unchunked(end), dtype=object) for end in (lower, upper)]
         if ends[0].shape != ends[1].shape or ends[0].ndim != 1:
             raise ValueError(f"lower and upper must have one label a row; got {ends[0].shape} and {ends[1].shape}")
         known = [np.array([not is_missing(label) for label in end], dtype=bool) for end in ends]

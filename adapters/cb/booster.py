@@ -230,6 +230,7 @@ def predict_raw(
     model: CatBoost, data: Table, start: int = 0, stop: int | None = None, n_threads: int = -1
 ) -> FloatArray:
     """Return the baseline of a pool, and what trees ``start`` to ``stop - 1`` add to it, float64 (n_samples,)."""
+    validation.refuse_masked(data, name="data")
     if start == stop:  # CatBoost would take all trees
         return baseline_of(data) if isinstance(data, Pool) else np.zeros(len(predict_raw(model, data)))
     options = {"ntree_start": start, "ntree_end": stop or 0, "thread_count": n_threads}

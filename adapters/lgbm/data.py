@@ -19,7 +19,7 @@ from ordinal_objectives.aliases import Column, Table
 from ordinal_objectives.estimators import held_out, tables
 from ordinal_objectives.estimators.arguments import refuse_other_order
 from ordinal_objectives.estimators.tables import called, column_kinds
-from ordinal_objectives.utils.validation import first_few
+from ordinal_objectives.utils.validation import collected, first_few, refuse_masked
 
 _UNWRITTEN = re.compile(r'[",:\[\]{}]|^$')
 # Types of polars and Arrow that LightGBM reads.
@@ -40,7 +40,7 @@ def check_columns(X: Table, name: str = "X") -> None:
 
 
 def check_rows(data: Table, name: str) -> None:
-    """Raise ValueError if rows hold text, dates, durations or types that LightGBM does not read, or a name twice.
+    """Raise ValueError if rows hold text, dates or types that LightGBM does not read, or a name or an entry twice.
 
     Parameters
     ----------
@@ -50,11 +50,16 @@ def check_rows(data: Table, name: str) -> None:
     name : str
         The argument's name in messages.
     """
-    rows = np.asarray(data) if isinstance(data, list) and data and isinstance(data[0], (list, tuple)) else data
+    rows: Any = np.asarray(data) if isinstance(data, list) and data and isinstance(data[0], (list, tuple)) else data
     for part in rows if isinstance(rows, list) else [rows]:
         tables.check_table(part, name=name)
         tables.refuse_text_and_dates(part, name=name)
         check_columns(part, name)
+        if issparse(part) and part.format in ("csr", "csc") and collected(part).nnz < part.nnz:
+            raise ValueError(
+                f"{name} must store each entry once, of which LightGBM takes one and not their sum; call its "
+                f"sum_duplicates()"
+            )
 
 
 def refused_rows(X: Table, name: str) -> AbstractContextManager[None]:
@@ -121,6 +126,7 @@ def check_set(data: lightgbm.Dataset, name: str, train_set: lightgbm.Dataset) ->
         values = getattr(data, field)
         if values is None:
             continue
+        refuse_masked(values, name=f"{field} of {name}")
         try:
             numbers = np.asarray(values, dtype=np.float64)
         except (TypeError, ValueError):

@@ -343,7 +343,7 @@ def coded(X: Table, levels: Levels, missing: float = np.nan, *, name: str = "X")
             here = {**here, **dict.fromkeys(found.difference(labels.present(found, missing)), 0)}
         codes = tables.codes_in(X, place, here, name=name, refuse=True)
         if not as_they_are:
-            if missing in here.values():
+            if labels.are_missing([*here.values()], missing).any():
                 raise ValueError(
                     f"missing must not be a code, 0 to {len(here) - 1}, by which XGBoost reads the levels of "
                     f"{called(X, place)}; got {missing}. Make missing values NaN"

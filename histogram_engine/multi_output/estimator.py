@@ -456,6 +456,7 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
 
     def _learn_targets(self, y: ArrayLike) -> None:
         validation.refuse_masked(y, name="y")
+        y = validation.unchunked(y)
         check_array(y, accept_sparse=True, ensure_2d=False, dtype=None, input_name="y")  # finite
         self._has_labels = type_of_target(y, input_name="y") == "multilabel-indicator"
         if self._has_labels:
@@ -495,7 +496,7 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
             if labels.shape[1] != n or not np.isin(labels, (0, 1)).all():
                 raise ValueError(f"{name} must have {n} columns of 0 and 1; got the shape {labels.shape}")
             return np.zeros(len(labels), np.int32), labels.astype(np.float64)
-        values = column_or_1d(y)
+        values = column_or_1d(validation.unchunked(y))
         codes = np.minimum(np.searchsorted(self.classes_, values), n - 1).astype(np.int32)
         strange = self.classes_[codes] != values
         if strange.any():
@@ -551,7 +552,7 @@ def _numbers(y: ArrayLike, name: str) -> FloatArray:
     validation.refuse_masked(y, name=name)
     hint = "A regressor's targets are numbers; HistGradientBoostingMultiOutputClassifier takes labels"
     tables.refuse_but_numbers(y, name=name, hint=hint)
-    targets: FloatArray = check_array(y, ensure_2d=False, dtype=np.float64, input_name=name)
+    targets: FloatArray = check_array(validation.unchunked(y), ensure_2d=False, dtype=np.float64, input_name=name)
     if targets.ndim > 2 or targets.size == 0:
         raise ValueError(f"{name} must have the shape (n_samples,) or (n_samples, n_targets); got {targets.shape}")
     if (largest := np.abs(targets).max()) > _LARGEST_TARGET:

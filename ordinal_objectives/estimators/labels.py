@@ -23,7 +23,7 @@ from ordinal_objectives.aliases import (
     Level,
     Params,
 )
-from ordinal_objectives.utils.validation import check_codes, first_few, refuse_soft
+from ordinal_objectives.utils.validation import check_codes, first_few, refuse_soft, unchunked
 
 
 class LabelOrderWarning(UserWarning):
@@ -327,6 +327,8 @@ def _tell_apart(values: LabelArray) -> DistinctLabels:
 
 def as_labels(name: str, y: ArrayLike, *, warn: bool = False) -> LabelArray:
     """Return labels as a one-dimensional array without missing values; ``warn`` of a column that is made flat."""
+    if hasattr(y, "combine_chunks"):  # a table of Arrow, or a column
+        y = np.asarray(unchunked(_only_column(y))).reshape(getattr(y, "shape", -1))
     try:
         given = np.asarray(y)
     except ValueError as error:  # lists of different lengths

@@ -15,7 +15,7 @@ from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IndexAr
 from ordinal_objectives.decision import RULES, check_rule, decide
 from ordinal_objectives.estimators.arguments import GivenSets, all_or_nothing, names_of_constructors, validate_columns
 from ordinal_objectives.estimators.held_out import Rows, check_groups, n_rows
-from ordinal_objectives.estimators.labels import OrderedLabels, refuse_other_order_of_classes
+from ordinal_objectives.estimators.labels import OrderedLabels, as_labels, refuse_other_order_of_classes
 from ordinal_objectives.estimators.tables import as_table, refuse_text_and_dates
 from ordinal_objectives.metrics import zero_one_error
 from ordinal_objectives.ordinal_labels import OrdinalLabels
@@ -264,6 +264,7 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         if isinstance(y, OrdinalLabels):
             return 1.0 - zero_one_error(y, self.predict(X), sample_weight)
+        y = as_labels("y", y) if hasattr(y, "combine_chunks") else y  # scikit-learn misreads Arrow's
         return float(super().score(X, y, sample_weight))
 
     @documented

@@ -117,6 +117,8 @@ class GroupColumn:
 
 def as_groups(given: Table) -> Table:
     """Return groups that stand beside the features, an array or a frame, as a table with a column for each effect."""
+    validation.refuse_masked(given, name="random_intercept")
+    given = validation.unchunked(given)
     return tables.as_table(given if len(np.shape(given)) == 2 else np.asarray(given).reshape(-1, 1))
 
 

@@ -16,7 +16,7 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
 
 from ordinal_objectives.aliases import BoolArray, Column, IndexArray, Level, RealArray, Table
-from ordinal_objectives.utils.validation import collected, first_few, is_no_number, refuse_masked
+from ordinal_objectives.utils.validation import collected, first_few, is_no_number, refuse_masked, unchunked
 
 NUMBERS = (numbers.Real, Decimal, np.bool_)
 # How Arrow, polars and pandas call their types.
@@ -169,7 +169,6 @@ def refuse_but_numbers(values: Column, *, name: str, hint: str) -> None:
 
 def as_table(X: Table) -> Table:
     """Return features as an array, a sparse matrix, a frame or an Arrow table; raise ValueError if they are none."""
-    refuse_masked(X, name="X")
     X = collected(X)
     X = X if hasattr(X, "shape") else np.asarray(X)
     check_table(X)
@@ -177,7 +176,8 @@ def as_table(X: Table) -> Table:
 
 
 def check_table(X: Table, *, name: str = "X") -> None:
-    """Raise ValueError if features are complex, or columns have one name."""
+    """Raise ValueError if features are masked or complex, or columns have one name."""
+    refuse_masked(X, name=name)
     if getattr(getattr(X, "dtype", None), "kind", None) == "c":
         raise ValueError(f"Complex data not supported: {name} must hold real numbers; got an array of type {X.dtype}")
     names = _names(X)
@@ -420,7 +420,7 @@ def column_at(X: Table, place: int) -> Column:
     if hasattr(X, "to_series"):  # polars
         return X.to_series(place)
     if hasattr(X, "schema"):  # Arrow
-        return X.column(place)
+        return unchunked(X.column(place))
     if not issparse(X):
         return X[:, place]
     stored, column = X[:, [place]].tocoo(), np.full(X.shape[0], np.nan)

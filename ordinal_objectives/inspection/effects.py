@@ -495,8 +495,10 @@ class _Change:
             values = rows.numbers(self.estimator, X, self.column, self.feature)
             zeros, known = rows.stores_zeros(X, self.column, values), np.isfinite(values)
             # Steps before the classifier may not take NaN.
-            low_end = np.where(known, values, values[known][:1] if known.any() else 0.0) - self.below
-            tables = (rows.with_column(X, self.column, end, zeros) for end in (low_end, low_end + self.step))
+            filled = np.where(known, values, values[known][:1] if known.any() else 0.0)
+            ends = (filled - self.below, filled - self.below + self.step)
+            of_column = self.estimator, X, self.column, self.feature
+            tables = (rows.with_numbers(*of_column, end, filled, zeros) for end in ends)
             low, high = (model.predict_proba_ordered(prepared(table)) for table in tables)
             return np.where(known[:, np.newaxis], high - low, np.nan)[np.newaxis]
         tables = (rows.with_column_of(X, self.column, np.full(X.shape[0], row)) for row in self.rows)

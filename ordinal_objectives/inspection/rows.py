@@ -215,6 +215,21 @@ def numbers(estimator: Estimator, X: Table, column: int, feature: int | str) -> 
     return np.where(_missing_to_xgboost(estimator, X, column, found), np.nan, found)
 
 
+def with_numbers(
+    estimator: Estimator, X: Table, column: int, feature: int | str, values: FloatArray, start: FloatArray, zeros: bool
+) -> Table:
+    """Return X with numbers in a column that were moved from others, none of them missing to the classifier.
+
+    What lands on its ``missing`` is the next number in float32, back to where it came from.
+    """
+    moved = with_column(X, column, values, zeros)
+    is_mark = np.isnan(numbers(estimator, moved, column, feature)) & ~np.isnan(values)
+    if not is_mark.any():
+        return moved
+    beside = np.nextafter(values.astype(np.float32), start.astype(np.float32)).astype(np.float64)
+    return with_column(X, column, np.where(is_mark, beside, values), zeros)
+
+
 def stores_zeros(X: Table, column: int, values: FloatArray) -> bool:
     """Tell whether a table has zeros of a column stored, of which :func:`numbers` returns the values.
 

@@ -7,8 +7,19 @@ import operator
 from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
+from scipy.sparse import issparse
 
-from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IntArray, LabelArray, RealArray, Seed, Table
+from ordinal_objectives.aliases import (
+    ArrayLike,
+    Column,
+    Estimator,
+    FloatArray,
+    IntArray,
+    LabelArray,
+    RealArray,
+    Seed,
+    Table,
+)
 
 # Probabilities that went through float32 still pass.
 _PROBABILITY_TOLERANCE = 1e-4
@@ -48,6 +59,11 @@ def check_choice(value: object, allowed: Collection[str], *, name: str, hint: st
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}{hint}")
 
 
+def unchunked(values: Column) -> Column:
+    """Return a column of Arrow in one chunk: NumPy reads a missing entry of a chunked dictionary as the last level."""
+    return values.combine_chunks() if hasattr(values, "combine_chunks") and hasattr(values, "type") else values
+
+
 def as_floats(values: ArrayLike, *, name: str) -> FloatArray:
     """Return numbers as a float64 array.
 
@@ -59,6 +75,7 @@ def as_floats(values: ArrayLike, *, name: str) -> FloatArray:
     if type(values) is np.ndarray and values.dtype == np.float64:
         return values
     refuse_masked(values, name=name)
+    values = unchunked(values)
     try:
         array = np.asarray(values)  # frames and Arrow would make numbers of dates
         if is_no_number(array) or array.dtype.kind == "c":
@@ -111,7 +128,7 @@ def check_codes(y: ArrayLike, n_classes: int | None = None, *, name: str = "y", 
         If there are no labels, or one is NaN, infinite, fractional or outside 0..n_classes - 1.
     """
     refuse_masked(y, name=name)
-    labels = np.asarray(y)
+    labels = np.asarray(unchunked(y))
     if labels.ndim != 1 or (labels.shape[0] == 0 and not part):
         raise ValueError(f"{name} must be a non-empty one-dimensional array of class codes; got shape {labels.shape}")
     if labels.dtype.kind not in "biuf":
@@ -290,12 +307,12 @@ def _some(values: LabelArray) -> str:
     return first_few(np.unique(values).tolist())
 
 
-def collected(X: object, *, name: str = "X") -> Table:
+def collected(X: Table, *, name: str = "X") -> Table:
     """Return X, a table as one of the kinds that are read by column: a frame of pandas or polars, or an Arrow table.
 
     A lazy frame of polars is collected, since rows are counted and read more than once; batches of Arrow, and
-    frames of other libraries that speak Arrow's or the data frame protocol, become Arrow tables. What is no table
-    is returned as it is.
+    frames of other libraries that speak Arrow's or the data frame protocol, become Arrow tables. Entries that a sparse
+    matrix stores several times are added up, as SciPy means them. What is no table is returned as it is.
 
     Raises
     ------
@@ -304,6 +321,10 @@ def collected(X: object, *, name: str = "X") -> Table:
     """
     if _is_of(X, "polars") and hasattr(X, "collect"):
         return X.collect()
+    if issparse(X) and not getattr(X, "has_canonical_format", True):
+        X = X.copy()
+        X.sum_duplicates()
+        return X
     is_table = hasattr(X, "columns") or hasattr(X, "schema") or hasattr(X, "__dataframe__")
     if not is_table or _is_of(X, "pandas", "polars") or hasattr(X, "combine_chunks"):
         return X

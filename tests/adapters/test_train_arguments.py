@@ -11,10 +11,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import xgboost
+from scipy.sparse import csr_matrix
 
 from makers import make_lgb
 from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
-from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
+from ordinal_objectives.adapters import cb as ocb, lgbm as olgbm, xgb as oxgb
 
 X = np.random.default_rng(0).normal(size=(60, 2))
 Y = np.digitize(X[:, 0], [-0.5, 0.5])
@@ -431,3 +432,34 @@ def test_names_of_evaluation_sets():
     with pytest.raises(ValueError, match="eval_names must have 2 entries; got 1"):
         make_lgb().fit(ROWS, LABELS, eval_names="ab", **sets)
     assert list(make_lgb().fit(ROWS, LABELS, eval_names="ab", eval_set=[(ROWS, LABELS)]).evals_result_) == ["ab"]
+
+
+def test_masked_values_are_refused():
+    """LightGBM and CatBoost would read what is hidden."""
+    X = np.arange(120.0).reshape(60, 2)
+    y = np.arange(60) % 3
+    hidden, labels = np.ma.masked_less(X, 9.0), np.ma.masked_equal(y, 2)
+    lgb_model, cb_model = (
+        olgbm.train({"verbosity": -1}, lightgbm.Dataset(X, y), 2),
+        ocb.train((X, y), {"iterations": 2}),
+    )
+    asked = {
+        "train_set": lambda: olgbm.train({}, lightgbm.Dataset(hidden, y), 2),
+        "label of train_set": lambda: olgbm.train({}, lightgbm.Dataset(X, labels), 2),
+        "weight of train_set": lambda: olgbm.train({}, lightgbm.Dataset(X, y, weight=labels), 2),
+        "features of .*": lambda: ocb.train((hidden, y), {"iterations": 2}),
+        "labels of .*": lambda: ocb.train((X, labels), {"iterations": 2}),
+        "data": lambda: olgbm.predict_proba(lgb_model, hidden),
+        "data ": lambda: ocb.predict_proba(cb_model, hidden),
+    }
+    for name, ask in asked.items():
+        with pytest.raises(ValueError, match=f"^{name.strip()} is a masked array"):
+            ask()
+
+
+def test_entries_stored_twice_are_refused():
+    twice = csr_matrix((np.ones(120), np.zeros(120, int), np.arange(0, 121, 2)), shape=(60, 2))
+    with pytest.raises(ValueError, match="train_set must store each entry once"):
+        olgbm.train({}, lightgbm.Dataset(twice, np.arange(60) % 3), 2)
+    model = olgbm.train({"verbosity": -1}, lightgbm.Dataset(twice.toarray(), np.arange(60) % 3), 2)
+    np.testing.assert_array_equal(olgbm.predict_proba(model, twice), olgbm.predict_proba(model, twice.toarray()))

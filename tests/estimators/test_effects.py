@@ -385,6 +385,19 @@ def test_levels_have_the_order_of_their_column_in_every_table(column):
     assert (effect.effects[:, 0] < 0.0).all()
 
 
+def test_a_missing_level_of_an_arrow_dictionary_stands_for_none():
+    """NumPy reads it in chunks as the last level, whose row would be one without a level."""
+    words = [None, *WORDS[:-1].tolist(), "y"]
+    noise = np.random.default_rng(1).normal(size=len(words))
+    y = np.digitize(np.array([LEVELS.index(word) if word else 1 for word in words]) + noise, [1.0, 2.0])
+    column = pyarrow.chunked_array([pyarrow.array(words).dictionary_encode()])
+    rows, frame = pyarrow.table({"g": column, "x": noise}), pd.DataFrame({"g": pd.Categorical(words), "x": noise})
+    model = HistGradientBoostingOrdinalClassifier(max_iter=5, random_state=0).fit(rows, y)
+    found, expected = (feature_effect(model, table, "g") for table in (rows, frame))
+    order = [found.values.tolist().index(value) for value in expected.values]
+    np.testing.assert_allclose(found.score[order], expected.score)
+
+
 def all_effects(model, X):
     yield from feature_effect(model, X, 0)
     yield from accumulated_local_effects(model, X, 0, grid_resolution=4)
@@ -439,6 +452,21 @@ def test_a_number_that_means_missing_is_no_value_in_a_sparse_matrix(mark):
         np.testing.assert_allclose(one, other, atol=1e-6)
 
 
+@pytest.mark.parametrize("stored", [np.asarray, pd.DataFrame, csr_matrix])
+def test_a_step_onto_a_number_that_means_missing_is_no_missing_value(stored):
+    X, y = with_holes()
+    X += 4.0  # from 1 on
+    expected = XGBOrdinalClassifier(n_estimators=5).fit(X, y)
+    marked = stored(np.nan_to_num(X, nan=-1.0))
+    found = XGBOrdinalClassifier(n_estimators=5, missing=-1.0).fit(marked, y)
+    for step in (4.0, 5.0):
+        effects = (average_marginal_effects(*of, 0, step=step).effects for of in ((found, marked), (expected, X)))
+        np.testing.assert_allclose(*effects, atol=1e-6)
+    table = pd.DataFrame({"letter": pd.Categorical(np.resize(["a", "b", "c"], len(y)))})
+    with pytest.raises(ValueError, match="missing must not be a code, 0 to 2"):
+        XGBOrdinalClassifier(n_estimators=2, missing=1.0 + 1e-9).fit(table, y)
+
+
 def test_a_code_that_means_missing_is_no_level_in_float32():
     X, y = with_holes()
     X[:, 1] = np.abs(X[:, 1])
@@ -486,3 +514,18 @@ def test_what_a_sparse_matrix_does_not_store_is_0_to_others(make):
     model = make().fit(X, y)
     for one, other in zip(all_effects(model, csr_matrix(X)), all_effects(model, X), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-12)
+
+
+@pytest.mark.parametrize("make", [XGBOrdinalClassifier, make_lgb, make_cat])
+def test_entries_that_a_sparse_matrix_stores_twice_are_added_up(make):
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    y = np.digitize(X @ [1.0, 0.5], [-0.5, 0.5])
+    places = np.repeat(np.arange(400), 2)
+    halves = csr_matrix((np.c_[0.25 * X.ravel(), 0.75 * X.ravel()].ravel(), places % 2, np.arange(0, 801, 4)), X.shape)
+    model = make().fit(X, y)
+    expected = model.predict_proba(X)
+    np.testing.assert_array_equal(model.predict_proba(halves), expected)
+    np.testing.assert_array_equal(make().fit(halves, y).predict_proba(X), expected)
+    assert halves.nnz == 800  # those of the caller stay
+    found, wanted = (average_marginal_effects(model, rows, 0).effects for rows in (halves, X))
+    np.testing.assert_allclose(found, wanted)

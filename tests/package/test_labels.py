@@ -17,10 +17,19 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 
-from ordinal_objectives import HistGradientBoostingOrdinalClassifier, OrdinalCalibratedClassifier
+from ordinal_objectives import (
+    HistGradientBoostingMultiOutputClassifier,
+    HistGradientBoostingMultiOutputRegressor,
+    HistGradientBoostingOrdinalClassifier,
+    OrdinalCalibratedClassifier,
+    OrdinalLabels,
+)
 from ordinal_objectives.compare import compare_updates
+from ordinal_objectives.distributions.judging import numbers_of
+from ordinal_objectives.estimators.held_out import check_groups
 from ordinal_objectives.estimators.labels import LabelOrderWarning, OrderedLabels
-from ordinal_objectives.metrics import quadratic_weighted_kappa
+from ordinal_objectives.estimators.random_effects import as_groups
+from ordinal_objectives.metrics import concordance, quadratic_weighted_kappa
 
 SIZES = ["small", "medium", "large"]
 
@@ -312,6 +321,41 @@ def test_arrow_chunks_of_other_categories_have_no_order():
     assert OrderedLabels(SIZES).fit(y).encode(y).tolist() == [1, 2, 0, 1]
 
 
+@pytest.mark.filterwarnings("ignore:A column-vector y was passed")
+@pytest.mark.parametrize("values", [["b", None, "c", "a"], [2, None, 3, 1]])
+@pytest.mark.parametrize("n_chunks", [1, 2])
+def test_a_missing_entry_of_an_arrow_dictionary_is_no_level(values, n_chunks):
+    """NumPy reads it in chunks as the last level."""
+    column = pa.array(values).dictionary_encode()
+    column = pa.chunked_array([column] if n_chunks == 1 else [column[:2], column[2:]])
+    order, decided = sorted(value for value in values if value), np.array([values[0]] * 4)
+    for y in (column, pa.table({"y": column})):
+        with pytest.raises(ValueError, match=r"missing labels|contains NaN"):
+            OrderedLabels(order).fit(y)
+        with pytest.raises(ValueError, match=r"missing labels|contains NaN"):
+            quadratic_weighted_kappa(y, decided, labels=order)
+    plain, found = (OrdinalLabels.from_labels(y, classes=order) for y in (values, column))
+    np.testing.assert_array_equal(found.bounds(), plain.bounds())
+    np.testing.assert_array_equal(found.labelled, [True, False, True, True])
+    with pytest.raises(ValueError, match=r"1 row\(s\) have none"):
+        check_groups(column, 4)
+    model = HistGradientBoostingOrdinalClassifier(classes=order, max_iter=1)
+    model.fit(np.arange(40)[:, np.newaxis], np.resize(order, 40))
+    with pytest.raises(ValueError, match=r"missing labels|contains NaN"):
+        model.score(np.arange(4)[:, np.newaxis], column)
+    numbers = pa.chunked_array([pa.array([1.5, None, 2.0, 2.5]).dictionary_encode()])
+    readers = [
+        lambda y: numbers_of(y, "y"),
+        lambda y: concordance([0, 1, 0, 1], y),
+        lambda y: HistGradientBoostingMultiOutputRegressor().fit(np.eye(4), y),
+    ]
+    for read in readers:
+        with pytest.raises(ValueError, match="NaN"):
+            read(numbers)
+    with pytest.raises((TypeError, ValueError)):  # text and None cannot be sorted
+        HistGradientBoostingMultiOutputClassifier(max_iter=1).fit(np.arange(4)[:, np.newaxis], column)
+
+
 def test_an_ordered_categorical_may_hold_fractions():
     y = pd.Categorical([1.5, 0.5], categories=[0.5, 1.0, 1.5], ordered=True)
     assert OrderedLabels().fit(y).encode(y).tolist() == [2, 0]
@@ -321,6 +365,17 @@ def test_masked_labels_are_missing():
     with pytest.raises(ValueError, match=r"y contains missing labels \(masked\)"):
         OrderedLabels().fit(np.ma.masked_equal([1, 2, 3], 2))
     assert OrderedLabels().fit(np.ma.masked_equal([1, 2, 3], 9)).ordered_classes_.tolist() == [1, 2, 3]
+    hidden = np.ma.masked_equal([1, 2, 3], 2)
+    asked = {
+        "groups": lambda: check_groups(hidden, 3),
+        "upper": lambda: OrdinalLabels.from_intervals([1, 1, 1], hidden),
+        "rater": lambda: OrdinalLabels.from_raters([0, 1, 2], hidden, [1, 2, 3]),
+        "random_intercept": lambda: as_groups(hidden),
+        "score": lambda: concordance([0, 1, 0], hidden),
+    }
+    for name, ask in asked.items():
+        with pytest.raises(ValueError, match=f"{name} is a masked array"):
+            ask()
 
 
 @pytest.mark.parametrize("y", [[2**63 + 1, 2**63, -1], np.array([2**63 + 1, 2**63, -1], dtype=object), [1e300, 1.0]])
