@@ -29,11 +29,18 @@ try:
 except ImportError as error:
     raise extras.not_installed(error, "lightgbm", "xgboost", "dask") from None
 
-from ordinal_objectives.adapters import dask_rows
 from ordinal_objectives.adapters.arguments import Asked, check_same_names
 from ordinal_objectives.adapters.collective import Collective
-from ordinal_objectives.adapters.dask_classifier import DaskClassifier, DaskRows, parts_of
-from ordinal_objectives.adapters.dask_rows import check_partitions, fault_of_rows, numbers_of_rows, watched
+from ordinal_objectives.adapters.dask import (
+    DaskClassifier,
+    DaskRows,
+    check_numbers_of_rows,
+    check_partitions,
+    fault_of_rows,
+    numbers_of_rows,
+    parts_of,
+    watched,
+)
 from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, data, parameters
 from ordinal_objectives.adapters.lgbm.estimator import LGBMOrdinalClassifier
 from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, checked_callbacks, schedules, train_spec
@@ -377,8 +384,8 @@ importance_type, early_stopping_round
             given = self._warned_params()
             self._fit_labels(X, y)
             booster, _ = self._continued(init_model, init_score=init_score, eval_init_score=eval_init_score)
-            dask_rows.check_numbers_of_rows("sample_weight", sample_weight)
-            dask_rows.check_numbers_of_rows("init_score", init_score)
+            check_numbers_of_rows("sample_weight", sample_weight)
+            check_numbers_of_rows("init_score", init_score)
             sets = self._evaluation_sets(eval_set, eval_sample_weight, eval_init_score)
             arguments.check_rounds("early_stopping_round", given["early_stopping_round"], len(sets))
             scheduled = schedules(callbacks := checked_callbacks(callbacks))

@@ -24,10 +24,19 @@ try:
 except ImportError as error:
     raise extras.not_installed(error, "xgboost", "dask") from None
 
-from ordinal_objectives.adapters import dask_rows
 from ordinal_objectives.adapters.arguments import Asked, check_asked, check_same_names, given_options, spec_and_record
-from ordinal_objectives.adapters.dask_classifier import DaskClassifier, DaskRows, parts_of
-from ordinal_objectives.adapters.dask_rows import LARGEST, check_client, fault_of_rows, numbers_of_rows, watched
+from ordinal_objectives.adapters.dask import (
+    LARGEST,
+    DaskClassifier,
+    DaskRows,
+    check_client,
+    check_numbers_of_rows,
+    check_partitions,
+    fault_of_rows,
+    numbers_of_rows,
+    parts_of,
+    watched,
+)
 from ordinal_objectives.adapters.xgb import booster as xgb_booster, input_checks
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
 from ordinal_objectives.adapters.xgb.train import arguments_of, judged_first, own_copies, schedules, train as train_here
@@ -402,8 +411,8 @@ class DaskXGBOrdinalClassifier(DaskClassifier, XGBOrdinalClassifier):
             continued, earlier = self._continued(xgb_model)
             if earlier is not None:
                 earlier.check_start(False, "xgb_model")
-            dask_rows.check_numbers_of_rows("sample_weight", sample_weight)
-            dask_rows.check_numbers_of_rows("base_margin", base_margin)
+            check_numbers_of_rows("sample_weight", sample_weight)
+            check_numbers_of_rows("base_margin", base_margin)
             sets = self._evaluation_sets(eval_set, sample_weight_eval_set, base_margin_eval_set)
             rounds = self.early_stopping_rounds
             arguments.check_rounds("early_stopping_rounds", rounds, len(sets), instead="eval_set to fit")
@@ -472,7 +481,7 @@ class DaskXGBOrdinalClassifier(DaskClassifier, XGBOrdinalClassifier):
 
     def _dask_matrix(self, rows: DaskRows, name: str = "the training set", like: object = None) -> Any:
         X, codes, weight, margin = rows
-        dask_rows.check_partitions(X, name, label=codes, weight=weight, base_margin=margin)
+        check_partitions(X, name, label=codes, weight=weight, base_margin=margin)
         options = {
             "weight": weight,
             "base_margin": margin,
