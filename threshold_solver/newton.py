@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg.lapack import dptsv as ptsv
 
 from ordinal_objectives.aliases import ArrayLike, BoolArray, FloatArray, IndexArray
-from ordinal_objectives.threshold_solver.diagnostics import Diagnostics
+from ordinal_objectives.threshold_solver.record import Diagnostics
 
 
 def newton_step(

@@ -19,7 +19,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from ordinal_objectives.aliases import ArrayLike, BoolArray, FloatArray, IndexArray, IntArray
 from ordinal_objectives.leaves import scalar
 from ordinal_objectives.threshold_solver import newton
-from ordinal_objectives.threshold_solver.diagnostics import Diagnostics
+from ordinal_objectives.threshold_solver.record import Diagnostics
 
 # Sums of float32 rows determine the common shift of score and thresholds no better; the native criterion has the same
 # number.
