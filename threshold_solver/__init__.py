@@ -8,8 +8,7 @@ from ordinal_objectives.threshold_solver.learner import (
     longest_step,
     repair_order,
 )
-from ordinal_objectives.threshold_solver.newton import newton_step
-from ordinal_objectives.threshold_solver.quadratic import JointQuadratic, JointStep, schur_step
+from ordinal_objectives.threshold_solver.quadratic import JointQuadratic, JointStep, newton_step, schur_step
 from ordinal_objectives.threshold_solver.record import Diagnostics, ThresholdRecord
 from ordinal_objectives.utils import public_names
 

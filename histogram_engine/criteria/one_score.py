@@ -17,8 +17,7 @@ from ordinal_objectives.links import Logit
 from ordinal_objectives.losses import AllThreshold, RoundStatistics
 from ordinal_objectives.rows import RowStatistics
 from ordinal_objectives.threshold_solver import JointQuadratic
-from ordinal_objectives.threshold_solver.newton import newton_step
-from ordinal_objectives.threshold_solver.quadratic import tridiagonal
+from ordinal_objectives.threshold_solver.quadratic import newton_step, tridiagonal
 from ordinal_objectives.trees import Tree
 
 _NO_THRESHOLDS = (np.zeros(0), np.zeros((0, 0)), np.zeros(0, np.int32), 2, np.zeros((0, 0)))
