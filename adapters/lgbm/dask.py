@@ -41,7 +41,7 @@ from ordinal_objectives.adapters.dask import (
     parts_of,
     watched,
 )
-from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, data, parameters
+from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, input_checks
 from ordinal_objectives.adapters.lgbm.estimator import LGBMOrdinalClassifier
 from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, checked_callbacks, schedules, train_spec
 from ordinal_objectives.estimators import arguments
@@ -107,8 +107,8 @@ def _train(client: distributed.Client, given: _Given, training: _Parts, evaluate
     workers = _placed(client, training.futures, [])
     addresses = list(workers)
     sets = [_placed(client, parts.futures, addresses) for parts in evaluated]
-    seen = int(parameters.value_of(given.params, "bin_construct_sample_cnt") or 200_000)
-    seed = int(parameters.value_of(given.params, "data_random_seed") or 1)
+    seen = int(input_checks.value_of(given.params, "bin_construct_sample_cnt") or 200_000)
+    seed = int(input_checks.value_of(given.params, "data_random_seed") or 1)
     share = min(1.0, seen / training.n_rows)
     hosts, threads = [urlparse(address).hostname for address in addresses], client.nthreads()
     sent = cloudpickle.dumps(given)  # Dask would pickle a user's callbacks by reference
@@ -390,7 +390,7 @@ importance_type, early_stopping_round
             arguments.check_rounds("early_stopping_round", given["early_stopping_round"], len(sets))
             scheduled = schedules(callbacks := checked_callbacks(callbacks))
             levels = self._find_levels(header := self._header(X), booster, init_model)
-            listed = partial(data.with_levels, places=self._category_places, levels=levels)
+            listed = partial(input_checks.with_levels, places=self._category_places, levels=levels)
             codes = self._codes(y)
             rows = DaskRows(X, codes, self._weights(codes, sample_weight), init_score)
             training = _parts_on_workers(self.client, rows, "X", partial(listed, refuse=True))
@@ -405,7 +405,7 @@ importance_type, early_stopping_round
                 (self._spec("LGBMOrdinalClassifier"), None),
                 self._params_for(training.n_weighted),
                 rounds_unsearched("n_estimators", given["n_estimators"]),  # workers hold the rows: none is searched
-                data.categorical_columns(categorical_feature, header),
+                input_checks.categorical_columns(categorical_feature, header),
                 callbacks,
                 {"init_model": booster, "carried": self._carried(), "set_names": ["X", "X of an evaluation set"]},
             )
