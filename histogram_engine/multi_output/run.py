@@ -19,7 +19,7 @@ from ordinal_objectives.rows.checked_rows import IN_FLOAT32, IN_FLOAT64
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import Diagnostics, longest_step, quadratic
 from ordinal_objectives.trees import Tree
-from ordinal_objectives.utils.read_only import call_read_only
+from ordinal_objectives.utils.validation import call_read_only
 
 # Numbers of a block of rows: its scores, derivatives and columns stay in the cache.
 _BLOCK = 1 << 16
