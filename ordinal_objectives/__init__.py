@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     )
     from ordinal_objectives.ordinal_labels import OrdinalLabels as OrdinalLabels
     from ordinal_objectives.row_blocks import RowBlocks as RowBlocks
-    from ordinal_objectives.versions import show_versions as show_versions
+    from ordinal_objectives.utils.extras import show_versions as show_versions
 
 __version__ = "0.4.0"
 
@@ -66,7 +66,7 @@ _HOMES = {
     "RowBlocks": "row_blocks",
     "XGBOrdinalClassifier": "adapters.xgb.estimator",
     "decide": "decision",
-    "show_versions": "versions",
+    "show_versions": "utils.extras",
 }
 
 # `from ordinal_objectives import *` takes what can be imported here.
