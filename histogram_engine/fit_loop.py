@@ -29,7 +29,7 @@ from ordinal_objectives.rows import CPU, soft_rows
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import Diagnostics
 from ordinal_objectives.trees import Tree, TreeEnsemble
-from ordinal_objectives.utils import extras, read_only, validation
+from ordinal_objectives.utils import extras, validation
 
 # early_stopping="auto" holds rows out where there are more than this, as scikit-learn does.
 MANY_ROWS = 10_000
@@ -517,8 +517,8 @@ def scored_by(scorer: Scorer, labels: OrderedLabels, decide: Decide) -> Scored:
         estimator = PredictedRows(labels, lambda P: decide(P, rows.sample_weight), proba, score)
         function = scorer
         if by_name and rows.sample_weight is not None:
-            function = partial(scorer, sample_weight=read_only.read_only(rows.sample_weight))
-        found: Any = read_only.call_read_only("scoring", function, estimator, rows.X, labels.decode(rows.y))
+            function = partial(scorer, sample_weight=validation.read_only(rows.sample_weight))
+        found: Any = validation.call_read_only("scoring", function, estimator, rows.X, labels.decode(rows.y))
         try:
             number = float(found)
         except (TypeError, ValueError, OverflowError):

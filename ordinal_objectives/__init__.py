@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ordinal_objectives.adapters.cb.estimator import CatBoostOrdinalClassifier as CatBoostOrdinalClassifier
-    from ordinal_objectives.adapters.lgbm.dask_estimator import DaskLGBMOrdinalClassifier as DaskLGBMOrdinalClassifier
+    from ordinal_objectives.adapters.lgbm.dask import DaskLGBMOrdinalClassifier as DaskLGBMOrdinalClassifier
     from ordinal_objectives.adapters.lgbm.estimator import LGBMOrdinalClassifier as LGBMOrdinalClassifier
-    from ordinal_objectives.adapters.xgb.dask_estimator import DaskXGBOrdinalClassifier as DaskXGBOrdinalClassifier
+    from ordinal_objectives.adapters.xgb.dask import DaskXGBOrdinalClassifier as DaskXGBOrdinalClassifier
     from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier as XGBOrdinalClassifier
     from ordinal_objectives.decision import decide as decide
     from ordinal_objectives.decisions.calibrated import OrdinalCalibratedClassifier as OrdinalCalibratedClassifier
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     )
     from ordinal_objectives.ordinal_labels import OrdinalLabels as OrdinalLabels
     from ordinal_objectives.row_blocks import RowBlocks as RowBlocks
-    from ordinal_objectives.versions import show_versions as show_versions
+    from ordinal_objectives.utils.extras import show_versions as show_versions
 
 __version__ = "0.4.0"
 
@@ -49,8 +49,8 @@ _HOMES = {
     "CatBoostOrdinalClassifier": "adapters.cb.estimator",
     "CostWeighted": "losses",
     "CumulativeLink": "losses",
-    "DaskLGBMOrdinalClassifier": "adapters.lgbm.dask_estimator",
-    "DaskXGBOrdinalClassifier": "adapters.xgb.dask_estimator",
+    "DaskLGBMOrdinalClassifier": "adapters.lgbm.dask",
+    "DaskXGBOrdinalClassifier": "adapters.xgb.dask",
     "HistGradientBoostingMultiOutputClassifier": "histogram_engine.multi_output.estimator",
     "HistGradientBoostingMultiOutputRegressor": "histogram_engine.multi_output.estimator",
     "HistGradientBoostingOrdinalClassifier": "histogram_engine.estimator",
@@ -66,7 +66,7 @@ _HOMES = {
     "RowBlocks": "row_blocks",
     "XGBOrdinalClassifier": "adapters.xgb.estimator",
     "decide": "decision",
-    "show_versions": "versions",
+    "show_versions": "utils.extras",
 }
 
 # `from ordinal_objectives import *` takes what can be imported here.

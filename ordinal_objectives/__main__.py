@@ -6,8 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from ordinal_objectives.utils.extras import not_installed
-from ordinal_objectives.versions import show_versions
+from ordinal_objectives.utils.extras import not_installed, show_versions
 
 
 def _parser() -> argparse.ArgumentParser:

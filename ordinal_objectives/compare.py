@@ -29,7 +29,7 @@ from ordinal_objectives.aliases import (
 from ordinal_objectives.decision import decide
 from ordinal_objectives.estimators.held_out import Rows, hold_out, split_seed, take_rows
 from ordinal_objectives.estimators.labels import OrderedLabels
-from ordinal_objectives.inspection.importances import threshold_columns
+from ordinal_objectives.inspection.features import threshold_columns
 from ordinal_objectives.losses import HESSIANS, OrdinalLoss, get_loss
 from ordinal_objectives.plotting.style import pyplot
 from ordinal_objectives.rows import CPU

@@ -12,7 +12,7 @@ from ordinal_objectives.aliases import FloatArray, IntArray, LabelArray
 from ordinal_objectives.metrics import METRICS
 from ordinal_objectives.metrics.table import on_codes, parameters_of
 from ordinal_objectives.ordinal_labels import OrdinalLabels
-from ordinal_objectives.utils.read_only import call_read_only, read_only
+from ordinal_objectives.utils.validation import call_read_only, read_only
 
 __all__ = ["EvalMetric"]
 

@@ -32,7 +32,7 @@ import atheris
 import numpy as np
 
 with atheris.instrument_imports(include=["ordinal_objectives"]):
-    from ordinal_objectives.adapters.xgb import model_file
+    from ordinal_objectives.adapters.xgb import input_checks
     from ordinal_objectives.estimators import ensemble
 
 from damage_files import without_digest
@@ -144,7 +144,7 @@ class Records(Engine):
         return records
 
     def put(self, content: bytes, path: Path) -> None:
-        path.write_bytes(model_file.sealed(self.before[:-8] + len(content).to_bytes(8, "big") + content + self.after))
+        path.write_bytes(input_checks.sealed(self.before[:-8] + len(content).to_bytes(8, "big") + content + self.after))
 
 
 class Ensembles(Engine):

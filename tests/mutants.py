@@ -95,7 +95,7 @@ AREAS = {
         ),
     ),
     "files": (
-        ("utils/files.py", "utils/validation.py", "histogram_engine/model_file.py", "adapters/xgb/model_file.py"),
+        ("utils/files.py", "utils/validation.py", "histogram_engine/model_file.py", "adapters/xgb/input_checks.py"),
         (
             "tests/package/test_file_labels.py tests/estimators/test_damaged_files.py "
             "tests/estimators/test_file_contents.py tests/estimators/test_written_files.py "

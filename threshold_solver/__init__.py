@@ -1,7 +1,6 @@
 """Steps of the thresholds: start values, Newton step, Schur step, order. Functions of sums over the rows."""
 
 from ordinal_objectives.losses.quantities import InitialThresholds
-from ordinal_objectives.threshold_solver.diagnostics import Diagnostics
 from ordinal_objectives.threshold_solver.learner import (
     ThresholdLearner,
     initial_thresholds,
@@ -9,9 +8,8 @@ from ordinal_objectives.threshold_solver.learner import (
     longest_step,
     repair_order,
 )
-from ordinal_objectives.threshold_solver.newton import newton_step
-from ordinal_objectives.threshold_solver.quadratic import JointQuadratic, JointStep, schur_step
-from ordinal_objectives.threshold_solver.record import ThresholdRecord
+from ordinal_objectives.threshold_solver.quadratic import JointQuadratic, JointStep, newton_step, schur_step
+from ordinal_objectives.threshold_solver.record import Diagnostics, ThresholdRecord
 from ordinal_objectives.utils import public_names
 
 __all__ = [

@@ -10,8 +10,8 @@ from ordinal_objectives.aliases import ArrayLike, FloatArray
 from ordinal_objectives.links import Link
 from ordinal_objectives.losses import OrdinalLoss, RoundStatistics, get_loss, quantities
 from ordinal_objectives.spec import OrdinalSpec
-from ordinal_objectives.threshold_solver.diagnostics import Diagnostics
-from ordinal_objectives.threshold_solver.newton import as_array, newton_step
+from ordinal_objectives.threshold_solver.quadratic import as_array, newton_step
+from ordinal_objectives.threshold_solver.record import Diagnostics
 from ordinal_objectives.utils.validation import NEGLIGIBLE_SHARE
 
 # Thresholds that fit given scores are found in so many steps at most, or when they move no farther than this share.

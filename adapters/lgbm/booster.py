@@ -17,7 +17,7 @@ import lightgbm
 import numpy as np
 
 from ordinal_objectives.adapters.followed_scores import GrownTree
-from ordinal_objectives.adapters.lgbm.parameters import refuse_boosting
+from ordinal_objectives.adapters.lgbm.input_checks import refuse_boosting
 from ordinal_objectives.aliases import FloatArray, IntArray
 from ordinal_objectives.spec import TREE_UPDATES
 from ordinal_objectives.threads import one_thread_after_fork

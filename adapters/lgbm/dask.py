@@ -8,33 +8,52 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from functools import partial
+from os import PathLike
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 from urllib.parse import urlparse
 
-import cloudpickle
-import distributed
 import lightgbm
 import numpy as np
-from dask import delayed
 from scipy.sparse import issparse, vstack
-from xgboost.collective import CommunicatorContext, get_world_size
-from xgboost.tracker import RabitTracker
+
+from ordinal_objectives.aliases import Column, FloatArray, Params, Table
+from ordinal_objectives.utils import documented, extras
+
+try:
+    import cloudpickle
+    import distributed
+    from dask import delayed
+    from xgboost.collective import CommunicatorContext, get_world_size
+    from xgboost.tracker import RabitTracker
+except ImportError as error:
+    raise extras.not_installed(error, "lightgbm", "xgboost", "dask") from None
 
 from ordinal_objectives.adapters.arguments import Asked, check_same_names
 from ordinal_objectives.adapters.collective import Collective
-from ordinal_objectives.adapters.dask_classifier import DaskRows, parts_of
-from ordinal_objectives.adapters.dask_rows import check_partitions, fault_of_rows, numbers_of_rows, watched
-from ordinal_objectives.adapters.lgbm import parameters
-from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, train_spec
-from ordinal_objectives.aliases import FloatArray, Params, Table
+from ordinal_objectives.adapters.dask import (
+    DaskClassifier,
+    DaskRows,
+    check_numbers_of_rows,
+    check_partitions,
+    fault_of_rows,
+    numbers_of_rows,
+    parts_of,
+    watched,
+)
+from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, input_checks
+from ordinal_objectives.adapters.lgbm.estimator import LGBMOrdinalClassifier
+from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, checked_callbacks, schedules, train_spec
+from ordinal_objectives.estimators import arguments
+from ordinal_objectives.estimators.held_out import rounds_unsearched, smallest_leaf
 from ordinal_objectives.estimators.tables import names_as_text, refuse_text_and_dates
 from ordinal_objectives.rows import fail_together
 from ordinal_objectives.utils.validation import refuse_masked
 
-Listed: TypeAlias = Callable[..., Any]
+_Listed: TypeAlias = Callable[..., Any]
 
 
-class Trained(NamedTuple):
+class _Trained(NamedTuple):
     """What one worker returns: the booster, the history of the evaluation sets, and the trees of each round."""
 
     booster: lightgbm.Booster
@@ -42,7 +61,7 @@ class Trained(NamedTuple):
     trees: TreesOfRounds
 
 
-class Parts(NamedTuple):
+class _Parts(NamedTuple):
     """Parts of some rows on the workers, without the empty ones; the number of rows, and of those with weight."""
 
     futures: list[distributed.Future]
@@ -59,7 +78,7 @@ class _Part(NamedTuple):
     start: FloatArray | None
 
 
-class Given(NamedTuple):
+class _Given(NamedTuple):
     """What a training is given, the same on all workers; ``options`` are for :func:`.train.train_spec`."""
 
     asked: Asked
@@ -70,15 +89,15 @@ class Given(NamedTuple):
     options: Params
 
 
-def train(client: distributed.Client, given: Given, training: Parts, evaluated: Sequence[Parts]) -> Trained:
+def _train(client: distributed.Client, given: _Given, training: _Parts, evaluated: Sequence[_Parts]) -> _Trained:
     """Train on the workers that have rows of the training set, and return what the first one has.
 
     Parameters
     ----------
     client : distributed.Client
-    given : Given
-    training : Parts
-    evaluated : sequence of Parts
+    given : _Given
+    training : _Parts
+    evaluated : sequence of _Parts
 
     Raises
     ------
@@ -88,13 +107,13 @@ def train(client: distributed.Client, given: Given, training: Parts, evaluated: 
     workers = _placed(client, training.futures, [])
     addresses = list(workers)
     sets = [_placed(client, parts.futures, addresses) for parts in evaluated]
-    seen = int(parameters.value_of(given.params, "bin_construct_sample_cnt") or 200_000)
-    seed = int(parameters.value_of(given.params, "data_random_seed") or 1)
+    seen = int(input_checks.value_of(given.params, "bin_construct_sample_cnt") or 200_000)
+    seed = int(input_checks.value_of(given.params, "data_random_seed") or 1)
     share = min(1.0, seen / training.n_rows)
     hosts, threads = [urlparse(address).hostname for address in addresses], client.nthreads()
     sent = cloudpickle.dumps(given)  # Dask would pickle a user's callbacks by reference
 
-    async def train_there() -> Trained:
+    async def train_there() -> _Trained:
         drawn = [client.submit(_drawn, part, share, [seed, i]) for i, part in enumerate(training.futures)]
         sample = client.submit(_joined_rows, drawn, workers=addresses)
         tracker = await client.submit(
@@ -113,11 +132,11 @@ def train(client: distributed.Client, given: Given, training: Parts, evaluated: 
         found = await client.gather(futures, asynchronous=True)
         return next(result for result in found if result is not None)
 
-    trained: Trained = watched(client, addresses, train_there)
+    trained: _Trained = watched(client, addresses, train_there)
     return trained
 
 
-def parts_on_workers(client: distributed.Client, rows: DaskRows, name: str, listed: Listed) -> Parts:
+def _parts_on_workers(client: distributed.Client, rows: DaskRows, name: str, listed: _Listed) -> _Parts:
     """Return rows, checked, in the memory of the workers; their labels are class codes.
 
     Parameters
@@ -135,11 +154,11 @@ def parts_on_workers(client: distributed.Client, rows: DaskRows, name: str, list
     futures = client.compute([delayed(_checked)(name, names, listed, *part) for part in zip(X, *columns, strict=True)])
     sizes = client.gather([client.submit(_sizes, part) for part in futures])  # raises what is wrong with a part
     kept = [future for future, (n_rows, _) in zip(futures, sizes, strict=True) if n_rows]
-    return Parts(kept, *map(sum, zip(*sizes, strict=True)))
+    return _Parts(kept, *map(sum, zip(*sizes, strict=True)))
 
 
 def _checked(
-    name: str, names: list[str] | None, listed: Listed, X: Table, codes: Any, weight: Any, start: Any
+    name: str, names: list[str] | None, listed: _Listed, X: Table, codes: Any, weight: Any, start: Any
 ) -> _Part:
     """Return a part of some rows; raise ValueError for what is wrong with it."""
     check_same_names(names, names_as_text(X), name=f"each part of {name}")
@@ -207,7 +226,7 @@ def _train_here(
     connect: Mapping[str, Any],
     host: str,
     n_threads: int,
-) -> Trained | None:
+) -> _Trained | None:
     """Train with the other workers on this one's rows; the first returns the booster."""
     asked, params, n_rounds, categorical_feature, callbacks, options = cloudpickle.loads(given)
     params = {"num_threads": n_threads, "tree_learner": "data"} | params
@@ -233,7 +252,7 @@ def _train_here(
             asked, params | _network(workers, host), train_set, n_rounds, valid_sets=valid_sets or None,
             callbacks=[*watching, *callbacks], **options,
         )  # fmt: skip
-        return Trained(booster, history, trees) if workers.rank == 0 else None
+        return _Trained(booster, history, trees) if workers.rank == 0 else None
 
 
 def _network(workers: Collective, host: str) -> Params:
@@ -243,3 +262,161 @@ def _network(workers: Collective, host: str) -> Params:
         port = free.getsockname()[1]
         addresses = [workers.tell(f"{host}:{port}", rank) for rank in range(get_world_size())]
     return {"machines": ",".join(addresses), "local_listen_port": port, "num_machines": len(addresses)}
+
+
+@documented
+class DaskLGBMOrdinalClassifier(DaskClassifier, LGBMOrdinalClassifier):
+    """Ordinal classifier that LightGBM grows on a Dask cluster, with the conventions of its ``DaskLGBMClassifier``.
+
+    LightGBM's own network grows the trees. The sums that thresholds are learned from XGBoost's collective adds up, so
+    that XGBoost must be installed too. All workers take the bins of a sample of ``subsample_for_bin`` rows of all of
+    them. Fitted, it is an :class:`.estimator.LGBMOrdinalClassifier`: arrays in memory are predicted here, Dask
+    collections where they are, lazily.
+
+    Parameters
+    ----------
+    <<n_estimators>>
+        On a cluster "auto" is 100: rows stay with their workers.
+    <<classes, loss, link, training_cost, step parameters>>
+    <<proportional, shift_l2, shift_penalty, max_shifts>>
+    <<linear, linear_l2>>
+        ``linear`` must be False on a cluster.
+    <<random_intercept>>
+        Refused on a cluster.
+    <<decision_rule, cost_matrix>>
+        "kappa" is refused on a cluster.
+    <<kappa_weights, kappa_rows, class_weight>>
+    num_leaves : int or "auto", default="auto"
+        On a cluster "auto" is 31.
+    boosting_type, max_depth, learning_rate, subsample_for_bin, min_split_gain, min_child_weight, \
+min_child_samples, subsample, subsample_freq, colsample_bytree, reg_alpha, reg_lambda, random_state, n_jobs, \
+importance_type, early_stopping_round
+        As in :class:`lightgbm.LGBMClassifier`, with the defaults of :class:`.estimator.LGBMOrdinalClassifier`. Each
+        worker draws from its own rows. ``n_jobs=None`` takes a worker's threads.
+    <<validation_fraction>>
+        Refused on a cluster: pass ``eval_set``.
+    <<progress>>
+        Must be False on a cluster.
+    **host_params
+        Any other parameter of :func:`lightgbm.train`. ``tree_learner`` may be "data" or "voting".
+
+    Attributes
+    ----------
+    client : distributed.Client
+        The one that was set, or else the current one.
+    <<classes_, ordered_classes_, n_classes_, thresholds_, proportional_, booster_, n_iter_, best_iteration_>>
+    <<feature_importances_, evals_result_, n_features_in_, is_categorical_, feature_names_in_, diagnostics_>>
+    <<training_loss_, threshold_history_>>
+
+    Examples
+    --------
+    >>> import dask.array as da, numpy as np
+    >>> from distributed import Client, LocalCluster
+    >>> from ordinal_objectives import DaskLGBMOrdinalClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 3))
+    >>> y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=300), [-1.0, 0.0, 1.0])
+    >>> with LocalCluster(n_workers=2, dashboard_address=None) as cluster, Client(cluster):  # doctest: +SKIP
+    ...     X_, y_ = da.from_array(X, chunks=(150, 3)), da.from_array(y, chunks=150)
+    ...     model = DaskLGBMOrdinalClassifier(n_estimators=20).fit(X_, y_)
+    ...     proba = model.predict_proba(X_).compute()
+    """
+
+    _refused_there: ClassVar = {"validation_fraction": "pass eval_set, since rows stay with their workers"}
+    _in_memory: ClassVar = LGBMOrdinalClassifier
+    _beside_sets: ClassVar = ("eval_sample_weight", "eval_init_score")
+
+    @documented(like=LGBMOrdinalClassifier.fit)
+    @arguments.explains_keywords
+    def fit(  # type: ignore[override]
+        self,
+        X: Table,
+        y: Column,
+        *,
+        sample_weight: Any = None,
+        init_score: Any = None,
+        eval_set: list[tuple[Table, Column]] | None = None,
+        eval_sample_weight: list[Any] | None = None,
+        eval_init_score: list[Any] | None = None,
+        categorical_feature: list[str] | list[int] | str = "auto",
+        callbacks: list[Any] | None = None,
+        init_model: LGBMOrdinalClassifier | lightgbm.Booster | str | PathLike[str] | None = None,
+    ) -> DaskLGBMOrdinalClassifier:
+        """Fit the model on the cluster.
+
+        Parameters
+        ----------
+        X : dask.array.Array or dask.dataframe.DataFrame, shape (n_samples, n_features)
+            One block of columns. NaN is missing.
+        y : Dask collection, shape (n_samples,)
+            Labels: integers, strings, or categories, partitioned as ``X`` is.
+        sample_weight : Dask collection of float or None, shape (n_samples,)
+            Weights of the rows, finite and non-negative, partitioned as ``X`` is. None for ones.
+        init_score : Dask collection of float or None, shape (n_samples,)
+            Scores that the trees' are added to, partitioned as ``X`` is.
+        eval_set : list of (X, y) pairs of Dask collections, or None
+            Evaluated each round, as "valid_0", "valid_1", ...
+        eval_sample_weight : list of Dask collections or None
+            Weights of each evaluation set.
+        eval_init_score : list of Dask collections or None
+            Start scores of each evaluation set.
+        <<categorical_feature>>
+        callbacks : list of callable or None
+            LightGBM callbacks; each worker has a copy.
+        <<init_model>>
+
+        Returns
+        -------
+        DaskLGBMOrdinalClassifier
+
+        Raises
+        ------
+        TypeError
+            If X, y, weights or start scores are no Dask collections.
+        ValueError
+            If labels, weights or parameters are not what the docs allow; the message names the argument.
+        RuntimeError
+            If a worker is lost. To try once more, restart the client and make the collections again.
+        """
+        y = self._check_collections(X, y)
+        init_model = arguments.as_trained(init_model)  # which may be this one
+        with self._all_or_nothing():
+            given = self._warned_params()
+            self._fit_labels(X, y)
+            booster, _ = self._continued(init_model, init_score=init_score, eval_init_score=eval_init_score)
+            check_numbers_of_rows("sample_weight", sample_weight)
+            check_numbers_of_rows("init_score", init_score)
+            sets = self._evaluation_sets(eval_set, eval_sample_weight, eval_init_score)
+            arguments.check_rounds("early_stopping_round", given["early_stopping_round"], len(sets))
+            scheduled = schedules(callbacks := checked_callbacks(callbacks))
+            levels = self._find_levels(header := self._header(X), booster, init_model)
+            listed = partial(input_checks.with_levels, places=self._category_places, levels=levels)
+            codes = self._codes(y)
+            rows = DaskRows(X, codes, self._weights(codes, sample_weight), init_score)
+            training = _parts_on_workers(self.client, rows, "X", partial(listed, refuse=True))
+            evaluated = [
+                _parts_on_workers(self.client, part._replace(y=self._codes(part.y)), f"X of evaluation set {i}", listed)
+                for i, part in enumerate(sets)
+            ]
+            belonging = {"init_score": init_score, "init_model": init_model}
+            kept = {"categorical_feature": categorical_feature}
+            self._given = arguments.GivenToFit.of(bool(sets), False, kept, scheduled, **belonging)
+            asked = _Given(
+                (self._spec("LGBMOrdinalClassifier"), None),
+                self._params_for(training.n_weighted),
+                rounds_unsearched("n_estimators", given["n_estimators"]),  # workers hold the rows: none is searched
+                input_checks.categorical_columns(categorical_feature, header),
+                callbacks,
+                {"init_model": booster, "carried": self._carried(), "set_names": ["X", "X of an evaluation set"]},
+            )
+            with self._under_way():
+                trained = _train(self.client, asked, training, evaluated)
+            self.booster_, self.evals_result_ = trained.booster, trained.history
+            record, n_iter = lgbm_booster.carried_record(self.booster_), lgbm_booster.iterations_of(self.booster_)
+            n_rounds = trained.trees.rounds_of(n_iter, stopped=self.booster_.best_iteration > 0)
+            self._n_rounds = None if n_rounds == n_iter else n_rounds
+            self._keep(record.copied(), n_iter)
+            self._carry()
+        least = smallest_leaf(given["min_child_samples"], training.n_weighted)
+        self._warn_if_constant(training.n_weighted, "min_child_samples", 20 if least is None else least, stacklevel=4)
+        return self

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives import predictions, threads
 from ordinal_objectives.adapters.arguments import check_set_names
-from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, data, parameters, prediction
+from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, input_checks, prediction
 from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, checked_callbacks, first_rates, schedules, train_spec
 from ordinal_objectives.adapters.training import bind_labels, labels_of
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, NDArray, Params, Seed, Table
@@ -97,22 +97,22 @@ importance_type
     (300, 4)
     """
 
-    _native: ClassVar = parameters.NATIVE
+    _native: ClassVar = input_checks.NATIVE
     _own: ClassVar = ORDINAL_PARAMETERS
-    _refused: ClassVar = parameters.REFUSED
-    _dialect: ClassVar = parameters.DIALECT
-    _known: ClassVar = parameters.KNOWN
+    _refused: ClassVar = input_checks.REFUSED
+    _dialect: ClassVar = input_checks.DIALECT
+    _known: ClassVar = input_checks.KNOWN
     _tried: ClassVar = (
         ({"num_leaves": 7, "reg_lambda": 1.0},),
         ({"num_leaves": 15, "reg_lambda": 0.0}, {"num_leaves": 63, "reg_lambda": 0.0}),
     )
     _unsearched: ClassVar = {"num_leaves": 31, "reg_lambda": 0.0}
-    _not_in_files: ClassVar = parameters.OF_MACHINE | HostClassifier._not_in_files
+    _not_in_files: ClassVar = input_checks.OF_MACHINE | HostClassifier._not_in_files
     _start_name: ClassVar = "init_score"
     _continued_by: ClassVar = "init_model"
     # None: those of a category type, of a model that was trained without the classifier.
     _category_places: list[int] | None = None
-    _fit_hints: ClassVar = parameters.FIT_HINTS
+    _fit_hints: ClassVar = input_checks.FIT_HINTS
     random_effects_ = random_effects_of_model
 
     def __init__(
@@ -269,9 +269,9 @@ importance_type
         """Return parameters given by other names of LightGBM, and warnings of those that are not used."""
         if not self._host_params:
             return {}, []
-        kept = {name: value for name, value in arguments.kept_arguments(self).items() if name in parameters.KNOWN}
+        kept = {name: value for name, value in arguments.kept_arguments(self).items() if name in input_checks.KNOWN}
         own = {name: value for name, value in kept.items() if value != self._default(name)}
-        return parameters.resolved(own, self._host_params)
+        return input_checks.resolved(own, self._host_params)
 
     def _warned_params(self) -> Params:
         """Return the parameters by one name each, and warn of those that are not used."""
@@ -333,7 +333,7 @@ importance_type
         sets = list[lightgbm.Dataset]()
         for given in rows:
             part = with_start(linear, replace(given, X=without(given.X, self._groups)))
-            columns = {"categorical_feature": data.categorical_columns(categorical_feature, part.X)}
+            columns = {"categorical_feature": input_checks.categorical_columns(categorical_feature, part.X)}
             options: Params = {"reference": sets[0]} if sets else columns
             options |= {"weight": part.weight, "init_score": part.start, "free_raw_data": not keeps}
             sets.append(lightgbm.Dataset(part.X, part.codes, **options))
@@ -351,7 +351,7 @@ importance_type
         return replace(given, kept={"categorical_feature": others} if others else {})
 
     def _fixed_rounds(self, n_rounds: int, given: arguments.GivenToFit) -> Params:
-        others = dict.fromkeys(name for name in parameters.ROUNDS_AND_STOPPING if name in self._host_params)
+        others = dict.fromkeys(name for name in input_checks.ROUNDS_AND_STOPPING if name in self._host_params)
         return {**others, **self._found, "n_estimators": n_rounds, "early_stopping_round": None}
 
     @threads.one_thread_after_fork()
@@ -375,7 +375,7 @@ importance_type
         return np.array([bool(infos.get(name, {}).get("values")) for name in self.booster_.feature_name()], np.bool_)
 
     def _categories(self, X: Table, **options: Any) -> list[int]:
-        columns = data.categorical_columns(options["categorical_feature"], X)
+        columns = input_checks.categorical_columns(options["categorical_feature"], X)
         names = tables.column_names(X) or []
         given = columns if isinstance(columns, list) else []  # "auto" is known by the columns' types
         return [names.index(column) if isinstance(column, str) else column for column in given]
@@ -395,14 +395,14 @@ importance_type
     def _check_features(self, X: Table, *, reset: bool) -> Table:
         # LightGBM knows SciPy's sparse matrices, not yet its sparse arrays.
         checked = super()._check_features(X, reset=reset)
-        data.check_columns(checked)
+        input_checks.check_columns(checked)
         return csr_matrix(checked) if isinstance(checked, csr_array) else checked
 
     def _find_levels(self, X: Table, booster: lightgbm.Booster | None, model: Any) -> Any:
         """Set which columns hold categories, and return their levels: the continued model's, or else those of X."""
         if booster is None:
-            self._category_places = data.category_places(X)
-            return data.levels_of(X)
+            self._category_places = input_checks.category_places(X)
+            return input_checks.levels_of(X)
         ours = isinstance(model, LGBMOrdinalClassifier)
         self._category_places = model._category_places if ours else _places_in(lgbm_booster.carried_record(booster))
         return booster.pandas_categorical
@@ -413,15 +413,15 @@ importance_type
         """Set which columns hold categories, and return rows to train on and to evaluate with the training's levels."""
         levels = self._find_levels(rows.X, booster, model)
         places = self._category_places
-        first = replace(rows, X=data.with_levels(rows.X, places, levels, refuse=booster is not None))
+        first = replace(rows, X=input_checks.with_levels(rows.X, places, levels, refuse=booster is not None))
         evaluated = [
-            replace(held, X=data.with_levels(held.X, places, levels, name=f"X of evaluation set {i}"))
+            replace(held, X=input_checks.with_levels(held.X, places, levels, name=f"X of evaluation set {i}"))
             for i, held in enumerate(held_out)
         ]
         return first, evaluated
 
     def _prediction_data(self, X: Table) -> Table:
-        return data.with_levels(X, self._category_places, self.booster_.pandas_categorical)
+        return input_checks.with_levels(X, self._category_places, self.booster_.pandas_categorical)
 
     def _description(self) -> Params:
         places = self._category_places
@@ -449,11 +449,11 @@ importance_type
 
     def _names_in_booster(self) -> list[str] | None:
         names: list[str] = self.booster_.feature_name()
-        return None if data.are_made_up(names) else names
+        return None if input_checks.are_made_up(names) else names
 
     def _has_written_names(self, X: Table) -> bool:
         names, known = tables.column_names(X), getattr(self, "feature_names_in_", None)
-        return names is not None and known is not None and data.written_names(names) == known.tolist()
+        return names is not None and known is not None and input_checks.written_names(names) == known.tolist()
 
     @property
     @threads.one_thread_after_fork()

@@ -169,7 +169,7 @@ def _iterations_seen(run: TrainingRun, booster: lightgbm.Booster, data: object, 
 class FixedThresholds:
     """Objective with given thresholds: a row's gradient depends only on the row, so rows may be on any worker.
 
-    LightGBM has no sum over its workers that an objective could use: :class:`.dask_estimator.DaskLGBMOrdinalClassifier`
+    LightGBM has no sum over its workers that an objective could use: :class:`.dask.DaskLGBMOrdinalClassifier`
     learns thresholds by another way. Here they stay where they are, and the score is fitted to them. Pass the object
     as ``objective=`` to :class:`lightgbm.DaskLGBMRegressor` or :class:`lightgbm.LGBMRegressor`, with class codes as
     labels.

@@ -16,7 +16,7 @@ import numpy as np
 from ordinal_objectives import decision, predictions, threads, trees
 from ordinal_objectives.adapters import arguments
 from ordinal_objectives.adapters.groups import proba_beside
-from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, data as lgbm_data
+from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, input_checks
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, NDArray, Table
 from ordinal_objectives.estimators import tables
 from ordinal_objectives.estimators.arguments import refuse_other_order
@@ -60,14 +60,14 @@ def rows_for(booster: lightgbm.Booster, data: Table) -> Table:
     LightGBM reads columns by their places, whatever their names.
     """
     data = validation.collected(data, name="data")
-    lgbm_data.check_rows(data, "data")
+    input_checks.check_rows(data, "data")
     names, given = booster.feature_name(), tables.column_names(data)
-    if given is not None and not lgbm_data.are_made_up(names):
-        arguments.check_same_names(names, lgbm_data.written_names(given))
+    if given is not None and not input_checks.are_made_up(names):
+        arguments.check_same_names(names, input_checks.written_names(given))
     refuse_other_order(names, data, name="data")
-    if not lgbm_data.category_places(data):
+    if not input_checks.category_places(data):
         return data
-    return lgbm_data.with_levels(data, None, booster.pandas_categorical, name="data")
+    return input_checks.with_levels(data, None, booster.pandas_categorical, name="data")
 
 
 def predict_raw(
@@ -80,7 +80,7 @@ def predict_raw(
     A LightGBM booster keeps the iterations it predicts with as a state of its own, so a call from another thread
     with other iterations would change the answer under way.
     """
-    with lgbm_data.refused_rows(data, name), _gates.setdefault(booster, _Gate()).passed((start, stop)):
+    with input_checks.refused_rows(data, name), _gates.setdefault(booster, _Gate()).passed((start, stop)):
         answer = booster.predict(data, raw_score=True, start_iteration=start, num_iteration=stop - start, **params)
     return np.asarray(answer)
 

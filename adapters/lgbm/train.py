@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike
 
 from ordinal_objectives.adapters import arguments
 from ordinal_objectives.adapters.groups import bound_groups, with_last_effects
-from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, parameters, prediction
-from ordinal_objectives.adapters.lgbm.data import (
+from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, input_checks, prediction
+from ordinal_objectives.adapters.lgbm.input_checks import (
     are_made_up,
     check_linear,
     check_set,
@@ -144,7 +144,7 @@ def train(
         start = train_set.get_init_score()
         scores = prediction.predict_raw(booster, prediction.rows_for(booster, rows), 0, n_iter)
         scores = scores if start is None else scores + start
-        of_training = train_set, random_intercept, scores, parameters.value_of(params, "num_threads")
+        of_training = train_set, random_intercept, scores, input_checks.value_of(params, "num_threads")
         lgbm_booster.carry(booster, with_last_effects(record, n_iter, *of_training))
     return booster
 
@@ -182,15 +182,15 @@ def train_spec(
     :class:`.training.Plan`, and ``set_names`` what errors call the rows to train on and to evaluate.
     """
     arguments.check_asked(params, num_boost_round, 1)
-    params = parameters.checked_params(params)
+    params = input_checks.checked_params(params)
     spec, record = asked
     evaluated, set_names = _evaluated(options.get("valid_sets")), options.pop("set_names", ("train_set", "valid_sets"))
     sets = [train_set, *(data for data in evaluated if data is not train_set)]
     named = [(set_names[min(i, len(set_names) - 1)], data) for i, data in enumerate(sets)]
     for name, data in named:
         check_set(data, name, train_set)
-    check_signs(parameters.value_of(params, "monotone_constraints"), train_set)
-    check_linear(parameters.value_of(params, "linear_tree"), train_set)
+    check_signs(input_checks.value_of(params, "monotone_constraints"), train_set)
+    check_linear(input_checks.value_of(params, "linear_tree"), train_set)
     names = options.get("valid_names") or []
     given = [names] if isinstance(names, str) else list(names)
     defaults = ["training" if data is train_set else f"valid_{i}" for i, data in enumerate(evaluated)]
@@ -204,7 +204,7 @@ def train_spec(
             lgbm_booster.check_all_rounds(previous, record, previous.current_iteration())
         elif record is not None:
             lgbm_booster.check_record(previous, record)
-    n_threads = parameters.value_of(params, "num_threads")
+    n_threads = input_checks.value_of(params, "num_threads")
     plan, workers = Plan(driven=True, **options.pop("carried", {})), _workers(params, feval)
     training = LightGBMTraining(spec, record, n_threads=n_threads, plan=plan, workers=workers)
     if workers is not None:
@@ -223,7 +223,7 @@ def train_spec(
     lgbm_booster.end_rounds(booster)
     if workers is not None:
         booster.free_network()
-        for alias in parameters.OF_NETWORK:  # of this training alone
+        for alias in input_checks.OF_NETWORK:  # of this training alone
             booster.params.pop(alias, None)
         known = lgbm_booster.carried_record(booster)
         losses = [*known.training_loss[:-1], training.latest.newest_loss()]
@@ -233,8 +233,8 @@ def train_spec(
 
 def _workers(params: Mapping[str, object], feval: _Metrics) -> Workers | None:
     """Return the workers of a training on several machines, where XGBoost's collective connects them too; else None."""
-    named = parameters.value_of(params, "machines") is not None
-    several = named or int(parameters.value_of(params, "num_machines") or 1) > 1
+    named = input_checks.value_of(params, "machines") is not None
+    several = named or int(input_checks.value_of(params, "num_machines") or 1) > 1
     if not several or "xgboost" not in sys.modules:
         return None
     from ordinal_objectives.adapters.collective import Collective, is_connected
@@ -243,7 +243,7 @@ def _workers(params: Mapping[str, object], feval: _Metrics) -> Workers | None:
         return None
     if feval:
         raise ValueError("feval must be None on several machines: each would have the metrics of its own rows")
-    learner = parameters.value_of(params, "tree_learner")
+    learner = input_checks.value_of(params, "tree_learner")
     if learner not in ("data", "data_parallel", "voting", "voting_parallel"):
         raise ValueError(
             f"params['tree_learner'] must be 'data' or 'voting' on several machines, each with rows of its own; got "
@@ -299,12 +299,12 @@ def cv(
     5
     """
     arguments.check_asked(params, num_boost_round, 1)
-    params = parameters.checked_params(params)
+    params = input_checks.checked_params(params)
     check_set(train_set, "train_set", train_set)
-    check_signs(parameters.value_of(params, "monotone_constraints"), train_set)
-    check_linear(parameters.value_of(params, "linear_tree"), train_set)
+    check_signs(input_checks.value_of(params, "monotone_constraints"), train_set)
+    check_linear(input_checks.value_of(params, "linear_tree"), train_set)
     spec, record = arguments.asked_of_cv("lgbm.cv", options, train_set.get_label())
-    n_threads = parameters.value_of(params, "num_threads")
+    n_threads = input_checks.value_of(params, "num_threads")
     training = LightGBMTraining(spec, record, n_threads=n_threads, plan=Plan(driven=True))
     options = {"stratified": False, **options, **_arguments(training, params, feval, callbacks, None)}
     with refused_sets([("train_set", train_set.data)], lambda: training.state.boosters):
@@ -360,7 +360,7 @@ def first_rates(callbacks: list[Any]) -> list[float]:
             f"callbacks may not hold lightgbm.reset_parameter({listed[0]}=[...]) where n_estimators='auto' finds the "
             f"number of rounds, since a list has a value for each: pass a function of the round, or a number"
         )
-    rates = [parameters.value_of(one.kwargs, "learning_rate") for one in copy.deepcopy(callbacks)]
+    rates = [input_checks.value_of(one.kwargs, "learning_rate") for one in copy.deepcopy(callbacks)]
     return [float(rate_of(0)) for rate_of in rates if rate_of is not None]
 
 

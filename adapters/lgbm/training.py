@@ -13,7 +13,7 @@ import numpy as np
 from lightgbm.callback import CallbackEnv
 
 from ordinal_objectives.adapters.followed_scores import GrownTree
-from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, parameters
+from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, input_checks
 from ordinal_objectives.adapters.run import TrainingRun
 from ordinal_objectives.adapters.training import Training
 from ordinal_objectives.aliases import ArrayLike, FloatArray, RealArray
@@ -124,7 +124,7 @@ class LightGBMTraining(Training):
         """Begin a training: the first on this data set, or a new one, which starts at the scores of its rows."""
         if self.of(train_data) is not None and not np.array_equal(preds, self.initial_score(train_data)):
             raise _foreign_scores()
-        machines = parameters.value_of(train_data.params or {}, "num_machines")
+        machines = input_checks.value_of(train_data.params or {}, "num_machines")
         fixed = not self.spec.learns and self.spec.thresholds is not None
         if int(machines or 1) > 1 and not fixed and self._workers is None:
             raise ValueError(
@@ -199,7 +199,7 @@ class LightGBMTraining(Training):
 
     def n_threads(self, matrix: lightgbm.Dataset) -> int | None:
         """Return the threads of the passes over a data set: LightGBM's, unless the objective has its own."""
-        asked = int(parameters.value_of(matrix.params or {}, "num_threads") or 0)
+        asked = int(input_checks.value_of(matrix.params or {}, "num_threads") or 0)
         # LightGBM takes 0 and less for all processors.
         return self.asked_threads if self.asked_threads is not None or asked <= 0 else asked
 
@@ -318,9 +318,9 @@ class ThresholdCallback:
         first = self._training.set_model(env.model, 1)
         boosters = self._training.state.boosters
         if first:
-            parameters.check_metrics(env.params)
+            input_checks.check_metrics(env.params)
             if not env.evaluation_result_list:
-                parameters.check_evaluated(env.params, any(booster.valid_sets for booster in boosters))
+                input_checks.check_evaluated(env.params, any(booster.valid_sets for booster in boosters))
         for booster in boosters:
             lgbm_booster.store_round(booster, self._training.record_of(booster), env.iteration + 1)
         if first and env.evaluation_result_list:

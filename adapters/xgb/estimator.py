@@ -16,7 +16,7 @@ import xgboost
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.adapters.training import bind_labels
-from ordinal_objectives.adapters.xgb import booster as xgb_booster, input_checks, model_file, prediction
+from ordinal_objectives.adapters.xgb import booster as xgb_booster, input_checks, prediction
 from ordinal_objectives.adapters.xgb.train import CustomMetric, asks_for_early_stop, first_rates, schedules, train_spec
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, IntArray, NDArray, Params, Seed, Table
 from ordinal_objectives.estimators import arguments
@@ -336,7 +336,7 @@ importance_type, early_stopping_rounds, callbacks
     def _read_continued(self, model: Any) -> tuple[xgboost.Booster, ThresholdRecord]:
         # As from a file: a booster in memory has the parameters of its training, with which XGBoost would go on.
         is_booster = isinstance(model, xgboost.Booster)
-        booster = xgboost.Booster(model_file=model.save_raw("ubj")) if is_booster else model_file.from_file(model)
+        booster = xgboost.Booster(model_file=model.save_raw("ubj")) if is_booster else input_checks.from_file(model)
         return booster, xgb_booster.threshold_record(booster)
 
     def _carried(self) -> Params:
@@ -391,12 +391,12 @@ importance_type, early_stopping_rounds, callbacks
     def _write(self, path: str | PathLike[str]) -> None:
         raw = self.booster_.save_raw("json" if Path(path).suffix == ".json" else "ubj")
         with files.written(path) as newer:
-            newer.write_bytes(model_file.sealed(bytes(raw)))
+            newer.write_bytes(input_checks.sealed(bytes(raw)))
 
     @one_thread_after_fork()
     def _read(self, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
         threads = library_n_threads(self.n_jobs)
-        self.booster_ = model_file.from_file(path, {} if threads is None else {"nthread": threads})
+        self.booster_ = input_checks.from_file(path, {} if threads is None else {"nthread": threads})
         record = xgb_booster.threshold_record(self.booster_)
         self.shift_method = "renewal" if record.outputs is None else "host"
         if record.outputs is None:

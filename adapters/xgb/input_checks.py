@@ -1,12 +1,15 @@
-"""What XGBoost's classifiers and train check: names of parameters, data that XGBoost would misread, and levels."""
+"""What is checked before XGBoost has it: names of parameters, data that it would misread, levels, and model files."""
 
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from itertools import pairwise
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,9 +18,10 @@ from scipy.sparse import issparse
 
 from ordinal_objectives.adapters import arguments
 from ordinal_objectives.adapters.xgb.booster import categories_of
-from ordinal_objectives.aliases import Column, RealArray, Table
+from ordinal_objectives.aliases import JSON, Column, RealArray, Table
 from ordinal_objectives.estimators import host_classifier, labels, tables
 from ordinal_objectives.estimators.tables import called, column_kinds
+from ordinal_objectives.utils import files
 from ordinal_objectives.utils.validation import check_integer, first_few
 
 
@@ -448,3 +452,55 @@ def _own_codes(X: Table, place: int) -> Mapping[Any, int]:
             f"{first_few(wrong, repr)}"
         )
     return {level: int(level) for level in found}
+
+
+# A sealed model has a digest of all that XGBoost wrote.
+_DIGEST = files.DIGEST.encode()
+# How it begins, and what stands after the digest, by the beginning of XGBoost's own bytes.
+_SEALS = {
+    b'{"': (b'{"' + _DIGEST + b'":"', b'",'),
+    b"{L": (b"{L" + len(_DIGEST).to_bytes(8, "big") + _DIGEST + b"SL" + (64).to_bytes(8, "big"), b""),
+}
+_UNSEALED = re.compile(rb'\s*\{\s*"(?:Config|learner|version)"|\{L\0{7}\x07learner')
+
+
+def sealed(raw: bytes) -> bytes:
+    """Return the bytes of a model, in JSON or UBJSON, with a digest of them, which XGBoost passes over."""
+    before, after = _SEALS[raw[:2]]
+    return before + files.digest(raw).encode() + after + raw[1:]
+
+
+def _unsealed(content: bytes) -> bytes:
+    """Return the bytes that :func:`sealed` was given; all of a file without a digest, as XGBoost writes it.
+
+    Raises
+    ------
+    ValueError
+        If the digest is that of other bytes, or the file begins otherwise.
+    """
+    for before, after in _SEALS.values():
+        if content.startswith(before):
+            end = len(before) + 64
+            raw = b"{" + content[end:].removeprefix(after)
+            files.check_digest(content[len(before) : end].decode(), raw)
+            return raw
+    if not _UNSEALED.match(content):
+        raise ValueError("it does not begin as a model")
+    return content
+
+
+def content_of(path: str | PathLike[str]) -> bytearray:
+    """Return a model's bytes in a file, whose digest is checked where it has one; raise ValueError if it is damaged."""
+    files.check_kind(path, "XGBoost")
+    with files.as_damaged_file(path):
+        content = Path(path).read_bytes()
+        if not content.rstrip().endswith(b"}"):  # XGBoost reads on behind the end, or crashes
+            raise ValueError("it is not complete")
+        return bytearray(_unsealed(content))
+
+
+def from_file(path: str | PathLike[str], params: JSON | None = None) -> xgboost.Booster:
+    """Return the booster of a file; raise ValueError if it is damaged."""
+    content = content_of(path)
+    with files.as_damaged_file(path):
+        return xgboost.Booster(params, model_file=content)

@@ -14,7 +14,7 @@ import xgboost
 from ordinal_objectives.adapters import arguments
 from ordinal_objectives.adapters.groups import bound_groups, with_last_effects
 from ordinal_objectives.adapters.training import Plan, bind_labels, labels_of
-from ordinal_objectives.adapters.xgb import booster as xgb_booster, input_checks, model_file
+from ordinal_objectives.adapters.xgb import booster as xgb_booster, input_checks
 from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
 from ordinal_objectives.adapters.xgb.training import Callback, EvalsLog, Model, XGBoostTraining
 from ordinal_objectives.aliases import ArrayLike, FloatArray, Table
@@ -178,7 +178,7 @@ def train_spec(
     arguments.check_asked(params, num_boost_round, 0)
     spec, record = asked
     if isinstance(options.get("xgb_model"), str | PathLike):
-        options["xgb_model"] = model_file.content_of(options["xgb_model"])
+        options["xgb_model"] = input_checks.content_of(options["xgb_model"])
     if spec.in_outputs and spec.n_classes is None and options.get("xgb_model") is None:
         spec = replace(spec, n_classes=validation.n_classes_of(dtrain.get_label()))
     options |= arguments_of((spec, record), params, options, dtrain, carried)

@@ -1,4 +1,4 @@
-"""A training inside XGBoost: which run a score belongs to, which iteration it is, what goes with the model."""
+"""A training inside XGBoost: which run a score belongs to, which iteration it is, where rows are, what is kept."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from ordinal_objectives.adapters.collective import Collective
 from ordinal_objectives.adapters.followed_scores import GrownTree
 from ordinal_objectives.adapters.run import SAME_SCORE, TrainingRun, Update, sample_of, score_of_rows
 from ordinal_objectives.adapters.training import Training
-from ordinal_objectives.adapters.xgb import booster as xgb_booster, input_checks, outputs, placement, prediction
+from ordinal_objectives.adapters.xgb import booster as xgb_booster, input_checks, outputs, prediction
 from ordinal_objectives.aliases import ArrayLike, FloatArray, NDArray, RealArray
-from ordinal_objectives.rows import Array, Device, Workers, fail_together
+from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.rows import CPU, Array, Device, Workers, fail_together
+from ordinal_objectives.rows.gpu import GPU, cupy_of, why_no_pass
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
@@ -422,7 +424,7 @@ class XGBoostTraining(Training):
 
     def device(self, matrix: xgboost.DMatrix) -> Device:
         """Return where gradients of a training matrix are computed: on the GPU that the booster is on, if any."""
-        return placement.device_of(self.callback_state.booster_of(matrix), self.spec.loss, self.n_threads(matrix))
+        return device_of(self.callback_state.booster_of(matrix), self.spec.loss, self.n_threads(matrix))
 
     def n_threads(self, matrix: xgboost.DMatrix) -> int | None:
         """Return the threads for a training matrix: the booster's, unless the objective has its own."""
@@ -458,6 +460,40 @@ class XGBoostTraining(Training):
         reader = state.readers[matrix]
         by_steps = reader.from_steps(matrix, before, after) if isinstance(before, np.ndarray) else None
         return by_steps or reader.from_bytes()
+
+
+def device_of(booster: xgboost.Booster | None, loss: OrdinalLoss, n_threads: int | None) -> Device:
+    """Return the GPU that a booster is trained on, or the CPU.
+
+    Parameters
+    ----------
+    booster : xgboost.Booster or None
+    loss : OrdinalLoss
+    n_threads : int or None
+        Of the CPU.
+
+    Warns
+    -----
+    UserWarning
+        If the booster is on a GPU, and gradients are computed on the CPU nevertheless.
+    """
+    trained_on = "cpu" if booster is None else _configured(booster)
+    if not trained_on.startswith("cuda"):
+        return CPU(n_threads)
+    library, reason = cupy_of(int(trained_on.partition(":")[2] or 0))
+    refused = why_no_pass(loss)
+    if library is not None and refused is None:
+        return GPU(library)
+    warnings.warn(
+        f"the trees grow on {trained_on!r}, and the gradients are computed on the CPU: {reason or refused}",
+        stacklevel=2,
+    )
+    return CPU(n_threads)
+
+
+def _configured(booster: xgboost.Booster) -> str:
+    """Return the device of a booster's configuration: XGBoost itself goes back to "cpu" where it finds no GPU."""
+    return str(xgb_booster.settings_of(booster)["generic_param"]["device"])
 
 
 def _for_outputs(spec: OrdinalSpec) -> OrdinalSpec:

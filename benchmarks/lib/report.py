@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lib.runner import CsvFile, Row
-from ordinal_objectives.versions import versions
+from ordinal_objectives.utils.extras import versions
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 

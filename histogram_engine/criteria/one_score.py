@@ -12,13 +12,12 @@ from ordinal_objectives.aliases import FloatArray, IndexArray, IntArray, NDArray
 from ordinal_objectives.histogram_engine.criteria import base, cross_terms
 from ordinal_objectives.histogram_engine.criteria.cross_terms import CrossTerms
 from ordinal_objectives.histogram_engine.state import EngineState, LeafStep
-from ordinal_objectives.leaves import high_order
+from ordinal_objectives.leaves import scalar
 from ordinal_objectives.links import Logit
 from ordinal_objectives.losses import AllThreshold, RoundStatistics
 from ordinal_objectives.rows import RowStatistics
 from ordinal_objectives.threshold_solver import JointQuadratic
-from ordinal_objectives.threshold_solver.newton import newton_step
-from ordinal_objectives.threshold_solver.quadratic import tridiagonal
+from ordinal_objectives.threshold_solver.quadratic import newton_step, tridiagonal
 from ordinal_objectives.trees import Tree
 
 _NO_THRESHOLDS = (np.zeros(0), np.zeros((0, 0)), np.zeros(0, np.int32), 2, np.zeros((0, 0)))
@@ -259,7 +258,7 @@ class HighOrder(base.Criterion):
     """The quadratic criterion, joint or scalar, with leaves of order three or four, which judge splits too.
 
     Thresholds take the step of the quadratic criterion. Given it, each leaf takes a step of the higher order
-    (:mod:`ordinal_objectives.leaves.high_order`): its Newton step already holds the gradient after the thresholds have
+    (:func:`.leaves.scalar.high_order_step`): its Newton step already holds the gradient after the thresholds have
     moved.
     """
 
@@ -306,7 +305,7 @@ class HighOrder(base.Criterion):
         of_leaves, penalty = sums.higher[leaves], self._state.parameters.l2_regularization
         order = 2 + of_leaves.shape[1]
         curvature = sums.quadratic.H[leaves] + penalty
-        step = high_order.step(newton, curvature, of_leaves[:, 0], of_leaves[:, -1], order=order)
+        step = scalar.high_order_step(newton, curvature, of_leaves[:, 0], of_leaves[:, -1], order=order)
         self._state.diagnostics.add(n_low_order=int(step.fell_back.sum()))
         return LeafStep(step.weights, delta)
 

@@ -14,12 +14,12 @@ from ordinal_objectives.estimators.held_out import Rows
 from ordinal_objectives.histogram_engine import binning, fit_loop, run
 from ordinal_objectives.histogram_engine.multi_output.losses import HESSIANS, MultiOutputLoss
 from ordinal_objectives.histogram_engine.parameters import GrowthParameters, choice, integer, number
-from ordinal_objectives.leaves import multi_output
+from ordinal_objectives.leaves import vector
 from ordinal_objectives.rows.checked_rows import IN_FLOAT32, IN_FLOAT64
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import Diagnostics, longest_step, quadratic
 from ordinal_objectives.trees import Tree
-from ordinal_objectives.utils.read_only import call_read_only
+from ordinal_objectives.utils.validation import call_read_only
 
 # Numbers of a block of rows: its scores, derivatives and columns stay in the cache.
 _BLOCK = 1 << 16
@@ -34,7 +34,7 @@ class MultiOutputParameters(GrowthParameters):
 
     l2_regularization: float = number(1.0, at_least=0.0)
     max_outputs: int | None = integer(None, 1, or_none=True)
-    search: str = choice(*multi_output.SEARCHES)
+    search: str = choice(*vector.SEARCHES)
     hessian: str = choice(*HESSIANS)
 
 
@@ -407,17 +407,17 @@ class MultiOutputRun:
         if self._most < self._columns.n_outputs:
             restricted = self.parameters.search == "restricted"
             sums = quadratic.added_up(sums, tree.left) if restricted else sums
-            worth = multi_output.output_values(*self._columns.split(sums), l2)
+            worth = vector.output_values(*self._columns.split(sums), l2)
             if restricted:  # both children of a split move the same outputs: those with the largest sum of gains
                 for node in np.flatnonzero(tree.left >= 0):
                     children = slice(tree.left[node], tree.left[node] + 2)
                     worth[children] = worth[tree.left[node]] + worth[tree.left[node] + 1]
-            outputs = multi_output.largest(worth[tree.leaves], self._most)
+            outputs = vector.largest(worth[tree.leaves], self._most)
         G, H = self._columns.split(sums[tree.leaves])
         if self._columns.kind != "full":
             flat = ((G != 0.0) & (H + l2 <= 0.0)).any(axis=1)
             self.diagnostics.add(n_flat_leaves=int(np.count_nonzero(flat)))
-        return multi_output.steps(G, H, l2, outputs)
+        return vector.output_steps(G, H, l2, outputs)
 
     def _evaluate(self, values: FloatArray) -> float:
         """Return the loss sum after a step by the values of the rows' leaves; leave the derivatives in the columns."""

@@ -19,7 +19,7 @@ from ordinal_objectives.decisions.around import AroundOneClassifier
 from ordinal_objectives.estimators.arguments import keep_arguments
 from ordinal_objectives.estimators.held_out import Rows
 from ordinal_objectives.metrics import METRICS, table
-from ordinal_objectives.utils import documented, read_only, validation
+from ordinal_objectives.utils import documented, validation
 
 # What is to be large, of predicted codes.
 Score = Callable[[IndexArray], float]
@@ -275,13 +275,13 @@ class OrdinalTunedClassifier(AroundOneClassifier):
         judged = replace(rows, X=np.arange(len(rows)))
         judged = judged if rows.of_intervals else judged.by_answer()
         if judged.weight is not None and takes_weight:
-            given["sample_weight"] = read_only.read_only(judged.weight)
+            given["sample_weight"] = validation.read_only(judged.weight)
         called, truth = partial(function, **given), judged.y
 
         def score(predicted: IndexArray) -> float:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UndefinedMetricWarning)  # of predictions that are never taken
-                value = read_only.call_read_only("metric", called, truth, predicted[judged.X])
+                value = validation.call_read_only("metric", called, truth, predicted[judged.X])
             if not isinstance(value, (float, int, np.floating, np.integer)):
                 raise TypeError(f"metric must return a number; got {value!r}")
             return -np.inf if np.isnan(value) else self._sign(known) * float(value)

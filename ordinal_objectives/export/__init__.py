@@ -31,9 +31,9 @@ __all__ = ["TRUSTED_TYPES", "register_converters", "to_lightgbm", "to_onnx", "to
 
 
 _OF_PACKAGE = {
-    "adapters.lgbm.dask_estimator": "DaskLGBMOrdinalClassifier",
+    "adapters.lgbm.dask": "DaskLGBMOrdinalClassifier",
     "adapters.lgbm.estimator": "LGBMOrdinalClassifier",
-    "adapters.xgb.dask_estimator": "DaskXGBOrdinalClassifier",
+    "adapters.xgb.dask": "DaskXGBOrdinalClassifier",
     "adapters.xgb.estimator": "XGBOrdinalClassifier",
     "decision": "KappaRule",
     "decisions.calibrated": "OrdinalCalibratedClassifier Isotonic Recalibration Sigmoids",

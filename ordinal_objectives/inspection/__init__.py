@@ -1,6 +1,5 @@
 """Interpretation of a fitted model: which feature moves what, effects of one feature, proportional odds, a summary."""
 
-from ordinal_objectives.inspection.contributions import ShapValues, shap_values
 from ordinal_objectives.inspection.effects import (
     FeatureEffect,
     LocalEffects,
@@ -10,7 +9,7 @@ from ordinal_objectives.inspection.effects import (
     feature_effect,
     partial_probabilities,
 )
-from ordinal_objectives.inspection.importances import ThresholdImportances, threshold_importances
+from ordinal_objectives.inspection.features import ShapValues, ThresholdImportances, shap_values, threshold_importances
 from ordinal_objectives.inspection.model_summary import ModelSummary, summary
 from ordinal_objectives.inspection.proportional_odds import ProportionalOddsTest, proportional_odds_test
 from ordinal_objectives.utils import public_names

@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 from ordinal_objectives.aliases import ArrayLike, Column, Estimator, FloatArray, LabelArray, Seed, Table
 from ordinal_objectives.estimators.held_out import take_rows
 from ordinal_objectives.inspection import rows
-from ordinal_objectives.inspection.importances import ThresholdImportances, threshold_columns, threshold_importances
+from ordinal_objectives.inspection.features import ThresholdImportances, threshold_columns, threshold_importances
 from ordinal_objectives.utils.validation import check_integer, random_numbers, row_weights
 
 # Features beyond so many are counted, not listed.

@@ -13,7 +13,7 @@ from ordinal_objectives.aliases import ArrayLike, BoolArray, Estimator, FloatArr
 from ordinal_objectives.estimators.held_out import take_rows
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.wrappers import last_step
-from ordinal_objectives.inspection.importances import threshold_columns
+from ordinal_objectives.inspection.features import threshold_columns
 from ordinal_objectives.inspection.rows import as_rows, trained_again, untrained, unwrapped
 from ordinal_objectives.links import Link
 from ordinal_objectives.losses import get_loss

@@ -1,8 +1,17 @@
-r"""Leaves that move every threshold's margin: a step of the score and shrunken shifts of single thresholds.
+r"""Leaves that move several numbers: outputs, each with a step of its own, or every threshold's margin.
 
-A leaf moves the margins :math:`\theta_k - f - v_k` of its rows by :math:`-u_k` with :math:`u_k = w + s_k`: w, the mean
-of u, moves the score f, and the shifts s, which sum to zero, move single thresholds. With the leaf's sums G_k and H_k
-of each threshold's derivatives in f, u minimises
+Of d outputs (Zhang and Jung, GBDT-MO) each moves, or only those with the largest gains. With a leaf's sums G and H of
+the outputs' derivatives the step w minimises
+
+.. math:: G'w + \tfrac12 w'(H + \lambda I)w, \qquad \lVert w\rVert_0 \le k .
+
+H is diagonal, so that the outputs are separate and the k largest of :math:`G_j^2 / (H_j + \lambda)` move; or, for all
+outputs, a matrix.
+
+Margins take a step of the score and shrunken shifts of single thresholds. A leaf moves the margins
+:math:`\theta_k - f - v_k` of its rows by :math:`-u_k` with :math:`u_k = w + s_k`: w, the mean of u, moves the score f,
+and the shifts s, which sum to zero, move single thresholds. With the leaf's sums G_k and H_k of each threshold's
+derivatives in f, u minimises
 
 .. math:: \sum_k \left[ G_k u_k + \tfrac12 H_k u_k^2 \right] + \tfrac12 \lambda w^2 + \tfrac12 \lambda_v P(u) .
 
@@ -21,14 +30,107 @@ from dataclasses import dataclass
 import numpy as np
 
 from ordinal_objectives.aliases import ArrayLike, BoolArray, FloatArray, IntArray
-from ordinal_objectives.leaves import multi_output, scalar
+from ordinal_objectives.leaves import scalar
 from ordinal_objectives.utils.validation import check_choice
 
+# Whether both sides of a split move the same few outputs, or each its own.
+SEARCHES = ("restricted", "unrestricted")
 PENALTIES = ("ridge", "smooth", "sparse")
 DEFAULT_SHIFT_L2 = 10.0
 DEFAULT_SHIFT_PENALTY = "ridge"
 # Relative to the penalties: with less curvature than this the shifts are rounding.
 _NO_CURVATURE = 1e-12
+
+
+def output_values(gradient: ArrayLike, hessian: ArrayLike, reg_lambda: float) -> FloatArray:
+    """Return the decrease by each output's own step, 1/2 G^2 / (H + lambda), (n_leaves, n_outputs).
+
+    Parameters
+    ----------
+    gradient : array-like of float, shape (n_leaves, n_outputs)
+    hessian : array-like of float, shape (n_leaves, n_outputs) or (n_leaves, 1)
+        One column where all outputs have the same.
+    reg_lambda : float
+        L2 penalty lambda, not negative.
+
+    Examples
+    --------
+    >>> from ordinal_objectives.leaves import vector
+    >>> vector.output_values([[2.0, -4.0]], [[1.0, 3.0]], 1.0).tolist()
+    [[1.0, 2.0]]
+    """
+    G = np.asarray(gradient, dtype=np.float64)
+    return -0.5 * G * scalar.weights(G, hessian, reg_lambda)
+
+
+def largest(values: FloatArray, max_outputs: int) -> BoolArray:
+    """Tell which are the ``max_outputs`` largest of each row, the first ones among equals, in the shape of ``values``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives.leaves import vector
+    >>> vector.largest(np.array([[1.0, 3.0, 2.0]]), 2).tolist()
+    [[False, True, True]]
+    """
+    chosen = np.zeros(values.shape, np.bool_)
+    np.put_along_axis(chosen, np.argsort(-values, axis=1, kind="stable")[:, :max_outputs], True, axis=1)
+    return chosen
+
+
+def output_steps(
+    gradient: ArrayLike, hessian: ArrayLike, reg_lambda: float, outputs: BoolArray | None = None
+) -> FloatArray:
+    """Return the step of each leaf, without shrinkage.
+
+    Parameters
+    ----------
+    gradient : array-like of float, shape (n_leaves, n_outputs)
+    hessian : array-like of float, shape (n_leaves, n_outputs), (n_leaves, 1) or (n_leaves, n_outputs, n_outputs)
+        Diagonal Hessians, those that all outputs share, or matrices.
+    reg_lambda : float
+        L2 penalty lambda, not negative; positive with matrices.
+    outputs : ndarray of bool, shape (n_leaves, n_outputs), or None
+        Those that move; None for all. Not with matrices.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_leaves, n_outputs)
+        0 where H + lambda is not positive.
+
+    Raises
+    ------
+    ValueError
+        If ``reg_lambda`` is negative, or 0 with matrices, or these come with ``outputs``.
+
+    Examples
+    --------
+    >>> from ordinal_objectives.leaves import vector
+    >>> vector.output_steps([[2.0, -4.0]], [[1.0, 3.0]], 1.0).tolist()
+    [[-1.0, 1.0]]
+    >>> vector.output_steps([[2.0, -4.0]], [[[1.0, 1.0], [1.0, 1.0]]], 1.0).round(4).tolist()
+    [[-2.6667, 3.3333]]
+    """
+    G, H = np.asarray(gradient, dtype=np.float64), np.asarray(hessian, dtype=np.float64)
+    if not reg_lambda >= 0.0:
+        raise ValueError(f"reg_lambda must be at least 0; got {reg_lambda!r}")
+    if H.ndim == 3:
+        if outputs is not None or not reg_lambda > 0.0:
+            raise ValueError("matrices of Hessians need a positive reg_lambda and outputs=None")
+        damped = H + reg_lambda * np.eye(G.shape[1])
+        return np.asarray(np.linalg.solve(damped, -G[:, :, np.newaxis])[:, :, 0], dtype=np.float64)
+    w = scalar.weights(G, H, reg_lambda)
+    return w if outputs is None else np.where(outputs, w, 0.0)
+
+
+def decrease(gradient: ArrayLike, leaf_steps: FloatArray) -> FloatArray:
+    """Return the decrease of the quadratic model at the steps of :func:`output_steps`, -1/2 G.w, (n_leaves,).
+
+    A split gains the values of its two sides less that of the leaf it splits, at the step that each has in the model.
+    With few outputs these are not always the leaf's own best: restricted, a leaf moves those that it shares with its
+    sibling.
+    """
+    return -0.5 * np.sum(np.asarray(gradient, dtype=np.float64) * leaf_steps, axis=1)
 
 
 @dataclass(frozen=True)
@@ -295,7 +397,7 @@ def _ridge(
 def _sparse(g: FloatArray, h: FloatArray, of_mean: FloatArray | float, shift_l2: float, max_shifts: int) -> FloatArray:
     """Solve the ridge of the chosen thresholds and of the others as one group, that is, of one shift."""
     w = scalar.weights(g.sum(axis=1), h.sum(axis=1) + of_mean)
-    own = multi_output.largest((g + h * w[:, np.newaxis]) ** 2 / (h + shift_l2), max_shifts)
+    own = largest((g + h * w[:, np.newaxis]) ** 2 / (h + shift_l2), max_shifts)
 
     def grouped(x: FloatArray) -> FloatArray:
         """Return the entries of those chosen, 0 for the others, and behind them the others' sum."""

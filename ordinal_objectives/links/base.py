@@ -18,7 +18,7 @@ import numpy as np
 from ordinal_objectives import _core
 from ordinal_objectives.aliases import FloatArray
 from ordinal_objectives.registry import Named
-from ordinal_objectives.utils import read_only, validation
+from ordinal_objectives.utils import validation
 
 LINKS: dict[str, Link] = {}
 
@@ -314,15 +314,15 @@ class Link(Named, ABC):
         """
         owner = f"link {self.identity!r}"
         for formula in (self.inverse, self.log_inverse):
-            read_only.call_read_only(owner, formula, x)
-        terms: Any = read_only.call_read_only(owner, self.lower, x)
+            validation.call_read_only(owner, formula, x)
+        terms: Any = validation.call_read_only(owner, self.lower, x)
         if not isinstance(terms, (tuple, list)) or len(terms) != 3:
             raise TypeError(f"lower of {owner} must return -log G and its two derivatives; got {type(terms).__name__}")
         for name, array in zip(("value", "first derivative", "second derivative"), terms, strict=True):
-            read_only.check_answer(f"the {name} of lower of {owner}", array, x.shape)
-        low, high = (read_only.call_read_only(owner, self._link, np.array(p)) for p in ([0.25, 0.25], [0.5, 0.75]))
-        inner: Any = read_only.call_read_only(owner, self._interval, low, high)
+            validation.check_answer(f"the {name} of lower of {owner}", array, x.shape)
+        low, high = (validation.call_read_only(owner, self._link, np.array(p)) for p in ([0.25, 0.25], [0.5, 0.75]))
+        inner: Any = validation.call_read_only(owner, self._interval, low, high)
         if not isinstance(inner, IntervalTerms):
             raise TypeError(f"_interval of {owner} must return IntervalTerms; got {type(inner).__name__}")
         for name, array in vars(inner).items():
-            read_only.check_answer(f"{name} of _interval of {owner}", array, low.shape)
+            validation.check_answer(f"{name} of _interval of {owner}", array, low.shape)

@@ -14,7 +14,7 @@ from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, Params
 from ordinal_objectives.links import LINKS, Link, get_link
 from ordinal_objectives.losses import quantities
 from ordinal_objectives.registry import Named
-from ordinal_objectives.utils import documented, read_only, validation
+from ordinal_objectives.utils import documented, validation
 
 HESSIANS = ("exact", "majorized")
 LOSSES: Params = {}
@@ -197,7 +197,7 @@ class OrdinalLoss(Named, ABC):
         """Return the thresholds of :meth:`start`, checked where it is a user's."""
         if self.is_built_in:
             return self.start(classes)
-        found, n = read_only.call_read_only(self.owner, self.start, classes), len(classes.weights) - 1
+        found, n = validation.call_read_only(self.owner, self.start, classes), len(classes.weights) - 1
         if not isinstance(found, quantities.InitialThresholds):
             raise TypeError(f"start of {self.owner} must return InitialThresholds; got {type(found).__name__}")
         thresholds, *masks = map(np.asarray, found)
@@ -536,11 +536,11 @@ class OrdinalLoss(Named, ABC):
         if self.takes_shifts:
             kinds.append((self._of_margins, self._majorized_of_margins, (x, y)))
         for formula, majorized, given in kinds:
-            rows = read_only.call_read_only(self.owner, formula, *given)
+            rows = validation.call_read_only(self.owner, formula, *given)
             name = f"{formula.__name__} of {self.owner}"
             quantities.check_arrays(rows, quantities.RowDerivatives, self.owner, name, x.shape)
             name = f"{self._floored.__name__} of {self.owner}"
-            floored: Any = read_only.call_read_only(self.owner, self._floored, rows, y)
+            floored: Any = validation.call_read_only(self.owner, self._floored, rows, y)
             if not isinstance(floored, tuple) or len(floored) != 2 or not isinstance(floored[1], (int, np.integer)):
                 raise TypeError(
                     f"_floored of {self.owner} must return Curvatures and how many were raised; got {floored!r}"
@@ -548,13 +548,13 @@ class OrdinalLoss(Named, ABC):
             quantities.check_arrays(floored[0], quantities.Curvatures, name, name, x.shape)
             if self.supports("majorized"):
                 name = f"{majorized.__name__} of {self.owner}"
-                curvatures = read_only.call_read_only(self.owner, majorized, *given)
+                curvatures = validation.call_read_only(self.owner, majorized, *given)
                 quantities.check_arrays(curvatures, quantities.Curvatures, name, name, x.shape)
         if self.highest_order == 4:
-            read_only.call_read_only(self.owner, self.higher, f, y, thresholds)
+            validation.call_read_only(self.owner, self.higher, f, y, thresholds)
         for formula, n in ((self._proba, x.shape[1] + 1), (self._cumulative_proba, x.shape[1])):
-            name, proba = f"{formula.__name__} of {self.owner}", read_only.call_read_only(self.owner, formula, x)
-            read_only.check_answer(name, proba, (len(x), n))
+            name, proba = f"{formula.__name__} of {self.owner}", validation.call_read_only(self.owner, formula, x)
+            validation.check_answer(name, proba, (len(x), n))
             inside = (proba >= -_ROUNDING) & (proba <= 1.0 + _ROUNDING)
             if not inside.all():
                 raise ValueError(f"{name} must be probabilities; got {proba[~inside][0]}")

@@ -10,7 +10,7 @@ import numpy as np
 
 from ordinal_objectives.aliases import BoolArray, FloatArray, IndexArray
 from ordinal_objectives.links import Link
-from ordinal_objectives.utils.read_only import check_answer
+from ordinal_objectives.utils.validation import check_answer
 
 
 @dataclass(frozen=True)

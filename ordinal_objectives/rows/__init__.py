@@ -2,8 +2,16 @@
 
 from typing import TypeAlias
 
-from ordinal_objectives.rows.device import CPU, Array, MarginPass, Pass, RowPass
-from ordinal_objectives.rows.distributed_rows import Workers, distributed_pass, fail_together
+from ordinal_objectives.rows.device import (
+    CPU,
+    Array,
+    MarginPass,
+    Pass,
+    RowPass,
+    Workers,
+    distributed_pass,
+    fail_together,
+)
 from ordinal_objectives.rows.gpu import GPU
 from ordinal_objectives.rows.native import MarginStatistics, RowStatistics
 from ordinal_objectives.utils import public_names

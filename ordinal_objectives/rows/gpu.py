@@ -8,10 +8,12 @@ that its source names, one column after the other in memory; nothing checks that
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import replace
 from enum import IntFlag
 from functools import lru_cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, IntArr
 from ordinal_objectives.links import Cauchit, Cloglog, Link, Logit, Loglog, Probit
 from ordinal_objectives.rows.checked_rows import IN_FLOAT32, IN_FLOAT64, CheckedRows
 from ordinal_objectives.rows.device import Array, on_cpu
+from ordinal_objectives.utils.extras import how_to_install
 from ordinal_objectives.utils.validation import check_thresholds
 
 # Threads of a block, and the rows that it takes in a pass: as in machine.cu.
@@ -489,3 +492,23 @@ def _gap_sums(theta: FloatArray, class_weights: FloatArray) -> losses.RoundSums:
         n_floored=0,
         n_clipped=0,
     )
+
+
+def cupy_of(ordinal: int) -> tuple[ModuleType | None, str]:
+    """Return CuPy if its arrays are on this GPU, or None and the reason."""
+    try:
+        cupy = importlib.import_module("cupy")
+    except ImportError:
+        return None, f"CuPy is not installed ({how_to_install('gpu')})"
+    if not cupy.is_available():
+        return None, "CuPy finds no GPU"
+    try:
+        # What a training needs of CuPy: CUDA's compiler and its libraries are loaded when they are first needed.
+        few = cupy.ones((2, 2), np.float32)
+        float((cupy.exp(few) @ few).sum())
+    except Exception as error:  # whatever CuPy and the libraries of CUDA raise
+        return None, f"CuPy does not work here: {error}"
+    current = int(cupy.cuda.runtime.getDevice())
+    if current != ordinal:
+        return None, f"CuPy's arrays are on GPU {current}; choose one by CUDA_VISIBLE_DEVICES instead"
+    return cupy, ""

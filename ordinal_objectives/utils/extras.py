@@ -1,16 +1,26 @@
-"""Optional packages: how to install them, frames of pandas, and the bar that tqdm shows of a training's rounds."""
+"""What is installed, and optional packages: how to install them, frames of pandas, the bar of rounds by tqdm."""
 
 from __future__ import annotations
 
 import importlib
 import math
+import platform
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import metadata
 from types import ModuleType
 
+from ordinal_objectives import __version__, _core
 from ordinal_objectives.aliases import Table
+from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.utils import validation
 
+# What is always there, and what the extras for users bring.
+_PACKAGES = (
+    *("numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl", "xgboost", "lightgbm", "catboost", "pandas"),
+    *("matplotlib", "tqdm", "dask", "distributed", "ray", "pyspark", "shap", "treelite", "onnx"),
+    *("skl2onnx", "cupy-cuda12x", "cupy-cuda13x"),
+)
 # (rounds so far, newest loss)
 Show = Callable[[int, float], None]
 
@@ -74,3 +84,42 @@ def round_bar(progress: object, n_rounds: int, what: str = "rounds") -> Iterator
             bar.update(done - bar.n)
 
         yield show
+
+
+def versions() -> dict[str, str]:
+    """Return what :func:`show_versions` prints, as a dictionary of strings.
+
+    Examples
+    --------
+    >>> from ordinal_objectives.utils.extras import versions
+    >>> "instruction set" in versions()
+    True
+    """
+    found = {
+        "ordinal_objectives": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "instruction set": f"{_core.instruction_set()} (this processor runs {', '.join(_core.instruction_sets())})",
+        "threads": str(effective_n_threads()),
+    }
+    for package in _PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
+def show_versions() -> None:
+    """Print versions, the instruction set of the native kernels and their thread count.
+
+    Examples
+    --------
+    >>> from ordinal_objectives import show_versions
+    >>> show_versions()  # doctest: +ELLIPSIS
+    ordinal_objectives...
+    """
+    content = versions()
+    width = max(map(len, content))
+    for name, value in content.items():
+        print(f"{name:<{width}}  {value}")

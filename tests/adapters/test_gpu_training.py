@@ -18,7 +18,7 @@ import xgboost
 import fake_cupy
 from ordinal_objectives import AllThreshold, CumulativeLink, OrdinalLabels, XGBOrdinalClassifier
 from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.adapters.xgb import placement as of_xgboost
+from ordinal_objectives.adapters.xgb import training as of_xgboost
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.rows import CPU
 from ordinal_objectives.rows.device import on_cpu

@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 
 from ordinal_objectives import LGBMOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters.lgbm.parameters import KNOWN
+from ordinal_objectives.adapters.lgbm.input_checks import KNOWN
 from pairs import each_pair
 
 pytestmark = pytest.mark.slow

@@ -11,7 +11,7 @@ import fake_cupy
 from claims.speed import gpu
 from lib import report
 from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.adapters.xgb import placement
+from ordinal_objectives.adapters.xgb import training
 from ordinal_objectives.rows.device import on_cpu
 from ordinal_objectives.rows.gpu import GPU
 
@@ -24,7 +24,7 @@ def on_host(variants, *args):
 def test_rounds_on_a_gpu_are_judged_against_their_floor(monkeypatch, tmp_path, capsys):
     called = oxgb.OrdinalObjective.__call__
     monkeypatch.setattr(oxgb.OrdinalObjective, "__call__", lambda *args: tuple(map(on_cpu, called(*args))))
-    monkeypatch.setattr(placement, "device_of", lambda *given: GPU(fake_cupy))
+    monkeypatch.setattr(training, "device_of", lambda *given: GPU(fake_cupy))
     monkeypatch.setattr(gpu, "cupy_of", lambda ordinal: (fake_cupy, ""))
     monkeypatch.setattr(gpu, "described", lambda cupy: "no GPU")
     monkeypatch.setattr(gpu, "variants", partial(on_host, gpu.variants))

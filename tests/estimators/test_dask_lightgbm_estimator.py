@@ -20,7 +20,7 @@ import pandas as pd
 from dask import delayed
 
 from ordinal_objectives import DaskLGBMOrdinalClassifier, LGBMOrdinalClassifier
-from ordinal_objectives.adapters import dask_rows, lgbm as olgbm
+from ordinal_objectives.adapters import dask as on_dask, lgbm as olgbm
 from ordinal_objectives.adapters.collective import Collective
 
 pytestmark = pytest.mark.slow
@@ -186,7 +186,7 @@ class OnOne:
 
 @pytest.mark.parametrize("kill", [True, False])
 def test_a_worker_that_is_lost_or_fails_is_an_error_within_a_minute(client, data, kill, monkeypatch):
-    monkeypatch.setattr(dask_rows, "_NOTICED", 2)  # seconds for which a failure waits for a worker to be missed
+    monkeypatch.setattr(on_dask, "_NOTICED", 2)  # seconds for which a failure waits for a worker to be missed
     X, y, _ = data
     options = OPTIONS | {"n_estimators": 2000}
     workers = sorted(client.nthreads())

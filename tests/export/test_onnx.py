@@ -30,7 +30,7 @@ from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.export import to_onnx
 from ordinal_objectives.export.model import Scorer, ScoringTree, scoring_model
 from ordinal_objectives.export.onnx.graph import OPSETS, Graph
-from ordinal_objectives.export.onnx.scores import rounded_down, tree_scores
+from ordinal_objectives.export.onnx.probabilities import rounded_down, tree_scores
 from own_losses import Rising
 from served import answers, far_from_ties
 

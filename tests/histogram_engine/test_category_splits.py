@@ -9,7 +9,7 @@ import pytest
 
 from ordinal_objectives import _core
 from ordinal_objectives.histogram_engine.binning import bin_rows
-from ordinal_objectives.leaves import multi_output, vector
+from ordinal_objectives.leaves import vector
 from ordinal_objectives.trees import Tree, TreeEnsemble
 
 L2, SHIFT_L2, PENALTIES = 1.0, 2.0, ("ridge", "smooth")
@@ -116,7 +116,7 @@ def test_several_outputs_find_nearly_the_best_of_all_sets(hessian):
         grown = engine.grow_multi_output(node.growth(), d, hessian, d, d, False)
 
         def value(G, H):
-            return -0.5 * (G * multi_output.steps(G, H, L2)).sum(axis=1)
+            return -0.5 * (G * vector.output_steps(G, H, L2)).sum(axis=1)
 
         G_of, H_of = node.of_categories(node.G), node.of_categories(H)
         left = sets(node.n)

@@ -19,7 +19,7 @@ from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.run import EngineRun
 from ordinal_objectives.histogram_engine.state import LabelledRows, LeafStep
 from ordinal_objectives.losses import get_loss
-from ordinal_objectives.threshold_solver import learner, newton
+from ordinal_objectives.threshold_solver import learner, quadratic
 
 ASKED: list[tuple[dict[str, Any], type]] = [
     ({}, Joint),
@@ -54,7 +54,7 @@ def test_parameters_ask_for_a_criterion(rows, options, expected):
 def test_a_round_checks_no_array_that_a_pass_has_made(monkeypatch, rows, options, _):
     run = EngineRun(parameters(**options), rows)
     checked = []
-    for module in (learner, newton):
+    for module in (learner, quadratic):
         monkeypatch.setattr(module, "as_array", lambda name, *_: checked.append(name))
     thresholds = run.thresholds
     run.advance()

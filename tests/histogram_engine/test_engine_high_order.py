@@ -15,7 +15,7 @@ from ordinal_objectives.histogram_engine.criteria.one_score import full_hessian
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.run import EngineRun
 from ordinal_objectives.histogram_engine.state import LabelledRows, RunStart
-from ordinal_objectives.leaves import high_order
+from ordinal_objectives.leaves import scalar
 from ordinal_objectives.losses import get_loss, higher_derivatives
 from ordinal_objectives.rows import RowStatistics
 
@@ -51,7 +51,7 @@ class HighOrderOracle(engine_oracle.Oracle):
         newton, delta = super().step(leaves)
         curvature = [H + self.parameters.l2_regularization for _, H, _ in leaves]
         third, fourth = np.array([leaf.higher for leaf in leaves]).T
-        step = high_order.step(newton, curvature, third, fourth, order=self.parameters.order)
+        step = scalar.high_order_step(newton, curvature, third, fourth, order=self.parameters.order)
         return step, step.decrease - 0.5 * np.array(newton) ** 2 * curvature, delta
 
     def step(self, leaves):

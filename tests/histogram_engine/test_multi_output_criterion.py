@@ -8,7 +8,7 @@ import pytest
 from ordinal_objectives import _core
 from ordinal_objectives.histogram_engine.binning import bin_rows
 from ordinal_objectives.histogram_engine.multi_output.run import OutputColumns
-from ordinal_objectives.leaves import multi_output
+from ordinal_objectives.leaves import vector
 from pairs import each_pair
 
 pytestmark = pytest.mark.slow
@@ -63,15 +63,13 @@ class Rows:
         if most == self.columns.n_outputs:
             return None
         G, H = self.sums(parts)
-        worth = multi_output.output_values(G, H, l2)
-        return multi_output.largest(
-            np.tile(worth.sum(axis=0), (len(parts), 1)) if search == "restricted" else worth, most
-        )
+        worth = vector.output_values(G, H, l2)
+        return vector.largest(np.tile(worth.sum(axis=0), (len(parts), 1)) if search == "restricted" else worth, most)
 
     def value(self, parts, l2, moved):
         """Return what leaves of these parts are worth together."""
         G, H = self.sums(parts)
-        return multi_output.values(G, multi_output.steps(G, H, l2, moved)).sum()
+        return vector.decrease(G, vector.output_steps(G, H, l2, moved)).sum()
 
 
 def follow_the_tree(rows, grown, l2, *options):
@@ -122,7 +120,7 @@ def test_gains_of_all_outputs(instruction_set, n_outputs, hessian, weighted):
         "instruction_set": _core.instruction_sets(),
         "n_outputs, most": [(2, 1), (5, 2), (5, 3), (5, 4), (24, 3), (24, 12), (24, 20)],
         "hessian": ["shared", "diagonal"],
-        "search": multi_output.SEARCHES,
+        "search": vector.SEARCHES,
     }
 )
 def test_gains_of_few_outputs(instruction_set, n_outputs, most, hessian, search):
@@ -132,7 +130,7 @@ def test_gains_of_few_outputs(instruction_set, n_outputs, most, hessian, search)
 
 
 def test_the_searches_differ():
-    grown = [Rows(3, 12, "diagonal").grow(1.0, 2, search) for search in multi_output.SEARCHES]
+    grown = [Rows(3, 12, "diagonal").grow(1.0, 2, search) for search in vector.SEARCHES]
     assert not np.array_equal(grown[0]["gain"], grown[1]["gain"])
 
 

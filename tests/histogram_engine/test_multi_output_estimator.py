@@ -21,7 +21,7 @@ from ordinal_objectives.histogram_engine.multi_output.losses import (
     SquaredError,
 )
 from ordinal_objectives.histogram_engine.run import Sampler
-from ordinal_objectives.leaves import multi_output
+from ordinal_objectives.leaves import vector
 
 OPTIONS = {"max_iter": 6, "max_leaf_nodes": 6, "early_stopping": False, "random_state": 0, "n_jobs": 1}
 LABELS = np.array(["ant", "bee", "cow", "dog", "elk", "fox"])
@@ -100,10 +100,10 @@ def test_every_leaf_is_the_step_of_its_rows(data, task, options, weighted):
                 siblings = [leaf]
                 if model.search == "restricted":
                     siblings = tree.left[parent[leaf]] + [0, 1]
-                worth = sum(multi_output.output_values(*sums(node), l2) for node in siblings)
-                outputs = multi_output.largest(worth, model.max_outputs)
+                worth = sum(vector.output_values(*sums(node), l2) for node in siblings)
+                outputs = vector.largest(worth, model.max_outputs)
                 assert np.count_nonzero(tree.value[leaf]) == model.max_outputs
-            expected = model.learning_rate * multi_output.steps(*sums(leaf), l2, outputs)
+            expected = model.learning_rate * vector.output_steps(*sums(leaf), l2, outputs)
             np.testing.assert_allclose(tree.value[leaf], expected[0], rtol=2e-4, atol=1e-6)
         raw += tree.value[nodes]
     np.testing.assert_allclose(model.predict_raw(X), raw, atol=1e-12)

@@ -20,7 +20,7 @@ from ordinal_objectives import _core
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.rows import RowStatistics
 from ordinal_objectives.threads import effective_n_threads
-from ordinal_objectives.versions import versions
+from ordinal_objectives.utils.extras import versions
 
 
 @pytest.mark.slow

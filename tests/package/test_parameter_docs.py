@@ -20,7 +20,7 @@ from sources import module_names
 
 TOP = "ordinal_objectives"
 HOMES = ["", "adapters.xgb", "adapters.lgbm", "adapters.cb", "adapters.xgb.dask", "losses", "links", "metrics"]
-HOMES += ["scorers", "inspection", "plotting", "decision", "decisions", "eval_metric", "row_blocks", "spec", "versions"]
+HOMES += ["scorers", "inspection", "plotting", "decision", "decisions", "eval_metric", "row_blocks", "spec"]
 HOMES += ["adapters.xgb.spark", "histogram_engine.multi_output.losses"]
 CHASE = re.compile(r"(See|The same|As (in|for|there))\b")
 HOSTS = (

@@ -58,9 +58,7 @@ def test_frameworks_stay_apart(graph):
             ]
             assert len(rooms) <= 1 or name == f"{TOP}.export.model", name
             continue
-        assert name == f"{TOP}.inspection.contributions" or not [one for one in imported if f"{TOP}.export" in one], (
-            name
-        )
+        assert name == f"{TOP}.inspection.features" or not [one for one in imported if f"{TOP}.export" in one], name
         for mine, other in permutations(("xgb", "lgbm", "cb"), 2):
             if f".adapters.{mine}." in name:
                 assert not [one for one in imported if f".adapters.{other}" in one], name

@@ -11,7 +11,7 @@ from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.rows import RowStatistics
 from ordinal_objectives.rows.checked_rows import MOST_ROUNDING
-from ordinal_objectives.rows.distributed_rows import distributed_pass
+from ordinal_objectives.rows.device import distributed_pass
 from ordinal_objectives.rows.native import MarginStatistics
 
 LOSSES = ["all_threshold", "immediate_threshold", "cumulative_link"]

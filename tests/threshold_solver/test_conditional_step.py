@@ -19,7 +19,7 @@ from ordinal_objectives.links import LINKS
 from ordinal_objectives.losses import LOSSES, get_loss
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver import Diagnostics, ThresholdLearner, newton_step
-from ordinal_objectives.threshold_solver.newton import free_groups, solve_tridiagonal
+from ordinal_objectives.threshold_solver.quadratic import free_groups, solve_tridiagonal
 
 K = 4
 HAVE_ONE = [(loss, link) for loss in LOSSES for link in LINKS if get_loss(loss, link).supports("majorized")]

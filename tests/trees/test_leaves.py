@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from ordinal_objectives.leaves import high_order, scalar
+from ordinal_objectives.leaves import scalar
 from ordinal_objectives.threshold_solver import JointQuadratic, schur_step
 from ordinal_objectives.trees import Tree, TreeEnsemble
 
@@ -71,7 +71,7 @@ def check_householders_step(order, rng):
     F is the derivative of a random cubic or quartic.
     """
     G1, G3, G4, h = rng.normal(), 2.0 * rng.normal(), 6.0 * rng.normal(), rng.uniform(0.3, 2.0)
-    step = high_order.step([-G1 / h], [h], [G3], [G4], order=order)
+    step = scalar.high_order_step([-G1 / h], [h], [G3], [G4], order=order)
     c = reciprocal([G1, h, G3 / 2, G4 / 6][:order])
     expected = c[order - 2] / c[order - 1]
     newton = -G1 / h
@@ -120,7 +120,7 @@ def test_the_general_step_is_the_closed_form_of_each_order(order):
     if order == 2:
         np.testing.assert_array_equal(found, w)
         return
-    step = high_order.step(w, h, third, fourth, order=order)
+    step = scalar.high_order_step(w, h, third, fourth, order=order)
     assert 0.1 < step.fell_back.mean() < 0.9
     np.testing.assert_allclose(found, step.weights, rtol=1e-12)
 
@@ -161,7 +161,7 @@ def test_orders_of_rows_that_agree():
     e = s * (1 - s)
     G1, G2, G3, G4 = (s - 1), e, e * (1 - 2 * s), e * (1 - 6 * e)
     for order in (3, 4):
-        step = high_order.step([-G1 / G2], [G2], [G3], [G4], order=order)
+        step = scalar.high_order_step([-G1 / G2], [G2], [G3], [G4], order=order)
         assert not step.fell_back[0]
         assert step.weights[0] == pytest.approx(order - 1, rel=1e-3)
 
@@ -171,7 +171,7 @@ def test_orders_of_rows_that_agree():
 def test_other_rules_of_order_three(rule, epsilon):
     G1, h = -1.0, 2.0
     G3 = epsilon * h * h / G1
-    step = high_order.step([-G1 / h], [h], [G3], rule=rule)
+    step = scalar.high_order_step([-G1 / h], [h], [G3], rule=rule)
     exists = epsilon < 0.5 if rule == "root" else epsilon > -2.0
     assert step.fell_back[0] == (not exists)
     w = step.weights[0]
@@ -189,13 +189,13 @@ def test_other_rules_of_order_three(rule, epsilon):
 
 
 def test_high_order_steps_are_guarded():
-    step = high_order.step([0.0, 1e200, 1.0, 1.0], [0.0, 1e-200, 1e6, 1.0], [3.0, 1.0, 5.0, -2.0], order=3)
+    step = scalar.high_order_step([0.0, 1e200, 1.0, 1.0], [0.0, 1e-200, 1e6, 1.0], [3.0, 1.0, 5.0, -2.0], order=3)
     # Flat; overflows; a large penalty makes it Newton's; the denominator vanishes.
     assert step.fell_back.tolist() == [False, True, False, True]
     np.testing.assert_allclose(step.weights, [0.0, 1e200, 1.0, 1.0], rtol=1e-5)
     for order, rule in ((2, "householder"), (4, "root"), (3, "newton")):
         with pytest.raises(ValueError, match="order must be 3, or 4 with rule 'householder'"):
-            high_order.step([1.0], [1.0], [0.0], order=order, rule=rule)
+            scalar.high_order_step([1.0], [1.0], [0.0], order=order, rule=rule)
 
 
 def random_tree(rng, n_outputs):

@@ -42,7 +42,7 @@ from ordinal_objectives.histogram_engine.criteria.one_score import HighOrder, Hi
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.run import EngineRun
 from ordinal_objectives.histogram_engine.state import LabelledRows, LeafStep
-from ordinal_objectives.leaves import high_order
+from ordinal_objectives.leaves import scalar
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.rows import RowStatistics
 from ordinal_objectives.trees import Tree, TreeEnsemble
@@ -121,7 +121,9 @@ class OtherRule(HighOrder):
     def solve(self, sums: HighOrderSums, leaves: NDArray[np.intp]) -> LeafStep:
         newton, delta = self.quadratic.solve(sums.quadratic, leaves)
         curvature = sums.quadratic.H[leaves] + self._state.parameters.l2_regularization
-        return LeafStep(high_order.step(newton, curvature, sums.higher[leaves, 0], rule=self.rule).weights, delta)
+        return LeafStep(
+            scalar.high_order_step(newton, curvature, sums.higher[leaves, 0], rule=self.rule).weights, delta
+        )
 
 
 class ExpandedRule(OtherRule):

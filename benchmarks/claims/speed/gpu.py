@@ -32,11 +32,10 @@ from lib import report
 from lib.runner import resume
 from lib.timing import SKIPPED, make_data
 from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.adapters.xgb import placement
-from ordinal_objectives.adapters.xgb.placement import cupy_of
+from ordinal_objectives.adapters.xgb import training
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.rows import CPU
-from ordinal_objectives.rows.gpu import GPU
+from ordinal_objectives.rows.gpu import GPU, cupy_of
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "newton": {"threshold_update": "newton"},
@@ -236,7 +235,7 @@ def main() -> None:
         X, y = make_data(case["n"], options.features, case["K"])
         runs = variants(X, y, case["K"], options.device, cupy.asarray)
         if options.cpu_pass:
-            with mock.patch.object(placement, "device_of", lambda booster, loss, n_threads: CPU(n_threads)):
+            with mock.patch.object(training, "device_of", lambda booster, loss, n_threads: CPU(n_threads)):
                 rounds = rounds_of(runs, options.rounds, options.repeats)
             return [{name: row[name] for name in ("round", "ms", "/ floor")} for row in rows_of(rounds, {})]
         rounds = rounds_of(runs, options.rounds, options.repeats)

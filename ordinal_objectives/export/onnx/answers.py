@@ -21,7 +21,7 @@ from ordinal_objectives.estimators.ensemble import OrdinalEnsembleClassifier
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.estimators.wrappers import FittedMember
 from ordinal_objectives.export.model import member_scorer, multi_output_scorer, scoring_model
-from ordinal_objectives.export.onnx import probabilities, scores
+from ordinal_objectives.export.onnx import probabilities
 from ordinal_objectives.export.onnx.graph import Features, Graph
 
 # As skl2onnx calls them.
@@ -83,7 +83,7 @@ def add_answers(
         graph.op("Gather", proba, graph.integers(_sorted_places(model)), axis=1, output=outputs[1])
         return
     scorer, operator = multi_output_scorer(model)
-    raw = scores.raw_predictions(features, scorer)
+    raw = probabilities.raw_predictions(features, scorer)
     if len(outputs) == 1:
         graph.op("Identity", raw, output=outputs[0])
         return
@@ -226,7 +226,7 @@ def _member_probabilities(features: Features, estimator: object, others: Others)
         with graph.in_doubles(False):
             proba = others(features, estimator)
         return graph.floats(proba)
-    raw = scores.raw_predictions(features, scorer)
+    raw = probabilities.raw_predictions(features, scorer)
     if scorer.n_outputs > 1:
         return graph.op("Softmax", raw, axis=1)
     return _both_classes(features, graph.op("Sigmoid", raw))

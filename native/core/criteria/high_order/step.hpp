@@ -1,4 +1,4 @@
-// Steps of order three and four (ordinal_objectives/leaves/high_order.py has the formulas), of one leaf or a
+// Steps of order three and four (ordinal_objectives/leaves/scalar.py has the formulas), of one leaf or a
 // vector of them. Also compiled once for each instruction set: see simd/lanes.hpp. The caller
 // divides: it can share divisions.
 #pragma once

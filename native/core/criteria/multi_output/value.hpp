@@ -1,4 +1,4 @@
-// The value of leaves with several outputs: ordinal_objectives/leaves/multi_output.py, from sums.
+// The value of leaves with several outputs: ordinal_objectives/leaves/vector.py, from sums.
 //
 // Templates over a number or a vector of candidates, in an unnamed namespace because gain.hpp is compiled
 // once for each instruction set. One leaf, or the two sides of a split at once, which share divisions:

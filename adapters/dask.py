@@ -1,23 +1,199 @@
-"""What the classifiers have in common that train on a Dask cluster."""
+"""What trainings and classifiers on a Dask cluster share: what they take, what is wrong with a part, lost workers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple
+import asyncio
+import warnings
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import dask
 import dask.array as da
 import distributed
 import numpy as np
 from dask import delayed
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.adapters import dask_rows
-from ordinal_objectives.aliases import Column, Params, Table
+from ordinal_objectives.aliases import Column, FloatArray, Params, Table
 from ordinal_objectives.estimators import arguments, tables
 from ordinal_objectives.estimators.host_classifier import HostClassifier
 from ordinal_objectives.estimators.labels import OrderedLabels
+from ordinal_objectives.estimators.tables import refuse_but_numbers, refuse_text_and_dates
 from ordinal_objectives.utils import documented
+from ordinal_objectives.utils.validation import as_floats, first_few
+
+# Arrays beside the features of a part, and the values that they may hold.
+_ALLOWED = {
+    "label": ("labels", "finite"),
+    "weight": ("weights", "finite and non-negative"),
+    "base_margin": ("base_margin", "finite"),
+    "init_score": ("init_score", "finite"),
+}
+LARGEST = float(np.finfo(np.float32).max)
+Trained = TypeVar("Trained")
+# Seconds in which Dask notices that a worker has gone.
+_NOTICED = 10
+
+
+def check_client(client: object) -> None:
+    """Raise TypeError unless this is a synchronous client."""
+    if not isinstance(client, distributed.Client):
+        raise TypeError(f"client must be a distributed.Client or None; got {type(client).__name__}")
+    if client.asynchronous:
+        raise TypeError("client must not be asynchronous: the training waits for its results; got one that is")
+
+
+def watched(client: distributed.Client, addresses: Collection[str], train: Callable[[], Awaitable[Trained]]) -> Trained:
+    """Return what a training on workers returns; raise its error, or RuntimeError if a worker is lost.
+
+    The other workers may wait for a lost one for ever, and Dask for a worker of that address; or their error is a lost
+    connection, which may come before Dask has noticed the worker.
+    """
+
+    async def finished() -> tuple[Trained | None, Exception | None]:
+        try:
+            return await train(), None
+        except (Exception, distributed.CancelledError) as error:
+            is_cancelled = isinstance(error, distributed.CancelledError)
+            return None, RuntimeError(f"rows of the training are lost: {error}") if is_cancelled else error
+
+    async def watch() -> Trained | None:
+        training, waited = asyncio.ensure_future(finished()), 0
+        while True:
+            await asyncio.wait([training], timeout=1)
+            result, error = training.result() if training.done() else (None, None)
+            if training.done() and error is None:
+                return result
+            lost = sorted(set(addresses) - set(await client.nthreads()))
+            if lost:
+                training.cancel()
+                raise RuntimeError(
+                    f"worker {', '.join(lost)} has left the training, and the others may still wait for it: call "
+                    f"client.restart() before the next one"
+                ) from error
+            if error is not None:
+                if waited == _NOTICED or isinstance(error, (TypeError, ValueError)):
+                    raise error
+                waited += 1
+                await asyncio.sleep(1)
+
+    return client.sync(watch)
+
+
+def _check_collection(name: str, value: object) -> None:
+    """Raise TypeError unless this is a Dask collection."""
+    if not dask.is_dask_collection(value):
+        raise TypeError(f"{name} must be a Dask array or data frame; got {type(value).__name__}")
+
+
+def _check_table(X: object, n_features: int | None = None, *, name: str = "X") -> None:
+    """Raise TypeError or ValueError unless this is a Dask collection of rows and columns that XGBoost takes.
+
+    Parameters
+    ----------
+    X : object
+    n_features : int or None
+        How many columns it must have; None takes any.
+    name : str
+        The argument's name in messages.
+    """
+    _check_collection(name, X)
+    shape: tuple[Any, ...] = getattr(X, "shape", ())
+    if len(shape) != 2 or shape[1] == 0:
+        raise ValueError(f"{name} must be two-dimensional, with at least one column; got {_dimensions(shape)}")
+    if n_features is not None and shape[1] != n_features and not np.isnan(shape[1]):
+        raise ValueError(f"{name} must have the {n_features} features of the training; got {shape[1]}")
+    twice = [column for column, count in Counter(getattr(X, "columns", ())).items() if count > 1]
+    if twice:
+        raise ValueError(f"{name} must have columns of different names; got more than once: {first_few(twice, repr)}")
+    refuse_text_and_dates(X)
+
+
+def check_numbers_of_rows(name: str, value: Any) -> None:
+    """Raise TypeError or ValueError unless this is None or a Dask collection of one dimension."""
+    if value is None:
+        return
+    _check_collection(name, value)
+    if value.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional, a number for each row; got {_dimensions(value.shape)}")
+
+
+def _dimensions(shape: Sequence[Any]) -> str:
+    return f"{shape[1]} columns" if len(shape) == 2 else f"{len(shape)} dimension(s)"
+
+
+def check_partitions(X: Table, name: str, **beside: Any) -> None:
+    """Raise ValueError unless labels, weights and start scores have as many parts as the rows."""
+    parts = X.npartitions if hasattr(X, "columns") else X.numblocks[0]
+    for kind, values in beside.items():
+        if values is not None and values.npartitions != parts:
+            raise ValueError(
+                f"{_ALLOWED[kind][0]} of {name} must be partitioned as X is; got {values.npartitions} parts for {parts}"
+            )
+
+
+def _flat_labels(y: Column, name: str) -> Column:
+    """Return labels in one dimension, with scikit-learn's warning if they are a column of a table.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If they are no Dask collection, or several columns.
+    """
+    _check_collection(name, y)
+    if y.ndim == 1:
+        return y
+    if y.ndim != 2 or y.shape[1] != 1:
+        raise ValueError(f"{name} must be one-dimensional; got {y.shape[1]} columns")
+    warnings.warn(
+        f"A column-vector {name} was passed when a 1d array was expected; pass one of its columns",
+        DataConversionWarning,
+        stacklevel=2,
+    )
+    return y[y.columns[0]] if hasattr(y, "columns") else y[:, 0]
+
+
+def numbers_of_rows(values: Any, *, name: str) -> FloatArray:
+    """Return labels, weights or start scores of a part as float64; a number that is missing is NaN.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If they are no numbers, or some are masked.
+    """
+    refuse_but_numbers(values, name=name, hint="Pass numbers")
+    if hasattr(values, "to_numpy"):
+        return np.asarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
+    return as_floats(values, name=name)
+
+
+def fault_of_rows(part: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with the labels, weights or start scores of a part."""
+    if part.get("label") is None:
+        return "labels of {name} are missing; make the matrix with label="
+    rows = part["data"].shape[0]
+    for kind, (what, allowed) in _ALLOWED.items():
+        values = part.get(kind)
+        if values is None:
+            continue
+        if len(values) != rows:
+            return f"{what} of {{name}} must be partitioned as X is; got {len(values)} for {rows} rows"
+        if values.size != rows:
+            return f"{what} of {{name}} must have one number a row; got {values.shape[1]} columns"
+        try:
+            values = numbers_of_rows(values, name=f"{what} of {{name}}")
+        except (TypeError, ValueError) as error:
+            return str(error)
+        wrong = ~(np.abs(values) <= LARGEST)
+        if kind == "weight":
+            wrong |= values < 0
+        if wrong.any():
+            got = values[wrong].ravel()[0]
+            beyond = ", which float32 cannot hold" if LARGEST < abs(got) < np.inf else ""
+            return f"{what} of {{name}} must be {allowed}; got {got}{beyond}"
+    return None
 
 
 class DaskRows(NamedTuple):
@@ -55,9 +231,9 @@ class DaskClassifier(HostClassifier):
 
     def _check_collections(self, X: Table, y: Column) -> Column:
         """Return labels in one dimension; refuse what is no Dask collection, and parameters that need all rows here."""
-        dask_rows.check_client(self.client)
-        dask_rows.check_table(X)
-        y = dask_rows.flat_labels(y, "y")
+        check_client(self.client)
+        _check_table(X)
+        y = _flat_labels(y, "y")
         self._refuse_on_cluster(self._refused_there)
         return y
 
@@ -67,10 +243,10 @@ class DaskClassifier(HostClassifier):
         each = [arguments.one_for_each(*one) for one in zip(beside, [pairs] * 2, self._beside_sets, strict=True)]
         sets, name = list[DaskRows](), "y of an evaluation set"
         for (X, y), *numbers in zip(pairs, *each, strict=True):
-            dask_rows.check_table(X, self.n_features_in_, name="X of an evaluation set")
+            _check_table(X, self.n_features_in_, name="X of an evaluation set")
             for called, values in zip(self._beside_sets, numbers, strict=True):
-                dask_rows.check_numbers_of_rows(called, values)
-            labels = dask_rows.flat_labels(y, name)
+                check_numbers_of_rows(called, values)
+            labels = _flat_labels(y, name)
             self._labels.encode(self._distinct(labels, name), name=name)
             sets.append(DaskRows(X, labels, *numbers))
         return sets
@@ -100,7 +276,7 @@ class DaskClassifier(HostClassifier):
         if not dask.is_dask_collection(X):
             return getattr(super(), name)(X, **start)
         check_is_fitted(self)
-        dask_rows.check_table(X, self.n_features_in_)
+        _check_table(X, self.n_features_in_)
         if start:
             raise TypeError(f"predictions of a Dask collection take only X; got {', '.join(start)}")
         labels = self.ordered_classes_[:0]
@@ -171,7 +347,7 @@ class DaskClassifier(HostClassifier):
         """Return the weights of the rows times those of their classes, or None."""
         if self.class_weight is None:
             return sample_weight
-        array = blocks_of(codes)
+        array = _blocks_of(codes)
         counts = self.client.compute(da.bincount(array, minlength=self.n_classes_)).result()
         of_class = self._class_weights(counts)
         if sample_weight is None:
@@ -182,12 +358,12 @@ class DaskClassifier(HostClassifier):
             if len(weight) != len(block):
                 return weight
             try:
-                return of_class[block] * dask_rows.numbers_of_rows(weight, name="sample_weight")
+                return of_class[block] * numbers_of_rows(weight, name="sample_weight")
             except (TypeError, ValueError):
                 return weight
 
         # By position, as trainers take weights: the product of two frames would join rows by their index.
-        given = blocks_of(sample_weight)
+        given = _blocks_of(sample_weight)
         if given.numblocks != array.numblocks:
             raise ValueError(
                 f"sample_weight must be partitioned as y is; got {given.numblocks[0]} parts for those "
@@ -202,6 +378,6 @@ def parts_of(X: Table) -> list[Any]:
     return list(np.ravel(np.asarray(parts.to_delayed(), dtype=object)))
 
 
-def blocks_of(values: Any) -> da.Array:
+def _blocks_of(values: Any) -> da.Array:
     """Return one dimension of a Dask array, frame or series, partitioned as it is."""
     return values if isinstance(values, da.Array) else values.to_dask_array()
