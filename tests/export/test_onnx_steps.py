@@ -107,7 +107,8 @@ def test_steps_that_would_scale_otherwise_are_refused():
     X, y = rows(4)
     with pytest.raises(ValueError, match=r"Normalizer\(norm='max'\) cannot be written; train with another norm"):
         to_onnx(make_pipeline(Normalizer("max"), native()).fit(X, y), X)
-    model, X = of_text(TfidfVectorizer(sublinear_tf=True), np.array(["one two", "two", "three"] * 10), np.arange(30) % 3)
+    sentences = np.array(["one two", "two", "three"] * 10, dtype=object)
+    model, X = of_text(TfidfVectorizer(sublinear_tf=True), sentences, np.arange(30) % 3)
     with pytest.raises(ValueError, match=r"TfidfVectorizer\(sublinear_tf=True\) cannot be written"):
         to_onnx(model, X)
 

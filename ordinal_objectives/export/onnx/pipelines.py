@@ -251,8 +251,8 @@ def _check_imputed_text(steps: list[Any]) -> None:
     for pipeline in steps:
         before = False
         for _, one in pipeline.steps if isinstance(pipeline, Pipeline) else ():
-            if isinstance(one, SimpleImputer) and any(isinstance(value, str) for value in getattr(one, "statistics_", ())):
-                before = one.missing_values != ""
+            if isinstance(one, SimpleImputer) and hasattr(one, "statistics_"):
+                before = one.missing_values != "" and any(isinstance(value, str) for value in one.statistics_)
             levels = getattr(one, "categories_", ()) if isinstance(one, _ENCODERS) else ()
             if before and any(level == "" for some in levels for level in some.tolist()):
                 raise ValueError(
