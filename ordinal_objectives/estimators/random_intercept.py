@@ -207,7 +207,7 @@ class IntegratedEffects:
             self._joint_step()
             self._find_posteriors()
             if not self._variance <= no_end:
-                learner.thresholds = start
+                learner.set_thresholds(start)
                 column = self._effects.column
                 name = column.place if column.name is None else column.name
                 warnings.warn(
