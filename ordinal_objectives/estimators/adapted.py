@@ -23,6 +23,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import kolmogorov, softmax
 
 from ordinal_objectives import predictions
@@ -109,8 +110,11 @@ def _fit(
     assert terms is not None  # thresholds are separated at the start
     for _ in range(_MOST_STEPS):
         gradient, hessian = _sums(rows, terms, n)
-        curvature = hessian + penalty
-        step = -np.linalg.solve(curvature, gradient + penalty @ (thresholds - start))
+        curvature, slope = hessian + penalty, gradient + penalty @ (thresholds - start)
+        step = -np.linalg.solve(curvature, slope)
+        if step @ slope > 0.0:  # of a link whose losses are not convex: go down also where they bend down
+            bends, ways = np.linalg.eigh(curvature)
+            step = -ways @ ((slope @ ways) / np.maximum(np.abs(bends), np.finfo(np.float64).tiny))
         if np.abs(step).max() <= _AT_REST:
             break
         length, shorter = 1.0, None
@@ -274,10 +278,31 @@ def to_shares(
     after = after / after.sum()
     _warn_unless_alike(predictions.score(new), predictions.score(old), of_old @ (after / before))
     n, n_classes = proba.shape
+    wanted = _at_shares(proba, after / before)
+    if new.ndim == 2:
+        return _each_by_itself(link, _in_order(new, thresholds), np.cumsum(wanted, axis=1)[:, :-1], thresholds)
     codes = np.tile(np.arange(n_classes, dtype=np.int32), n)
-    wanted = _at_shares(proba, after / before).ravel()
-    rows = LabelledScores(np.repeat(_in_order(new, thresholds), n_classes, axis=0), codes, wanted)
+    rows = LabelledScores(np.repeat(new, n_classes), codes, wanted.ravel())
     return _fit(link, rows, _separated(thresholds), np.zeros((n_classes - 1, n_classes - 1)))[0]
+
+
+def _each_by_itself(link: Link, scores: FloatArray, wanted: FloatArray, thresholds: FloatArray) -> FloatArray:
+    """Return the thresholds that come nearest to wanted P(y <= k), (n_samples, n_classes - 1), in the log loss of each.
+
+    Where they move with x, rows in which two of them meet would let no class between these two shrink.
+    """
+    found = thresholds.copy()
+    for k, start in enumerate(thresholds):
+
+        def slope(threshold: float, k: int = k) -> float:
+            margins = threshold - scores[:, k]
+            return float(wanted[:, k] @ link.lower(margins)[1] + (1.0 - wanted[:, k]) @ link.upper(margins)[1])
+
+        reach = 1.0
+        while slope(start - reach) > 0.0 or slope(start + reach) < 0.0:
+            reach *= 2.0
+        found[k] = brentq(slope, start - reach, start + reach)
+    return found
 
 
 def _link_of(loss: OrdinalLoss) -> Link:

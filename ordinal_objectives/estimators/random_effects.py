@@ -274,6 +274,7 @@ def with_effects(
         below += weight * link.inverse(margins - sd * node)
         above += weight * link.complement(margins - sd * node)
     found = np.repeat(scores[:, np.newaxis], len(thresholds), axis=1)
-    # Each tail by the side that keeps its digits.
-    found[is_new] = thresholds - np.where(below < above, link.link(below), -link.mirror_link.link(above))
+    # Each tail by the side that keeps its digits: the other one's sum may round to more than 1, and this one's to 0.
+    tail = np.maximum(np.minimum(below, above), np.finfo(np.float64).tiny)
+    found[is_new] = thresholds - np.where(below < above, link.link(tail), -link.mirror_link.link(tail))
     return found

@@ -12,6 +12,7 @@ the groups. tau^2 is the value of the highest likelihood of these, by EM.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -27,8 +28,9 @@ from ordinal_objectives.rows import CPU
 from ordinal_objectives.threshold_solver import JointQuadratic, ThresholdLearner, ThresholdRecord
 from ordinal_objectives.threshold_solver.quadratic import tridiagonal
 
-# Steps of EM in a round, and the variance before the first one.
-_EM_STEPS, _START = 20, 1.0
+# Steps of EM in a round, the variance before the first one, and how many times that before it has at most: where few
+# rows are of a class, a round's quadratic model may have no maximum.
+_EM_STEPS, _START, _MOST_GROWTH = 20, 1.0, 4.0
 # Effects move in each of so many rounds, and then in each sixth: they have settled, and sums over groups take time.
 _EVERY_ROUND, _LATER_EVERY = 10, 6
 # Points of the effect of each group, in standard deviations from its mean, and their shares (Gauss and Hermite).
@@ -36,7 +38,9 @@ _POINTS, _SHARES = (of[:, np.newaxis] for of in np.polynomial.hermite_e.hermegau
 _SHARES /= _SHARES.sum()
 # Steps of EM after the last tree at most, and how little thresholds and tau move in the last one.
 _MOST_STEPS, _AT_REST = 50, 1e-4
-_NEWTON_STEPS = 5  # to the modes
+# A tau larger than the range of the thresholds by this has no end: groups determine the class, or a class is too rare.
+_NO_END = 10.0
+_NEWTON_STEPS = 20  # to the modes, at most
 
 
 def _with_location(of_group: FloatArray, variance: float) -> FloatArray:
@@ -65,11 +69,11 @@ class _ColumnLearner:
         self._since = n_trees
         sums = [np.bincount(self.rows, of, n + 2)[:n] for of in (gradient, hessian)]
         G, H = np.asarray(sums, dtype=np.float64)
-        counted = H > 0.0
+        counted, most = H > 0.0, _MOST_GROWTH * self._variance
         for _ in range(_EM_STEPS):
             modes = (H * before - G) / (H + 1.0 / self._variance)
             errors = _with_location(1.0 / (H[counted] + 1.0 / self._variance), self._variance)
-            self._variance = float((modes[counted] ** 2 + errors).mean())
+            self._variance = min(float((modes[counted] ** 2 + errors).mean()), most)
         self._before, self._step = before, modes - before
         self._errors = np.sqrt(_with_location(1.0 / (H + 1.0 / self._variance), self._variance))
         return np.append(self._step, [0.0, 0.0])
@@ -195,12 +199,24 @@ class IntegratedEffects:
         self._mean, self._sd, self._variance = effects.effects, effects.standard_errors, effects.variance
 
     def find(self) -> RandomEffects:
-        """Return the effects, and move the thresholds."""
-        learner = self._learner
+        """Return the effects, and move the thresholds; those of the rounds where the likelihood has no maximum."""
+        learner, start = self._learner, self._learner.thresholds
+        no_end = (_NO_END + float(np.ptp(start))) ** 2
         for _ in range(_MOST_STEPS):
             thresholds, tau = learner.thresholds, self._variance**0.5
             self._joint_step()
             self._find_posteriors()
+            if not self._variance <= no_end:
+                learner.set_thresholds(start)
+                column = self._effects.column
+                name = column.place if column.name is None else column.name
+                warnings.warn(
+                    f"random_intercept={name!r}: the likelihood rises with the variance of the effects without end, as "
+                    f"where groups determine the class or few rows are of one; effects, their variance and thresholds "
+                    f"are those of the last round",
+                    stacklevel=2,
+                )
+                return self._effects
             if np.abs(learner.thresholds - thresholds).max() + abs(self._variance**0.5 - tau) <= _AT_REST:
                 break
         errors = np.sqrt(_with_location(self._sd**2, self._variance))
@@ -242,6 +258,7 @@ class IntegratedEffects:
         (G, H, _), at = self._sums(), self._mean + _POINTS * self._sd
         G, H, between = G / _SHARES, H / _SHARES, np.diff(at, axis=0)
         less = between * (G[1:] + G[:-1]) / 2.0 - between**2 * np.diff(H, axis=0) / 12.0
+        less = np.clip(less, between * G[:-1], between * G[1:])  # as it is for a convex loss
         likely = -np.concatenate([np.zeros_like(at[:1]), np.cumsum(less, axis=0)])
         posterior = softmax(np.log(_SHARES) + _POINTS**2 / 2.0 + likely - at**2 / (2.0 * self._variance), axis=0)
         self._mean = (posterior * at).sum(axis=0)
@@ -255,7 +272,10 @@ class IntegratedEffects:
         for _ in range(_NEWTON_STEPS):
             self._at(modes, self._learner.thresholds)
             G, H, _ = (of.sum(axis=0) for of in self._sums())
-            modes = modes - np.clip((G + modes / self._variance) / (H + 1.0 / self._variance), -most, most)
+            step = np.clip((G + modes / self._variance) / (H + 1.0 / self._variance), -most, most)
+            modes = modes - step
+            if np.abs(step).max() <= _AT_REST:
+                break
         return np.where(self._counted, modes, 0.0)
 
 

@@ -14,12 +14,12 @@ from scipy.optimize import minimize
 from xgboost import callback
 
 from makers import make_engine, make_lgb, make_xgb
-from ordinal_objectives import XGBOrdinalClassifier
+from ordinal_objectives import XGBOrdinalClassifier, predictions
 from ordinal_objectives.estimators import adapted
 from ordinal_objectives.export import to_onnx
 from ordinal_objectives.inspection import average_marginal_effects
 from ordinal_objectives.links import get_link
-from ordinal_objectives.losses import CumulativeLink
+from ordinal_objectives.losses import AllThreshold, CumulativeLink
 from ordinal_objectives.metrics import ordinal_log_loss
 
 MAKERS = {"xgb": make_xgb, "lgb": make_lgb, "engine": make_engine}
@@ -184,6 +184,34 @@ def test_thresholds_of_known_shares(trained: Any) -> None:
     np.testing.assert_allclose(model.predict_proba(X_new).mean(axis=0), shares, atol=0.03)
     losses = [ordinal_log_loss(y_new[2_000:], one.predict_proba(X_new[2_000:])) for one in (trained, model)]
     assert losses[1] < losses[0] - 0.02
+
+
+def _mean_proba_at(loss: Any, scores: np.ndarray, thresholds: np.ndarray, shares: np.ndarray) -> list[np.ndarray]:
+    """Return the mean probabilities of a model, those that Bayes' rule wants, and those of the new thresholds."""
+    before = predictions.proba(loss, scores, thresholds)
+    joint = before * (shares / before.mean(axis=0))
+    new = adapted.to_shares(loss, scores, scores, shares, thresholds)
+    wanted = joint / joint.sum(axis=1, keepdims=True)
+    return [of.mean(axis=0) for of in (before, wanted, predictions.proba(loss, scores, new))]
+
+
+@pytest.mark.filterwarnings("ignore:X_new does not look like X_old:UserWarning")
+@pytest.mark.parametrize("seed", range(2))
+def test_rows_whose_thresholds_meet_do_not_keep_the_others_from_moving(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    scores = 4.0 * rng.normal(size=(500, 1)) + 0.5 * rng.normal(size=(500, 5))
+    shares = np.array([0.05, 0.05, 0.05, 0.05, 0.1, 0.7])
+    before, wanted, found = _mean_proba_at(AllThreshold("probit"), scores, np.linspace(-2.0, 2.0, 5), shares)
+    assert np.abs(found - wanted).max() < 0.3 * np.abs(before - wanted).max()
+
+
+@pytest.mark.filterwarnings("ignore:X_new does not look like X_old:UserWarning")
+@pytest.mark.parametrize("start", [-4.0, -1.5])
+def test_thresholds_go_down_where_losses_bend_down(start: float) -> None:
+    scores = np.random.default_rng(0).normal(size=200)
+    shares = np.array([0.95, 0.05])
+    before, wanted, found = _mean_proba_at(CumulativeLink("cauchit"), scores, np.array([start]), shares)
+    assert np.abs(found - wanted).max() < 0.1 * np.abs(before - wanted).max()
 
 
 def test_shares_that_do_not_explain_the_scores_are_warned_of() -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from grouped_rows import crossed
-from ordinal_objectives import HistGradientBoostingOrdinalClassifier
-from ordinal_objectives.estimators.random_effects import GroupColumn
+from grouped_rows import crossed, of_host
+from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
+from ordinal_objectives.estimators.random_effects import NEW, GroupColumn, RandomEffects, with_effects
 from ordinal_objectives.estimators.random_intercept import EffectsLearner, IntegratedEffects
+from ordinal_objectives.losses import CumulativeLink
 
 
 def test_rounds_move_effects_by_newton_steps_with_the_variance_of_em():
@@ -39,7 +41,7 @@ def test_rounds_move_effects_by_newton_steps_with_the_variance_of_em():
 
 
 def _model(**options):
-    return HistGradientBoostingOrdinalClassifier(loss="cumulative_link", max_iter=2, n_jobs=1, **options)
+    return HistGradientBoostingOrdinalClassifier(loss="cumulative_link", n_jobs=1, **{"max_iter": 2} | options)
 
 
 def test_two_columns_are_integrated_in_turn_several_times(monkeypatch):
@@ -55,3 +57,48 @@ def test_two_columns_are_integrated_in_turn_several_times(monkeypatch):
     assert len(found) == 1
     _model(random_intercept=[3, 4]).fit(X, y)
     assert len(found) == 1 + 4 * 2
+
+
+@pytest.mark.parametrize("kind", [HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier])
+@pytest.mark.parametrize("link", ["logit", "probit", "cloglog"])
+def test_groups_that_determine_the_class_keep_the_effects_of_the_last_round(kind, link):
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 40, 400)
+    X, y = np.column_stack([rng.normal(size=400), group]), group % 3
+    if kind is HistGradientBoostingOrdinalClassifier:
+        model = _model(random_intercept=1, link=link, max_iter=20, random_state=0)
+    else:
+        model = of_host(kind, random_intercept=1, link=link)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        model.fit(X, y)
+    found = model.random_effects_
+    assert found.variance < 100
+    assert found.variance == found.history[-1][2] or not told
+    assert np.mean(model.predict(X) == y) > 0.97
+    X[:, 1] = 99
+    assert np.all(model.predict_proba(X).mean(axis=0) > 0.15)
+
+
+@pytest.mark.parametrize("seed", [73, 104, 240, 274])
+@pytest.mark.filterwarnings("ignore:random_intercept=1. the likelihood rises:UserWarning")
+def test_a_rare_class_gives_no_endless_variance(seed):
+    rng = np.random.default_rng(seed)
+    n_groups, n = int(rng.integers(8, 25)), int(rng.integers(100, 200))
+    link = str(rng.choice(["probit", "logit", "cloglog"]))
+    group, effects = rng.integers(0, n_groups, n), 1.5 * rng.normal(size=n_groups)
+    y = (effects[group] + rng.normal(size=n) > -2.8).astype(int)
+    y[:2] = 0, 1
+    X = np.column_stack([rng.normal(size=n), group])
+    model = _model(random_intercept=1, link=link, max_iter=3, random_state=0).fit(X, y)
+    assert max(variance for *_, variance in model.random_effects_.history) < 100
+    X[:, 1] = 99
+    np.testing.assert_allclose(model.predict_proba(X).mean(axis=0), np.bincount(y) / n, atol=0.1)
+
+
+@pytest.mark.parametrize("link", ["logit", "cloglog"])
+def test_a_tail_of_new_groups_whose_sum_rounds_to_more_than_one(link):
+    column = GroupColumn(0, [0, 1])
+    effects = RandomEffects(column, np.ones(2), np.ones(2), 2.0, ((0, np.ones(2), 2.0),))
+    scores, X = np.linspace(-40.0, 5.0, 200), np.full((200, 1), NEW)
+    assert np.isfinite(with_effects(scores, X, [effects], CumulativeLink(link), np.array([0.0, 1.0]))).all()

@@ -11,13 +11,22 @@ from onnx import compose
 from sklearn.base import is_regressor
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer, TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, PowerTransformer, StandardScaler, TargetEncoder
+from sklearn.preprocessing import (
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PowerTransformer,
+    StandardScaler,
+    TargetEncoder,
+)
 
 from ordinal_objectives.aliases import LabelArray
-from ordinal_objectives.estimators.wrappers import all_inside, last_step
+from ordinal_objectives.estimators.wrappers import inside, last_step
 from ordinal_objectives.export.onnx.answers import add_answers, answers_of
 from ordinal_objectives.export.onnx.graph import OPSETS, Column, Features, Graph
 from ordinal_objectives.utils import extras, validation
@@ -42,6 +51,8 @@ _NAMES = (
     *("OrdinalCalibratedClassifier", "OrdinalEnsembleClassifier", "OrdinalTunedClassifier"),
 )
 _ENCODERS = (OneHotEncoder, OrdinalEncoder, TargetEncoder)
+# Patterns of words, and what finds the same in a runtime, whose own \w knows no letters beyond English ones.
+_WORDS = {r"(?u)\b\w\w+\b": r"[\p{L}\p{N}_]{2,}", r"(?u)\b\w+\b": r"[\p{L}\p{N}_]+"}
 _ZIPMAP = {"zipmap": [True, False, "columns"], "nocl": [True, False], "output_class_labels": [False, True]}
 
 
@@ -104,7 +115,8 @@ def to_onnx_by_skl2onnx(estimator: object, inputs: list[onnx.ValueInfoProto]) ->
     options: dict[object, object] = {StandardScaler: {"div": "div"}}
     if not is_regressor(last):
         options[id(last)] = {"zipmap": False}
-    estimator = _with_empty_text_as_missing(estimator, last)
+    estimator, steps = _with_empty_text_as_missing(estimator, last)
+    options |= {id(one): {"tokenexp": _words_of(one)} for one in steps if _finds_words(one)}
     try:
         made: onnx.ModelProto = skl2onnx.to_onnx(estimator, initial_types=types, options=options, target_opset=OPSETS)
     except RuntimeError as error:
@@ -133,8 +145,8 @@ class _MissingText(float):
         return ""
 
 
-def _with_empty_text_as_missing(estimator: object, last: object) -> Any:
-    """Return a copy of a fitted pipeline, but for its last step, for which "" is missing text.
+def _with_empty_text_as_missing(estimator: object, last: object) -> tuple[Any, list[Any]]:
+    """Return a copy of a fitted pipeline, but for its last step, for which "" is missing text, and all its parts.
 
     skl2onnx writes a missing level as the text "nan" or "None", which no reader of the graph would guess.
 
@@ -151,6 +163,8 @@ def _with_empty_text_as_missing(estimator: object, last: object) -> Any:
     none_is_level = any(level is None for one in encoders for levels in one.categories_ for level in levels)
     _check_classifiers(estimator)
     _check_power_transformers(steps)
+    _check_imputed_text(steps)
+    _check_scales(steps)
     for step in steps:
         if isinstance(step, ColumnTransformer) and hasattr(step, "transformers_"):
             found, n_features = step.transformers_, step.n_features_in_
@@ -161,7 +175,7 @@ def _with_empty_text_as_missing(estimator: object, last: object) -> Any:
         if isinstance(encoder, OrdinalEncoder):
             _prepare_ordinal_encoder(encoder)
         encoder.categories_ = [_with_empty_text(encoder, levels) for levels in encoder.categories_]
-    return estimator
+    return estimator, steps
 
 
 def _numbers_of(columns: Any, n_features: int) -> Any:
@@ -174,17 +188,77 @@ def _numbers_of(columns: Any, n_features: int) -> Any:
 
 def _check_classifiers(estimator: object) -> None:
     """Raise ValueError if skl2onnx writes other probabilities than a classifier has."""
-    for _, one in all_inside(estimator):
-        what = ""
+    n_classes = len(getattr(estimator, "classes_", ()))
+    every = [estimator]
+    for one in every:  # and what is found in it
+        every += [inner for _, inner in inside(one)] + list(getattr(one, "estimators_", ()))
+    is_calibrated = {id(one.estimator) for one in every if isinstance(one, CalibratedClassifierCV)}
+    for one in every:
+        what, instead = "", "another classifier"
         if isinstance(one, KNeighborsClassifier) and one.weights not in ("uniform", None):
-            what = f"weights={one.weights!r}"
+            what, instead = f"weights={one.weights!r}", "without weights"
         if isinstance(one, CalibratedClassifierCV) and one.method == "isotonic":
-            what = "method='isotonic'"
+            what, instead = "method='isotonic'", "without method"
+        if isinstance(one, CalibratedClassifierCV) and isinstance(one.estimator, QuadraticDiscriminantAnalysis):
+            what = "QuadraticDiscriminantAnalysis()"
+        if isinstance(one, LinearDiscriminantAnalysis) and id(one) not in is_calibrated:
+            what = "" if len(getattr(one, "classes_", range(n_classes))) != 2 else "of two classes"
         if what:
             raise ValueError(
                 f"{type(one).__name__}({what}) cannot be written: skl2onnx makes other probabilities of it; train "
-                f"without {what.split('=')[0]}"
+                f"{instead}"
             )
+
+
+def _check_scales(steps: list[Any]) -> None:
+    """Raise ValueError if skl2onnx scales numbers otherwise than a step."""
+    for one in steps:
+        what = ""
+        if isinstance(one, Normalizer) and one.norm == "max":
+            what = "norm='max'"
+        if isinstance(one, (TfidfTransformer, TfidfVectorizer)) and one.sublinear_tf:
+            what = "sublinear_tf=True"
+        if what:
+            name = what.split("=")[0]
+            raise ValueError(f"{type(one).__name__}({what}) cannot be written; train with another {name}")
+
+
+def _finds_words(step: object) -> bool:
+    return isinstance(step, CountVectorizer) and hasattr(step, "vocabulary_") and step.analyzer == "word"
+
+
+def _words_of(vectorizer: Any) -> str:
+    """Return the pattern by which a runtime finds the words that a vectorizer does.
+
+    Raises
+    ------
+    ValueError
+        If letters beyond English ones would belong to words in one place and not in the other.
+    """
+    pattern: str = vectorizer.token_pattern
+    if pattern in _WORDS:
+        return _WORDS[pattern]
+    if any(part in pattern for part in (r"\w", r"\W", r"\b", r"\B", r"\d", r"\s")):
+        raise ValueError(
+            f"{type(vectorizer).__name__}(token_pattern={pattern!r}) cannot be written, since a graph knows letters "
+            f"and digits of English only: list the characters, as in '[a-z]+', or take {' or '.join(map(repr, _WORDS))}"
+        )
+    return pattern
+
+
+def _check_imputed_text(steps: list[Any]) -> None:
+    """Raise ValueError if "" is a level after an imputer of text, since it is missing text to a graph."""
+    for pipeline in steps:
+        before = False
+        for _, one in pipeline.steps if isinstance(pipeline, Pipeline) else ():
+            if isinstance(one, SimpleImputer) and hasattr(one, "statistics_"):
+                before = one.missing_values != "" and any(isinstance(value, str) for value in one.statistics_)
+            levels = getattr(one, "categories_", ()) if isinstance(one, _ENCODERS) else ()
+            if before and any(level == "" for some in levels for level in some.tolist()):
+                raise ValueError(
+                    f"{type(one).__name__} must have no level '' after a SimpleImputer of text, since '' is missing "
+                    f"text to a graph; name it otherwise, or train with missing_values=''"
+                )
 
 
 def _check_power_transformers(steps: list[Any]) -> None:
