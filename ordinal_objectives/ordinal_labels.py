@@ -15,7 +15,7 @@ from ordinal_objectives.estimators.labels import (
     refuse_mixed,
     refuse_other_order_of_classes,
 )
-from ordinal_objectives.utils.validation import as_floats, check_choice, first_few, refuse_masked, unchunked
+from ordinal_objectives.utils.validation import as_floats, as_objects, check_choice, first_few, refuse_masked, unchunked
 
 # Sums of shares may be so far from 1.
 _ROUNDING = 1e-6
@@ -205,9 +205,7 @@ class OrdinalLabels:
         unlabelled : {"raise", "ignore"}, default="raise"
             Whether rows with both ends open are an error, or are left out of trainings.
         """
-        for name, values in (("lower", lower), ("upper", upper)):
-            refuse_masked(values, name=name)
-        ends = [np.asarray(unchunked(end), dtype=object) for end in (lower, upper)]
+        ends = [as_objects(lower, name="lower"), as_objects(upper, name="upper")]
         if ends[0].shape != ends[1].shape or ends[0].ndim != 1:
             raise ValueError(f"lower and upper must have one label a row; got {ends[0].shape} and {ends[1].shape}")
         known = [np.array([not is_missing(label) for label in end], dtype=bool) for end in ends]

@@ -402,8 +402,17 @@ class HistGradientBoostingMultiOutputRegressor(RegressorMixin, MultiOutputModel)
         """Return the targets, float64 in the shape of the training's: (n_samples,) or (n_samples, n_targets)."""
         return self._decide(self.predict_raw(X))
 
+    @documented
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Return the coefficient of determination, R^2, of :meth:`predict`, as all regressors of scikit-learn do."""
+        """Return the coefficient of determination, R^2, of :meth:`predict`, as all regressors of scikit-learn do.
+
+        Parameters
+        ----------
+        <<X>>
+        y : array-like, shape (n_samples,) or (n_samples, n_outputs)
+            Targets, as ``fit`` takes them.
+        <<sample_weight>>
+        """
         y = _numbers(y, "y")
         return float(super().score(X, y, validation.check_sample_weight(sample_weight, len(y))))
 
@@ -517,6 +526,7 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
         """Return the most probable class, (n_samples,), or int (n_samples, n_labels): 1 where that is more probable."""
         return self._decide(self.predict_raw(X))
 
+    @documented(like=HistGradientBoostingMultiOutputRegressor.score)
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the accuracy of :meth:`predict`; of several labels, how often all of a row are right."""
         validation.refuse_masked(y, name="y")

@@ -16,7 +16,7 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
 
 from ordinal_objectives.aliases import BoolArray, Column, IndexArray, Level, RealArray, Table
-from ordinal_objectives.utils.validation import as_array, collected, first_few, is_no_number, refuse_masked, unchunked
+from ordinal_objectives.utils.validation import as_array, as_objects, collected, first_few, is_no_number, refuse_masked, unchunked
 
 NUMBERS = (numbers.Real, Decimal, np.bool_)
 # How Arrow, polars and pandas call their types.
@@ -566,7 +566,7 @@ def places_of(X: Table, asked: object, *, name: str = "categorical_features") ->
         return []
     if isinstance(asked, str) and asked == FROM_DTYPE:
         return [place for place, (_, _, kind) in enumerate(column_kinds(X)) if kind == "category"]
-    given, n_features = np.asarray(asked, dtype=object).tolist(), X.shape[1]
+    given, n_features = as_objects(asked, name=name).tolist(), X.shape[1]
     if not isinstance(given, list):
         raise ValueError(f"{name} must be None, {FROM_DTYPE!r}, or a list; got {asked!r}")
     if given and all(isinstance(entry, (bool, np.bool_)) for entry in given):

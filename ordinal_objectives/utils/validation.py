@@ -58,6 +58,12 @@ def as_array(values: ArrayLike) -> LabelArray:
     return array if all(isinstance(entry, (str, bytes)) for entry in objects.ravel().tolist()) else objects
 
 
+def as_objects(values: object, *, name: str) -> LabelArray:
+    """Return an array of Python's objects; raise ValueError if entries are masked."""
+    refuse_masked(values, name=name)
+    return np.asarray(unchunked(values), dtype=object)
+
+
 def is_no_number(values: object) -> bool:
     """Tell whether an array holds text, dates, durations or records, which NumPy would convert to numbers."""
     return getattr(getattr(values, "dtype", None), "kind", None) in set("USTMmV")
