@@ -16,7 +16,15 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
 
 from ordinal_objectives.aliases import BoolArray, Column, IndexArray, Level, RealArray, Table
-from ordinal_objectives.utils.validation import as_array, as_objects, collected, first_few, is_no_number, refuse_masked, unchunked
+from ordinal_objectives.utils.validation import (
+    as_array,
+    as_objects,
+    collected,
+    first_few,
+    is_no_number,
+    refuse_masked,
+    unchunked,
+)
 
 NUMBERS = (numbers.Real, Decimal, np.bool_)
 # How Arrow, polars and pandas call their types.
