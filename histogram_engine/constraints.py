@@ -16,6 +16,7 @@ import numpy as np
 
 from ordinal_objectives.aliases import BoolArray, FloatArray, IndexArray, NDArray
 from ordinal_objectives.trees import Tree
+from ordinal_objectives.utils.validation import as_objects
 
 PAIRWISE, NONE = "pairwise", "no_interactions"
 
@@ -82,7 +83,7 @@ def _signs(given: object, n_features: int, numbers: dict[str, int]) -> NDArray[n
                 raise ValueError(f"monotonic_cst constrains feature {name!r} twice, in both directions")
             signs[number] = sign
     else:
-        values = np.asarray(given, dtype=object)
+        values = as_objects(given, name="monotonic_cst")
         if values.shape != (n_features,):
             raise ValueError(f"{allowed}; got shape {values.shape} for {n_features} features")
         signs = np.array([_sign(sign, allowed) for sign in values])

@@ -10,10 +10,12 @@ from ordinal_objectives.aliases import ArrayLike, BoolArray, FloatArray, IndexAr
 from ordinal_objectives.estimators.labels import (
     OrderedLabels,
     is_missing,
+    name_none,
     ordered_categories,
+    refuse_mixed,
     refuse_other_order_of_classes,
 )
-from ordinal_objectives.utils.validation import as_floats, check_choice, first_few, refuse_masked, unchunked
+from ordinal_objectives.utils.validation import as_floats, as_objects, check_choice, first_few, refuse_masked, unchunked
 
 # Sums of shares may be so far from 1.
 _ROUNDING = 1e-6
@@ -53,6 +55,9 @@ class Ratings(NamedTuple):
             )
         if rows.dtype.kind not in "iu" or rows.min() < 0:
             raise ValueError("row must hold numbers of rows, integers from 0 on")
+        refuse_mixed(rater, raters, name="rater")
+        if (without := name_none(raters)).any():
+            raise ValueError(f"rater must name who gave each answer; {without.sum()} have none (None, NaN or NA)")
         names, number = np.unique(raters, return_inverse=True)
         pairs, times = np.unique(np.stack([rows, number]), axis=1, return_counts=True)
         if (times > 1).any():
@@ -200,9 +205,7 @@ class OrdinalLabels:
         unlabelled : {"raise", "ignore"}, default="raise"
             Whether rows with both ends open are an error, or are left out of trainings.
         """
-        for name, values in (("lower", lower), ("upper", upper)):
-            refuse_masked(values, name=name)
-        ends = [np.asarray(unchunked(end), dtype=object) for end in (lower, upper)]
+        ends = [as_objects(lower, name="lower"), as_objects(upper, name="upper")]
         if ends[0].shape != ends[1].shape or ends[0].ndim != 1:
             raise ValueError(f"lower and upper must have one label a row; got {ends[0].shape} and {ends[1].shape}")
         known = [np.array([not is_missing(label) for label in end], dtype=bool) for end in ends]
@@ -397,11 +400,11 @@ def _read(y: ArrayLike, classes: ArrayLike | None) -> tuple[IntArray, LabelArray
 
 def _weights(name: str, given: Any, classes: ArrayLike | None) -> FloatArray:
     """Return weights of the classes, 0 in rows of NaN."""
-    if classes is not None and hasattr(given, "to_numpy") and hasattr(given, "columns"):
-        refuse_other_order_of_classes(np.asarray(classes).tolist(), given[:0], name)
     table = as_floats(given, name=name)
     if table.ndim != 2 or table.shape[1] < 2 or not len(table):
         raise ValueError(f"{name} must have shape (n_samples, n_classes), with two classes or more; got {table.shape}")
+    known = np.arange(table.shape[1]) if classes is None else np.asarray(classes)
+    refuse_other_order_of_classes(known.tolist(), given, name, axes=["columns"])
     table = np.where(np.isnan(table).all(axis=1, keepdims=True), 0.0, table)
     if not (np.isfinite(table) & (table >= 0.0)).all():
         raise ValueError(f"{name} must hold finite numbers that are not negative, or NaN in a whole row")

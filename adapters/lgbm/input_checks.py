@@ -21,7 +21,7 @@ from ordinal_objectives.aliases import Column, Params, Table
 from ordinal_objectives.estimators import held_out, tables
 from ordinal_objectives.estimators.arguments import refuse_other_order
 from ordinal_objectives.estimators.tables import called, column_kinds
-from ordinal_objectives.utils.validation import collected, first_few, refuse_masked
+from ordinal_objectives.utils.validation import as_objects, collected, first_few, refuse_masked
 
 # Every parameter of LightGBM with all its names, the primary one first; LightGBM ignores an unknown one.
 _ConfigAliases.get("objective")  # reads them
@@ -333,7 +333,7 @@ def categorical_columns(columns: Any, X: Table) -> Any:
     if columns is None or held_out.is_auto(columns):
         return columns
     names = list(getattr(X, "columns", ())) if not hasattr(X, "column_names") else X.column_names
-    given = np.asarray(columns, dtype=object).tolist()
+    given = as_objects(columns, name="categorical_feature").tolist()
     for column in given if isinstance(given, list) else [given]:
         is_place = isinstance(column, (int, np.integer)) and not isinstance(column, bool)
         known = isinstance(given, list) and (0 <= column < X.shape[1] if is_place else column in names)

@@ -28,6 +28,7 @@ from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threads import effective_n_threads, library_n_threads, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils import files, shared_docs
+from ordinal_objectives.utils.validation import as_floats
 
 
 @shared_docs.documented
@@ -432,7 +433,9 @@ importance_type, early_stopping_rounds, callbacks
     def _training_matrix(self, rows: Rows, continued: xgboost.Booster | None = None) -> xgboost.DMatrix:
         types = self.feature_types if continued is None or not self._levels else continued.feature_types
         X = input_checks.named(rows.X, self._levels, continued, self._missing)
-        return self._dmatrix(X, rows, types, feature_weights=self.feature_weights)
+        weights = self.feature_weights  # XGBoost reads what is masked, and numbers of the other byte order
+        weights = None if weights is None else as_floats(weights, name="feature_weights")
+        return self._dmatrix(X, rows, types, feature_weights=weights)
 
     def _matrix(
         self, X: Table, rows: Rows | None = None, *, like: xgboost.DMatrix | xgboost.Booster, name: str = "X"

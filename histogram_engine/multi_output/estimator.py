@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
 from ordinal_objectives.aliases import JSON, ArrayLike, FloatArray, IntArray, LabelArray, NDArray, Params
 from ordinal_objectives.estimators import arguments, held_out, tables
+from ordinal_objectives.estimators.labels import refuse_mixed
 from ordinal_objectives.histogram_engine import fit_loop, model_file
 from ordinal_objectives.histogram_engine.binning import check_same_categories
 from ordinal_objectives.histogram_engine.multi_output import losses, run
@@ -401,6 +402,20 @@ class HistGradientBoostingMultiOutputRegressor(RegressorMixin, MultiOutputModel)
         """Return the targets, float64 in the shape of the training's: (n_samples,) or (n_samples, n_targets)."""
         return self._decide(self.predict_raw(X))
 
+    @documented
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return the coefficient of determination, R^2, of :meth:`predict`, as all regressors of scikit-learn do.
+
+        Parameters
+        ----------
+        <<X>>
+        y : array-like, shape (n_samples,) or (n_samples, n_outputs)
+            Targets, as ``fit`` takes them.
+        <<sample_weight>>
+        """
+        y = _numbers(y, "y")
+        return float(super().score(X, y, validation.check_sample_weight(sample_weight, len(y))))
+
     def _decide(self, raw: FloatArray) -> FloatArray:
         predicted: FloatArray = run.predictions(self._fitted_loss, raw, *self._n_columns())
         return predicted.reshape(len(raw), *self._target_shape)
@@ -463,7 +478,7 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
             self.classes_ = np.arange(check_array(y, accept_sparse=True).shape[1])
         else:
             check_classification_targets(y)
-            self.classes_, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
+            self.classes_, codes = np.unique(_classes(y, "y", warn=True), return_inverse=True)
             validation.check_two_classes(np.bincount(codes).astype(float))
 
     def _named_loss(self) -> losses.MultiOutputLoss:
@@ -496,7 +511,7 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
             if labels.shape[1] != n or not np.isin(labels, (0, 1)).all():
                 raise ValueError(f"{name} must have {n} columns of 0 and 1; got the shape {labels.shape}")
             return np.zeros(len(labels), np.int32), labels.astype(np.float64)
-        values = column_or_1d(validation.unchunked(y))
+        values = _classes(y, name)
         codes = np.minimum(np.searchsorted(self.classes_, values), n - 1).astype(np.int32)
         strange = self.classes_[codes] != values
         if strange.any():
@@ -510,6 +525,14 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable class, (n_samples,), or int (n_samples, n_labels): 1 where that is more probable."""
         return self._decide(self.predict_raw(X))
+
+    @documented(like=HistGradientBoostingMultiOutputRegressor.score)
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return the accuracy of :meth:`predict`; of several labels, how often all of a row are right."""
+        validation.refuse_masked(y, name="y")
+        y = validation.unchunked(y) if self.has_labels() else _classes(y, "y")
+        check_array(y, accept_sparse=True, ensure_2d=False, dtype=None, input_name="y")  # finite
+        return float(super().score(X, y, validation.check_sample_weight(sample_weight, held_out.n_rows(y))))
 
     def has_labels(self) -> bool:
         """Tell whether the targets are columns of labels, any number of which may hold."""
@@ -545,6 +568,13 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags
+
+
+def _classes(y: ArrayLike, name: str, *, warn: bool = False) -> LabelArray:
+    """Return targets of one class a row, (n_samples,)."""
+    values: LabelArray = column_or_1d(validation.unchunked(y), warn=warn)
+    refuse_mixed(y, values, name=name)
+    return values
 
 
 def _numbers(y: ArrayLike, name: str) -> FloatArray:

@@ -381,6 +381,25 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
         scores = self._by_blocks(X, lambda proba, rows: self.target_.crps(proba, y[rows]))
         return float(np.average(scores, weights=validation.relative_weights(sample_weight, len(y))))
 
+    def score(self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return the coefficient of determination, R^2, of :meth:`predict`, as all regressors of scikit-learn do.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame, shape (n_samples, n_features)
+            Features.
+        y : array-like, shape (n_samples,)
+            Numbers.
+        sample_weight : array-like of float, shape (n_samples,), or None, default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+        """
+        y = numbers_of(y, "y")
+        return float(super().score(X, y, validation.check_sample_weight(sample_weight, len(y))))
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         inner = None if self.estimator is None else get_tags(self.estimator).input_tags

@@ -241,7 +241,7 @@ def by_class(shares: Any, classes: list[Any]) -> ArrayLike:
     named = shares.to_dict() if hasattr(shares, "to_dict") else shares
     if not isinstance(named, Mapping):
         validation.refuse_masked(shares, name="shares")
-        return np.asarray(shares)
+        return np.asarray(validation.unchunked(shares))
     if named.keys() != set(classes):
         raise ValueError(f"shares must have the labels {classes}; got {list(named)}")
     return [named[label] for label in classes]

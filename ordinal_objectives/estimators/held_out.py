@@ -15,7 +15,7 @@ from sklearn.model_selection import GroupKFold, GroupShuffleSplit, KFold, Strati
 from sklearn.utils import _safe_indexing
 
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, IntArray, LabelArray, Params, Seed, Table
-from ordinal_objectives.estimators.labels import is_missing, refuse_mixed
+from ordinal_objectives.estimators.labels import name_none, refuse_mixed
 from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.utils.validation import check_number, drawn_seed, refuse_masked, unchunked
 
@@ -197,7 +197,7 @@ def check_groups(groups: ArrayLike | None, n_samples: int) -> IndexArray | None:
     refuse_mixed(groups, names, name="groups")
     if names.shape != (n_samples,):
         raise ValueError(f"groups must have shape ({n_samples},), one group a row; got {names.shape}")
-    missing = np.fromiter(map(is_missing, names), bool, n_samples) if names.dtype == object else names != names
+    missing = name_none(names)
     if missing.any():
         raise ValueError(f"groups must name the group of each row; {missing.sum()} row(s) have none (None, NaN or NA)")
     try:

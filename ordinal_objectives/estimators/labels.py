@@ -304,7 +304,8 @@ def distinct_labels(name: str, y: ArrayLike, *, warn: bool = False) -> DistinctL
     inverse, found = y.factorize()
     if (inverse < 0).any():
         raise ValueError(f"{name} contains missing labels (None, NaN or NA); every row needs a label")
-    return DistinctLabels(as_labels(name, np.asarray(found)), inverse)
+    occurs = np.bincount(inverse, minlength=len(found)) > 0  # an Arrow dictionary may hold others
+    return DistinctLabels(as_labels(name, np.asarray(found)[occurs]), (np.cumsum(occurs) - 1)[inverse])
 
 
 def _tell_apart(values: LabelArray) -> DistinctLabels:
@@ -395,6 +396,13 @@ def present(levels: Iterable[Level], missing: float) -> list[Level]:
     return [level for level in levels if isinstance(level, str) or not are_missing(level, missing)]
 
 
+def name_none(names: LabelArray) -> BoolArray:
+    """Tell which entries of an array of names, (n,), are None, NaN or NA."""
+    if names.dtype.kind in "OT":  # NumPy's own strings compare a missing one as they do any other
+        return np.fromiter(map(is_missing, names.tolist()), bool, len(names))
+    return np.asarray(names != names)
+
+
 def is_missing(value: Any) -> bool:
     """Return whether a value is None, NaN or NA."""
     try:
@@ -437,9 +445,12 @@ def _only_column(y: Column) -> Column:
     return y.to_series() if hasattr(y, "to_series") else y.column(0) if hasattr(y, "column") else y
 
 
-def refuse_other_order_of_classes(known: list[Any], matrix: object, name: str) -> None:
-    """Raise ValueError if a frame has the classes as rows or columns in another order, since places alone are read."""
-    for axis in ("index", "columns") if hasattr(matrix, "columns") else ():
-        labels = list(getattr(matrix, axis, known))
+def refuse_other_order_of_classes(
+    known: list[Any], matrix: Any, name: str, *, axes: Iterable[str] = ("index", "columns")
+) -> None:
+    """Raise ValueError if a table has the classes as rows or columns in another order, since places alone are read."""
+    for axis in axes if hasattr(matrix, "columns") else ():
+        names_of = matrix.schema.names if hasattr(matrix, "itercolumns") else matrix.columns  # of Arrow
+        labels = list(names_of if axis == "columns" else getattr(matrix, axis, known))
         if labels != known and set(labels) == set(known):
             raise ValueError(f"{name} must have its classes in the order {known}; got {axis} {labels}")

@@ -264,8 +264,8 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         if isinstance(y, OrdinalLabels):
             return 1.0 - zero_one_error(y, self.predict(X), sample_weight)
-        y = as_labels("y", y) if hasattr(y, "combine_chunks") else y  # scikit-learn misreads Arrow's
-        return float(super().score(X, y, sample_weight))
+        y = as_labels("y", y)  # scikit-learn reads what is masked, and misreads Arrow's, and so for weights
+        return float(super().score(X, y, validation.check_sample_weight(sample_weight, len(y))))
 
     @documented
     def predict_at_least(self, X: Table, label: Any, **start: ArrayLike | None) -> FloatArray:

@@ -16,6 +16,7 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
 
 from ordinal_objectives.aliases import BoolArray, Column, IndexArray, Level, RealArray, Table
+from ordinal_objectives.utils import validation
 from ordinal_objectives.utils.validation import collected, first_few, is_no_number, refuse_masked, unchunked
 
 NUMBERS = (numbers.Real, Decimal, np.bool_)
@@ -170,7 +171,7 @@ def refuse_but_numbers(values: Column, *, name: str, hint: str) -> None:
 def as_table(X: Table) -> Table:
     """Return features as an array, a sparse matrix, a frame or an Arrow table; raise ValueError if they are none."""
     X = collected(X)
-    X = X if hasattr(X, "shape") else np.asarray(X)
+    X = X if hasattr(X, "shape") else validation.as_array(X)
     check_table(X)
     return X
 
@@ -566,7 +567,7 @@ def places_of(X: Table, asked: object, *, name: str = "categorical_features") ->
         return []
     if isinstance(asked, str) and asked == FROM_DTYPE:
         return [place for place, (_, _, kind) in enumerate(column_kinds(X)) if kind == "category"]
-    given, n_features = np.asarray(asked, dtype=object).tolist(), X.shape[1]
+    given, n_features = validation.as_objects(asked, name=name).tolist(), X.shape[1]
     if not isinstance(given, list):
         raise ValueError(f"{name} must be None, {FROM_DTYPE!r}, or a list; got {asked!r}")
     if given and all(isinstance(entry, (bool, np.bool_)) for entry in given):

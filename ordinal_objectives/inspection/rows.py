@@ -282,7 +282,7 @@ def categories(
     is_number = _kind(X, column) == "number"
     counted = ~np.isnan(numbers(estimator, X, column, feature)) if is_number else None
     first = _first_rows(values, counted)
-    known = sorted(first) if order is None else [label for label in order if label in first]
+    known = sorted(first) if order is None else [label for label in dict.fromkeys(order) if label in first]
     if not 0 < len(known) <= most:
         raise ValueError(
             f"feature {feature!r} must have between 1 and grid_resolution={most} categories in X; it has {len(known)}"

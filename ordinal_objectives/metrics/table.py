@@ -17,7 +17,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, NDArray, RealArray
-from ordinal_objectives.estimators.labels import OrderedLabels, ordered_categories
+from ordinal_objectives.estimators.labels import OrderedLabels, ordered_categories, refuse_other_order_of_classes
 from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.utils import validation
 
@@ -183,11 +183,14 @@ def check_forecasts(
     n_classes = P.shape[1]
     if isinstance(y_true, OrdinalLabels):
         _check_same_classes(y_true, labels, n_classes)
+        _check_columns(proba, y_true.classes, n_classes)
         check_consistent_length(y_true, P)
         weight = validation.row_weights(sample_weight, len(y_true))
         y_true, P, sample_weight = y_true.judged(P, weight)
         labels = range(n_classes)
-    labels = _order(y_true, labels)
+    else:
+        labels = _order(y_true, labels)
+        _check_columns(proba, labels, n_classes)
     true = _codes(y_true, labels, name="y_true")
     if labels is None:
         _check_range(true, n_classes)
@@ -203,6 +206,7 @@ def check_intervals(
     """Return the lowest and the highest code of intervals, shape (n_samples, 1) each, probabilities and weights."""
     P = validation.check_proba(proba)
     _check_same_classes(y_true, labels, P.shape[1])
+    _check_columns(proba, y_true.classes, P.shape[1])
     check_consistent_length(y_true, P)
     lower, upper = (end[:, np.newaxis] for end in y_true.bounds())
     return lower, upper, P, validation.relative_weights(sample_weight, len(y_true)) * y_true.labelled
@@ -215,6 +219,12 @@ def _check_same_classes(y_true: OrdinalLabels, labels: ArrayLike | None, n_colum
         raise ValueError(f"labels must be the classes of y_true, {classes}; got {labels!r}")
     if n_columns not in (None, len(classes)):
         raise ValueError(f"proba must have a column for each of the {len(classes)} classes of y_true; got {n_columns}")
+
+
+def _check_columns(proba: ArrayLike, labels: ArrayLike | None, n_classes: int) -> None:
+    """Raise ValueError if probabilities are a table that has the classes in another order."""
+    known = range(n_classes) if labels is None else labels
+    refuse_other_order_of_classes(np.asarray(known).tolist(), proba, "proba", axes=["columns"])
 
 
 def _check_range(true: IntArray, n_classes: int) -> None:

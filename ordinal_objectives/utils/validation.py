@@ -47,8 +47,24 @@ def refuse_soft(y: object, *, name: str) -> None:
 def refuse_masked(values: object, *, name: str) -> None:
     """Raise if entries are masked, or labels have several answers a row: NumPy's functions read what is not meant."""
     refuse_soft(values, name=name)
-    if np.ma.is_masked(values):
+    parts = values if isinstance(values, (list, tuple)) else [values]
+    if any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts):
         raise ValueError(f"{name} is a masked array; fill the masked entries, with NaN where they are missing features")
+
+
+def as_array(values: ArrayLike) -> LabelArray:
+    """Return an array; of a list with text beside other values one of objects: NumPy would make NaN the text 'nan'."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "US" or not isinstance(values, (list, tuple)):
+        return array
+    objects = np.asarray(values, dtype=object)
+    return array if all(isinstance(entry, (str, bytes)) for entry in objects.ravel().tolist()) else objects
+
+
+def as_objects(values: object, *, name: str) -> LabelArray:
+    """Return an array of Python's objects; raise ValueError if entries are masked."""
+    refuse_masked(values, name=name)
+    return np.asarray(unchunked(values), dtype=object)
 
 
 def is_no_number(values: object) -> bool:
@@ -63,8 +79,14 @@ def check_choice(value: object, allowed: Collection[str], *, name: str, hint: st
 
 
 def unchunked(values: Column) -> Column:
-    """Return a column of Arrow in one chunk: NumPy reads a missing entry of a chunked dictionary as the last level."""
-    return values.combine_chunks() if hasattr(values, "combine_chunks") and hasattr(values, "type") else values
+    """Return Arrow's in one chunk, a table as a batch: NumPy takes what lacks in a chunked dictionary for a level."""
+    if not hasattr(values, "combine_chunks"):
+        return values
+    if hasattr(values, "type"):
+        return values.combine_chunks()
+    import pyarrow as pa
+
+    return pa.record_batch([column.combine_chunks() for column in values.columns], names=values.schema.names)
 
 
 def as_floats(values: ArrayLike, *, name: str) -> FloatArray:
