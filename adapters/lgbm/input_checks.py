@@ -332,7 +332,7 @@ def categorical_columns(columns: Any, X: Table) -> Any:
     """
     if columns is None or held_out.is_auto(columns):
         return columns
-    names = list(getattr(X, "columns", ())) if not hasattr(X, "column_names") else X.column_names
+    names = tables.column_names(X) or []
     given = as_objects(columns, name="categorical_feature").tolist()
     for column in given if isinstance(given, list) else [given]:
         is_place = isinstance(column, (int, np.integer)) and not isinstance(column, bool)
@@ -373,7 +373,7 @@ def check_signs(signs: Any, data: lightgbm.Dataset) -> None:
         raise ValueError(f"monotone_constraints must hold a sign for each of the {X.shape[1]} columns; got {signs!r}")
     columns, names = data.categorical_feature, data.feature_name
     if held_out.is_auto(names):
-        names = list(getattr(X, "columns", ())) if not hasattr(X, "column_names") else X.column_names
+        names = tables.names_as_text(X) or []
     places = category_places(X) if held_out.is_auto(columns) else columns or ()
     if any(int(given[names.index(place) if isinstance(place, str) else place]) for place in places):
         raise ValueError(f"monotone_constraints must be 0 for categories, which have no order; got {signs!r}")

@@ -100,7 +100,7 @@ def without_rows(X: Table) -> Table:
     """Return a table with the columns of X and no rows, which does not keep X in memory as a slice would."""
     if _is_arrow(X):
         return X.schema.empty_table()
-    return X.clear() if hasattr(X, "clear") else X[:0].copy()  # polars; pandas, NumPy
+    return X.clear() if callable(getattr(X, "clear", None)) else X[:0].copy()  # polars; pandas, NumPy
 
 
 def refuse_text_and_dates(X: Table, *, name: str = "X") -> None:

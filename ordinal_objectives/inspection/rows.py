@@ -58,7 +58,7 @@ def unwrapped(estimator: Estimator) -> tuple[Estimator, Callable[[Table], Table]
 
 def feature_names(estimator: Estimator, X: Table) -> list[str]:
     """Return the names of the columns of X, or else those of the training; an empty list where there are none."""
-    names = getattr(X, "column_names", None) or getattr(X, "columns", None)  # Arrow's columns are no names
+    names = tables.names_as_text(X)
     if names is None:
         names = getattr(estimator, "feature_names_in_", None)
     return [] if names is None else [str(name) for name in names]

@@ -40,7 +40,7 @@ MOST_CLASSES = 2**15
 
 def refuse_soft(y: object, *, name: str) -> None:
     """Raise TypeError for :class:`.OrdinalLabels`, of which NumPy's functions read the class in the middle."""
-    if getattr(y, "patterns", None) is not None:
+    if isinstance(getattr(y, "patterns", None), np.ndarray):  # a frame may have a column of this name
         raise TypeError(f"{name} must hold one label a row here; got {y!r}")
 
 
