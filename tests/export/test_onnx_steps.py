@@ -13,12 +13,18 @@ from sklearn.ensemble import BaggingClassifier, StackingClassifier
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import Normalizer, OneHotEncoder
+from sklearn.preprocessing import Normalizer, OneHotEncoder, StandardScaler
+from sklearn.svm import LinearSVC
 
-from ordinal_objectives import HistGradientBoostingOrdinalClassifier, OrdinalCalibratedClassifier
+from ordinal_objectives import (
+    HistGradientBoostingOrdinalClassifier,
+    OrdinalCalibratedClassifier,
+    OrdinalEnsembleClassifier,
+)
 from ordinal_objectives.export import to_onnx
 from served import answers
 
@@ -94,6 +100,7 @@ def test_classifiers_of_which_other_probabilities_would_be_written_are_refused(c
     [
         (LinearDiscriminantAnalysis(), 4),
         (CalibratedClassifierCV(LinearDiscriminantAnalysis(), cv=2), 2),
+        (make_pipeline(CalibratedClassifierCV(LinearDiscriminantAnalysis(), cv=2)), 2),
         (QuadraticDiscriminantAnalysis(), 2),
     ],
 )
@@ -101,6 +108,42 @@ def test_discriminant_analyses_that_are_written_as_they_predict(classifier, n_cl
     X, y = rows(n_classes)
     model = OrdinalCalibratedClassifier(classifier, cv=2).fit(X, y)
     assert_allclose(answers(to_onnx(model, X), X)[1], model.predict_proba(X), atol=1e-4)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize(
+    "classifier",
+    [
+        make_pipeline(StandardScaler(), LogisticRegression()),
+        GridSearchCV(make_pipeline(StandardScaler(), LogisticRegression()), {}, cv=2),
+        make_pipeline(StandardScaler(), GridSearchCV(LogisticRegression(), {}, cv=2)),
+    ],
+)
+def test_pipelines_and_searches_are_calibrated_by_their_scores(classifier, n_classes):
+    X, y = rows(n_classes)
+    calibrated = CalibratedClassifierCV(classifier, cv=2)
+    for member in (calibrated, GridSearchCV(calibrated, {}, cv=2)):
+        model = OrdinalEnsembleClassifier([("a", native()), ("b", member)]).fit(X, y)
+        assert_allclose(answers(to_onnx(model, X), X)[1], model.predict_proba(X), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "classifier",
+    [
+        OneVsRestClassifier(make_pipeline(StandardScaler(), LogisticRegression())),
+        OneVsRestClassifier(LinearSVC()),
+        BaggingClassifier(make_pipeline(StandardScaler(), LogisticRegression()), 2),
+        make_pipeline(BaggingClassifier(LogisticRegression(), 2)),
+        StackingClassifier([("a", GaussianNB())], make_pipeline(StandardScaler(), LogisticRegression()), cv=2),
+        TunedThresholdClassifierCV(LogisticRegression()),
+        make_pipeline(QuadraticDiscriminantAnalysis()),
+    ],
+)
+def test_calibrations_of_other_scores_are_refused(classifier):
+    X, y = rows(2)
+    model = OrdinalCalibratedClassifier(CalibratedClassifierCV(classifier, cv=2), cv=2).fit(X, y)
+    with pytest.raises(ValueError, match=r"CalibratedClassifierCV\(\w+\(\)\) cannot be written: skl2onnx makes other"):
+        to_onnx(model, X)
 
 
 def test_steps_that_would_scale_otherwise_are_refused():

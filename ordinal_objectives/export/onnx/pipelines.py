@@ -12,8 +12,11 @@ from sklearn.base import is_regressor
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from sklearn.ensemble import BaggingClassifier, StackingClassifier
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer, TfidfVectorizer
 from sklearn.impute import SimpleImputer
+from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import (
@@ -51,6 +54,8 @@ _NAMES = (
     *("OrdinalCalibratedClassifier", "OrdinalEnsembleClassifier", "OrdinalTunedClassifier"),
 )
 _ENCODERS = (OneHotEncoder, OrdinalEncoder, TargetEncoder)
+# Classifiers of which a calibration takes scores, and skl2onnx writes probabilities.
+_OF_OTHER_SCORES = (QuadraticDiscriminantAnalysis, TunedThresholdClassifierCV, FixedThresholdClassifier)
 # Patterns of words, and what finds the same in a runtime, whose own \w knows no letters beyond English ones.
 _WORDS = {r"(?u)\b\w\w+\b": r"[\p{L}\p{N}_]{2,}", r"(?u)\b\w+\b": r"[\p{L}\p{N}_]+"}
 _ZIPMAP = {"zipmap": [True, False, "columns"], "nocl": [True, False], "output_class_labels": [False, True]}
@@ -117,6 +122,7 @@ def to_onnx_by_skl2onnx(estimator: object, inputs: list[onnx.ValueInfoProto]) ->
         options[id(last)] = {"zipmap": False}
     estimator, steps = _with_empty_text_as_missing(estimator, last)
     options |= {id(one): {"tokenexp": _words_of(one)} for one in steps if _finds_words(one)}
+    options |= {id(one): {"raw_scores": True} for one in _of_raw_scores(_with_all_inside(estimator))}
     try:
         made: onnx.ModelProto = skl2onnx.to_onnx(estimator, initial_types=types, options=options, target_opset=OPSETS)
     except RuntimeError as error:
@@ -188,19 +194,18 @@ def _numbers_of(columns: Any, n_features: int) -> Any:
 
 def _check_classifiers(estimator: object) -> None:
     """Raise ValueError if skl2onnx writes other probabilities than a classifier has."""
-    n_classes = len(getattr(estimator, "classes_", ()))
-    every = [estimator]
-    for one in every:  # and what is found in it
-        every += [inner for _, inner in inside(one)] + list(getattr(one, "estimators_", ()))
-    is_calibrated = {id(one.estimator) for one in every if isinstance(one, CalibratedClassifierCV)}
+    n_classes, every = len(getattr(estimator, "classes_", ())), _with_all_inside(estimator)
+    calibrations = [one for one in every if isinstance(one, CalibratedClassifierCV)]
+    is_calibrated = {id(part) for one in calibrations for part in (one.estimator, *_calibrated(one))}
     for one in every:
         what, instead = "", "another classifier"
         if isinstance(one, KNeighborsClassifier) and one.weights not in ("uniform", None):
             what, instead = f"weights={one.weights!r}", "without weights"
         if isinstance(one, CalibratedClassifierCV) and one.method == "isotonic":
             what, instead = "method='isotonic'", "without method"
-        if isinstance(one, CalibratedClassifierCV) and isinstance(one.estimator, QuadraticDiscriminantAnalysis):
-            what = "QuadraticDiscriminantAnalysis()"
+        if others := [part for part in _calibrated(one) if _has_other_scores(part)]:
+            other = _last_of(others[0])
+            what = f"{type(other).__name__}({'probability=True' if hasattr(other, 'probability') else ''})"
         if isinstance(one, LinearDiscriminantAnalysis) and id(one) not in is_calibrated:
             what = "" if len(getattr(one, "classes_", range(n_classes))) != 2 else "of two classes"
         if what:
@@ -208,6 +213,51 @@ def _check_classifiers(estimator: object) -> None:
                 f"{type(one).__name__}({what}) cannot be written: skl2onnx makes other probabilities of it; train "
                 f"{instead}"
             )
+
+
+def _with_all_inside(estimator: object) -> list[Any]:
+    """Return an estimator and all that is in it, as it is given and as it is fitted."""
+    every = [estimator]
+    for one in every:  # and what is found in it
+        every += [inner for _, inner in inside(one)] + list(getattr(one, "estimators_", ())) + _calibrated(one)
+        every += [vars(one)[name] for name in ("best_estimator_", "final_estimator_") if hasattr(one, name)]
+    return every
+
+
+def _calibrated(one: object) -> list[Any]:
+    """Return the fitted classifiers of a calibration."""
+    return [part.estimator for part in getattr(one, "calibrated_classifiers_", ())]
+
+
+def _last_of(classifier: Any) -> Any:
+    """Return the classifier in which fitted pipelines and searches end."""
+    while isinstance(classifier, Pipeline) or hasattr(classifier, "best_estimator_"):
+        classifier = classifier[-1] if isinstance(classifier, Pipeline) else classifier.best_estimator_
+    return classifier
+
+
+def _of_raw_scores(every: list[Any]) -> list[Any]:
+    """Return the last steps of which calibrations take scores, where skl2onnx would write probabilities of its own."""
+    scored = [one for each in every for one in _calibrated(each) if hasattr(one, "decision_function")]
+    return [_last_of(one) for one in scored if _last_of(one) is not one]
+
+
+def _has_other_scores(calibrated: Any) -> bool:
+    """Tell whether skl2onnx writes other scores than those that a calibration takes of a classifier."""
+    if not hasattr(calibrated, "decision_function"):
+        return False
+    last, members = _last_of(calibrated), []
+    if isinstance(last, _OF_OTHER_SCORES) or getattr(last, "probability", None) is True:  # of SVC
+        return True
+    if isinstance(last, (BaggingClassifier, OneVsRestClassifier, OneVsOneClassifier)):
+        members = last.estimators_
+    elif isinstance(last, StackingClassifier):
+        members = [last.final_estimator_]
+    if isinstance(last, BaggingClassifier) and last is not calibrated:
+        return True
+    if isinstance(last, OneVsRestClassifier) and not all(hasattr(one, "predict_proba") for one in members):
+        return True
+    return any(_last_of(one) is not one or _has_other_scores(one) for one in members)
 
 
 def _check_scales(steps: list[Any]) -> None:
