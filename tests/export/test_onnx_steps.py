@@ -110,6 +110,21 @@ def test_discriminant_analyses_that_are_written_as_they_predict(classifier, n_cl
     assert_allclose(answers(to_onnx(model, X), X)[1], model.predict_proba(X), atol=1e-4)
 
 
+@pytest.mark.parametrize("pattern", ["([a-z])[a-z]+", "be|bet|bett", "[a-z]+?t", "[a-z]*", "[a-z]+$", r"\S+"])
+def test_words_that_end_elsewhere_in_a_graph_are_refused(pattern):
+    sentences = np.array(["bet better", "better bet\n", "be", "bet"] * 10, dtype=object)
+    model, X = of_text(CountVectorizer(lowercase=False, token_pattern=pattern), sentences, np.arange(40) % 4)
+    with pytest.raises(ValueError, match=r"CountVectorizer\(token_pattern=.* cannot be written, since a graph"):
+        to_onnx(model, X)
+
+
+@pytest.mark.parametrize("pattern", ["[a-z|$]{2,}", r"[a-z]+\|?", "(?:be)+", "[a-z]+t?"])
+def test_words_that_a_graph_finds_as_scikit_learn_does(pattern):
+    sentences = np.array(["bet better", "better| bet\n", "bebe", "b$e bet"] * 10, dtype=object)
+    model, X = of_text(CountVectorizer(lowercase=False, token_pattern=pattern), sentences, np.arange(40) % 4)
+    assert_allclose(answers(to_onnx(model, X), X)[1], model.predict_proba(X), atol=1e-5)
+
+
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize(
     "classifier",
@@ -151,6 +166,9 @@ def test_steps_that_would_scale_otherwise_are_refused():
     with pytest.raises(ValueError, match=r"Normalizer\(norm='max'\) cannot be written; train with another norm"):
         to_onnx(make_pipeline(Normalizer("max"), native()).fit(X, y), X)
     sentences = np.array(["one two", "two", "three"] * 10, dtype=object)
+    model, X = of_text(CountVectorizer(analyzer="char"), sentences, np.arange(30) % 3)
+    with pytest.raises(ValueError, match=r"CountVectorizer\(analyzer='char'\) cannot be written"):
+        to_onnx(model, X)
     model, X = of_text(TfidfVectorizer(sublinear_tf=True), sentences, np.arange(30) % 3)
     with pytest.raises(ValueError, match=r"TfidfVectorizer\(sublinear_tf=True\) cannot be written"):
         to_onnx(model, X)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from typing import Any
 
 import numpy as np
@@ -261,9 +262,11 @@ def _has_other_scores(calibrated: Any) -> bool:
 
 
 def _check_scales(steps: list[Any]) -> None:
-    """Raise ValueError if skl2onnx scales numbers otherwise than a step."""
+    """Raise ValueError if skl2onnx counts or scales otherwise than a step."""
     for one in steps:
         what = ""
+        if isinstance(one, CountVectorizer) and one.analyzer == "char":  # takes several blanks for one
+            what = "analyzer='char'"
         if isinstance(one, Normalizer) and one.norm == "max":
             what = "norm='max'"
         if isinstance(one, (TfidfTransformer, TfidfVectorizer)) and one.sublinear_tf:
@@ -274,7 +277,8 @@ def _check_scales(steps: list[Any]) -> None:
 
 
 def _finds_words(step: object) -> bool:
-    return isinstance(step, CountVectorizer) and hasattr(step, "vocabulary_") and step.analyzer == "word"
+    of_words = isinstance(step, CountVectorizer) and hasattr(step, "vocabulary_") and step.analyzer == "word"
+    return of_words and step.tokenizer is None
 
 
 def _words_of(vectorizer: Any) -> str:
@@ -283,15 +287,21 @@ def _words_of(vectorizer: Any) -> str:
     Raises
     ------
     ValueError
-        If letters beyond English ones would belong to words in one place and not in the other.
+        If letters beyond English ones would belong to words in one place and not in the other, or words end elsewhere.
     """
     pattern: str = vectorizer.token_pattern
     if pattern in _WORDS:
         return _WORDS[pattern]
-    if any(part in pattern for part in (r"\w", r"\W", r"\b", r"\B", r"\d", r"\s")):
+    if any(part in pattern for part in (r"\w", r"\W", r"\b", r"\B", r"\d", r"\D", r"\s", r"\S")):
         raise ValueError(
             f"{type(vectorizer).__name__}(token_pattern={pattern!r}) cannot be written, since a graph knows letters "
             f"and digits of English only: list the characters, as in '[a-z]+', or take {' or '.join(map(repr, _WORDS))}"
+        )
+    bare, compiled = re.sub(r"\\.|\[\^?\]?[^\]]*\]", "x", pattern), re.compile(pattern)
+    if compiled.groups or compiled.match("") or re.search(r"[|$]|[+*?}]\?", bare):
+        raise ValueError(
+            f"{type(vectorizer).__name__}(token_pattern={pattern!r}) cannot be written, since a graph takes the "
+            f"longest match, all of it and none that is empty: leave out groups, '|', '$' and '?' after a repetition"
         )
     return pattern
 
