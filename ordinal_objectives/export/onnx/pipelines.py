@@ -276,7 +276,7 @@ def _check_scales(steps: list[Any]) -> None:
             raise ValueError(f"{type(one).__name__}({what}) cannot be written; train with another {name}")
 
 
-def _finds_words(step: object) -> bool:
+def _finds_words(step: Any) -> bool:
     of_words = isinstance(step, CountVectorizer) and hasattr(step, "vocabulary_") and step.analyzer == "word"
     return of_words and step.tokenizer is None
 
