@@ -80,6 +80,7 @@ _SETTINGS: dict[str, tuple[object, ...]] = {
     "encode": ("ordinal", "onehot-dense"),
     "handle_unknown": ("error", "ignore", "use_encoded_value"),
     "input": ("content",),
+    "solver": ("adam", "lbfgs", "liblinear", "newton-cg", "sag", "saga", "sgd"),
 }
 # Patterns of words, and what finds the same in a runtime, whose own \w knows no letters beyond English ones.
 _WORDS = {r"(?u)\b\w\w+\b": r"[\p{L}\p{N}_]{2,}", r"(?u)\b\w+\b": r"[\p{L}\p{N}_]+"}
