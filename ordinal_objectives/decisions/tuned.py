@@ -42,9 +42,7 @@ class CutPoints:
     cuts: FloatArray
 
     @classmethod
-    def free(
-        cls, proba: FloatArray, shares: FloatArray, score: Score, weight: FloatArray | None = None
-    ) -> CutPoints:
+    def free(cls, proba: FloatArray, shares: FloatArray, score: Score, weight: FloatArray | None = None) -> CutPoints:
         """Find the cut points with the highest score, one after the other, from two starts.
 
         The starts are those of rounding, and those that predict each class as often as it occurs. A cut point moves
