@@ -42,7 +42,7 @@ class CutPoints:
     cuts: FloatArray
 
     @classmethod
-    def free(cls, proba: FloatArray, shares: FloatArray, score: Score) -> CutPoints:
+    def free(cls, proba: FloatArray, shares: FloatArray, score: Score, weight: FloatArray | None = None) -> CutPoints:
         """Find the cut points with the highest score, one after the other, from two starts.
 
         The starts are those of rounding, and those that predict each class as often as it occurs. A cut point moves
@@ -56,25 +56,32 @@ class CutPoints:
         shares : ndarray of float64, shape (n_classes,)
             Of the classes.
         score : callable
+        weight : ndarray of float64, shape (n_samples,), or None
+            Of the rows, positive.
         """
         means = mean_class(proba)
-        values = np.unique(means)
+        values, place = np.unique(means, return_inverse=True)
         between = (values[1:] + values[:-1]) / 2.0
         most = min(len(between), _MOST_CANDIDATES)
         inner = between[np.linspace(0, max(len(between) - 1, 0), most).astype(np.intp)]
         candidates = np.concatenate([[values[0]], inner, [np.nextafter(values[-1], np.inf)]])
         rounding = np.arange(proba.shape[1] - 1) + 0.5
-        starts = rounding, np.quantile(means, np.minimum(np.cumsum(shares)[:-1], 1.0))
-        found = [_climb(means, start, candidates, score) for start in starts]
+        below = np.cumsum(np.bincount(place, weight))
+        ends = np.concatenate([values[:1], between, candidates[-1:]])
+        reached = np.abs(np.append(0.0, below / below[-1]) - np.cumsum(shares)[:-1, np.newaxis])
+        starts = rounding, ends[reached.argmin(axis=1)]
+        found = [_climb(means, start, candidates, _without_rounding(score)) for start in starts]
         return cls(_off_values(max(found, key=lambda one: one[1])[0], values))
 
     @classmethod
-    def stretched(cls, proba: FloatArray, score: Score) -> CutPoints:
-        """Find the stretch of the mean class about its own mean whose rounding has the highest score."""
-        means, middle = mean_class(proba), float(mean_class(proba).mean())
+    def stretched(cls, proba: FloatArray, score: Score, weight: FloatArray | None = None) -> CutPoints:
+        """Find the stretch of the mean class about its own weighted mean whose rounding has the highest score."""
+        means = mean_class(proba)
+        middle = float(np.average(means, weights=weight))
         rounding = np.arange(proba.shape[1] - 1) + 0.5
         tried = [middle + (rounding - middle) / stretch for stretch in (1.0, *_STRETCHES)]
-        return cls(max(tried, key=lambda cuts: score(_codes(means, cuts))))
+        rounded = _without_rounding(score)
+        return cls(max(tried, key=lambda cuts: rounded(_codes(means, cuts))))
 
     def decide(self, proba: FloatArray) -> IndexArray:
         """Return class codes, (n_samples,)."""
@@ -88,6 +95,11 @@ def mean_class(proba: FloatArray) -> FloatArray:
 
 def _codes(means: FloatArray, cuts: FloatArray) -> IndexArray:
     return np.searchsorted(cuts, means, side="right").astype(np.intp)
+
+
+def _without_rounding(score: Score) -> Score:
+    """Return a score of 12 digits: of the others the order of the rows decides, and decisions may be equally good."""
+    return lambda predicted: float(f"{score(predicted):.12g}")
 
 
 def _off_values(cuts: FloatArray, values: FloatArray) -> FloatArray:
@@ -241,10 +253,10 @@ class OrdinalTunedClassifier(AroundOneClassifier):
             if self.rule == "kappa" and known is not None:
                 self.decision_: CutPoints | KappaRule = KappaRule.fit(proba, _KAPPAS[known.name], rows.weight)
             elif self.rule == "stretch":
-                self.decision_ = CutPoints.stretched(proba, score)
+                self.decision_ = CutPoints.stretched(proba, score, rows.weight)
             else:
                 class_weights = rows.class_weights(self.n_classes_)
-                self.decision_ = CutPoints.free(proba, class_weights / class_weights.sum(), score)
+                self.decision_ = CutPoints.free(proba, class_weights / class_weights.sum(), score, rows.weight)
             found = score(self.decision_.decide(proba))
             if known is None and not np.isfinite(found):
                 raise ValueError("metric must be a finite number for some decision; got NaN or infinity for each")

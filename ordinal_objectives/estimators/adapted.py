@@ -131,12 +131,16 @@ def _fit(
 
 
 def _left_out(link: Link, rows: LabelledScores, thresholds: FloatArray, terms: _Terms, curvature: FloatArray) -> float:
-    """Return minus the log likelihood of each row by thresholds that were fitted without it: one Newton step away."""
+    """Return minus the log likelihood of each row by thresholds that were fitted without it: one Newton step away.
+
+    Of a row that counts as several only one is left out.
+    """
+    one = 1.0 / np.maximum(rows.weight, 1.0)[:, np.newaxis, np.newaxis]
     inverse = np.pad(np.linalg.inv(curvature), 1)
     sides = rows.codes[:, np.newaxis] + np.arange(2)
     around = inverse[sides[:, :, np.newaxis], sides[:, np.newaxis, :]]
     # Only the two thresholds around a row's class are needed of (V - H)^-1 g, by the Woodbury identity.
-    moved = around @ np.linalg.solve(np.eye(2) - terms.hessian @ around, terms.gradient[:, :, np.newaxis])
+    moved = around @ np.linalg.solve(np.eye(2) - one * terms.hessian @ around, one * terms.gradient[:, :, np.newaxis])
     lower, upper = rows.ends(thresholds).T
     nearer, room = moved[:, 0, 0] - moved[:, 1, 0], _NEARER * (upper - lower)
     share = np.divide(room, nearer, out=np.ones_like(room), where=nearer > room)
@@ -144,7 +148,7 @@ def _left_out(link: Link, rows: LabelledScores, thresholds: FloatArray, terms: _
     return float(rows.weight @ left_out.value)
 
 
-def _where_one_class_grows(link: Link, scores: FloatArray, thresholds: FloatArray) -> FloatArray:
+def _where_one_class_grows(link: Link, scores: FloatArray, weight: FloatArray, thresholds: FloatArray) -> FloatArray:
     """Return how thresholds begin to move where one class becomes more frequent, by Bayes' rule: a row a class."""
     n = len(thresholds)
     slopes, whole = np.zeros((n + 1, n)), np.zeros((n, n))
@@ -152,14 +156,16 @@ def _where_one_class_grows(link: Link, scores: FloatArray, thresholds: FloatArra
         alike = LabelledScores(scores, np.full(len(scores), code, np.int32), np.ones(len(scores)))
         terms = _terms(link, alike, thresholds)
         assert terms is not None  # thresholds are separated
-        proba = np.exp(-terms.value)
+        proba = weight * np.exp(-terms.value)
         weighted = _Terms(proba * terms.value, (proba * terms.gradient.T).T, (proba * terms.hessian.T).T)
         slopes[code], hessian = _sums(alike, weighted, n)
         whole += hessian
     return np.asarray(-np.linalg.solve(whole, slopes.T).T, dtype=np.float64)
 
 
-def _penalties(link: Link, scores: FloatArray, thresholds: FloatArray) -> tuple[list[FloatArray], FloatArray]:
+def _penalties(
+    link: Link, scores: FloatArray, weight: FloatArray, thresholds: FloatArray
+) -> tuple[list[FloatArray], FloatArray]:
     """Return the penalties that are tried, (n_classes - 1, n_classes - 1) each, and which changes each one allows.
 
     Those that allow the same share one weight, so that there is no gain in being many.
@@ -176,7 +182,7 @@ def _penalties(link: Link, scores: FloatArray, thresholds: FloatArray) -> tuple[
     strengths = [s for s in product(_STRENGTHS, repeat=len(kinds)) if max(s) == s[-1]]
     penalties = list(np.tensordot(strengths, kinds, axes=1))
     allowed = [tuple(int(s < _FORBIDDEN) for s in by) for by in strengths]
-    for code, grows in enumerate(_where_one_class_grows(link, scores, thresholds) if n > 1 else ()):
+    for code, grows in enumerate(_where_one_class_grows(link, scores, weight, thresholds) if n > 1 else ()):
         of_class = np.outer(grows, grows) / (grows @ grows)
         penalties += [_FORBIDDEN * (np.eye(n) - of_class) + strength * of_class for strength in _STRENGTHS[:-1]]
         allowed += [(code,)] * len(_STRENGTHS[:-1])
@@ -227,9 +233,9 @@ def to_labels(
         np.concatenate([codes[counted], inner]),
         np.concatenate([weight[counted], np.full(len(inner), _INVENTED)]),
     )
-    if len(scores) >= _MANY_ROWS:
+    if weight.sum() >= _MANY_ROWS:
         return _fit(link, rows, start, _STRENGTHS[0] * np.eye(len(start)))[0]
-    penalties, shares = _penalties(link, scores, start)
+    penalties, shares = _penalties(link, scores, weight[counted], start)
     fitted = [_fit(link, rows, start, penalty) for penalty in penalties]
     shares = softmax(np.log(shares) - [_left_out(link, rows, *fit) for fit in fitted])
     mean: FloatArray = shares @ np.array([thresholds for thresholds, *_ in fitted])

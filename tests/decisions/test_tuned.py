@@ -175,3 +175,19 @@ def test_no_cut_point_lies_on_a_mean_of_the_rows(wanted):
 
 def test_a_cut_point_on_a_value_moves_to_the_middle_between_close_ones():
     np.testing.assert_allclose(_off_values(np.array([4e-6, 8.0]), np.array([0.0, 4e-6])), [2e-6, 8.0])
+
+
+@pytest.mark.parametrize("rule", ["cuts", "stretch"])
+@pytest.mark.parametrize("metric", ["mae", "macro_mae", "qwk"])
+def test_a_weight_is_a_number_of_rows_in_any_order(metric, rule):
+    """The centre of a stretch and the start of cut points had no weights, and rounding decided among equal scores."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        proba, codes = draw(rng, 60, 4)
+        weight = rng.integers(1, 4, 60)
+        times = rng.permutation(np.repeat(np.arange(60), weight))
+        by_weight, by_rows = (
+            OrdinalTunedClassifier(frozen(), metric=metric, rule=rule).fit(*rows).decision_
+            for rows in ((proba, codes, weight.astype(float)), (proba[times], codes[times]))
+        )
+        np.testing.assert_allclose(by_weight.cuts, by_rows.cuts, atol=1e-9)

@@ -100,10 +100,10 @@ def test_the_fit_is_the_minimum_of_the_penalised_likelihood(link: str, shifted: 
     fitted, terms, curvature = adapted._fit(get_link(link), labelled, start, penalty)
     expected = minimize(slow, start, method="Nelder-Mead", options={"xatol": 1e-7, "fatol": 1e-10}).x
     np.testing.assert_allclose(fitted, expected, atol=1e-5)
-    # Leaving out by one Newton step is close to fitting without each row.
+    # Leaving out by one Newton step is close to fitting without each row, or without one of those that it counts as.
     exact = 0.0
     for i in range(40):
-        others = adapted.LabelledScores(*(np.delete(part, i, axis=0) for part in labelled))
+        others = adapted.LabelledScores(scores, codes, np.where(np.arange(40) == i, np.maximum(weight - 1, 0), weight))
         without, *_ = adapted._fit(get_link(link), others, start, penalty)
         of_one = adapted._terms(
             get_link(link), adapted.LabelledScores(*(part[i : i + 1] for part in labelled)), without
@@ -117,7 +117,7 @@ def test_the_fit_is_the_minimum_of_the_penalised_likelihood(link: str, shifted: 
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
 def test_every_change_of_the_thresholds_is_bound_and_each_class_may_grow_alone(n: int) -> None:
     scores, thresholds = np.random.default_rng(n).normal(size=50), np.linspace(-1.5, 1.7, n)
-    penalties, shares = adapted._penalties(get_link("logit"), scores, thresholds)
+    penalties, shares = adapted._penalties(get_link("logit"), scores, np.ones(50), thresholds)
     for strength in adapted._STRENGTHS:
         assert any(np.allclose(penalty, strength * np.eye(n)) for penalty in penalties)
     # Location, spread and shape may change in any way, or each but the last may be forbidden with it; or one class
@@ -145,6 +145,10 @@ def test_weights_are_repeated_rows_and_rows_without_weight_do_not_count() -> Non
     weight = np.where(np.arange(60) < 50, 1.0, 0.0)
     by_weight = model.refit_thresholds(X, y, sample_weight=weight).thresholds_
     np.testing.assert_allclose(by_weight, model.refit_thresholds(X[:50], y[:50]).thresholds_, rtol=1e-10)
+    times = np.arange(60) % 4
+    by_weight = model.refit_thresholds(X, y, sample_weight=times).thresholds_
+    by_rows = model.refit_thresholds(np.repeat(X, times, axis=0), np.repeat(y, times)).thresholds_
+    np.testing.assert_allclose(by_weight, by_rows, atol=1e-9)
 
 
 @pytest.mark.parametrize("kept", [[0], [1], [0, 3], [1, 2]])

@@ -40,6 +40,15 @@ def test_rounds_move_effects_by_newton_steps_with_the_variance_of_em():
     np.testing.assert_allclose(score, sum(one.of_rows(X) for one in before))
 
 
+@pytest.mark.parametrize("n_trees", [0, 25])
+def test_effects_move_in_ten_rounds_and_then_in_each_sixth_of_a_training(n_trees):
+    groups = np.array([[0.0], [1.0], [1.0]])
+    now = SimpleNamespace(gradient=np.array([0.1, -0.2, 0.3]), hessian=np.ones(3))
+    learner = EffectsLearner([GroupColumn(0, [0, 1])], groups, 1, n_trees=n_trees)
+    moved = [k for k in range(1, 26) if learner.begin(now, n_trees + k)]
+    assert moved == [*range(1, 11), 12, 18, 24]
+
+
 def _model(**options):
     return HistGradientBoostingOrdinalClassifier(loss="cumulative_link", n_jobs=1, **{"max_iter": 2} | options)
 

@@ -497,9 +497,10 @@ def test_rows_of_weight_zero_do_not_count_for_the_shares():
     y = np.repeat(np.arange(3, dtype=np.int32), [40, 40, 40])
     weight = np.ones(120)
     weight[:20] = 0.0
-    _, held = hold_out(Rows(np.arange(120), y, weight), 0.2, 0)
+    fit, held = hold_out(Rows(np.arange(120), y, weight), 0.2, 0)
     np.testing.assert_array_equal(np.bincount(held.codes), [4, 8, 8])
     assert weight[held.X].all()
+    np.testing.assert_array_equal(np.sort(np.concatenate([fit.X, held.X])), np.arange(120))
 
 
 def test_a_class_of_one_row_leaves_the_draw_to_chance():

@@ -78,6 +78,13 @@ def test_one_score_has_no_shifts(rows):
     assert "share of the shifts in what features move: 0.0%" in text
 
 
+@pytest.mark.filterwarnings("ignore:no tree has a split")
+def test_features_that_move_nothing_have_no_shifts():
+    X = np.zeros((60, 2))
+    text = str(summary(make_engine().fit(X, np.arange(60) % 3), X, random_state=0))
+    assert "share of the shifts in what features move: 0.0%" in text
+
+
 def test_pipelines_name_the_features_that_are_given(rows):
     X, y = rows
     pipeline = make_pipeline(PCA(2, random_state=0), make_engine(classes=NAMES)).fit(X, y)

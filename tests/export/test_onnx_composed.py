@@ -16,15 +16,13 @@ from lightgbm import LGBMClassifier
 from numpy.testing import assert_allclose
 from onnxmltools.convert.common.data_types import FloatTensorType
 from skl2onnx import to_onnx as by_skl2onnx
-from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import RandomForestClassifier, VotingClassifier
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, PowerTransformer, StandardScaler, TargetEncoder
 from xgboost import XGBClassifier
@@ -86,7 +84,7 @@ MEMBERS = {
     "scikit-learn": [
         ("o", HistGradientBoostingOrdinalClassifier(max_iter=9)),
         ("linear", make_pipeline(StandardScaler(), LogisticRegression())),
-        ("forest", RandomForestClassifier(9, random_state=0)),
+        ("forest", make_pipeline(SimpleImputer(), RandomForestClassifier(9, random_state=0))),
     ],
 }
 
@@ -124,8 +122,13 @@ def test_an_ensemble_of_leaves_with_several_values(array):
 def test_members_of_scikit_learn_take_the_columns_of_a_frame(array):
     X, y = array
     X = pd.DataFrame({"size": X[:, 0], "round": np.round(X[:, 1] * 3).astype(np.int64)})
-    members = [("forest", RandomForestClassifier(9, random_state=0)), ("o", XGBOrdinalClassifier(n_estimators=5))]
+    members = [("linear", LogisticRegression()), ("o", XGBOrdinalClassifier(n_estimators=5))]
     assert_same(OrdinalEnsembleClassifier(members, classes=NAMES).fit(X, y), X)
+    members[0] = ("forest", make_pipeline(SimpleImputer(), RandomForestClassifier(9, random_state=0)))
+    model = OrdinalEnsembleClassifier(members, classes=NAMES).fit(X, y)
+    with pytest.raises(ValueError, match="cannot write a step: try an X_example with floats in the columns 'round'"):
+        to_onnx(model, X)
+    assert_same(model, X.astype({"round": np.float32}))
 
 
 def test_members_that_cannot_be_written_are_refused(array):
@@ -158,21 +161,6 @@ def test_rows_that_a_member_stops_adding_trees_to_are_refused(array):
     model = OrdinalEnsembleClassifier([("a", member)], classes=NAMES).fit(X, y)
     with pytest.raises(ValueError, match=r"pred_early_stop of a member must be False; got True, which stops adding"):
         to_onnx(model, X)
-
-
-@pytest.mark.parametrize(
-    ("member", "message"),
-    [
-        (KNeighborsClassifier(weights="distance"), r"Classifier\(weights='distance'\) cannot be.*other"),
-        (CalibratedClassifierCV(LogisticRegression(), method="isotonic", cv=2), r"CV\(method='isotonic'\) cannot be"),
-    ],
-)
-def test_members_of_which_other_probabilities_would_be_written_are_refused(array, member, message):
-    X, y = array
-    for one in (member, make_pipeline(StandardScaler(), member), VotingClassifier([("b", member)], voting="soft")):
-        model = OrdinalEnsembleClassifier([("a", one)], classes=NAMES, n_bags=1).fit(X, y)
-        with pytest.raises(ValueError, match=message):
-            to_onnx(model, X)
 
 
 def test_an_ensemble_of_columns_of_categories(frame):

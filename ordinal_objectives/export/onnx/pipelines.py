@@ -4,33 +4,36 @@ from __future__ import annotations
 
 import copy
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
 from onnx import compose
-from sklearn.base import is_regressor
-from sklearn.calibration import CalibratedClassifierCV
+from sklearn.base import is_classifier, is_regressor
 from sklearn.compose import ColumnTransformer
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from sklearn.ensemble import BaggingClassifier, StackingClassifier
-from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer, TfidfVectorizer
+from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.feature_selection import SelectKBest, SelectPercentile, VarianceThreshold
 from sklearn.impute import SimpleImputer
-from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
-from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import Pipeline
+from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import (
-    Normalizer,
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MinMaxScaler,
     OneHotEncoder,
     OrdinalEncoder,
     PowerTransformer,
+    RobustScaler,
     StandardScaler,
     TargetEncoder,
 )
+from sklearn.tree import DecisionTreeClassifier
 
 from ordinal_objectives.aliases import LabelArray
-from ordinal_objectives.estimators.wrappers import inside, last_step
+from ordinal_objectives.estimators.wrappers import last_step
 from ordinal_objectives.export.onnx.answers import add_answers, answers_of
 from ordinal_objectives.export.onnx.graph import OPSETS, Column, Features, Graph
 from ordinal_objectives.utils import extras, validation
@@ -54,9 +57,31 @@ _NAMES = (
     *("HistGradientBoostingOrdinalClassifier", "LGBMOrdinalClassifier", "XGBOrdinalClassifier"),
     *("OrdinalCalibratedClassifier", "OrdinalEnsembleClassifier", "OrdinalTunedClassifier"),
 )
+# Classifiers to which what a sparse matrix leaves out is 0, as it is to scikit-learn's.
+_LIGHTGBM = ("LGBMClassifier", "LGBMOrdinalClassifier")
 _ENCODERS = (OneHotEncoder, OrdinalEncoder, TargetEncoder)
-# Classifiers of which a calibration takes scores, and skl2onnx writes probabilities.
-_OF_OTHER_SCORES = (QuadraticDiscriminantAnalysis, TunedThresholdClassifierCV, FixedThresholdClassifier)
+_TREES = (DecisionTreeClassifier, ExtraTreesClassifier, RandomForestClassifier)
+_CLASSIFIERS = (LogisticRegression, MLPClassifier, *_TREES)
+# scikit-learn's estimators of which skl2onnx writes what they answer.
+_WRITTEN = (
+    *(ColumnTransformer, FeatureUnion, Pipeline),
+    *(CountVectorizer, OneHotEncoder, OrdinalEncoder, TargetEncoder, TfidfVectorizer),
+    *(FunctionTransformer, KBinsDiscretizer, MinMaxScaler, PCA, PowerTransformer, RobustScaler, SelectKBest),
+    *(SelectPercentile, SimpleImputer, StandardScaler, TruncatedSVD, VarianceThreshold),
+    *_CLASSIFIERS,
+)
+# The values of their parameters for which it does; of others, all.
+_SETTINGS: dict[str, tuple[object, ...]] = {
+    **dict.fromkeys(("add_indicator", "lowercase", "sublinear_tf", "whiten"), (False,)),
+    **dict.fromkeys(
+        ("func", "preprocessor", "stop_words", "strip_accents", "tokenizer", "transformer_weights"), (None,)
+    ),
+    "analyzer": ("word",),
+    "encode": ("ordinal", "onehot-dense"),
+    "handle_unknown": ("error", "ignore", "use_encoded_value"),
+    "input": ("content",),
+    "solver": ("adam", "lbfgs", "liblinear", "newton-cg", "sag", "saga", "sgd"),
+}
 # Patterns of words, and what finds the same in a runtime, whose own \w knows no letters beyond English ones.
 _WORDS = {r"(?u)\b\w\w+\b": r"[\p{L}\p{N}_]{2,}", r"(?u)\b\w+\b": r"[\p{L}\p{N}_]+"}
 _ZIPMAP = {"zipmap": [True, False, "columns"], "nocl": [True, False], "output_class_labels": [False, True]}
@@ -111,6 +136,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
 
 def to_onnx_by_skl2onnx(estimator: object, inputs: list[onnx.ValueInfoProto]) -> onnx.ModelProto:
     """Return the graph of a fitted estimator of scikit-learn's, or of a pipeline; see :func:`to_onnx`."""
+    _rows_after(estimator, _StepRows())
     register_converters()
     types = []
     for one in inputs:
@@ -123,17 +149,12 @@ def to_onnx_by_skl2onnx(estimator: object, inputs: list[onnx.ValueInfoProto]) ->
         options[id(last)] = {"zipmap": False}
     estimator, steps = _with_empty_text_as_missing(estimator, last)
     options |= {id(one): {"tokenexp": _words_of(one)} for one in steps if _finds_words(one)}
-    options |= {id(one): {"raw_scores": True} for one in _of_raw_scores(_with_all_inside(estimator))}
     try:
         made: onnx.ModelProto = skl2onnx.to_onnx(estimator, initial_types=types, options=options, target_opset=OPSETS)
     except RuntimeError as error:
         whole = [name for name, kind in types if isinstance(kind, data_types.Int64TensorType)]
-        if not whole:
-            raise
-        raise ValueError(
-            f"skl2onnx cannot write a step, perhaps since it is given whole numbers: try an X_example with floats in "
-            f"the columns {validation.first_few(whole, repr)}. Its error: {error}"
-        ) from error
+        hint = f": try an X_example with floats in the columns {validation.first_few(whole, repr)}" if whole else ""
+        raise ValueError(f"skl2onnx cannot write a step{hint}. Its error: {error}") from error
     if any(node.op_type == "Imputer" for node in made.graph.node) and any(
         isinstance(kind, data_types.DoubleTensorType) for _, kind in types
     ):
@@ -143,6 +164,75 @@ def to_onnx_by_skl2onnx(estimator: object, inputs: list[onnx.ValueInfoProto]) ->
         )
     _name_inputs(made.graph, [name for name, _ in types])
     return made
+
+
+class _StepRows(NamedTuple):
+    """What rows may be before or after a step."""
+
+    with_missing: bool = True
+    sparse: bool = False
+
+
+def _rows_after(estimator: Any, rows: _StepRows) -> _StepRows:
+    """Return what rows may be after an estimator, and refuse what may be written otherwise than it answers.
+
+    Of many estimators and settings skl2onnx writes something else without a word. Those of other libraries are written
+    by converters that the user registered.
+
+    Raises
+    ------
+    TypeError
+        If an estimator of scikit-learn's is not known to be written as it answers.
+    ValueError
+        If a setting of one is not, or rows that may come to it are not.
+    """
+    if isinstance(estimator, str):
+        return rows if estimator == "passthrough" else _StepRows(False)
+    if hasattr(estimator, "best_estimator_"):
+        return _rows_after(estimator.best_estimator_, rows)
+    name = type(estimator).__name__
+    if rows.sparse and is_classifier(estimator) and not isinstance(estimator, _CLASSIFIERS) and name not in _LIGHTGBM:
+        raise ValueError(
+            f"{name} cannot be written after a step that gives sparse matrices, since what they leave out may be "
+            f"missing to it, and is 0 in a graph: train with sparse_output=False and sparse_threshold=0"
+        )
+    if not type(estimator).__module__.startswith("sklearn."):
+        return rows._replace(with_missing=True)
+    if type(estimator) not in _WRITTEN:
+        raise TypeError(
+            f"model must have no {name}, of which skl2onnx may write other answers; of scikit-learn's estimators these "
+            f"are known to be written: {', '.join(one.__name__ for one in _WRITTEN)}"
+        )
+    for parameter, value in estimator.get_params(deep=False).items():
+        known = _SETTINGS.get(parameter, (value,))
+        if not any(value is one or (isinstance(one, str) and value == one) for one in known):
+            raise ValueError(
+                f"{name}({parameter}={value!r}) cannot be written: skl2onnx writes other answers; train with "
+                f"{parameter}={' or '.join(map(repr, known))}"
+            )
+    if rows.with_missing and (isinstance(estimator, _TREES) or getattr(estimator, "method", None) == "yeo-johnson"):
+        raise ValueError(
+            f"{name} cannot be written where numbers may be missing, which a graph would take otherwise: put a "
+            f"SimpleImputer before it in a pipeline, or leave it out"
+        )
+    if isinstance(estimator, SimpleImputer):
+        missing = not _is_nan(estimator.missing_values) or any(map(_is_nan, estimator.statistics_.tolist()))
+        return rows._replace(with_missing=missing)
+    if isinstance(estimator, Pipeline):
+        for _, step in estimator.steps:
+            rows = _rows_after(step, rows)
+        return rows
+    if isinstance(estimator, (ColumnTransformer, FeatureUnion)):
+        is_union = isinstance(estimator, FeatureUnion)
+        parts = estimator.transformer_list if is_union else estimator.transformers_
+        found = [_rows_after(part[1], rows) for part in parts]
+        sparse = any(one.sparse for one in found) if is_union else estimator.sparse_output_
+        return _StepRows(any(one.with_missing for one in found), sparse)
+    if isinstance(estimator, (OrdinalEncoder, TargetEncoder)):
+        return _StepRows()
+    if isinstance(estimator, (OneHotEncoder, CountVectorizer)):
+        return _StepRows(False, getattr(estimator, "sparse_output", True))
+    return rows
 
 
 class _MissingText(float):
@@ -168,10 +258,7 @@ def _with_empty_text_as_missing(estimator: object, last: object) -> tuple[Any, l
     imputers = [one for one in steps if isinstance(one, SimpleImputer) and hasattr(one, "statistics_")]
     encoders = [one for one in steps if isinstance(one, _ENCODERS) and hasattr(one, "categories_")]
     none_is_level = any(level is None for one in encoders for levels in one.categories_ for level in levels)
-    _check_classifiers(estimator)
-    _check_power_transformers(steps)
     _check_imputed_text(steps)
-    _check_scales(steps)
     for step in steps:
         if isinstance(step, ColumnTransformer) and hasattr(step, "transformers_"):
             found, n_features = step.transformers_, step.n_features_in_
@@ -191,89 +278,6 @@ def _numbers_of(columns: Any, n_features: int) -> Any:
         return np.arange(n_features)[columns].tolist()
     except (IndexError, TypeError):  # names
         return columns
-
-
-def _check_classifiers(estimator: object) -> None:
-    """Raise ValueError if skl2onnx writes other probabilities than a classifier has."""
-    n_classes, every = len(getattr(estimator, "classes_", ())), _with_all_inside(estimator)
-    calibrations = [one for one in every if isinstance(one, CalibratedClassifierCV)]
-    is_calibrated = {id(part) for one in calibrations for part in (one.estimator, *_calibrated(one))}
-    for one in every:
-        what, instead = "", "another classifier"
-        if isinstance(one, KNeighborsClassifier) and one.weights not in ("uniform", None):
-            what, instead = f"weights={one.weights!r}", "without weights"
-        if isinstance(one, CalibratedClassifierCV) and one.method == "isotonic":
-            what, instead = "method='isotonic'", "without method"
-        if others := [part for part in _calibrated(one) if _has_other_scores(part)]:
-            other = _last_of(others[0])
-            what = f"{type(other).__name__}({'probability=True' if hasattr(other, 'probability') else ''})"
-        if isinstance(one, LinearDiscriminantAnalysis) and id(one) not in is_calibrated:
-            what = "" if len(getattr(one, "classes_", range(n_classes))) != 2 else "of two classes"
-        if what:
-            raise ValueError(
-                f"{type(one).__name__}({what}) cannot be written: skl2onnx makes other probabilities of it; train "
-                f"{instead}"
-            )
-
-
-def _with_all_inside(estimator: object) -> list[Any]:
-    """Return an estimator and all that is in it, as it is given and as it is fitted."""
-    every = [estimator]
-    for one in every:  # and what is found in it
-        every += [inner for _, inner in inside(one)] + list(getattr(one, "estimators_", ())) + _calibrated(one)
-        every += [vars(one)[name] for name in ("best_estimator_", "final_estimator_") if hasattr(one, name)]
-    return every
-
-
-def _calibrated(one: object) -> list[Any]:
-    """Return the fitted classifiers of a calibration."""
-    return [part.estimator for part in getattr(one, "calibrated_classifiers_", ())]
-
-
-def _last_of(classifier: Any) -> Any:
-    """Return the classifier in which fitted pipelines and searches end."""
-    while isinstance(classifier, Pipeline) or hasattr(classifier, "best_estimator_"):
-        classifier = classifier[-1] if isinstance(classifier, Pipeline) else classifier.best_estimator_
-    return classifier
-
-
-def _of_raw_scores(every: list[Any]) -> list[Any]:
-    """Return the last steps of which calibrations take scores, where skl2onnx would write probabilities of its own."""
-    scored = [one for each in every for one in _calibrated(each) if hasattr(one, "decision_function")]
-    return [_last_of(one) for one in scored if _last_of(one) is not one]
-
-
-def _has_other_scores(calibrated: Any) -> bool:
-    """Tell whether skl2onnx writes other scores than those that a calibration takes of a classifier."""
-    if not hasattr(calibrated, "decision_function"):
-        return False
-    last, members = _last_of(calibrated), []
-    if isinstance(last, _OF_OTHER_SCORES) or getattr(last, "probability", None) is True:  # of SVC
-        return True
-    if isinstance(last, (BaggingClassifier, OneVsRestClassifier, OneVsOneClassifier)):
-        members = last.estimators_
-    elif isinstance(last, StackingClassifier):
-        members = [last.final_estimator_]
-    if isinstance(last, BaggingClassifier) and last is not calibrated:
-        return True
-    if isinstance(last, OneVsRestClassifier) and not all(hasattr(one, "predict_proba") for one in members):
-        return True
-    return any(_last_of(one) is not one or _has_other_scores(one) for one in members)
-
-
-def _check_scales(steps: list[Any]) -> None:
-    """Raise ValueError if skl2onnx counts or scales otherwise than a step."""
-    for one in steps:
-        what = ""
-        if isinstance(one, CountVectorizer) and one.analyzer == "char":  # takes several blanks for one
-            what = "analyzer='char'"
-        if isinstance(one, Normalizer) and one.norm == "max":
-            what = "norm='max'"
-        if isinstance(one, (TfidfTransformer, TfidfVectorizer)) and one.sublinear_tf:
-            what = "sublinear_tf=True"
-        if what:
-            name = what.split("=")[0]
-            raise ValueError(f"{type(one).__name__}({what}) cannot be written; train with another {name}")
 
 
 def _finds_words(step: Any) -> bool:
@@ -321,27 +325,7 @@ def _check_imputed_text(steps: list[Any]) -> None:
                 )
 
 
-def _check_power_transformers(steps: list[Any]) -> None:
-    """Raise ValueError if a missing number may come to a step for which skl2onnx writes 0 instead."""
-    after_imputer = {
-        id(one)
-        for pipeline in steps
-        if isinstance(pipeline, Pipeline)
-        for place, (_, one) in enumerate(pipeline.steps)
-        if any(isinstance(before, SimpleImputer) for _, before in pipeline.steps[:place])
-    }
-    for one in steps:
-        fitted = isinstance(one, PowerTransformer) and hasattr(one, "lambdas_")
-        if fitted and one.method == "yeo-johnson" and id(one) not in after_imputer:
-            raise ValueError(
-                "PowerTransformer(method='yeo-johnson') cannot be written where numbers may be missing: put a "
-                "SimpleImputer before it in a pipeline, or leave it out, since trees do not need it"
-            )
-
-
 def _prepare_imputer(imputer: SimpleImputer, none_is_level: bool) -> None:
-    if imputer.indicator_ is not None:
-        raise ValueError("SimpleImputer(add_indicator=True) cannot be written; train with add_indicator=False")
     # Statistics of numbers are objects too, where they are a constant.
     is_text = any(isinstance(one, str) for one in imputer.statistics_)
     if is_text and not isinstance(imputer.missing_values, str):
