@@ -328,7 +328,7 @@ class DaskClassifier(HostClassifier):
             raise ValueError(f"{name} must hold labels of one type, and no missing ones; {error}") from error
 
     def _distinct_in_parts(self, y: Column, name: str) -> Column:
-        """Return the labels of a series; raise ValueError if the order is sought, and its parts state different ones."""
+        """Return the labels of a series; raise ValueError if the order is sought, and parts state different ones."""
         import pandas as pd
 
         found = self.client.gather([self.client.compute(part.drop_duplicates()) for part in parts_of(y)])

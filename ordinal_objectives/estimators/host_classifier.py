@@ -92,7 +92,7 @@ class HostClassifier(OrdinalClassifier):
     # The argument of ``fit`` with a model to continue.
     _continued_by: ClassVar[str]
     _rounds_name: ClassVar[str] = "n_estimators"
-    _n_earlier: int = 0  # rounds of the model that was continued
+    _n_earlier: int = 0
     # What a search tries, with few rows and with more, and what "auto" is where nothing is searched.
     _tried: ClassVar[tuple[held_out.Settings, held_out.Settings]]
     _unsearched: ClassVar[Params]
@@ -337,6 +337,10 @@ class HostClassifier(OrdinalClassifier):
         for name in arguments.kept_arguments(self):
             if name not in kept:
                 setattr(self, name, self._default(name))
+
+    def n_earlier_rounds(self) -> int:
+        """Return how many rounds the continued model had, 0 without one; those of ``evals_result_`` follow them."""
+        return self._n_earlier
 
     def _continued(self, model: Booster) -> tuple[Booster | None, ThresholdRecord | None]:
         """Return the booster of the model that ``fit`` goes on with, and its record."""

@@ -207,8 +207,9 @@ class TrainingDisplay:
         for watched, found in getattr(model, "evals_result_", {}).items():
             # Libraries measure after each round of this fit, first the loss; the engine after 0, 1, ... rounds of all.
             if watched != "training":
-                is_own = not isinstance(found, dict)
-                losses[watched] = found if is_own else [np.nan] * (1 + model._n_earlier) + [*next(iter(found.values()))]
+                if isinstance(found, dict):
+                    found = [np.nan] * (1 + model.n_earlier_rounds()) + next(iter(found.values()))
+                losses[watched] = found
         return cls(losses, model.threshold_history_, model.ordered_classes_, model.n_iter_).plot(axes)
 
     def plot(self, axes: style.Pair | None = None) -> TrainingDisplay:
