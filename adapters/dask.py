@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives.aliases import Column, FloatArray, Params, Table
 from ordinal_objectives.estimators import arguments, tables
 from ordinal_objectives.estimators.host_classifier import HostClassifier
-from ordinal_objectives.estimators.labels import OrderedLabels
+from ordinal_objectives.estimators.labels import OrderedLabels, ordered_categories
 from ordinal_objectives.estimators.tables import refuse_but_numbers, refuse_text_and_dates
 from ordinal_objectives.utils import documented
 from ordinal_objectives.utils.validation import as_floats, first_few
@@ -320,12 +320,25 @@ class DaskClassifier(HostClassifier):
                 raise ValueError(f"{name} contains missing labels (masked); every row needs a label")
             return block
 
-        is_array = isinstance(y, da.Array)
-        distinct = da.unique(y.map_blocks(unmasked, meta=np.empty(0, y.dtype))) if is_array else y.drop_duplicates()
+        if not isinstance(y, da.Array):
+            return self._distinct_in_parts(y, name)
         try:
-            return self.client.compute(distinct).result()
+            return self.client.compute(da.unique(y.map_blocks(unmasked, meta=np.empty(0, y.dtype)))).result()
         except TypeError as error:  # NumPy cannot sort labels of different types
             raise ValueError(f"{name} must hold labels of one type, and no missing ones; {error}") from error
+
+    def _distinct_in_parts(self, y: Column, name: str) -> Column:
+        """Return the labels of a series; raise ValueError if the order is sought, and parts state different ones."""
+        import pandas as pd
+
+        found = self.client.gather([self.client.compute(part.drop_duplicates()) for part in parts_of(y)])
+        parts = [part for part in found if len(part)] or found[:1]
+        orders = [() if (order := ordered_categories(part)) is None else tuple(order) for part in parts]
+        other = next((order for order in orders if order != orders[0]), None)
+        if other is not None and self.classes is None and name == "y":
+            both = " and ".join(first_few(order, repr) or "none" for order in (orders[0], other))
+            raise ValueError(f"y must have the same ordered categories in all parts; got {both}. Pass classes=")
+        return pd.concat(parts).drop_duplicates()
 
     def _codes(self, y: Column) -> Column:
         """Return class codes, partitioned as the labels are."""

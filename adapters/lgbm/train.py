@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from os import PathLike
 from typing import Any
@@ -216,7 +217,10 @@ def train_spec(
     n_labels = 0 if train_set.label is None else len(train_set.label)  # a subset that is not made yet has none
     with kept_helpers(n_threads, n_labels), round_bar(progress, num_boost_round, what) as show:
         native = _arguments(training, params, feval, options.pop("callbacks", None), show)
-        with refused_sets([(name, data.data) for name, data in named], lambda: training.state.boosters):
+        with (
+            refused_sets([(name, data.data) for name, data in named], lambda: training.state.boosters),
+            _left_if_it_fails(workers),
+        ):
             booster = lightgbm.train(
                 train_set=train_set, num_boost_round=num_boost_round, init_model=previous, **native, **options
             )
@@ -229,6 +233,21 @@ def train_spec(
         losses = [*known.training_loss[:-1], training.latest.newest_loss()]
         lgbm_booster.carry(booster, replace(known, training_loss=losses))
     return booster
+
+
+@contextmanager
+def _left_if_it_fails(workers: Workers | None) -> Iterator[None]:
+    """Leave LightGBM's network of several machines when a training raises.
+
+    It belongs to the thread, so that the next data set there would wait for the other machines; and the thread that
+    deletes the booster, whose traceback is kept, may be another.
+    """
+    try:
+        yield
+    except BaseException:
+        if workers is not None:
+            vars(lightgbm.basic)["_LIB"].LGBM_NetworkFree()
+        raise
 
 
 def _workers(params: Mapping[str, object], feval: _Metrics) -> Workers | None:

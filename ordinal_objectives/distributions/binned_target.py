@@ -126,6 +126,15 @@ class BinnedTarget:
         """Return the class of each number, int32; numbers beyond the training values belong to the outer classes."""
         return np.searchsorted(self.cuts, y).astype(np.int32)
 
+    def encode_intervals(self, lower: FloatArray, upper: FloatArray) -> tuple[IntArray, IntArray]:
+        """Return the classes of the lowest and the highest training value in each interval, int32.
+
+        An interval may end between two classes, where :meth:`encode` names the one above.
+        """
+        first = self.encode(lower)
+        last = np.searchsorted(self.values[self.first[1:]], upper, side="right").astype(np.int32)
+        return first, np.maximum(first, last)  # rows of next to no weight may have no training value
+
     def cumulative(self, proba: FloatArray) -> FloatArray:
         """Return A_x at the knots, (n_samples, n_classes + 1), from probabilities of the classes."""
         at_knots = np.zeros((len(proba), self.n_classes + 1))

@@ -64,7 +64,7 @@ _NOT_IN_FILES = frozenset(parameter_names("classifier", in_files=True)) | {
     *("device", "n_jobs", "progress", "verbose", "verbosity"),
 }
 # What a fit leaves beside names of features, and a file may not hold.
-_OF_FIT = ("evals_result_", "round_search_", "kappa_rule_", "_n_rounds", "_given")
+_OF_FIT = ("evals_result_", "round_search_", "kappa_rule_", "_n_rounds", "_n_earlier", "_given")
 
 
 class RoundPlan(NamedTuple):
@@ -92,6 +92,7 @@ class HostClassifier(OrdinalClassifier):
     # The argument of ``fit`` with a model to continue.
     _continued_by: ClassVar[str]
     _rounds_name: ClassVar[str] = "n_estimators"
+    _n_earlier: int = 0
     # What a search tries, with few rows and with more, and what "auto" is where nothing is searched.
     _tried: ClassVar[tuple[held_out.Settings, held_out.Settings]]
     _unsearched: ClassVar[Params]
@@ -337,8 +338,13 @@ class HostClassifier(OrdinalClassifier):
             if name not in kept:
                 setattr(self, name, self._default(name))
 
+    def n_earlier_rounds(self) -> int:
+        """Return how many rounds the continued model had, 0 without one; those of ``evals_result_`` follow them."""
+        return self._n_earlier
+
     def _continued(self, model: Booster) -> tuple[Booster | None, ThresholdRecord | None]:
         """Return the booster of the model that ``fit`` goes on with, and its record."""
+        self._n_earlier = 0
         if model is None:
             return None, None
         name, is_ours = self._continued_by, isinstance(model, arguments.keeper(type(self)))
@@ -346,6 +352,7 @@ class HostClassifier(OrdinalClassifier):
             check_is_fitted(model, msg=f"{name} must be a fitted model; got an %(name)s that has not been fitted")
         booster, record = self._read_continued(model.booster_ if is_ours else model)
         self._check_same_classes(record, model, name)
+        self._n_earlier = record.n_iterations
         return booster, record
 
     def _rows_to_fit(

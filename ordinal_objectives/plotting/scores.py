@@ -205,9 +205,11 @@ class TrainingDisplay:
         model, _ = unwrapped(estimator)
         losses: dict[str, ArrayLike] = {"training": model.training_loss_}
         for watched, found in getattr(model, "evals_result_", {}).items():
-            # XGBoost and LightGBM measure after 1, 2, ... rounds, first the loss; the engine after 0, 1, ... rounds.
+            # Libraries measure after each round of this fit, first the loss; the engine after 0, 1, ... rounds of all.
             if watched != "training":
-                losses[watched] = [np.nan, *next(iter(found.values()))] if isinstance(found, dict) else found
+                if isinstance(found, dict):
+                    found = [np.nan] * (1 + model.n_earlier_rounds()) + next(iter(found.values()))
+                losses[watched] = found
         return cls(losses, model.threshold_history_, model.ordered_classes_, model.n_iter_).plot(axes)
 
     def plot(self, axes: style.Pair | None = None) -> TrainingDisplay:

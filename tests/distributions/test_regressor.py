@@ -377,6 +377,17 @@ def test_known_numbers_are_intervals_of_themselves(make, data):
     np.testing.assert_array_equal(both.predict_quantile(X, [0.1, 0.9]), once.predict_quantile(X, [0.1, 0.9]))
 
 
+@EACH
+def test_ends_between_two_training_values_add_no_class(make, data):
+    """An upper end lies above the class of its highest training value, not in the next one."""
+    X, y = data[0], np.round(data[1])
+    y, ends = np.column_stack([y, y]), np.column_stack([y - 0.25, y + 0.25])
+    ends[::2] = y[::2]
+    once, found = (OrdinalDistributionRegressor(make(), n_cuts=50).fit(X, of) for of in (y, ends))
+    np.testing.assert_array_equal(found.cuts_, once.cuts_)
+    np.testing.assert_array_equal(found.estimator_.predict_proba(X), once.estimator_.predict_proba(X))
+
+
 def test_numbers_below_a_limit_have_their_weight():
     X, y, _ = censored()
     time, weight = y[:, 0], np.random.default_rng(0).integers(0, 3, 500)

@@ -303,6 +303,27 @@ def test_levels_are_those_of_the_training_wherever_rows_come_in():
             use()
 
 
+def test_parts_state_one_order_of_the_labels(data):
+    """Dask would take the order of one part, or put the levels that it lacks behind the others."""
+    X, y, _ = data
+    rows = dd.from_pandas(pd.DataFrame(X, columns=list("abc")), npartitions=2)
+    ordered = pd.Series(pd.Categorical(y, categories=NAMES, ordered=True))
+    first, second, options = ordered[:400], ordered[400:], {**OPTIONS, "n_estimators": 2}
+
+    def fit(*parts, **more):
+        labels = dd.from_map(lambda i: parts[i], range(2), meta=ordered[:0])
+        return DaskXGBOrdinalClassifier(**options | more).fit(rows, labels, eval_set=[(rows, labels)])
+
+    for other in (second.cat.reorder_categories(NAMES[::-1]), second.cat.as_unordered(), second.astype(object)):
+        with pytest.raises(ValueError, match="y must have the same ordered categories in all parts; got 'bad', 'fair'"):
+            fit(first, other, classes=None)
+        assert fit(first, other).ordered_classes_.tolist() == NAMES.tolist()
+    few = first[first != "fair"].cat.remove_unused_categories().repeat(2)[:400]
+    with pytest.raises(ValueError, match="got 'bad', 'good', 'best' and 'bad', 'fair', 'good', 'best'"):
+        fit(few, second, classes=None)
+    assert fit(first, second, classes=None).ordered_classes_.tolist() == NAMES.tolist()
+
+
 def test_numbered_columns_keep_their_order(data, tmp_path):
     rows, (y_,) = pd.DataFrame(data[0]), parted(data[1], rows=400)
     X_ = dd.from_pandas(rows, npartitions=2)

@@ -184,6 +184,20 @@ class OnOne:
             raise lightgbm.basic.LightGBMError("no more")
 
 
+def test_a_training_that_fails_leaves_no_worker_in_its_network(client, data):
+    """Else the next data set of that worker waits for the others for ever."""
+    X, y, w = data
+    (X_, y_, w_), options = parted(X, y, w), OPTIONS | {"threshold_update": "fixed"}
+    with pytest.raises(ValueError, match="the score does not start at zero"):
+        DaskLGBMOrdinalClassifier(**options).fit(X_, y_, init_score=w_)
+
+    def rows_of_a_new_set():
+        return lightgbm.Dataset(np.arange(100.0).reshape(50, 2), np.zeros(50)).construct().num_data()
+
+    for worker in client.nthreads():
+        assert client.submit(rows_of_a_new_set, workers=[worker], pure=False).result(timeout=20) == 50
+
+
 @pytest.mark.parametrize("kill", [True, False])
 def test_a_worker_that_is_lost_or_fails_is_an_error_within_a_minute(client, data, kill, monkeypatch):
     monkeypatch.setattr(on_dask, "_NOTICED", 2)  # seconds for which a failure waits for a worker to be missed

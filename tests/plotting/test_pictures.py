@@ -15,7 +15,7 @@ from sklearn.metrics import confusion_matrix
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from makers import ALL, make_engine, make_xgb
+from makers import ALL, make_cat, make_engine, make_lgb, make_xgb
 from ordinal_objectives import OrdinalDistributionRegressor, OrdinalLabels, OrdinalPredictionSets
 from ordinal_objectives.decisions import cumulative_reliability
 from ordinal_objectives.inspection import feature_effect, partial_probabilities
@@ -135,6 +135,23 @@ def test_training_curves_are_those_of_the_records(make):
     paths = np.array([line.get_ydata() for line in display.axes_[1].lines]).T
     np.testing.assert_array_equal(paths, fitted.threshold_history_)
     np.testing.assert_array_equal(paths[fitted.n_iter_], fitted.thresholds_)
+
+
+@pytest.mark.parametrize(
+    ("make", "given"), [(make_xgb, "xgb_model"), (make_lgb, "init_model"), (make_cat, "init_model")]
+)
+def test_a_continued_training_is_evaluated_in_its_own_rounds(make, given):
+    """The loss of rows that are those of the training is the training's, in each round."""
+    sets: Any = {"eval_set": [(X, CODES)]}
+    fitted = make(**{make()._rounds_name: 3})
+    first = make(**{fitted._rounds_name: 4}).fit(X, CODES, **sets)
+    fitted.fit(X, CODES, **sets, **{given: first})
+    training, watched = (line.get_ydata() for line in TrainingDisplay.from_estimator(fitted).axes_[0].lines)
+    assert len(watched) == 8
+    assert np.isnan(watched[:5]).all()
+    np.testing.assert_allclose(watched[5:], training[5:], rtol=1e-6)
+    again = TrainingDisplay.from_estimator(fitted.fit(X, CODES, **sets)).losses
+    assert np.isnan(list(again.values())[1]).tolist() == [True, False, False, False]
 
 
 def test_an_early_stop_is_marked():
