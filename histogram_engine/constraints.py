@@ -16,7 +16,7 @@ import numpy as np
 
 from ordinal_objectives.aliases import BoolArray, FloatArray, IndexArray, NDArray
 from ordinal_objectives.trees import Tree
-from ordinal_objectives.utils.validation import as_objects
+from ordinal_objectives.utils.validation import as_objects, sign_of
 
 PAIRWISE, NONE = "pairwise", "no_interactions"
 
@@ -78,7 +78,7 @@ def _signs(given: object, n_features: int, numbers: dict[str, int]) -> NDArray[n
     if isinstance(given, Mapping):
         signs = np.zeros(n_features)
         for name, sign in given.items():
-            number, sign = _number_of(name, n_features, numbers, "monotonic_cst"), _sign(sign, allowed)
+            number, sign = _number_of(name, n_features, numbers, "monotonic_cst"), sign_of(sign, allowed)
             if signs[number] not in (0, sign):
                 raise ValueError(f"monotonic_cst constrains feature {name!r} twice, in both directions")
             signs[number] = sign
@@ -86,14 +86,8 @@ def _signs(given: object, n_features: int, numbers: dict[str, int]) -> NDArray[n
         values = as_objects(given, name="monotonic_cst")
         if values.shape != (n_features,):
             raise ValueError(f"{allowed}; got shape {values.shape} for {n_features} features")
-        signs = np.array([_sign(sign, allowed) for sign in values])
+        signs = np.array([sign_of(sign, allowed) for sign in values])
     return signs.astype(np.int8) if signs.any() else None
-
-
-def _sign(sign: object, allowed: str) -> int:
-    if isinstance(sign, (bool, np.bool_)) or not isinstance(sign, (int, float, np.number)) or sign not in (-1, 0, 1):
-        raise ValueError(f"{allowed}; got {sign!r}")
-    return int(sign)
 
 
 def _groups(given: Any, n_features: int, numbers: dict[str, int]) -> list[list[int]] | None:

@@ -64,6 +64,9 @@ def checked_params(params: Mapping[str, Any]) -> Params:
     for name, (value, reason) in _ONE_VALUE.items():
         if params.get(name, value) not in (value, None):
             refuse_parameters(params, {name: reason})
+    signs = params.get("monotone_constraints")
+    if signs is not None and not isinstance(signs, str):
+        params = {**params, "monotone_constraints": validation.signs_of(signs, name="monotone_constraints")}
     quiet = not {"verbose", "logging_level", "silent", "verbose_eval"} & params.keys()
     writes = {"allow_writing_files": bool(params.get("save_snapshot"))}
     return {**writes, **({"verbose": False} if quiet else {}), **params, **FIXED}
