@@ -362,6 +362,11 @@ importance_type
         return [len(first) > 1, *[True] * (n_trees - 1)][:n_trees]
 
     @property
+    @threads.one_thread_after_fork()
+    def _zero_is_missing(self) -> bool:
+        return lgbm_booster.takes_zero_for_missing(self.booster_)
+
+    @property
     def best_iteration_(self) -> int:
         """The same as ``n_iter_``, as LightGBM counts."""
         return self.n_iter_

@@ -483,6 +483,17 @@ def test_a_linear_part_does_not_stand_beside_monotone_constraints(kind):
         assert make(kind, **signs).fit(frame, Y).linear_ is not None
 
 
+def test_a_linear_part_does_not_take_zero_for_missing():
+    sparse = np.where(RNG.random(X.shape) < 0.3, 0.0, X)
+    half = make("lgbm", proportional=True).fit(sparse, Y)
+    for linear in (True, "auto"):
+        with pytest.raises(ValueError, match="a linear part counts 0 as a number: train without zero_as_missing"):
+            make("lgbm", linear=linear, zero_as_missing=True).fit(sparse, Y)
+    with pytest.raises(ValueError, match="a linear part counts 0 as a number"):
+        make("lgbm", linear=False, proportional=True, zero_as_missing="true").fit(sparse, Y, init_model=half)
+    assert make("lgbm", zero_as_missing=False).fit(sparse, Y).linear_ is not None
+
+
 WRONG: list[Any] = [
     *([[1], [0], [0]], np.array([[1, 0, 0]]), b"1,0,0", [b"1", b"0", b"0"], "[1,0,0]", "1;0;0", ["up", "0", "0"]),
     *([0.5, 0, 0], [1.5, 0, 0], [256, 0, 0], [True, False, False], [1, None, 0], [np.nan, 0, 0], {1, 0}, 1),
