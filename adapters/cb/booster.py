@@ -230,7 +230,7 @@ def as_model(init_model: object) -> CatBoost:
 
 
 def rows_for(model: CatBoost, data: Table, name: str = "data") -> Pool:
-    """Return rows to predict as a pool; raise ValueError for other columns: CatBoost passes over what the model lacks."""
+    """Return rows to predict as a pool; raise ValueError for other columns: CatBoost skips what the model lacks."""
     validation.refuse_masked(data, name=name)
     if not isinstance(data, Pool):
         kinds = ("cat", "text", "embedding") if not isinstance(data, FeaturesData) else ()

@@ -77,11 +77,6 @@ def _other_leaves(parameters: dict[str, str]) -> tuple[str, str] | None:
     return next(((f"params[{name!r}] = {parameters[name]}", _OTHER_LEAVES[name]) for name in found), None)
 
 
-def takes_zero_for_missing(booster: lightgbm.Booster) -> bool:
-    """Tell whether a booster was trained with ``zero_as_missing``."""
-    return _parameters_in(booster.model_to_string(num_iteration=1)).get("zero_as_missing") == "1"
-
-
 def newest_tree(booster: lightgbm.Booster, what: str) -> GrownTree:
     """Return the tree of the last iteration; raise ValueError if its parameters do not go with what renews it."""
     iteration = booster.current_iteration() - 1

@@ -364,7 +364,7 @@ importance_type
     @property
     @threads.one_thread_after_fork()
     def _zero_is_missing(self) -> bool:
-        return lgbm_booster.takes_zero_for_missing(self.booster_)
+        return "[zero_as_missing: 1]" in self.booster_.model_to_string(num_iteration=1)
 
     @property
     def best_iteration_(self) -> int:

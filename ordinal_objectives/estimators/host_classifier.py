@@ -415,7 +415,7 @@ class HostClassifier(OrdinalClassifier):
         always = linear.check_linear(self.linear, self.linear_l2, "monotone_constraints", signs, has_linear)
         has_part = self.linear is not False or has_linear
         if has_part and str(self._resolved_params().get("zero_as_missing")).lower() in ("true", "+"):
-            raise ValueError("a linear part counts 0 as a number: train without zero_as_missing, on NaN in the place of 0")
+            raise ValueError("a linear part counts 0 as a number: train without zero_as_missing, on NaN for 0")
         is_fixed = isinstance(self.threshold_update, str) and self.threshold_update == "fixed"
         if always and is_fixed:
             raise ValueError(

@@ -32,8 +32,6 @@ Encoded = tuple[FloatArray, list[IndexArray]]
 
 _LEAST_GAP = 1e-3
 _MOST_STEPS = 5000
-# The value of a step that has none, in values at the start.
-_TOO_FAR = 1e3
 _ARRAYS = ("mean", "scale", "low", "high", "weights")
 
 
@@ -156,15 +154,12 @@ class LinearPart:
                 with np.errstate(over="ignore", invalid="ignore"):
                     return objective(x)
             except ValueError:  # it went too far: thresholds are infinite, or equal where they must differ
-                return _TOO_FAR * at_start, np.zeros(len(x))
+                return 2.0 * at_start, np.zeros(len(x))
 
         found = minimize(of_step, x, jac=True, method="L-BFGS-B", options={"maxiter": _MOST_STEPS})
         if not found.success:
-            warnings.warn(
-                f"the linear part was not fitted to the end: {found.message}. A larger linear_l2 needs fewer steps",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+            says = f"the linear part was not fitted to the end: {found.message}. A larger linear_l2 needs fewer steps"
+            warnings.warn(says, ConvergenceWarning, stacklevel=2)
         _, _, weights, level_weights = parts(found.x)
         return replace(scaled, weights=weights, level_weights=level_weights)
 
@@ -275,15 +270,10 @@ class LinearPart:
 
 def _numbers(X: Table, places: IndexArray, missing: float) -> FloatArray:
     """Return columns of numbers, NaN where they are missing."""
-    if hasattr(X, "iloc"):
-        X = X.iloc[:, places]
-    elif hasattr(X, "schema"):  # polars and Arrow
-        names = list(X.schema.names() if callable(X.schema.names) else X.schema.names)
-        X = X.select([names[place] for place in places])
-    else:
-        X = X[:, places]
-    if not len(places):
-        return np.zeros((X.shape[0] if X.shape[0] else 0, 0))
+    columns = places.tolist()
+    if not columns:
+        return np.zeros((X.shape[0], 0))
+    X = X.select(columns) if hasattr(X, "itercolumns") else (X.iloc if hasattr(X, "iloc") else X)[:, columns]  # Arrow
     if hasattr(X, "columns"):
         refuse_but_numbers(X, name="X", hint="The linear part was fitted to numbers there")
     values: FloatArray = check_array(

@@ -104,10 +104,11 @@ def without_rows(X: Table) -> Table:
 
 
 def refuse_text_and_dates(X: Table, *, name: str = "X") -> None:
-    """Raise ValueError for columns that neither XGBoost nor LightGBM takes, naming columns and types.
+    """Raise ValueError for masked entries, and for columns that neither XGBoost nor LightGBM takes, by name and type.
 
     ``name`` is that of the argument. An array of objects that are neither strings nor numbers is a TypeError.
     """
+    refuse_masked(X, name=name)
     allowed = f"{name} must hold numbers, booleans and categories"
     strange = _strange(X, ("text", "date"), allowed)
     if strange:
@@ -449,8 +450,7 @@ def _distinct(levels: Iterable[Level], which: IndexArray) -> tuple[list[Level], 
 def _values(column: Column) -> list[Level]:
     """Return the values of one column, None where they are missing."""
     if hasattr(column, "notna"):
-        column = column.astype(object)
-        return column.where(column.notna(), None).tolist()  # pandas.NA is not comparable
+        return column.astype(object).where(column.notna(), None).tolist()  # pandas.NA is not comparable
     if getattr(getattr(column, "dtype", None), "time_unit", None) == "ns":  # polars would cut them to microseconds
         column = column.to_arrow()
     if isinstance(column, np.ndarray) and column.dtype.kind in "mM":  # nanoseconds would become integers

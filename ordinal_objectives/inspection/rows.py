@@ -247,8 +247,7 @@ def _missing_to_xgboost(estimator: Estimator, X: Table, column: int, values: Flo
     number = getattr(model, "_missing", None)
     if getattr(model, "_zero_is_missing", False):
         raise ValueError(
-            "estimator must not take 0 for a missing value, of which effects make a number among others: train it without "
-            "zero_as_missing, on NaN in the place of 0"
+            "estimator must not take 0 for a missing value: train it without zero_as_missing, on NaN for 0"
         )
     if number is None:
         return np.zeros(len(values), dtype=bool)

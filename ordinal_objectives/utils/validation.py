@@ -440,13 +440,6 @@ def check_number(name: str, value: object, **bounds: float) -> float:
     return x
 
 
-def sign_of(sign: object, allowed: str) -> int:
-    """Return the monotone constraint of one feature, or raise ValueError, which says what is allowed."""
-    if isinstance(sign, (bool, np.bool_)) or not isinstance(sign, (int, float, np.number)) or sign not in (-1, 0, 1):
-        raise ValueError(f"{allowed}; got {sign!r}")
-    return int(sign)
-
-
 def signs_of(given: Any, *, name: str) -> Any:
     """Return monotone constraints as a list of -1, 0 and 1, or as a dict where they are given by feature.
 
@@ -457,17 +450,20 @@ def signs_of(given: Any, *, name: str) -> Any:
     ValueError
         If they are anything else.
     """
-    allowed = f"{name} must hold -1, 0 or 1 for each feature"
-    if hasattr(given, "keys"):
-        return {feature: sign_of(given[feature], allowed) for feature in given.keys()}  # noqa: SIM118, of a series too
-    values = given
+    features = list(given.keys()) if hasattr(given, "keys") else None
+    values = given if features is None else [given[feature] for feature in features]
     if isinstance(given, str):
         with suppress(ValueError):
             values = json.loads(f"[{given.strip('() ,')}]")
-    signs = as_objects(values, name=name)
-    if signs.ndim != 1:
-        raise ValueError(f"{allowed}; got {given!r}")
-    return [sign_of(sign, allowed) for sign in signs.tolist()]
+    array = as_objects(values, name=name)
+    signs = array.ravel().tolist()
+    wrong = [
+        one for one in signs if isinstance(one, bool) or not isinstance(one, numbers.Real) or one not in (-1, 0, 1)
+    ]
+    if array.ndim != 1 or wrong:
+        raise ValueError(f"{name} must hold -1, 0 or 1 for each feature; got {wrong[0] if wrong else given!r}")
+    signs = list(map(int, signs))
+    return signs if features is None else dict(zip(features, signs, strict=True))
 
 
 def random_numbers(random_state: Seed) -> np.random.RandomState:

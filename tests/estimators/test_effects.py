@@ -434,7 +434,12 @@ def test_zeros_that_are_missing_are_no_numbers(tmp_path):
     data = lightgbm.Dataset(X, y, params={"zero_as_missing": True})
     olgbm.save_model(olgbm.train({"verbosity": -1}, data, 3), tmp_path / "model.txt")
     loaded = LGBMOrdinalClassifier().load_model(tmp_path / "model.txt")
-    for one in (model, make_pipeline(StandardScaler(), model).fit(X, y), loaded, model.set_params(zero_as_missing=False)):
+    for one in (
+        model,
+        make_pipeline(StandardScaler(), model).fit(X, y),
+        loaded,
+        model.set_params(zero_as_missing=False),
+    ):
         for effect in (feature_effect, accumulated_local_effects, average_marginal_effects):
             with pytest.raises(ValueError, match="estimator must not take 0 for a missing value"):
                 effect(one, X, 0)

@@ -450,7 +450,9 @@ def test_bytes_are_no_levels():
                 tables.levels_in(X, 0)
 
 
-@pytest.mark.parametrize("values", [[[1, 2], [2]], [{"u": 1}, {"u": 2}], [[("k", 1)], []]], ids=["list", "record", "map"])
+@pytest.mark.parametrize(
+    "values", [[[1, 2], [2]], [{"u": 1}, {"u": 2}], [[("k", 1)], []]], ids=["list", "record", "map"]
+)
 def test_lists_and_records_are_no_levels(values):
     """Their text depends on the kind of table."""
     kind = pa.map_(pa.string(), pa.int64()) if values[-1] == [] else None

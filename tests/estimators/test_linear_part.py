@@ -515,8 +515,12 @@ def test_signs_that_a_library_would_misread_are_refused(kind, wrong):
     }[kind]
     if kind != "catboost":
         trainings += [lambda on=on: make(kind, linear=on, **signs).fit(frame, Y) for on in (False, True)]
-    for training in trainings if kind != "catboost" or not isinstance(wrong, str) else ():  # CatBoost has texts of its own
-        with pytest.raises(ValueError, match=r"must hold -1, 0 or 1 for each|is a masked array|must hold a sign for|must be F"):
+    for training in (
+        trainings if kind != "catboost" or not isinstance(wrong, str) else ()
+    ):  # CatBoost has texts of its own
+        with pytest.raises(
+            ValueError, match=r"must hold -1, 0 or 1 for each|is a masked array|must hold a sign for|must be F"
+        ):
             training()
 
 
