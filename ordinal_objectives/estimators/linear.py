@@ -157,8 +157,8 @@ class LinearPart:
                 return 2.0 * at_start, np.zeros(len(x))
 
         found = minimize(of_step, x, jac=True, method="L-BFGS-B", options={"maxiter": _MOST_STEPS})
-        if not found.success:
-            says = f"the linear part was not fitted to the end: {found.message}. A larger linear_l2 needs fewer steps"
+        if found.nit >= _MOST_STEPS:  # what ends it otherwise cannot lower the value any further
+            says = f"the linear part was not fitted to the end in {found.nit} steps: a larger linear_l2 needs fewer"
             warnings.warn(says, ConvergenceWarning, stacklevel=2)
         _, _, weights, level_weights = parts(found.x)
         return replace(scaled, weights=weights, level_weights=level_weights)
