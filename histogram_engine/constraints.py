@@ -8,7 +8,6 @@ sorted keep what the leaves have.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +15,7 @@ import numpy as np
 
 from ordinal_objectives.aliases import BoolArray, FloatArray, IndexArray, NDArray
 from ordinal_objectives.trees import Tree
-from ordinal_objectives.utils.validation import as_objects
+from ordinal_objectives.utils.validation import signs_of
 
 PAIRWISE, NONE = "pairwise", "no_interactions"
 
@@ -71,29 +70,21 @@ class Constraints:
         return cls(signs, _groups(interaction_cst, n_features, numbers))
 
 
-def _signs(given: object, n_features: int, numbers: dict[str, int]) -> NDArray[np.int8] | None:
-    allowed = "monotonic_cst must hold -1, 0 or 1 for each feature, or be a dict of these by name"
+def _signs(given: Any, n_features: int, numbers: dict[str, int]) -> NDArray[np.int8] | None:
     if given is None:
         return None
-    if isinstance(given, Mapping):
-        signs = np.zeros(n_features)
-        for name, sign in given.items():
-            number, sign = _number_of(name, n_features, numbers, "monotonic_cst"), _sign(sign, allowed)
-            if signs[number] not in (0, sign):
-                raise ValueError(f"monotonic_cst constrains feature {name!r} twice, in both directions")
-            signs[number] = sign
-    else:
-        values = as_objects(given, name="monotonic_cst")
-        if values.shape != (n_features,):
-            raise ValueError(f"{allowed}; got shape {values.shape} for {n_features} features")
-        signs = np.array([_sign(sign, allowed) for sign in values])
-    return signs.astype(np.int8) if signs.any() else None
-
-
-def _sign(sign: object, allowed: str) -> int:
-    if isinstance(sign, (bool, np.bool_)) or not isinstance(sign, (int, float, np.number)) or sign not in (-1, 0, 1):
-        raise ValueError(f"{allowed}; got {sign!r}")
-    return int(sign)
+    given, signs = signs_of(given, name="monotonic_cst"), np.zeros(n_features, dtype=np.int8)
+    if isinstance(given, list) and len(given) != n_features:
+        raise ValueError(
+            f"monotonic_cst must hold -1, 0 or 1 for each feature, or be a dict of these by name; got shape "
+            f"({len(given)},) for {n_features} features"
+        )
+    for name, sign in given.items() if isinstance(given, dict) else enumerate(given):
+        number = _number_of(name, n_features, numbers, "monotonic_cst")
+        if signs[number] not in (0, sign):
+            raise ValueError(f"monotonic_cst constrains feature {name!r} twice, in both directions")
+        signs[number] = sign
+    return signs if signs.any() else None
 
 
 def _groups(given: Any, n_features: int, numbers: dict[str, int]) -> list[list[int]] | None:

@@ -15,7 +15,7 @@ from ordinal_objectives.estimators.labels import (
     refuse_mixed,
     refuse_other_order_of_classes,
 )
-from ordinal_objectives.utils.validation import as_floats, as_objects, check_choice, first_few, refuse_masked, unchunked
+from ordinal_objectives.utils.validation import as_floats, as_objects, check_choice, first_few, readable
 
 # Sums of shares may be so far from 1.
 _ROUNDING = 1e-6
@@ -46,9 +46,7 @@ class Ratings(NamedTuple):
     def of(cls, row: ArrayLike, rater: ArrayLike, label: ArrayLike, classes: ArrayLike | None) -> Ratings:
         """Read one entry an answer; a rater answers a row once."""
         codes, ordered = _read(label, classes)
-        for name, values in (("row", row), ("rater", rater)):
-            refuse_masked(values, name=name)
-        rows, raters = np.asarray(unchunked(row)), np.asarray(unchunked(rater))
+        rows, raters = np.asarray(readable(row, name="row")), np.asarray(readable(rater, name="rater"))
         if rows.shape != codes.shape or raters.shape != codes.shape:
             raise ValueError(
                 f"row, rater and label must have one entry an answer; got {rows.shape}, {raters.shape}, {codes.shape}"

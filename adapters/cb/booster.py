@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from catboost import CatBoost, Pool
+from catboost import CatBoost, FeaturesData, Pool
 
 from ordinal_objectives import decision, predictions
 from ordinal_objectives.adapters.arguments import refuse_parameters
@@ -64,6 +64,9 @@ def checked_params(params: Mapping[str, Any]) -> Params:
     for name, (value, reason) in _ONE_VALUE.items():
         if params.get(name, value) not in (value, None):
             refuse_parameters(params, {name: reason})
+    signs = params.get("monotone_constraints")
+    if signs is not None and not isinstance(signs, str):
+        params = {**params, "monotone_constraints": validation.signs_of(signs, name="monotone_constraints")}
     quiet = not {"verbose", "logging_level", "silent", "verbose_eval"} & params.keys()
     writes = {"allow_writing_files": bool(params.get("save_snapshot"))}
     return {**writes, **({"verbose": False} if quiet else {}), **params, **FIXED}
@@ -226,15 +229,25 @@ def as_model(init_model: object) -> CatBoost:
 # Predictions
 
 
+def rows_for(model: CatBoost, data: Table, name: str = "data") -> Pool:
+    """Return rows to predict as a pool; raise ValueError for other columns: CatBoost skips what the model lacks."""
+    validation.refuse_masked(data, name=name)
+    if not isinstance(data, Pool):
+        kinds = ("cat", "text", "embedding") if not isinstance(data, FeaturesData) else ()
+        data = Pool(data, **{f"{kind}_features": getattr(model, f"get_{kind}_feature_indices")() for kind in kinds})
+    if data.num_col() != len(model.feature_names_):
+        raise ValueError(f"{name} must have the model's {len(model.feature_names_)} columns; got {data.num_col()}")
+    return data
+
+
 def predict_raw(
-    model: CatBoost, data: Table, start: int = 0, stop: int | None = None, n_threads: int = -1
+    model: CatBoost, pool: Pool, start: int = 0, stop: int | None = None, n_threads: int = -1
 ) -> FloatArray:
     """Return the baseline of a pool, and what trees ``start`` to ``stop - 1`` add to it, float64 (n_samples,)."""
-    validation.refuse_masked(data, name="data")
     if start == stop:  # CatBoost would take all trees
-        return baseline_of(data) if isinstance(data, Pool) else np.zeros(len(predict_raw(model, data)))
+        return baseline_of(pool)
     options = {"ntree_start": start, "ntree_end": stop or 0, "thread_count": n_threads}
-    return np.asarray(model.predict(data, prediction_type="RawFormulaVal", **options), dtype=np.float64)
+    return np.asarray(model.predict(pool, prediction_type="RawFormulaVal", **options), dtype=np.float64)
 
 
 def baseline_of(pool: Pool) -> FloatArray:
@@ -263,7 +276,7 @@ def predict_proba(model: CatBoost, data: Table, n_trees: int | None = None) -> F
     Raises
     ------
     ValueError
-        If the model carries no thresholds.
+        If the model carries no thresholds, or data has other columns than the training.
 
     Examples
     --------
@@ -280,7 +293,7 @@ def _proba_of(model: CatBoost, record: ThresholdRecord, data: Table, n_trees: in
     record.check_start(False, "model")
     n = record.n_iterations if n_trees is None else validation.check_integer("n_trees", n_trees, 0)
     thresholds = record.at(n)
-    return predictions.proba(record.ordinal_loss(), predict_raw(model, data, 0, n), thresholds)
+    return predictions.proba(record.ordinal_loss(), predict_raw(model, rows_for(model, data), 0, n), thresholds)
 
 
 @shared_docs.documented(like=predict_proba)

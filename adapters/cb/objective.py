@@ -120,7 +120,7 @@ class OrdinalObjective:
                     "init_model cannot be continued with a baseline or a linear part: CatBoost starts a continued "
                     "training at the score of the trees alone"
                 )
-            score = cb_booster.predict_raw(init_model, pool)
+            score = cb_booster.predict_raw(init_model, cb_booster.rows_for(init_model, pool, "pool"))
         training.start(pool, score)
         self.callback = RoundCallback(training)
         self.params = cb_booster.FIXED | {"loss_function": self, "eval_metric": LossMetric(training)}

@@ -48,7 +48,6 @@ from ordinal_objectives.estimators import arguments
 from ordinal_objectives.estimators.held_out import rounds_unsearched, smallest_leaf
 from ordinal_objectives.estimators.tables import names_as_text, refuse_text_and_dates
 from ordinal_objectives.rows import fail_together
-from ordinal_objectives.utils.validation import refuse_masked
 
 _Listed: TypeAlias = Callable[..., Any]
 
@@ -165,7 +164,6 @@ def _checked(
     fault = fault_of_rows({"data": X, "label": codes, "weight": weight, "init_score": start})
     if fault is not None:
         raise ValueError(fault.replace("{name}", name))
-    refuse_masked(X, name=name)
     refuse_text_and_dates(X, name=name)
     numbers = [None if values is None else numbers_of_rows(values, name=name) for values in (codes, weight, start)]
     return _Part(listed(X, name=name), *numbers)

@@ -362,6 +362,11 @@ importance_type
         return [len(first) > 1, *[True] * (n_trees - 1)][:n_trees]
 
     @property
+    @threads.one_thread_after_fork()
+    def _zero_is_missing(self) -> bool:
+        return "[zero_as_missing: 1]" in self.booster_.model_to_string(num_iteration=1)
+
+    @property
     def best_iteration_(self) -> int:
         """The same as ``n_iter_``, as LightGBM counts."""
         return self.n_iter_

@@ -21,7 +21,7 @@ from ordinal_objectives.aliases import Column, Params, Table
 from ordinal_objectives.estimators import held_out, tables
 from ordinal_objectives.estimators.arguments import refuse_other_order
 from ordinal_objectives.estimators.tables import called, column_kinds
-from ordinal_objectives.utils.validation import as_objects, collected, first_few, refuse_masked
+from ordinal_objectives.utils.validation import as_objects, collected, first_few, refuse_masked, signs_of
 
 # Every parameter of LightGBM with all its names, the primary one first; LightGBM ignores an unknown one.
 _ConfigAliases.get("objective")  # reads them
@@ -130,13 +130,16 @@ def resolved(own: Mapping[str, Any], others: Mapping[str, Any]) -> tuple[Params,
 def checked_params(params: Mapping[str, Any]) -> Params:
     """Return the parameters of a training as LightGBM takes them; raise ValueError for one that is refused.
 
-    ``metric="None"`` is left out, and groups of features become lists: LightGBM takes sets and tuples, but not in its
-    files.
+    ``metric="None"`` is left out, monotone constraints become numbers, and groups of features lists: LightGBM takes
+    sets and tuples, but not in its files.
     """
     params = check_metrics(params)
     refuse_parameters(params, {alias: why for name, why in _REFUSED_BY_TRAIN.items() for alias in _ALIASES[name]})
     for name in _ALIASES["boosting"]:
         refuse_boosting(name, params.get(name))
+    for name in _ALIASES["monotone_constraints"]:
+        if params.get(name) is not None:
+            params[name] = signs_of(params[name], name=name)
     groups = params.get("interaction_constraints")
     if isinstance(groups, (list, tuple, set, frozenset)):
         kinds = (tuple, set, frozenset)
@@ -368,14 +371,13 @@ def check_signs(signs: Any, data: lightgbm.Dataset) -> None:
     X = data.data
     if signs is None or len(signs) == 0 or not hasattr(X, "shape"):
         return
-    given = signs.split(",") if isinstance(signs, str) else list(signs)
-    if len(given) != X.shape[1]:
+    if isinstance(signs, dict) or len(signs) != X.shape[1]:
         raise ValueError(f"monotone_constraints must hold a sign for each of the {X.shape[1]} columns; got {signs!r}")
     columns, names = data.categorical_feature, data.feature_name
     if held_out.is_auto(names):
         names = tables.names_as_text(X) or []
     places = category_places(X) if held_out.is_auto(columns) else columns or ()
-    if any(int(given[names.index(place) if isinstance(place, str) else place]) for place in places):
+    if any(signs[names.index(place) if isinstance(place, str) else place] for place in places):
         raise ValueError(f"monotone_constraints must be 0 for categories, which have no order; got {signs!r}")
 
 

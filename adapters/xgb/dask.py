@@ -44,7 +44,7 @@ from ordinal_objectives.estimators import arguments, labels, tables
 from ordinal_objectives.estimators.held_out import rounds_unsearched
 from ordinal_objectives.estimators.tables import refuse_text_and_dates
 from ordinal_objectives.threads import library_n_threads
-from ordinal_objectives.utils.validation import first_few, refuse_masked
+from ordinal_objectives.utils.validation import first_few
 
 __all__ = ["DaskXGBOrdinalClassifier", "train"]
 
@@ -232,7 +232,6 @@ def _check_worker(parts: Sequence[Mapping[str, Any]], missing: float) -> _Worker
 def _fault_of_features(data: object, missing: float) -> str | None:
     """Return what XGBoost refuses, or would misread, in the features of a part."""
     try:
-        refuse_masked(data, name="X of {name}")
         refuse_text_and_dates(data, name="X of {name}")
     except (TypeError, ValueError) as error:
         return str(error)

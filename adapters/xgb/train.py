@@ -233,8 +233,9 @@ def arguments_of(
         **carried or {},
     )
     params = {key: value for key, value in params.items() if key != "base_score" or value != 0}
-    if isinstance(params.get("monotone_constraints"), (list, tuple, np.ndarray)):  # XGBoost reads tuples of integers
-        params["monotone_constraints"] = tuple(np.asarray(params["monotone_constraints"]).tolist())
+    if params.get("monotone_constraints") is not None:
+        signs = validation.signs_of(params["monotone_constraints"], name="monotone_constraints")
+        params["monotone_constraints"] = signs if isinstance(signs, dict) else tuple(signs)  # which XGBoost reads
     arguments.refuse_parameters(params, _REFUSED)
     objective = OrdinalObjective.of(XGBoostTraining(spec, record, n_threads=_n_threads_of(params), plan=plan))
     # A model that is continued brings its own base_score, and XGBoost would overwrite it silently.

@@ -204,7 +204,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
                 is_named = isinstance(self.loss, str)
                 if is_named:
                     validation.check_choice(self.loss, _LOSSES, name="loss", hint="; an object is taken as well")
-                self._learn_targets(y)
+                self._learn_targets(validation.readable(y, name="y"))
                 self._fitted_loss, self._loss_of_fit = self._named_loss() if is_named else self.loss, self.loss
                 self._seed = validation.drawn_seed(self.random_state)
             rows = self._rows(X, y, sample_weight, "y", "sample_weight", groups)
@@ -234,8 +234,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
 
     def _rows(self, X: Any, y: Any, weight: Any, name: str, weight_name: str, groups: Any = None) -> run.TargetRows:
         """Return checked rows: features come checked."""
-        validation.refuse_soft(y, name=name)
-        codes, targets = self._encode(y, name)
+        codes, targets = self._encode(validation.readable(y, name=name), name)
         if X.shape[0] != len(targets):
             raise ValueError(f"X and {name} must have the same number of rows; got {X.shape[0]} and {len(targets)}")
         checked = validation.check_sample_weight(weight, len(targets), name=weight_name)
@@ -470,8 +469,6 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
     _has_labels: bool
 
     def _learn_targets(self, y: ArrayLike) -> None:
-        validation.refuse_masked(y, name="y")
-        y = validation.unchunked(y)
         check_array(y, accept_sparse=True, ensure_2d=False, dtype=None, input_name="y")  # finite
         self._has_labels = type_of_target(y, input_name="y") == "multilabel-indicator"
         if self._has_labels:
@@ -529,8 +526,8 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
     @documented(like=HistGradientBoostingMultiOutputRegressor.score)
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the accuracy of :meth:`predict`; of several labels, how often all of a row are right."""
-        validation.refuse_masked(y, name="y")
-        y = validation.unchunked(y) if self.has_labels() else _classes(y, "y")
+        y = validation.readable(y, name="y")
+        y = y if self.has_labels() else _classes(y, "y")
         check_array(y, accept_sparse=True, ensure_2d=False, dtype=None, input_name="y")  # finite
         return float(super().score(X, y, validation.check_sample_weight(sample_weight, held_out.n_rows(y))))
 
@@ -572,17 +569,19 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
 
 def _classes(y: ArrayLike, name: str, *, warn: bool = False) -> LabelArray:
     """Return targets of one class a row, (n_samples,)."""
-    values: LabelArray = column_or_1d(validation.unchunked(y), warn=warn)
+    values: LabelArray = column_or_1d(y, warn=warn)
     refuse_mixed(y, values, name=name)
+    if values.dtype.kind == "V":
+        raise ValueError(f"{name} must hold labels; got an array of records of type {values.dtype}")
     return values
 
 
 def _numbers(y: ArrayLike, name: str) -> FloatArray:
     """Return targets as finite float64, (n_samples,) or (n_samples, n_targets)."""
-    validation.refuse_masked(y, name=name)
+    y = validation.readable(y, name=name)
     hint = "A regressor's targets are numbers; HistGradientBoostingMultiOutputClassifier takes labels"
     tables.refuse_but_numbers(y, name=name, hint=hint)
-    targets: FloatArray = check_array(validation.unchunked(y), ensure_2d=False, dtype=np.float64, input_name=name)
+    targets: FloatArray = check_array(y, ensure_2d=False, dtype=np.float64, input_name=name)
     if targets.ndim > 2 or targets.size == 0:
         raise ValueError(f"{name} must have the shape (n_samples,) or (n_samples, n_targets); got {targets.shape}")
     if (largest := np.abs(targets).max()) > _LARGEST_TARGET:

@@ -19,8 +19,7 @@ def numbers_of(values: ArrayLike, name: str, *, warn: bool = False) -> FloatArra
     """Return finite numbers, one-dimensional, or raise ValueError that names the argument."""
     if values is None:
         raise ValueError("requires y to be passed, but the target y is None" if name == "y" else f"{name} is None")
-    validation.refuse_masked(values, name=name)
-    numbers = validation.as_floats(column_or_1d(validation.unchunked(values), warn=warn), name=name)
+    numbers = validation.as_floats(column_or_1d(validation.readable(values, name=name), warn=warn), name=name)
     validation.check_finite(numbers, name, "it must hold finite numbers, without NaN or infinity")
     return numbers
 

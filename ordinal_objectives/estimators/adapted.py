@@ -246,8 +246,7 @@ def by_class(shares: Any, classes: list[Any]) -> ArrayLike:
     """Return shares from the lowest class to the highest; a mapping or a Series names their labels."""
     named = shares.to_dict() if hasattr(shares, "to_dict") else shares
     if not isinstance(named, Mapping):
-        validation.refuse_masked(shares, name="shares")
-        return np.asarray(validation.unchunked(shares))
+        return shares
     if named.keys() != set(classes):
         raise ValueError(f"shares must have the labels {classes}; got {list(named)}")
     return [named[label] for label in classes]

@@ -417,9 +417,7 @@ class HostClassifier(OrdinalClassifier):
         if self._divides(asked, search, watched, continued):
             callbacks.warn_of_unknown()
         options |= {"callbacks": callbacks.known}
-        signs = self._resolved_params().get("monotone_constraints")
-        has_linear = None if continued is None else continued.linear is not None
-        always = linear.check_linear(self.linear, self.linear_l2, "monotone_constraints", signs, has_linear)
+        always = self._check_linear(continued)
         is_fixed = isinstance(self.threshold_update, str) and self.threshold_update == "fixed"
         if always and is_fixed:
             raise ValueError(
@@ -468,6 +466,14 @@ class HostClassifier(OrdinalClassifier):
         if says:
             print(f"{self._rounds_name}='auto': {found.search}{'' if self._linear is None else ', with a linear part'}")
         return RoundPlan(found.search.n_iter, trials, found)
+
+    def _check_linear(self, continued: ThresholdRecord | None) -> bool:
+        """Check what is asked for of a linear part; tell whether there is one whatever the rows say."""
+        params, has_linear = self._resolved_params(), None if continued is None else continued.linear is not None
+        if (self.linear is not False or has_linear) and str(params.get("zero_as_missing")).lower() in ("true", "+"):
+            raise ValueError("a linear part counts 0 as a number: train without zero_as_missing, on NaN for 0")
+        signs = params.get("monotone_constraints")
+        return linear.check_linear(self.linear, self.linear_l2, "monotone_constraints", signs, has_linear)
 
     def _check_groups(self, rows: Rows, continued: ThresholdRecord | None) -> None:
         validation.refuse_soft(rows.labels, name=f"y with random_intercept={self.random_intercept!r}")

@@ -23,7 +23,7 @@ from ordinal_objectives.aliases import (
     Level,
     Params,
 )
-from ordinal_objectives.utils.validation import check_codes, first_few, refuse_soft, unchunked
+from ordinal_objectives.utils.validation import as_objects, check_codes, first_few, readable, refuse_soft
 
 
 class LabelOrderWarning(UserWarning):
@@ -329,7 +329,7 @@ def _tell_apart(values: LabelArray) -> DistinctLabels:
 def as_labels(name: str, y: ArrayLike, *, warn: bool = False) -> LabelArray:
     """Return labels as a one-dimensional array without missing values; ``warn`` of a column that is made flat."""
     if hasattr(y, "combine_chunks"):  # a table of Arrow, or a column
-        y = np.asarray(unchunked(_only_column(y))).reshape(getattr(y, "shape", -1))
+        y = np.asarray(readable(_only_column(y), name=name)).reshape(getattr(y, "shape", -1))
     try:
         given = np.asarray(y)
     except ValueError as error:  # lists of different lengths
@@ -368,9 +368,8 @@ def refuse_mixed(values: object, array: LabelArray, *, name: str) -> None:
     """Raise ValueError if a list holds text beside other values, of which NumPy makes text in its array."""
     if array.dtype.kind not in "US" or not isinstance(values, (list, tuple)):
         return
-    entries = [entry for value in values for entry in (value if isinstance(value, (list, tuple)) else [value])]
     first: Params = {}
-    for entry in entries:
+    for entry in as_objects(values, name=name).ravel().tolist():
         first.setdefault("text" if isinstance(entry, str) else "bytes" if isinstance(entry, bytes) else "other", entry)
     if len(first) > 1:
         raise ValueError(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+import warnings
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.sparse import issparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array
 
 from ordinal_objectives.aliases import JSON, FloatArray, IndexArray, Level, Params, Table
@@ -21,7 +23,7 @@ from ordinal_objectives.row_blocks import RowBlocks, blocks_of
 from ordinal_objectives.rows import CPU
 from ordinal_objectives.threshold_solver import initial_thresholds
 from ordinal_objectives.utils.files import numbers_from_json
-from ordinal_objectives.utils.validation import check_integer, check_number
+from ordinal_objectives.utils.validation import check_integer, check_number, signs_of
 
 # Numbers of mean 0 and variance 1, (n_samples, n_numbers), 0 where a value is missing; and for each category the level
 # of each row, (n_samples,), -1 where it is missing or unknown.
@@ -29,6 +31,7 @@ Encoded = tuple[FloatArray, list[IndexArray]]
 
 
 _LEAST_GAP = 1e-3
+_MOST_STEPS = 5000
 _ARRAYS = ("mean", "scale", "low", "high", "weights")
 
 
@@ -144,7 +147,19 @@ class LinearPart:
         if loss.ordered:
             first = np.concatenate([first[:1], np.log(np.maximum(np.diff(first), _LEAST_GAP))])
         x = np.concatenate([first, np.zeros(ends[-1] - ends[0])])
-        found = minimize(objective, x, jac=True, method="L-BFGS-B", options={"maxiter": 500})
+        at_start, _ = objective(x)
+
+        def of_step(x: FloatArray) -> tuple[float, FloatArray]:
+            try:
+                with np.errstate(over="ignore", invalid="ignore"):
+                    return objective(x)
+            except ValueError:  # it went too far: thresholds are infinite, or equal where they must differ
+                return 2.0 * at_start, np.zeros(len(x))
+
+        found = minimize(of_step, x, jac=True, method="L-BFGS-B", options={"maxiter": _MOST_STEPS})
+        if found.nit >= _MOST_STEPS:  # what ends it otherwise cannot lower the value any further
+            says = f"the linear part was not fitted to the end in {found.nit} steps: a larger linear_l2 needs fewer"
+            warnings.warn(says, ConvergenceWarning, stacklevel=2)
         _, _, weights, level_weights = parts(found.x)
         return replace(scaled, weights=weights, level_weights=level_weights)
 
@@ -255,15 +270,10 @@ class LinearPart:
 
 def _numbers(X: Table, places: IndexArray, missing: float) -> FloatArray:
     """Return columns of numbers, NaN where they are missing."""
-    if hasattr(X, "iloc"):
-        X = X.iloc[:, places]
-    elif hasattr(X, "schema"):  # polars and Arrow
-        names = list(X.schema.names() if callable(X.schema.names) else X.schema.names)
-        X = X.select([names[place] for place in places])
-    else:
-        X = X[:, places]
-    if not len(places):
-        return np.zeros((X.shape[0] if X.shape[0] else 0, 0))
+    columns = places.tolist()
+    if not columns:
+        return np.zeros((X.shape[0], 0))
+    X = X.select(columns) if hasattr(X, "itercolumns") else (X.iloc if hasattr(X, "iloc") else X)[:, columns]  # Arrow
     if hasattr(X, "columns"):
         refuse_but_numbers(X, name="X", hint="The linear part was fitted to numbers there")
     values: FloatArray = check_array(
@@ -294,7 +304,7 @@ def check_linear(linear: object, l2: object, name: str, signs: Any, has_linear: 
     name : str
         What monotone constraints are called.
     signs : array-like, mapping of signs, str or None
-        The constraints, as either library takes them; zeros constrain nothing.
+        The constraints, as the library takes them; zeros constrain nothing.
     has_linear : bool or None
         Whether the model that is continued has a linear part; None if none is continued.
 
@@ -307,10 +317,8 @@ def check_linear(linear: object, l2: object, name: str, signs: Any, has_linear: 
     if not isinstance(linear, (bool, np.bool_)) and not is_auto(linear):
         raise ValueError(f"linear must be True, False or 'auto'; got {linear!r}")
     check_number("linear_l2", l2, above=0.0)
-    if isinstance(signs, Mapping):
-        signs = signs.values()
-    given = [] if signs is None else [signs] if isinstance(signs, str) else list(signs)
-    is_monotone = any(re.search("[1-9]", str(sign)) for sign in given)
+    given = signs if signs is None or isinstance(signs, str) else signs_of(signs, name=name)
+    is_monotone = re.search("[1-9]", str(list(given.values()) if isinstance(given, dict) else given))
     if is_monotone and linear is not False:
         raise ValueError(f"linear must be False with {name}: a linear part need not be monotone; got {linear!r}")
     if is_monotone and has_linear:

@@ -117,10 +117,10 @@ class GroupColumn:
 
 def as_groups(given: Table) -> Table:
     """Return groups that stand beside the features, an array or a frame, as a table with a column for each effect."""
-    validation.refuse_masked(given, name="random_intercept")
+    given = validation.readable(given, name="random_intercept")
     if hasattr(given, "shape") and len(given.shape) == 2:
         return tables.as_table(given)
-    array = validation.as_array(validation.unchunked(given))
+    array = validation.as_array(given, name="random_intercept")
     return tables.as_table(array if array.ndim == 2 else array.reshape(-1, 1))
 
 

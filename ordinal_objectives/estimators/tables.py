@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_array
 
 from ordinal_objectives.aliases import BoolArray, Column, IndexArray, Level, RealArray, Table
 from ordinal_objectives.utils import validation
-from ordinal_objectives.utils.validation import collected, first_few, is_no_number, refuse_masked, unchunked
+from ordinal_objectives.utils.validation import collected, first_few, is_no_number, readable, refuse_masked
 
 NUMBERS = (numbers.Real, Decimal, np.bool_)
 # How Arrow, polars and pandas call their types.
@@ -104,10 +104,11 @@ def without_rows(X: Table) -> Table:
 
 
 def refuse_text_and_dates(X: Table, *, name: str = "X") -> None:
-    """Raise ValueError for columns that neither XGBoost nor LightGBM takes, naming columns and types.
+    """Raise ValueError for masked entries, and for columns that neither XGBoost nor LightGBM takes, by name and type.
 
     ``name`` is that of the argument. An array of objects that are neither strings nor numbers is a TypeError.
     """
+    refuse_masked(X, name=name)
     allowed = f"{name} must hold numbers, booleans and categories"
     strange = _strange(X, ("text", "date"), allowed)
     if strange:
@@ -171,7 +172,7 @@ def refuse_but_numbers(values: Column, *, name: str, hint: str) -> None:
 def as_table(X: Table) -> Table:
     """Return features as an array, a sparse matrix, a frame or an Arrow table; raise ValueError if they are none."""
     X = collected(X)
-    X = X if hasattr(X, "shape") else validation.as_array(X)
+    X = X if hasattr(X, "shape") else validation.as_array(X, name="X")
     check_table(X)
     return X
 
@@ -218,7 +219,7 @@ _FLOATS: dict[str, type] = {
 def levels_in(X: Table, place: int, known: Collection[Level] = ()) -> tuple[list[Level], IndexArray]:
     """Return levels of a column, and which of them each row has.
 
-    Bytes, and numbers so large that their type of floats rounds them, are a ValueError, unless they are known.
+    Bytes, lists, records, and numbers so large that their type of floats rounds them, unless known, are a ValueError.
 
     Parameters
     ----------
@@ -232,7 +233,10 @@ def levels_in(X: Table, place: int, known: Collection[Level] = ()) -> tuple[list
     which : ndarray of int, shape (n_samples,)
         -1 where the level is missing, and where a sparse matrix stores none.
     """
-    levels, which = _levels_in(column_at(X, place))
+    try:
+        levels, which = _levels_in(column_at(X, place))
+    except TypeError as error:  # of a list or a record, whose text depends on the kind of table
+        raise ValueError(f"{called(X, place)} must hold text or numbers, no lists or records: {error}") from None
     of_bytes = next((level for level in levels if isinstance(level, bytes)), None)
     if of_bytes is not None:  # their text would be b'...', which no other table holds
         raise ValueError(f"{called(X, place)} must hold text or numbers; got {of_bytes!r}: decode bytes")
@@ -345,8 +349,7 @@ def with_columns(X: Table, columns: Mapping[int, Column]) -> Table:
         return X
     if isinstance(X, np.ndarray):
         kind = X.dtype.kind
-        if kind in "mM":  # nanoseconds would become integers
-            X = X.astype(f"{kind}8[us]")
+        X = X.astype(f"{kind}8[us]") if kind in "mM" else X  # nanoseconds would become integers
         numbers_as = np.result_type(X.dtype, np.float32) if kind == "f" else np.float64  # float16 rounds codes
         changed = X.astype(object if kind in "OUSmM" else numbers_as)
         for place, values in columns.items():
@@ -421,7 +424,7 @@ def column_at(X: Table, place: int) -> Column:
     if hasattr(X, "to_series"):  # polars
         return X.to_series(place)
     if hasattr(X, "schema"):  # Arrow
-        return unchunked(X.column(place))
+        return readable(X.column(place), name="X")
     if not issparse(X):
         return X[:, place]
     stored, column = X[:, [place]].tocoo(), np.full(X.shape[0], np.nan)
@@ -434,8 +437,7 @@ def as_dictionary(column: Column) -> Column:
     arrow_type = getattr(getattr(column, "dtype", None), "pyarrow_dtype", getattr(column, "type", None))
     if not hasattr(arrow_type, "value_type") or not hasattr(arrow_type, "index_type"):
         return None
-    chunks = column.array.__arrow_array__() if hasattr(column, "array") else column
-    return chunks.combine_chunks() if hasattr(chunks, "combine_chunks") else chunks
+    return readable(column.array.__arrow_array__() if hasattr(column, "array") else column, name="X")
 
 
 def _distinct(levels: Iterable[Level], which: IndexArray) -> tuple[list[Level], IndexArray]:
@@ -448,8 +450,7 @@ def _distinct(levels: Iterable[Level], which: IndexArray) -> tuple[list[Level], 
 def _values(column: Column) -> list[Level]:
     """Return the values of one column, None where they are missing."""
     if hasattr(column, "notna"):
-        column = column.astype(object)
-        return column.where(column.notna(), None).tolist()  # pandas.NA is not comparable
+        return column.astype(object).where(column.notna(), None).tolist()  # pandas.NA is not comparable
     if getattr(getattr(column, "dtype", None), "time_unit", None) == "ns":  # polars would cut them to microseconds
         column = column.to_arrow()
     if isinstance(column, np.ndarray) and column.dtype.kind in "mM":  # nanoseconds would become integers
@@ -459,11 +460,11 @@ def _values(column: Column) -> list[Level]:
 
 
 def plain_level(value: Level) -> Level:
-    """Return a level in one of the types that files hold; bytes as they are."""
+    """Return a level in one of the types that files hold; bytes, lists and records as they are."""
+    if isinstance(value, bytes) or not isinstance(value, Hashable):
+        return value
     if value is None or value != value:
         return None
-    if isinstance(value, bytes):
-        return value
     if isinstance(value, (np.datetime64, np.timedelta64)):  # of any unit
         kind: Any = f"{value.dtype.kind}8[us]"
         value = value.astype(kind).item() if value.astype(kind) == value else str(value).replace("T", " ")

@@ -245,6 +245,10 @@ def _missing_to_xgboost(estimator: Estimator, X: Table, column: int, values: Flo
     """
     model, prepared = unwrapped(estimator)
     number = getattr(model, "_missing", None)
+    if getattr(model, "_zero_is_missing", False):
+        raise ValueError(
+            "estimator must not take 0 for a missing value: train it without zero_as_missing, on NaN for 0"
+        )
     if number is None:
         return np.zeros(len(values), dtype=bool)
     is_mark = labels.are_missing(values, number)

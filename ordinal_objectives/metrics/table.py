@@ -249,8 +249,7 @@ def check_scores(
         As `check_decisions`, or if a score is not finite.
     """
     true = _codes(y_true, _order(y_true, labels), name="y_true")
-    validation.refuse_masked(score, name="score")
-    values = validation.as_floats(column_or_1d(validation.unchunked(score)), name="score")
+    values = validation.as_floats(column_or_1d(validation.readable(score, name="score")), name="score")
     check_consistent_length(true, values)
     validation.check_finite(values, "score", "scores must be finite")
     return true, values, validation.relative_weights(sample_weight, true.size)

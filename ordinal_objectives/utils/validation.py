@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import numbers
 import operator
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
@@ -36,6 +38,8 @@ _MOST_COUNT = 2**31 - 1
 _HOLDS = {"above": operator.gt, "at_least": operator.ge, "at_most": operator.le, "below": operator.lt}
 # A joint step solves for all thresholds at once, with a matrix of the square of their number.
 MOST_CLASSES = 2**15
+# What an array without dimensions holds, in its place.
+_UNWRAPPED = np.frompyfunc(lambda entry: entry[()] if isinstance(entry, np.ndarray) else entry, 1, 1)
 
 
 def refuse_soft(y: object, *, name: str) -> None:
@@ -52,19 +56,19 @@ def refuse_masked(values: object, *, name: str) -> None:
         raise ValueError(f"{name} is a masked array; fill the masked entries, with NaN where they are missing features")
 
 
-def as_array(values: ArrayLike) -> LabelArray:
+def as_array(values: ArrayLike, *, name: str) -> LabelArray:
     """Return an array; of a list with text beside other values one of objects: NumPy would make NaN the text 'nan'."""
-    array = np.asarray(values)
+    array = np.asarray(readable(values, name=name))
     if array.dtype.kind not in "US" or not isinstance(values, (list, tuple)):
         return array
-    objects = np.asarray(values, dtype=object)
+    objects = as_objects(values, name=name)
     return array if all(isinstance(entry, (str, bytes)) for entry in objects.ravel().tolist()) else objects
 
 
 def as_objects(values: object, *, name: str) -> LabelArray:
-    """Return an array of Python's objects; raise ValueError if entries are masked."""
-    refuse_masked(values, name=name)
-    return np.asarray(unchunked(values), dtype=object)
+    """Return an array of Python's objects, also of those that arrays without dimensions hold in a list."""
+    objects = np.asarray(readable(values, name=name), dtype=object)
+    return _UNWRAPPED(objects) if isinstance(values, (list, tuple)) else objects
 
 
 def is_no_number(values: object) -> bool:
@@ -78,8 +82,12 @@ def check_choice(value: object, allowed: Collection[str], *, name: str, hint: st
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}{hint}")
 
 
-def unchunked(values: Column) -> Column:
-    """Return Arrow's in one chunk, a table as a batch: NumPy takes what lacks in a chunked dictionary for a level."""
+def readable(values: Column, *, name: str) -> Column:
+    """Return what NumPy reads as it is meant: Arrow's in one chunk, a table as a batch; raise as :func:`refuse_masked`.
+
+    Of a chunked dictionary NumPy takes what lacks for a level.
+    """
+    refuse_masked(values, name=name)
     if not hasattr(values, "combine_chunks"):
         return values
     if hasattr(values, "type"):
@@ -99,8 +107,7 @@ def as_floats(values: ArrayLike, *, name: str) -> FloatArray:
     """
     if type(values) is np.ndarray and values.dtype == np.float64:
         return values
-    refuse_masked(values, name=name)
-    values = unchunked(values)
+    values = readable(values, name=name)
     try:
         array = np.asarray(values)  # frames and Arrow would make numbers of dates
         if is_no_number(array) or array.dtype.kind == "c":
@@ -152,8 +159,7 @@ def check_codes(y: ArrayLike, n_classes: int | None = None, *, name: str = "y", 
     ValueError
         If there are no labels, or one is NaN, infinite, fractional or outside 0..n_classes - 1.
     """
-    refuse_masked(y, name=name)
-    labels = np.asarray(unchunked(y))
+    labels = np.asarray(readable(y, name=name))
     if labels.ndim != 1 or (labels.shape[0] == 0 and not part):
         raise ValueError(f"{name} must be a non-empty one-dimensional array of class codes; got shape {labels.shape}")
     if labels.dtype.kind not in "biuf":
@@ -432,6 +438,32 @@ def check_number(name: str, value: object, **bounds: float) -> float:
     if not np.isfinite(x) or not all(_HOLDS[kind](x, bound) for kind, bound in bounds.items()):
         raise ValueError(message)
     return x
+
+
+def signs_of(given: Any, *, name: str) -> Any:
+    """Return monotone constraints as a list of -1, 0 and 1, or as a dict where they are given by feature.
+
+    Libraries read what is no such number as 0, or cut its digits. Text is a list, in parentheses or without.
+
+    Raises
+    ------
+    ValueError
+        If they are anything else.
+    """
+    features = list(given.keys()) if hasattr(given, "keys") else None
+    values = given if features is None else [given[feature] for feature in features]
+    if isinstance(given, str):
+        with suppress(ValueError):
+            values = json.loads(f"[{given.strip('() ,')}]")
+    array = as_objects(values, name=name)
+    signs = array.ravel().tolist()
+    wrong = [
+        one for one in signs if isinstance(one, bool) or not isinstance(one, numbers.Real) or one not in (-1, 0, 1)
+    ]
+    if array.ndim != 1 or wrong:
+        raise ValueError(f"{name} must hold -1, 0 or 1 for each feature; got {wrong[0] if wrong else given!r}")
+    signs = list(map(int, signs))
+    return signs if features is None else dict(zip(features, signs, strict=True))
 
 
 def random_numbers(random_state: Seed) -> np.random.RandomState:

@@ -8,7 +8,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from catboost import CatBoost, CatBoostError, Pool, cv, sum_models
+from catboost import CatBoost, CatBoostError, FeaturesData, Pool, cv, sum_models
 
 from ordinal_objectives.adapters import cb as ocb
 from ordinal_objectives.losses import get_loss
@@ -321,6 +321,26 @@ def test_a_baseline_is_not_continued(rows):
     at_start = proba(get_loss("all_threshold"), 0.5 * X[:5, 0] + 1, ocb.threshold_record(model).at(0))
     few = Pool(X[:5], baseline=0.5 * X[:5, 0] + 1)
     np.testing.assert_allclose(ocb.predict_proba(model, few, 0), at_start, rtol=1e-6)
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_rows_of_other_columns_are_refused(rows, named):
+    """CatBoost passes over columns that its model lacks."""
+    X, y, _ = rows
+    names = [f"x{place}" for place in range(X.shape[1] + 1)]
+    more = pd.DataFrame(np.column_stack([X, y]), columns=names)
+    frame, more = (more[names[:-1]], more) if named else (X, more.to_numpy())
+    model, says = ocb.train((frame, y), SMALL), rf"must have the model's {X.shape[1]} columns; got {X.shape[1] + 1}"
+    for data in (more, more.to_numpy() if named else more.tolist(), Pool(more)):
+        for use in (ocb.predict_proba, ocb.predict, lambda model, data: ocb.predict_proba(model, data, 0)):
+            with pytest.raises(ValueError, match=f"data {says}"):
+                use(model, data)
+    for train in (ocb.train, lambda pool, **given: ocb.OrdinalObjective(Pool(*pool), **given)):
+        with pytest.raises(ValueError, match=f"pool {says}"):
+            train((more, y), init_model=model)
+    expected = ocb.predict_proba(model, Pool(frame))
+    for data in (frame, frame[names[-2::-1]] if named else FeaturesData(X.astype(np.float32))):  # CatBoost reads names
+        np.testing.assert_allclose(ocb.predict_proba(model, data), expected, rtol=1e-9)
 
 
 def test_the_record_travels(rows, tmp_path):

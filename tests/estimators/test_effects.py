@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import lightgbm
 import numpy as np
 import pandas as pd
 import polars
@@ -17,7 +18,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, StandardScaler
 
 from makers import ALL, make_cat, make_engine, make_lgb
-from ordinal_objectives import HistGradientBoostingOrdinalClassifier, XGBOrdinalClassifier
+from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
+from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.inspection import accumulated_local_effects, average_marginal_effects, feature_effect
 
 
@@ -422,6 +424,25 @@ def test_a_number_that_means_missing_is_no_value(kind):
     found = all_effects(XGBOrdinalClassifier(n_estimators=5, missing=-99.9).fit(marked, y), marked)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+def test_zeros_that_are_missing_are_no_numbers(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 2)), np.arange(200) % 3
+    X[rng.random(X.shape) < 0.3] = 0.0
+    model = LGBMOrdinalClassifier(n_estimators=3, zero_as_missing=True).fit(X, y)
+    data = lightgbm.Dataset(X, y, params={"zero_as_missing": True})
+    olgbm.save_model(olgbm.train({"verbosity": -1}, data, 3), tmp_path / "model.txt")
+    loaded = LGBMOrdinalClassifier().load_model(tmp_path / "model.txt")
+    for one in (
+        model,
+        make_pipeline(StandardScaler(), model).fit(X, y),
+        loaded,
+        model.set_params(zero_as_missing=False),
+    ):
+        for effect in (feature_effect, accumulated_local_effects, average_marginal_effects):
+            with pytest.raises(ValueError, match="estimator must not take 0 for a missing value"):
+                effect(one, X, 0)
 
 
 @pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame])

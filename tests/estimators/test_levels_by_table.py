@@ -13,7 +13,12 @@ import pytest
 import xgboost
 
 from makers import make_cat
-from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
+from ordinal_objectives import (
+    CatBoostOrdinalClassifier,
+    HistGradientBoostingOrdinalClassifier,
+    LGBMOrdinalClassifier,
+    XGBOrdinalClassifier,
+)
 from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.estimators import tables
 from pairs import each_pair
@@ -443,3 +448,26 @@ def test_bytes_are_no_levels():
         for X in kinds:
             with pytest.raises(ValueError, match=f"{name} must hold text or numbers; got b'a': decode bytes"):
                 tables.levels_in(X, 0)
+
+
+@pytest.mark.parametrize(
+    "values", [[[1, 2], [2]], [{"u": 1}, {"u": 2}], [[("k", 1)], []]], ids=["list", "record", "map"]
+)
+def test_lists_and_records_are_no_levels(values):
+    """Their text depends on the kind of table."""
+    kind = pa.map_(pa.string(), pa.int64()) if values[-1] == [] else None
+    column = pa.array([*values, None] * 8, kind)
+    arrow, dtype = pa.table({"g": column, "x": np.arange(24.0)}), pd.ArrowDtype(column.type)
+    objects = pd.DataFrame({"g": pd.Series([*values, None] * 8, dtype="object"), "x": np.arange(24.0)})
+    kinds = [arrow, arrow.to_pandas(), objects, objects.to_numpy(), pl.from_arrow(arrow)]
+    kinds.append(pd.DataFrame({"g": pd.Series(column, dtype=dtype), "x": np.arange(24.0)}))
+    kinds.append(arrow.set_column(0, "g", pa.DictionaryArray.from_arrays([0, 1, None] * 8, pa.array(values, kind))))
+    y = np.arange(24) % 3
+    for X in kinds:
+        for model in (
+            HistGradientBoostingOrdinalClassifier(max_iter=1, categorical_features=[0]),
+            HistGradientBoostingOrdinalClassifier(max_iter=1, loss="cumulative_link", random_intercept=0),
+            CatBoostOrdinalClassifier(iterations=1, cat_features=[0]),
+        ):
+            with pytest.raises(ValueError, match=r"column (0|'g') must hold text or numbers, no lists or records"):
+                model.fit(X, y)

@@ -40,6 +40,16 @@ def test_tables_of_every_kind_have_one_score():
         np.testing.assert_allclose(again.scores(frame), expected, atol=1e-6)
 
 
+def test_tables_may_have_no_numbers():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"g": pd.Categorical(rng.choice(["a", "b", "c"], 90))})
+    y, expected = np.clip(frame["g"].cat.codes + rng.integers(0, 2, 90), 0, 2), None
+    for X in (frame, polars.from_pandas(frame), pyarrow.Table.from_pandas(frame, preserve_index=False)):
+        model = XGBOrdinalClassifier(n_estimators=2, linear=True, random_state=0).fit(X, y)
+        expected = model.predict_raw(X) if expected is None else expected
+        np.testing.assert_allclose(model.predict_raw(X), expected, atol=1e-6)
+
+
 def test_missing_values_of_pandas_own_types_add_nothing():
     frame = pd.DataFrame(
         {"a": pd.array([None, *X[1:, 0]], "Float64"), "b": pd.array([None] + [1, 2, 3] * 133, "Int64")}

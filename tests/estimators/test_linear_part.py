@@ -6,6 +6,7 @@ import json
 import pickle
 from typing import Any
 
+import lightgbm
 import mord
 import numpy as np
 import pandas as pd
@@ -15,12 +16,14 @@ import pytest
 import xgboost
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
 
 from makers import LGB_DEFAULTS, SKLEARN_DEFAULTS, XGB_DEFAULTS, mean_loss
 from ordinal_objectives import (
     AllThreshold,
+    CatBoostOrdinalClassifier,
     HistGradientBoostingOrdinalClassifier,
     LGBMOrdinalClassifier,
     OrdinalEnsembleClassifier,
@@ -28,6 +31,7 @@ from ordinal_objectives import (
     XGBOrdinalClassifier,
 )
 from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
+from ordinal_objectives.estimators import linear as linear_scores
 from ordinal_objectives.estimators.held_out import Rows
 from ordinal_objectives.estimators.linear import LinearPart, with_start
 from ordinal_objectives.inspection import shap_values
@@ -94,6 +98,33 @@ def test_no_step_along_a_weight_lowers_the_objective(loss, link):
     at = objective(part.weights, thresholds)
     for step in 0.01 * np.concatenate([np.eye(3), -np.eye(3)]):
         assert objective(part.weights + step, thresholds) > at - 1e-5 * at
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.1])
+def test_fits_of_many_classes_reach_the_lowest_loss(noise, monkeypatch):
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(150, 3))
+    latent = rows[:, 0] + noise * rng.normal(size=150)
+    y = np.digitize(latent, np.linspace(latent.min(), latent.max(), 101)[1:-1]).astype(np.int32)
+    given, loss = Rows(rows, y, None), get_loss("all_threshold", "logit")
+    part = LinearPart.fit(given, 100, loss, 1e-2)
+    monkeypatch.setattr(linear_scores, "_MOST_STEPS", 50_000)
+    np.testing.assert_allclose(LinearPart.fit(given, 100, loss, 1e-2).weights, part.weights, rtol=1e-12)
+    monkeypatch.setattr(linear_scores, "_MOST_STEPS", 100)
+    with pytest.warns(ConvergenceWarning, match="the linear part was not fitted to the end in 100 steps: a larger"):
+        LinearPart.fit(given, 100, loss, 1e-2)
+
+
+@pytest.mark.parametrize(("loss", "seed"), [("cumulative_link", 3), ("cost_weighted", 9)])
+def test_steps_that_go_too_far_are_taken_back(loss, seed):
+    """They would make thresholds infinite, or equal where they must differ."""
+    rng = np.random.default_rng(seed)
+    rows = np.exp(2 * rng.normal(size=(100, 6)))
+    latent = rows @ rng.normal(size=6) + rng.standard_cauchy(100)
+    y = np.digitize(latent, np.quantile(latent, np.sort(rng.random(49)))).astype(np.int32)
+    part = LinearPart.fit(Rows(rows, y, None), 50, get_loss(loss, "cauchit"), 0.01)
+    assert np.isfinite(part.weights).all()
+    assert part.weights.all()
 
 
 def test_rows_of_no_weight_do_not_count():
@@ -447,10 +478,63 @@ def test_a_linear_part_does_not_stand_beside_monotone_constraints(kind):
         for linear in (True, "auto"):
             with pytest.raises(ValueError, match=f"linear must be False with {name}: a linear part need not be mono"):
                 make(kind, linear=linear, **signs).fit(frame, Y)
-        if kind != "xgb" or not any(isinstance(given, (np.ndarray, list)) for given in signs.values()):  # not XGBoost's
-            make(kind, linear=False, **signs).fit(frame, Y)
+        make(kind, linear=False, **signs).fit(frame, Y)
     for signs in ZEROS[kind]:
         assert make(kind, **signs).fit(frame, Y).linear_ is not None
+
+
+def test_a_linear_part_does_not_take_zero_for_missing():
+    sparse = np.where(RNG.random(X.shape) < 0.3, 0.0, X)
+    half = make("lgbm", proportional=True).fit(sparse, Y)
+    for linear in (True, "auto"):
+        with pytest.raises(ValueError, match="a linear part counts 0 as a number: train without zero_as_missing"):
+            make("lgbm", linear=linear, zero_as_missing=True).fit(sparse, Y)
+    with pytest.raises(ValueError, match="a linear part counts 0 as a number"):
+        make("lgbm", linear=False, proportional=True, zero_as_missing="true").fit(sparse, Y, init_model=half)
+    assert make("lgbm", zero_as_missing=False).fit(sparse, Y).linear_ is not None
+
+
+WRONG: list[Any] = [
+    *([[1], [0], [0]], np.array([[1, 0, 0]]), b"1,0,0", [b"1", b"0", b"0"], "[1,0,0]", "1;0;0", ["up", "0", "0"]),
+    *([0.5, 0, 0], [1.5, 0, 0], [256, 0, 0], [True, False, False], [1, None, 0], [np.nan, 0, 0], {1, 0}, 1),
+    *({"a": 1.5}, np.ma.masked_array([1, 0, 0], [False, True, False])),
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=repr)
+@pytest.mark.parametrize("kind", ["xgb", "lgbm", "catboost"])
+def test_signs_that_a_library_would_misread_are_refused(kind, wrong):
+    frame, signs = pd.DataFrame(X, columns=list("abc")), {"monotone_constraints": wrong}
+    trainings: list[Any] = {
+        "xgb": [lambda: oxgb.train(signs, xgboost.DMatrix(frame, Y), 2)],
+        "lgbm": [
+            lambda: olgbm.train({"verbosity": -1, **signs}, lightgbm.Dataset(frame, Y), 2),
+            lambda: olgbm.cv({"verbosity": -1, "mc": wrong}, lightgbm.Dataset(frame, Y), 2),
+        ],
+        "catboost": [lambda: CatBoostOrdinalClassifier(iterations=2, **signs).fit(frame, Y)],
+    }[kind]
+    if kind != "catboost":
+        trainings += [lambda on=on: make(kind, linear=on, **signs).fit(frame, Y) for on in (False, True)]
+    for training in (
+        trainings if kind != "catboost" or not isinstance(wrong, str) else ()
+    ):  # CatBoost has texts of its own
+        with pytest.raises(
+            ValueError, match=r"must hold -1, 0 or 1 for each|is a masked array|must hold a sign for|must be F"
+        ):
+            training()
+
+
+@pytest.mark.parametrize("kind", ["xgb", "lgbm"])
+def test_signs_in_every_form_mean_the_same(kind):
+    def trees(signs):
+        model = make(kind, linear=False, monotone_constraints=signs).fit(X, Y)
+        return model.predict_raw(X)
+
+    expected = trees([1, -1, 0])
+    assert not np.array_equal(expected, trees(None))
+    forms: list[Any] = [(1, -1, 0), np.array([1, -1, 0], np.int8), [1.0, -1.0, 0.0], "1,-1,0", "(1, -1, 0)"]
+    for signs in [*forms, pyarrow.array([1, -1, 0])]:
+        np.testing.assert_array_equal(trees(signs), expected)
 
 
 @pytest.mark.parametrize("kind", ["xgb", "engine"])

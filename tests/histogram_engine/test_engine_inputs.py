@@ -123,7 +123,7 @@ def test_masked_arrays_are_refused(data):
     X, y = data
     model = make().fit(X, y)
     hidden = np.ma.masked_greater(X, 1.0)
-    for use in (lambda: make().fit(hidden, y), lambda: model.predict(hidden)):
+    for use in (lambda: make().fit(hidden, y), lambda: model.predict(hidden), lambda: model.predict(list(hidden))):
         with pytest.raises(ValueError, match=r"X is a masked array; fill the masked entries, with NaN where they are"):
             use()
     with pytest.raises(ValueError, match=r"y contains missing labels \(masked\)"):

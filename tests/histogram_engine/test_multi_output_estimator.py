@@ -332,6 +332,16 @@ def test_targets_that_do_not_suit_are_refused(data):
         regressor().fit(X, Y * 1e39)
     with pytest.raises(ValueError, match="evaluation set"):
         regressor().fit(X, Y, eval_set=(X, Y[:, :2]))
+    records = np.array([(name,) for name in names], dtype=[("name", "U9")])
+    with pytest.raises(ValueError, match="y must hold labels; got an array of records"):
+        classifier().fit(X, records)
+    model = classifier().fit(X, names)
+    for use in (lambda: model.score(X, records), lambda: classifier().fit(X, names, eval_set=(X, records))):
+        with pytest.raises(ValueError, match=r"y( of an evaluation set)? must hold labels; got an array of records"):
+            use()
+    hidden = np.ma.masked_array(labels, labels == 1)
+    with pytest.raises(ValueError, match="y of an evaluation set is a masked array"):
+        classifier().fit(X, labels, eval_set=(X, hidden))
     with pytest.raises(ValueError, match="'gnu', which is not among"):
         classifier().fit(X, names, eval_set=(X[:2], ["ant", "gnu"]))
     with pytest.raises(ValueError, match="6 columns of 0 and 1"):

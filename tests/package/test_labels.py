@@ -493,6 +493,8 @@ def engine(**given):
         [b"a", "a", "b"],
         [b"a", 1, 2],
         [float("nan"), "a", "b"],
+        [np.array(float("nan")), np.array("a"), np.array("b")],
+        [np.array(b"a"), np.array("a"), "b"],
     ],
 )
 def test_mixed_labels_are_refused(labels):
@@ -525,7 +527,7 @@ def test_mixed_groups_are_refused():
 
 
 def test_lists_of_one_type_are_taken():
-    for labels in (["0", "1", "2"], [np.str_("0"), "1", "2"], [0, 1.0, 2], [False, 1, 2]):
+    for labels in (["0", "1", "2"], [np.str_("0"), "1", np.array("2")], [0, 1.0, 2], [False, 1, 2]):
         codes = OrderedLabels(labels).encode(labelled(labels))
         np.testing.assert_array_equal(codes, CODES)
 
