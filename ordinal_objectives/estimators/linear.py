@@ -109,6 +109,11 @@ class LinearPart:
             Columns of numbers that are categories.
         missing : float
         n_threads : int or None
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the weights are not found in 5,000 steps.
         """
         X, sample_weight, start = rows.X, rows.weight, rows.start
         scaled = cls._scaled(X, sample_weight, categories, missing)
