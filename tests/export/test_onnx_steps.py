@@ -238,12 +238,13 @@ TOGETHER = {
     "numbers that are selected": (COUNTED, SelectKBest(k=2)),
     "doubles on the edges of bins": (COUNTED.astype(float), KBinsDiscretizer(10, encode="ordinal", strategy="uniform")),
     "levels, rare ones together": (COUNTED.to_numpy() // 0.4, OrdinalEncoder(max_categories=3)),
+    "text": (
+        pd.DataFrame({"a": np.array(["u", "v", np.nan, "w"] * 75, object), "b": np.array(["v", "x"] * 150, object)}),
+        make_pipeline(SimpleImputer(strategy="most_frequent"), OrdinalEncoder()),
+    ),
     "rare levels, one of them missing": (
         pd.DataFrame(
-            {
-                one: np.array(["u", "v", "u", "v", np.nan] * 61, object)[i : N_ROWS + i]
-                for i, one in enumerate("ab")
-            }
+            {one: np.array(["u", "v", "u", "v", np.nan] * 61, object)[i : N_ROWS + i] for i, one in enumerate("ab")}
         ),
         OneHotEncoder(min_frequency=70, sparse_output=False, handle_unknown="ignore"),
     ),
@@ -253,10 +254,22 @@ TOGETHER = {
 @pytest.mark.parametrize("name", TOGETHER)
 def test_columns_that_a_step_takes_together(name):
     X, step = TOGETHER[name]
-    first = (np.asarray(X)[:, 1] == "v") * 2.0 if name.startswith("rare") else np.asarray(X)[:, 1]
+    first = (
+        (np.asarray(X)[:, 1] == "v") * 2.0
+        if name in ("text", "rare levels, one of them missing")
+        else np.asarray(X)[:, 1]
+    )
     y = np.digitize(np.random.default_rng(0).normal(size=len(X)) / 3 + first, [first.mean(), first.mean() + 0.3])
     assert same_or_refused(make_pipeline(step, native()), X, X, y) == "same"
     assert same_or_refused(make_pipeline(step, native(linear=False)), X, X, y) == "same"
+
+
+def test_members_of_an_ensemble_that_is_the_only_step_take_all_columns():
+    X, y = rows()
+    X = pd.DataFrame(X, columns=["a", "b", "c"])
+    for step in (StandardScaler(), make_column_transformer((MinMaxScaler(), [0, 2]))):
+        members = [("m", make_pipeline(step, LogisticRegression()))]
+        assert same_or_refused(make_pipeline(OrdinalEnsembleClassifier(members, n_bags=1)), X, X, y) == "same"
 
 
 def test_columns_of_doubles_are_scaled_as_doubles():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -153,7 +154,7 @@ def to_onnx_by_skl2onnx(estimator: object, inputs: list[onnx.ValueInfoProto]) ->
     if len(types) > 1 and len(set(is_text)) == 1 and _takes_a_matrix(estimator):
         # skl2onnx would join the columns itself as the first one's type, or in float32, or take the first alone.
         joined = ColumnTransformer([("columns", "passthrough", list(range(len(types))))])
-        joined.transformers_ = [("columns", FunctionTransformer(), list(range(len(types))))]
+        joined.transformers_ = joined.transformers
         estimator = Pipeline([("joined", joined), ("steps", estimator)])
     try:
         made: onnx.ModelProto = skl2onnx.to_onnx(estimator, initial_types=types, options=options, target_opset=OPSETS)
@@ -256,18 +257,10 @@ def _rows_after(estimator: Any, rows: _StepRows) -> _StepRows:
             f"{name} cannot be written where numbers may be missing, which a graph would take otherwise: put a "
             f"SimpleImputer before it in a pipeline, or leave it out"
         )
+    _check_selection(estimator)
     if isinstance(estimator, SimpleImputer):
-        if not estimator.keep_empty_features and any(map(_is_nan, estimator.statistics_.tolist())):
-            raise ValueError(
-                "SimpleImputer cannot be written where a column had no value in the training: scikit-learn leaves it "
-                "out, and a graph keeps it; leave it out before, or train with keep_empty_features=True"
-            )
         missing = not _is_nan(estimator.missing_values) or any(map(_is_nan, estimator.statistics_.tolist()))
         return rows._replace(with_missing=missing)
-    if hasattr(estimator, "get_support") and not estimator.get_support(indices=True).any():
-        raise ValueError(
-            f"{name} cannot be written where it keeps the first column alone: give it to a ColumnTransformer"
-        )
     if isinstance(estimator, Pipeline):
         for _, step in estimator.steps:
             rows = _rows_after(step, rows)
@@ -283,6 +276,21 @@ def _rows_after(estimator: Any, rows: _StepRows) -> _StepRows:
     if isinstance(estimator, (OneHotEncoder, CountVectorizer)):
         return _StepRows(False, getattr(estimator, "sparse_output", True))
     return rows
+
+
+def _check_selection(estimator: Any) -> None:
+    """Raise ValueError if a step leaves out columns that a graph keeps, or keeps one as no graph does."""
+    if isinstance(estimator, SimpleImputer):
+        if not estimator.keep_empty_features and any(map(_is_nan, estimator.statistics_.tolist())):
+            raise ValueError(
+                "SimpleImputer cannot be written where a column had no value in the training: scikit-learn leaves it "
+                "out, and a graph keeps it; leave it out before, or train with keep_empty_features=True"
+            )
+    elif hasattr(estimator, "get_support") and not estimator.get_support(indices=True).any():
+        raise ValueError(
+            f"{type(estimator).__name__} cannot be written where it keeps the first column alone: give that to a "
+            f"ColumnTransformer"
+        )
 
 
 class _InTurn:
@@ -407,8 +415,9 @@ def _prepare_imputer(imputer: SimpleImputer, none_is_level: bool) -> None:
 
 def _prepare_ordinal_encoder(encoder: OrdinalEncoder) -> None:
     """Make levels that the encoder refuses NaN, and a missing one the encoder's own value: skl2onnx gives it a code."""
-    if hasattr(encoder, "_default_to_infrequent_mappings"):
-        encoder._default_to_infrequent_mappings = _InTurn(encoder._default_to_infrequent_mappings)
+    rare = vars(encoder).get("_default_to_infrequent_mappings")
+    if rare is not None:
+        vars(encoder)["_default_to_infrequent_mappings"] = _InTurn(rare)
     if encoder.handle_unknown == "error":
         encoder.handle_unknown, encoder.unknown_value = "use_encoded_value", np.nan
     if not any(_is_nan(level) for levels in encoder.categories_ for level in levels[-1:]):
@@ -469,8 +478,9 @@ def add_estimator(features: Features, estimator: object) -> str:
         features = Features.from_matrix(graph, features.numbers(list(range(n_features))), n_features)
     types = {"number": graph.element_type, "int64": onnx.TensorProto.INT64, "string": onnx.TensorProto.STRING}
     given: dict[str, onnx.ValueInfoProto] = {}
+    widths = Counter(column.tensor for column in features.columns)
     for column in features.columns:
-        width = 1 if column.place is None else n_features
+        width = widths[column.tensor]
         given[column.tensor] = onnx.helper.make_tensor_value_info(column.tensor, types[column.kind], [None, width])
     made = to_onnx_by_skl2onnx(estimator, list(given.values()))
     prefix = graph.name(type(estimator).__name__) + "_"
