@@ -477,3 +477,11 @@ def test_what_cannot_be_written_is_refused(frame, array):
     bare.booster_.set_attr(ordinal_levels=None)  # as of a training without the classifier
     with pytest.raises(ValueError, match="column 'town' must have categories in ASCII"):
         to_onnx(bare, towns)
+
+
+def test_numbers_that_are_zeros_to_lightgbm_are_so_in_doubles():
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((N, 1)) < 0.4, 0.0, rng.normal(size=(N, 1)))
+    y = np.digitize(np.where(X[:, 0] == 0, 2.0, X[:, 0]), [-0.3, 0.3, 1.5])
+    model = LGBMOrdinalClassifier(n_estimators=3, zero_as_missing=True, n_jobs=1, verbosity=-1).fit(X, y)
+    assert_same(model, X, "float64", rows=np.array([[0.0], [np.float32(1e-35)], [-np.float32(1e-35)], [1.1e-35]]))

@@ -155,7 +155,9 @@ def test_every_setting_of_a_step_is_written_or_refused(kind, floats):
         for these in (new, with_missing):
             for last in (native(), native(linear=False)):
                 found.append(same_or_refused(make_pipeline(step, last), X, these, y, floats))
-    assert "same" in found or (floats == "float64" and kind in (PowerTransformer, SimpleImputer)), found
+    assert "same" in found or (floats == "float64" and kind in (KBinsDiscretizer, PowerTransformer, SimpleImputer)), (
+        found
+    )
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -215,17 +217,68 @@ def test_every_setting_of_a_vectorizer_is_written_or_refused(kind):
 def test_every_setting_of_an_encoder_is_written_or_refused(kind):
     rng = np.random.default_rng(0)
     found = []
-    for text in (True, False):
-        levels = np.array(["low", "Über", "", "x y"], dtype=object) if text else np.array([1.0, 2.5, -3.0, 0.0])
+    texts = np.array(["low", "Über", "", "x y"], dtype=object)
+    for levels, unknown in ((texts, "unknown"), (np.array([1.0, 2.5, -3, 0]), 7.0), (np.array([1.0, 2, -3, 0]), 1.5)):
         X = pd.DataFrame({"a": levels[rng.integers(0, 4, N_ROWS)], "b": levels[rng.integers(0, 4, N_ROWS)]})
         y = np.digitize(rng.normal(size=N_ROWS) + (X["a"] == levels[0]), [0.0, 1.0])
         new = X.copy()
-        new.loc[::5, "a"] = "unknown" if text else 7.0
+        new.loc[::5, "a"] = unknown
         for step in (*settings(kind), *CATEGORIES[kind]):
             for these in (X, new):
                 columns = make_column_transformer((step, ["a", "b"]), sparse_threshold=0)
                 found.append(same_or_refused(make_pipeline(columns, native(linear=False)), X, these, y))
     assert found.count("same") > 4, found
+
+
+COUNTED = pd.DataFrame({"n": np.arange(N_ROWS) % 7 - 2, "x": np.arange(N_ROWS) % 11 / 10}).astype({"x": np.float32})
+TOGETHER = {
+    "numbers": (COUNTED, MinMaxScaler()),
+    "numbers, some twice": (COUNTED, make_union(RobustScaler(), "passthrough")),
+    "numbers, nothing done first": (COUNTED, make_pipeline("passthrough", StandardScaler())),
+    "numbers that are selected": (COUNTED, SelectKBest(k=2)),
+    "doubles on the edges of bins": (COUNTED.astype(float), KBinsDiscretizer(10, encode="ordinal", strategy="uniform")),
+    "levels, rare ones together": (COUNTED.to_numpy() // 0.4, OrdinalEncoder(max_categories=3)),
+    "text": (
+        pd.DataFrame({"a": np.array(["u", "v", np.nan, "w"] * 75, object), "b": np.array(["v", "x"] * 150, object)}),
+        make_pipeline(SimpleImputer(strategy="most_frequent"), OrdinalEncoder()),
+    ),
+    "rare levels, one of them missing": (
+        pd.DataFrame(
+            {one: np.array(["u", "v", "u", "v", np.nan] * 61, object)[i : N_ROWS + i] for i, one in enumerate("ab")}
+        ),
+        OneHotEncoder(min_frequency=70, sparse_output=False, handle_unknown="ignore"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_columns_that_a_step_takes_together(name):
+    X, step = TOGETHER[name]
+    first = (
+        (np.asarray(X)[:, 1] == "v") * 2.0
+        if name in ("text", "rare levels, one of them missing")
+        else np.asarray(X)[:, 1]
+    )
+    y = np.digitize(np.random.default_rng(0).normal(size=len(X)) / 3 + first, [first.mean(), first.mean() + 0.3])
+    assert same_or_refused(make_pipeline(step, native()), X, X, y) == "same"
+    assert same_or_refused(make_pipeline(step, native(linear=False)), X, X, y) == "same"
+
+
+def test_members_of_an_ensemble_that_is_the_only_step_take_all_columns():
+    X, y = rows()
+    X = pd.DataFrame(X, columns=["a", "b", "c"])
+    for step in (StandardScaler(), make_column_transformer((MinMaxScaler(), [0, 2]))):
+        members = [("m", make_pipeline(step, LogisticRegression()))]
+        assert same_or_refused(make_pipeline(OrdinalEnsembleClassifier(members, n_bags=1)), X, X, y) == "same"
+
+
+def test_columns_of_doubles_are_scaled_as_doubles():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"n": 1.6e9 + rng.normal(size=N_ROWS), "x": rng.normal(size=N_ROWS)})
+    y = np.digitize(X["n"] - 1.6e9 + X["x"], [-1, 0, 1])
+    assert same_or_refused(make_pipeline(StandardScaler(), native()), X, X, y, "float64") == "same"
+    found = same_or_refused(make_pipeline(KBinsDiscretizer(encode="ordinal"), native()), X, X, y, "float64")
+    assert found.startswith("floats='float64' is not possible with KBinsDiscretizer")
 
 
 def of_text(step, texts, y):
@@ -261,12 +314,30 @@ def test_words_that_a_graph_cannot_find_are_refused():
         to_onnx(model, X)
 
 
-@pytest.mark.parametrize("pattern", ["([a-z])[a-z]+", "be|bet|bett", "[a-z]+?t", "[a-z]*", "[a-z]+$", r"\S+"])
+@pytest.mark.parametrize(
+    "pattern",
+    ["([a-z])[a-z]+", "be|bet|bett", "[a-z]+?t", "[a-z]*", "[a-z]+$", r"\S+", "[be]t*(?:te)?", "[bet[:alpha:]]{0,}"],
+)
 def test_words_that_end_elsewhere_in_a_graph_are_refused(pattern):
     sentences = np.array(["bet better", "better bet\n", "be", "bet"] * 10, dtype=object)
     model, X = of_text(CountVectorizer(lowercase=False, token_pattern=pattern), sentences, np.arange(40) % 4)
     with pytest.raises(ValueError, match=r"CountVectorizer\(token_pattern=.* cannot be written, since a graph"):
         to_onnx(model, X)
+
+
+def test_pairs_of_a_word_that_fills_rows_are_refused():
+    sentences = np.array(["bet # better", "# #", "be", "bet #"] * 10, dtype=object)
+    vectorizer = CountVectorizer(lowercase=False, token_pattern="[a-z#]+", ngram_range=(2, 2))
+    model, X = of_text(vectorizer, sentences, np.arange(40) % 4)
+    with pytest.raises(ValueError, match="cannot be written, since a graph fills rows with words '#'"):
+        to_onnx(model, X)
+
+
+def test_words_are_found_inside_another_classifier():
+    texts, y = sentences()
+    X = pd.DataFrame({"said": texts})
+    member = make_pipeline(make_column_transformer((CountVectorizer(lowercase=False), "said")), LogisticRegression())
+    assert same_or_refused(OrdinalEnsembleClassifier([("a", member)], n_bags=1), X, X, y) == "same"
 
 
 @pytest.mark.parametrize("pattern", ["[a-z|$]{2,}", r"[a-z]+\|?", "(?:be)+", "[a-z]+t?"])
@@ -291,6 +362,9 @@ REFUSED = {
     "no QuantileTransformer, of which": QuantileTransformer(n_quantiles=10),
     r"PCA\(whiten=True\) cannot be written.*train with whiten=False": PCA(whiten=True),
     r"FunctionTransformer\(func=<ufunc 'exp'>\) cannot be": FunctionTransformer(np.exp),
+    "SelectKBest cannot be written where it keeps the first column alone": SelectKBest(
+        lambda X, y: -np.arange(X.shape[1]), k=1
+    ),
     "PowerTransformer cannot be written where numbers may be missing": PowerTransformer(),
     "RandomForestClassifier cannot be written where": RandomForestClassifier(2),
     "no KNeighborsClassifier, of which": KNeighborsClassifier(weights="distance"),
@@ -314,6 +388,16 @@ def test_what_skl2onnx_may_write_otherwise_is_refused_at_any_depth(message):
     for model in models:
         with pytest.raises((TypeError, ValueError), match=message):
             to_onnx(model.fit(X, y), X)
+
+
+@pytest.mark.filterwarnings("ignore:Skipping features without any observed values")
+@pytest.mark.parametrize("options", [{}, {"strategy": "constant", "fill_value": 2.0}, {"keep_empty_features": True}])
+def test_columns_that_an_imputer_leaves_out_are_refused(options):
+    X, y = rows()
+    X[:, 1] = np.nan
+    found = same_or_refused(make_pipeline(SimpleImputer(**options), native()), X, X, y)
+    what = "SimpleImputer cannot be written where a column had no value in the training"
+    assert found.startswith("same" if "keep_empty_features" in options else what)
 
 
 @pytest.mark.parametrize(

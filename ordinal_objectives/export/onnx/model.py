@@ -122,7 +122,8 @@ def to_onnx(
         graph = Graph(floats, taken=[*names, *taken])
         add_answers(Features(graph, columns), model, taken, _add_by_skl2onnx, iterations, levels.tolist())
         body = helper.make_graph(graph.nodes, type(model).__name__, inputs, answers, graph.constants)
-        opsets = [helper.make_opsetid(*one) for one in OPSETS.items()]
+        known = dict.fromkeys((node.domain for node in graph.nodes), 1) | OPSETS  # words are found by Microsoft's nodes
+        opsets = [helper.make_opsetid(*one) for one in known.items()]
         made = helper.make_model(body, opset_imports=opsets, ir_version=_IR_VERSION, producer_name="ordinal-objectives")
         onnx.checker.check_model(made)
     # A server names the columns of ``probabilities`` by these.

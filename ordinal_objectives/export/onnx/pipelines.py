@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,6 +37,7 @@ from ordinal_objectives.aliases import LabelArray
 from ordinal_objectives.estimators.wrappers import last_step
 from ordinal_objectives.export.onnx.answers import add_answers, answers_of
 from ordinal_objectives.export.onnx.graph import OPSETS, Column, Features, Graph
+from ordinal_objectives.export.onnx.probabilities import rounded_down
 from ordinal_objectives.utils import extras, validation
 
 try:
@@ -149,21 +151,62 @@ def to_onnx_by_skl2onnx(estimator: object, inputs: list[onnx.ValueInfoProto]) ->
         options[id(last)] = {"zipmap": False}
     estimator, steps = _with_empty_text_as_missing(estimator, last)
     options |= {id(one): {"tokenexp": _words_of(one)} for one in steps if _finds_words(one)}
+    is_text = [isinstance(kind, data_types.StringTensorType) for _, kind in types]
+    if len(types) > 1 and len(set(is_text)) == 1 and _takes_a_matrix(estimator):
+        # skl2onnx would join the columns itself as the first one's type, or in float32, or take the first alone.
+        joined = ColumnTransformer([("columns", "passthrough", list(range(len(types))))])
+        joined.transformers_ = joined.transformers
+        estimator = Pipeline([("joined", joined), ("steps", estimator)])
     try:
         made: onnx.ModelProto = skl2onnx.to_onnx(estimator, initial_types=types, options=options, target_opset=OPSETS)
-    except RuntimeError as error:
+    except (AssertionError, AttributeError, RuntimeError) as error:
         whole = [name for name, kind in types if isinstance(kind, data_types.Int64TensorType)]
         hint = f": try an X_example with floats in the columns {validation.first_few(whole, repr)}" if whole else ""
         raise ValueError(f"skl2onnx cannot write a step{hint}. Its error: {error}") from error
-    if any(node.op_type == "Imputer" for node in made.graph.node) and any(
-        isinstance(kind, data_types.DoubleTensorType) for _, kind in types
-    ):
-        raise ValueError(
-            "floats='float64' is not possible with SimpleImputer: ONNX Runtime imputes only in float32; take "
-            "floats='float32', or leave missing values to the classifier"
-        )
+    if any(isinstance(kind, data_types.DoubleTensorType) for _, kind in types):
+        if any(node.op_type == "Imputer" for node in made.graph.node):
+            raise ValueError(
+                "floats='float64' is not possible with SimpleImputer: ONNX Runtime imputes only in float32; take "
+                "floats='float32', or leave missing values to the classifier"
+            )
+        if any(isinstance(one, KBinsDiscretizer) for one in steps):
+            raise ValueError(
+                "floats='float64' is not possible with KBinsDiscretizer, which skl2onnx writes in float32; take "
+                "floats='float32', or leave the bins to the trees"
+            )
+    _make_fractions_unknown(made.graph)
     _name_inputs(made.graph, [name for name, _ in types])
     return made
+
+
+def _takes_a_matrix(estimator: Any) -> bool:
+    """Tell whether scikit-learn's estimator takes all columns as one array, and not each as it is."""
+    if isinstance(estimator, Pipeline):
+        return _takes_a_matrix(estimator.steps[0][1])
+    if isinstance(estimator, FeatureUnion):
+        return any(_takes_a_matrix(part) for _, part in estimator.transformer_list)
+    return isinstance(estimator, _WRITTEN) and not isinstance(estimator, (ColumnTransformer, *_ENCODERS))
+
+
+def _make_fractions_unknown(graph: onnx.GraphProto) -> None:
+    """Make numbers that are not whole unknown to one-hot encoders, whose graphs cut off their fractions."""
+    cast = {node.output[0]: node.input[0] for node in graph.node if node.op_type == "Cast"}
+    nodes: list[onnx.NodeProto] = []
+    for node in graph.node:
+        if node.op_type == "OneHotEncoder" and node.input[0] in cast:
+            whole, levels = node.input[0], onnx.helper.get_node_attr_value(node, "cats_int64s")
+            name = f"{node.output[0]}_whole"
+            other = next(one for one in range(len(levels) + 1) if one not in levels)
+            graph.initializer.append(onnx.numpy_helper.from_array(np.array([other]), f"{name}_other"))
+            nodes += [
+                onnx.helper.make_node("CastLike", [whole, cast[whole]], [f"{name}_number"]),
+                onnx.helper.make_node("Equal", [f"{name}_number", cast[whole]], [f"{name}_same"]),
+                onnx.helper.make_node("Where", [f"{name}_same", whole, f"{name}_other"], [name]),
+            ]
+            node.input[0] = name
+        nodes.append(node)
+    del graph.node[:]
+    graph.node.extend(nodes)
 
 
 class _StepRows(NamedTuple):
@@ -215,6 +258,7 @@ def _rows_after(estimator: Any, rows: _StepRows) -> _StepRows:
             f"{name} cannot be written where numbers may be missing, which a graph would take otherwise: put a "
             f"SimpleImputer before it in a pipeline, or leave it out"
         )
+    _check_selection(estimator)
     if isinstance(estimator, SimpleImputer):
         missing = not _is_nan(estimator.missing_values) or any(map(_is_nan, estimator.statistics_.tolist()))
         return rows._replace(with_missing=missing)
@@ -233,6 +277,31 @@ def _rows_after(estimator: Any, rows: _StepRows) -> _StepRows:
     if isinstance(estimator, (OneHotEncoder, CountVectorizer)):
         return _StepRows(False, getattr(estimator, "sparse_output", True))
     return rows
+
+
+def _check_selection(estimator: Any) -> None:
+    """Raise ValueError if a step leaves out columns that a graph keeps, or keeps one as no graph does."""
+    if isinstance(estimator, SimpleImputer):
+        if not estimator.keep_empty_features and any(map(_is_nan, estimator.statistics_.tolist())):
+            raise ValueError(
+                "SimpleImputer cannot be written where a column had no value in the training: scikit-learn leaves it "
+                "out, and a graph keeps it; leave it out before, or train with keep_empty_features=True"
+            )
+    elif hasattr(estimator, "get_support") and not estimator.get_support(indices=True).any():
+        raise ValueError(
+            f"{type(estimator).__name__} cannot be written where it keeps the first column alone: give that to a "
+            f"ColumnTransformer"
+        )
+
+
+class _InTurn:
+    """Mappings of rare levels, the next at each request: skl2onnx asks for that of a tensor, not of its column."""
+
+    def __init__(self, mappings: list[Any]) -> None:
+        self._left = iter(mappings)
+
+    def __getitem__(self, place: int) -> Any:
+        return next(self._left)
 
 
 class _MissingText(float):
@@ -263,6 +332,12 @@ def _with_empty_text_as_missing(estimator: object, last: object) -> tuple[Any, l
         if isinstance(step, ColumnTransformer) and hasattr(step, "transformers_"):
             found, n_features = step.transformers_, step.n_features_in_
             step.transformers_ = [(name, one, _numbers_of(columns, n_features)) for name, one, columns in found]
+        elif isinstance(step, Pipeline):
+            step.steps = [
+                (name, FunctionTransformer() if one in (None, "passthrough") else one) for name, one in step.steps
+            ]
+        elif isinstance(step, KBinsDiscretizer) and hasattr(step, "bin_edges_"):  # a float32 is below both or none
+            step.bin_edges_ = [-rounded_down(-edges) for edges in step.bin_edges_]
     for imputer in imputers:
         _prepare_imputer(imputer, none_is_level)
     for encoder in encoders:
@@ -302,10 +377,15 @@ def _words_of(vectorizer: Any) -> str:
             f"and digits of English only: list the characters, as in '[a-z]+', or take {' or '.join(map(repr, _WORDS))}"
         )
     bare, compiled = re.sub(r"\\.|\[\^?\]?[^\]]*\]", "x", pattern), re.compile(pattern)
-    if compiled.groups or compiled.match("") or re.search(r"[|$]|[+*?}]\?", bare):
+    if compiled.groups or compiled.match("") or "[:" in pattern or re.search(r"[|$]|[+*?}]\?|\)[*?{]", bare):
         raise ValueError(
             f"{type(vectorizer).__name__}(token_pattern={pattern!r}) cannot be written, since a graph takes the "
             f"longest match, all of it and none that is empty: leave out groups, '|', '$' and '?' after a repetition"
+        )
+    if vectorizer.ngram_range[1] > 1 and compiled.fullmatch("#"):
+        raise ValueError(
+            f"{type(vectorizer).__name__}(token_pattern={pattern!r}, ngram_range={vectorizer.ngram_range}) cannot be "
+            f"written, since a graph fills rows with words '#': leave out '#', or take single words"
         )
     return pattern
 
@@ -336,6 +416,9 @@ def _prepare_imputer(imputer: SimpleImputer, none_is_level: bool) -> None:
 
 def _prepare_ordinal_encoder(encoder: OrdinalEncoder) -> None:
     """Make levels that the encoder refuses NaN, and a missing one the encoder's own value: skl2onnx gives it a code."""
+    rare = vars(encoder).get("_default_to_infrequent_mappings")
+    if rare is not None:
+        vars(encoder)["_default_to_infrequent_mappings"] = _InTurn(rare)
     if encoder.handle_unknown == "error":
         encoder.handle_unknown, encoder.unknown_value = "use_encoded_value", np.nan
     if not any(_is_nan(level) for levels in encoder.categories_ for level in levels[-1:]):
@@ -369,7 +452,8 @@ def _with_empty_text(encoder: object, levels: LabelArray) -> LabelArray:
         )
     written = levels.copy()
     for place in np.flatnonzero(missing):
-        written[place] = "" if levels[place] is None else _MissingText("nan")
+        of_codes = isinstance(encoder, OrdinalEncoder) and levels[place] is not None
+        written[place] = _MissingText("nan") if of_codes else ""
     return written
 
 
@@ -395,8 +479,9 @@ def add_estimator(features: Features, estimator: object) -> str:
         features = Features.from_matrix(graph, features.numbers(list(range(n_features))), n_features)
     types = {"number": graph.element_type, "int64": onnx.TensorProto.INT64, "string": onnx.TensorProto.STRING}
     given: dict[str, onnx.ValueInfoProto] = {}
+    widths = Counter(column.tensor for column in features.columns)
     for column in features.columns:
-        width = 1 if column.place is None else n_features
+        width = widths[column.tensor]
         given[column.tensor] = onnx.helper.make_tensor_value_info(column.tensor, types[column.kind], [None, width])
     made = to_onnx_by_skl2onnx(estimator, list(given.values()))
     prefix = graph.name(type(estimator).__name__) + "_"

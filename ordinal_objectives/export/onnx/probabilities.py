@@ -18,7 +18,7 @@ from ordinal_objectives.export.onnx.graph import ML, Features, Graph
 from ordinal_objectives.losses import AllThreshold, CostWeighted, CumulativeLink, ImmediateThreshold
 
 # Numbers of at most this size are zeros to LightGBM.
-_ZERO = 1e-35
+_ZERO = float(np.float32(1e-35))
 _LOSSES = (AllThreshold, CostWeighted, CumulativeLink, ImmediateThreshold)
 _LINKS = ("logit", "cloglog", "loglog", "probit", "cauchit")
 # Degree of the polynomial in the normal link's tail, whose error is below 1e-9.
