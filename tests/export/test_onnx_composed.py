@@ -223,7 +223,6 @@ ENCODERS = {
     "ordinal, missing has a code": OrdinalEncoder(encoded_missing_value=-2),
     "ordinal, unknown is NaN": OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan),
     "ordinal, unknown and missing have codes": ordinal(encoded_missing_value=-2),
-    "ordinal, rare ones together": ordinal(encoded_missing_value=-2, min_frequency=60),
     "target": TargetEncoder(target_type="continuous"),
     "imputed": make_pipeline(
         SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore", sparse_output=False)
@@ -276,6 +275,7 @@ def test_imputers_of_doubles_are_refused_since_no_runtime_has_them():
         (OneHotEncoder(sparse_output=False), [1.0, np.nan, 2.0], "OneHotEncoder of numbers with a missing level"),
         (ordinal(encoded_missing_value=-2), [1.0, np.nan, 2.0], "OrdinalEncoder of numbers with a missing level"),
         (TargetEncoder(target_type="continuous"), [1.0, np.nan, 2.0], "TargetEncoder of numbers with a missing level"),
+        (ordinal(min_frequency=60), ["u", "v", "u"], r"OrdinalEncoder\(min_frequency=60\) cannot be written"),
         (SimpleImputer(add_indicator=True), [1.0, np.nan, 2.0], "train with add_indicator=False"),
         (PowerTransformer(), [1.0, np.nan, 2.0], "PowerTransformer.*put a SimpleImputer before it"),
         (make_pipeline(PowerTransformer(), SimpleImputer()), [1.0, np.nan, 2.0], "put a SimpleImputer before it"),

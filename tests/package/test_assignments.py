@@ -37,10 +37,8 @@ EXCEPTIONS = {
     "ordinal_objectives/export/onnx/pipelines.py: encoder.unknown_value": COPIED,
     "ordinal_objectives/export/onnx/pipelines.py: imputer.missing_values": COPIED,
     "ordinal_objectives/export/onnx/pipelines.py: joined.transformers_": "a step that was just made, as if fitted",
-    "ordinal_objectives/export/onnx/pipelines.py: step.bin_edges_": COPIED,
     "ordinal_objectives/export/onnx/pipelines.py: step.steps": COPIED,
     "ordinal_objectives/export/onnx/pipelines.py: step.transformers_": COPIED,
-    "ordinal_objectives/export/onnx/pipelines.py: vars(encoder)['_default_to_infrequent_mappings']": COPIED,
     "adapters/xgb/train.py: stopper.maximize": "XGBoost's own callback, which no method tells the direction",
 }
 for _made in ("__dict__", "steps"):

@@ -22,7 +22,6 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
-    KBinsDiscretizer,
     MinMaxScaler,
     OneHotEncoder,
     OrdinalEncoder,
@@ -37,7 +36,6 @@ from ordinal_objectives.aliases import LabelArray
 from ordinal_objectives.estimators.wrappers import last_step
 from ordinal_objectives.export.onnx.answers import add_answers, answers_of
 from ordinal_objectives.export.onnx.graph import OPSETS, Column, Features, Graph
-from ordinal_objectives.export.onnx.probabilities import rounded_down
 from ordinal_objectives.utils import extras, validation
 
 try:
@@ -68,18 +66,16 @@ _CLASSIFIERS = (LogisticRegression, MLPClassifier, *_TREES)
 _WRITTEN = (
     *(ColumnTransformer, FeatureUnion, Pipeline),
     *(CountVectorizer, OneHotEncoder, OrdinalEncoder, TargetEncoder, TfidfVectorizer),
-    *(FunctionTransformer, KBinsDiscretizer, MinMaxScaler, PCA, PowerTransformer, RobustScaler, SelectKBest),
+    *(FunctionTransformer, MinMaxScaler, PCA, PowerTransformer, RobustScaler, SelectKBest),
     *(SelectPercentile, SimpleImputer, StandardScaler, TruncatedSVD, VarianceThreshold),
     *_CLASSIFIERS,
 )
 # The values of their parameters for which it does; of others, all.
 _SETTINGS: dict[str, tuple[object, ...]] = {
     **dict.fromkeys(("add_indicator", "lowercase", "sublinear_tf", "whiten"), (False,)),
-    **dict.fromkeys(
-        ("func", "preprocessor", "stop_words", "strip_accents", "tokenizer", "transformer_weights"), (None,)
-    ),
+    **dict.fromkeys(("func", "max_categories", "min_frequency", "transformer_weights"), (None,)),
+    **dict.fromkeys(("preprocessor", "stop_words", "strip_accents", "tokenizer"), (None,)),
     "analyzer": ("word",),
-    "encode": ("ordinal", "onehot-dense"),
     "handle_unknown": ("error", "ignore", "use_encoded_value"),
     "input": ("content",),
     "solver": ("adam", "lbfgs", "liblinear", "newton-cg", "sag", "saga", "sgd"),
@@ -163,17 +159,12 @@ def to_onnx_by_skl2onnx(estimator: object, inputs: list[onnx.ValueInfoProto]) ->
         whole = [name for name, kind in types if isinstance(kind, data_types.Int64TensorType)]
         hint = f": try an X_example with floats in the columns {validation.first_few(whole, repr)}" if whole else ""
         raise ValueError(f"skl2onnx cannot write a step{hint}. Its error: {error}") from error
-    if any(isinstance(kind, data_types.DoubleTensorType) for _, kind in types):
-        if any(node.op_type == "Imputer" for node in made.graph.node):
-            raise ValueError(
-                "floats='float64' is not possible with SimpleImputer: ONNX Runtime imputes only in float32; take "
-                "floats='float32', or leave missing values to the classifier"
-            )
-        if any(isinstance(one, KBinsDiscretizer) for one in steps):
-            raise ValueError(
-                "floats='float64' is not possible with KBinsDiscretizer, which skl2onnx writes in float32; take "
-                "floats='float32', or leave the bins to the trees"
-            )
+    is_double = any(isinstance(kind, data_types.DoubleTensorType) for _, kind in types)
+    if is_double and any(node.op_type == "Imputer" for node in made.graph.node):
+        raise ValueError(
+            "floats='float64' is not possible with SimpleImputer: ONNX Runtime imputes only in float32; take "
+            "floats='float32', or leave missing values to the classifier"
+        )
     _make_fractions_unknown(made.graph)
     _name_inputs(made.graph, [name for name, _ in types])
     return made
@@ -294,16 +285,6 @@ def _check_selection(estimator: Any) -> None:
         )
 
 
-class _InTurn:
-    """Mappings of rare levels, the next at each request: skl2onnx asks for that of a tensor, not of its column."""
-
-    def __init__(self, mappings: list[Any]) -> None:
-        self._left = iter(mappings)
-
-    def __getitem__(self, place: int) -> Any:
-        return next(self._left)
-
-
 class _MissingText(float):
     """NaN among the levels of text, which skl2onnx writes as text."""
 
@@ -336,8 +317,6 @@ def _with_empty_text_as_missing(estimator: object, last: object) -> tuple[Any, l
             step.steps = [
                 (name, FunctionTransformer() if one in (None, "passthrough") else one) for name, one in step.steps
             ]
-        elif isinstance(step, KBinsDiscretizer) and hasattr(step, "bin_edges_"):  # a float32 is below both or none
-            step.bin_edges_ = [-rounded_down(-edges) for edges in step.bin_edges_]
     for imputer in imputers:
         _prepare_imputer(imputer, none_is_level)
     for encoder in encoders:
@@ -416,9 +395,6 @@ def _prepare_imputer(imputer: SimpleImputer, none_is_level: bool) -> None:
 
 def _prepare_ordinal_encoder(encoder: OrdinalEncoder) -> None:
     """Make levels that the encoder refuses NaN, and a missing one the encoder's own value: skl2onnx gives it a code."""
-    rare = vars(encoder).get("_default_to_infrequent_mappings")
-    if rare is not None:
-        vars(encoder)["_default_to_infrequent_mappings"] = _InTurn(rare)
     if encoder.handle_unknown == "error":
         encoder.handle_unknown, encoder.unknown_value = "use_encoded_value", np.nan
     if not any(_is_nan(level) for levels in encoder.categories_ for level in levels[-1:]):
