@@ -68,7 +68,7 @@ class CalibratedMember:
     codes : ndarray of int32, shape (n_rows,)
         Class codes of these rows, in the same order; of several answers, or an interval, the one in the middle.
     weights : ndarray of float64, shape (n_rows,)
-        As how many rows each counts.
+        As how many rows each counts among all.
     misses : ndarray of float64
         Scores of every class from a row's own to its median, which is left out, of all rows, sorted: a set of the
         classes up to a bound misses by as many classes as there are larger ones.
@@ -270,8 +270,7 @@ class OrdinalPredictionSets(AroundClassifier):
             self._parts = [CalibratedMember.of(*part, weight * scale, self.n_classes_) for part, weight in pairs]
         if self.alpha is not None and len(self.always_included_):
             least = math.ceil(1.0 / self.alpha - 1e-9) - 1
-            n = self.n_calibration_.sum()
-            text = f"{n:.4g} calibration rows are fewer than {least}: all classes are in every set"
+            text = f"{self._class_sums(1).sum():.4g} calibration rows are fewer than {least}: all classes are in every set"
             if self.coverage == "class":
                 few = self.always_included_.tolist()
                 text = f"the classes {few} have fewer than {least} calibration rows each, and are in every set"
@@ -336,8 +335,17 @@ class OrdinalPredictionSets(AroundClassifier):
     def n_calibration_(self) -> FloatArray:
         """Calibration rows of each class, lowest first."""
         check_is_fitted(self)
+        return self._class_sums(1) * self._rows_of_weight()
+
+    def _class_sums(self, power: int) -> FloatArray:
+        """Return the sum of a power of the weights of each class, (n_classes,)."""
         codes, weights = (np.concatenate([getattr(part, of) for part in self._parts]) for of in ("codes", "weights"))
-        return np.bincount(codes, weights, minlength=self.n_classes_).astype(np.float64)
+        return np.bincount(codes, weights**power, minlength=self.n_classes_).astype(np.float64)
+
+    def _rows_of_weight(self) -> FloatArray:
+        """Return as how many rows a weight counts among rows of its own class, (n_classes,)."""
+        squares = self._class_sums(2)
+        return np.divide(self._class_sums(1), squares, out=np.zeros_like(squares), where=squares > 0.0)
 
     @property
     def always_included_(self) -> LabelArray:
@@ -349,8 +357,7 @@ class OrdinalPredictionSets(AroundClassifier):
         """Return for each class how many calibration rows may score at least as much where it is left out."""
         if self.alpha is None:
             return np.full(self.n_classes_, np.inf)
-        n = self.n_calibration_
-        n_rows = n if self.coverage == "class" else np.full(self.n_classes_, n.sum())
+        n_rows = self.n_calibration_ if self.coverage == "class" else np.full(self.n_classes_, self._class_sums(1).sum())
         return self.alpha * (n_rows + 1.0) + _ROUNDING
 
     def _bounds(self, X: object) -> tuple[IndexArray, IndexArray]:
@@ -362,6 +369,8 @@ class OrdinalPredictionSets(AroundClassifier):
         scores = [tail_scores(part_proba) for part_proba in proba]
         pairs, by_class = zip(self._parts, scores, strict=True), self.coverage == "class"
         counts = np.sum([part.count(part_scores, by_class) for part, part_scores in pairs], axis=0)
+        if by_class:
+            counts *= self._rows_of_weight()
         included = counts + 1.0 > self._least_counts()
         if self.severity is not None:
             included |= scores[0] <= self._parts[0].bound_of_misses(self.severity, self.n_classes_)

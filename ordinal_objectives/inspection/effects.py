@@ -379,7 +379,7 @@ def average_marginal_effects(
     feature : int or str
         Column, or its name.
     step : float or None, default=None
-        By how much a feature of numbers rises, positive. None for its standard deviation over the rows.
+        By how much a feature of numbers rises, positive. None for its weighted standard deviation over the rows.
     reference : object, default=None
         Level that the others are compared with. None for the first: in their own order, or else sorted.
     n_refits : int, default=0
@@ -388,7 +388,7 @@ def average_marginal_effects(
         With ``n_refits``: share of data sets on which each interval, by itself, is meant to hold the true effect, above
         0 and below 1.
     sample_weight : array-like of float, shape (n_samples,), or None, default=None
-        Weights of the rows, in the means and in the training of copies.
+        Weights of the rows, in the means, the step and the training of copies. Rows of weight 0 are left out.
     random_state : int, RandomState instance or None, default=None
         Seed of the copies. None takes NumPy's global state.
 
@@ -430,7 +430,9 @@ def average_marginal_effects(
         raise ValueError("n_refits must be 0 or at least 2; got 1")
     confidence = validation.check_number("confidence", confidence, above=0, below=1)
     weight = validation.row_weights(sample_weight, X.shape[0])
-    change = _Change(estimator, X, feature, step, reference)
+    if not weight.all():
+        X, weight = (take_rows(part, np.flatnonzero(weight)) for part in (X, weight))
+    change = _Change(estimator, X, feature, step, reference, weight)
     effects: Any = _means(change.of(model, prepared, X), weight)
     lower: Any = None
     upper: Any = None
@@ -462,7 +464,9 @@ class _Change:
     levels: LabelArray | None = None
     reference: Any = None
 
-    def __init__(self, estimator: Estimator, X: Table, feature: int | str, step: Any, reference: Any) -> None:
+    def __init__(
+        self, estimator: Estimator, X: Table, feature: int | str, step: Any, reference: Any, weight: FloatArray
+    ) -> None:
         column = rows.column_of(estimator, X, feature)
         self.estimator, self.column, self.feature = estimator, column, feature
         values = None if rows.holds_categories(estimator, X, column) else rows.numbers(estimator, X, column, feature)
@@ -472,7 +476,7 @@ class _Change:
         if values is not None and (len(known) > 2 or step is not None):
             if reference is not None:
                 raise ValueError(f"reference is for categories, and feature {feature!r} holds numbers: give its step")
-            self.step = float(np.nanstd(np.where(np.isfinite(values), values, np.nan))) if step is None else step
+            self.step = _deviation(values, weight) if step is None else step
             self.step = validation.check_number("step", self.step, above=0)
             whole = self.step % 1 == 0 and bool((known % 1 == 0).all())
             self.below = self.step // 2 if whole else self.step / 2
@@ -504,6 +508,13 @@ class _Change:
         tables = (rows.with_column_of(X, self.column, np.full(X.shape[0], row)) for row in self.rows)
         at = [model.predict_proba_ordered(prepared(table)) for table in tables]
         return np.array(at[1:]) - at[0]
+
+
+def _deviation(values: FloatArray, weight: FloatArray) -> float:
+    """Return the weighted standard deviation of the finite values."""
+    known = np.isfinite(values)
+    values, share = values[known], weight[known] / weight[known].sum()
+    return float(np.sqrt(share @ (values - share @ values) ** 2))
 
 
 def _means(each: FloatArray, weight: FloatArray) -> FloatArray:

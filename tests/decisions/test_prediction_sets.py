@@ -77,15 +77,35 @@ def test_weights_count_as_rows_on_any_scale(problem, alpha, by_class):
     weight = rng.uniform(0.2, 3.0, n_rows)
     coverage = "class" if by_class else "marginal"
     model = OrdinalPredictionSets(given(n_classes), alpha=alpha, coverage=coverage).fit(P, codes, 7.0 * weight)
-    of_rows = weight * weight.sum() / (weight @ weight)
+    alike = np.equal.outer(codes, codes) | (not by_class)  # rows that a row is compared with
+    of_rows = weight * (alike @ weight) / (alike @ weight**2)
     expected = sets_by_hand([(P, codes, new)], n_classes, alpha, by_class=by_class, weights=[of_rows])
     np.testing.assert_array_equal(model.predict_set(new), expected)
-    np.testing.assert_allclose(model.n_calibration_, np.bincount(codes, of_rows, n_classes))
+    own = np.equal.outer(np.arange(n_classes), codes)
+    squared = np.maximum(own @ weight**2, 1e-12)  # of a class without rows
+    np.testing.assert_allclose(model.n_calibration_, (own @ weight) ** 2 / squared)
     # Rows without weight are none, and equal weights are no weights; severity counts as alpha does.
     doubled, none_or_two = np.r_[P, P], np.r_[np.zeros(n_rows), np.full(n_rows, 2.0)]
     model.set_params(severity=0.3)
     plain = model.fit(P, codes).predict_set(new)
     np.testing.assert_array_equal(model.fit(doubled, np.r_[codes, codes], none_or_two).predict_set(new), plain)
+
+
+def test_coverage_by_class_does_not_depend_on_the_weights_of_classes():
+    rng = np.random.default_rng(0)
+    P, codes = draw(rng, 200, 4)
+    new, _ = draw(rng, 50, 4)
+    weight = rng.uniform(0.5, 2.0, 200)
+    model = OrdinalPredictionSets(given(4), alpha=0.2, coverage="class").fit(P, codes, weight)
+    sets, n_rows = model.predict_set(new), model.n_calibration_
+    model.fit(P, codes, weight * np.array([1.0, 20.0, 0.05, 5.0])[codes])
+    np.testing.assert_array_equal(model.predict_set(new), sets)
+    np.testing.assert_allclose(model.n_calibration_, n_rows)
+    # A class never has more calibration rows than rows, so that too few are told.
+    few = np.r_[np.flatnonzero(codes == 3)[:5], np.flatnonzero(codes != 3)]
+    with pytest.warns(UserWarning, match="fewer than 9 calibration rows"):
+        model.set_params(alpha=0.1).fit(P[few], codes[few], np.where(codes[few] == 3, 5.0, 1.0))
+    assert 3 in model.always_included_
 
 
 @FEW

@@ -195,6 +195,17 @@ def test_effects_are_mean_changes_around_each_row(step, weighted, rows):
     assert found.step == step
 
 
+def test_a_row_of_weight_two_is_two_rows_and_one_of_weight_zero_is_none(rows):
+    weight = np.random.default_rng(0).integers(0, 3, size=200)
+    X = np.r_[rows, [[50.0, 0.0]]]
+    found = average_marginal_effects(Logistic(), X, 0, sample_weight=np.r_[weight, 0])
+    repeated = average_marginal_effects(Logistic(), rows[np.repeat(np.arange(200), weight)], 0)
+    assert found.step == pytest.approx(repeated.step)
+    np.testing.assert_allclose(found.effects, repeated.effects, atol=1e-12)
+    two = np.c_[weight, rows[:, 1]].astype(float)  # a feature of two values where it has weight
+    assert average_marginal_effects(Logistic(), two, 0, sample_weight=weight).levels.tolist() == [2.0]
+
+
 def test_the_step_is_the_standard_deviation_unless_given(rows):
     X = np.r_[rows, [[np.nan, 0.0]]]  # a missing value does not count
     found = average_marginal_effects(Logistic(), X, 0, random_state=0)
