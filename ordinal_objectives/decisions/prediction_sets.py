@@ -270,7 +270,8 @@ class OrdinalPredictionSets(AroundClassifier):
             self._parts = [CalibratedMember.of(*part, weight * scale, self.n_classes_) for part, weight in pairs]
         if self.alpha is not None and len(self.always_included_):
             least = math.ceil(1.0 / self.alpha - 1e-9) - 1
-            text = f"{self._class_sums(1).sum():.4g} calibration rows are fewer than {least}: all classes are in every set"
+            n = self._class_sums(1).sum()
+            text = f"{n:.4g} calibration rows are fewer than {least}: all classes are in every set"
             if self.coverage == "class":
                 few = self.always_included_.tolist()
                 text = f"the classes {few} have fewer than {least} calibration rows each, and are in every set"
@@ -357,7 +358,8 @@ class OrdinalPredictionSets(AroundClassifier):
         """Return for each class how many calibration rows may score at least as much where it is left out."""
         if self.alpha is None:
             return np.full(self.n_classes_, np.inf)
-        n_rows = self.n_calibration_ if self.coverage == "class" else np.full(self.n_classes_, self._class_sums(1).sum())
+        by_class = self.coverage == "class"
+        n_rows = self.n_calibration_ if by_class else np.full(self.n_classes_, self._class_sums(1).sum())
         return self.alpha * (n_rows + 1.0) + _ROUNDING
 
     def _bounds(self, X: object) -> tuple[IndexArray, IndexArray]:

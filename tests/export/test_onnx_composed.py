@@ -391,6 +391,7 @@ def test_names_of_the_columns_of_a_pipeline(array):
         to_onnx(model.fit(labels, y), labels)
 
 
+@pytest.mark.filterwarnings("ignore:XGBoost cuts at numbers of the training")  # which is of float32
 def test_scaled_rows_stay_on_their_side_of_a_cut(array):
     """Cuts of XGBoost are numbers of the training, so that a scaler's last digit counts."""
     X, y = array

@@ -351,6 +351,7 @@ REFUSED = {
     ),
     "PowerTransformer cannot be written where numbers may be missing": PowerTransformer(),
     "RandomForestClassifier cannot be written where": RandomForestClassifier(2),
+    "OrdinalEncoder cannot be written after a step that computes": make_pipeline(StandardScaler(), OrdinalEncoder()),
     "no KNeighborsClassifier, of which": KNeighborsClassifier(weights="distance"),
     "no CalibratedClassifierCV, of which": CalibratedClassifierCV(method="isotonic", cv=2),
     "no LinearDiscriminantAnalysis, of which": LinearDiscriminantAnalysis(),
@@ -438,3 +439,16 @@ def test_what_a_sparse_matrix_leaves_out_is_what_it_was(last):
                 to_onnx(pipeline, X)
     dense = make_column_transformer((words, "said"), remainder="passthrough", sparse_threshold=0)
     assert same_or_refused(make_pipeline(dense, model), X, X, y) == "same"
+
+
+@pytest.mark.parametrize("around", [lambda one: one, lambda one: OrdinalTunedClassifier(one, cv=2)])
+def test_graphs_of_float32_warn_of_scaled_numbers_before_xgboost(around):
+    """Of a column with few numbers most rows are on a cut of XGBoost."""
+    X = np.random.default_rng(0).integers(0, 40, (N_ROWS, 2)).astype(float)
+    y = np.digitize(X.sum(axis=1), [30, 40, 50])
+    model = make_pipeline(StandardScaler(), around(XGBOrdinalClassifier(n_estimators=9, n_jobs=1))).fit(X, y)
+    with pytest.warns(UserWarning, match="on the other side. Take floats='float64'"):
+        to_onnx(model, X)
+    assert_allclose(answers(to_onnx(model, X, floats="float64"), X, "float64")[1], model.predict_proba(X), atol=1e-6)
+    bare = around(XGBOrdinalClassifier(n_estimators=9, n_jobs=1))
+    to_onnx(make_pipeline(make_column_transformer((SimpleImputer(), [0, 1])), bare).fit(X, y), X)

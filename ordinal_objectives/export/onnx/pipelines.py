@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
+import warnings
 from collections import Counter
 from typing import Any, NamedTuple
 
@@ -33,7 +34,7 @@ from sklearn.preprocessing import (
 from sklearn.tree import DecisionTreeClassifier
 
 from ordinal_objectives.aliases import LabelArray
-from ordinal_objectives.estimators.wrappers import last_step
+from ordinal_objectives.estimators.wrappers import all_inside, last_step
 from ordinal_objectives.export.onnx.answers import add_answers, answers_of
 from ordinal_objectives.export.onnx.graph import OPSETS, Column, Features, Graph
 from ordinal_objectives.utils import extras, validation
@@ -70,6 +71,7 @@ _WRITTEN = (
     *(SelectPercentile, SimpleImputer, StandardScaler, TruncatedSVD, VarianceThreshold),
     *_CLASSIFIERS,
 )
+_COMPUTING = (MinMaxScaler, PCA, PowerTransformer, RobustScaler, StandardScaler, TfidfVectorizer, TruncatedSVD)
 # The values of their parameters for which it does; of others, all.
 _SETTINGS: dict[str, tuple[object, ...]] = {
     **dict.fromkeys(("add_indicator", "lowercase", "sublinear_tf", "whiten"), (False,)),
@@ -134,7 +136,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
 
 def to_onnx_by_skl2onnx(estimator: object, inputs: list[onnx.ValueInfoProto]) -> onnx.ModelProto:
     """Return the graph of a fitted estimator of scikit-learn's, or of a pipeline; see :func:`to_onnx`."""
-    _rows_after(estimator, _StepRows())
+    computed = _rows_after(estimator, _StepRows()).computed
     register_converters()
     types = []
     for one in inputs:
@@ -160,6 +162,13 @@ def to_onnx_by_skl2onnx(estimator: object, inputs: list[onnx.ValueInfoProto]) ->
         hint = f": try an X_example with floats in the columns {validation.first_few(whole, repr)}" if whole else ""
         raise ValueError(f"skl2onnx cannot write a step{hint}. Its error: {error}") from error
     is_double = any(isinstance(kind, data_types.DoubleTensorType) for _, kind in types)
+    if computed and not is_double and any(type(one).__name__.startswith("XGB") for _, one in all_inside(last)):
+        warnings.warn(
+            "XGBoost cuts at numbers of the training, and the graph rounds those that a step computed, as a scaler does, "
+            "to float32: rows may be on the other side. Take floats='float64', or leave scaling out, which trees do not "
+            "need",
+            stacklevel=2,
+        )
     if is_double and any(node.op_type == "Imputer" for node in made.graph.node):
         raise ValueError(
             "floats='float64' is not possible with SimpleImputer: ONNX Runtime imputes only in float32; take "
@@ -205,6 +214,7 @@ class _StepRows(NamedTuple):
 
     with_missing: bool = True
     sparse: bool = False
+    computed: bool = False
 
 
 def _rows_after(estimator: Any, rows: _StepRows) -> _StepRows:
@@ -262,7 +272,14 @@ def _rows_after(estimator: Any, rows: _StepRows) -> _StepRows:
         parts = estimator.transformer_list if is_union else estimator.transformers_
         found = [_rows_after(part[1], rows) for part in parts]
         sparse = any(one.sparse for one in found) if is_union else estimator.sparse_output_
-        return _StepRows(any(one.with_missing for one in found), sparse)
+        return _StepRows(any(one.with_missing for one in found), sparse, any(one.computed for one in found))
+    if rows.computed and isinstance(estimator, _ENCODERS):
+        raise ValueError(
+            f"{name} cannot be written after a step that computes numbers, which a graph rounds so that they are no "
+            f"levels: encode the columns as they are"
+        )
+    if isinstance(estimator, _COMPUTING):
+        return rows._replace(computed=True)
     if isinstance(estimator, (OrdinalEncoder, TargetEncoder)):
         return _StepRows()
     if isinstance(estimator, (OneHotEncoder, CountVectorizer)):
