@@ -270,7 +270,8 @@ class OrdinalPredictionSets(AroundClassifier):
             self._parts = [CalibratedMember.of(*part, weight * scale, self.n_classes_) for part, weight in pairs]
         if self.alpha is not None and len(self.always_included_):
             least = math.ceil(1.0 / self.alpha - 1e-9) - 1
-            text = f"{self._class_sums(1).sum():.4g} calibration rows are fewer than {least}: all classes are in every set"
+            n = self._class_sums(1).sum()
+            text = f"{n:.4g} calibration rows are fewer than {least}: all classes are in every set"
             if self.coverage == "class":
                 few = self.always_included_.tolist()
                 text = f"the classes {few} have fewer than {least} calibration rows each, and are in every set"
