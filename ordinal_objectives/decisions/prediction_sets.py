@@ -358,8 +358,8 @@ class OrdinalPredictionSets(AroundClassifier):
         """Return for each class how many calibration rows may score at least as much where it is left out."""
         if self.alpha is None:
             return np.full(self.n_classes_, np.inf)
-        by_class = self.coverage == "class"
-        n_rows = self.n_calibration_ if by_class else np.full(self.n_classes_, self._class_sums(1).sum())
+        every = np.full(self.n_classes_, self._class_sums(1).sum())
+        n_rows = self.n_calibration_ if self.coverage == "class" else every
         return self.alpha * (n_rows + 1.0) + _ROUNDING
 
     def _bounds(self, X: object) -> tuple[IndexArray, IndexArray]:
