@@ -164,9 +164,8 @@ def to_onnx_by_skl2onnx(estimator: object, inputs: list[onnx.ValueInfoProto]) ->
     is_double = any(isinstance(kind, data_types.DoubleTensorType) for _, kind in types)
     if computed and not is_double and any(type(one).__name__.startswith("XGB") for _, one in all_inside(last)):
         warnings.warn(
-            "XGBoost cuts at numbers of the training, and the graph rounds those that a step computed, as a scaler does, "
-            "to float32: rows may be on the other side. Take floats='float64', or leave scaling out, which trees do not "
-            "need",
+            "XGBoost cuts at numbers of the training, and the graph rounds those that a step computed, as a scaler, to "
+            "float32: rows may be on the other side. Take floats='float64', or leave scaling out, which trees do not need",
             stacklevel=2,
         )
     if is_double and any(node.op_type == "Imputer" for node in made.graph.node):
