@@ -428,6 +428,7 @@ def test_what_a_sparse_matrix_leaves_out_is_what_it_was(last):
     for steps in (
         make_column_transformer((words, "said"), remainder="passthrough", sparse_threshold=1.0),
         make_column_transformer((make_pipeline(words, VarianceThreshold()), "said"), sparse_threshold=1.0),
+        make_pipeline(make_column_transformer((TfidfVectorizer(lowercase=False), "said"), sparse_threshold=1.0)),
     ):
         pipeline = make_pipeline(steps, model).fit(X, y)
         if last == "LGBM":

@@ -71,7 +71,7 @@ _WRITTEN = (
     *(SelectPercentile, SimpleImputer, StandardScaler, TruncatedSVD, VarianceThreshold),
     *_CLASSIFIERS,
 )
-_COMPUTING = (MinMaxScaler, PCA, PowerTransformer, RobustScaler, StandardScaler, TfidfVectorizer, TruncatedSVD)
+_COMPUTING = (MinMaxScaler, PCA, PowerTransformer, RobustScaler, StandardScaler, TruncatedSVD)
 # The values of their parameters for which it does; of others, all.
 _SETTINGS: dict[str, tuple[object, ...]] = {
     **dict.fromkeys(("add_indicator", "lowercase", "sublinear_tf", "whiten"), (False,)),
@@ -165,7 +165,7 @@ def to_onnx_by_skl2onnx(estimator: object, inputs: list[onnx.ValueInfoProto]) ->
     if computed and not is_double and any(type(one).__name__.startswith("XGB") for _, one in all_inside(last)):
         warnings.warn(
             "XGBoost cuts at numbers of the training, and the graph rounds those that a step computed, as a scaler, to "
-            "float32: rows may be on the other side. Take floats='float64', or leave scaling out, which trees do not need",
+            "float32: rows may be on the other side. Take floats='float64', or leave out scaling, of no use to trees",
             stacklevel=2,
         )
     if is_double and any(node.op_type == "Imputer" for node in made.graph.node):
@@ -241,6 +241,32 @@ def _rows_after(estimator: Any, rows: _StepRows) -> _StepRows:
         )
     if not type(estimator).__module__.startswith("sklearn."):
         return rows._replace(with_missing=True)
+    _check_settings(estimator, rows)
+    if isinstance(estimator, SimpleImputer):
+        missing = not _is_nan(estimator.missing_values) or any(map(_is_nan, estimator.statistics_.tolist()))
+        return rows._replace(with_missing=missing)
+    if isinstance(estimator, Pipeline):
+        for _, step in estimator.steps:
+            rows = _rows_after(step, rows)
+        return rows
+    if isinstance(estimator, (ColumnTransformer, FeatureUnion)):
+        is_union = isinstance(estimator, FeatureUnion)
+        parts = estimator.transformer_list if is_union else estimator.transformers_
+        found = [_rows_after(part[1], rows) for part in parts]
+        sparse = any(one.sparse for one in found) if is_union else estimator.sparse_output_
+        return _StepRows(any(one.with_missing for one in found), sparse, any(one.computed for one in found))
+    if isinstance(estimator, _COMPUTING):
+        return rows._replace(computed=True, sparse=rows.sparse and not isinstance(estimator, (PCA, TruncatedSVD)))
+    if isinstance(estimator, (OrdinalEncoder, TargetEncoder)):
+        return _StepRows()
+    if isinstance(estimator, (OneHotEncoder, CountVectorizer)):
+        return _StepRows(False, getattr(estimator, "sparse_output", True), isinstance(estimator, TfidfVectorizer))
+    return rows
+
+
+def _check_settings(estimator: Any, rows: _StepRows) -> None:
+    """Raise as :func:`_rows_after` for an estimator of scikit-learn's, its settings and the rows that come to it."""
+    name = type(estimator).__name__
     if type(estimator) not in _WRITTEN:
         raise TypeError(
             f"model must have no {name}, of which skl2onnx may write other answers; of scikit-learn's estimators these "
@@ -258,32 +284,12 @@ def _rows_after(estimator: Any, rows: _StepRows) -> _StepRows:
             f"{name} cannot be written where numbers may be missing, which a graph would take otherwise: put a "
             f"SimpleImputer before it in a pipeline, or leave it out"
         )
-    _check_selection(estimator)
-    if isinstance(estimator, SimpleImputer):
-        missing = not _is_nan(estimator.missing_values) or any(map(_is_nan, estimator.statistics_.tolist()))
-        return rows._replace(with_missing=missing)
-    if isinstance(estimator, Pipeline):
-        for _, step in estimator.steps:
-            rows = _rows_after(step, rows)
-        return rows
-    if isinstance(estimator, (ColumnTransformer, FeatureUnion)):
-        is_union = isinstance(estimator, FeatureUnion)
-        parts = estimator.transformer_list if is_union else estimator.transformers_
-        found = [_rows_after(part[1], rows) for part in parts]
-        sparse = any(one.sparse for one in found) if is_union else estimator.sparse_output_
-        return _StepRows(any(one.with_missing for one in found), sparse, any(one.computed for one in found))
     if rows.computed and isinstance(estimator, _ENCODERS):
         raise ValueError(
             f"{name} cannot be written after a step that computes numbers, which a graph rounds so that they are no "
             f"levels: encode the columns as they are"
         )
-    if isinstance(estimator, _COMPUTING):
-        return rows._replace(computed=True)
-    if isinstance(estimator, (OrdinalEncoder, TargetEncoder)):
-        return _StepRows()
-    if isinstance(estimator, (OneHotEncoder, CountVectorizer)):
-        return _StepRows(False, getattr(estimator, "sparse_output", True))
-    return rows
+    _check_selection(estimator)
 
 
 def _check_selection(estimator: Any) -> None:
