@@ -150,10 +150,11 @@ def decisions():
 
 
 def test_kappa_2(decisions):
-    """One number that stretches the mean is as good as the closed form."""
+    """One number that stretches the mean is above the closed form by four thousandths on average, on as many sets as
+    below."""
     means = decisions.groupby(["method", "data"])["qwk"].mean()
     above = means.loc["kappa"] - means.loc["stretch"]
-    assert abs(above.mean()) < 0.002
+    assert above.mean() == pytest.approx(-0.004, abs=0.0005)
     assert abs((above > 0).sum() - (above < 0).sum()) <= 2
 
 
@@ -171,9 +172,9 @@ def test_kappa_3(decisions):
 
 def test_kappa_4(decisions):
     """With early stopping, whose rows also ended the training, the expected one is higher by about a hundredth; by
-    five folds, whose models have fewer rows, it is lower by as much."""
+    five folds, whose models have fewer rows, it is lower by one and a half."""
     assert expected_less_achieved(decisions, "kappa, early stopping").mean() == pytest.approx(0.01, abs=0.005)
-    assert expected_less_achieved(decisions, "kappa, folds").mean() == pytest.approx(-0.01, abs=0.005)
+    assert expected_less_achieved(decisions, "kappa, folds").mean() == pytest.approx(-0.015, abs=0.002)
 
 
 def test_costs_3():
