@@ -320,18 +320,18 @@ class DaskClassifier(HostClassifier):
                 raise ValueError(f"{name} contains missing labels (masked); every row needs a label")
             return block
 
-        if not isinstance(y, da.Array):
-            return self._distinct_in_parts(y, name)
         try:
+            if not isinstance(y, da.Array):
+                return self._distinct_in_parts(y, name)
             return self.client.compute(da.unique(y.map_blocks(unmasked, meta=np.empty(0, y.dtype)))).result()
-        except TypeError as error:  # NumPy cannot sort labels of different types
+        except TypeError as error:  # NumPy cannot sort labels of different types, and pandas not hash lists
             raise ValueError(f"{name} must hold labels of one type, and no missing ones; {error}") from error
 
     def _distinct_in_parts(self, y: Column, name: str) -> Column:
         """Return the labels of a series; raise ValueError if the order is sought, and parts state different ones."""
         import pandas as pd
 
-        found = self.client.gather([self.client.compute(part.drop_duplicates()) for part in parts_of(y)])
+        found = self.client.gather(self.client.compute([part.drop_duplicates() for part in parts_of(y)]))
         parts = [part for part in found if len(part)] or found[:1]
         orders = [() if (order := ordered_categories(part)) is None else tuple(order) for part in parts]
         other = next((order for order in orders if order != orders[0]), None)

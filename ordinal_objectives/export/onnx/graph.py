@@ -59,6 +59,10 @@ class Graph:
         """Whether its numbers are float64."""
         return self.dtype == np.float64
 
+    def opsets(self) -> dict[str, int]:
+        """Return the operator sets of its nodes: those of :data:`OPSETS`, and the first of others, as of words."""
+        return {node.domain: OPSETS.get(node.domain, 1) for node in self.nodes}
+
     @contextmanager
     def in_doubles(self, doubles: bool = True) -> Iterator[None]:
         """Compute in float64 for a while, or in the type that the graph was made for."""

@@ -81,6 +81,12 @@ def to_onnx(
     ModuleNotFoundError
         If skl2onnx is not installed where it is needed.
 
+    Warns
+    -----
+    UserWarning
+        If a step before XGBoost computes numbers, as a scaler does, and the graph is of float32, where rows may be on
+        the other side of a split.
+
     Examples
     --------
     >>> import numpy as np
@@ -122,8 +128,7 @@ def to_onnx(
         graph = Graph(floats, taken=[*names, *taken])
         add_answers(Features(graph, columns), model, taken, _add_by_skl2onnx, iterations, levels.tolist())
         body = helper.make_graph(graph.nodes, type(model).__name__, inputs, answers, graph.constants)
-        known = dict.fromkeys((node.domain for node in graph.nodes), 1) | OPSETS  # words are found by Microsoft's nodes
-        opsets = [helper.make_opsetid(*one) for one in known.items()]
+        opsets = [helper.make_opsetid(*one) for one in (OPSETS | graph.opsets()).items()]
         made = helper.make_model(body, opset_imports=opsets, ir_version=_IR_VERSION, producer_name="ordinal-objectives")
         onnx.checker.check_model(made)
     # A server names the columns of ``probabilities`` by these.

@@ -71,7 +71,6 @@ _WRITTEN = (
     *(SelectPercentile, SimpleImputer, StandardScaler, TruncatedSVD, VarianceThreshold),
     *_CLASSIFIERS,
 )
-_COMPUTING = (MinMaxScaler, PCA, PowerTransformer, RobustScaler, StandardScaler, TruncatedSVD)
 # The values of their parameters for which it does; of others, all.
 _SETTINGS: dict[str, tuple[object, ...]] = {
     **dict.fromkeys(("add_indicator", "lowercase", "sublinear_tf", "whiten"), (False,)),
@@ -82,6 +81,8 @@ _SETTINGS: dict[str, tuple[object, ...]] = {
     "input": ("content",),
     "solver": ("adam", "lbfgs", "liblinear", "newton-cg", "sag", "saga", "sgd"),
 }
+# Steps of numbers whose answers a graph may round otherwise; TfidfVectorizer is one of text.
+_COMPUTING = (MinMaxScaler, PCA, PowerTransformer, RobustScaler, StandardScaler, TruncatedSVD)
 # Patterns of words, and what finds the same in a runtime, whose own \w knows no letters beyond English ones.
 _WORDS = {r"(?u)\b\w\w+\b": r"[\p{L}\p{N}_]{2,}", r"(?u)\b\w+\b": r"[\p{L}\p{N}_]+"}
 _ZIPMAP = {"zipmap": [True, False, "columns"], "nocl": [True, False], "output_class_labels": [False, True]}
@@ -131,7 +132,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     add_answers(Features(graph, columns), operator.raw_operator, outputs, add_estimator)
     container.initializers.extend(graph.constants)
     container.nodes.extend(graph.nodes)
-    container.node_domain_version_pair_sets.update((node.domain, OPSETS[node.domain]) for node in graph.nodes)
+    container.node_domain_version_pair_sets.update(graph.opsets().items())
 
 
 def to_onnx_by_skl2onnx(estimator: object, inputs: list[onnx.ValueInfoProto]) -> onnx.ModelProto:
@@ -148,7 +149,8 @@ def to_onnx_by_skl2onnx(estimator: object, inputs: list[onnx.ValueInfoProto]) ->
     if not is_regressor(last):
         options[id(last)] = {"zipmap": False}
     estimator, steps = _with_empty_text_as_missing(estimator, last)
-    options |= {id(one): {"tokenexp": _words_of(one)} for one in steps if _finds_words(one)}
+    vectorizers = [one for one in steps if isinstance(one, CountVectorizer) and hasattr(one, "vocabulary_")]
+    options |= {id(one): {"tokenexp": _words_of(one)} for one in vectorizers}
     is_text = [isinstance(kind, data_types.StringTensorType) for _, kind in types]
     if len(types) > 1 and len(set(is_text)) == 1 and _takes_a_matrix(estimator):
         # skl2onnx would join the columns itself as the first one's type, or in float32, or take the first alone.
@@ -354,11 +356,6 @@ def _numbers_of(columns: Any, n_features: int) -> Any:
         return np.arange(n_features)[columns].tolist()
     except (IndexError, TypeError):  # names
         return columns
-
-
-def _finds_words(step: Any) -> bool:
-    of_words = isinstance(step, CountVectorizer) and hasattr(step, "vocabulary_") and step.analyzer == "word"
-    return of_words and step.tokenizer is None
 
 
 def _words_of(vectorizer: Any) -> str:
