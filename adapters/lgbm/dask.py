@@ -6,6 +6,7 @@ machine here, with the rows that it has.
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -25,6 +26,7 @@ try:
     import distributed
     from dask import delayed
     from xgboost.collective import CommunicatorContext, get_world_size
+    from xgboost.core import XGBoostError
     from xgboost.tracker import RabitTracker
 except ImportError as error:
     raise extras.not_installed(error, "lightgbm", "xgboost", "dask") from None
@@ -128,11 +130,25 @@ def _train(client: distributed.Client, given: _Given, training: _Parts, evaluate
             )
             for i, address in enumerate(addresses)
         ]  # fmt: skip
-        found = await client.gather(futures, asynchronous=True)
+        try:
+            found = await client.gather(futures, asynchronous=True)
+        except Exception as error:
+            raise await _cause(futures, error) from None
         return next(result for result in found if result is not None)
 
     trained: _Trained = watched(client, addresses, train_there)
     return trained
+
+
+async def _cause(futures: Sequence[distributed.Future], first: Exception) -> BaseException:
+    """Return the error of the worker that failed; those of the others, which may be known before it, lost it."""
+    asked = [asyncio.ensure_future(future.exception()) for future in futures]
+    done, waiting = await asyncio.wait(asked, timeout=2)  # seconds; one that does not notice would wait for ever
+    for one in waiting:
+        one.cancel()
+    errors = [error for one in asked if one in done and (error := one.result()) is not None]
+    is_lost = [isinstance(error, XGBoostError) or str(error).startswith("Socket ") for error in errors]
+    return next((error for error, lost in zip(errors, is_lost, strict=True) if not lost), first)
 
 
 def _parts_on_workers(client: distributed.Client, rows: DaskRows, name: str, listed: _Listed) -> _Parts:

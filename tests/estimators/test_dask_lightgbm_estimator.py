@@ -181,7 +181,15 @@ class OnOne:
         if env.iteration == 2 and distributed.get_worker().address == self.address:
             if self.kill:
                 os.kill(os.getpid(), signal.SIGKILL)
-            raise lightgbm.basic.LightGBMError("no more")
+            raise SlowError("no more")
+
+
+class SlowError(lightgbm.basic.LightGBMError):
+    """Reaches Dask after the errors of the workers that have lost this one."""
+
+    def __reduce__(self):
+        time.sleep(0.5)
+        return lightgbm.basic.LightGBMError, self.args
 
 
 def test_a_training_that_fails_leaves_no_worker_in_its_network(client, data):
