@@ -161,11 +161,13 @@ class LinearPart:
             except ValueError:  # it went too far: thresholds are infinite, or equal where they must differ
                 return 2.0 * at_start, np.zeros(len(x))
 
-        found = minimize(of_step, x, jac=True, method="L-BFGS-B", options={"maxiter": _MOST_STEPS})
-        if found.nit >= _MOST_STEPS:  # what ends it otherwise cannot lower the value any further
-            says = f"the linear part was not fitted to the end in {found.nit} steps: a larger linear_l2 needs fewer"
-            warnings.warn(says, ConvergenceWarning, stacklevel=2)
-        _, _, weights, level_weights = parts(found.x)
+        def weigh(x: FloatArray) -> None:
+            thresholds, _, weights, level_weights = parts(x)
+            of_intervals.hold_weights(before + _score(table, weights, level_weights), thresholds)
+
+        of_intervals: Any = row_pass if getattr(row_pass, "between", False) else None
+        x = _lowest(of_step, x, None if of_intervals is None else weigh)
+        _, _, weights, level_weights = parts(x)
         return replace(scaled, weights=weights, level_weights=level_weights)
 
     @classmethod
@@ -271,6 +273,20 @@ class LinearPart:
         missing = np.nan if content["missing"] is None else float(content["missing"])
         given: Params = {"levels": levels, "level_weights": level_weights, "missing": missing, **numbers}
         return cls(n_features, np.array(places, dtype=np.intp), **given)
+
+
+def _lowest(objective: Callable[..., Any], x: FloatArray, weigh: Callable[[FloatArray], None] | None) -> FloatArray:
+    """Return the x of the lowest objective; where ``weigh(x)`` changes it, one that is the lowest of its own."""
+    n_steps, is_moving = 0, True
+    while is_moving and n_steps < _MOST_STEPS:
+        found = minimize(objective, x, jac=True, method="L-BFGS-B", options={"maxiter": _MOST_STEPS - n_steps})
+        x, n_steps, is_moving = found.x, n_steps + found.nit, weigh is not None and found.nit > 0
+        if weigh is not None:
+            weigh(x)
+    if n_steps >= _MOST_STEPS:  # what ends it otherwise cannot lower the value any further
+        says = f"the linear part was not fitted to the end in {n_steps} steps: a larger linear_l2 needs fewer"
+        warnings.warn(says, ConvergenceWarning, stacklevel=3)
+    return x
 
 
 def _numbers(X: Table, places: IndexArray, missing: float) -> FloatArray:

@@ -97,7 +97,7 @@ class SoftRows(LossBounds):
         self._open_first, self._open_row = np.cumsum(sizes) - sizes, np.repeat(np.arange(len(sizes)), sizes)
         self._weight_now = self._weight.copy()
 
-    _log_share = 0.0
+    _log_share, _are_held = 0.0, False
 
     def __getattr__(self, name: str) -> Any:
         return getattr(vars(self)["_of_rows"], name)
@@ -154,6 +154,16 @@ class SoftRows(LossBounds):
         of_answers = np.maximum(likely[self._row, self._code], _LEAST)
         return -float(self._weight[first] @ np.log(np.add.reduceat(of_answers, first)))
 
+    def hold_weights(self, scores: Any, thresholds: Any) -> None:
+        """Weigh the classes of intervals by the model's probabilities of these scores, in all later calls too.
+
+        Only then is the gradient, which takes the weights as given, that of the loss, unless the loss is the likelihood
+        of the intervals.
+        """
+        self._are_held = False
+        self._weigh(scores, thresholds)
+        self._are_held = True
+
     def highest_loss(self, loss: float, rounding: float = 1.0) -> float:
         """Return the largest loss sum that may still be `loss`, at a multiple of the usual rounding."""
         return float(self._inner.highest_loss(loss - self._log_share, rounding)) + self._log_share
@@ -173,7 +183,7 @@ class SoftRows(LossBounds):
 
     def _weigh(self, scores: RealArray, thresholds: Any) -> float:
         """Weigh the classes of each interval by the model's probabilities; return the sum of q log q, 0 without any."""
-        if len(self._open):
+        if len(self._open) and not self._are_held:
             answers, some = self._open_answers, self._of_thresholds(_taken(scores, self._open))
             likely = chances(self.loss, some, np.asarray(thresholds, np.float64))[self._open_row, self._code[answers]]
             likely = np.maximum(likely, _LEAST)
