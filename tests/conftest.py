@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-# Workers share the processors: a thread of OpenMP that spins while it waits takes them from the others' tests.
+# Workers share the processors: a thread of OpenMP or OpenBLAS that spins while it waits takes them from other tests.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 _ROOT = Path(__file__).resolve().parents[1]
 sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != _ROOT]
