@@ -310,10 +310,52 @@ def test_words_that_end_elsewhere_in_a_graph_are_refused(pattern):
 
 def test_pairs_of_a_word_that_fills_rows_are_refused():
     sentences = np.array(["bet # better", "# #", "be", "bet #"] * 10, dtype=object)
-    vectorizer = CountVectorizer(lowercase=False, token_pattern="[a-z#]+", ngram_range=(2, 2))
+    vectorizer = CountVectorizer(lowercase=False, token_pattern="[a-z#]+", ngram_range=(1, 2))
     model, X = of_text(vectorizer, sentences, np.arange(40) % 4)
     with pytest.raises(ValueError, match="cannot be written, since a graph fills rows with words '#'"):
         to_onnx(model, X)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"vocabulary": ["a b", "a", "c", "c a"], "ngram_range": (1, 2)}, None),  # a pair without one of its words
+        ({"ngram_range": (2, 2)}, None),
+        ({"vocabulary": ["a", "b"], "ngram_range": (1, 2)}, "each of these numbers of words in the vocabulary"),
+        ({"vocabulary": ["a", "b", "a b"], "ngram_range": (2, 2)}, "each of these numbers of words in the vocabulary"),
+        ({"ngram_range": (2, 2), "token_pattern": "[abc ]+"}, "each of these numbers of words in the vocabulary"),
+        (
+            {"vocabulary": ["a", "a b"], "ngram_range": (1, 2), "token_pattern": "[abc ]+"},
+            "parts words at blanks: leave out '#' and ' '",
+        ),
+    ],
+)
+def test_groups_of_words_are_found_or_refused(options, message):
+    rng = np.random.default_rng(0)
+    texts = np.array([" ".join(rng.choice(["a", "b", "c", "c-c"], rng.integers(1, 7))) for _ in range(300)], object)
+    score = [one.count("c a") - one.count("a b") for one in texts]
+    options = {"lowercase": False, "token_pattern": r"(?u)\b\w+\b"} | options
+    model, X = of_text(CountVectorizer(**options), texts, np.digitize(score, [0, 1]))
+    if message is None:
+        assert_allclose(answers(to_onnx(model, X), X)[1], model.predict_proba(X), atol=2e-6)
+    else:
+        with pytest.raises(ValueError, match=f"CountVectorizer.* cannot be written, since a .*{message}"):
+            to_onnx(model, X)
+
+
+@pytest.mark.parametrize(
+    ("step", "kind", "message"),
+    [
+        (TargetEncoder(target_type="continuous"), np.float32, "floats and text cannot be written as columns of one"),
+        (make_union(OrdinalEncoder(), OrdinalEncoder()), np.float32, "floats and text cannot be written as columns of"),
+        (make_pipeline(SimpleImputer(strategy="most_frequent"), OrdinalEncoder()), int, "skl2onnx cannot write a step"),
+    ],
+)
+def test_numbers_beside_text_in_one_step_are_refused(step, kind, message):
+    X = pd.DataFrame({"x": np.array([0.1, 1.3, -3.7, 2.0] * 50).astype(kind), "t": np.array(["u", "v"] * 100, object)})
+    model = make_pipeline(make_column_transformer((step, ["t", "x"])), native(linear=False))
+    with pytest.raises(ValueError, match=message):
+        to_onnx(model.fit(X, np.arange(200) % 4), X)
 
 
 def test_words_are_found_inside_another_classifier():
@@ -433,7 +475,7 @@ def test_what_a_sparse_matrix_leaves_out_is_what_it_was(last):
         make_column_transformer((make_pipeline(words, VarianceThreshold()), "said"), sparse_threshold=1.0),
         make_pipeline(make_column_transformer((TfidfVectorizer(lowercase=False), "said"), sparse_threshold=1.0)),
     ):
-        pipeline = make_pipeline(steps, model).fit(X, y)
+        pipeline = make_pipeline(steps, make_pipeline("passthrough", model)).fit(X, y)
         if last == "LGBM":
             assert_allclose(answers(to_onnx(pipeline, X), X)[1], pipeline.predict_proba(X), atol=2e-6)
         else:
@@ -445,7 +487,20 @@ def test_what_a_sparse_matrix_leaves_out_is_what_it_was(last):
     assert same_or_refused(make_pipeline(dense, model), X, X, y) == "same"
 
 
-@pytest.mark.parametrize("around", [lambda one: one, lambda one: OrdinalTunedClassifier(one, cv=2)])
+AROUND = {
+    "none": lambda one: one,
+    "tuned": lambda one: OrdinalTunedClassifier(one, cv=2),
+    "frozen": lambda one: OrdinalEnsembleClassifier([("a", FrozenEstimator(one.fit(*scaled())))], n_bags=1),
+}
+
+
+def scaled():
+    """Return rows of a column with few numbers, most of them on a cut of XGBoost, as a scaler has them."""
+    X = np.random.default_rng(0).integers(0, 40, (N_ROWS, 2)).astype(float)
+    return StandardScaler().fit_transform(X), np.digitize(X.sum(axis=1), [30, 40, 50])
+
+
+@pytest.mark.parametrize("around", AROUND.values(), ids=AROUND)
 def test_graphs_of_float32_warn_of_scaled_numbers_before_xgboost(around):
     """Of a column with few numbers most rows are on a cut of XGBoost."""
     X = np.random.default_rng(0).integers(0, 40, (N_ROWS, 2)).astype(float)
@@ -456,3 +511,6 @@ def test_graphs_of_float32_warn_of_scaled_numbers_before_xgboost(around):
     assert_allclose(answers(to_onnx(model, X, floats="float64"), X, "float64")[1], model.predict_proba(X), atol=1e-6)
     bare = around(XGBOrdinalClassifier(n_estimators=9, n_jobs=1))
     to_onnx(make_pipeline(make_column_transformer((SimpleImputer(), [0, 1])), bare).fit(X, y), X)
+    whole = pd.DataFrame(X.astype(int), columns=["a", "b"])  # skl2onnx scales them as float32 in any graph
+    with pytest.warns(UserWarning, match="Take floats='float64' and an X_example of floats"):
+        to_onnx(make_pipeline(MinMaxScaler(), bare).fit(whole, y), whole, floats="float64")

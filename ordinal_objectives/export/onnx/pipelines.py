@@ -11,12 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import onnx
 from onnx import compose
+from onnx.shape_inference import InferenceError, infer_shapes
 from sklearn.base import is_classifier, is_regressor
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.feature_selection import SelectKBest, SelectPercentile, VarianceThreshold
+from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
@@ -151,33 +153,62 @@ def to_onnx_by_skl2onnx(estimator: object, inputs: list[onnx.ValueInfoProto]) ->
     estimator, steps = _with_empty_text_as_missing(estimator, last)
     vectorizers = [one for one in steps if isinstance(one, CountVectorizer) and hasattr(one, "vocabulary_")]
     options |= {id(one): {"tokenexp": _words_of(one)} for one in vectorizers}
+    for one in vectorizers:
+        if one.ngram_range[1] > 1:  # skl2onnx guesses the words of a term of text, and takes those of a tuple
+            one.vocabulary_ = {tuple(term.split(" ")): place for term, place in one.vocabulary_.items()}
     is_text = [isinstance(kind, data_types.StringTensorType) for _, kind in types]
     if len(types) > 1 and len(set(is_text)) == 1 and _takes_a_matrix(estimator):
         # skl2onnx would join the columns itself as the first one's type, or in float32, or take the first alone.
         joined = ColumnTransformer([("columns", "passthrough", list(range(len(types))))])
         joined.transformers_ = joined.transformers
         estimator = Pipeline([("joined", joined), ("steps", estimator)])
+    is_double = any(isinstance(kind, data_types.DoubleTensorType) for _, kind in types)
     try:
         made: onnx.ModelProto = skl2onnx.to_onnx(estimator, initial_types=types, options=options, target_opset=OPSETS)
-    except (AssertionError, AttributeError, RuntimeError) as error:
+        if is_double and any(node.op_type == "Imputer" for node in made.graph.node):
+            raise ValueError(
+                "floats='float64' is not possible with SimpleImputer: ONNX Runtime imputes only in float32; take "
+                "floats='float32', or leave missing values to the classifier"
+            )
+        onnx.checker.check_model(made, full_check=True)  # it may mix types, and no runtime would load it
+    except (AssertionError, AttributeError, RuntimeError, onnx.checker.ValidationError, InferenceError) as error:
         whole = [name for name, kind in types if isinstance(kind, data_types.Int64TensorType)]
         hint = f": try an X_example with floats in the columns {validation.first_few(whole, repr)}" if whole else ""
         raise ValueError(f"skl2onnx cannot write a step{hint}. Its error: {error}") from error
-    is_double = any(isinstance(kind, data_types.DoubleTensorType) for _, kind in types)
-    if computed and not is_double and any(type(one).__name__.startswith("XGB") for _, one in all_inside(last)):
+    if _computes_in_float32(made) and computed and _has_xgboost(last):
         warnings.warn(
             "XGBoost cuts at numbers of the training, and the graph rounds those that a step computed, as a scaler, to "
-            "float32: rows may be on the other side. Take floats='float64', or leave out scaling, of no use to trees",
+            "float32: rows may be on the other side. Take floats='float64' and an X_example of floats, or leave out "
+            "scaling, of no use to trees",
             stacklevel=2,
-        )
-    if is_double and any(node.op_type == "Imputer" for node in made.graph.node):
-        raise ValueError(
-            "floats='float64' is not possible with SimpleImputer: ONNX Runtime imputes only in float32; take "
-            "floats='float32', or leave missing values to the classifier"
         )
     _make_fractions_unknown(made.graph)
     _name_inputs(made.graph, [name for name, _ in types])
     return made
+
+
+def _computes_in_float32(made: onnx.ModelProto) -> bool:
+    """Tell whether a graph has sums or products of float32; raise ValueError if it makes text of floats."""
+    graph = infer_shapes(made).graph
+    types = {one.name: one.type.tensor_type.elem_type for one in (*graph.input, *graph.value_info)}
+    text, floats = onnx.TensorProto.STRING, (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE)
+    casts = [node for node in graph.node if node.op_type == "Cast" and node.attribute[0].i == text]
+    if any(types.get(node.input[0]) in floats for node in casts):
+        raise ValueError(
+            "floats and text cannot be written as columns of one step, since skl2onnx makes text of all, and a runtime "
+            "writes floats with other digits: give them to a step of their own"
+        )
+    # The type of what a Scaler answers is not inferred; it is float32.
+    kinds = {node.op_type for node in graph.node if types.get(node.output[0], floats[0]) == floats[0]}
+    return not kinds.isdisjoint(("Add", "Div", "MatMul", "Mul", "Scaler", "Sub"))
+
+
+def _has_xgboost(estimator: Any) -> bool:
+    """Tell whether an estimator is of XGBoost or has one inside, also a frozen one."""
+    return any(
+        type(one).__name__.startswith("XGB") or (isinstance(one, FrozenEstimator) and _has_xgboost(one.estimator))
+        for _, one in all_inside(estimator)
+    )
 
 
 def _takes_a_matrix(estimator: Any) -> bool:
@@ -236,7 +267,8 @@ def _rows_after(estimator: Any, rows: _StepRows) -> _StepRows:
     if hasattr(estimator, "best_estimator_"):
         return _rows_after(estimator.best_estimator_, rows)
     name = type(estimator).__name__
-    if rows.sparse and is_classifier(estimator) and not isinstance(estimator, _CLASSIFIERS) and name not in _LIGHTGBM:
+    reads_zeros = isinstance(estimator, (Pipeline, *_CLASSIFIERS)) or name in _LIGHTGBM  # of a pipeline, its steps
+    if rows.sparse and is_classifier(estimator) and not reads_zeros:
         raise ValueError(
             f"{name} cannot be written after a step that gives sparse matrices, since what they leave out may be "
             f"missing to it, and is 0 in a graph: train with sparse_output=False and sparse_threshold=0"
@@ -290,6 +322,12 @@ def _check_settings(estimator: Any, rows: _StepRows) -> None:
         raise ValueError(
             f"{name} cannot be written after a step that computes numbers, which a graph rounds so that they are no "
             f"levels: encode the columns as they are"
+        )
+    least, most = getattr(estimator, "ngram_range", (1, 1))
+    if most > 1 and {term.count(" ") + 1 for term in estimator.vocabulary_} != set(range(least, most + 1)):
+        raise ValueError(
+            f"{name}(ngram_range={estimator.ngram_range}) cannot be written, since a runtime needs terms of each of "
+            f"these numbers of words in the vocabulary, and no others: train with a range of which it has all"
         )
     _check_selection(estimator)
 
@@ -380,10 +418,13 @@ def _words_of(vectorizer: Any) -> str:
             f"{type(vectorizer).__name__}(token_pattern={pattern!r}) cannot be written, since a graph takes the "
             f"longest match, all of it and none that is empty: leave out groups, '|', '$' and '?' after a repetition"
         )
-    if vectorizer.ngram_range[1] > 1 and compiled.fullmatch("#"):
+    words = {word for term in vectorizer.vocabulary_ for word in (term, *term.split(" "))}
+    with_blanks = any(bool(compiled.fullmatch(word)) == (" " in word) for word in words)
+    if vectorizer.ngram_range[1] > 1 and (with_blanks or compiled.fullmatch("#")):
         raise ValueError(
             f"{type(vectorizer).__name__}(token_pattern={pattern!r}, ngram_range={vectorizer.ngram_range}) cannot be "
-            f"written, since a graph fills rows with words '#': leave out '#', or take single words"
+            f"written, since a graph fills rows with words '#' and parts words at blanks: leave out '#' and ' ', or "
+            f"take single words"
         )
     return pattern
 
