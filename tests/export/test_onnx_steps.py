@@ -514,3 +514,13 @@ def test_graphs_of_float32_warn_of_scaled_numbers_before_xgboost(around):
     whole = pd.DataFrame(X.astype(int), columns=["a", "b"])  # skl2onnx scales them as float32 in any graph
     with pytest.warns(UserWarning, match="Take floats='float64' and an X_example of floats"):
         to_onnx(make_pipeline(MinMaxScaler(), bare).fit(whole, y), whole, floats="float64")
+
+
+@pytest.mark.parametrize("step", [StandardScaler(), RobustScaler(), MinMaxScaler()])
+def test_graphs_of_float32_warn_of_a_scaler_of_numbers_far_from_0(step):
+    X = 1_600_000_000.0 + 128 * np.random.default_rng(0).integers(0, 40, (N_ROWS, 1))
+    member = make_pipeline(step, LogisticRegression())
+    model = OrdinalEnsembleClassifier([("a", member)], n_bags=1).fit(X, np.arange(N_ROWS) % 3)
+    with pytest.warns(UserWarning, match="to float32, with few digits of columns far from 0"):
+        to_onnx(model, X)
+    assert_allclose(answers(to_onnx(model, X, floats="float64"), X, "float64")[1], model.predict_proba(X), atol=1e-6)

@@ -119,7 +119,9 @@ def to_onnx(
     names, taken = ([one.name for one in those] for those in (inputs, answers))
     _check_columns(model, X_example, names, taken, len(columns))
     whole = [place for place, one in enumerate(columns) if one.kind == "int64" and not one.is_category]
-    large = [repr(names[one]) for one in whole if np.abs(np.asarray(tables.column_at(X_example, one))).max(initial=0) > 2**24]
+    large = [
+        repr(names[one]) for one in whole if np.abs(np.asarray(tables.column_at(X_example, one))).max(initial=0) > 2**24
+    ]
     if large and (is_pipeline or (floats == "float32" and type(model).__name__ != "XGBOrdinalClassifier")):
         warnings.warn(
             f"the graph may round whole numbers beyond 2**24 to float32, as in {first_few(large)}: rows may be on the "

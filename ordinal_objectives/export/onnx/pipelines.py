@@ -85,6 +85,8 @@ _SETTINGS: dict[str, tuple[object, ...]] = {
 }
 # Steps of numbers whose answers a graph may round otherwise; TfidfVectorizer is one of text.
 _COMPUTING = (MinMaxScaler, PCA, PowerTransformer, RobustScaler, StandardScaler, TruncatedSVD)
+# A scaler that shifts by more is off by more than about 1e-3 in float32.
+_FAR = 1e4
 # Patterns of words, and what finds the same in a runtime, whose own \w knows no letters beyond English ones.
 _WORDS = {r"(?u)\b\w\w+\b": r"[\p{L}\p{N}_]{2,}", r"(?u)\b\w+\b": r"[\p{L}\p{N}_]+"}
 _ZIPMAP = {"zipmap": [True, False, "columns"], "nocl": [True, False], "output_class_labels": [False, True]}
@@ -175,11 +177,11 @@ def to_onnx_by_skl2onnx(estimator: object, inputs: list[onnx.ValueInfoProto]) ->
         whole = [name for name, kind in types if isinstance(kind, data_types.Int64TensorType)]
         hint = f": try an X_example with floats in the columns {validation.first_few(whole, repr)}" if whole else ""
         raise ValueError(f"skl2onnx cannot write a step{hint}. Its error: {error}") from error
-    if _computes_in_float32(made) and computed and _has_xgboost(last):
+    if _computes_in_float32(made) and computed and (_has_xgboost(last) or any(map(_is_far, steps))):
         warnings.warn(
             "XGBoost cuts at numbers of the training, and the graph rounds those that a step computed, as a scaler, to "
-            "float32: rows may be on the other side. Take floats='float64' and an X_example of floats, or leave out "
-            "scaling, of no use to trees",
+            "float32, with few digits of columns far from 0: rows may be on the other side. Take floats='float64' and "
+            "an X_example of floats, or leave out scaling, of no use to trees",
             stacklevel=2,
         )
     _make_fractions_unknown(made.graph)
@@ -201,6 +203,13 @@ def _computes_in_float32(made: onnx.ModelProto) -> bool:
     # The type of what a Scaler answers is not inferred; it is float32.
     kinds = {node.op_type for node in graph.node if types.get(node.output[0], floats[0]) == floats[0]}
     return not kinds.isdisjoint(("Add", "Div", "MatMul", "Mul", "Scaler", "Sub"))
+
+
+def _is_far(step: Any) -> bool:
+    """Tell whether a scaler shifts a column by so much that float32 keeps few digits of it."""
+    center, scale = getattr(step, "center_", getattr(step, "mean_", None)), getattr(step, "scale_", None)
+    shift = getattr(step, "min_", 0.0 if center is None or scale is None else center / scale)
+    return bool((np.abs(shift) > _FAR).any())
 
 
 def _has_xgboost(estimator: Any) -> bool:
