@@ -344,18 +344,13 @@ def test_groups_of_words_are_found_or_refused(options, message):
 
 
 @pytest.mark.parametrize(
-    ("step", "kind", "message"),
-    [
-        (TargetEncoder(target_type="continuous"), np.float32, "floats and text cannot be written as columns of one"),
-        (make_union(OrdinalEncoder(), OrdinalEncoder()), np.float32, "floats and text cannot be written as columns of"),
-        (make_pipeline(SimpleImputer(strategy="most_frequent"), OrdinalEncoder()), int, "skl2onnx cannot write a step"),
-    ],
+    "step", [TargetEncoder(target_type="continuous"), make_union(OrdinalEncoder(), OrdinalEncoder())]
 )
-def test_numbers_beside_text_in_one_step_are_refused(step, kind, message):
-    X = pd.DataFrame({"x": np.array([0.1, 1.3, -3.7, 2.0] * 50).astype(kind), "t": np.array(["u", "v"] * 100, object)})
-    model = make_pipeline(make_column_transformer((step, ["t", "x"])), native(linear=False))
-    with pytest.raises(ValueError, match=message):
-        to_onnx(model.fit(X, np.arange(200) % 4), X)
+def test_floats_beside_text_in_one_step_are_refused(step):
+    X = pd.DataFrame({"x": np.array([0.1, 0.5, -3.7, 2.0] * 50, np.float32), "t": np.array(["1", "2"] * 100, object)})
+    model = make_pipeline(make_column_transformer((step, ["t", "x"])), native(linear=False)).fit(X, np.arange(200) % 4)
+    with pytest.raises(ValueError, match="floats and text cannot be written as columns of one step, since skl2onnx"):
+        to_onnx(model, X)
 
 
 def test_words_are_found_inside_another_classifier():

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import onnx
 from onnx import compose
-from onnx.shape_inference import InferenceError, infer_shapes
 from sklearn.base import is_classifier, is_regressor
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA, TruncatedSVD
@@ -38,7 +37,7 @@ from sklearn.tree import DecisionTreeClassifier
 from ordinal_objectives.aliases import LabelArray
 from ordinal_objectives.estimators.wrappers import all_inside, last_step
 from ordinal_objectives.export.onnx.answers import add_answers, answers_of
-from ordinal_objectives.export.onnx.graph import OPSETS, Column, Features, Graph
+from ordinal_objectives.export.onnx.graph import ML, OPSETS, Column, Features, Graph
 from ordinal_objectives.utils import extras, validation
 
 try:
@@ -164,45 +163,52 @@ def to_onnx_by_skl2onnx(estimator: object, inputs: list[onnx.ValueInfoProto]) ->
         joined = ColumnTransformer([("columns", "passthrough", list(range(len(types))))])
         joined.transformers_ = joined.transformers
         estimator = Pipeline([("joined", joined), ("steps", estimator)])
-    is_double = any(isinstance(kind, data_types.DoubleTensorType) for _, kind in types)
     try:
         made: onnx.ModelProto = skl2onnx.to_onnx(estimator, initial_types=types, options=options, target_opset=OPSETS)
-        if is_double and any(node.op_type == "Imputer" for node in made.graph.node):
-            raise ValueError(
-                "floats='float64' is not possible with SimpleImputer: ONNX Runtime imputes only in float32; take "
-                "floats='float32', or leave missing values to the classifier"
-            )
-        onnx.checker.check_model(made, full_check=True)  # it may mix types, and no runtime would load it
-    except (AssertionError, AttributeError, RuntimeError, onnx.checker.ValidationError, InferenceError) as error:
+    except (AssertionError, AttributeError, RuntimeError) as error:
         whole = [name for name, kind in types if isinstance(kind, data_types.Int64TensorType)]
         hint = f": try an X_example with floats in the columns {validation.first_few(whole, repr)}" if whole else ""
         raise ValueError(f"skl2onnx cannot write a step{hint}. Its error: {error}") from error
-    if _computes_in_float32(made) and computed and (_has_xgboost(last) or any(map(_is_far, steps))):
+    is_double = any(isinstance(kind, data_types.DoubleTensorType) for _, kind in types)
+    if _computes_in_float32(made.graph) and computed and (_has_xgboost(last) or any(map(_is_far, steps))):
         warnings.warn(
             "XGBoost cuts at numbers of the training, and the graph rounds those that a step computed, as a scaler, to "
             "float32, with few digits of columns far from 0: rows may be on the other side. Take floats='float64' and "
             "an X_example of floats, or leave out scaling, of no use to trees",
             stacklevel=2,
         )
+    if is_double and any(node.op_type == "Imputer" for node in made.graph.node):
+        raise ValueError(
+            "floats='float64' is not possible with SimpleImputer: ONNX Runtime imputes only in float32; take "
+            "floats='float32', or leave missing values to the classifier"
+        )
     _make_fractions_unknown(made.graph)
     _name_inputs(made.graph, [name for name, _ in types])
     return made
 
 
-def _computes_in_float32(made: onnx.ModelProto) -> bool:
-    """Tell whether a graph has sums or products of float32; raise ValueError if it makes text of floats."""
-    graph = infer_shapes(made).graph
-    types = {one.name: one.type.tensor_type.elem_type for one in (*graph.input, *graph.value_info)}
-    text, floats = onnx.TensorProto.STRING, (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE)
-    casts = [node for node in graph.node if node.op_type == "Cast" and node.attribute[0].i == text]
-    if any(types.get(node.input[0]) in floats for node in casts):
-        raise ValueError(
-            "floats and text cannot be written as columns of one step, since skl2onnx makes text of all, and a runtime "
-            "writes floats with other digits: give them to a step of their own"
-        )
-    # The type of what a Scaler answers is not inferred; it is float32.
-    kinds = {node.op_type for node in graph.node if types.get(node.output[0], floats[0]) == floats[0]}
-    return not kinds.isdisjoint(("Add", "Div", "MatMul", "Mul", "Scaler", "Sub"))
+def _computes_in_float32(graph: onnx.GraphProto) -> bool:
+    """Tell whether a graph has sums or products of float32; raise ValueError if it makes text of floats.
+
+    ONNX's own inference of types ends the process where a node's type is unknown.
+    """
+    types = {one.name: one.type.tensor_type.elem_type for one in graph.input}
+    single, in_single = onnx.TensorProto.FLOAT, set[str]()
+    for node in graph.node:
+        found = next((types[name] for name in node.input if name in types), 0)
+        if node.op_type == "Cast":
+            to = onnx.helper.get_node_attr_value(node, "to")
+            if to == onnx.TensorProto.STRING and found in (single, onnx.TensorProto.DOUBLE):
+                raise ValueError(
+                    "floats and text cannot be written as columns of one step, since skl2onnx makes text of all, and a "
+                    "runtime writes floats with other digits: give them to a step of their own"
+                )
+            found = to
+        elif node.domain == ML and node.op_type not in ("ArrayFeatureExtractor", "LabelEncoder"):
+            found = single  # of the answers of a Scaler, an encoder, trees
+        types |= dict.fromkeys(node.output, found)
+        in_single |= {node.op_type} if found == single else set()
+    return not in_single.isdisjoint(("Add", "Div", "MatMul", "Mul", "Scaler", "Sub"))
 
 
 def _is_far(step: Any) -> bool:
