@@ -154,9 +154,9 @@ def to_onnx_by_skl2onnx(estimator: object, inputs: list[onnx.ValueInfoProto]) ->
     estimator, steps = _with_empty_text_as_missing(estimator, last)
     vectorizers = [one for one in steps if isinstance(one, CountVectorizer) and hasattr(one, "vocabulary_")]
     options |= {id(one): {"tokenexp": _words_of(one)} for one in vectorizers}
-    for one in vectorizers:
-        if one.ngram_range[1] > 1:  # skl2onnx guesses the words of a term of text, and takes those of a tuple
-            one.vocabulary_ = {tuple(term.split(" ")): place for term, place in one.vocabulary_.items()}
+    for words in vectorizers:
+        if words.ngram_range[1] > 1:  # skl2onnx guesses the words of a term of text, and takes those of a tuple
+            words.vocabulary_ = {tuple(term.split(" ")): place for term, place in words.vocabulary_.items()}
     is_text = [isinstance(kind, data_types.StringTensorType) for _, kind in types]
     if len(types) > 1 and len(set(is_text)) == 1 and _takes_a_matrix(estimator):
         # skl2onnx would join the columns itself as the first one's type, or in float32, or take the first alone.
