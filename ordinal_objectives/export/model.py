@@ -34,6 +34,8 @@ _XGBOOST_OBJECTIVES = ("multi:softprob", "binary:logistic")
 _LIGHTGBM_OBJECTIVES = ("multiclass", "binary")
 # What LightGBM's JSON has for infinity.
 _INFINITE = 1e300
+# Numbers of at most this size are zeros to LightGBM.
+LIGHTGBM_ZERO = float(np.float32(1e-35))
 # The operator that turns raw predictions of several outputs into probabilities.
 _OPERATORS = {losses.SquaredError: "", losses.BinaryCrossEntropy: "Sigmoid", losses.SoftmaxCrossEntropy: "Softmax"}
 
@@ -513,6 +515,8 @@ def _lightgbm_tree(
                 missing_left[number] = threshold[number] >= 0.0
             elif node["missing_type"] == "Zero":
                 zero_is_missing.add(int(node["split_feature"]))
+            if -LIGHTGBM_ZERO <= threshold[number] <= LIGHTGBM_ZERO:  # all that are zeros to it go where 0 does
+                threshold[number] = LIGHTGBM_ZERO if threshold[number] >= 0.0 else np.nextafter(-LIGHTGBM_ZERO, -1.0)
     return ScoringTree(
         feature=np.array([node.get("split_feature", -1) for node in nodes], dtype=np.int32),
         threshold=threshold,

@@ -485,3 +485,31 @@ def test_numbers_that_are_zeros_to_lightgbm_are_so_in_doubles():
     y = np.digitize(np.where(X[:, 0] == 0, 2.0, X[:, 0]), [-0.3, 0.3, 1.5])
     model = LGBMOrdinalClassifier(n_estimators=3, zero_as_missing=True, n_jobs=1, verbosity=-1).fit(X, y)
     assert_same(model, X, "float64", rows=np.array([[0.0], [np.float32(1e-35)], [-np.float32(1e-35)], [1.1e-35]]))
+
+
+@pytest.mark.parametrize("floats", TOLERANCE)
+@pytest.mark.parametrize("options", [{}, {"use_missing": False}])
+def test_numbers_on_the_border_of_lightgbms_zeros(floats, options):
+    X = np.random.default_rng(0).choice([-1.0, 0.0, 1.0], (200, 1))
+    y = np.searchsorted([-1.0, 0.0, 1.0], X[:, 0])
+    model = LGBMOrdinalClassifier(n_estimators=4, min_child_samples=5, verbosity=-1, **options).fit(X, y)
+    border = np.float32(1e-35)
+    rows = np.array([[-1], [-border], [border], [np.nextafter(border, 1)], [-np.nextafter(border, 1)], [0]], np.float64)
+    assert_same(model, X, floats, rows=rows)
+
+
+@pytest.mark.parametrize("kind", [XGBOrdinalClassifier, HistGradientBoostingOrdinalClassifier])
+def test_a_linear_part_of_numbers_far_from_0(kind):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([16_777_216.0 + 2 * rng.integers(0, 40, 300), rng.normal(size=300).astype(np.float32)])
+    model = kind(linear=True, random_state=0).fit(X, np.digitize(X[:, 0] + 9 * X[:, 1], [16777240, 16777260]))
+    assert_same(model, X, "float32")
+
+
+def test_whole_numbers_that_float32_rounds_are_warned_of(array):
+    X = pd.DataFrame({"time": 1_600_000_000 + np.arange(300) * 7, "few": np.arange(300) % 5})
+    model = HistGradientBoostingOrdinalClassifier(max_iter=3).fit(X, np.arange(300) // 100)
+    with pytest.warns(UserWarning, match=r"may round whole numbers beyond 2\*\*24 to float32, as in 'time': rows may"):
+        to_onnx(model, X)
+    assert_same(model, X, "float64")
+    assert_same(model, X.astype({"time": np.float32}), "float32", rows=X.astype({"time": np.float32}))

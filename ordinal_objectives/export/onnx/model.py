@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import numpy as np
 import onnx
@@ -84,8 +85,8 @@ def to_onnx(
     Warns
     -----
     UserWarning
-        If a step before XGBoost computes numbers, as a scaler does, and the graph is of float32, where rows may be on
-        the other side of a split.
+        If a step before XGBoost computes numbers, as a scaler does, and the graph computes in float32, or a column has
+        whole numbers that float32 rounds: rows may be on the other side of a split.
 
     Examples
     --------
@@ -117,6 +118,16 @@ def to_onnx(
     answers = answers_of(last, floats, levels.tolist())
     names, taken = ([one.name for one in those] for those in (inputs, answers))
     _check_columns(model, X_example, names, taken, len(columns))
+    whole = [place for place, one in enumerate(columns) if one.kind == "int64" and not one.is_category]
+    large = [
+        repr(names[one]) for one in whole if np.abs(np.asarray(tables.column_at(X_example, one))).max(initial=0) > 2**24
+    ]
+    if large and (is_pipeline or (floats == "float32" and type(model).__name__ != "XGBOrdinalClassifier")):
+        warnings.warn(
+            f"the graph may round whole numbers beyond 2**24 to float32, as in {first_few(large)}: rows may be on the "
+            "other side of a split. Take floats='float64', and floats in these columns of X_example",
+            stacklevel=2,
+        )
     if iterations is not None and not isinstance(model, OrdinalClassifier):
         what = "a pipeline" if is_pipeline else f"a {type(model).__name__}"
         raise ValueError(f"iterations must be None for {what}; got {iterations!r}")

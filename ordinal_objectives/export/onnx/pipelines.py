@@ -17,6 +17,7 @@ from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.feature_selection import SelectKBest, SelectPercentile, VarianceThreshold
+from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
@@ -36,7 +37,7 @@ from sklearn.tree import DecisionTreeClassifier
 from ordinal_objectives.aliases import LabelArray
 from ordinal_objectives.estimators.wrappers import all_inside, last_step
 from ordinal_objectives.export.onnx.answers import add_answers, answers_of
-from ordinal_objectives.export.onnx.graph import OPSETS, Column, Features, Graph
+from ordinal_objectives.export.onnx.graph import ML, OPSETS, Column, Features, Graph
 from ordinal_objectives.utils import extras, validation
 
 try:
@@ -83,6 +84,8 @@ _SETTINGS: dict[str, tuple[object, ...]] = {
 }
 # Steps of numbers whose answers a graph may round otherwise; TfidfVectorizer is one of text.
 _COMPUTING = (MinMaxScaler, PCA, PowerTransformer, RobustScaler, StandardScaler, TruncatedSVD)
+# A scaler that shifts by more is off by more than about 1e-3 in float32.
+_FAR = 1e4
 # Patterns of words, and what finds the same in a runtime, whose own \w knows no letters beyond English ones.
 _WORDS = {r"(?u)\b\w\w+\b": r"[\p{L}\p{N}_]{2,}", r"(?u)\b\w+\b": r"[\p{L}\p{N}_]+"}
 _ZIPMAP = {"zipmap": [True, False, "columns"], "nocl": [True, False], "output_class_labels": [False, True]}
@@ -151,6 +154,9 @@ def to_onnx_by_skl2onnx(estimator: object, inputs: list[onnx.ValueInfoProto]) ->
     estimator, steps = _with_empty_text_as_missing(estimator, last)
     vectorizers = [one for one in steps if isinstance(one, CountVectorizer) and hasattr(one, "vocabulary_")]
     options |= {id(one): {"tokenexp": _words_of(one)} for one in vectorizers}
+    for words in vectorizers:
+        if words.ngram_range[1] > 1:  # skl2onnx guesses the words of a term of text, and takes those of a tuple
+            words.vocabulary_ = {tuple(term.split(" ")): place for term, place in words.vocabulary_.items()}
     is_text = [isinstance(kind, data_types.StringTensorType) for _, kind in types]
     if len(types) > 1 and len(set(is_text)) == 1 and _takes_a_matrix(estimator):
         # skl2onnx would join the columns itself as the first one's type, or in float32, or take the first alone.
@@ -164,10 +170,11 @@ def to_onnx_by_skl2onnx(estimator: object, inputs: list[onnx.ValueInfoProto]) ->
         hint = f": try an X_example with floats in the columns {validation.first_few(whole, repr)}" if whole else ""
         raise ValueError(f"skl2onnx cannot write a step{hint}. Its error: {error}") from error
     is_double = any(isinstance(kind, data_types.DoubleTensorType) for _, kind in types)
-    if computed and not is_double and any(type(one).__name__.startswith("XGB") for _, one in all_inside(last)):
+    if _computes_in_float32(made.graph) and computed and (_has_xgboost(last) or any(map(_is_far, steps))):
         warnings.warn(
             "XGBoost cuts at numbers of the training, and the graph rounds those that a step computed, as a scaler, to "
-            "float32: rows may be on the other side. Take floats='float64', or leave out scaling, of no use to trees",
+            "float32, with few digits of columns far from 0: rows may be on the other side. Take floats='float64' and "
+            "an X_example of floats, or leave out scaling, of no use to trees",
             stacklevel=2,
         )
     if is_double and any(node.op_type == "Imputer" for node in made.graph.node):
@@ -178,6 +185,45 @@ def to_onnx_by_skl2onnx(estimator: object, inputs: list[onnx.ValueInfoProto]) ->
     _make_fractions_unknown(made.graph)
     _name_inputs(made.graph, [name for name, _ in types])
     return made
+
+
+def _computes_in_float32(graph: onnx.GraphProto) -> bool:
+    """Tell whether a graph has sums or products of float32; raise ValueError if it makes text of floats.
+
+    ONNX's own inference of types ends the process where a node's type is unknown.
+    """
+    types = {one.name: one.type.tensor_type.elem_type for one in graph.input}
+    single, in_single = onnx.TensorProto.FLOAT, set[str]()
+    for node in graph.node:
+        found = next((types[name] for name in node.input if name in types), 0)
+        if node.op_type == "Cast":
+            to = onnx.helper.get_node_attr_value(node, "to")
+            if to == onnx.TensorProto.STRING and found in (single, onnx.TensorProto.DOUBLE):
+                raise ValueError(
+                    "floats and text cannot be written as columns of one step, since skl2onnx makes text of all, and a "
+                    "runtime writes floats with other digits: give them to a step of their own"
+                )
+            found = to
+        elif node.domain == ML and node.op_type not in ("ArrayFeatureExtractor", "LabelEncoder"):
+            found = single  # of the answers of a Scaler, an encoder, trees
+        types |= dict.fromkeys(node.output, found)
+        in_single |= {node.op_type} if found == single else set()
+    return not in_single.isdisjoint(("Add", "Div", "MatMul", "Mul", "Scaler", "Sub"))
+
+
+def _is_far(step: Any) -> bool:
+    """Tell whether a scaler shifts a column by so much that float32 keeps few digits of it."""
+    center, scale = getattr(step, "center_", getattr(step, "mean_", None)), getattr(step, "scale_", None)
+    shift = getattr(step, "min_", 0.0 if center is None or scale is None else center / scale)
+    return bool((np.abs(shift) > _FAR).any())
+
+
+def _has_xgboost(estimator: Any) -> bool:
+    """Tell whether an estimator is of XGBoost or has one inside, also a frozen one."""
+    return any(
+        type(one).__name__.startswith("XGB") or (isinstance(one, FrozenEstimator) and _has_xgboost(one.estimator))
+        for _, one in all_inside(estimator)
+    )
 
 
 def _takes_a_matrix(estimator: Any) -> bool:
@@ -236,7 +282,8 @@ def _rows_after(estimator: Any, rows: _StepRows) -> _StepRows:
     if hasattr(estimator, "best_estimator_"):
         return _rows_after(estimator.best_estimator_, rows)
     name = type(estimator).__name__
-    if rows.sparse and is_classifier(estimator) and not isinstance(estimator, _CLASSIFIERS) and name not in _LIGHTGBM:
+    reads_zeros = isinstance(estimator, (Pipeline, *_CLASSIFIERS)) or name in _LIGHTGBM  # of a pipeline, its steps
+    if rows.sparse and is_classifier(estimator) and not reads_zeros:
         raise ValueError(
             f"{name} cannot be written after a step that gives sparse matrices, since what they leave out may be "
             f"missing to it, and is 0 in a graph: train with sparse_output=False and sparse_threshold=0"
@@ -290,6 +337,12 @@ def _check_settings(estimator: Any, rows: _StepRows) -> None:
         raise ValueError(
             f"{name} cannot be written after a step that computes numbers, which a graph rounds so that they are no "
             f"levels: encode the columns as they are"
+        )
+    least, most = getattr(estimator, "ngram_range", (1, 1))
+    if most > 1 and {term.count(" ") + 1 for term in estimator.vocabulary_} != set(range(least, most + 1)):
+        raise ValueError(
+            f"{name}(ngram_range={estimator.ngram_range}) cannot be written, since a runtime needs terms of each of "
+            f"these numbers of words in the vocabulary, and no others: train with a range of which it has all"
         )
     _check_selection(estimator)
 
@@ -380,10 +433,13 @@ def _words_of(vectorizer: Any) -> str:
             f"{type(vectorizer).__name__}(token_pattern={pattern!r}) cannot be written, since a graph takes the "
             f"longest match, all of it and none that is empty: leave out groups, '|', '$' and '?' after a repetition"
         )
-    if vectorizer.ngram_range[1] > 1 and compiled.fullmatch("#"):
+    words = {word for term in vectorizer.vocabulary_ for word in (term, *term.split(" "))}
+    with_blanks = any(bool(compiled.fullmatch(word)) == (" " in word) for word in words)
+    if vectorizer.ngram_range[1] > 1 and (with_blanks or compiled.fullmatch("#")):
         raise ValueError(
             f"{type(vectorizer).__name__}(token_pattern={pattern!r}, ngram_range={vectorizer.ngram_range}) cannot be "
-            f"written, since a graph fills rows with words '#': leave out '#', or take single words"
+            f"written, since a graph fills rows with words '#' and parts words at blanks: leave out '#' and ' ', or "
+            f"take single words"
         )
     return pattern
 

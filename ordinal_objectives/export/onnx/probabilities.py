@@ -13,12 +13,10 @@ from scipy.special import erfcx
 from ordinal_objectives.aliases import FloatArray, IndexArray, Params
 from ordinal_objectives.decisions.calibrated import LEAST, Curve, Isotonic, Recalibration, Sigmoids
 from ordinal_objectives.estimators.linear import LinearPart
-from ordinal_objectives.export.model import Scorer, ScoringModel, ScoringTree, refuse_effects
+from ordinal_objectives.export.model import LIGHTGBM_ZERO, Scorer, ScoringModel, ScoringTree, refuse_effects
 from ordinal_objectives.export.onnx.graph import ML, Features, Graph
 from ordinal_objectives.losses import AllThreshold, CostWeighted, CumulativeLink, ImmediateThreshold
 
-# Numbers of at most this size are zeros to LightGBM.
-_ZERO = float(np.float32(1e-35))
 _LOSSES = (AllThreshold, CostWeighted, CumulativeLink, ImmediateThreshold)
 _LINKS = ("logit", "cloglog", "loglog", "probit", "cauchit")
 # Degree of the polynomial in the normal link's tail, whose error is below 1e-9.
@@ -59,7 +57,7 @@ def _as_read(graph: Graph, matrix: str, scorer: Scorer, n_features: int) -> str:
         missing = graph.op("Equal", matrix, np.float32(scorer.missing))
         matrix = graph.op("Where", missing, np.nan, matrix)
     if len(scorer.zero_is_missing):
-        small = graph.op("LessOrEqual", graph.op("Abs", matrix), _ZERO)
+        small = graph.op("LessOrEqual", graph.op("Abs", matrix), LIGHTGBM_ZERO)
         missing = graph.op("And", small, where(scorer.zero_is_missing))
         matrix = graph.op("Where", missing, np.nan, matrix)
     by_code = sorted(scorer.by_category - set(scorer.levels))
@@ -85,11 +83,14 @@ def _linear_scores(features: Features, linear: LinearPart) -> str:
             as_read = graph.floats(graph.cast(numbers, np.float32)) if graph.is_double else numbers
             missing = graph.op("Equal", as_read, np.float32(linear.missing))
             numbers = graph.op("Where", missing, np.nan, numbers)
-        known = graph.op("Not", graph.op("IsNaN", numbers))
-        inside = graph.op("Max", graph.op("Min", numbers, linear.high), linear.low)
-        scaled = graph.op("Div", graph.op("Sub", inside, linear.mean), linear.scale)
-        scaled = graph.op("Where", known, scaled, 0.0)
-        parts.append(graph.op("MatMul", scaled, linear.weights[:, np.newaxis]))
+        with graph.in_doubles():  # a mean far from 0, rounded to float32, would move all rows
+            numbers = graph.floats(numbers)
+            known = graph.op("Not", graph.op("IsNaN", numbers))
+            inside = graph.op("Max", graph.op("Min", numbers, linear.high), linear.low)
+            scaled = graph.op("Div", graph.op("Sub", inside, linear.mean), linear.scale)
+            scaled = graph.op("Where", known, scaled, 0.0)
+            score = graph.op("MatMul", scaled, linear.weights[:, np.newaxis])
+        parts.append(score if graph.is_double else graph.floats(score))
     return reduce(lambda total, part: graph.op("Add", total, part), parts)
 
 
