@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import re
 import warnings
 from collections import Counter
 from typing import Any, NamedTuple
@@ -13,21 +12,16 @@ import onnx
 from onnx import compose
 from sklearn.base import is_classifier, is_regressor
 from sklearn.compose import ColumnTransformer
-from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
-from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
-from sklearn.feature_selection import SelectKBest, SelectPercentile, VarianceThreshold
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.neural_network import MLPClassifier
-from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     MinMaxScaler,
     OneHotEncoder,
     OrdinalEncoder,
-    PowerTransformer,
     RobustScaler,
     StandardScaler,
     TargetEncoder,
@@ -63,31 +57,21 @@ _NAMES = (
 _LIGHTGBM = ("LGBMClassifier", "LGBMOrdinalClassifier")
 _ENCODERS = (OneHotEncoder, OrdinalEncoder, TargetEncoder)
 _TREES = (DecisionTreeClassifier, ExtraTreesClassifier, RandomForestClassifier)
-_CLASSIFIERS = (LogisticRegression, MLPClassifier, *_TREES)
+_SCALERS = (MinMaxScaler, RobustScaler, StandardScaler)
 # scikit-learn's estimators of which skl2onnx writes what they answer.
 _WRITTEN = (
-    *(ColumnTransformer, FeatureUnion, Pipeline),
-    *(CountVectorizer, OneHotEncoder, OrdinalEncoder, TargetEncoder, TfidfVectorizer),
-    *(FunctionTransformer, MinMaxScaler, PCA, PowerTransformer, RobustScaler, SelectKBest),
-    *(SelectPercentile, SimpleImputer, StandardScaler, TruncatedSVD, VarianceThreshold),
-    *_CLASSIFIERS,
+    *(Pipeline, ColumnTransformer, FunctionTransformer, SimpleImputer, *_SCALERS, *_ENCODERS),
+    *(LogisticRegression, *_TREES),
 )
 # The values of their parameters for which it does; of others, all.
 _SETTINGS: dict[str, tuple[object, ...]] = {
-    **dict.fromkeys(("add_indicator", "lowercase", "sublinear_tf", "whiten"), (False,)),
+    "add_indicator": (False,),
     **dict.fromkeys(("func", "max_categories", "min_frequency", "transformer_weights"), (None,)),
-    **dict.fromkeys(("preprocessor", "stop_words", "strip_accents", "tokenizer"), (None,)),
-    "analyzer": ("word",),
     "handle_unknown": ("error", "ignore", "use_encoded_value"),
-    "input": ("content",),
-    "solver": ("adam", "lbfgs", "liblinear", "newton-cg", "sag", "saga", "sgd"),
+    "solver": ("lbfgs", "liblinear", "newton-cg", "sag", "saga"),
 }
-# Steps of numbers whose answers a graph may round otherwise; TfidfVectorizer is one of text.
-_COMPUTING = (MinMaxScaler, PCA, PowerTransformer, RobustScaler, StandardScaler, TruncatedSVD)
 # A scaler that shifts by more is off by more than about 1e-3 in float32.
 _FAR = 1e4
-# Patterns of words, and what finds the same in a runtime, whose own \w knows no letters beyond English ones.
-_WORDS = {r"(?u)\b\w\w+\b": r"[\p{L}\p{N}_]{2,}", r"(?u)\b\w+\b": r"[\p{L}\p{N}_]+"}
 _ZIPMAP = {"zipmap": [True, False, "columns"], "nocl": [True, False], "output_class_labels": [False, True]}
 
 
@@ -152,11 +136,6 @@ def to_onnx_by_skl2onnx(estimator: object, inputs: list[onnx.ValueInfoProto]) ->
     if not is_regressor(last):
         options[id(last)] = {"zipmap": False}
     estimator, steps = _with_empty_text_as_missing(estimator, last)
-    vectorizers = [one for one in steps if isinstance(one, CountVectorizer) and hasattr(one, "vocabulary_")]
-    options |= {id(one): {"tokenexp": _words_of(one)} for one in vectorizers}
-    for words in vectorizers:
-        if words.ngram_range[1] > 1:  # skl2onnx guesses the words of a term of text, and takes those of a tuple
-            words.vocabulary_ = {tuple(term.split(" ")): place for term, place in words.vocabulary_.items()}
     is_text = [isinstance(kind, data_types.StringTensorType) for _, kind in types]
     if len(types) > 1 and len(set(is_text)) == 1 and _takes_a_matrix(estimator):
         # skl2onnx would join the columns itself as the first one's type, or in float32, or take the first alone.
@@ -230,8 +209,6 @@ def _takes_a_matrix(estimator: Any) -> bool:
     """Tell whether scikit-learn's estimator takes all columns as one array, and not each as it is."""
     if isinstance(estimator, Pipeline):
         return _takes_a_matrix(estimator.steps[0][1])
-    if isinstance(estimator, FeatureUnion):
-        return any(_takes_a_matrix(part) for _, part in estimator.transformer_list)
     return isinstance(estimator, _WRITTEN) and not isinstance(estimator, (ColumnTransformer, *_ENCODERS))
 
 
@@ -282,7 +259,7 @@ def _rows_after(estimator: Any, rows: _StepRows) -> _StepRows:
     if hasattr(estimator, "best_estimator_"):
         return _rows_after(estimator.best_estimator_, rows)
     name = type(estimator).__name__
-    reads_zeros = isinstance(estimator, (Pipeline, *_CLASSIFIERS)) or name in _LIGHTGBM  # of a pipeline, its steps
+    reads_zeros = isinstance(estimator, _WRITTEN) or name in _LIGHTGBM  # of a pipeline, its steps
     if rows.sparse and is_classifier(estimator) and not reads_zeros:
         raise ValueError(
             f"{name} cannot be written after a step that gives sparse matrices, since what they leave out may be "
@@ -298,18 +275,16 @@ def _rows_after(estimator: Any, rows: _StepRows) -> _StepRows:
         for _, step in estimator.steps:
             rows = _rows_after(step, rows)
         return rows
-    if isinstance(estimator, (ColumnTransformer, FeatureUnion)):
-        is_union = isinstance(estimator, FeatureUnion)
-        parts = estimator.transformer_list if is_union else estimator.transformers_
-        found = [_rows_after(part[1], rows) for part in parts]
-        sparse = any(one.sparse for one in found) if is_union else estimator.sparse_output_
-        return _StepRows(any(one.with_missing for one in found), sparse, any(one.computed for one in found))
-    if isinstance(estimator, _COMPUTING):
-        return rows._replace(computed=True, sparse=rows.sparse and not isinstance(estimator, (PCA, TruncatedSVD)))
+    if isinstance(estimator, ColumnTransformer):
+        found = [_rows_after(part[1], rows) for part in estimator.transformers_]
+        missing, computed = any(one.with_missing for one in found), any(one.computed for one in found)
+        return _StepRows(missing, estimator.sparse_output_, computed)
+    if isinstance(estimator, _SCALERS):
+        return rows._replace(computed=True)
     if isinstance(estimator, (OrdinalEncoder, TargetEncoder)):
         return _StepRows()
-    if isinstance(estimator, (OneHotEncoder, CountVectorizer)):
-        return _StepRows(False, getattr(estimator, "sparse_output", True), isinstance(estimator, TfidfVectorizer))
+    if isinstance(estimator, OneHotEncoder):
+        return _StepRows(False, estimator.sparse_output)
     return rows
 
 
@@ -319,7 +294,8 @@ def _check_settings(estimator: Any, rows: _StepRows) -> None:
     if type(estimator) not in _WRITTEN:
         raise TypeError(
             f"model must have no {name}, of which skl2onnx may write other answers; of scikit-learn's estimators these "
-            f"are known to be written: {', '.join(one.__name__ for one in _WRITTEN)}"
+            f"are known to be written: {', '.join(one.__name__ for one in _WRITTEN)}. For others call "
+            f"register_converters, then skl2onnx, and compare the answers"
         )
     for parameter, value in estimator.get_params(deep=False).items():
         known = _SETTINGS.get(parameter, (value,))
@@ -328,7 +304,7 @@ def _check_settings(estimator: Any, rows: _StepRows) -> None:
                 f"{name}({parameter}={value!r}) cannot be written: skl2onnx writes other answers; train with "
                 f"{parameter}={' or '.join(map(repr, known))}"
             )
-    if rows.with_missing and (isinstance(estimator, _TREES) or getattr(estimator, "method", None) == "yeo-johnson"):
+    if rows.with_missing and isinstance(estimator, _TREES):
         raise ValueError(
             f"{name} cannot be written where numbers may be missing, which a graph would take otherwise: put a "
             f"SimpleImputer before it in a pipeline, or leave it out"
@@ -338,27 +314,11 @@ def _check_settings(estimator: Any, rows: _StepRows) -> None:
             f"{name} cannot be written after a step that computes numbers, which a graph rounds so that they are no "
             f"levels: encode the columns as they are"
         )
-    least, most = getattr(estimator, "ngram_range", (1, 1))
-    if most > 1 and {term.count(" ") + 1 for term in estimator.vocabulary_} != set(range(least, most + 1)):
+    imputed = isinstance(estimator, SimpleImputer) and not estimator.keep_empty_features
+    if imputed and any(map(_is_nan, estimator.statistics_.tolist())):
         raise ValueError(
-            f"{name}(ngram_range={estimator.ngram_range}) cannot be written, since a runtime needs terms of each of "
-            f"these numbers of words in the vocabulary, and no others: train with a range of which it has all"
-        )
-    _check_selection(estimator)
-
-
-def _check_selection(estimator: Any) -> None:
-    """Raise ValueError if a step leaves out columns that a graph keeps, or keeps one as no graph does."""
-    if isinstance(estimator, SimpleImputer):
-        if not estimator.keep_empty_features and any(map(_is_nan, estimator.statistics_.tolist())):
-            raise ValueError(
-                "SimpleImputer cannot be written where a column had no value in the training: scikit-learn leaves it "
-                "out, and a graph keeps it; leave it out before, or train with keep_empty_features=True"
-            )
-    elif hasattr(estimator, "get_support") and not estimator.get_support(indices=True).any():
-        raise ValueError(
-            f"{type(estimator).__name__} cannot be written where it keeps the first column alone: give that to a "
-            f"ColumnTransformer"
+            "SimpleImputer cannot be written where a column had no value in the training: scikit-learn leaves it out, "
+            "and a graph keeps it; leave it out before, or train with keep_empty_features=True"
         )
 
 
@@ -409,39 +369,6 @@ def _numbers_of(columns: Any, n_features: int) -> Any:
         return np.arange(n_features)[columns].tolist()
     except (IndexError, TypeError):  # names
         return columns
-
-
-def _words_of(vectorizer: Any) -> str:
-    """Return the pattern by which a runtime finds the words that a vectorizer does.
-
-    Raises
-    ------
-    ValueError
-        If letters beyond English ones would belong to words in one place and not in the other, or words end elsewhere.
-    """
-    pattern: str = vectorizer.token_pattern
-    if pattern in _WORDS:
-        return _WORDS[pattern]
-    if any(part in pattern for part in (r"\w", r"\W", r"\b", r"\B", r"\d", r"\D", r"\s", r"\S")):
-        raise ValueError(
-            f"{type(vectorizer).__name__}(token_pattern={pattern!r}) cannot be written, since a graph knows letters "
-            f"and digits of English only: list the characters, as in '[a-z]+', or take {' or '.join(map(repr, _WORDS))}"
-        )
-    bare, compiled = re.sub(r"\\.|\[\^?\]?[^\]]*\]", "x", pattern), re.compile(pattern)
-    if compiled.groups or compiled.match("") or "[:" in pattern or re.search(r"[|$]|[+*?}]\?|\)[*?{]", bare):
-        raise ValueError(
-            f"{type(vectorizer).__name__}(token_pattern={pattern!r}) cannot be written, since a graph takes the "
-            f"longest match, all of it and none that is empty: leave out groups, '|', '$' and '?' after a repetition"
-        )
-    words = {word for term in vectorizer.vocabulary_ for word in (term, *term.split(" "))}
-    with_blanks = any(bool(compiled.fullmatch(word)) == (" " in word) for word in words)
-    if vectorizer.ngram_range[1] > 1 and (with_blanks or compiled.fullmatch("#")):
-        raise ValueError(
-            f"{type(vectorizer).__name__}(token_pattern={pattern!r}, ngram_range={vectorizer.ngram_range}) cannot be "
-            f"written, since a graph fills rows with words '#' and parts words at blanks: leave out '#' and ' ', or "
-            f"take single words"
-        )
-    return pattern
 
 
 def _check_imputed_text(steps: list[Any]) -> None:
