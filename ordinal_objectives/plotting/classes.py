@@ -14,6 +14,7 @@ from ordinal_objectives.estimators.labels import OrderedLabels, as_labels, order
 from ordinal_objectives.metrics.of_probabilities import CumulativeReliability, cumulative_reliability
 from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.plotting import style
+from ordinal_objectives.scorers import class_order
 from ordinal_objectives.utils import documented, validation
 
 # Squares are written into for up to so many classes.
@@ -79,8 +80,8 @@ class OrdinalConfusionDisplay:
         y : array-like, shape (n_samples,)
             Labels.
         labels : sequence or None, default=None
-            The classes, lowest first. None takes ``ordered_classes_``, the categories of an ordered y, or numbers in
-            their order; names without an order are refused.
+            The classes, lowest first. None takes those of a classifier of this package, also inside another, the
+            categories of an ordered y, or numbers in their order; names without an order are refused.
         sample_weight : array-like of float, shape (n_samples,), or None, default=None
             Weights of the rows; None counts them.
         <<ax>>
@@ -296,8 +297,8 @@ class CumulativeReliabilityDisplay:
         y : array-like, shape (n_samples,)
             Labels.
         labels : sequence or None, default=None
-            The classes, lowest first. None takes ``ordered_classes_``, the categories of an ordered y, or numbers in
-            their order; names without an order are refused.
+            The classes, lowest first. None takes those of a classifier of this package, also inside another, the
+            categories of an ordered y, or numbers in their order; names without an order are refused.
         <<ax>>
         **options
             ``n_bins``, ``level`` and ``sample_weight`` of
@@ -478,8 +479,8 @@ def _proba_in_order(estimator: Estimator, X: Table, known: OrderedLabels) -> Flo
 def _classes_in_order(estimator: object, y: ArrayLike, labels: ArrayLike | None) -> OrderedLabels:
     """Return the classes of any fitted classifier, lowest first.
 
-    They are ``labels``, or else the classifier's ``ordered_classes_``, the categories of an ordered y, or numbers in
-    their order.
+    They are ``labels``, or else those that the classifier or one inside it knows, as for scorers, the categories of an
+    ordered y, or numbers in their order.
 
     Raises
     ------
@@ -495,7 +496,7 @@ def _classes_in_order(estimator: object, y: ArrayLike, labels: ArrayLike | None)
     last = estimator
     while hasattr(last, "best_estimator_") or isinstance(last, Pipeline):
         last = last[-1] if isinstance(last, Pipeline) else last.best_estimator_
-    orders = labels, getattr(last, "ordered_classes_", None), ordered_categories(y)
+    orders = labels, class_order(last, np.asarray(classes)), ordered_categories(y)
     own = next((order for order in orders if order is not None), None)
     if own is None and np.asarray(classes).dtype.kind not in "biuf":
         raise ValueError(
