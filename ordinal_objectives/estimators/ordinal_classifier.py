@@ -350,8 +350,8 @@ class OrdinalClassifier(OrderedClassifier):
         Returns
         -------
         estimator
-            A fitted copy. Its stages before the last have the model's own thresholds, and a rule of kappa is fitted to
-            the new rows.
+            A fitted copy. Its stages before the last have the model's own thresholds, losses after the last are NaN,
+            and a rule of kappa is fitted to the new rows.
 
         Raises
         ------
@@ -412,6 +412,11 @@ class OrdinalClassifier(OrderedClassifier):
         given, record, n = self._given or GivenToFit(of_file=True), self._record.copied(), self.n_iter_
         beyond = len(record.thresholds) - n  # a training that goes on may keep rounds after the best one
         record.thresholds[n:], record.training_loss[n:] = [thresholds] * beyond, [float("nan")] * beyond
+        for found in getattr(self, "evals_result_", {}).values():  # the engine's begin before the first round
+            by_metric = found if isinstance(found, dict) else None
+            first = n if by_metric is None else max(n - 1 - self.n_earlier_rounds(), 0)
+            for losses in [found] if by_metric is None else by_metric.values():
+                losses[first : first + beyond] = [float("nan")] * len(losses[first : first + beyond])
         self._record, self.thresholds_ = record, thresholds
         self._given = replace(given, refused=(*given.refused, f"thresholds by {by}"))
         if self.kappa_rule_ is not None:
