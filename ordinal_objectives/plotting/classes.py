@@ -55,7 +55,7 @@ class OrdinalConfusionDisplay:
             raise ValueError(
                 f"matrix must be a square of numbers of at least 0, not all of them 0; got shape {self.matrix.shape}"
             )
-        self.class_names = style.class_names_of(class_names, n)
+        self.class_names = style.class_names_of(class_names, n, matrix, "matrix", ("index", "columns"))
 
     @classmethod
     @documented
@@ -192,7 +192,7 @@ class PredictionSetsDisplay:
         self.y = validation.check_codes(y, self.sets.shape[1])
         if len(self.y) != len(self.sets):
             raise ValueError(f"y and sets must have the same number of rows; got {len(self.y)} and {len(self.sets)}")
-        self.class_names = style.class_names_of(class_names, self.sets.shape[1])
+        self.class_names = style.class_names_of(class_names, self.sets.shape[1], sets, "sets")
 
     @classmethod
     @documented
@@ -334,7 +334,8 @@ class CumulativeReliabilityDisplay:
             ``labels``, ``n_bins``, ``level`` and ``sample_weight`` of
             :func:`ordinal_objectives.decisions.cumulative_reliability`.
         """
-        return cls(cumulative_reliability(y_true, proba, **options), class_names).plot(ax=ax)
+        found = cumulative_reliability(y_true, proba, **options)
+        return cls(found, style.class_names_of(class_names, len(found.stated) + 1, proba)).plot(ax=ax)
 
     def plot(self, ax: style.Axes | None = None) -> CumulativeReliabilityDisplay:
         """Draw a curve with its band for each threshold, and the counts below.
@@ -410,7 +411,8 @@ class RatersSpreadDisplay:
         n_classes, P = len(labels.classes), validation.check_proba(proba)
         if P.shape != (len(labels), n_classes):
             raise ValueError(f"proba must have shape ({len(labels)}, {n_classes}), that of labels; got {P.shape}")
-        self.class_names = style.class_names_of(labels.classes if class_names is None else class_names, n_classes)
+        names = style.class_names_of(labels.classes, n_classes, proba)
+        self.class_names = names if class_names is None else style.class_names_of(class_names, n_classes, proba)
         answers, rows = labels.patterns[labels.codes], np.flatnonzero(labels.labelled)
         rows = rows[np.argsort(P[rows] @ np.arange(n_classes), kind="stable")]
         columns = np.array_split(rows, min(validation.check_integer("n_columns", n_columns, 1), len(rows)))

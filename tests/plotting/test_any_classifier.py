@@ -17,13 +17,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from makers import make_engine
-from ordinal_objectives import OrdinalCalibratedClassifier
+from ordinal_objectives import OrdinalCalibratedClassifier, OrdinalLabels
 from ordinal_objectives.plotting import (
     ClassProbabilitiesDisplay,
     CumulativeReliabilityDisplay,
     FeatureEffectDisplay,
     OrdinalConfusionDisplay,
     PredictionSetsDisplay,
+    RatersSpreadDisplay,
     ScoreDistributionDisplay,
     TrainingDisplay,
 )
@@ -85,6 +86,22 @@ def test_numbers_in_an_order_of_their_own_inside_another_classifier_are_drawn_as
     assert display.class_names == ["3", "1", "2"]
     error = -get_scorer("neg_mae")(model, X, grades[CODES])
     assert display.ax_.get_title().startswith(f"mean absolute error {error:.3g}\n")
+
+
+def test_tables_with_the_classes_in_another_order_are_refused():
+    model = OURS["classifier"]()
+    proba = pd.DataFrame(model.predict_proba(X), columns=model.classes_)
+    for what, draw in (
+        ("matrix", lambda: OrdinalConfusionDisplay(pd.crosstab(Y, model.predict(X)), NAMES)),
+        ("proba", lambda: CumulativeReliabilityDisplay.from_predictions(CODES, proba, class_names=NAMES)),
+        ("proba", lambda: ClassProbabilitiesDisplay(np.arange(240), proba, "rank", NAMES)),
+        ("proba", lambda: RatersSpreadDisplay(OrdinalLabels.from_labels(Y, classes=NAMES), proba)),
+        ("sets", lambda: PredictionSetsDisplay(CODES, proba > 0.3, NAMES)),
+    ):
+        with pytest.raises(ValueError, match=f"{what} must have its classes in the order .'poor', 'fair', 'good'.; got"):
+            draw()
+    in_order = pd.crosstab(Y, model.predict(X)).loc[NAMES, NAMES]
+    assert OrdinalConfusionDisplay(in_order, NAMES).class_names == NAMES.tolist()
 
 
 def test_numbers_have_an_order():
