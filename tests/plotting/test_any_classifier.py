@@ -98,7 +98,7 @@ def test_tables_with_the_classes_in_another_order_are_refused():
         ("proba", lambda: RatersSpreadDisplay(OrdinalLabels.from_labels(Y, classes=NAMES), proba)),
         ("sets", lambda: PredictionSetsDisplay(CODES, proba > 0.3, NAMES)),
     ):
-        with pytest.raises(ValueError, match=f"{what} must have its classes in the order .'poor', 'fair', 'good'.; got"):
+        with pytest.raises(ValueError, match=f"{what} must have its classes in the order .'poor', 'fair', 'good'.;"):
             draw()
     in_order = pd.crosstab(Y, model.predict(X)).loc[NAMES, NAMES]
     assert OrdinalConfusionDisplay(in_order, NAMES).class_names == NAMES.tolist()
