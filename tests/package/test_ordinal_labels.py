@@ -8,7 +8,7 @@ import pytest
 from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, OrdinalLabels
-from ordinal_objectives.metrics import METRICS
+from ordinal_objectives.metrics import METRICS, mean_absolute_error, ranked_probability_score
 
 
 def rows_of(labels):
@@ -140,6 +140,17 @@ def test_metrics_judge_every_answer(name):
     repeated = (weight[:, np.newaxis] * COUNTS).ravel()
     expected = metric.function(code, np.repeat(given, 4, axis=0), repeated, labels=range(4))
     assert metric.function(labels, given, weight) == pytest.approx(expected)
+
+
+def test_no_interval_to_judge_by_is_refused():
+    labels = OrdinalLabels.from_intervals([0, None], [1, None], classes=range(3), unlabelled="ignore")
+    for call in (
+        lambda: mean_absolute_error(labels[1:], [1]),
+        lambda: ranked_probability_score(labels, [[0.2, 0.3, 0.5]] * 2, [0.0, 1.0]),
+    ):
+        with pytest.raises(ValueError, match="sample_weight is zero for every row"):
+            call()
+
 
 
 def test_metrics_of_intervals():
