@@ -152,7 +152,6 @@ def test_no_interval_to_judge_by_is_refused():
             call()
 
 
-
 def test_metrics_of_intervals():
     labels, predicted = OrdinalLabels.from_intervals(LOWER, UPPER, classes=range(4)), PROBA.argmax(axis=1)
     within = np.array([row[low : high + 1].sum() for row, low, high in zip(PROBA, LOWER, UPPER, strict=True)])
