@@ -412,11 +412,7 @@ class OrdinalClassifier(OrderedClassifier):
         given, record, n = self._given or GivenToFit(of_file=True), self._record.copied(), self.n_iter_
         beyond = len(record.thresholds) - n  # a training that goes on may keep rounds after the best one
         record.thresholds[n:], record.training_loss[n:] = [thresholds] * beyond, [float("nan")] * beyond
-        for found in getattr(self, "evals_result_", {}).values():  # the engine's begin before the first round
-            by_metric = found if isinstance(found, dict) else None
-            first = n if by_metric is None else max(n - 1 - self.n_earlier_rounds(), 0)
-            for losses in [found] if by_metric is None else by_metric.values():
-                losses[first : first + beyond] = [float("nan")] * len(losses[first : first + beyond])
+        adapted.forget_losses(getattr(self, "evals_result_", {}), n, beyond, getattr(self, "_n_earlier", 0))
         self._record, self.thresholds_ = record, thresholds
         self._given = replace(given, refused=(*given.refused, f"thresholds by {by}"))
         if self.kappa_rule_ is not None:
