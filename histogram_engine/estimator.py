@@ -432,11 +432,9 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         self._keep(ThresholdRecord.of(spec, *found, shifts=shifts), n_iter)
 
     def _carry(self) -> None:
-        record, evals = self._record, self._grown.evals
-        if "training" in evals:
-            evals = {**evals, "training": record.training_loss + evals["training"][len(record.training_loss) :]}
-        self._grown = replace(self._grown, thresholds=np.array(record.thresholds), evals=evals, out_of_bag=None)
-        self.threshold_history_, self.evals_result_ = self._grown.thresholds, evals
+        history, evals = np.array(self._record.thresholds), self.evals_result_
+        self._grown = replace(self._grown, thresholds=history, evals=evals, out_of_bag=None)
+        self.threshold_history_ = history
 
     def _check_decision(self) -> None:
         super()._check_decision()

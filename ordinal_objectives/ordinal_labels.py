@@ -19,6 +19,8 @@ from ordinal_objectives.utils.validation import as_floats, as_objects, check_cho
 
 # Sums of shares may be so far from 1.
 _ROUNDING = 1e-6
+# Half of the answers is reached but for rounding: shares such as 1/3 + 1/6 have sums below 1/2.
+_HALF = 0.5 - 1e-12
 # Steps towards the class shares that intervals make most likely.
 _SHARE_STEPS = 200
 
@@ -293,7 +295,7 @@ class OrdinalLabels:
     def middle(self) -> IntArray:
         """Class code in the middle of each row's answers, the lower one of two; 0 of a row without a label."""
         below = np.cumsum(self.patterns, axis=1)
-        return (below >= below[:, -1:] / 2).argmax(axis=1).astype(np.int32)[self.codes]
+        return (below >= below[:, -1:] * _HALF).argmax(axis=1).astype(np.int32)[self.codes]
 
     @property
     def at_most(self) -> FloatArray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.decisions.around import AroundOneClassifier
 from ordinal_objectives.estimators.arguments import keep_arguments
 from ordinal_objectives.estimators.held_out import Rows
+from ordinal_objectives.eval_metric import takes_weight
 from ordinal_objectives.metrics import METRICS, table
 from ordinal_objectives.utils import documented, validation
 
@@ -186,7 +186,8 @@ class OrdinalTunedClassifier(AroundOneClassifier):
     decision_ : CutPoints or KappaRule
         The rule: ``decide(proba)`` returns class codes. ``cuts`` are the cut points.
     tuned_score_ : float
-        The metric of the rows that the rule was tuned on. A little optimistic, since the rule was chosen by it.
+        The metric of the rows that the rule was tuned on. A little optimistic, since the rule was chosen by it. NaN
+        where it is for each decision.
     <<n_features_in_, feature_names_in_>>
 
     Examples
@@ -260,7 +261,7 @@ class OrdinalTunedClassifier(AroundOneClassifier):
             found = score(self.decision_.decide(proba))
             if known is None and not np.isfinite(found):
                 raise ValueError("metric must be a finite number for some decision; got NaN or infinity for each")
-            self.tuned_score_ = self._sign(known) * found
+            self.tuned_score_ = self._sign(known) * found if np.isfinite(found) else np.nan
         return self
 
     def _check_metric(self) -> table.Metric | None:
@@ -280,13 +281,13 @@ class OrdinalTunedClassifier(AroundOneClassifier):
         """Return what is to be large of predictions."""
         function = self.metric if known is None else known.function
         given: dict[str, object] = {} if known is None else {"labels": range(self.n_classes_)}
-        takes_weight = "sample_weight" in inspect.signature(function).parameters
-        if known is None and rows.labels is not None and (rows.of_intervals or not takes_weight):
+        by_name, _ = takes_weight(function)
+        if known is None and rows.labels is not None and (rows.of_intervals or not by_name):
             what = "'mae' or 'zero_one'" if rows.of_intervals else "a function that takes sample_weight"
             raise ValueError(f"metric must be {what} for {rows.labels!r}; got {self.metric!r}")
         judged = replace(rows, X=np.arange(len(rows)))
         judged = judged if rows.of_intervals else judged.by_answer()
-        if judged.weight is not None and takes_weight:
+        if judged.weight is not None and by_name:
             given["sample_weight"] = validation.read_only(judged.weight)
         called, truth = partial(function, **given), judged.y
 

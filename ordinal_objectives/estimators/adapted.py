@@ -242,6 +242,18 @@ def to_labels(
     return mean
 
 
+def forget_losses(evals: Mapping[str, Any], n: int, beyond: int, n_earlier: int) -> None:
+    """Make NaN of the losses of evaluation sets after n rounds and those beyond, which other thresholds have had.
+
+    Libraries measure from the first round after those of a continued model on, the engine from the start.
+    """
+    for found in evals.values():
+        is_of_library = isinstance(found, dict)
+        first = max(n - 1 - n_earlier, 0) if is_of_library else n
+        for losses in found.values() if is_of_library else [found]:
+            losses[first : first + beyond] = [float("nan")] * len(losses[first : first + beyond])
+
+
 def by_class(shares: Any, classes: list[Any]) -> ArrayLike:
     """Return shares from the lowest class to the highest; a mapping or a Series names their labels."""
     named = shares.to_dict() if hasattr(shares, "to_dict") else shares

@@ -350,8 +350,8 @@ class OrdinalClassifier(OrderedClassifier):
         Returns
         -------
         estimator
-            A fitted copy. Its stages before the last have the model's own thresholds, and a rule of kappa is fitted to
-            the new rows.
+            A fitted copy. Its stages before the last have the model's own thresholds, losses after the last are NaN,
+            and a rule of kappa is fitted to the new rows.
 
         Raises
         ------
@@ -412,6 +412,7 @@ class OrdinalClassifier(OrderedClassifier):
         given, record, n = self._given or GivenToFit(of_file=True), self._record.copied(), self.n_iter_
         beyond = len(record.thresholds) - n  # a training that goes on may keep rounds after the best one
         record.thresholds[n:], record.training_loss[n:] = [thresholds] * beyond, [float("nan")] * beyond
+        adapted.forget_losses(getattr(self, "evals_result_", {}), n, beyond, getattr(self, "_n_earlier", 0))
         self._record, self.thresholds_ = record, thresholds
         self._given = replace(given, refused=(*given.refused, f"thresholds by {by}"))
         if self.kappa_rule_ is not None:

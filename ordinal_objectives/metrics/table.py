@@ -159,7 +159,7 @@ def check_decisions(
         predicted = OrderedLabels(y_true.classes).encode(y_pred, name="y_pred")
         check_consistent_length(y_true, predicted)
         if nearest and y_true.between:
-            weight = validation.relative_weights(sample_weight, len(y_true)) * y_true.labelled
+            weight = _weights_of_intervals(y_true, sample_weight)
             return np.clip(predicted, *y_true.bounds()).astype(np.int64), predicted.astype(np.int64), weight
         true, predicted, weight = y_true.judged(predicted, validation.row_weights(sample_weight, len(y_true)))
         return true.astype(np.int64), predicted.astype(np.int64), validation.relative_weights(weight, true.size)
@@ -209,7 +209,12 @@ def check_intervals(
     _check_columns(proba, y_true.classes, P.shape[1])
     check_consistent_length(y_true, P)
     lower, upper = (end[:, np.newaxis] for end in y_true.bounds())
-    return lower, upper, P, validation.relative_weights(sample_weight, len(y_true)) * y_true.labelled
+    return lower, upper, P, _weights_of_intervals(y_true, sample_weight)
+
+
+def _weights_of_intervals(y_true: OrdinalLabels, sample_weight: ArrayLike | None) -> FloatArray:
+    of_rows = validation.row_weights(sample_weight, len(y_true))
+    return validation.relative_weights(of_rows * y_true.labelled, len(y_true))
 
 
 def _check_same_classes(y_true: OrdinalLabels, labels: ArrayLike | None, n_columns: int | None = None) -> None:

@@ -14,6 +14,7 @@ from ordinal_objectives.estimators.labels import OrderedLabels, as_labels, order
 from ordinal_objectives.metrics.of_probabilities import CumulativeReliability, cumulative_reliability
 from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.plotting import style
+from ordinal_objectives.scorers import class_order
 from ordinal_objectives.utils import documented, validation
 
 # Squares are written into for up to so many classes.
@@ -54,7 +55,7 @@ class OrdinalConfusionDisplay:
             raise ValueError(
                 f"matrix must be a square of numbers of at least 0, not all of them 0; got shape {self.matrix.shape}"
             )
-        self.class_names = style.class_names_of(class_names, n)
+        self.class_names = style.class_names_of(class_names, n, matrix, "matrix", ("index", "columns"))
 
     @classmethod
     @documented
@@ -79,8 +80,8 @@ class OrdinalConfusionDisplay:
         y : array-like, shape (n_samples,)
             Labels.
         labels : sequence or None, default=None
-            The classes, lowest first. None takes ``ordered_classes_``, the categories of an ordered y, or numbers in
-            their order; names without an order are refused.
+            The classes, lowest first. None takes those of a classifier of this package, also inside another, the
+            categories of an ordered y, or numbers in their order; names without an order are refused.
         sample_weight : array-like of float, shape (n_samples,), or None, default=None
             Weights of the rows; None counts them.
         <<ax>>
@@ -191,7 +192,7 @@ class PredictionSetsDisplay:
         self.y = validation.check_codes(y, self.sets.shape[1])
         if len(self.y) != len(self.sets):
             raise ValueError(f"y and sets must have the same number of rows; got {len(self.y)} and {len(self.sets)}")
-        self.class_names = style.class_names_of(class_names, self.sets.shape[1])
+        self.class_names = style.class_names_of(class_names, self.sets.shape[1], sets, "sets")
 
     @classmethod
     @documented
@@ -296,8 +297,8 @@ class CumulativeReliabilityDisplay:
         y : array-like, shape (n_samples,)
             Labels.
         labels : sequence or None, default=None
-            The classes, lowest first. None takes ``ordered_classes_``, the categories of an ordered y, or numbers in
-            their order; names without an order are refused.
+            The classes, lowest first. None takes those of a classifier of this package, also inside another, the
+            categories of an ordered y, or numbers in their order; names without an order are refused.
         <<ax>>
         **options
             ``n_bins``, ``level`` and ``sample_weight`` of
@@ -333,7 +334,8 @@ class CumulativeReliabilityDisplay:
             ``labels``, ``n_bins``, ``level`` and ``sample_weight`` of
             :func:`ordinal_objectives.decisions.cumulative_reliability`.
         """
-        return cls(cumulative_reliability(y_true, proba, **options), class_names).plot(ax=ax)
+        found = cumulative_reliability(y_true, proba, **options)
+        return cls(found, style.class_names_of(class_names, len(found.stated) + 1, proba)).plot(ax=ax)
 
     def plot(self, ax: style.Axes | None = None) -> CumulativeReliabilityDisplay:
         """Draw a curve with its band for each threshold, and the counts below.
@@ -409,7 +411,8 @@ class RatersSpreadDisplay:
         n_classes, P = len(labels.classes), validation.check_proba(proba)
         if P.shape != (len(labels), n_classes):
             raise ValueError(f"proba must have shape ({len(labels)}, {n_classes}), that of labels; got {P.shape}")
-        self.class_names = style.class_names_of(labels.classes if class_names is None else class_names, n_classes)
+        names = style.class_names_of(labels.classes, n_classes, proba)
+        self.class_names = names if class_names is None else style.class_names_of(class_names, n_classes, proba)
         answers, rows = labels.patterns[labels.codes], np.flatnonzero(labels.labelled)
         rows = rows[np.argsort(P[rows] @ np.arange(n_classes), kind="stable")]
         columns = np.array_split(rows, min(validation.check_integer("n_columns", n_columns, 1), len(rows)))
@@ -478,8 +481,8 @@ def _proba_in_order(estimator: Estimator, X: Table, known: OrderedLabels) -> Flo
 def _classes_in_order(estimator: object, y: ArrayLike, labels: ArrayLike | None) -> OrderedLabels:
     """Return the classes of any fitted classifier, lowest first.
 
-    They are ``labels``, or else the classifier's ``ordered_classes_``, the categories of an ordered y, or numbers in
-    their order.
+    They are ``labels``, or else those that the classifier or one inside it knows, as for scorers, the categories of an
+    ordered y, or numbers in their order.
 
     Raises
     ------
@@ -495,7 +498,7 @@ def _classes_in_order(estimator: object, y: ArrayLike, labels: ArrayLike | None)
     last = estimator
     while hasattr(last, "best_estimator_") or isinstance(last, Pipeline):
         last = last[-1] if isinstance(last, Pipeline) else last.best_estimator_
-    orders = labels, getattr(last, "ordered_classes_", None), ordered_categories(y)
+    orders = labels, class_order(last, np.asarray(classes)), ordered_categories(y)
     own = next((order for order in orders if order is not None), None)
     if own is None and np.asarray(classes).dtype.kind not in "biuf":
         raise ValueError(

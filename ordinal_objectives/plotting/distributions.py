@@ -65,7 +65,7 @@ class DistributionFanDisplay:
         Parameters
         ----------
         estimator : OrdinalDistributionRegressor
-            Fitted.
+            Fitted, around a classifier of this package, or a pipeline or search that ends in one.
         X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
             Rows to average over.
         feature : int or str

@@ -158,7 +158,7 @@ class ClassProbabilitiesDisplay:
         self.values: LabelArray = np.asarray(values)
         self.proba = validation.check_proba(proba, len(self.values))
         self.name = name
-        self.class_names = style.class_names_of(class_names, self.proba.shape[1])
+        self.class_names = style.class_names_of(class_names, self.proba.shape[1], proba)
 
     @classmethod
     @documented

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ordinal_objectives.aliases import LabelArray, NDArray
+from ordinal_objectives.estimators.labels import refuse_other_order_of_classes
 from ordinal_objectives.utils.extras import optional
 
 if TYPE_CHECKING:
@@ -30,12 +31,15 @@ def class_colors(n: int) -> LabelArray:
     return pyplot().get_cmap("viridis")(np.linspace(0.1, 0.85, n))
 
 
-def class_names_of(names: Names, n_classes: int) -> list[str]:
-    """Return the names of classes as text; their codes where there are none."""
-    found = [str(k) for k in range(n_classes)] if names is None else list(map(str, names))
+def class_names_of(
+    names: Names, n_classes: int, table: object = None, name: str = "proba", axes: Iterable[str] = ("columns",)
+) -> list[str]:
+    """Return the names of classes as text; their codes where there are none. A table has them in no other order."""
+    found = list(range(n_classes)) if names is None else names.tolist() if hasattr(names, "tolist") else list(names)
     if len(found) != n_classes:
         raise ValueError(f"class_names must hold {n_classes} names; got {len(found)}")
-    return found
+    refuse_other_order_of_classes(found, table, name, axes=axes)
+    return list(map(str, found))
 
 
 def threshold_names(class_names: list[str]) -> list[str]:

@@ -59,8 +59,8 @@ classes : array-like, shape (n_classes,), or None
     All classes, lowest first; some may have no rows. None takes the order of numbers or of an ordered categorical;
     plain strings are sorted, with a warning.
 class_weight : dict, "balanced" or None
-    Weights of classes, multiplied with ``sample_weight``: "balanced", in inverse proportion to their frequencies,
-    or a dict; 1 for a class that it lacks. Evaluation sets have only their own weights.
+    Weights of classes, multiplied with ``sample_weight``: "balanced", in inverse proportion to their numbers of rows,
+    also such of weight 0, or a dict; 1 for a class that it lacks. Evaluation sets have only their own weights.
 decision_rule : {"median", "mode", "mean"}
     How probabilities become a class. "median" suits absolute error, "mode" accuracy, "mean" squared error.
 cost_matrix : array-like of float, shape (n_classes, n_classes), or None

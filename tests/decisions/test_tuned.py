@@ -92,10 +92,14 @@ def test_a_function_is_a_metric_and_is_given_weights():
     def costly(y, predicted, sample_weight=None):
         return macro_mean_absolute_error(y, predicted, sample_weight, labels=range(4))
 
+    def handing_on(y, predicted, **keywords):
+        return costly(y, predicted, **keywords)
+
     named = OrdinalTunedClassifier(frozen(), metric="macro_mae").fit(P, CODES, W[:400])
-    other = OrdinalTunedClassifier(frozen(), metric=costly, greater_is_better=False).fit(P, CODES, W[:400])
-    np.testing.assert_array_equal(named.decision_.cuts, other.decision_.cuts)
-    assert named.tuned_score_ == other.tuned_score_ > 0
+    for metric in (costly, handing_on):
+        other = OrdinalTunedClassifier(frozen(), metric=metric, greater_is_better=False).fit(P, CODES, W[:400])
+        np.testing.assert_array_equal(named.decision_.cuts, other.decision_.cuts)
+        assert named.tuned_score_ == other.tuned_score_ > 0
     by_sklearn = tune_decision(frozen(), P[:60], CODES[:60], lambda y, z: cohen_kappa_score(y, z, weights="quadratic"))
     plain = tune_decision(frozen(), P[:60], CODES[:60])
     assert by_sklearn.tuned_score_ == pytest.approx(plain.tuned_score_)
@@ -105,6 +109,7 @@ def test_one_mean_for_all_rows_is_one_class():
     alike = np.tile([0.4, 0.1, 0.2, 0.3], (20, 1))
     model = OrdinalTunedClassifier(frozen(), metric="mae").fit(alike, np.arange(20) % 4)
     assert len(set(model.predict(alike))) == 1
+    assert np.isnan(OrdinalTunedClassifier(frozen(), metric="tau_b").fit(alike, np.arange(20) % 4).tuned_score_)
 
 
 def test_a_cut_point_moves_as_far_as_its_neighbours():

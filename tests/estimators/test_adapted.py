@@ -21,8 +21,10 @@ from ordinal_objectives.inspection import average_marginal_effects
 from ordinal_objectives.links import get_link
 from ordinal_objectives.losses import AllThreshold, CumulativeLink
 from ordinal_objectives.metrics import ordinal_log_loss
+from ordinal_objectives.plotting import TrainingDisplay
 
 MAKERS = {"xgb": make_xgb, "lgb": make_lgb, "engine": make_engine}
+ROUNDS = {make_xgb: {"n_estimators": 4}, make_lgb: {"n_estimators": 4}, make_engine: {"max_iter": 4}}
 THRESHOLDS = np.array([-1.5, 0.0, 1.5])
 
 
@@ -268,6 +270,26 @@ def test_a_training_goes_on_from_the_new_thresholds_after_an_early_stop(make: An
     assert model.n_iter_ < 55
     longer = make(n_estimators=1).fit(X, y, **{go_on: adapted_model})
     np.testing.assert_array_equal(longer.threshold_history_[-2], adapted_model.thresholds_)
+
+
+@pytest.mark.parametrize("make", [make_xgb, make_lgb, make_engine])
+def test_evaluation_losses_of_the_old_thresholds_are_not_those_of_the_new_ones(make: Any) -> None:
+    sets: Any = {"eval_set": [rows(100, 1)]}
+    model = make(**ROUNDS[make]).fit(*rows(400, 0), **sets)
+    moved = TrainingDisplay.from_estimator(model.refit_thresholds(*rows(100, 2, THRESHOLDS + 1.0))).losses
+    for name, losses in TrainingDisplay.from_estimator(model).losses.items():
+        stale = model.n_iter_
+        np.testing.assert_array_equal(np.isnan(moved[name]), np.isnan(losses) | (np.arange(len(losses)) == stale))
+        np.testing.assert_array_equal(moved[name][:stale], losses[:stale])
+
+
+@pytest.mark.parametrize(("make", "go_on"), [(make_xgb, "xgb_model"), (make_lgb, "init_model")])
+def test_evaluation_losses_of_a_continued_training_are_counted_from_its_own_rounds(make: Any, go_on: str) -> None:
+    sets: Any = {"eval_set": [rows(100, 1)]}
+    first = make(n_estimators=3).fit(*rows(400, 0), **sets)
+    moved = make(n_estimators=2).fit(*rows(400, 0), **sets, **{go_on: first}).refit_thresholds(*rows(100, 2))
+    (found,) = (next(iter(one.values())) for one in moved.evals_result_.values())
+    assert np.isnan(found).tolist() == [False, True]
 
 
 def test_an_adapted_model_with_callbacks_is_kept_by_a_file(tmp_path: Any) -> None:

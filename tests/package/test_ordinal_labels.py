@@ -8,7 +8,7 @@ import pytest
 from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, OrdinalLabels
-from ordinal_objectives.metrics import METRICS
+from ordinal_objectives.metrics import METRICS, mean_absolute_error, ranked_probability_score
 
 
 def rows_of(labels):
@@ -35,6 +35,12 @@ def test_raters_have_shares():
         [0, 0, 0, 1], [1, 2, 3, 1], ["low", "high", "high", "low"], classes=["low", "high"]
     )
     np.testing.assert_allclose(rows_of(labels), [[1 / 3, 2 / 3], [1, 0]])
+
+
+def test_the_middle_of_shares_is_that_of_the_counts():
+    counts = np.array([[3, 3, 3, 1, 6, 4], [1, 1, 1, 1, 3, 1]])
+    shares = OrdinalLabels.from_shares(counts / counts.sum(axis=1, keepdims=True))
+    assert shares.middle.tolist() == OrdinalLabels.from_counts(counts).middle.tolist() == [3, 3]
 
 
 def test_shares_of_intervals_are_most_likely():
@@ -134,6 +140,16 @@ def test_metrics_judge_every_answer(name):
     repeated = (weight[:, np.newaxis] * COUNTS).ravel()
     expected = metric.function(code, np.repeat(given, 4, axis=0), repeated, labels=range(4))
     assert metric.function(labels, given, weight) == pytest.approx(expected)
+
+
+def test_no_interval_to_judge_by_is_refused():
+    labels = OrdinalLabels.from_intervals([0, None], [1, None], classes=range(3), unlabelled="ignore")
+    for call in (
+        lambda: mean_absolute_error(labels[1:], [1]),
+        lambda: ranked_probability_score(labels, [[0.2, 0.3, 0.5]] * 2, [0.0, 1.0]),
+    ):
+        with pytest.raises(ValueError, match="sample_weight is zero for every row"):
+            call()
 
 
 def test_metrics_of_intervals():

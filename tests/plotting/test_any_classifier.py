@@ -8,6 +8,7 @@ import pandas as pd
 import polars
 import pyarrow
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.metrics import confusion_matrix
@@ -16,16 +17,18 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from makers import make_engine
-from ordinal_objectives import OrdinalCalibratedClassifier
+from ordinal_objectives import OrdinalCalibratedClassifier, OrdinalLabels
 from ordinal_objectives.plotting import (
     ClassProbabilitiesDisplay,
     CumulativeReliabilityDisplay,
     FeatureEffectDisplay,
     OrdinalConfusionDisplay,
     PredictionSetsDisplay,
+    RatersSpreadDisplay,
     ScoreDistributionDisplay,
     TrainingDisplay,
 )
+from ordinal_objectives.scorers import get_scorer
 
 matplotlib.use("Agg")
 NAMES = np.array(["poor", "fair", "good"])  # not in alphabetical order
@@ -74,6 +77,31 @@ def test_other_classifiers_are_told_the_order_or_read_it_from_the_labels(kind):
     for display in (OrdinalConfusionDisplay, CumulativeReliabilityDisplay):
         with pytest.raises(ValueError, match="labels must hold the classes, lowest first: LogisticRegression does not"):
             display.from_estimator(model, X, Y)
+
+
+def test_numbers_in_an_order_of_their_own_inside_another_classifier_are_drawn_as_scorers_judge_them():
+    grades = np.array([3, 1, 2])
+    model = CalibratedClassifierCV(make_engine(classes=grades), cv=2).fit(X, grades[CODES])
+    display = OrdinalConfusionDisplay.from_estimator(model, X, grades[CODES])
+    assert display.class_names == ["3", "1", "2"]
+    error = -get_scorer("neg_mae")(model, X, grades[CODES])
+    assert display.ax_.get_title().startswith(f"mean absolute error {error:.3g}\n")
+
+
+def test_tables_with_the_classes_in_another_order_are_refused():
+    model = OURS["classifier"]()
+    proba = pd.DataFrame(model.predict_proba(X), columns=model.classes_)
+    for what, draw in (
+        ("matrix", lambda: OrdinalConfusionDisplay(pd.crosstab(Y, model.predict(X)), NAMES)),
+        ("proba", lambda: CumulativeReliabilityDisplay.from_predictions(CODES, proba, class_names=NAMES)),
+        ("proba", lambda: ClassProbabilitiesDisplay(np.arange(240), proba, "rank", NAMES)),
+        ("proba", lambda: RatersSpreadDisplay(OrdinalLabels.from_labels(Y, classes=NAMES), proba)),
+        ("sets", lambda: PredictionSetsDisplay(CODES, proba > 0.3, NAMES)),
+    ):
+        with pytest.raises(ValueError, match=f"{what} must have its classes in the order .'poor', 'fair', 'good'.;"):
+            draw()
+    in_order = pd.crosstab(Y, model.predict(X)).loc[NAMES, NAMES]
+    assert OrdinalConfusionDisplay(in_order, NAMES).class_names == NAMES.tolist()
 
 
 def test_numbers_have_an_order():
