@@ -208,7 +208,7 @@ def check_columns(X: Table, name: str = "X") -> None:
 
 
 def check_rows(data: Table, name: str) -> None:
-    """Raise ValueError if rows hold text, dates or types that LightGBM does not read, or a name or an entry twice.
+    """Raise ValueError if rows hold what LightGBM does not read, or a name or an entry twice, or unsorted columns.
 
     Parameters
     ----------
@@ -223,10 +223,17 @@ def check_rows(data: Table, name: str) -> None:
         tables.check_table(part, name=name)
         tables.refuse_text_and_dates(part, name=name)
         check_columns(part, name)
-        if issparse(part) and part.format in ("csr", "csc") and collected(part).nnz < part.nnz:
+        if not issparse(part) or part.format not in ("csr", "csc", "bsr"):
+            continue
+        if collected(part).nnz < part.nnz:
             raise ValueError(
                 f"{name} must store each entry once, of which LightGBM takes one and not their sum; call its "
                 f"sum_duplicates()"
+            )
+        if part.format == "csc" and not part.has_sorted_indices:
+            raise ValueError(
+                f"{name} must store each column in the order of rows, in which LightGBM reads it; call its "
+                f"sort_indices()"
             )
 
 

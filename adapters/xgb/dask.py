@@ -44,7 +44,7 @@ from ordinal_objectives.estimators import arguments, labels, tables
 from ordinal_objectives.estimators.held_out import rounds_unsearched
 from ordinal_objectives.estimators.tables import refuse_text_and_dates
 from ordinal_objectives.threads import library_n_threads
-from ordinal_objectives.utils.validation import first_few
+from ordinal_objectives.utils.validation import collected, first_few
 
 __all__ = ["DaskXGBOrdinalClassifier", "train"]
 
@@ -153,9 +153,14 @@ def _train_spec(
 
     async def train_there() -> dict[str, Any]:
         await _check_parts(client, matrices)
-        result: dict[str, Any] = await xgboost.dask.train(
-            client=client, dtrain=dtrain, num_boost_round=num_boost_round, **options
-        )
+        added = _with_all_workers(client, [matrix for matrix, _ in matrices])
+        try:
+            result: dict[str, Any] = await xgboost.dask.train(
+                client=client, dtrain=dtrain, num_boost_round=num_boost_round, **options
+            )
+        finally:
+            for matrix, address in added:
+                del matrix.worker_map[address]
         return result
 
     trained: dict[str, Any] = watched(client, {one for matrix, _ in matrices for one in matrix.worker_map}, train_there)
@@ -167,11 +172,12 @@ _Columns = Mapping[Any, list[Any] | None]
 
 
 class _WorkerRows(NamedTuple):
-    """A fault in the parts of a matrix that one worker has, if any; the sum of their weights; their columns."""
+    """A fault in the parts of a matrix that one worker has, if any; the sum of their weights; columns and rows."""
 
     fault: str | None
     total: float | None = None
     columns: _Columns | None = None
+    n_rows: int = 0
 
 
 def _check_matrices(matrices: Sequence[tuple[object, str]]) -> None:
@@ -200,8 +206,9 @@ async def _check_parts(client: distributed.Client, matrices: Sequence[tuple[xgbo
         ]
         for matrix, _ in matrices
     ]
+    everywhere = {address for matrix, _ in matrices for address in matrix.worker_map}
     trained: list[str] | None = None
-    for found, (_, name) in zip(await client.gather(asked, asynchronous=True), matrices, strict=True):
+    for found, (matrix, name) in zip(await client.gather(asked, asynchronous=True), matrices, strict=True):
         faults = [seen.fault for seen in found if seen.fault is not None]
         known = [seen.columns for seen in found if seen.columns is not None]
         faults += [fault for other in known if (fault := _differing(known[0], other)) is not None]
@@ -213,6 +220,27 @@ async def _check_parts(client: distributed.Client, matrices: Sequence[tuple[xgbo
         totals = [seen.total for seen in found if seen.total is not None]
         if totals and not any(totals):
             raise ValueError(f"weights of {name} are zero for every row; at least one must be positive")
+        with_rows = {address for address, seen in zip(matrix.worker_map, found, strict=True) if seen.n_rows}
+        if with_rows != everywhere and any(levels is not None for of in known[:1] for levels in of.values()):
+            raise ValueError(
+                f"X of {name} must have rows on every worker, of which XGBoost learns the categories; "
+                f"{min(everywhere - with_rows)} has none. X.repartition(npartitions=...) of dask.dataframe makes more parts"
+            )
+
+
+def _with_all_workers(client: distributed.Client, matrices: Sequence[Any]) -> list[tuple[Any, str]]:
+    """Give a part without rows to each worker that has none: it would not know the columns' names; return which."""
+    added = []
+    for matrix in matrices:
+        empty = client.submit(_without_rows, next(iter(matrix.worker_map.values()))[0], pure=False)
+        for address in {one for other in matrices for one in other.worker_map}.difference(matrix.worker_map):
+            matrix.worker_map[address] = [client.submit(dict, empty, workers=[address], pure=False)]
+            added.append((matrix, address))
+    return added
+
+
+def _without_rows(part: Mapping[str, Any]) -> dict[str, Any]:
+    return {kind: values if values is None else tables.without_rows(values) for kind, values in part.items()}
 
 
 def _check_worker(parts: Sequence[Mapping[str, Any]], missing: float) -> _WorkerRows:
@@ -222,11 +250,12 @@ def _check_worker(parts: Sequence[Mapping[str, Any]], missing: float) -> _Worker
         here = _columns(part["data"])
         columns = here if columns is None else columns
         fault = fault_of_rows(part) or _fault_of_features(part["data"], missing) or _differing(columns, here)
+        fault = fault or next((fault for kind, values in part.items() if (fault := _misread(kind, values))), None)
         if fault is not None:
             return _WorkerRows(fault)
         if part.get("weight") is not None:
             total = (total or 0.0) + float(numbers_of_rows(part["weight"], name="weights").sum())
-    return _WorkerRows(None, total, columns)
+    return _WorkerRows(None, total, columns, sum(part["data"].shape[0] for part in parts))
 
 
 def _fault_of_features(data: object, missing: float) -> str | None:
@@ -241,6 +270,17 @@ def _fault_of_features(data: object, missing: float) -> str | None:
         for extreme in (np.fmax.reduce(values, axis=None, initial=0.0), np.fmin.reduce(values, axis=None, initial=0.0)):
             if abs(extreme) > LARGEST:
                 return f"X of {{name}} must hold missing or finite numbers that float32 can hold; got {extreme}"
+    return None
+
+
+def _misread(kind: str, values: Any) -> str | None:
+    """Return how XGBoost would misread the features of a part, or the numbers of its rows."""
+    name = "X of {name}" if kind == "data" else f"{kind} of {{name}}"
+    for dtype in values.dtypes if hasattr(values, "columns") else [getattr(values, "dtype", None)]:
+        if isinstance(dtype, np.dtype) and not dtype.isnative:
+            return f"{name} must be in the byte order of the machine; got {dtype.str}"
+    if issparse(values) and collected(values).nnz < values.nnz:
+        return f"{name} must store each entry once, of which XGBoost takes one and not their sum"
     return None
 
 

@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import xgboost
-from scipy.sparse import csr_matrix
+from scipy.sparse import bsr_matrix, csc_matrix, csr_matrix
 
 from makers import make_lgb
 from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
@@ -463,3 +463,19 @@ def test_entries_stored_twice_are_refused():
         olgbm.train({}, lightgbm.Dataset(twice, np.arange(60) % 3), 2)
     model = olgbm.train({"verbosity": -1}, lightgbm.Dataset(twice.toarray(), np.arange(60) % 3), 2)
     np.testing.assert_array_equal(olgbm.predict_proba(model, twice), olgbm.predict_proba(model, twice.toarray()))
+    blocks = bsr_matrix((np.ones((120, 1, 1)), twice.indices, twice.indptr), shape=(60, 2))
+    with pytest.raises(ValueError, match="train_set must store each entry once"):
+        olgbm.train({}, lightgbm.Dataset(blocks, np.arange(60) % 3), 2)
+
+
+def test_columns_out_of_the_order_of_rows_are_refused():
+    unsorted = csc_matrix((np.arange(60.0), np.arange(60)[::-1], [0, 60]), shape=(60, 1))
+    with pytest.raises(ValueError, match=r"train_set must store each column in the order of rows.*sort_indices"):
+        olgbm.train({}, lightgbm.Dataset(unsorted, np.arange(60) // 20), 2)
+
+
+def test_catboost_reads_fields_of_records():
+    X, records = np.arange(60.0).reshape(30, 2) % 7, np.zeros((30, 2), [("tag", "i1"), ("x", "f8")])
+    records["x"] = X
+    expected, model = (ocb.train((rows, X[:, 0] // 3), {"iterations": 3}) for rows in (X, records["x"]))
+    np.testing.assert_array_equal(ocb.predict_proba(model, records["x"]), ocb.predict_proba(expected, X))
