@@ -153,14 +153,9 @@ def _train_spec(
 
     async def train_there() -> dict[str, Any]:
         await _check_parts(client, matrices)
-        added = _with_all_workers(client, [matrix for matrix, _ in matrices])
-        try:
-            result: dict[str, Any] = await xgboost.dask.train(
-                client=client, dtrain=dtrain, num_boost_round=num_boost_round, **options
-            )
-        finally:
-            for matrix, address in added:
-                del matrix.worker_map[address]
+        result: dict[str, Any] = await xgboost.dask.train(
+            client=client, dtrain=dtrain, num_boost_round=num_boost_round, **options
+        )
         return result
 
     trained: dict[str, Any] = watched(client, {one for matrix, _ in matrices for one in matrix.worker_map}, train_there)
@@ -224,23 +219,10 @@ async def _check_parts(client: distributed.Client, matrices: Sequence[tuple[xgbo
         if with_rows != everywhere and any(levels is not None for of in known[:1] for levels in of.values()):
             raise ValueError(
                 f"X of {name} must have rows on every worker, of which XGBoost learns the categories; "
-                f"{min(everywhere - with_rows)} has none. X.repartition(npartitions=...) of dask.dataframe makes more parts"
+                f"{min(everywhere - with_rows)} has none: divide X into more parts"
             )
-
-
-def _with_all_workers(client: distributed.Client, matrices: Sequence[Any]) -> list[tuple[Any, str]]:
-    """Give a part without rows to each worker that has none: it would not know the columns' names; return which."""
-    added = []
-    for matrix in matrices:
-        empty = client.submit(_without_rows, next(iter(matrix.worker_map.values()))[0], pure=False)
-        for address in {one for other in matrices for one in other.worker_map}.difference(matrix.worker_map):
-            matrix.worker_map[address] = [client.submit(dict, empty, workers=[address], pure=False)]
-            added.append((matrix, address))
-    return added
-
-
-def _without_rows(part: Mapping[str, Any]) -> dict[str, Any]:
-    return {kind: values if values is None else tables.without_rows(values) for kind, values in part.items()}
+        if all(isinstance(column, str) for of in known[:1] for column in of):
+            matrix.feature_names = matrix.feature_names or names  # a worker without rows would know none
 
 
 def _check_worker(parts: Sequence[Mapping[str, Any]], missing: float) -> _WorkerRows:
@@ -297,11 +279,11 @@ def _floats(data: Table) -> Iterator[Any]:
 
 
 def _columns(data: Table) -> _Columns:
-    """Return the columns of a part, by their names in a pandas frame and else by their numbers."""
+    """Return the columns of a part, by the text of their names in a pandas frame and else by their numbers."""
     if not _is_pandas(data):
         return dict.fromkeys(range(data.shape[1]))
     dtypes = zip(data.columns, data.dtypes, strict=True)
-    return {name: dtype.categories.tolist() if hasattr(dtype, "categories") else None for name, dtype in dtypes}
+    return {str(name): dtype.categories.tolist() if hasattr(dtype, "categories") else None for name, dtype in dtypes}
 
 
 def _is_pandas(data: object) -> bool:
