@@ -479,3 +479,10 @@ def test_catboost_reads_fields_of_records():
     records["x"] = X
     expected, model = (ocb.train((rows, X[:, 0] // 3), {"iterations": 3}) for rows in (X, records["x"]))
     np.testing.assert_array_equal(ocb.predict_proba(model, records["x"]), ocb.predict_proba(expected, X))
+
+
+@pytest.mark.parametrize(("method", "width", "needed"), [("renewal", 3, 1), ("host", 1, 3), ("host", 2, 3)])
+def test_start_scores_of_another_width_are_refused(method, width, needed):
+    matrix = xgboost.DMatrix(np.arange(60.0)[:, np.newaxis], np.arange(60) % 4, base_margin=np.zeros((60, width)))
+    with pytest.raises(ValueError, match=rf"base_margin must have {needed} number\(s\) a row.*; got {width}"):
+        oxgb.train({}, matrix, 2, n_classes=4, proportional=False, shift_method=method)
