@@ -486,3 +486,28 @@ def test_start_scores_of_another_width_are_refused(method, width, needed):
     matrix = xgboost.DMatrix(np.arange(60.0)[:, np.newaxis], np.arange(60) % 4, base_margin=np.zeros((60, width)))
     with pytest.raises(ValueError, match=rf"base_margin must have {needed} number\(s\) a row.*; got {width}"):
         oxgb.train({}, matrix, 2, n_classes=4, proportional=False, shift_method=method)
+
+
+def test_groups_of_features_are_lists_of_columns():
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    y = np.digitize(X[:, 0] * X[:, 1] + X[:, 2], [-0.5, 0.5])
+
+    def proba(groups):
+        params = {"verbosity": -1, "interaction_constraints": groups}
+        return olgbm.predict_proba(olgbm.train(params, lightgbm.Dataset(X, y), 5), X)
+
+    expected = proba([[0], [1, 2]])
+    assert np.abs(expected - proba(None)).max() > 0.01
+    for same in (
+        [np.array([0]), np.array([1, 2])],
+        [range(1), range(1, 3)],
+        [{0}, {1.0, 2.0}],
+        "[0], [1,2]",
+        "[[0],[1,2]]",
+    ):
+        np.testing.assert_array_equal(proba(same), expected)
+    for wrong in ([["a"], ["b"]], [[0], [1, -1]], [[0.5]], [[True, 2]], [0, 1], "garbage", "[a],[b]", 3):
+        with pytest.raises(ValueError, match="interaction_constraints must hold lists of numbers of columns"):
+            proba(wrong)
+    with pytest.raises(ValueError, match="interaction_constraints must hold columns below 3; got 7"):
+        proba([[0], [1, 7]])
