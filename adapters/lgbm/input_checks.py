@@ -241,17 +241,12 @@ def check_rows(data: Table, name: str) -> None:
         tables.check_table(part, name=name)
         tables.refuse_text_and_dates(part, name=name)
         check_columns(part, name)
-        if not issparse(part) or part.format not in ("csr", "csc", "bsr"):
-            continue
-        if collected(part).nnz < part.nnz:
+        is_csc = issparse(part) and part.format == "csc"
+        is_once = not issparse(part) or part.format not in ("csr", "csc", "bsr") or collected(part).nnz == part.nnz
+        if not is_once or (is_csc and not part.has_sorted_indices):
             raise ValueError(
-                f"{name} must store each entry once, of which LightGBM takes one and not their sum; call its "
-                f"sum_duplicates()"
-            )
-        if part.format == "csc" and not part.has_sorted_indices:
-            raise ValueError(
-                f"{name} must store each column in the order of rows, in which LightGBM reads it; call its "
-                f"sort_indices()"
+                f"{name} must store each entry once, of which LightGBM takes one and not their sum, and columns in the "
+                f"order of rows; call its sum_duplicates()"
             )
 
 
@@ -398,7 +393,7 @@ def check_constraints(params: Mapping[str, Any], data: lightgbm.Dataset) -> None
     """
     X, signs, groups = data.data, value_of(params, "monotone_constraints"), params.get("interaction_constraints")
     last = max((max(one, default=0) for one in groups or ()), default=0)
-    if hasattr(X, "shape") and last >= X.shape[1]:
+    if last and hasattr(X, "shape") and last >= X.shape[1]:
         raise ValueError(f"interaction_constraints must hold columns below {X.shape[1]}; got {last}")
     if signs is None or len(signs) == 0 or not hasattr(X, "shape"):
         return

@@ -52,7 +52,8 @@ def train(
     validation : str or None, default=None
         Column that is true where a row is evaluated after each round, as "validation", and not trained on.
     n_workers : int or None, default=None
-        The dataset is divided anew for so many tasks; None takes its partitions as they are.
+        The dataset is divided anew for so many tasks; None takes its partitions as they are. All run at once: Spark
+        waits ten minutes for more than it has slots, and then says so (SPARK-24819).
     feature_types : sequence of str or None, default=None
         XGBoost's types of the features: "c" for a category, by the codes of Spark's ``StringIndexer``, and "q".
     **options
