@@ -233,6 +233,7 @@ def rows_for(model: CatBoost, data: Table, name: str = "data") -> Pool:
     """Return rows to predict as a pool; raise ValueError for other columns: CatBoost skips what the model lacks."""
     validation.refuse_masked(data, name=name)
     if not isinstance(data, Pool):
+        data = validation.collected(data, name=name)
         kinds = ("cat", "text", "embedding") if not isinstance(data, FeaturesData) else ()
         data = Pool(data, **{f"{kind}_features": getattr(model, f"get_{kind}_feature_indices")() for kind in kinds})
     if data.num_col() != len(model.feature_names_):

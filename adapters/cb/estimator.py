@@ -384,7 +384,8 @@ min_data_in_leaf, random_strength, one_hot_max_size
                 X = tables.with_columns(X, of_text | as_they_are)
                 given |= self._places
         elif issparse(X):  # CatBoost knows SciPy's matrices with short indices
-            X = csr_matrix((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
+            data = np.require(X.data, requirements="W")  # those that joblib shares with processes are read-only
+            X = csr_matrix((data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
         return Pool(X, feature_names=self._names(), **given)
 
     def _as_text(self, X: Table, place: int) -> NDArray[np.object_]:

@@ -27,7 +27,7 @@ from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils import files
 from ordinal_objectives.utils.extras import round_bar
 from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import refuse_masked
+from ordinal_objectives.utils.validation import collected, refuse_masked
 
 # Parameters that a training may be resumed without, or with others.
 _OF_THE_RUN = {
@@ -190,7 +190,7 @@ def _as_pool(data: Any, name: str) -> Pool:
     if isinstance(data, tuple) and len(data) == 2:
         for values, what in zip(data, ("features", "labels"), strict=True):
             refuse_masked(values, name=f"{what} of {name}")
-        return Pool(*data)
+        return Pool(collected(data[0], name=f"features of {name}"), data[1])
     raise TypeError(f"{name} must be a catboost.Pool, or a tuple (X, y); got {type(data).__name__}")
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from os import PathLike
 from typing import Any
 
@@ -130,8 +131,7 @@ def resolved(own: Mapping[str, Any], others: Mapping[str, Any]) -> tuple[Params,
 def checked_params(params: Mapping[str, Any]) -> Params:
     """Return the parameters of a training as LightGBM takes them; raise ValueError for one that is refused.
 
-    ``metric="None"`` is left out, monotone constraints become numbers, and groups of features lists: LightGBM takes
-    sets and tuples, but not in its files.
+    ``metric="None"`` is left out, monotone constraints become numbers, and groups of features lists of them.
     """
     params = check_metrics(params)
     refuse_parameters(params, {alias: why for name, why in _REFUSED_BY_TRAIN.items() for alias in _ALIASES[name]})
@@ -140,11 +140,29 @@ def checked_params(params: Mapping[str, Any]) -> Params:
     for name in _ALIASES["monotone_constraints"]:
         if params.get(name) is not None:
             params[name] = signs_of(params[name], name=name)
-    groups = params.get("interaction_constraints")
-    if isinstance(groups, (list, tuple, set, frozenset)):
-        kinds = (tuple, set, frozenset)
-        params["interaction_constraints"] = [sorted(one) if isinstance(one, kinds) else one for one in groups]
+    if params.get("interaction_constraints") is not None:
+        params["interaction_constraints"] = _groups_of(params["interaction_constraints"])
     return params
+
+
+def _groups_of(given: Any) -> list[list[int]]:
+    """Return groups of features, which LightGBM reads as none or as others unless they are lists of numbers."""
+    groups = given
+    if isinstance(given, str):
+        with suppress(ValueError):
+            groups = json.loads(given if given.lstrip().startswith("[[") else f"[{given}]")
+    try:
+        groups = [[*one] for one in groups]
+        are_numbers = [
+            np.dtype(type(one)).kind in "iuf" and one >= 0 and one == int(one) for of in groups for one in of
+        ]
+    except (TypeError, ValueError):
+        are_numbers = [False]
+    if not all(are_numbers):
+        raise ValueError(
+            f"interaction_constraints must hold lists of numbers of columns, as LightGBM knows them; got {given!r}"
+        )
+    return [sorted(map(int, one)) for one in groups]
 
 
 def refuse_boosting(name: str, value: object) -> None:
@@ -208,7 +226,7 @@ def check_columns(X: Table, name: str = "X") -> None:
 
 
 def check_rows(data: Table, name: str) -> None:
-    """Raise ValueError if rows hold text, dates or types that LightGBM does not read, or a name or an entry twice.
+    """Raise ValueError if rows hold what LightGBM does not read, or a name or an entry twice, or unsorted columns.
 
     Parameters
     ----------
@@ -223,10 +241,12 @@ def check_rows(data: Table, name: str) -> None:
         tables.check_table(part, name=name)
         tables.refuse_text_and_dates(part, name=name)
         check_columns(part, name)
-        if issparse(part) and part.format in ("csr", "csc") and collected(part).nnz < part.nnz:
+        is_csc = issparse(part) and part.format == "csc"
+        is_once = not issparse(part) or part.format not in ("csr", "csc", "bsr") or collected(part).nnz == part.nnz
+        if not is_once or (is_csc and not part.has_sorted_indices):
             raise ValueError(
-                f"{name} must store each entry once, of which LightGBM takes one and not their sum; call its "
-                f"sum_duplicates()"
+                f"{name} must store each entry once, of which LightGBM takes one and not their sum, and columns in the "
+                f"order of rows; call its sum_duplicates()"
             )
 
 
@@ -345,7 +365,7 @@ def categorical_columns(columns: Any, X: Table) -> Any:
                 f"categorical_feature must be 'auto' or a list of columns' names, or of their places below "
                 f"{X.shape[1]}; got {columns!r}"
             )
-    return [int(column) if isinstance(column, np.integer) else column for column in given]
+    return [str(column) if isinstance(column, str) else int(column) for column in given]
 
 
 def check_linear(linear_tree: object, train_set: lightgbm.Dataset) -> None:
@@ -366,9 +386,15 @@ def check_linear(linear_tree: object, train_set: lightgbm.Dataset) -> None:
         )
 
 
-def check_signs(signs: Any, data: lightgbm.Dataset) -> None:
-    """Raise ValueError for monotone constraints over which LightGBM ends the process: too few, or of categories."""
-    X = data.data
+def check_constraints(params: Mapping[str, Any], data: lightgbm.Dataset) -> None:
+    """Raise ValueError for columns in groups that are not there, which LightGBM skips, and for signs of other columns.
+
+    Over signs that are too few, or of categories, it ends the process.
+    """
+    X, signs, groups = data.data, value_of(params, "monotone_constraints"), params.get("interaction_constraints")
+    last = max((max(one, default=0) for one in groups or ()), default=0)
+    if last and hasattr(X, "shape") and last >= X.shape[1]:
+        raise ValueError(f"interaction_constraints must hold columns below {X.shape[1]}; got {last}")
     if signs is None or len(signs) == 0 or not hasattr(X, "shape"):
         return
     if isinstance(signs, dict) or len(signs) != X.shape[1]:

@@ -20,9 +20,9 @@ from ordinal_objectives.adapters.groups import bound_groups, with_last_effects
 from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, input_checks, prediction
 from ordinal_objectives.adapters.lgbm.input_checks import (
     are_made_up,
+    check_constraints,
     check_linear,
     check_set,
-    check_signs,
     refused_sets,
     written_names,
 )
@@ -190,7 +190,7 @@ def train_spec(
     named = [(set_names[min(i, len(set_names) - 1)], data) for i, data in enumerate(sets)]
     for name, data in named:
         check_set(data, name, train_set)
-    check_signs(input_checks.value_of(params, "monotone_constraints"), train_set)
+    check_constraints(params, train_set)
     check_linear(input_checks.value_of(params, "linear_tree"), train_set)
     names = options.get("valid_names") or []
     given = [names] if isinstance(names, str) else list(names)
@@ -320,7 +320,7 @@ def cv(
     arguments.check_asked(params, num_boost_round, 1)
     params = input_checks.checked_params(params)
     check_set(train_set, "train_set", train_set)
-    check_signs(input_checks.value_of(params, "monotone_constraints"), train_set)
+    check_constraints(params, train_set)
     check_linear(input_checks.value_of(params, "linear_tree"), train_set)
     spec, record = arguments.asked_of_cv("lgbm.cv", options, train_set.get_label())
     n_threads = input_checks.value_of(params, "num_threads")

@@ -268,7 +268,10 @@ class TreeReader:
         stops = np.append(starts[1:], len(after))
         if starts.size * self._booster.num_boosted_rounds() > _FEW_WALKS:
             return None
-        one_of_each = matrix.slice(order[starts], allow_groups=True)
+        try:
+            one_of_each = matrix.slice(order[starts], allow_groups=True)
+        except xgboost.core.XGBoostError:  # of a matrix in external memory
+            return None
         reached = self._booster.predict(one_of_each, pred_leaf=True, validate_features=False)
         nodes = reached.reshape(starts.size, -1)[:, -1].astype(np.intp)
         # A split numbers its two children next, so the highest number says how many leaves there are. Where two leaves

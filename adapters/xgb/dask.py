@@ -44,7 +44,7 @@ from ordinal_objectives.estimators import arguments, labels, tables
 from ordinal_objectives.estimators.held_out import rounds_unsearched
 from ordinal_objectives.estimators.tables import refuse_text_and_dates
 from ordinal_objectives.threads import library_n_threads
-from ordinal_objectives.utils.validation import first_few
+from ordinal_objectives.utils.validation import collected, first_few
 
 __all__ = ["DaskXGBOrdinalClassifier", "train"]
 
@@ -167,11 +167,12 @@ _Columns = Mapping[Any, list[Any] | None]
 
 
 class _WorkerRows(NamedTuple):
-    """A fault in the parts of a matrix that one worker has, if any; the sum of their weights; their columns."""
+    """A fault in the parts of a matrix that one worker has, if any; the sum of their weights; columns and rows."""
 
     fault: str | None
     total: float | None = None
     columns: _Columns | None = None
+    n_rows: int = 0
 
 
 def _check_matrices(matrices: Sequence[tuple[object, str]]) -> None:
@@ -200,8 +201,9 @@ async def _check_parts(client: distributed.Client, matrices: Sequence[tuple[xgbo
         ]
         for matrix, _ in matrices
     ]
+    everywhere = {address for matrix, _ in matrices for address in matrix.worker_map}
     trained: list[str] | None = None
-    for found, (_, name) in zip(await client.gather(asked, asynchronous=True), matrices, strict=True):
+    for found, (matrix, name) in zip(await client.gather(asked, asynchronous=True), matrices, strict=True):
         faults = [seen.fault for seen in found if seen.fault is not None]
         known = [seen.columns for seen in found if seen.columns is not None]
         faults += [fault for other in known if (fault := _differing(known[0], other)) is not None]
@@ -213,6 +215,14 @@ async def _check_parts(client: distributed.Client, matrices: Sequence[tuple[xgbo
         totals = [seen.total for seen in found if seen.total is not None]
         if totals and not any(totals):
             raise ValueError(f"weights of {name} are zero for every row; at least one must be positive")
+        with_rows = {address for address, seen in zip(matrix.worker_map, found, strict=True) if seen.n_rows}
+        if with_rows != everywhere and any(levels is not None for of in known[:1] for levels in of.values()):
+            raise ValueError(
+                f"X of {name} must have rows on every worker, of which XGBoost learns the categories; "
+                f"{min(everywhere - with_rows)} has none: divide X into more parts"
+            )
+        if all(isinstance(column, str) for of in known[:1] for column in of):
+            matrix.feature_names = matrix.feature_names or names  # a worker without rows would know none
 
 
 def _check_worker(parts: Sequence[Mapping[str, Any]], missing: float) -> _WorkerRows:
@@ -222,11 +232,12 @@ def _check_worker(parts: Sequence[Mapping[str, Any]], missing: float) -> _Worker
         here = _columns(part["data"])
         columns = here if columns is None else columns
         fault = fault_of_rows(part) or _fault_of_features(part["data"], missing) or _differing(columns, here)
+        fault = fault or next((fault for kind, values in part.items() if (fault := _misread(kind, values))), None)
         if fault is not None:
             return _WorkerRows(fault)
         if part.get("weight") is not None:
             total = (total or 0.0) + float(numbers_of_rows(part["weight"], name="weights").sum())
-    return _WorkerRows(None, total, columns)
+    return _WorkerRows(None, total, columns, sum(part["data"].shape[0] for part in parts))
 
 
 def _fault_of_features(data: object, missing: float) -> str | None:
@@ -244,6 +255,17 @@ def _fault_of_features(data: object, missing: float) -> str | None:
     return None
 
 
+def _misread(kind: str, values: Any) -> str | None:
+    """Return how XGBoost would misread the features of a part, or the numbers of its rows."""
+    name = "X of {name}" if kind == "data" else f"{kind} of {{name}}"
+    for dtype in values.dtypes if hasattr(values, "columns") else [getattr(values, "dtype", None)]:
+        if isinstance(dtype, np.dtype) and not dtype.isnative:
+            return f"{name} must be in the byte order of the machine; got {dtype.str}"
+    if issparse(values) and collected(values).nnz < values.nnz:
+        return f"{name} must store each entry once, of which XGBoost takes one and not their sum"
+    return None
+
+
 def _floats(data: Table) -> Iterator[Any]:
     """Yield the floats in the features of a part, if they are in memory, without a copy of all of them."""
     if _is_pandas(data):
@@ -257,11 +279,11 @@ def _floats(data: Table) -> Iterator[Any]:
 
 
 def _columns(data: Table) -> _Columns:
-    """Return the columns of a part, by their names in a pandas frame and else by their numbers."""
+    """Return the columns of a part, by the text of their names in a pandas frame and else by their numbers."""
     if not _is_pandas(data):
         return dict.fromkeys(range(data.shape[1]))
     dtypes = zip(data.columns, data.dtypes, strict=True)
-    return {name: dtype.categories.tolist() if hasattr(dtype, "categories") else None for name, dtype in dtypes}
+    return {str(name): dtype.categories.tolist() if hasattr(dtype, "categories") else None for name, dtype in dtypes}
 
 
 def _is_pandas(data: object) -> bool:

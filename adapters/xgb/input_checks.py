@@ -138,7 +138,7 @@ def check_continues(booster: Any, dtrain: Any) -> None:
 
 @contextmanager
 def refused_training(params: Mapping[str, Any], dtrain: xgboost.DMatrix, model: Any = None) -> Iterator[None]:
-    """Turn XGBoost's error over a parameter that does not suit the rows or the model into a ValueError that names it.
+    """Turn XGBoost's error over what does not suit the rows or the model into a ValueError that names it.
 
     Parameters
     ----------
@@ -157,13 +157,15 @@ def refused_training(params: Mapping[str, Any], dtrain: xgboost.DMatrix, model: 
 
 
 def _why_unsuited(error: str, params: Mapping[str, Any], dtrain: xgboost.DMatrix, model: Any) -> str | None:
-    """Return which parameter does not suit rows with categories or a model, and what does; None of other errors."""
+    """Return what does not suit the rows or the model, and what does; None of other errors."""
     if params.get("process_type") == "update" and "updating" in error:
         least = "there is no model" if model is None else "the model has fewer rounds than are asked for"
         return (
             f"params['process_type'] = 'update' is not allowed here: it changes the trees of a model, and {least}. "
             f"Pass one as xgb_model, and no more rounds than it has; or leave process_type out"
         )
+    if shapes := re.search(r"base_margin_.*\((\d+) vs. (\d+)\)", error):
+        return f"base_margin must have {shapes[2]} number(s) a row, one for each output of the trees; got {shapes[1]}"
     names = dtrain.feature_names or range(dtrain.num_col())
     columns = [repr(name) for name, kind in zip(names, dtrain.feature_types or (), strict=False) if kind == "c"]
     for parameter, of_numbers, instead in _OF_NUMBERS:

@@ -52,7 +52,8 @@ def train(
     validation : str or None, default=None
         Column that is true where a row is evaluated after each round, as "validation", and not trained on.
     n_workers : int or None, default=None
-        The dataset is divided anew for so many tasks; None takes its partitions as they are.
+        The dataset is divided anew for so many tasks; None takes its partitions as they are. All run at once: Spark
+        waits ten minutes for more than it has slots, and then says so (SPARK-24819).
     feature_types : sequence of str or None, default=None
         XGBoost's types of the features: "c" for a category, by the codes of Spark's ``StringIndexer``, and "q".
     **options
@@ -100,11 +101,13 @@ def train(
 
 
 def with_held_out(dataset: Table, validation: str | None) -> Table:
-    """Return rows whose column of those to evaluate is true or false: null is false, and numbers and texts are read."""
+    """Return rows whose column of those to evaluate is true or false: null and NaN are false, texts are read."""
     if validation is None:
         return dataset
     functions = optional("pyspark.sql.functions", "spark")
-    held_out = functions.col(validation).cast("boolean")
+    given = functions.col(validation)  # NaN would be true
+    is_float = dataset.select(validation).dtypes[0][1] in ("float", "double")
+    held_out = (functions.nanvl(given, functions.lit(0.0)) if is_float else given).cast("boolean")
     return dataset.withColumn(validation, functions.coalesce(held_out, functions.lit(False)))
 
 

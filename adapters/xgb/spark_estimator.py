@@ -121,7 +121,8 @@ class SparkXGBOrdinalClassifier(Estimator, _Columns, DefaultParamsReadable, Defa
     probability_col : str, default="probability"
         New column of vectors: the probabilities of the classes from the lowest on.
     num_workers : int or None, default=None
-        The dataset is divided anew for so many tasks; None takes its partitions as they are.
+        The dataset is divided anew for so many tasks; None takes its partitions as they are. All run at once: Spark
+        waits ten minutes for more than it has slots, and then says so (SPARK-24819).
     **params
         Those of :class:`.estimator.XGBOrdinalClassifier`, each a ``Param`` of the same name, and others of
         :func:`xgboost.train`. What needs all rows in one place is refused; "auto" takes 100 rounds and 4 levels. Where

@@ -450,6 +450,6 @@ def refuse_other_order_of_classes(
     """Raise ValueError if a table has the classes as rows or columns in another order, since places alone are read."""
     for axis in axes if hasattr(matrix, "columns") else ():
         names_of = matrix.schema.names if hasattr(matrix, "itercolumns") else matrix.columns  # of Arrow
-        labels = list(names_of if axis == "columns" else getattr(matrix, axis, known))
-        if labels != known and set(labels) == set(known):
+        labels = list(map(str, names_of if axis == "columns" else getattr(matrix, axis, known)))  # files hold text
+        if labels != (texts := list(map(str, known))) and set(labels) == set(texts):
             raise ValueError(f"{name} must have its classes in the order {known}; got {axis} {labels}")

@@ -343,7 +343,8 @@ def collected(X: Table, *, name: str = "X") -> Table:
 
     A lazy frame of polars is collected, since rows are counted and read more than once; batches of Arrow, and
     frames of other libraries that speak Arrow's or the data frame protocol, become Arrow tables. Entries that a sparse
-    matrix stores several times are added up, as SciPy means them. What is no table is returned as it is.
+    matrix stores several times are added up, as SciPy means them. What libraries misread is copied: a field of records
+    (CatBoost), and columns of pandas in the other byte order (XGBoost). What is no table is returned as it is.
 
     Raises
     ------
@@ -352,10 +353,17 @@ def collected(X: Table, *, name: str = "X") -> Table:
     """
     if _is_of(X, "polars") and hasattr(X, "collect"):
         return X.collect()
+    if isinstance(X, np.ndarray):
+        return np.require(X, requirements="A")
     if issparse(X) and not getattr(X, "has_canonical_format", True):
         X = X.copy()
         X.sum_duplicates()
         return X
+    if hasattr(X, "isetitem"):  # pandas
+        swapped = {i: t for i, t in enumerate(X.dtypes) if isinstance(t, np.dtype) and not t.isnative}
+        X = X.copy(deep=False) if swapped else X
+        for place, dtype in swapped.items():
+            X.isetitem(place, X.iloc[:, place].astype(dtype.newbyteorder("=")))
     is_table = hasattr(X, "columns") or hasattr(X, "schema") or hasattr(X, "__dataframe__")
     if not is_table or _is_of(X, "pandas", "polars") or hasattr(X, "combine_chunks"):
         return X

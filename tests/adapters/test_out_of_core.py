@@ -37,16 +37,16 @@ def table():
 
 
 class Batches(xgboost.DataIter):
-    """Hands over a thousand rows at a time; XGBoost keeps its pages in files."""
+    """Hands over a thousand rows at a time, or another number; XGBoost keeps its pages in files."""
 
-    def __init__(self, table, prefix):
-        self.table, self.at = table, 0
+    def __init__(self, table, prefix, size=1000):
+        self.table, self.at, self.size = table, 0, size
         super().__init__(cache_prefix=str(prefix))
 
     def next(self, input_data):
         if self.at == 3:
             return False
-        X, y, w = (part[1000 * self.at : 1000 * (self.at + 1)] for part in self.table)
+        X, y, w = (part[self.size * self.at : self.size * (self.at + 1)] for part in self.table)
         input_data(data=X, label=y, weight=w)
         self.at += 1
         return True
@@ -73,6 +73,17 @@ def test_xgboost_reads_pages_from_files(table, update, tmp_path):
     np.testing.assert_allclose(proba, oxgb.predict_proba(expected["booster"], xgboost.DMatrix(X)), atol=1e-6)
     del pages, matrix
     gc.collect()  # its files go before their folder does
+
+
+@pytest.mark.parametrize("update", [{"threshold_update": "joint"}, {"proportional": False}], ids=name_of)
+def test_xgboost_reads_plain_matrices_from_files(table, update, tmp_path):
+    few = [part[:900] for part in table]
+    pages = xgboost.DMatrix(Batches(few, tmp_path / "pages", size=300))
+    whole = xgboost.DMatrix(few[0], few[1], weight=few[2])
+    one, other = (oxgb.threshold_record(oxgb.train(XGB, rows, 3, n_classes=5, **update)) for rows in (pages, whole))
+    np.testing.assert_allclose(one.thresholds, other.thresholds, rtol=0, atol=1e-6)
+    del pages, one
+    gc.collect()
 
 
 class Rows(lightgbm.Sequence):

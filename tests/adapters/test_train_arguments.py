@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import xgboost
-from scipy.sparse import csr_matrix
+from scipy.sparse import bsr_matrix, csc_matrix, csr_matrix
 
 from makers import make_lgb
 from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
@@ -463,3 +463,51 @@ def test_entries_stored_twice_are_refused():
         olgbm.train({}, lightgbm.Dataset(twice, np.arange(60) % 3), 2)
     model = olgbm.train({"verbosity": -1}, lightgbm.Dataset(twice.toarray(), np.arange(60) % 3), 2)
     np.testing.assert_array_equal(olgbm.predict_proba(model, twice), olgbm.predict_proba(model, twice.toarray()))
+    blocks = bsr_matrix((np.ones((120, 1, 1)), twice.indices, twice.indptr), shape=(60, 2))
+    with pytest.raises(ValueError, match="train_set must store each entry once"):
+        olgbm.train({}, lightgbm.Dataset(blocks, np.arange(60) % 3), 2)
+
+
+def test_columns_out_of_the_order_of_rows_are_refused():
+    unsorted = csc_matrix((np.arange(60.0), np.arange(60)[::-1], [0, 60]), shape=(60, 1))
+    with pytest.raises(ValueError, match=r"train_set must store .* columns in the order of rows"):
+        olgbm.train({}, lightgbm.Dataset(unsorted, np.arange(60) // 20), 2)
+
+
+def test_catboost_reads_fields_of_records():
+    X, records = np.arange(60.0).reshape(30, 2) % 7, np.zeros((30, 2), [("tag", "i1"), ("x", "f8")])
+    records["x"] = X
+    expected, model = (ocb.train((rows, X[:, 0] // 3), {"iterations": 3}) for rows in (X, records["x"]))
+    np.testing.assert_array_equal(ocb.predict_proba(model, records["x"]), ocb.predict_proba(expected, X))
+
+
+@pytest.mark.parametrize(("method", "width", "needed"), [("renewal", 3, 1), ("host", 1, 3), ("host", 2, 3)])
+def test_start_scores_of_another_width_are_refused(method, width, needed):
+    matrix = xgboost.DMatrix(np.arange(60.0)[:, np.newaxis], np.arange(60) % 4, base_margin=np.zeros((60, width)))
+    with pytest.raises(ValueError, match=rf"base_margin must have {needed} number\(s\) a row.*; got {width}"):
+        oxgb.train({}, matrix, 2, n_classes=4, proportional=False, shift_method=method)
+
+
+def test_groups_of_features_are_lists_of_columns():
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    y = np.digitize(X[:, 0] * X[:, 1] + X[:, 2], [-0.5, 0.5])
+
+    def proba(groups):
+        params = {"verbosity": -1, "interaction_constraints": groups}
+        return olgbm.predict_proba(olgbm.train(params, lightgbm.Dataset(X, y), 5), X)
+
+    expected = proba([[0], [1, 2]])
+    assert np.abs(expected - proba(None)).max() > 0.01
+    for same in (
+        [np.array([0]), np.array([1, 2])],
+        [range(1), range(1, 3)],
+        [{0}, {1.0, 2.0}],
+        "[0], [1,2]",
+        "[[0],[1,2]]",
+    ):
+        np.testing.assert_array_equal(proba(same), expected)
+    for wrong in ([["a"], ["b"]], [[0], [1, -1]], [[0.5]], [[True, 2]], [0, 1], "garbage", "[a],[b]", 3):
+        with pytest.raises(ValueError, match="interaction_constraints must hold lists of numbers of columns"):
+            proba(wrong)
+    with pytest.raises(ValueError, match="interaction_constraints must hold columns below 3; got 7"):
+        proba([[0], [1, 7]])

@@ -446,3 +446,10 @@ def test_shap_values_of_catboost_that_do_not_sum_to_the_score_are_refused(rows):
     model = make_cat(grow_policy="Lossguide", iterations=20).fit(X, y)
     with pytest.raises(ValueError, match=r"do not sum to the score.*grow_policy other than 'Sym"):
         inspection.shap_values(model, X)
+
+
+def test_read_only_sparse_rows(rows):
+    X, y = np.maximum(rows[0], 0.0), rows[1]
+    sparse = csr_matrix(X)
+    sparse.data.setflags(write=False)
+    np.testing.assert_array_equal(make_cat().fit(sparse, y).predict_raw(sparse), make_cat().fit(X, y).predict_raw(X))

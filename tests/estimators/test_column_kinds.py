@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from makers import ALL
+from makers import ALL, MAKERS, make_cat
 from ordinal_objectives import (
     HistGradientBoostingOrdinalClassifier,
     LGBMOrdinalClassifier,
@@ -209,3 +209,17 @@ def test_tables_without_rows_keep_their_columns(as_table):
     empty = without_rows(table)
     assert type(empty) is type(table)
     assert empty.shape == (0, table.shape[1])
+
+
+@pytest.mark.parametrize("make", [*MAKERS.values(), make_cat])
+def test_other_bytes_and_fields_of_records_are_the_same_numbers(make, ordinal_data):
+    X, y = ordinal_data(100)
+    columns = [f"x{i}" for i in range(X.shape[1])]
+    model = make(random_state=0).fit(X, y)
+    expected = model.predict_proba(X)
+    swapped = pd.DataFrame(X, columns=columns).astype({"x0": ">f8"})
+    records = np.zeros(X.shape, [("tag", "i1"), ("x", "f8")])
+    records["x"] = X
+    for rows in (swapped, records["x"]):
+        np.testing.assert_array_equal(make(random_state=0).fit(rows, y).predict_proba(rows), expected)
+    np.testing.assert_array_equal(model.predict_proba(records["x"]), expected)

@@ -432,6 +432,44 @@ def test_other_parts_than_those_of_the_rows():
         fit(eval_set=[(halved(X), halved(Y, 50))])
 
 
+def test_the_other_byte_order_and_entries_stored_twice_are_refused():
+    for word, given in (
+        ("X", {"X": X.astype(">f8")}),
+        ("X", {"X": dd.from_pandas(pd.DataFrame(X).astype({0: ">f4"}), npartitions=2)}),
+        ("weight", {"weight": ONES.astype(">f4")}),
+        ("base_margin", {"margin": ONES.astype(">f8")}),
+    ):
+        y = dd.from_pandas(pd.Series(Y), npartitions=2) if hasattr(given.get("X"), "columns") else Y
+        with pytest.raises(ValueError, match=f"{word} of the training set must be in the byte order of the machine"):
+            fit(**{"y": y, **given})
+    with pytest.raises(ValueError, match="label of the training set must be in the byte order of the machine"):
+        oxgb_dask.train(None, {}, xgboost.dask.DaskDMatrix(None, halved(X), halved(Y.astype(">i4"))), 2)
+    twice = scipy.sparse.csr_matrix(X[:100])
+    twice = scipy.sparse.csr_matrix((np.r_[1.0, twice.data], np.r_[0, twice.indices], np.r_[0, twice.indptr[1:] + 1]))
+    parts = [da.from_array(one, chunks=(100, 3), asarray=False) for one in (twice, scipy.sparse.csr_matrix(X[100:]))]
+    with pytest.raises(ValueError, match="X of the training set must store each entry once"):
+        fit(da.concatenate(parts))
+
+
+def test_a_worker_without_rows_of_a_set():
+    frame = pd.DataFrame(X, columns=list("abc"))
+    rows = {"X": dd.from_pandas(frame, npartitions=2), "y": dd.from_pandas(pd.Series(Y), npartitions=2)}
+    one = {name: values.repartition(npartitions=1) for name, values in rows.items()}
+    alone = XGBOrdinalClassifier(n_estimators=2, max_depth=2, n_jobs=1, subsample=1.0)
+    expected = alone.fit(frame, Y, eval_set=[(frame, Y)]).evals_result_["validation_0"]["all_threshold"]
+    for training, evaluated in ((rows, one), (one, rows)):
+        model = fit(**training, eval_set=[tuple(evaluated.values())], subsample=1.0)
+        np.testing.assert_allclose(model.evals_result_["validation_0"]["all_threshold"], expected, atol=1e-5)
+    matrix, held_out = (xgboost.dask.DaskDMatrix(None, *values.values()) for values in (rows, one))
+    booster = oxgb_dask.train(None, {}, matrix, 2, evals=[(held_out, "held_out")])["booster"]
+    here = booster.predict(xgboost.DMatrix(frame), output_margin=True)
+    np.testing.assert_allclose(xgboost.dask.predict(None, booster, held_out, output_margin=True).compute(), here)
+    frame["d"] = pd.Categorical.from_codes(Y % 2, ["u", "v"])
+    rows["X"] = dd.from_pandas(frame, npartitions=2)
+    with pytest.raises(ValueError, match="X of validation_0 must have rows on every worker"):
+        fit(**rows, eval_set=[(rows["X"].repartition(npartitions=1), one["y"])])
+
+
 @pytest.mark.parametrize("turned", [[1], [0, 1]])
 def test_parts_whose_columns_have_another_order(turned):
     """As those of CSV files may: XGBoost would read columns by their place."""
