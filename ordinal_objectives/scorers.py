@@ -271,7 +271,7 @@ def _with_those_of(y_true: ArrayLike, order: LabelArray) -> LabelArray:
 
 def _inside(estimator: object) -> Iterator[Estimator]:
     """Yield fitted estimators that a search, a pipeline, a calibration, a selection or an ensemble predicts with."""
-    for name in ("best_estimator_", "estimator_"):
+    for name in ("best_estimator_", "estimator_", "final_estimator_"):
         if hasattr(estimator, name):
             yield getattr(estimator, name)
     yield from (step for _, step in getattr(estimator, "steps", [])[-1:])

@@ -164,7 +164,7 @@ class OrdinalTunedClassifier(AroundOneClassifier):
     metric : str or callable
         One of :data:`ordinal_objectives.metrics.METRICS` that judges decisions: "qwk", "lwk", "mae", "macro_mae",
         "max_mae", "zero_one", "tau_b"; or a function ``metric(y, predicted)`` of class codes, which may take
-        ``sample_weight``.
+        ``sample_weight``, and ``labels``: it gets ``range(n_classes)``.
     greater_is_better : bool
         Of a metric that is a function.
     rule : {"cuts", "stretch", "kappa"}
@@ -279,8 +279,8 @@ class OrdinalTunedClassifier(AroundOneClassifier):
 
     def _score(self, known: table.Metric | None, rows: Rows) -> Score:
         """Return what is to be large of predictions."""
-        function = self.metric if known is None else known.function
-        given: dict[str, object] = {} if known is None else {"labels": range(self.n_classes_)}
+        function = table.on_codes(self.metric if known is None else known.function, self.n_classes_)
+        given: dict[str, object] = {}
         by_name, _ = takes_weight(function)
         if known is None and rows.labels is not None and (rows.of_intervals or not by_name):
             what = "'mae' or 'zero_one'" if rows.of_intervals else "a function that takes sample_weight"

@@ -106,8 +106,9 @@ METRICS = MetricTable()
 
 
 def on_codes(metric: Callable[..., Any], n_classes: int) -> Callable[..., Any]:
-    """Return `metric` for class codes: with ``labels=range(n_classes)`` where it takes `labels`."""
-    return partial(metric, labels=range(n_classes)) if "labels" in parameters_of(metric) else metric
+    """Return `metric` for class codes: with ``labels=range(n_classes)`` where it takes `labels` and has none yet."""
+    has_own = "labels" in getattr(metric, "keywords", {})  # of a partial
+    return partial(metric, labels=range(n_classes)) if "labels" in parameters_of(metric) and not has_own else metric
 
 
 def parameters_of(function: Callable[..., object]) -> Mapping[str, inspect.Parameter]:

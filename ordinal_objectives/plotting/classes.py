@@ -505,7 +505,7 @@ def _classes_in_order(estimator: object, y: ArrayLike, labels: ArrayLike | None)
             f"labels must hold the classes, lowest first: {type(last).__name__} does not say their order; got None for "
             f"{np.asarray(classes).tolist()}"
         )
-    return OrderedLabels(classes if own is None else own, name="labels")
+    return OrderedLabels(np.sort(classes) if own is None else own, name="labels")
 
 
 def _labels_of(y_true: ArrayLike, y_pred: ArrayLike, class_names: style.Names) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
@@ -103,6 +104,16 @@ def test_a_function_is_a_metric_and_is_given_weights():
     by_sklearn = tune_decision(frozen(), P[:60], CODES[:60], lambda y, z: cohen_kappa_score(y, z, weights="quadratic"))
     plain = tune_decision(frozen(), P[:60], CODES[:60])
     assert by_sklearn.tuned_score_ == pytest.approx(plain.tuned_score_)
+
+
+def test_a_function_that_takes_labels_is_given_those_without_rows():
+    proba, codes = draw(np.random.default_rng(1), 60, 4)
+    metrics = "qwk", partial(cohen_kappa_score, weights="quadratic")
+    named, by_sklearn = (
+        OrdinalTunedClassifier(frozen(), metric=one).fit(proba, np.array([0, 2, 2, 3])[codes]) for one in metrics
+    )
+    np.testing.assert_array_equal(by_sklearn.decision_.cuts, named.decision_.cuts)
+    assert by_sklearn.tuned_score_ == pytest.approx(named.tuned_score_)
 
 
 def test_one_mean_for_all_rows_is_one_class():

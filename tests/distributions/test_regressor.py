@@ -281,6 +281,8 @@ def test_points_and_levels_are_checked(data):
         model.predict_interval(X, 1.0)
     with pytest.raises(ValueError, match="quantiles must have shape"):
         quantile_loss(y, np.zeros((600, 2)), [0.5])
+    with pytest.raises(ValueError, match=r"quantiles must have its levels in the order \[0.1, 0.9\]; got columns"):
+        quantile_loss([1.0], pd.DataFrame([[2.0, 0.0]], columns=[0.9, 0.1]), [0.1, 0.9])
     with pytest.raises(ValueError, match="interval must have two columns"):
         interval_width([[1.0, 0.0]])
 

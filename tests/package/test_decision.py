@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 
-from ordinal_objectives.decision import RULES, decide
+from ordinal_objectives.decision import RULES, KappaRule, decide
 
 ERRORS = {
     "median": lambda true, predicted: np.abs(true - predicted),
@@ -109,3 +110,16 @@ def test_input_is_not_changed(rule, dtype):
 def test_bad_input_is_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         decide(*arguments)
+
+
+def test_frames_of_costs_have_the_columns_of_the_probabilities():
+    names = ["low", "middle", "high"]
+    proba = pd.DataFrame([[0.5, 0.3, 0.2], [0.1, 0.2, 0.7]], columns=names)
+    costs = pd.DataFrame([[0.0, 1.0, 2.0], [3.0, 0.0, 1.0], [9.0, 3.0, 0.0]], names, names)
+    assert decide(proba, cost_matrix=costs).tolist() == decide(proba.to_numpy(), cost_matrix=costs).tolist() == [1, 2]
+    assert KappaRule.fit(proba, costs).decide(proba)[1] == 2
+    for wrong in (costs.loc[names[::-1], names[::-1]], costs[names[::-1]]):
+        with pytest.raises(ValueError, match="cost_matrix must have its classes in the order .'low'"):
+            decide(proba, cost_matrix=wrong)
+        with pytest.raises(ValueError, match="weights must have its classes in the order .'low'"):
+            KappaRule.fit(proba, wrong)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import recall_score
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -117,7 +119,8 @@ def test_the_order_is_found_inside_a_calibration(graded):
 
 def test_an_inner_estimator_trained_on_codes_has_no_order():
     inner = NearestGrade().fit(None, None)
-    assert class_order(SimpleNamespace(estimator_=inner), np.sort(GRADES)).tolist() == GRADES.tolist()
+    for name in ("estimator_", "final_estimator_"):
+        assert class_order(SimpleNamespace(**{name: inner}), np.sort(GRADES)).tolist() == GRADES.tolist()
     inner.ordered_classes_ = np.arange(3)
     assert class_order(SimpleNamespace(estimator_=inner), np.sort(GRADES)) is None
 
@@ -155,6 +158,13 @@ def test_a_metric_of_ones_own_gets_codes_and_columns_in_order(graded):
     assert OrdinalScorer(brier, response_method="predict_proba")(model, X, y) < 0.0
     np.testing.assert_array_equal(seen[0][0], codes)
     np.testing.assert_array_equal(seen[0][1], model.predict_proba_ordered(X))
+
+
+def test_a_metric_keeps_the_labels_that_it_has(graded):
+    X, y, codes = graded
+    recall = OrdinalScorer(partial(recall_score, labels=[2], average="macro"), greater_is_better=True)
+    model = NearestGrade(shift=-1.0).fit(X, y)
+    assert recall(model, X, y) == recall_score(y, model.predict(X), labels=["high"], average="macro")
 
 
 def test_a_fold_without_a_class_is_scored(graded):

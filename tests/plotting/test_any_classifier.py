@@ -100,12 +100,16 @@ def test_tables_with_the_classes_in_another_order_are_refused():
     ):
         with pytest.raises(ValueError, match=f"{what} must have its classes in the order .'poor', 'fair', 'good'.;"):
             draw()
+    with pytest.raises(ValueError, match=r"matrix must have its classes in the order .'fair'.*; got columns .'poor'"):
+        OrdinalConfusionDisplay(pd.crosstab(Y, model.predict(X))[NAMES])
     in_order = pd.crosstab(Y, model.predict(X)).loc[NAMES, NAMES]
     assert OrdinalConfusionDisplay(in_order, NAMES).class_names == NAMES.tolist()
 
 
 def test_numbers_have_an_order():
     model = LogisticRegression().fit(X, 10 * CODES)
+    assert OrdinalConfusionDisplay.from_estimator(model, X, 10 * CODES).class_names == ["0", "10", "20"]
+    model.classes_, model.coef_ = model.classes_[[2, 0, 1]], model.coef_[[2, 0, 1]]  # some sort them otherwise
     assert OrdinalConfusionDisplay.from_estimator(model, X, 10 * CODES).class_names == ["0", "10", "20"]
 
 
