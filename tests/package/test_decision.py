@@ -119,7 +119,7 @@ def test_frames_of_costs_have_the_columns_of_the_probabilities():
     assert decide(proba, cost_matrix=costs).tolist() == decide(proba.to_numpy(), cost_matrix=costs).tolist() == [1, 2]
     assert KappaRule.fit(proba, costs).decide(proba)[1] == 2
     for wrong in (costs.loc[names[::-1], names[::-1]], costs[names[::-1]]):
-        with pytest.raises(ValueError, match="cost_matrix must have its classes in the order .'low'"):
+        with pytest.raises(ValueError, match="cost_matrix must have its classes in the order"):
             decide(proba, cost_matrix=wrong)
-        with pytest.raises(ValueError, match="weights must have its classes in the order .'low'"):
+        with pytest.raises(ValueError, match="weights must have its classes in the order"):
             KappaRule.fit(proba, wrong)

@@ -161,7 +161,7 @@ def test_a_metric_of_ones_own_gets_codes_and_columns_in_order(graded):
 
 
 def test_a_metric_keeps_the_labels_that_it_has(graded):
-    X, y, codes = graded
+    X, y, _ = graded
     recall = OrdinalScorer(partial(recall_score, labels=[2], average="macro"), greater_is_better=True)
     model = NearestGrade(shift=-1.0).fit(X, y)
     assert recall(model, X, y) == recall_score(y, model.predict(X), labels=["high"], average="macro")
