@@ -248,8 +248,8 @@ def value_to_json(value: object) -> object:
         If it holds anything but None, booleans, numbers, strings, and arrays, lists, tuples, sets and dictionaries of
         them.
     """
-    if isinstance(value, (np.generic, np.ndarray)):
-        value = value.tolist()
+    if isinstance(value, (np.generic, np.ndarray)) or hasattr(value, "columns"):  # a frame of costs
+        value = np.asarray(value).tolist()
     if value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and np.isfinite(value)):
         return value
     if isinstance(value, float):

@@ -8,6 +8,7 @@ import json
 import zipfile
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -215,6 +216,15 @@ def test_every_parameter_is_in_the_file(data, tmp_path):
     assert {name: getattr(loaded, name) for name in OTHER} == OTHER
     for (_, one), (_, two) in zip(loaded.members, model.members, strict=True):
         assert repr(sorted(one.get_params().items())) == repr(sorted(two.get_params().items()))
+
+
+@pytest.mark.filterwarnings("error:the file holds no cost_matrix")
+def test_a_frame_of_costs_is_in_the_file(fitted, tmp_path):
+    X, _, model = copy.deepcopy(fitted)
+    costs = pd.DataFrame(np.triu(np.ones((4, 4))) - np.eye(4), NAMES, NAMES)
+    model.set_params(cost_matrix=costs).save_model(tmp_path / "model.zip")
+    loaded = OrdinalEnsembleClassifier().load_model(tmp_path / "model.zip")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
 
 
 @pytest.mark.parametrize(
