@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ordinal_objectives.aliases import JSON, ArrayLike, FloatArray, IndexArray
-from ordinal_objectives.estimators.labels import names_along, refuse_other_order_of_classes
 from ordinal_objectives.utils import documented, files, validation
 
 _MOST_STEPS = 100
@@ -66,7 +65,7 @@ def decide(proba: ArrayLike, rule: str = "median", cost_matrix: ArrayLike | None
     [2]
     """
     P = validation.check_proba(proba)
-    refuse_other_order_of_classes(names_along(proba, "columns", []), cost_matrix, "cost_matrix")
+    validation.refuse_other_order_of_classes(validation.names_along(proba, "columns", []), cost_matrix, "cost_matrix")
     costs = check_rule(rule, cost_matrix, P.shape[1])
     if costs is not None:
         return np.argmin(P @ costs, axis=1)
@@ -231,7 +230,7 @@ class KappaRule:
         KappaRule
         """
         P = validation.check_proba(proba).astype(np.float64)
-        refuse_other_order_of_classes(names_along(proba, "columns", []), weights, "weights")
+        validation.refuse_other_order_of_classes(validation.names_along(proba, "columns", []), weights, "weights")
         W = kappa_weights(weights, P.shape[1])
         of_rows = validation.check_sample_weight(sample_weight, len(P))
         shares = np.average(P, axis=0, weights=of_rows)

@@ -13,9 +13,15 @@ from ordinal_objectives.estimators.labels import (
     name_none,
     ordered_categories,
     refuse_mixed,
+)
+from ordinal_objectives.utils.validation import (
+    as_floats,
+    as_objects,
+    check_choice,
+    first_few,
+    readable,
     refuse_other_order_of_classes,
 )
-from ordinal_objectives.utils.validation import as_floats, as_objects, check_choice, first_few, readable
 
 # Sums of shares may be so far from 1.
 _ROUNDING = 1e-6

@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, Table
-from ordinal_objectives.estimators.labels import refuse_other_order_of_classes
 from ordinal_objectives.scorers import RoutedScorer, response_of
 from ordinal_objectives.utils import validation
 
@@ -70,7 +69,7 @@ def quantile_loss(
     0.75
     """
     y, at = numbers_of(y_true, "y_true"), levels_of(levels, "levels")
-    refuse_other_order_of_classes(at.tolist(), quantiles, "quantiles", axes=["columns"], what="levels")
+    validation.refuse_other_order_of_classes(at.tolist(), quantiles, "quantiles", axes=["columns"], what="levels")
     found = validation.as_floats(quantiles, name="quantiles")
     found = found[:, np.newaxis] if found.ndim == 1 else found
     if found.shape != (len(y), len(at)):

@@ -6,7 +6,6 @@ import numbers
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -443,31 +442,3 @@ def _only_column(y: Column) -> Column:
     if hasattr(y, "iloc"):
         return y.iloc[:, 0]
     return y.to_series() if hasattr(y, "to_series") else y.column(0) if hasattr(y, "column") else y
-
-
-def names_along(table: Any, axis: str, otherwise: list[Any]) -> list[Any]:
-    """Return the names of the rows ("index") or "columns" of a table, or others where it has none."""
-    if axis == "columns" and hasattr(table, "itercolumns"):  # of Arrow
-        return list(table.schema.names)
-    return list(getattr(table, axis)) if hasattr(table, "columns") and hasattr(table, axis) else otherwise
-
-
-def refuse_other_order_of_classes(
-    known: list[Any], matrix: Any, name: str, *, axes: Iterable[str] = ("index", "columns"), what: str = "classes"
-) -> None:
-    """Raise ValueError if a table has the classes as rows or columns in another order, since places alone are read."""
-    along = {axis: names_along(matrix, axis, known) for axis in axes}
-    orders = [known, *list(along.values())[:1]]  # rows and columns of any names have one order
-    for (axis, names), order, read in product(along.items(), orders, (str, _as_number)):
-        labels, texts = list(map(read, names)), list(map(read, order))
-        if labels != texts and set(labels) == set(texts):
-            raise ValueError(f"{name} must have its {what} in the order {order}; got {axis} {list(map(str, names))}")
-
-
-def _as_number(label: object) -> str:
-    """Return a label as text, alike for 1, 1.0, "1" and True: files hold text, and labels are of any type."""
-    text = str(label)
-    try:
-        return str(float({"False": 0, "True": 1}.get(text, text)))
-    except ValueError:
-        return text

@@ -15,7 +15,7 @@ from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IndexAr
 from ordinal_objectives.decision import RULES, check_rule, decide
 from ordinal_objectives.estimators.arguments import GivenSets, all_or_nothing, names_of_constructors, validate_columns
 from ordinal_objectives.estimators.held_out import Rows, check_groups, n_rows
-from ordinal_objectives.estimators.labels import OrderedLabels, as_labels, refuse_other_order_of_classes
+from ordinal_objectives.estimators.labels import OrderedLabels, as_labels
 from ordinal_objectives.estimators.tables import as_table, refuse_text_and_dates
 from ordinal_objectives.metrics import zero_one_error
 from ordinal_objectives.ordinal_labels import OrdinalLabels
@@ -176,7 +176,7 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"put OrdinalTunedClassifier(..., metric='qwk', rule='kappa') around it"
             )
         for name in ("cost_matrix", "training_cost", "kappa_weights"):
-            refuse_other_order_of_classes(self.ordered_classes_.tolist(), getattr(self, name, None), name)
+            validation.refuse_other_order_of_classes(self.ordered_classes_.tolist(), getattr(self, name, None), name)
         check_rule(self.decision_rule, self.cost_matrix, self.n_classes_, rules=self._rules, name="decision_rule")
 
     def check_fitted_decision(self) -> None:

@@ -17,7 +17,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, NDArray, RealArray
-from ordinal_objectives.estimators.labels import OrderedLabels, ordered_categories, refuse_other_order_of_classes
+from ordinal_objectives.estimators.labels import OrderedLabels, ordered_categories
 from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.utils import validation
 
@@ -230,7 +230,7 @@ def _check_same_classes(y_true: OrdinalLabels, labels: ArrayLike | None, n_colum
 def _check_columns(proba: ArrayLike, labels: ArrayLike | None, n_classes: int) -> None:
     """Raise ValueError if probabilities are a table that has the classes in another order."""
     known = range(n_classes) if labels is None else labels
-    refuse_other_order_of_classes(np.asarray(known).tolist(), proba, "proba", axes=["columns"])
+    validation.refuse_other_order_of_classes(np.asarray(known).tolist(), proba, "proba", axes=["columns"])
 
 
 def _check_range(true: IntArray, n_classes: int) -> None:

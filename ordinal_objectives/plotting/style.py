@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ordinal_objectives.aliases import LabelArray, NDArray
-from ordinal_objectives.estimators.labels import refuse_other_order_of_classes
 from ordinal_objectives.utils.extras import optional
+from ordinal_objectives.utils.validation import refuse_other_order_of_classes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes  # noqa: PLC0414, for the displays
