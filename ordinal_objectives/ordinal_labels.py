@@ -14,14 +14,8 @@ from ordinal_objectives.estimators.labels import (
     ordered_categories,
     refuse_mixed,
 )
-from ordinal_objectives.utils.validation import (
-    as_floats,
-    as_objects,
-    check_choice,
-    first_few,
-    readable,
-    refuse_other_order_of_classes,
-)
+from ordinal_objectives.utils import validation
+from ordinal_objectives.utils.validation import as_floats, as_objects, check_choice, first_few, readable
 
 # Sums of shares may be so far from 1.
 _ROUNDING = 1e-6
@@ -410,7 +404,7 @@ def _weights(name: str, given: Any, classes: ArrayLike | None) -> FloatArray:
     if table.ndim != 2 or table.shape[1] < 2 or not len(table):
         raise ValueError(f"{name} must have shape (n_samples, n_classes), with two classes or more; got {table.shape}")
     known = np.arange(table.shape[1]) if classes is None else np.asarray(classes)
-    refuse_other_order_of_classes(known.tolist(), given, name, axes=["columns"])
+    validation.refuse_other_order_of_classes(known.tolist(), given, name, axes=["columns"])
     table = np.where(np.isnan(table).all(axis=1, keepdims=True), 0.0, table)
     if not (np.isfinite(table) & (table >= 0.0)).all():
         raise ValueError(f"{name} must hold finite numbers that are not negative, or NaN in a whole row")
