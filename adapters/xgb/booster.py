@@ -8,6 +8,7 @@ parsed.
 from __future__ import annotations
 
 import json
+import re
 import weakref
 import zlib
 from collections.abc import Callable
@@ -89,6 +90,10 @@ def check_configuration(booster: xgboost.Booster, threshold_update: str) -> None
             f"params['objective'] = {objective!r} is not allowed beside an ordinal objective; leave it out and pass "
             f"only obj=objective"
         )
+    signs = learner["gradient_booster"].get("tree_train_param", {}).get("monotone_constraints", "")
+    kinds = zip(re.findall("-?[0-9]+", signs), booster.feature_types or (), strict=False)
+    if any(int(sign) and kind == "c" for sign, kind in kinds):
+        raise ValueError(f"monotone_constraints must be 0 for categories, which have no order; got {signs!r}")
     excluded = why_not_renewed(booster) if threshold_update in TREE_UPDATES else None
     if excluded is not None:
         parameter, reason = excluded

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import ClassVar
@@ -120,7 +121,8 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
             What the estimator reads.
         y : array-like of float, shape (n_samples,) or (n_samples, 2)
             Finite numbers; or the lowest and the highest that each may be, with infinite ends for "at least" and "at
-            most", for a classifier that takes OrdinalLabels.
+            most", for a classifier that takes OrdinalLabels. "More than t" begins at ``np.nextafter(t, np.inf)``. A
+            warning names a number that is the lowest of some rows and the highest of others.
         sample_weight : array-like of float, shape (n_samples,), or None, default=None
             Weights of the rows; the estimator must take them.
         eval_set : list of (X, y), or None, default=None
@@ -415,6 +417,15 @@ def _ends_of(y: ArrayLike) -> tuple[FloatArray, FloatArray | None]:
     lower, upper = validation.as_floats(y, name="y").T
     if not (lower <= upper).all():
         raise ValueError("y must hold the lowest and the highest number of each row, in this order and without NaN")
+    shared = np.intersect1d(lower[lower < upper], upper)
+    if len(shared) > 0:
+        warnings.warn(
+            f"The lowest number of some rows is the highest of others, such as {shared[0]}, and both ends of a row "
+            "count as possible. Where rows lie above it, as what still runs then or the upper of two brackets that "
+            "touch, pass np.nextafter(lowest, np.inf)",
+            UserWarning,
+            stacklevel=3,
+        )
     return upper, lower
 
 

@@ -511,3 +511,23 @@ def test_groups_of_features_are_lists_of_columns():
             proba(wrong)
     with pytest.raises(ValueError, match="interaction_constraints must hold columns below 3; got 7"):
         proba([[0], [1, 7]])
+
+
+def test_signs_of_categories_are_refused():
+    """XGBoost would leave the column out of all trees, or ignore the sign."""
+    X = pd.DataFrame({"town": pd.Categorical(np.arange(60) % 4), "age": np.arange(60.0)})
+    y, codes = np.arange(60) % 3, np.column_stack([np.arange(60) % 4, np.arange(60)])
+    dtrain, objective = xgboost.DMatrix(X, y, enable_categorical=True), oxgb.OrdinalObjective(n_classes=3)
+    own = {"base_score": 0.0, "disable_default_eval_metric": 1}
+    signs = {"monotone_constraints": (1, 0)}
+    options = {"threshold_update": "newton"}
+    for training in (
+        lambda: oxgb.train(signs, dtrain, 1, **options),
+        lambda: oxgb.cv(signs, dtrain, 1, nfold=2, **options),
+        lambda: xgboost.train(own | signs, dtrain, 1, obj=objective, callbacks=[objective.callback]),
+        lambda: XGBOrdinalClassifier(n_estimators=1, monotone_constraints={"town": -1}).fit(X, y),
+        lambda: XGBOrdinalClassifier(n_estimators=1, feature_types=["c", "q"], **signs).fit(codes, y),
+    ):
+        with pytest.raises(ValueError, match="monotone_constraints must be 0 for categories, which have no order; got"):
+            training()
+    XGBOrdinalClassifier(n_estimators=1, monotone_constraints={"age": 1}).fit(X, y)

@@ -342,8 +342,9 @@ def censored(seed=0, n=500):
 
 def kaplan_meier(y, t):
     """Return P(T <= t) of intervals that are open above."""
-    events = np.sort(y[np.isfinite(y[:, 1]), 0])
-    survival = np.cumprod([1.0, *(1.0 - 1.0 / np.sum(y[:, 0] >= event) for event in events)])
+    events, n_ended = np.unique(y[np.isfinite(y[:, 1]), 0], return_counts=True)
+    n_running = np.array([np.sum(y[:, 0] >= event) for event in events])
+    survival = np.append(1.0, np.cumprod(1.0 - n_ended / n_running))
     return 1.0 - survival[np.searchsorted(events, t, side="right")]
 
 
@@ -359,6 +360,25 @@ def test_without_features_survival_is_kaplan_meiers(loss):
     np.testing.assert_allclose(target.share[place], expected, atol=1e-3)
     np.testing.assert_allclose(model.predict_cdf(np.zeros((1, 1)), t)[0], expected, atol=0.02)
     np.testing.assert_allclose(model.predict_exceedance(np.zeros((1, 1)), t)[0], 1 - expected, atol=0.02)
+
+
+@pytest.mark.filterwarnings("ignore:no tree has a split")
+def test_ends_that_rows_share_are_named():
+    """At the time of a failure others may still run, and brackets may touch: both begin above that number."""
+    _, y, time = censored()
+    y, none = np.ceil(4.0 * y), np.zeros((500, 1))
+    make = TRAINERS["native"]
+    above, brackets = y.copy(), np.ceil(time)[:, np.newaxis] - [1.0, 0.0]
+    above[np.isinf(y[:, 1]), 0] = np.nextafter(y[np.isinf(y[:, 1]), 0], np.inf)
+    for ends in (y, brackets):
+        with pytest.warns(UserWarning, match=r"lowest number of some rows is the highest of others, such as 1\.0, and"):
+            OrdinalDistributionRegressor(make()).fit(none, ends)
+    t = np.arange(1.0, 8.0)
+    survival = OrdinalDistributionRegressor(make(), n_cuts=40).fit(none, above).predict_cdf(none[:1], t)[0]
+    np.testing.assert_allclose(survival, kaplan_meier(y, t), atol=0.02)
+    brackets[:, 0] = np.nextafter(brackets[:, 0], np.inf)
+    found = OrdinalDistributionRegressor(make(), n_cuts=40).fit(none, brackets).predict_cdf(none[:1], t)[0]
+    np.testing.assert_allclose(found, [np.mean(time <= one) for one in t], atol=0.02)
 
 
 @EACH
