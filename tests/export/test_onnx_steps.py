@@ -374,6 +374,16 @@ def test_graphs_of_float32_warn_of_scaled_numbers_before_xgboost(around):
         to_onnx(make_pipeline(MinMaxScaler(), bare).fit(whole, y), whole, floats="float64")
 
 
+def test_graphs_of_float32_warn_of_a_scaler_before_lightgbm():
+    """The least number becomes 0, beside which LightGBM cuts, and in float32 a number above."""
+    X = 0.1 * np.random.default_rng(0).integers(-3, 0, (N_ROWS, 1)).astype(np.float32).astype(float)
+    last = LGBMOrdinalClassifier(n_estimators=9, min_child_samples=5, n_jobs=1, verbosity=-1)
+    model = make_pipeline(MinMaxScaler(), last).fit(X, np.arange(N_ROWS) % 2 + (X[:, 0] > X.min()))
+    with pytest.warns(UserWarning, match="LightGBM next to 0"):
+        to_onnx(model, X)
+    assert_allclose(answers(to_onnx(model, X, floats="float64"), X, "float64")[1], model.predict_proba(X), atol=1e-6)
+
+
 @pytest.mark.parametrize("step", [StandardScaler(), RobustScaler(), MinMaxScaler()])
 def test_graphs_of_float32_warn_of_a_scaler_of_numbers_far_from_0(step):
     X = 1_600_000_000.0 + 128 * np.random.default_rng(0).integers(0, 40, (N_ROWS, 1))
