@@ -16,7 +16,6 @@ import pytest
 import xgboost
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
-from scipy.special import expit, log_expit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
