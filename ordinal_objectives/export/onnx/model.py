@@ -85,8 +85,8 @@ def to_onnx(
     Warns
     -----
     UserWarning
-        If a step before XGBoost or LightGBM computes numbers, as a scaler does, and the graph computes in float32, or a
-        column has whole numbers that float32 rounds: rows may be on the other side of a split.
+        If a step before trees of another library computes numbers, as a scaler does, and the graph computes in float32,
+        or a column has whole numbers that float32 rounds: rows may be on the other side of a split.
 
     Examples
     --------
