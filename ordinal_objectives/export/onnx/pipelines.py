@@ -166,8 +166,8 @@ def to_onnx_by_skl2onnx(estimator: object, inputs: list[onnx.ValueInfoProto]) ->
     fractions = sorted(one for one in missing if isinstance(one, float) and one % 1 > 0)
     if fractions and any(part.name == "replaced_value_int64" for one in made.graph.node for part in one.attribute):
         raise ValueError(
-            f"SimpleImputer of whole numbers must have a whole one as missing_values, since a graph cuts off fractions; "
-            f"got {fractions}: take floats in these columns of X_example"
+            f"SimpleImputer of whole numbers must have a whole one as missing_values, since a graph cuts off fractions;"
+            f" got {fractions}: take floats in these columns of X_example"
         )
     _make_fractions_unknown(made.graph)
     _name_inputs(made.graph, [name for name, _ in types])
