@@ -40,7 +40,6 @@ EXCEPTIONS = {
     "ordinal_objectives/export/onnx/pipelines.py: joined.transformers_": "a step that was just made, as if fitted",
     "ordinal_objectives/export/onnx/pipelines.py: step.steps": COPIED,
     "ordinal_objectives/export/onnx/pipelines.py: step.transformers_": COPIED,
-    "ordinal_objectives/export/onnx/pipelines.py: words.vocabulary_": COPIED,
     "adapters/xgb/train.py: stopper.maximize": "XGBoost's own callback, which no method tells the direction",
 }
 for _made in ("__dict__", "steps"):
