@@ -277,10 +277,12 @@ class LinearPart:
 
 def _lowest(objective: Callable[..., Any], x: FloatArray, weigh: Callable[[FloatArray], None] | None) -> FloatArray:
     """Return the x of the lowest objective; where ``weigh(x)`` changes it, one that is the lowest of its own."""
-    n_steps, is_moving = 0, True
+    n_steps, is_moving, is_first = 0, True, True
     while is_moving and n_steps < _MOST_STEPS:
         found = minimize(objective, x, jac=True, method="L-BFGS-B", options={"maxiter": _MOST_STEPS - n_steps})
-        x, n_steps, is_moving = found.x, n_steps + found.nit, weigh is not None and found.nit > 0
+        x, n_steps = found.x, n_steps + found.nit
+        # The first gradient need not be the objective's, and may lead nowhere.
+        is_moving, is_first = weigh is not None and (found.nit > 0 or is_first), False
         if weigh is not None:
             weigh(x)
     if n_steps >= _MOST_STEPS:  # what ends it otherwise cannot lower the value any further

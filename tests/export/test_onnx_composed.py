@@ -387,6 +387,11 @@ def test_names_of_the_columns_of_a_pipeline(array):
     labels = columns.rename(columns={"n": "label"})
     with pytest.raises(ValueError, match="X_example must have columns with names, other than 'label'"):
         to_onnx(model.fit(labels, y), labels)
+    for nothing in ("passthrough", make_pipeline("passthrough"), make_pipeline(None, "passthrough")):
+        passed = make_pipeline(nothing, HistGradientBoostingOrdinalClassifier(max_iter=5)).fit(columns, y)
+        assert_same(passed, columns)
+        with pytest.raises(ValueError, match="X_example must have the columns of the training, in their order"):
+            to_onnx(passed, columns[names[::-1]])
 
 
 @pytest.mark.filterwarnings("ignore:XGBoost cuts at numbers of the training")  # which is of float32

@@ -288,6 +288,16 @@ def test_columns_that_an_imputer_leaves_out_are_refused(options):
     assert found.startswith(what) or (may_keep and found == "same")
 
 
+def test_imputers_of_a_fraction_in_whole_numbers_are_refused():
+    X = pd.DataFrame({"a": np.arange(N_ROWS) % 4, "b": np.arange(N_ROWS) % 7})
+    step = SimpleImputer(missing_values=0.5, strategy="most_frequent")
+    model = make_pipeline(make_column_transformer((step, ["a"]), remainder="passthrough"), native()).fit(X, X["a"])
+    with pytest.raises(ValueError, match=r"must have a whole one as missing_values, .* got \[0.5\]: take floats"):
+        to_onnx(model, X)
+    assert same_or_refused(model, X.astype(float), X.astype(float), X["a"]) == "same"
+
+
+@pytest.mark.filterwarnings("ignore:XGBoost cuts at numbers of the training")  # which is of float32
 @pytest.mark.parametrize(
     ("imputer", "between", "is_written"),
     [
@@ -372,6 +382,20 @@ def test_graphs_of_float32_warn_of_scaled_numbers_before_xgboost(around):
     whole = pd.DataFrame(X.astype(int), columns=["a", "b"])  # skl2onnx scales them as float32 in any graph
     with pytest.warns(UserWarning, match="Take floats='float64' and an X_example of floats"):
         to_onnx(make_pipeline(MinMaxScaler(), bare).fit(whole, y), whole, floats="float64")
+
+
+def test_graphs_of_float32_warn_of_a_scaler_before_lightgbm_and_forests():
+    """The least number becomes 0, beside which LightGBM cuts, and in float32 a number above."""
+    X = 0.1 * np.random.default_rng(0).integers(-3, 0, (N_ROWS, 1)).astype(np.float32).astype(float)
+    last = LGBMOrdinalClassifier(n_estimators=9, min_child_samples=5, n_jobs=1, verbosity=-1)
+    model = make_pipeline(MinMaxScaler(), last).fit(X, np.arange(N_ROWS) % 2 + (X[:, 0] > X.min()))
+    with pytest.warns(UserWarning, match="LightGBM next to 0"):
+        to_onnx(model, X)
+    assert_allclose(answers(to_onnx(model, X, floats="float64"), X, "float64")[1], model.predict_proba(X), atol=1e-6)
+    forest = make_pipeline(SimpleImputer(), MinMaxScaler(), RandomForestClassifier(5, random_state=0))
+    around = OrdinalEnsembleClassifier([("a", forest)], n_bags=1).fit(X, np.arange(N_ROWS) % 3)
+    with pytest.warns(UserWarning, match="scikit-learn's trees at numbers that a sample lacked"):
+        to_onnx(around, X)
 
 
 @pytest.mark.parametrize("step", [StandardScaler(), RobustScaler(), MinMaxScaler()])

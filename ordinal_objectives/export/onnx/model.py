@@ -85,8 +85,8 @@ def to_onnx(
     Warns
     -----
     UserWarning
-        If a step before XGBoost computes numbers, as a scaler does, and the graph computes in float32, or a column has
-        whole numbers that float32 rounds: rows may be on the other side of a split.
+        If a step before trees of another library computes numbers, as a scaler does, and the graph computes in float32,
+        or a column has whole numbers that float32 rounds: rows may be on the other side of a split.
 
     Examples
     --------
@@ -150,6 +150,7 @@ def to_onnx(
 
 def _check_columns(model: object, X_example: object, inputs: list[str], taken: list[str], n_columns: int) -> None:
     """Raise ValueError unless the columns are those of the training, by names that inputs of a graph can have."""
+    model = _first_step(model)
     n_features = getattr(model, "n_features_in_", n_columns)  # the first step of a pipeline may not know it
     if n_columns != n_features:
         raise ValueError(f"X_example must have the {n_features} features of the training; got {n_columns}")
@@ -157,13 +158,20 @@ def _check_columns(model: object, X_example: object, inputs: list[str], taken: l
     if known is not None and names is not None and names != list(known):
         wrong = [f"{name!r} for {one!r}" for name, one in zip(names, known, strict=True) if name != one]
         raise ValueError(f"X_example must have the columns of the training, in their order; got {first_few(wrong)}")
-    arguments.refuse_other_order(vars(model).get("_column_numbers"), X_example, name="X_example")
+    arguments.refuse_other_order(getattr(model, "_column_numbers", None), X_example, name="X_example")
     strange = [repr(name) for name in inputs if name in ("", *taken)]
     if strange:
         raise ValueError(
             f"X_example must have columns with names, other than {' and '.join(map(repr, taken))}, which the graph's "
             f"answers have; got {first_few(strange)}: train on other names, or on an array"
         )
+
+
+def _first_step(model: object) -> object:
+    """Return the estimator that takes a pipeline's rows; a step that passes them on knows no columns."""
+    if not isinstance(model, Pipeline):
+        return None if model == "passthrough" else model
+    return next((one for one in (_first_step(step) for _, step in model.steps) if one is not None), None)
 
 
 def _add_by_skl2onnx(features: Features, estimator: object) -> str:

@@ -149,17 +149,25 @@ def to_onnx_by_skl2onnx(estimator: object, inputs: list[onnx.ValueInfoProto]) ->
         hint = f": try an X_example with floats in the columns {validation.first_few(whole, repr)}" if whole else ""
         raise ValueError(f"skl2onnx cannot write a step{hint}. Its error: {error}") from error
     is_double = any(isinstance(kind, data_types.DoubleTensorType) for _, kind in types)
-    if _computes_in_float32(made.graph) and computed and (_has_xgboost(last) or any(map(_is_far, steps))):
+    if _computes_in_float32(made.graph) and computed and (_cuts_at_rows(last) or any(map(_is_far, steps))):
         warnings.warn(
-            "XGBoost cuts at numbers of the training, and the graph rounds those that a step computed, as a scaler, to "
-            "float32, with few digits of columns far from 0: rows may be on the other side. Take floats='float64' and "
-            "an X_example of floats, or leave out scaling, of no use to trees",
+            "XGBoost cuts at numbers of the training, LightGBM next to 0, scikit-learn's trees at numbers that a "
+            "sample lacked, and the graph rounds those that a step computed, as a scaler, to float32, with few digits "
+            "of columns far from 0: rows may be on the other side. Take floats='float64' and an X_example of floats, "
+            "or leave out scaling, of no use to trees",
             stacklevel=2,
         )
     if is_double and any(node.op_type == "Imputer" for node in made.graph.node):
         raise ValueError(
             "floats='float64' is not possible with SimpleImputer: ONNX Runtime imputes only in float32; take "
             "floats='float32', or leave missing values to the classifier"
+        )
+    missing = {one.missing_values for one in steps if isinstance(one, SimpleImputer)}
+    fractions = sorted(one for one in missing if isinstance(one, float) and one % 1 > 0)
+    if fractions and any(part.name == "replaced_value_int64" for one in made.graph.node for part in one.attribute):
+        raise ValueError(
+            f"SimpleImputer of whole numbers must have a whole one as missing_values, since a graph cuts off fractions;"
+            f" got {fractions}: take floats in these columns of X_example"
         )
     _make_fractions_unknown(made.graph)
     _name_inputs(made.graph, [name for name, _ in types])
@@ -197,10 +205,12 @@ def _is_far(step: Any) -> bool:
     return bool((np.abs(shift) > _FAR).any())
 
 
-def _has_xgboost(estimator: Any) -> bool:
-    """Tell whether an estimator is of XGBoost or has one inside, also a frozen one."""
+def _cuts_at_rows(estimator: Any) -> bool:
+    """Tell whether an estimator has trees inside, also frozen ones, that cut where many rows may be."""
     return any(
-        type(one).__name__.startswith("XGB") or (isinstance(one, FrozenEstimator) and _has_xgboost(one.estimator))
+        type(one).__name__.startswith(("XGB", "LGBM"))
+        or isinstance(one, _TREES)
+        or (isinstance(one, FrozenEstimator) and _cuts_at_rows(one.estimator))
         for _, one in all_inside(estimator)
     )
 
