@@ -203,6 +203,7 @@ async def _check_parts(client: distributed.Client, matrices: Sequence[tuple[xgbo
     ]
     everywhere = {address for matrix, _ in matrices for address in matrix.worker_map}
     trained: list[str] | None = None
+    uneven = ""
     for found, (matrix, name) in zip(await client.gather(asked, asynchronous=True), matrices, strict=True):
         faults = [seen.fault for seen in found if seen.fault is not None]
         known = [seen.columns for seen in found if seen.columns is not None]
@@ -217,12 +218,14 @@ async def _check_parts(client: distributed.Client, matrices: Sequence[tuple[xgbo
             raise ValueError(f"weights of {name} are zero for every row; at least one must be positive")
         with_rows = {address for address, seen in zip(matrix.worker_map, found, strict=True) if seen.n_rows}
         if with_rows != everywhere and any(levels is not None for of in known[:1] for levels in of.values()):
-            raise ValueError(
+            uneven = uneven or (
                 f"X of {name} must have rows on every worker, of which XGBoost learns the categories; "
                 f"{min(everywhere - with_rows)} has none: divide X into more parts"
             )
         if all(isinstance(column, str) for of in known[:1] for column in of):
             matrix.feature_names = matrix.feature_names or names  # a worker without rows would know none
+    if uneven:  # where rows are is by chance, and what they hold is not
+        raise ValueError(uneven)
 
 
 def _check_worker(parts: Sequence[Mapping[str, Any]], missing: float) -> _WorkerRows:
