@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -277,18 +278,19 @@ class LinearPart:
 
 def _lowest(objective: Callable[..., Any], x: FloatArray, weigh: Callable[[FloatArray], None] | None) -> FloatArray:
     """Return the x of the lowest objective; where ``weigh(x)`` changes it, one that is the lowest of its own."""
-    n_steps, is_moving, is_first = 0, True, True
-    while is_moving and n_steps < _MOST_STEPS:
-        found = minimize(objective, x, jac=True, method="L-BFGS-B", options={"maxiter": _MOST_STEPS - n_steps})
-        x, n_steps = found.x, n_steps + found.nit
-        # The first gradient need not be the objective's, and may lead nowhere.
-        is_moving, is_first = weigh is not None and (found.nit > 0 or is_first), False
-        if weigh is not None:
-            weigh(x)
+    fit = partial(minimize, objective, jac=True, method="L-BFGS-B")
+    found = fit(x, options={"maxiter": _MOST_STEPS})
+    # The first gradient need not be the objective's, and may lead nowhere.
+    n_steps, is_moving = found.nit, True
+    while weigh is not None and is_moving and n_steps < _MOST_STEPS:
+        weigh(found.x)
+        found = fit(found.x, options={"maxiter": _MOST_STEPS - n_steps})
+        n_steps, is_moving = n_steps + found.nit, found.nit > 0
     if n_steps >= _MOST_STEPS:  # what ends it otherwise cannot lower the value any further
         says = f"the linear part was not fitted to the end in {n_steps} steps: a larger linear_l2 needs fewer"
         warnings.warn(says, ConvergenceWarning, stacklevel=3)
-    return x
+    fitted: FloatArray = found.x
+    return fitted
 
 
 def _numbers(X: Table, places: IndexArray, missing: float) -> FloatArray:

@@ -60,7 +60,7 @@ class Graph:
         return self.dtype == np.float64
 
     def opsets(self) -> dict[str, int]:
-        """Return the operator sets of its nodes: those of :data:`OPSETS`, and the first of others, as of words."""
+        """Return the operator sets of its nodes: of :data:`OPSETS`, or the first of a user's converter."""
         return {node.domain: OPSETS.get(node.domain, 1) for node in self.nodes}
 
     @contextmanager
