@@ -49,8 +49,9 @@ def to_lightgbm(model: Estimator, *, iterations: int | None = None) -> Booster:
     lightgbm.Booster
         ``predict(X, raw_score=True)`` returns f(x), (n_samples,), or f(x) + v_k(x), (n_samples, n_classes - 1). Splits
         and leaves are the model's own numbers in float64; of features, LightGBM takes numbers of at most 1e-35 for 0.
-        NaN is a missing value. A category is its code: columns that had a category type in the training must be given
-        as codes. Blanks in the names of features become underscores.
+        NaN is a missing value. A column of categories holds its numbers where all levels of the training are whole
+        numbers from 0 to 99,999, and else the place of each level, as ``category_levels()`` lists them. Any other whole
+        number, also a negative one, is missing. Blanks in the names of features become underscores.
 
     Raises
     ------
@@ -126,17 +127,13 @@ def _splits(tree: ScoringTree, inner: IndexArray, leaves: IndexArray, scorer: Sc
             missing = _ZERO_IS_MISSING if feature in scorer.zero_is_missing else _NAN_IS_MISSING
             rows.append((missing | _DEFAULT_LEFT * missing_left, repr(float(tree.threshold[node])), left, right))
             continue
-        codes = tree.categories[node]
-        if missing_left:  # LightGBM sends missing values to the right there: the other codes take the left side
-            levels = scorer.levels.get(feature)
-            if levels is None:
-                raise ValueError(
-                    f"model must know the categories of feature {feature}, where it sends missing values to the left: "
-                    f"LightGBM sends them to the right, with the categories that are not listed"
-                )
-            codes, left, right = np.setdiff1d(np.arange(max(1, len(levels))), codes), right, left
+        if missing_left:  # LightGBM sends missing values to the right there
+            raise ValueError(
+                f"model must know the categories of feature {feature}, where it sends missing values to the left: "
+                f"LightGBM sends them to the right, with the categories that are not listed"
+            )
         rows.append((_CATEGORICAL | _NAN_IS_MISSING, str(len(sets)), left, right))
-        sets.append(_bits(codes))
+        sets.append(_bits(tree.categories[node]))
     decision, threshold, lefts, rights = zip(*rows, strict=True)
     count = _whole(tree.count)
     fields = {

@@ -34,6 +34,8 @@ _XGBOOST_OBJECTIVES = ("multi:softprob", "binary:logistic")
 _LIGHTGBM_OBJECTIVES = ("multiclass", "binary")
 # What LightGBM's JSON has for infinity.
 _INFINITE = 1e300
+# The largest number that an exported tree holds as it is: sets of categories have a bit for each number up to it.
+_MOST_NUMBER = 99_999
 # Numbers of at most this size are zeros to LightGBM.
 LIGHTGBM_ZERO = float(np.float32(1e-35))
 # The operator that turns raw predictions of several outputs into probabilities.
@@ -78,6 +80,24 @@ class ScoringTree:
             nodes += [int(self.left[node]), int(self.right[node])] if self.feature[node] >= 0 else []
         return nodes
 
+    def missing_right(self, sizes: Mapping[int, int]) -> ScoringTree:
+        """Return the tree in which missing values go right with the categories that no set lists.
+
+        Parameters
+        ----------
+        sizes : mapping of int to int
+            How many categories features have. The nodes of other features stay as they are.
+        """
+        turned = [node for node in self.categories if self.missing_left[node] and int(self.feature[node]) in sizes]
+        left, right, missing_left = self.left.copy(), self.right.copy(), self.missing_left.copy()
+        left[turned], right[turned], missing_left[turned] = self.right[turned], self.left[turned], False
+        others = {
+            node: np.setdiff1d(np.arange(sizes[int(self.feature[node])]), self.categories[node]) for node in turned
+        }
+        return replace(
+            self, left=left, right=right, missing_left=missing_left, categories={**self.categories, **others}
+        )
+
 
 @dataclass(frozen=True)
 class Scorer:
@@ -119,6 +139,29 @@ class Scorer:
     def by_category(self) -> set[int]:
         """Features by whose categories a tree parts rows."""
         return {int(tree.feature[node]) for tree in self.trees for node in tree.categories}
+
+    def with_unknown_missing(self) -> Scorer:
+        """Return the scorer whose sets of categories leave out the side of missing values, where levels are known.
+
+        A number that is no code goes with the missing values then, in every format.
+        """
+        sizes = {place: max(1, len(levels)) for place, levels in self.levels.items()}
+        return replace(self, trees=[tree.missing_right(sizes) for tree in self.trees])
+
+    def by_numbers(self) -> Scorer:
+        """Return the scorer whose categories are the numbers that rows of an exported tree hold."""
+        numbers = {place: _numbers_of(levels) for place, levels in self.levels.items()}
+        trees = [
+            replace(
+                tree,
+                categories={
+                    node: numbers[feature][codes] if (feature := int(tree.feature[node])) in numbers else codes
+                    for node, codes in tree.categories.items()
+                },
+            )
+            for tree in self.trees
+        ]
+        return replace(self, trees=trees)
 
     def with_outputs(self, change: Callable[[FloatArray], FloatArray]) -> Scorer:
         """Return the scorer of other outputs, by a linear function of the last axis."""
@@ -196,7 +239,19 @@ def scoring_model(model: object, iterations: int | None = None, by_value: Sequen
         raise TypeError(f"model must be one of {', '.join(readers)}; got {type(model).__name__}")
     check_is_fitted(model)
     n_iter = model.n_iter_ if iterations is None else check_integer("iterations", iterations, 0, model.n_iter_)
-    return ScoringModel(read(model, n_iter, by_value), model.threshold_history_[n_iter], n_iter, model)
+    scorer = read(model, n_iter, by_value).with_unknown_missing()
+    return ScoringModel(scorer, model.threshold_history_[n_iter], n_iter, model)
+
+
+def _numbers_of(levels: Sequence[Any]) -> NDArray[np.int64]:
+    """Return the number that stands for each level in a row of an exported tree: the level itself, or its place.
+
+    Formats of trees hold sets of small whole numbers, so that a column keeps its numbers where all of them are such.
+    """
+    are_held = all(
+        not isinstance(level, str) and 0 <= level <= _MOST_NUMBER and float(level).is_integer() for level in levels
+    )
+    return np.array(levels if are_held else range(len(levels)), dtype=np.int64)
 
 
 def refuse_effects(found: ScoringModel, name: str) -> None:
@@ -239,7 +294,7 @@ def model_of_trees(model: Estimator, iterations: int | None, name: str, *, zeros
             f"model must not take zeros for missing values, which {name} has no splits for; features "
             f"{found.scorer.zero_is_missing.tolist()} do: train it without zero_as_missing"
         )
-    return found
+    return replace(found, scorer=found.scorer.by_numbers())
 
 
 def _read_engine(model: HistGradientBoostingOrdinalClassifier, n_iter: int, by_value: Sequence[int]) -> Scorer:
@@ -427,7 +482,8 @@ def _read_lightgbm(model: LGBMOrdinalClassifier, n_iter: int, by_value: Sequence
             return np.full(n_outputs, leaf["leaf_value"])
         return np.asarray(vectors[leaf.get("leaf_index", 0)], dtype=np.float64)
 
-    return _lightgbm_scorer(booster, content, n_outputs, value_of, by_value)
+    places = (record.classifier or {}).get("category_columns", by_value)  # LightGBM's file has only the levels
+    return _lightgbm_scorer(booster, content, n_outputs, value_of, places)
 
 
 @one_thread_after_fork()

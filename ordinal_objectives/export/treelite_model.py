@@ -29,8 +29,9 @@ def to_treelite(model: Estimator, *, iterations: int | None = None) -> Booster:
     treelite.Model
         Its regression outputs are the scores: one target, or one for each threshold. Thresholds of its splits and
         values of its leaves are float64, and a row is compared in float64, as the native engine and LightGBM do; of an
-        XGBoost model they are float32, as there. NaN is a missing value. A category is its code: columns that had a
-        category type in the training must be given as codes, and levels that it had not as NaN.
+        XGBoost model they are float32, as there. NaN is a missing value. A column of categories holds its numbers
+        where all levels of the training are whole numbers from 0 to 99,999, and else the place of each level, as
+        ``category_levels()`` lists them. Any other whole number, also a negative one, is missing.
         ``attributes`` is a dict of "thresholds", lowest first and exact but for their last digit, the names "loss" and
         "link", and "classes", the labels from the lowest to the highest.
 
