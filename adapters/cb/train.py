@@ -178,6 +178,8 @@ def train_spec(
             model.fit(pool, init_model=previous, callbacks=hooks, **options)
         except CatBoostError as error:
             raise (training.error or ValueError(f"CatBoost refuses the training: {error}")) from error
+    if previous is not None:  # CatBoost's result reads tables of categories in `previous`, which dies here
+        model = model.copy()
     objective.attach(model)
     training.forget()
     return model, training.results

@@ -39,8 +39,8 @@ def to_xgboost(model: Estimator, *, iterations: int | None = None) -> Booster:
     xgboost.Booster
         One round for each iteration. XGBoost compares features in float32: rows whose features are float32 numbers find
         the model's own leaves, also where they lie on the threshold of a split. Others are rounded first, and may find
-        others there. Values of leaves, and their sums, are float32. NaN is a missing value. The matrix must have "c" among
-        its ``feature_types`` for columns of categories. Such a column holds its numbers where all levels of the
+        others there. Values of leaves, and their sums, are float32. NaN is a missing value. The matrix must have "c"
+        among its ``feature_types`` for columns of categories. Such a column holds its numbers where all levels of the
         training are whole numbers from 0 to 99,999, and else the place of each level, as ``category_levels()`` lists
         them. Any other whole number, also a negative one, is missing.
         Features have the names of the training, where XGBoost allows all of them.
