@@ -37,16 +37,17 @@ def check_features(
     Categories are numbers then. With `blocks`, RowBlocks are returned as such.
     """
     features: RealArray | RowBlocks
+    if not reset:  # which columns hold categories is known of these features only
+        arguments.validate_columns(estimator, header_of(X), reset=False, skip_check_array=True)
     if blocks and isinstance(X, RowBlocks):
         if X.shape[0] < 1 + reset:
             raise ValueError(f"Found RowBlocks with {X.shape[0]} sample(s) while a minimum of {1 + reset} is required")
         tables.read_numbers(categories.encode(X.header), ensure_min_samples=0)
         features = X.encoded(categories)
     else:
-        if categories.levels and not reset:  # which columns hold categories is known of these features only
-            arguments.validate_columns(estimator, X, reset=False, skip_check_array=True)
         features = tables.read_numbers(categories.encode(X), estimator=estimator, ensure_min_samples=1 + reset)
-    arguments.validate_columns(estimator, header_of(X), reset=reset, skip_check_array=True)
+    if reset:
+        arguments.validate_columns(estimator, header_of(X), reset=True, skip_check_array=True)
     return features
 
 

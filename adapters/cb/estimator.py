@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import reprlib
 from collections.abc import Collection, Iterator, Mapping
 from os import PathLike
 from typing import Any, ClassVar
@@ -23,10 +24,14 @@ from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS, Ho
 from ordinal_objectives.estimators.linear import with_start
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
-from ordinal_objectives.utils import extras, files, shared_docs
+from ordinal_objectives.utils import extras, files, shared_docs, validation
 
 # Parameters of the constructor that name columns, which CatBoost reads each in its way.
 _COLUMNS = ("cat_features", "text_features", "embedding_features")
+_NAMED = (
+    "Name columns of categories in cat_features, of text in text_features, of vectors in embedding_features, and make "
+    "dates numbers"
+)
 _NATIVE = {"random_state": "random_seed", "n_jobs": "thread_count"}
 _ONE_SCORE = "CatBoost shows no leaves before the training ends, so that thresholds cannot move with x"
 _SHARED = "trainings of one classifier would share the file; ordinal_objectives.adapters.cb.train takes it"
@@ -120,6 +125,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
     """
 
     _takes_soft: ClassVar = False
+    _hint: ClassVar = _NAMED
     _start_name: ClassVar = "baseline"
     _continued_by: ClassVar = "init_model"
     _rounds_name: ClassVar = "iterations"
@@ -360,7 +366,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
     def _lengths_in(self, X: Table) -> Iterator[tuple[int, list[int]]]:
         """Yield the places of columns of vectors, and the numbers of numbers that their vectors have."""
         for place in self._places["embedding_features"]:
-            lengths = {len(vector) for vector in tables.column_at(X, place) if hasattr(vector, "__len__")}
+            lengths = {_length(vector, tables.called(X, place)) for vector in tables.column_at(X, place)}
             if lengths:
                 yield place, sorted(lengths)
 
@@ -375,13 +381,15 @@ min_data_in_leaf, random_strength, one_hot_max_size
                     f"CatBoost would read beyond their end; got some of {lengths[-1 if lengths[0] == expected else 0]}"
                 )
         if hasattr(X, "columns"):
-            of_text = {place: self._as_text(X, place) for place in self._places["cat_features"]}
-            as_they_are = {place: tables.column_at(X, place) for name in _COLUMNS[1:] for place in self._places[name]}
-            zeros = dict.fromkeys([*of_text, *as_they_are], np.zeros(X.shape[0]))
-            X = tables.read_numbers(tables.with_columns(X, zeros))
-            if zeros:
-                X = extras.data_frame(X)
-                X = tables.with_columns(X, of_text | as_they_are)
+            columns = {place: self._as_text(X, place) for place in self._places["cat_features"]}
+            columns |= {place: _texts(X, place) for place in self._places["text_features"]}
+            columns |= {place: tables.column_at(X, place) for place in self._places["embedding_features"]}
+            others = dict.fromkeys(columns, np.zeros(X.shape[0])) | _dense_columns(X)
+            X = tables.with_columns(X, others)
+            tables.refuse_but_numbers(X, name="X", hint=_NAMED)
+            X = tables.read_numbers(X)
+            if columns:
+                X = tables.with_columns(extras.data_frame(X), columns)
                 given |= self._places
         elif issparse(X):  # CatBoost knows SciPy's matrices with short indices
             data = np.require(X.data, requirements="W")  # those that joblib shares with processes are read-only
@@ -473,6 +481,38 @@ def _places(X: Table, name: str, asked: Any) -> list[int]:
     if asked is None and name == "cat_features":
         return tables.places_of(X, tables.FROM_DTYPE) if hasattr(X, "columns") else []
     return tables.places_of(X, asked, name=name)
+
+
+def _texts(X: Table, place: int) -> NDArray[np.object_]:
+    """Return a column of text, (n_samples,); a missing text has no words."""
+    levels, which = tables.levels_in(X, place)
+    strange = [level for level in levels if not isinstance(level, str)]
+    if strange:
+        raise ValueError(
+            f"{tables.called(X, place)} must hold text, as text_features says; got "
+            f"{validation.first_few(strange, repr)}"
+        )
+    return np.array([*levels, ""], dtype=object)[which]
+
+
+def _length(vector: Any, column: str) -> int:
+    """Return how many numbers a vector has, which CatBoost takes only where all are finite."""
+    try:
+        numbers = np.asarray(vector.as_py() if hasattr(vector, "as_py") else vector, dtype=np.float64)
+    except (TypeError, ValueError):
+        numbers = np.full(1, np.nan)
+    if numbers.ndim != 1 or not np.isfinite(numbers).all():
+        raise ValueError(
+            f"{column} must hold a vector of finite numbers in each row, as embedding_features says; got "
+            f"{reprlib.repr(vector)}"
+        )
+    return len(numbers)
+
+
+def _dense_columns(X: Table) -> dict[int, Column]:
+    """Return the columns of a pandas frame that are sparse, as arrays."""
+    kinds = enumerate(tables.column_kinds(X))
+    return {place: np.asarray(X.iloc[:, place]) for place, (_, dtype, _) in kinds if str(dtype).startswith("Sparse")}
 
 
 def _levels_in(record: ThresholdRecord | None, n_features: int) -> tables.CategoryColumns:

@@ -16,7 +16,7 @@ from ordinal_objectives.decision import RULES, check_rule, decide
 from ordinal_objectives.estimators.arguments import GivenSets, all_or_nothing, names_of_constructors, validate_columns
 from ordinal_objectives.estimators.held_out import Rows, check_groups, n_rows
 from ordinal_objectives.estimators.labels import OrderedLabels, as_labels
-from ordinal_objectives.estimators.tables import as_table, refuse_text_and_dates
+from ordinal_objectives.estimators.tables import OF_HOSTS, as_table, refuse_text_and_dates
 from ordinal_objectives.metrics import zero_one_error
 from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.utils import DOC_LINK, documented, validation
@@ -72,6 +72,8 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # Whether ``fit`` takes OrdinalLabels.
     _takes_soft: ClassVar[bool] = False
     _takes_intervals: ClassVar[bool] = True
+    # What to do with columns of text and dates.
+    _hint: ClassVar[str] = OF_HOSTS
 
     @classmethod
     def _get_param_names(cls) -> list[str]:
@@ -89,13 +91,13 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _check_features(self, X: Table, *, reset: bool) -> Table:
         """Check X; data frames and Arrow tables pass as they are: the library below sees categories and names."""
         X, least = as_table(X), 2 if reset else 1
-        refuse_text_and_dates(X)
+        if hasattr(X, "columns") and (reset or not self._has_written_names(X)):
+            validate_columns(self, X, reset=reset, skip_check_array=True)
+        refuse_text_and_dates(X, hint=self._hint)
         if not hasattr(X, "columns"):
             types = [np.float64, np.float32]
             options = {"accept_sparse": "csr", "ensure_all_finite": False, "dtype": types, "ensure_min_samples": least}
             return validate_columns(self, X, reset=reset, **options)
-        if reset or not self._has_written_names(X):
-            validate_columns(self, X, reset=reset, skip_check_array=True)
         if X.shape[0] < least or X.shape[1] == 0:
             raise ValueError(
                 f"X must have at least {least} row(s) and one column; got {X.shape[0]} sample(s) and "

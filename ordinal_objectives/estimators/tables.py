@@ -31,6 +31,7 @@ _OF_ENGINE = (
     "The engine takes categories in columns of a category type, or of any type that categorical_features names; encode "
     "dates, and strings that are no categories, as numbers"
 )
+OF_HOSTS = "Make strings categories, in pandas by X[name].astype('category'), and dates numbers"
 
 
 def _names(X: Table) -> Any:
@@ -103,19 +104,16 @@ def without_rows(X: Table) -> Table:
     return X.clear() if callable(getattr(X, "clear", None)) else X[:0].copy()  # polars; pandas, NumPy
 
 
-def refuse_text_and_dates(X: Table, *, name: str = "X") -> None:
+def refuse_text_and_dates(X: Table, *, name: str = "X", hint: str = OF_HOSTS) -> None:
     """Raise ValueError for masked entries, and for columns that neither XGBoost nor LightGBM takes, by name and type.
 
-    ``name`` is that of the argument. An array of objects that are neither strings nor numbers is a TypeError.
+    ``name`` is that of the argument, ``hint`` what else to do. An array of objects of other types is a TypeError.
     """
     refuse_masked(X, name=name)
     allowed = f"{name} must hold numbers, booleans and categories"
     strange = _strange(X, ("text", "date"), allowed)
     if strange:
-        raise ValueError(
-            f"{allowed}; got {first_few(strange)}. Make strings categories, in pandas by X[name].astype('category'), "
-            f"and dates numbers"
-        )
+        raise ValueError(f"{allowed}; got {first_few(strange)}. {hint}")
 
 
 def read_numbers(X: Table, **checks: object) -> RealArray:
@@ -173,6 +171,8 @@ def as_table(X: Table) -> Table:
     """Return features as an array, a sparse matrix, a frame or an Arrow table; raise ValueError if they are none."""
     X = collected(X)
     X = X if hasattr(X, "shape") else validation.as_array(X, name="X")
+    if len(X.shape) != 2:
+        raise ValueError(f"Expected 2D array or table X; got shape {X.shape}. Reshape your data: a row is X.iloc[[i]]")
     check_table(X)
     return X
 

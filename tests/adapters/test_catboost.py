@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import pickle
 
 import numpy as np
@@ -487,3 +488,20 @@ def test_snapshots_of_another_training_are_refused(tmp_path, changed, message):
 
 def catboost_pools(X, y):
     return tuple(Pool(X[rows], y[rows]) for rows in (slice(40), slice(40, 80)))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_continued_model_with_encoded_levels_keeps_its_predictions(seed):
+    """CatBoost's own result reads tables of the model that it continued, which may be gone."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.normal(size=(100, 3)).round(2), columns=list("abc"))
+    X["town"] = rng.choice([f"t{i}" for i in range(20)], 100)
+    y = np.digitize(X["a"] + rng.logistic(size=100), [-1.5, 0, 1.5])
+    whole, held = (Pool(some, labels, cat_features=["town"]) for some, labels in ((X, y), (X[:30], y[30:60])))
+    params = SMALL | {"iterations": 3, "learning_rate": 0.1, "one_hot_max_size": 10}
+    first = ocb.train(whole, params, n_classes=4)
+    second = ocb.train(whole, params | {"iterations": 4}, init_model=first, eval_set=held, n_classes=4)
+    gc.collect()
+    expected = scores(second, whole, 4)
+    assert all((scores(second, whole, 4) == expected).all() for _ in range(300))
+    assert list(second.evals_result_) == ["learn", "validation"]  # which CatBoost recorded

@@ -243,6 +243,14 @@ def test_empty_text_that_is_a_level_after_an_imputer_is_refused():
         to_onnx(model, X)
 
 
+def test_target_encoders_of_more_than_two_classes_are_refused_with_what_works():
+    X, y = rows()
+    X = pd.DataFrame(np.round(X), columns=list("abcd")[: X.shape[1]])
+    model = make_pipeline(make_column_transformer((TargetEncoder(), ["a"]), remainder="passthrough"), native())
+    with pytest.raises(ValueError, match="TargetEncoder.*target_type='continuous'"):
+        to_onnx(model.fit(X, y), X)
+
+
 REFUSED = {
     "no MaxAbsScaler, of which": MaxAbsScaler(),
     "no KBinsDiscretizer, of which": KBinsDiscretizer(3, encode="ordinal"),

@@ -324,6 +324,11 @@ def _check_settings(estimator: Any, rows: _StepRows) -> None:
             f"{name} cannot be written after a step that computes numbers, which a graph rounds so that they are no "
             f"levels: encode the columns as they are"
         )
+    if isinstance(estimator, TargetEncoder) and estimator.target_type_ == "multiclass":
+        raise ValueError(
+            "TargetEncoder of more than two classes cannot be written: train with target_type='continuous', which "
+            "encodes a level by the mean of numbers, and with the class codes 0, 1, ... as labels"
+        )
     imputed = isinstance(estimator, SimpleImputer) and not estimator.keep_empty_features
     if imputed and any(map(_is_nan, estimator.statistics_.tolist())):
         raise ValueError(
