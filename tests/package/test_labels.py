@@ -219,7 +219,10 @@ def test_labels_survive_copies():
         (np.array(["a", 1], dtype=object), "Unknown label type: mixed. y holds labels of types int, str"),
         (np.array([1j, 2j]), "Complex data not supported"),
         (np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[D]"), "Unknown label type: datetime64"),
-        ([[1, 2], [2, 1]], "y should be a 1d array"),
+        ([[1, 2], [2, 1]], "y must be one-dimensional.*from_columns"),
+        (["a", np.nan, "b"], "y contains missing labels"),
+        ((np.array(np.nan), np.array("a"), "b"), "y contains missing labels"),
+        (["b", None, b"a"], "Unknown label type: mixed. y must hold values of one type"),
         (pd.Categorical(["a", "a"], categories=["a"], ordered=True), "at least two classes; got only the class 'a'"),
     ],
 )
@@ -369,7 +372,7 @@ def test_masked_labels_are_missing():
     asked = {
         "groups": lambda: check_groups(hidden, 3),
         "upper": lambda: OrdinalLabels.from_intervals([1, 1, 1], hidden),
-        "rater": lambda: OrdinalLabels.from_raters([0, 1, 2], hidden, [1, 2, 3]),
+        "rater": lambda: OrdinalLabels.from_raters([0, 1, 2], hidden, [1, 2, 3], n_rows=3),
         "random_intercept": lambda: as_groups(hidden),
         "score": lambda: concordance([0, 1, 0], hidden),
     }
@@ -492,8 +495,7 @@ def engine(**given):
         [np.int64(0), "1", "2"],
         [b"a", "a", "b"],
         [b"a", 1, 2],
-        [float("nan"), "a", "b"],
-        [np.array(float("nan")), np.array("a"), np.array("b")],
+        [float("nan"), "a", b"b"],
         [np.array(b"a"), np.array("a"), "b"],
     ],
 )

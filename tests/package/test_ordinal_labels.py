@@ -32,7 +32,7 @@ def test_open_ends_reach_the_outer_classes():
 
 def test_raters_have_shares():
     labels = OrdinalLabels.from_raters(
-        [0, 0, 0, 1], [1, 2, 3, 1], ["low", "high", "high", "low"], classes=["low", "high"]
+        [0, 0, 0, 1], [1, 2, 3, 1], ["low", "high", "high", "low"], n_rows=2, classes=["low", "high"]
     )
     np.testing.assert_allclose(rows_of(labels), [[1 / 3, 2 / 3], [1, 0]])
 
@@ -70,7 +70,7 @@ def test_ordered_categories_are_the_classes():
 def test_a_set_to_evaluate_may_have_one_class():
     assert rows_of(OrdinalLabels.from_labels([1, 1], classes=[0, 1])) == [[0, 1], [0, 1]]
     assert rows_of(OrdinalLabels.from_intervals([1], [None], classes=[0, 1, 2])) == [[0, 1, 1]]
-    assert rows_of(OrdinalLabels.from_raters([0, 0], ["a", "b"], [1, 1], classes=[0, 1])) == [[0, 1]]
+    assert rows_of(OrdinalLabels.from_raters([0, 0], ["a", "b"], [1, 1], n_rows=1, classes=[0, 1])) == [[0, 1]]
 
 
 @pytest.mark.parametrize(
@@ -84,15 +84,15 @@ def test_a_set_to_evaluate_may_have_one_class():
         (lambda: OrdinalLabels.from_counts([[0, 0]], unlabelled="ignore"), "no row has a label"),
         (lambda: OrdinalLabels.from_counts([[1, 0]], unlabelled="drop"), "unlabelled"),
         (lambda: OrdinalLabels.from_intervals([1, 2], [1, 1]), "lower must not lie above upper; got 2 and 1 in row 1"),
-        (lambda: OrdinalLabels.from_intervals([2, 0], [1]), "one label a row"),
+        (lambda: OrdinalLabels.from_intervals([2, 0], [1], classes=[0, 1, 2]), "one label a row"),
         (lambda: OrdinalLabels.from_intervals([2, 0], [7, 1], classes=[0, 1, 2]), "outside the classes"),
-        (lambda: OrdinalLabels.from_raters([0, 0], ["a", "a"], [0, 1]), "more than once"),
+        (lambda: OrdinalLabels.from_raters([0, 0], ["a", "a"], [0, 1], n_rows=1), "more than once"),
         (lambda: OrdinalLabels.from_counts(pd.DataFrame([[1, 2]], columns=[1, 0]), classes=[0, 1]), "in the order"),
         (lambda: OrdinalLabels.from_intervals(GRADES, GRADES.cat.reorder_categories(["ok", "bad"])), "same categories"),
         (lambda: OrdinalLabels(np.array([[-1.0, 2.0]]), np.array([0]), [0, 1]), "patterns must hold"),
         (lambda: OrdinalLabels(np.eye(2), np.array([0, -1]), [0, 1]), "numbers of patterns, 0 to 1"),
-        (lambda: OrdinalLabels.from_raters([0], ["a", "a"], [0, 1]), "one entry an answer"),
-        (lambda: OrdinalLabels.from_raters([0.5, 1], ["a", "a"], [0, 1]), "integers from 0"),
+        (lambda: OrdinalLabels.from_raters([0], ["a", "a"], [0, 1], n_rows=1), "one entry an answer"),
+        (lambda: OrdinalLabels.from_raters([0.5, 1], ["a", "a"], [0, 1], n_rows=2), "row must hold rows .*; got 0.5"),
     ],
 )
 def test_what_cannot_be_is_refused(make, error):
