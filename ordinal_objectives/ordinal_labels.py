@@ -513,10 +513,11 @@ def _column(name: str, y: ArrayLike) -> LabelArray:
 
 def _columns_of(answers: Table) -> dict[str, ArrayLike]:
     """Return the columns of a table by their names, or numbers; raise ValueError if it is none."""
-    table = answers if hasattr(answers, "columns") else as_objects(answers, name="answers")
+    is_frame = hasattr(answers, "columns")
+    table = answers if is_frame else as_objects(answers, name="answers")
     if len(table.shape) != 2 or 0 in table.shape:
         raise ValueError(f"answers must have the shape (n_samples, n_raters), a column each; got {table.shape}")
-    if table is not answers:
+    if not is_frame:
         return {f"answers[:, {i}]": table[:, i] for i in range(table.shape[1])}
     names = validation.names_along(answers, "columns", [])
     if hasattr(answers, "iloc"):

@@ -400,24 +400,7 @@ def as_labels(name: str, y: ArrayLike, *, warn: bool = False) -> LabelArray:
     """Return labels as a one-dimensional array without missing values; ``warn`` of a column that is made flat."""
     if np.ma.is_masked(y):
         raise ValueError(f"{name} contains missing labels (masked); every row needs a label")
-    shape = getattr(y, "shape", -1)
-    try:
-        given = as_array(_only_column(y) if hasattr(y, "combine_chunks") else y, name=name)
-    except ValueError as error:  # lists of different lengths
-        raise ValueError(f"{name} must be one-dimensional: {error}") from None
-    if given.ndim == 0:
-        is_read_in_turn = isinstance(y, Iterable) and not isinstance(y, (str, bytes, np.ndarray))
-        hint = "; pass a list, in the order of the classes" if is_read_in_turn else ""
-        raise ValueError(f"{name} must be one-dimensional; got {y!r}{hint}")
-    if given.ndim > 1 and given.shape[1] != 1:
-        hint = "; answers of several graders are OrdinalLabels.from_columns(y)" if name.startswith("y") else ""
-        raise ValueError(f"{name} must be one-dimensional, one label a row; got the shape {given.shape}{hint}")
-    if hasattr(y, "combine_chunks"):
-        given = given.reshape(shape)
-    refuse_mixed(y, given, name=name)
-    if given.dtype.kind == "c":
-        raise ValueError(f"Complex data not supported: {name} must hold labels with an order")
-    values: LabelArray = column_or_1d(given, warn=warn)
+    values = _one_a_row(name, y, warn=warn)
     if len(values) == 0:
         raise ValueError(f"{name} must hold labels; got none (0 samples)")
     if values.dtype.kind in "OT":
@@ -436,6 +419,28 @@ def as_labels(name: str, y: ArrayLike, *, warn: bool = False) -> LabelArray:
         raise ValueError(f"{name} holds numbers beyond 2**53, where floats do not tell integers apart")
     if values.dtype.kind not in "biufUSOT":
         raise ValueError(f"Unknown label type: {values.dtype}; {name} must hold numbers, strings or a categorical")
+    return values
+
+
+def _one_a_row(name: str, y: ArrayLike, *, warn: bool) -> LabelArray:
+    """Return an array with a label a row, (n_samples,), or raise ValueError."""
+    try:
+        given = as_array(_only_column(y) if hasattr(y, "combine_chunks") else y, name=name)
+    except ValueError as error:  # lists of different lengths
+        raise ValueError(f"{name} must be one-dimensional: {error}") from None
+    if given.ndim == 0:
+        is_read_in_turn = isinstance(y, Iterable) and not isinstance(y, (str, bytes, np.ndarray))
+        hint = "; pass a list, in the order of the classes" if is_read_in_turn else ""
+        raise ValueError(f"{name} must be one-dimensional; got {y!r}{hint}")
+    if given.ndim > 1 and given.shape[1] != 1:
+        hint = "; answers of several graders are OrdinalLabels.from_columns(y)" if name.startswith("y") else ""
+        raise ValueError(f"{name} must be one-dimensional, one label a row; got the shape {given.shape}{hint}")
+    refuse_mixed(y, given, name=name)
+    if given.dtype.kind == "V":
+        raise ValueError(f"{name} must hold labels; got an array of records of type {given.dtype}")
+    if given.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {name} must hold labels with an order")
+    values: LabelArray = column_or_1d(given.reshape(getattr(y, "shape", -1)) if given.ndim == 1 else given, warn=warn)
     return values
 
 
@@ -509,7 +514,8 @@ def ordered_categories(y: Column) -> LabelArray | None:
             )
         return np.array(categories[0]) if categories else None
     is_ordered = getattr(dtype, "ordered", type(dtype).__name__ == "Enum")
-    return np.array(dtype.categories) if is_ordered and hasattr(dtype, "categories") else None
+    has_order = is_ordered and hasattr(dtype, "categories")
+    return as_array(dtype.categories, name="categories").copy() if has_order else None
 
 
 def _only_column(y: Column) -> Column:

@@ -165,7 +165,7 @@ def class_codes(what: str, copy: Estimator, codes: IntArray, classes: LabelArray
     for prefix, inner in _all_trained(copy):
         if not isinstance(inner, OrderedClassifier) or inner.classes is None:
             continue
-        own = np.asarray(inner.classes).tolist()
+        own = as_array(inner.classes, name="classes").tolist()
         if own != classes.tolist():
             raise ValueError(
                 f"{what} has classes {own}{_in(prefix)}; those of the classifier around it are {classes.tolist()}. "
