@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from ordinal_objectives.aliases import ArrayLike, BoolArray, FloatArray, IndexAr
 from ordinal_objectives.estimators.labels import (
     OrderedLabels,
     assumed_order,
+    distinct_labels,
     is_missing,
     name_none,
     ordered_categories,
@@ -474,15 +476,14 @@ def _read(
     columns = {name: _column(name, labels) for name, labels in given.items()}
     if classes is None:
         orders = {name: order for name, y in given.items() if (order := ordered_categories(y)) is not None}
-        first = next(iter(orders), None)
-        classes = None if first is None else orders[first]
-        for name, order in orders.items():
-            if not np.array_equal(order, classes):
-                raise ValueError(f"{first} and {name} must have the same categories; got {classes} and {order}")
+        for (first, order), (other, its_order) in itertools.pairwise(orders.items()):
+            if not np.array_equal(order, its_order):
+                raise ValueError(f"{first} and {other} must have the same categories; got {order} and {its_order}")
+        classes = next(iter(orders.values()), None)
     known = [np.array([not is_missing(label) for label in column], dtype=bool) for column in columns.values()]
     labels = [label for column, there in zip(columns.values(), known, strict=True) for label in column[there].tolist()]
     if not labels:
-        raise ValueError(f"no row has a label in {' or '.join(given)}")
+        raise ValueError(f"no row has a label in {first_few(list(given))}")
     name = next(iter(given)) if len(given) == 1 else f"the columns {first_few(list(given))}"
     codes, ordered = _encode(labels, classes, name=name, least=least)
     parts = np.split(codes, np.cumsum([there.sum() for there in known[:-1]], dtype=int))
@@ -492,8 +493,8 @@ def _read(
     return found, ordered
 
 
-def _encode(labels: list[object], classes: ArrayLike | None, *, name: str, least: int) -> tuple[IntArray, LabelArray]:
-    if classes is None and least == 1 and len(only := as_array(list(dict.fromkeys(labels)), name=name)) == 1:
+def _encode(labels: list[Any], classes: ArrayLike | None, *, name: str, least: int) -> tuple[IntArray, LabelArray]:
+    if classes is None and least == 1 and len(only := distinct_labels(name, labels).distinct) == 1:
         return np.zeros(len(labels), np.int32), only
     order = OrderedLabels(classes)
     codes = order.fit_encode(labels, name=name) if classes is None else order.encode(labels, name=name)
