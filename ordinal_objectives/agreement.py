@@ -24,12 +24,12 @@ def krippendorff_alpha(
 
     Parameters
     ----------
-    row : array-like of int, shape (n_answers,)
-        Number of the row that is rated, from 0 on.
+    row : array-like, shape (n_answers,)
+        The row that is rated: any id, or a number.
     rater : array-like, shape (n_answers,)
         Who rates it; once each.
     label : array-like, shape (n_answers,)
-        The answer.
+        The answer; one that is None or NaN is left out.
     classes : array-like or None, default=None
         Labels from the lowest class to the highest; None finds their order as ``fit`` does.
 
@@ -48,7 +48,7 @@ def krippendorff_alpha(
     >>> round(krippendorff_alpha([0, 0, 1, 1, 2, 2], ["Ann", "Bob"] * 3, [1, 1, 2, 3, 3, 3]), 3)
     0.778
     """
-    counts, _ = Ratings.of(row, rater, label, classes).counts()
+    counts = Ratings.of(row, rater, label, classes).counts()
     counts = counts[counts.sum(axis=1) > 1]
     if not len(counts):
         raise ValueError("no row has two raters")
@@ -76,7 +76,7 @@ def kappa_of_raters(
     Returns
     -------
     ndarray of shape (n_raters,), ndarray of float64, shape (n_raters, n_raters)
-        1 on the diagonal; NaN where two share no row.
+        1 on the diagonal; NaN where two share no row, or their answers are all the same.
 
     Examples
     --------
@@ -86,12 +86,13 @@ def kappa_of_raters(
     (['Ann', 'Bob'], [[1.0, 0.8], [0.8, 1.0]])
     """
     validation.check_choice(weights, tuple(_KAPPAS), name="weights")
-    rows, number, codes, raters, names = Ratings.of(row, rater, label, classes)
-    answers = np.full((len(raters), int(rows.max()) + 1), -1)
+    rows, number, codes, n_rows, raters, names = Ratings.of(row, rater, label, classes)
+    answers = np.full((len(raters), n_rows), -1)
     answers[number, rows] = codes
     kappa: FloatArray = np.eye(len(raters))
     for i, j in zip(*np.triu_indices(len(raters), 1), strict=True):
         both = (answers[i] >= 0) & (answers[j] >= 0)
         pair = answers[i][both], answers[j][both]
-        kappa[i, j] = kappa[j, i] = _KAPPAS[weights](*pair, labels=range(len(names))) if both.any() else np.nan
+        differ = np.unique(pair).size > 1
+        kappa[i, j] = kappa[j, i] = _KAPPAS[weights](*pair, labels=range(len(names))) if differ else np.nan
     return raters, kappa

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ordinal_objectives.aliases import ArrayLike, BoolArray, FloatArray, IndexArray, IntArray, LabelArray
+from ordinal_objectives.aliases import ArrayLike, BoolArray, FloatArray, IndexArray, IntArray, LabelArray, Table
 from ordinal_objectives.estimators.labels import (
     OrderedLabels,
+    assumed_order,
+    distinct_labels,
     is_missing,
     name_none,
     ordered_categories,
     refuse_mixed,
 )
 from ordinal_objectives.utils import validation
-from ordinal_objectives.utils.validation import as_floats, as_objects, check_choice, first_few, readable
+from ordinal_objectives.utils.arrays import as_array
+from ordinal_objectives.utils.validation import as_floats, as_objects, check_choice, check_integer, first_few
 
 # Sums of shares may be so far from 1.
 _ROUNDING = 1e-6
@@ -26,57 +30,71 @@ _SHARE_STEPS = 200
 
 
 class Ratings(NamedTuple):
-    """Answers of raters, checked.
+    """Answers of raters, checked, without those that are missing.
 
     Attributes
     ----------
     row, rater, code : ndarray of int, shape (n_answers,)
         Number of the row, of the rater, and of the class.
+    n_rows : int
+        Number of rows, also of those that nobody has answered.
     raters : ndarray
         Their names.
     classes : ndarray
-        Labels from the lowest class to the highest.
+        Labels from the lowest class to the highest; where all answers are alike, and `classes` is None, this one.
     """
 
     row: IndexArray
     rater: IndexArray
     code: IntArray
+    n_rows: int
     raters: LabelArray
     classes: LabelArray
 
     @classmethod
-    def of(cls, row: ArrayLike, rater: ArrayLike, label: ArrayLike, classes: ArrayLike | None) -> Ratings:
-        """Read one entry an answer; a rater answers a row once."""
-        codes, ordered = _read(label, classes)
-        rows, raters = np.asarray(readable(row, name="row")), np.asarray(readable(rater, name="rater"))
-        if rows.shape != codes.shape or raters.shape != codes.shape:
-            raise ValueError(
-                f"row, rater and label must have one entry an answer; got {rows.shape}, {raters.shape}, {codes.shape}"
-            )
-        if rows.dtype.kind not in "iu" or rows.min() < 0:
-            raise ValueError("row must hold numbers of rows, integers from 0 on")
-        refuse_mixed(rater, raters, name="rater")
-        if (without := name_none(raters)).any():
-            raise ValueError(f"rater must name who gave each answer; {without.sum()} have none (None, NaN or NA)")
-        names, number = np.unique(raters, return_inverse=True)
-        pairs, times = np.unique(np.stack([rows, number]), axis=1, return_counts=True)
-        if (times > 1).any():
-            raise ValueError(f"rater must rate a row once; row {pairs[0, times > 1][0]} has a rater more than once")
-        return cls(rows, number, codes, names, ordered)
+    def of(
+        cls,
+        row: ArrayLike,
+        rater: ArrayLike,
+        label: ArrayLike,
+        classes: ArrayLike | None,
+        ids: LabelArray | None = None,
+    ) -> Ratings:
+        """Read one entry an answer; a rater answers a row once. Rows are numbered as in `ids`, or as they are sorted.
 
-    def counts(self) -> tuple[FloatArray, LabelArray]:
-        """Return the number of answers of each row and class, (n_rows, n_classes), and the classes."""
-        counts = np.zeros((int(self.row.max()) + 1, len(self.classes)))
+        Raises
+        ------
+        ValueError
+            If the lengths differ, an answer has no row or rater, or a rater more than one answer to a row.
+        """
+        (codes,), ordered = _read({"label": label}, classes, least=1)
+        names = {"row": _names("row", row), "rater": _names("rater", rater)}
+        shapes = [of.shape for of in (*names.values(), codes)]
+        if len(set(shapes)) > 1:
+            raise ValueError(f"row, rater and label must have one entry an answer; got {', '.join(map(str, shapes))}")
+        given = codes >= 0
+        rows, number = _numbers("row", names["row"], ids)
+        raters, of_rater = _numbers("rater", names["rater"][given])
+        pairs, times = np.unique(np.stack([number[given], of_rater]), axis=1, return_counts=True)
+        if (times > 1).any():
+            twice = rows[pairs[0, times > 1][0]]
+            raise ValueError(f"rater must rate a row once; row {twice} has a rater more than once")
+        return cls(number[given], of_rater, codes[given], len(rows), raters, ordered)
+
+    def counts(self) -> FloatArray:
+        """Return the number of answers of each row and class, (n_rows, n_classes)."""
+        counts = np.zeros((self.n_rows, len(self.classes)))
         np.add.at(counts, (self.row, self.code), 1.0)
-        return counts, self.classes
+        return counts
 
 
 class OrdinalLabels:
     """Labels of rows that several people have answered, or of which only an interval is known.
 
-    Make them by :meth:`from_shares`, :meth:`from_counts`, :meth:`from_raters`, :meth:`from_intervals` or
-    :meth:`from_labels`, and pass them to ``fit`` in the place of `y`. scikit-learn's splitters take them; converted to
-    an array they are the label in the middle of each row's answers, by which rows are drawn in strata.
+    Make them by :meth:`from_columns`, :meth:`from_raters`, :meth:`from_shares`, :meth:`from_counts`,
+    :meth:`from_intervals` or :meth:`from_labels`, and pass them to ``fit`` in the place of `y`. Splitters of
+    scikit-learn take them; converted to an array they are the label in the middle of each row's answers, by which rows
+    are drawn in strata.
 
     Parameters
     ----------
@@ -101,9 +119,9 @@ class OrdinalLabels:
     >>> pain = OrdinalLabels.from_intervals([0, 2, 1], [0, None, 2], classes=[0, 1, 2, 3])  # none, at least 2, 1 to 2
     >>> len(pain), pain.patterns[pain.codes].astype(int).tolist()
     (3, [[1, 0, 0, 0], [0, 0, 1, 1], [0, 1, 1, 0]])
-    >>> essays = OrdinalLabels.from_raters([0, 0, 1, 1], ["Ann", "Bob", "Ann", "Bob"], [3, 4, 2, 2])
-    >>> essays.classes, essays.patterns[essays.codes].tolist()
-    (array([2, 3, 4]), [[0.0, 0.5, 0.5], [1.0, 0.0, 0.0]])
+    >>> essays = OrdinalLabels.from_columns([[3, 4, None], [2, None, 2]], classes=[2, 3, 4])  # three graders
+    >>> essays.patterns[essays.codes].tolist()
+    [[0.0, 0.5, 0.5], [1.0, 0.0, 0.0]]
     """
 
     def __init__(self, patterns: FloatArray, codes: IndexArray, classes: ArrayLike, *, between: bool = False) -> None:
@@ -129,11 +147,12 @@ class OrdinalLabels:
         shares : array-like of float, shape (n_samples, n_classes)
             Lowest class first; not negative, and 1 in all of a row. NaN for a row without a label.
         classes : array-like or None, default=None
-            Labels from the lowest class to the highest; None for 0, 1, ...
+            Labels from the lowest class to the highest; None takes the names of a table's columns, in their order, and
+            of an array 0, 1, ...
         unlabelled : {"raise", "ignore"}, default="raise"
             Whether rows without a label are an error, or are left out of trainings.
         """
-        table = _weights("shares", shares, classes)
+        table, classes = _weights("shares", shares, classes)
         total = table.sum(axis=1)
         wrong = np.flatnonzero((total > 0) & (np.abs(total - 1.0) > _ROUNDING))
         if wrong.size:
@@ -154,11 +173,49 @@ class OrdinalLabels:
         counts : array-like of float, shape (n_samples, n_classes)
             Lowest class first; not negative. All are 0, or NaN, for a row without an answer.
         classes : array-like or None, default=None
-            Labels from the lowest class to the highest; None for 0, 1, ...
+            Labels from the lowest class to the highest; None takes the names of a table's columns, in their order, and
+            of an array 0, 1, ...
         unlabelled : {"raise", "ignore"}, default="raise"
             Whether rows without a label are an error, or are left out of trainings.
         """
-        return cls._of_rows(_weights("counts", counts, classes), classes, unlabelled)
+        return cls._of_rows(*_weights("counts", counts, classes), unlabelled)
+
+    @classmethod
+    def from_columns(
+        cls, answers: Table, *, classes: ArrayLike | None = None, unlabelled: str = "raise"
+    ) -> OrdinalLabels:
+        """Return the shares that each row's classes have among its raters, who have a column each.
+
+        Each row counts once.
+
+        Parameters
+        ----------
+        answers : data frame, Arrow table or array-like, shape (n_samples, n_raters)
+            The answers of three graders are ``frame[["g1", "g2", "g3"]]``, rows in the order of those of X. None or NaN
+            where a grader did not answer.
+        classes : array-like or None, default=None
+            Labels from the lowest class to the highest; None takes the categories of ordered categoricals, or finds the
+            order as ``fit`` does.
+        unlabelled : {"raise", "ignore"}, default="raise"
+            Whether rows that nobody has answered are an error, or are left out of trainings.
+
+        Raises
+        ------
+        ValueError
+            If `answers` is no table, holds labels outside of `classes`, or a row has no answer.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from ordinal_objectives import OrdinalLabels
+        >>> essays = pd.DataFrame({"g1": ["low", "high"], "g2": ["low", None], "g3": ["high", None]})
+        >>> labels = OrdinalLabels.from_columns(essays, classes=["low", "high"])
+        >>> labels.patterns[labels.codes].round(2).tolist()
+        [[0.67, 0.33], [0.0, 1.0]]
+        """
+        codes, ordered = _read(_columns_of(answers), classes)
+        counts = np.sum([np.eye(len(ordered))[of] * (of >= 0)[:, np.newaxis] for of in codes], axis=0)
+        return cls._of_rows(_shares_of(counts), ordered, unlabelled)
 
     @classmethod
     def from_raters(
@@ -167,27 +224,54 @@ class OrdinalLabels:
         rater: ArrayLike,
         label: ArrayLike,
         *,
+        index: ArrayLike | None = None,
+        n_rows: int | None = None,
         classes: ArrayLike | None = None,
         unlabelled: str = "raise",
     ) -> OrdinalLabels:
         """Return the shares that each row's classes have among its raters; each row counts once.
 
+        One of `index` and `n_rows` says which row of X is meant. Where each rater has a column, take
+        :meth:`from_columns`.
+
         Parameters
         ----------
-        row : array-like of int, shape (n_answers,)
-            Number of the row that is rated, from 0 on.
+        row : array-like, shape (n_answers,)
+            The row that is rated: its id in `index`, or with `n_rows` its number, from 0 on.
         rater : array-like, shape (n_answers,)
             Who rates it; once each.
         label : array-like, shape (n_answers,)
-            The answer.
+            The answer; one that is None or NaN is left out.
+        index : array-like, shape (n_samples,), or None, default=None
+            Ids of the rows of X in their order, such as ``X.index`` or ``frame["id"]``.
+        n_rows : int or None, default=None
+            Number of the rows of X, where `row` holds their numbers: 0 for the first row of X as ``fit`` is given it.
         classes : array-like or None, default=None
             Labels from the lowest class to the highest; None finds their order as ``fit`` does.
         unlabelled : {"raise", "ignore"}, default="raise"
-            Whether numbers of rows that lack are an error, or are left out of trainings.
+            Whether rows that nobody has answered are an error, or are left out of trainings.
+
+        Raises
+        ------
+        ValueError
+            If neither or both of `index` and `n_rows` are given, `row` holds others than they say, lengths differ, a
+            rater answers a row twice, or a row has no answer.
+
+        Examples
+        --------
+        >>> from ordinal_objectives import OrdinalLabels
+        >>> labels = OrdinalLabels.from_raters(["e7", "e7", "e3"], ["Ann", "Bob", "Ann"], [3, 4, 2], index=["e3", "e7"])
+        >>> labels.patterns[labels.codes].tolist()
+        [[1.0, 0.0, 0.0], [0.0, 0.5, 0.5]]
         """
-        counts, classes = Ratings.of(row, rater, label, classes).counts()
-        shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
-        return cls._of_rows(shares, classes, unlabelled)
+        if (index is None) == (n_rows is None):
+            raise ValueError(
+                f"row must come with index= or n_rows=: index=X.index where it holds ids, n_rows=len(X) where it holds "
+                f"numbers of rows, 0 for the first row of X; got {'neither' if index is None else 'both'}"
+            )
+        ids = np.arange(check_integer("n_rows", n_rows, 1)) if index is None else _names("index", index)
+        ratings = Ratings.of(row, rater, label, classes, ids)
+        return cls._of_rows(_shares_of(ratings.counts()), ratings.classes, unlabelled)
 
     @classmethod
     def from_intervals(
@@ -205,27 +289,18 @@ class OrdinalLabels:
         unlabelled : {"raise", "ignore"}, default="raise"
             Whether rows with both ends open are an error, or are left out of trainings.
         """
-        ends = [as_objects(lower, name="lower"), as_objects(upper, name="upper")]
-        if ends[0].shape != ends[1].shape or ends[0].ndim != 1:
-            raise ValueError(f"lower and upper must have one label a row; got {ends[0].shape} and {ends[1].shape}")
-        known = [np.array([not is_missing(label) for label in end], dtype=bool) for end in ends]
-        if classes is None:
-            orders = [order for order in map(ordered_categories, (lower, upper)) if order is not None]
-            classes = orders[0] if orders else None
-            if not all(np.array_equal(order, orders[0]) for order in orders):
-                raise ValueError(f"lower and upper must have the same categories; got {orders[0]} and {orders[1]}")
-        values = [end[there].tolist() for end, there in zip(ends, known, strict=True)]
-        found, ordered = _read(values[0] + values[1], classes)
-        n_classes = len(ordered)
-        low, high = np.zeros(len(ends[0]), np.int32), np.full(len(ends[0]), n_classes - 1, np.int32)
-        low[known[0]], high[known[1]] = np.split(found, [len(values[0])])
+        (low, high), ordered = _read({"lower": lower, "upper": upper}, classes)
+        n_classes, known = len(ordered), (low >= 0) | (high >= 0)
+        if len(low) != len(high):
+            raise ValueError(f"lower and upper must have one label a row; got {len(low)} and {len(high)}")
+        low, high = np.maximum(low, 0), np.where(high < 0, n_classes - 1, high)
         if (low > high).any():
             first = int(np.argmax(low > high))
-            got = f"{ends[0][first]!r} and {ends[1][first]!r}"
+            got = f"{ordered.tolist()[low[first]]!r} and {ordered.tolist()[high[first]]!r}"
             raise ValueError(f"lower must not lie above upper; got {got} in row {first}")
         k = np.arange(n_classes)
         table = ((k >= low[:, np.newaxis]) & (k <= high[:, np.newaxis])).astype(np.float64)
-        table[~(known[0] | known[1])] = 0.0
+        table[~known] = 0.0
         return cls._of_rows(table, ordered, unlabelled, between=True)
 
     @classmethod
@@ -243,8 +318,8 @@ class OrdinalLabels:
         unlabelled : {"raise", "ignore"}, default="ignore"
             Whether rows without a label are an error, or are left out of trainings.
         """
-        labels = cls.from_intervals(y, y, classes=classes, unlabelled=unlabelled)
-        return cls(labels.patterns, labels.codes, labels.classes)
+        (codes,), ordered = _read({"y": y}, classes)
+        return cls._of_rows(np.eye(len(ordered))[codes] * (codes >= 0)[:, np.newaxis], ordered, unlabelled)
 
     @classmethod
     def _of_rows(
@@ -260,7 +335,7 @@ class OrdinalLabels:
             raise ValueError("no row has a label")
         if without.size and unlabelled == "raise":
             raise ValueError(
-                f"{without.size} row(s) have no label: {first_few(without.tolist(), str)}; "
+                f"{without.size} row(s) have no label: {first_few(without.tolist(), str)}, counted from 0; "
                 f"unlabelled='ignore' leaves them out of trainings"
             )
         return labels
@@ -391,21 +466,128 @@ def numbers_in(first: IndexArray, sizes: IndexArray, groups: Any) -> IndexArray:
     return np.repeat(start - np.cumsum(n) + n, n) + np.arange(n.sum())
 
 
-def _read(y: ArrayLike, classes: ArrayLike | None) -> tuple[IntArray, LabelArray]:
-    """Return class codes, and the classes in order; where these are given, `y` may hold a single one."""
-    labels = OrderedLabels(classes)
-    codes = labels.fit_encode(y) if classes is None else labels.encode(y)
-    return codes, labels.ordered_classes_
+def _read(
+    given: dict[str, ArrayLike], classes: ArrayLike | None, *, least: int = 2
+) -> tuple[list[IntArray], LabelArray]:
+    """Return class codes of labels of several columns, -1 where there is none, and their classes in order.
+
+    Where these are not given, there must be at least so many.
+    """
+    columns = {name: _column(name, labels) for name, labels in given.items()}
+    if classes is None:
+        orders = {name: order for name, y in given.items() if (order := ordered_categories(y)) is not None}
+        for (first, order), (other, its_order) in itertools.pairwise(orders.items()):
+            if not np.array_equal(order, its_order):
+                raise ValueError(f"{first} and {other} must have the same categories; got {order} and {its_order}")
+        classes = next(iter(orders.values()), None)
+    known = [np.array([not is_missing(label) for label in column], dtype=bool) for column in columns.values()]
+    labels = [label for column, there in zip(columns.values(), known, strict=True) for label in column[there].tolist()]
+    if not labels:
+        raise ValueError(f"no row has a label in {first_few(list(given))}")
+    name = next(iter(given)) if len(given) == 1 else f"the columns {first_few(list(given))}"
+    codes, ordered = _encode(labels, classes, name=name, least=least)
+    parts = np.split(codes, np.cumsum([there.sum() for there in known[:-1]], dtype=int))
+    found = [np.full(len(there), -1, np.int32) for there in known]
+    for of_all, there, part in zip(found, known, parts, strict=True):
+        of_all[there] = part
+    return found, ordered
 
 
-def _weights(name: str, given: Any, classes: ArrayLike | None) -> FloatArray:
-    """Return weights of the classes, 0 in rows of NaN."""
+def _encode(labels: list[Any], classes: ArrayLike | None, *, name: str, least: int) -> tuple[IntArray, LabelArray]:
+    if classes is None and least == 1 and len(only := distinct_labels(name, labels).distinct) == 1:
+        return np.zeros(len(labels), np.int32), only
+    order = OrderedLabels(classes)
+    codes = order.fit_encode(labels, name=name) if classes is None else order.encode(labels, name=name)
+    return codes, order.ordered_classes_
+
+
+def _column(name: str, y: ArrayLike) -> LabelArray:
+    """Return labels as Python's objects, some of which may be missing, (n_samples,)."""
+    column = as_objects(y, name=name)
+    if column.ndim == 2 and column.shape[1] == 1:
+        return column[:, 0]
+    if column.ndim != 1:
+        hint = "; a column for each grader is for OrdinalLabels.from_columns" if column.ndim == 2 else ""
+        raise ValueError(f"{name} must have one label a row; got the shape {column.shape}{hint}")
+    return column
+
+
+def _columns_of(answers: Table) -> dict[str, ArrayLike]:
+    """Return the columns of a table by their names, or numbers; raise ValueError if it is none."""
+    is_frame = hasattr(answers, "columns")
+    table = answers if is_frame else as_objects(answers, name="answers")
+    if len(table.shape) != 2 or 0 in table.shape:
+        raise ValueError(f"answers must have the shape (n_samples, n_raters), a column each; got {table.shape}")
+    if not is_frame:
+        return {f"answers[:, {i}]": table[:, i] for i in range(table.shape[1])}
+    names = validation.names_along(answers, "columns", [])
+    if hasattr(answers, "iloc"):
+        columns = [answers.iloc[:, i] for i in range(len(names))]
+    else:
+        columns = [answers[name] for name in names]
+    return {f"answers[{name!r}]": column for name, column in zip(names, columns, strict=True)}
+
+
+def _names(name: str, given: ArrayLike) -> LabelArray:
+    """Return ids or names, none of them missing, (n,)."""
+    names = as_array(given, name=name)
+    refuse_mixed(given, names, name=name)
+    if names.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional; got the shape {names.shape}")
+    if (without := name_none(names)).any():
+        raise ValueError(f"{name} must have no missing entry; {without.sum()} are missing (None, NaN or NA)")
+    return names
+
+
+def _numbers(name: str, given: LabelArray, ids: LabelArray | None = None) -> tuple[LabelArray, IndexArray]:
+    """Return the distinct ids, sorted or as they are given, and the number of each entry among them."""
+    if ids is None:
+        try:
+            return np.unique(given, return_inverse=True)
+        except TypeError:
+            kinds = ", ".join(sorted({type(one).__name__ for one in given.tolist()}))
+            raise ValueError(f"{name} must hold values of one type, which can be sorted; got {kinds}") from None
+    number = {label: i for i, label in enumerate(ids.tolist())}
+    if len(number) < len(ids):
+        raise ValueError(f"index must name each row once; got {len(ids)} entries, of which {len(number)} are distinct")
+    found = [number.get(label, -1) for label in given.tolist()]
+    strange = list(dict.fromkeys(label for label, i in zip(given.tolist(), found, strict=True) if i < 0))
+    if strange:
+        raise ValueError(
+            f"{name} must hold rows of index=, or numbers below n_rows=: {first_few(ids.tolist(), repr)}; got "
+            f"{first_few(strange, repr)}"
+        )
+    return ids, np.array(found, dtype=np.intp)
+
+
+def _shares_of(counts: FloatArray) -> FloatArray:
+    shares: FloatArray = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
+    return shares
+
+
+def _weights(name: str, given: Any, classes: ArrayLike | None) -> tuple[FloatArray, ArrayLike]:
+    """Return weights of the classes, 0 in rows of NaN, and the classes."""
     table = as_floats(given, name=name)
     if table.ndim != 2 or table.shape[1] < 2 or not len(table):
         raise ValueError(f"{name} must have shape (n_samples, n_classes), with two classes or more; got {table.shape}")
-    known = np.arange(table.shape[1]) if classes is None else np.asarray(classes)
-    validation.refuse_other_order_of_classes(known.tolist(), given, name, axes=["columns"])
+    if classes is None:
+        classes = _classes_along(name, given, table.shape[1])
+    validation.refuse_other_order_of_classes(as_array(classes, name="classes").tolist(), given, name, axes=["columns"])
     table = np.where(np.isnan(table).all(axis=1, keepdims=True), 0.0, table)
     if not (np.isfinite(table) & (table >= 0.0)).all():
         raise ValueError(f"{name} must hold finite numbers that are not negative, or NaN in a whole row")
-    return table
+    return table, classes
+
+
+def _classes_along(name: str, table: Any, n_classes: int) -> ArrayLike:
+    """Return the names of a table's columns as classes, which are the user's order unless they are sorted text.
+
+    Pivots and cross tables sort their columns, so numbers must rise, and sorted text is warned of as ``fit`` does.
+    """
+    names = validation.names_along(table, "columns", list(range(n_classes)))
+    order = ordered_categories(getattr(table, "columns", None))
+    classes = as_array(names, name=f"columns of {name}") if order is None else order
+    is_text = any(isinstance(label, str) for label in classes.tolist())
+    if order is None and (not is_text or classes.tolist() == sorted(classes.tolist())):
+        classes = assumed_order(classes, f"columns of {name}")
+    return classes

@@ -19,7 +19,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from ordinal_objectives.aliases import ArrayLike, Estimator, LabelArray, Table
-from ordinal_objectives.estimators.labels import OrderedLabels, distinct_labels
+from ordinal_objectives.estimators.labels import OrderedLabels, distinct_labels, refuse_numbers_as_text
 from ordinal_objectives.estimators.wrappers import weighs_costs
 from ordinal_objectives.eval_metric import warn_of_costs
 from ordinal_objectives.metrics import METRICS
@@ -266,7 +266,9 @@ def _with_those_of(y_true: ArrayLike, order: LabelArray) -> LabelArray:
     are_text = {isinstance(label, str) for label in (*known, *new)}
     if not new or len(are_text) > 1 or known != sorted(known):
         return order
-    return np.array(sorted([*known, *new]), dtype=object if order.dtype.kind == "O" else None)
+    every = sorted([*known, *new])
+    refuse_numbers_as_text("y_true", every)
+    return np.array(every, dtype=object if order.dtype.kind == "O" else None)
 
 
 def _inside(estimator: object) -> Iterator[Estimator]:

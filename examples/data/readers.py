@@ -45,7 +45,9 @@ from ordinal_objectives import (
 )
 from ordinal_objectives.metrics import ranked_probability_score
 
-labels = OrdinalLabels.from_raters(row, reader, grade, classes=range(5))
+labels = OrdinalLabels.from_raters(
+    row, reader, grade, n_rows=n, classes=range(5)
+)
 shares = labels.patterns[labels.codes]
 train, test = np.arange(2000), np.arange(2000, n)
 models = {}

@@ -9,20 +9,22 @@ from functools import cache
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from ordinal_objectives.aliases import JSON, ArrayLike, FloatArray, IntArray, LabelArray, NDArray, Params
 from ordinal_objectives.estimators import arguments, held_out, tables
-from ordinal_objectives.estimators.labels import refuse_mixed
+from ordinal_objectives.estimators.labels import as_labels
 from ordinal_objectives.histogram_engine import fit_loop, model_file
 from ordinal_objectives.histogram_engine.binning import check_same_categories
 from ordinal_objectives.histogram_engine.multi_output import losses, run
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.trees import TreeEnsemble
 from ordinal_objectives.utils import DOC_LINK, documented, validation
+from ordinal_objectives.utils.arrays import as_array
 
 Model = TypeVar("Model", bound="MultiOutputModel")
 _LOSSES = ("auto", "squared_error")
@@ -469,13 +471,17 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
     _has_labels: bool
 
     def _learn_targets(self, y: ArrayLike) -> None:
-        check_array(y, accept_sparse=True, ensure_2d=False, dtype=None, input_name="y")  # finite
-        self._has_labels = type_of_target(y, input_name="y") == "multilabel-indicator"
+        columns = y if issparse(y) else as_array(y, name="y")
+        self._has_labels = False
+        if columns.ndim == 2 and columns.shape[1] > 1:
+            check_array(columns, accept_sparse=True, dtype=None, input_name="y")  # finite
+            self._has_labels = type_of_target(columns, input_name="y") == "multilabel-indicator"
         if self._has_labels:
-            self.classes_ = np.arange(check_array(y, accept_sparse=True).shape[1])
+            self.classes_ = np.arange(check_array(columns, accept_sparse=True).shape[1])
         else:
-            check_classification_targets(y)
-            self.classes_, codes = np.unique(_classes(y, "y", warn=True), return_inverse=True)
+            values = _classes(y, "y", warn=True)
+            check_classification_targets(values)
+            self.classes_, codes = np.unique(values, return_inverse=True)
             validation.check_two_classes(np.bincount(codes).astype(float))
 
     def _named_loss(self) -> losses.MultiOutputLoss:
@@ -569,11 +575,14 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
 
 def _classes(y: ArrayLike, name: str, *, warn: bool = False) -> LabelArray:
     """Return targets of one class a row, (n_samples,)."""
-    values: LabelArray = column_or_1d(y, warn=warn)
-    refuse_mixed(y, values, name=name)
-    if values.dtype.kind == "V":
-        raise ValueError(f"{name} must hold labels; got an array of records of type {values.dtype}")
-    return values
+    array = as_array(y, name=name)
+    if array.ndim == 2 and array.shape[1] > 1:
+        raise ValueError(
+            f"{name} must have one class a row, or columns of 0 and 1, a label each; got the shape {array.shape}. For "
+            f"several grades of a row, train a HistGradientBoostingOrdinalClassifier for each column; for the answers "
+            f"of several graders, one on OrdinalLabels.from_columns({name})"
+        )
+    return as_labels(name, y, warn=warn)
 
 
 def _numbers(y: ArrayLike, name: str) -> FloatArray:

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, Table
+from ordinal_objectives.aliases import ArrayLike, Column, Estimator, FloatArray, Table
 from ordinal_objectives.scorers import RoutedScorer, response_of
 from ordinal_objectives.utils import validation
 
@@ -22,6 +22,46 @@ def numbers_of(values: ArrayLike, name: str, *, warn: bool = False) -> FloatArra
     numbers = validation.as_floats(column_or_1d(validation.readable(values, name=name), warn=warn), name=name)
     validation.check_finite(numbers, name, "it must hold finite numbers, without NaN or infinity")
     return numbers
+
+
+def ends_of(y: Column) -> FloatArray | None:
+    """Return the lowest and the highest number that each row may be, (n_samples, 2); None where it has one number.
+
+    Two fields of a structured array, or columns of a table, named "lower" and "upper" are read by name. An event, which
+    is boolean or so named, and a time, as survival libraries have them, are that number where the event was seen, and
+    more than it where not. Other columns are the lowest and the highest.
+
+    Raises
+    ------
+    ValueError
+        If there are other fields, or unnamed columns may be an event and a time.
+    """
+    fields = getattr(getattr(y, "dtype", None), "names", None)
+    if fields is None and np.asarray(y).shape[1:] != (2,):
+        return None
+    y = validation.readable(y, name="y")
+    names = [str(name) for name in fields or validation.names_along(y, "columns", [0, 1])]
+    columns = [y[name] for name in fields] if fields else list(np.asarray(y).T)
+    columns = [np.array(column.tolist()) if column.dtype.kind == "O" else column for column in columns]
+    numbers = dict(zip(names, (validation.as_floats(column, name="y") for column in columns), strict=True))
+    if set(names) == {"lower", "upper"}:
+        return np.column_stack([numbers["lower"], numbers["upper"]])
+    events = [name for name, column in zip(names, columns, strict=True) if column.dtype.kind == "b" or name == "event"]
+    if len(names) == 2 and len(events) == 1:
+        event = numbers.pop(events[0])
+        (time,) = numbers.values()
+        if not np.isin(event, (0.0, 1.0)).all() or not np.isfinite(time).all():
+            raise ValueError("y must hold events that are 0 or 1, and finite times")
+        return np.column_stack([np.where(event, time, np.nextafter(time, np.inf)), np.where(event, time, np.inf)])
+    if fields:
+        raise ValueError(f"y must have the fields 'lower' and 'upper', or a boolean event and a time; got {fields}")
+    lower, upper = numbers.values()
+    if np.isin(lower, (0.0, 1.0)).all() and np.isfinite(upper).all() and (lower != upper).any():
+        raise ValueError(
+            "y must say what its two columns are, of which the first holds only 0 and 1: pass a table with the columns "
+            "'lower' and 'upper', or 'event' and 'time', or a structured array of a boolean event and a time"
+        )
+    return np.column_stack([lower, upper])
 
 
 def levels_of(q: ArrayLike, name: str = "q") -> FloatArray:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IntArray, Seed, Table
 from ordinal_objectives.distributions.binned_target import BinnedTarget, most_likely
-from ordinal_objectives.distributions.judging import levels_of, numbers_of
+from ordinal_objectives.distributions.judging import ends_of, levels_of, numbers_of
 from ordinal_objectives.estimators import arguments, wrappers
 from ordinal_objectives.estimators.held_out import Rows, check_groups, is_auto, n_rows, take_rows
 from ordinal_objectives.ordinal_labels import OrdinalLabels
@@ -122,7 +122,9 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
         y : array-like of float, shape (n_samples,) or (n_samples, 2)
             Finite numbers; or the lowest and the highest that each may be, with infinite ends for "at least" and "at
             most", for a classifier that takes OrdinalLabels. "More than t" begins at ``np.nextafter(t, np.inf)``. A
-            warning names a number that is the lowest of some rows and the highest of others.
+            warning names a number that is the lowest of some rows and the highest of others. A table with the columns
+            "lower" and "upper" is read by name. One with the columns "event" and "time", and a structured array of a
+            boolean event and a time, say a number, and more than it where no event was seen.
         sample_weight : array-like of float, shape (n_samples,), or None, default=None
             Weights of the rows; the estimator must take them.
         eval_set : list of (X, y), or None, default=None
@@ -412,9 +414,10 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
 
 def _ends_of(y: ArrayLike) -> tuple[FloatArray, FloatArray | None]:
     """Return the highest and the lowest number that each row may be; None where all are known."""
-    if np.asarray(y).shape[1:] != (2,):
+    ends = ends_of(y)
+    if ends is None:
         return numbers_of(y, "y", warn=True), None
-    lower, upper = validation.as_floats(y, name="y").T
+    lower, upper = ends.T
     if not (lower <= upper).all():
         raise ValueError("y must hold the lowest and the highest number of each row, in this order and without NaN")
     shared = np.intersect1d(lower[lower < upper], upper)

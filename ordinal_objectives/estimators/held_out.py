@@ -17,7 +17,8 @@ from sklearn.utils import _safe_indexing
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, IntArray, LabelArray, Params, Seed, Table
 from ordinal_objectives.estimators.labels import name_none, refuse_mixed
 from ordinal_objectives.ordinal_labels import OrdinalLabels
-from ordinal_objectives.utils.validation import check_number, drawn_seed, readable
+from ordinal_objectives.utils.arrays import as_array
+from ordinal_objectives.utils.validation import check_number, drawn_seed
 
 # Number of draws of whole groups; the one with class shares closest to those of all rows is taken.
 _DRAWS = 20
@@ -192,7 +193,7 @@ def check_groups(groups: ArrayLike | None, n_samples: int) -> IndexArray | None:
     """Return the groups as numbers, (n_samples,), or None where there are none."""
     if groups is None:
         return None
-    names = np.asarray(readable(groups, name="groups"))
+    names = as_array(groups, name="groups")
     refuse_mixed(groups, names, name="groups")
     if names.shape != (n_samples,):
         raise ValueError(f"groups must have shape ({n_samples},), one group a row; got {names.shape}")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numbers
+import re
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +25,8 @@ from ordinal_objectives.aliases import (
     Level,
     Params,
 )
-from ordinal_objectives.utils.validation import as_objects, check_codes, first_few, readable, refuse_soft
+from ordinal_objectives.utils.arrays import as_array, plain
+from ordinal_objectives.utils.validation import as_objects, check_codes, first_few, refuse_soft
 
 
 class LabelOrderWarning(UserWarning):
@@ -91,8 +94,6 @@ class OrderedLabels:
         self._declared = classes is not None
         self._name = name
         if classes is not None:
-            if isinstance(classes, list | tuple) and any(isinstance(k, str) and k[-1:] == "\0" for k in classes):
-                raise ValueError(f"{name} must not hold text that ends in NUL, which NumPy drops; got {classes!r}")
             self._set_classes(as_labels(name, classes).copy())
 
     def fit(self, y: ArrayLike) -> OrderedLabels:
@@ -122,19 +123,19 @@ class OrderedLabels:
         self.fit_encode(y)
         return self
 
-    def fit_encode(self, y: ArrayLike) -> IntArray:
+    def fit_encode(self, y: ArrayLike, *, name: str = "y") -> IntArray:
         """Return what :meth:`encode` does after :meth:`fit`, reading the labels once."""
-        observed = distinct_labels("y", y, warn=True)
-        codes = self._codes_of(observed, "y") if self._declared else None
+        observed = distinct_labels(name, y, warn=True)
+        codes = self._codes_of(observed, name) if self._declared else None
         if len(observed.distinct) < 2:
             only = observed.distinct.tolist()[0]
-            raise ValueError(f"y must hold labels of at least two classes; got only the class {only!r}")
+            raise ValueError(f"{name} must hold labels of at least two classes; got only the class {only!r}")
         if codes is None:
             classes = ordered_categories(y)
             if classes is None:
-                classes = _assumed_order(observed.distinct)
+                classes = assumed_order(observed.distinct, name)
             self._set_classes(classes)
-            codes = self._codes_of(observed, "y")
+            codes = self._codes_of(observed, name)
         return codes[observed.inverse]
 
     def encode(self, y: ArrayLike, *, name: str = "y") -> IntArray:
@@ -163,6 +164,16 @@ class OrderedLabels:
             raise NotFittedError("OrderedLabels has no classes yet: pass classes= or call fit first")
         labels = distinct_labels(name, y)
         return self._codes_of(labels, name)[labels.inverse]
+
+    def code_of(self, label: Any, *, name: str = "label") -> int:
+        """Return the code of one class; raise ValueError if `label` is none of them."""
+        classes = self.ordered_classes_.tolist()
+        try:
+            return self._code_of[plain(as_objects([label], name=name)).tolist()[0]]
+        except (KeyError, TypeError):  # lists have no hash
+            near = _near(label, classes)
+            hint = f"; did you mean {near!r}?" if near else ""
+            raise ValueError(f"{name} must be one of the classes {classes}; got {label!r}{hint}") from None
 
     def decode(self, codes: ArrayLike) -> LabelArray:
         """Translate codes into labels.
@@ -205,11 +216,24 @@ class OrderedLabels:
         codes = np.array([self._code_of.get(value, -1) for value in values], dtype=np.int32)
         if codes.min() < 0:
             in_order = dict.fromkeys(labels.inverse[codes[labels.inverse] < 0].tolist())
+            unknown = [values[i] for i in in_order]
             raise ValueError(
                 f"{name} holds labels outside the classes {self.ordered_classes_.tolist()}; got "
-                f"{first_few([values[i] for i in in_order], repr)}{self._advice(values)}"
+                f"{first_few(unknown, repr)}{self._misspelt(unknown, values)}{self._advice(values)}"
             )
         return codes
+
+    def _misspelt(self, unknown: list[object], values: list[object]) -> str:
+        """Return classes, first those without rows, that are spelled nearly as labels outside of the classes are."""
+        classes = self.ordered_classes_.tolist()
+        empty = [label for label in classes if label not in values]
+        near = {label: _near(label, empty) or _near(label, classes) for label in unknown}
+        near = {label: found for label, found in near.items() if found}
+        if not near:
+            return ""
+        without_rows = [found for found in dict.fromkeys(near.values()) if found in empty]
+        hint = f"; no row has {first_few(without_rows, repr)}, of {self._name}=" if without_rows else ""
+        return f". Did you mean {first_few([f'{found!r} by {label!r}' for label, found in near.items()])}{hint}?"
 
     def _advice(self, values: list[object]) -> str:
         """Return what may have happened to labels outside the classes, and what to do."""
@@ -234,6 +258,8 @@ class OrderedLabels:
         name = self._name
         if len(classes) < 2:
             raise ValueError(f"{name} must hold at least two labels; got {classes.tolist()}")
+        if classes.dtype.kind in "OT" and any(k[-1:] in ("\0", b"\0") for k in classes if isinstance(k, (str, bytes))):
+            raise ValueError(f"{name} must not hold text that ends in NUL, which NumPy drops; got {classes.tolist()}")
         self._code_of = {label: code for code, label in enumerate(classes.tolist())}
         if len(self._code_of) < len(classes):
             twice = [label for label, count in Counter(classes.tolist()).items() if count > 1]
@@ -250,28 +276,69 @@ class OrderedLabels:
         self.classes_ = classes if self.sorted_codes_ is None else classes[by_label]
 
 
-def _assumed_order(values: LabelArray) -> LabelArray:
-    """Return numbers in their order, and strings in that of the alphabet, of which a warning tells."""
+def assumed_order(values: LabelArray, name: str = "y") -> LabelArray:
+    """Return distinct numbers in their order, and strings in that of the alphabet, of which a warning tells.
+
+    Raises
+    ------
+    ValueError
+        If numbers have fractions, labels have no order, or strings are numbers that the alphabet has in another order.
+    """
     if values.dtype.kind == "f" and (values != np.floor(values)).any():
         fraction = values[values != np.floor(values)][0]
         raise ValueError(
-            f"Unknown label type: continuous. y holds {fraction}; ordered classes are integers, strings or a "
-            f"categorical, or any numbers that classes= declares"
+            f"Unknown label type: continuous. {name} holds {fraction}; ordered classes are integers, strings or a "
+            f"categorical, or any numbers that classes= declares, such as classes=np.unique({name})"
         )
     try:
         classes: LabelArray = np.unique(values)
     except TypeError:
         raise ValueError(
-            f"Unknown label type: mixed. y holds labels of types {_type_names(values)}, which have no order"
+            f"Unknown label type: mixed. {name} holds labels of types {_type_names(values)}, which have no order"
         ) from None
-    if classes.dtype.kind in "UST" or any(isinstance(label, (str, bytes)) for label in classes.tolist()):
+    labels = classes.tolist()
+    if classes.dtype.kind in "UST" or any(isinstance(label, (str, bytes)) for label in labels):
+        refuse_numbers_as_text(name, labels)
         warnings.warn(
-            f"The labels are strings and their order was not given; assumed {' < '.join(map(str, classes.tolist()))}. "
+            f"The labels are strings and their order was not given; assumed {' < '.join(map(str, labels))}. "
             f"Pass classes= or an ordered categorical to set it.",
             LabelOrderWarning,
             stacklevel=4,
         )
     return classes
+
+
+def warn_of_many_classes(y: Column, n_classes: int) -> None:
+    """Warn, as scikit-learn does, where labels whose order is not stated have more classes than half their rows."""
+    n_rows = len(y)
+    if n_rows > _FEW_ROWS and n_classes > n_rows / 2 and ordered_categories(y) is None:
+        warnings.warn(
+            f"y holds {n_classes} classes in {n_rows} rows: it may be an id, or a number to predict with "
+            f"OrdinalDistributionRegressor. Pass classes= with all classes, lowest first, if they are meant",
+            UserWarning,
+            stacklevel=5,
+        )
+
+
+def refuse_numbers_as_text(name: str, labels: list[Any]) -> None:
+    """Raise ValueError if labels in alphabetical order are text that is all numbers, and these have another order."""
+    try:
+        rising = sorted(labels, key=float)
+    except (TypeError, ValueError):
+        return
+    if rising != labels and not all(isinstance(label, numbers.Real) for label in labels):
+        raise ValueError(
+            f"{name} holds numbers as text, of which the order is unknown: {first_few(labels, repr)} by the alphabet. "
+            f"Pass numbers, or classes={rising}, from the lowest class to the highest"
+        )
+
+
+def _near(label: object, classes: list[Any]) -> str | None:
+    """Return the class that a text may mean; "grade 4" and "grade 5" are two, not one that is misspelt."""
+    if not isinstance(label, str) or not all(isinstance(known, str) for known in classes):
+        return None
+    found = get_close_matches(label, classes, n=1, cutoff=0.7)
+    return next((one for one in found if _DIGITS.sub("", one) != _DIGITS.sub("", label)), None)
 
 
 def _rounded(values: Iterable[object], kind: Any) -> list[float]:
@@ -284,6 +351,9 @@ def _type_names(values: Iterable[object]) -> str:
 
 
 _MOST_EXACT = 2.0**53
+# In so few rows many classes say nothing.
+_FEW_ROWS = 20
+_DIGITS = re.compile(r"\d+")
 # Distinct strings for which comparing all rows with one costs less than making Python strings of the rows.
 _FEW = 8
 
@@ -328,21 +398,9 @@ def _tell_apart(values: LabelArray) -> DistinctLabels:
 
 def as_labels(name: str, y: ArrayLike, *, warn: bool = False) -> LabelArray:
     """Return labels as a one-dimensional array without missing values; ``warn`` of a column that is made flat."""
-    if hasattr(y, "combine_chunks"):  # a table of Arrow, or a column
-        y = np.asarray(readable(_only_column(y), name=name)).reshape(getattr(y, "shape", -1))
-    try:
-        given = np.asarray(y)
-    except ValueError as error:  # lists of different lengths
-        raise ValueError(f"{name} must be one-dimensional: {error}") from None
-    if given.ndim == 0:
-        hint = "; pass a list, in the order of the classes" if isinstance(y, set | frozenset | Iterator) else ""
-        raise ValueError(f"{name} must be one-dimensional; got {y!r}{hint}")
-    refuse_mixed(y, given, name=name)
-    if given.dtype.kind == "c":
-        raise ValueError(f"Complex data not supported: {name} must hold labels with an order")
-    values: LabelArray = column_or_1d(y, warn=warn)
     if np.ma.is_masked(y):
         raise ValueError(f"{name} contains missing labels (masked); every row needs a label")
+    values = _one_a_row(name, y, warn=warn)
     if len(values) == 0:
         raise ValueError(f"{name} must hold labels; got none (0 samples)")
     if values.dtype.kind in "OT":
@@ -364,13 +422,37 @@ def as_labels(name: str, y: ArrayLike, *, warn: bool = False) -> LabelArray:
     return values
 
 
+def _one_a_row(name: str, y: ArrayLike, *, warn: bool) -> LabelArray:
+    """Return an array with a label a row, (n_samples,), or raise ValueError."""
+    try:
+        given = as_array(_only_column(y) if hasattr(y, "combine_chunks") else y, name=name)
+    except ValueError as error:  # lists of different lengths
+        raise ValueError(f"{name} must be one-dimensional: {error}") from None
+    if given.ndim == 0:
+        is_read_in_turn = isinstance(y, Iterable) and not isinstance(y, (str, bytes, np.ndarray))
+        hint = "; pass a list, in the order of the classes" if is_read_in_turn else ""
+        raise ValueError(f"{name} must be one-dimensional; got {y!r}{hint}")
+    if given.ndim > 1 and given.shape[1] != 1:
+        hint = "; answers of several graders are OrdinalLabels.from_columns(y)" if name.startswith("y") else ""
+        raise ValueError(f"{name} must be one-dimensional, one label a row; got the shape {given.shape}{hint}")
+    refuse_mixed(y, given, name=name)
+    if given.dtype.kind == "V":
+        raise ValueError(f"{name} must hold labels; got an array of records of type {given.dtype}")
+    if given.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {name} must hold labels with an order")
+    values: LabelArray = column_or_1d(given.reshape(getattr(y, "shape", -1)) if given.ndim == 1 else given, warn=warn)
+    return values
+
+
 def refuse_mixed(values: object, array: LabelArray, *, name: str) -> None:
-    """Raise ValueError if a list holds text beside other values, of which NumPy makes text in its array."""
-    if array.dtype.kind not in "US" or not isinstance(values, (list, tuple)):
+    """Raise ValueError if a list, read by :func:`as_array`, holds text, bytes or others beside each other."""
+    if array.dtype.kind != "O" or hasattr(values, "__array__"):
         return
     first: Params = {}
-    for entry in as_objects(values, name=name).ravel().tolist():
-        first.setdefault("text" if isinstance(entry, str) else "bytes" if isinstance(entry, bytes) else "other", entry)
+    for entry in array.ravel().tolist():
+        if not is_missing(entry):
+            kind = "text" if isinstance(entry, str) else "bytes" if isinstance(entry, bytes) else "other"
+            first.setdefault(kind, entry)
     if len(first) > 1:
         raise ValueError(
             f"Unknown label type: mixed. {name} must hold values of one type; got "
@@ -432,7 +514,8 @@ def ordered_categories(y: Column) -> LabelArray | None:
             )
         return np.array(categories[0]) if categories else None
     is_ordered = getattr(dtype, "ordered", type(dtype).__name__ == "Enum")
-    return np.array(dtype.categories) if is_ordered and hasattr(dtype, "categories") else None
+    has_order = is_ordered and hasattr(dtype, "categories")
+    return as_array(dtype.categories, name="categories").copy() if has_order else None
 
 
 def _only_column(y: Column) -> Column:

@@ -15,7 +15,7 @@ from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IndexAr
 from ordinal_objectives.decision import RULES, check_rule, decide
 from ordinal_objectives.estimators.arguments import GivenSets, all_or_nothing, names_of_constructors, validate_columns
 from ordinal_objectives.estimators.held_out import Rows, check_groups, n_rows
-from ordinal_objectives.estimators.labels import OrderedLabels, as_labels
+from ordinal_objectives.estimators.labels import OrderedLabels, as_labels, warn_of_many_classes
 from ordinal_objectives.estimators.tables import OF_HOSTS, as_table, refuse_text_and_dates
 from ordinal_objectives.metrics import zero_one_error
 from ordinal_objectives.ordinal_labels import OrdinalLabels
@@ -136,8 +136,12 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _read_labels(self, y: ArrayLike) -> tuple[OrderedLabels, IntArray, OrdinalLabels | None]:
         """Return the classes, the rows' codes, and their labels where these say more, or less, than a class."""
         if not isinstance(y, OrdinalLabels):
-            labels = OrderedLabels(self._declared_classes(y))
-            return labels, labels.fit_encode(y), None
+            declared = self._declared_classes(y)
+            labels = OrderedLabels(declared)
+            codes = labels.fit_encode(y)
+            if declared is None:
+                warn_of_many_classes(y, len(labels.ordered_classes_))
+            return labels, codes, None
         labels = OrderedLabels(y.classes if self.classes is None else self.classes)
         return labels, *self._read_soft(y, labels)
 
@@ -290,9 +294,7 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             If the label is not among ``classes_``.
         """
         check_is_fitted(self)
-        if np.ndim(label) != 0:
-            raise ValueError(f"label must be one of the classes {self.ordered_classes_.tolist()}; got {label!r}")
-        code = self._labels.encode([label], name="label")[0]
+        code = self._labels.code_of(label)
         return np.minimum(self.predict_proba_ordered(X, **start)[:, code:].sum(axis=1), 1.0)
 
     @documented

@@ -13,7 +13,7 @@ from ordinal_objectives.aliases import JSON, Estimator, FloatArray, IndexArray, 
 from ordinal_objectives.estimators import tables
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.row_blocks import RowBlocks
-from ordinal_objectives.utils import extras, files, validation
+from ordinal_objectives.utils import arrays, extras, files, validation
 
 # What stands in the column of groups: the place of a known one, or of these.
 NEW, MISSING = -1, -2
@@ -120,7 +120,7 @@ def as_groups(given: Table) -> Table:
     given = validation.readable(given, name="random_intercept")
     if hasattr(given, "shape") and len(given.shape) == 2:
         return tables.as_table(given)
-    array = validation.as_array(given, name="random_intercept")
+    array = arrays.as_array(given, name="random_intercept")
     return tables.as_table(array if array.ndim == 2 else array.reshape(-1, 1))
 
 

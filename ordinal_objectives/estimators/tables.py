@@ -16,7 +16,7 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
 
 from ordinal_objectives.aliases import BoolArray, Column, IndexArray, Level, RealArray, Table
-from ordinal_objectives.utils import validation
+from ordinal_objectives.utils import arrays, validation
 from ordinal_objectives.utils.validation import collected, first_few, is_no_number, readable, refuse_masked
 
 NUMBERS = (numbers.Real, Decimal, np.bool_)
@@ -170,7 +170,7 @@ def refuse_but_numbers(values: Column, *, name: str, hint: str) -> None:
 def as_table(X: Table) -> Table:
     """Return features as an array, a sparse matrix, a frame or an Arrow table; raise ValueError if they are none."""
     X = collected(X)
-    X = X if hasattr(X, "shape") else validation.as_array(X, name="X")
+    X = X if hasattr(X, "shape") else arrays.as_array(X, name="X")
     if len(X.shape) != 2:
         raise ValueError(f"Expected 2D array or table X; got shape {X.shape}. Reshape your data: a row is X.iloc[[i]]")
     check_table(X)

@@ -29,6 +29,7 @@ from ordinal_objectives.losses import CostWeighted, get_loss
 from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.utils import documented, validation
+from ordinal_objectives.utils.arrays import as_array
 
 # What searches call the values that they try.
 _GRIDS = ("param_grid", "param_distributions")
@@ -164,7 +165,7 @@ def class_codes(what: str, copy: Estimator, codes: IntArray, classes: LabelArray
     for prefix, inner in _all_trained(copy):
         if not isinstance(inner, OrderedClassifier) or inner.classes is None:
             continue
-        own = np.asarray(inner.classes).tolist()
+        own = as_array(inner.classes, name="classes").tolist()
         if own != classes.tolist():
             raise ValueError(
                 f"{what} has classes {own}{_in(prefix)}; those of the classifier around it are {classes.tolist()}. "
@@ -366,7 +367,7 @@ def _scored_labels(scorer: object, classes: LabelArray) -> list[object]:
     while isinstance(metric, partial):
         given, metric = metric.keywords | given, metric.func
     labels = given.get("labels", getattr(scorer, "labels", None))
-    named = [] if labels is None else np.asarray(labels).tolist()
+    named = [] if labels is None else as_array(labels, name="labels").tolist()
     if named == list(range(len(classes))):
         named = []
     positive = given.get("pos_label")

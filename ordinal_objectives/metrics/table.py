@@ -17,9 +17,10 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, NDArray, RealArray
-from ordinal_objectives.estimators.labels import OrderedLabels, ordered_categories
+from ordinal_objectives.estimators.labels import OrderedLabels, as_labels, ordered_categories
 from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.utils import validation
+from ordinal_objectives.utils.arrays import as_array
 
 _Function = TypeVar("_Function", bound=Callable[..., float])
 # What a metric judges, and the method of an estimator that returns it.
@@ -128,7 +129,7 @@ def _codes(y: ArrayLike, labels: ArrayLike | None, *, name: str) -> IntArray:
         return validation.check_codes(y, len(labels), name=name)
     if labels is not None:
         return OrderedLabels(labels, name="labels").encode(y, name=name)
-    dtype = np.asarray(y).dtype
+    dtype = as_array(y, name=name).dtype
     if dtype.kind not in "biuf":
         raise ValueError(
             f"{name} must hold class codes 0, 1, 2, ...; got values of dtype {dtype}. Pass labels=, the classes from "
@@ -195,7 +196,7 @@ def check_forecasts(
     true = _codes(y_true, labels, name="y_true")
     if labels is None:
         _check_range(true, n_classes)
-    elif len(np.asarray(labels)) != n_classes:
+    elif len(as_labels("labels", labels)) != n_classes:
         raise ValueError(f"labels must hold one label for each of the {n_classes} columns of proba; got {labels!r}")
     check_consistent_length(true, P)
     return true, P, validation.relative_weights(sample_weight, true.size)
@@ -221,7 +222,7 @@ def _weights_of_intervals(y_true: OrdinalLabels, sample_weight: ArrayLike | None
 def _check_same_classes(y_true: OrdinalLabels, labels: ArrayLike | None, n_columns: int | None = None) -> None:
     """Raise ValueError unless ``labels`` and the columns of probabilities are the classes of ``y_true``."""
     classes = y_true.classes.tolist()
-    if labels is not None and np.asarray(labels).tolist() != classes:
+    if labels is not None and as_labels("labels", labels).tolist() != classes:
         raise ValueError(f"labels must be the classes of y_true, {classes}; got {labels!r}")
     if n_columns not in (None, len(classes)):
         raise ValueError(f"proba must have a column for each of the {len(classes)} classes of y_true; got {n_columns}")
@@ -230,7 +231,7 @@ def _check_same_classes(y_true: OrdinalLabels, labels: ArrayLike | None, n_colum
 def _check_columns(proba: ArrayLike, labels: ArrayLike | None, n_classes: int) -> None:
     """Raise ValueError if probabilities are a table that has the classes in another order."""
     known = range(n_classes) if labels is None else labels
-    validation.refuse_other_order_of_classes(np.asarray(known).tolist(), proba, "proba", axes=["columns"])
+    validation.refuse_other_order_of_classes(as_labels("labels", known).tolist(), proba, "proba", axes=["columns"])
 
 
 def _check_range(true: IntArray, n_classes: int) -> None:

@@ -57,19 +57,10 @@ def refuse_masked(values: object, *, name: str) -> None:
         raise ValueError(f"{name} is a masked array; fill the masked entries, with NaN where they are missing features")
 
 
-def as_array(values: ArrayLike, *, name: str) -> LabelArray:
-    """Return an array; of a list with text beside other values one of objects: NumPy would make NaN the text 'nan'."""
-    array = np.asarray(readable(values, name=name))
-    if array.dtype.kind not in "US" or not isinstance(values, (list, tuple)):
-        return array
-    objects = as_objects(values, name=name)
-    return array if all(isinstance(entry, (str, bytes)) for entry in objects.ravel().tolist()) else objects
-
-
 def as_objects(values: object, *, name: str) -> LabelArray:
     """Return an array of Python's objects, also of those that arrays without dimensions hold in a list."""
     objects = np.asarray(readable(values, name=name), dtype=object)
-    return _UNWRAPPED(objects) if isinstance(values, (list, tuple)) else objects
+    return objects if hasattr(values, "__array__") else np.asarray(_UNWRAPPED(objects), dtype=object)
 
 
 def is_no_number(values: object) -> bool:
@@ -320,15 +311,20 @@ def refuse_other_order_of_classes(
     """Raise ValueError if a table has the classes as rows or columns in another order, since places alone are read."""
     along = {axis: names_along(matrix, axis, known) for axis in axes}
     orders = [known, *list(along.values())[:1]]  # rows and columns of any names have one order
-    for (axis, names), order, read in product(along.items(), orders, (str, _as_number)):
+    for (axis, names), order, read in product(along.items(), orders, (_as_text, _as_number)):
         labels, texts = list(map(read, names)), list(map(read, order))
         if labels != texts and set(labels) == set(texts):
             raise ValueError(f"{name} must have its {what} in the order {order}; got {axis} {list(map(str, names))}")
 
 
+def _as_text(label: object) -> str:
+    """Return a label as text; of a member of ``class Grade(str, Enum)`` its value."""
+    return str.__str__(label) if isinstance(label, str) else str(label)
+
+
 def _as_number(label: object) -> str:
     """Return a label as text, alike for 1, 1.0, "1" and True: files hold text, and labels are of any type."""
-    text = str(label)
+    text = _as_text(label)
     try:
         return str(float({"False": 0, "True": 1}.get(text, text)))
     except ValueError:

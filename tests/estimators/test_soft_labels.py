@@ -35,7 +35,7 @@ Y = np.digitize(X[:, 0] + 0.5 * RNG.logistic(size=N), [-1, 0, 1])
 EXACT = {
     "shares": OrdinalLabels.from_shares(np.eye(K)[Y]),
     "intervals": OrdinalLabels.from_intervals(Y, Y, classes=range(K)),
-    "raters": OrdinalLabels.from_raters(np.tile(np.arange(N), 2), np.repeat([0, 1], N), np.tile(Y, 2)),
+    "raters": OrdinalLabels.from_raters(np.tile(np.arange(N), 2), np.repeat([0, 1], N), np.tile(Y, 2), n_rows=N),
 }
 COUNTS = np.eye(K)[Y] * 2 + np.eye(K)[np.minimum(Y + RNG.integers(0, 2, N), K - 1)]
 SOFT = OrdinalLabels.from_counts(COUNTS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from ordinal_objectives.agreement import kappa_of_raters, krippendorff_alpha
@@ -40,3 +41,35 @@ def test_kappa_is_that_of_the_rows_of_both():
     np.testing.assert_array_equal(kappa, kappa.T)
     _, apart = kappa_of_raters([0, 1], ["a", "b"], [0, 1])
     assert np.isnan(apart[0, 1])
+
+
+def test_rows_may_have_any_names():
+    row, rater, label = zip(*ANSWERS, strict=True)
+    named = [f"unit {'abcdefghijkl'[::-1][i]}" for i in row]
+    assert krippendorff_alpha(named, rater, label) == pytest.approx(krippendorff_alpha(row, rater, label), abs=1e-12)
+    np.testing.assert_allclose(kappa_of_raters(named, rater, label)[1], kappa_of_raters(row, rater, label)[1])
+
+
+@pytest.mark.parametrize("classes", [None, [1, 2, 3]])
+def test_answers_that_are_all_the_same_have_no_agreement(classes):
+    answers = [0, 0, 1, 1], ["Ann", "Bob"] * 2, [3] * 4
+    assert np.isnan(krippendorff_alpha(*answers, classes=classes))
+    raters, kappa = kappa_of_raters(*answers, classes=classes)
+    np.testing.assert_array_equal(kappa, [[1, np.nan], [np.nan, 1]])
+    assert raters.tolist() == ["Ann", "Bob"]
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA])
+def test_a_missing_answer_is_left_out(missing):
+    row, rater, label = (list(given) for given in zip(*ANSWERS, strict=True))
+    expected = krippendorff_alpha(row, rater, label), kappa_of_raters(row, rater, label)[1]
+    row, rater, label = [*row, 0, 11], [*rater, 2, 0], [*label, missing, missing]
+    assert krippendorff_alpha(row, rater, label) == expected[0]
+    np.testing.assert_array_equal(kappa_of_raters(row, rater, label)[1], expected[1])
+
+
+def test_messages_name_the_label():
+    with pytest.raises(ValueError, match="label holds labels outside the classes"):
+        krippendorff_alpha([0, 0], ["Ann", "Bob"], [1, 5], classes=[1, 2])
+    with pytest.raises(ValueError, match="label must have one label a row"):
+        krippendorff_alpha([0, 0], ["Ann", "Bob"], [[1, 2], [2, 1]])

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, OrdinalLabels
+from ordinal_objectives.estimators.labels import LabelOrderWarning
 from ordinal_objectives.metrics import METRICS, mean_absolute_error, ranked_probability_score
 
 
@@ -32,9 +35,109 @@ def test_open_ends_reach_the_outer_classes():
 
 def test_raters_have_shares():
     labels = OrdinalLabels.from_raters(
-        [0, 0, 0, 1], [1, 2, 3, 1], ["low", "high", "high", "low"], classes=["low", "high"]
+        [0, 0, 0, 1], [1, 2, 3, 1], ["low", "high", "high", "low"], n_rows=2, classes=["low", "high"]
     )
     np.testing.assert_allclose(rows_of(labels), [[1 / 3, 2 / 3], [1, 0]])
+
+
+GRADED = pd.DataFrame(
+    {"g1": ["low", None, "high", "mid"], "g2": ["low", "mid", "mid", None], "g3": ["high", "mid", None, None]}
+)
+SHARES = [[2 / 3, 0, 1 / 3], [0, 1, 0], [0, 1 / 2, 1 / 2], [0, 1, 0]]
+LEVELS = ["low", "mid", "high"]
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda frame: frame,
+        lambda frame: frame.astype(pd.CategoricalDtype(LEVELS, ordered=True)),
+        pl.from_pandas,
+        pa.Table.from_pandas,
+        lambda frame: frame.to_numpy(),
+        lambda frame: frame.to_numpy().tolist(),
+    ],
+    ids=["pandas", "categorical", "polars", "arrow", "array", "lists"],
+)
+def test_graders_may_have_columns(read):
+    labels = OrdinalLabels.from_columns(read(GRADED), classes=LEVELS)
+    np.testing.assert_allclose(rows_of(labels), SHARES)
+    long = GRADED.melt(ignore_index=False).reset_index()
+    of_long = OrdinalLabels.from_raters(long["index"], long["variable"], long["value"], n_rows=4, classes=LEVELS)
+    np.testing.assert_allclose(rows_of(of_long), SHARES)
+
+
+def test_the_order_of_columns_is_that_of_the_categories():
+    categorical = GRADED.astype(pd.CategoricalDtype(LEVELS, ordered=True))
+    assert OrdinalLabels.from_columns(categorical).classes.tolist() == LEVELS
+    categorical["g2"] = categorical["g2"].cat.reorder_categories(LEVELS[::-1])
+    with pytest.raises(ValueError, match=r"answers\['g1'\] and answers\['g2'\] must have the same categories"):
+        OrdinalLabels.from_columns(categorical)
+    numbers = OrdinalLabels.from_columns(pd.DataFrame({"g1": [1, 2], "g2": [np.nan, 4.0]}))
+    assert (numbers.classes.tolist(), rows_of(numbers)) == ([1, 2, 4], [[1, 0, 0], [0, 0.5, 0.5]])
+
+
+def test_a_row_that_nobody_has_graded_has_no_label():
+    frame = pd.DataFrame({"g1": [1, None, 2], "g2": [None, None, 1]})
+    with pytest.raises(ValueError, match=r"1 row\(s\) have no label: 1, .*unlabelled='ignore'"):
+        OrdinalLabels.from_columns(frame)
+    labels = OrdinalLabels.from_columns(frame, unlabelled="ignore")
+    assert labels.labelled.tolist() == [True, False, True]
+    long = {"row": ["a", "b", "c"], "rater": [1, 1, 1], "label": [2, None, 3], "index": ["a", "b", "c"]}
+    with pytest.raises(ValueError, match=r"1 row\(s\) have no label: 1"):
+        OrdinalLabels.from_raters(**long)
+    assert OrdinalLabels.from_raters(**long, unlabelled="ignore").labelled.tolist() == [True, False, True]
+
+
+def test_ids_find_the_rows_of_a_shuffled_file():
+    truth, order = np.arange(40) % 4, np.random.default_rng(0).permutation(40)
+    row, rater = np.repeat(np.arange(40), 2), np.tile(["Ann", "Bob"], 40)
+    frame = pd.DataFrame({"id": order, "text": [f"essay {i}" for i in order]})
+    for ids, index in (
+        (row, frame["id"]),
+        ([f"essay {i}" for i in row], frame["text"]),
+        (row, frame.set_index("id").index),
+    ):
+        labels = OrdinalLabels.from_raters(ids, rater, truth[row], index=index)
+        assert labels.middle.tolist() == truth[order].tolist()
+    assert OrdinalLabels.from_raters(row, rater, truth[row], n_rows=40).middle.tolist() == truth.tolist()
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({}, "row must come with index= or n_rows=.* got neither"),
+        ({"index": [0, 1], "n_rows": 2}, "got both"),
+        ({"index": ["a", "b"]}, "row must hold rows of index=.*'a', 'b'; got 0, 1"),
+        ({"n_rows": 1}, "row must hold .* numbers below n_rows=: 0; got 1"),
+        ({"index": [0, 1, 1]}, "index must name each row once; got 3 entries, of which 2 are distinct"),
+        ({"index": [0, 1, None]}, "index must have no missing entry"),
+        ({"n_rows": 0}, "n_rows must be an integer at least 1"),
+    ],
+)
+def test_row_numbers_need_what_they_count(given, error):
+    with pytest.raises(ValueError, match=error):
+        OrdinalLabels.from_raters([0, 1], ["Ann", "Ann"], [1, 2], **given)
+
+
+def test_names_of_columns_are_classes():
+    counts = pd.DataFrame([[1, 2, 0], [0, 1, 3]], columns=["low", "mid", "high"])
+    for make, table in (
+        (OrdinalLabels.from_counts, counts),
+        (OrdinalLabels.from_shares, counts.div(counts.sum(axis=1), axis=0)),
+    ):
+        for frame in (table, pl.from_pandas(table), table.set_axis(pd.Index(list(LEVELS)), axis=1)):
+            assert make(frame).classes.tolist() == LEVELS
+            assert make(frame, classes=[3, 5, 9]).classes.tolist() == [3, 5, 9]
+        assert make(table.to_numpy()).classes.tolist() == [0, 1, 2]
+        assert make(table.set_axis([2, 5, 9], axis=1)).classes.tolist() == [2, 5, 9]
+        ordered = pd.CategoricalIndex(["a", "b", "c"], ordered=True)
+        assert make(table.set_axis(ordered, axis=1)).classes.tolist() == ["a", "b", "c"]  # no warning
+        with pytest.warns(LabelOrderWarning, match="assumed high < low < mid"):  # as a pivot sorts them
+            assert make(table.set_axis(["high", "low", "mid"], axis=1)).classes.tolist() == ["high", "low", "mid"]
+        for wrong in ([2, 9, 5], ["10", "2", "9"], [0.5, 1.0, 1.5]):
+            with pytest.raises(ValueError, match=r"counts|shares"):
+                make(table.set_axis(wrong, axis=1))
 
 
 def test_the_middle_of_shares_is_that_of_the_counts():
@@ -70,7 +173,7 @@ def test_ordered_categories_are_the_classes():
 def test_a_set_to_evaluate_may_have_one_class():
     assert rows_of(OrdinalLabels.from_labels([1, 1], classes=[0, 1])) == [[0, 1], [0, 1]]
     assert rows_of(OrdinalLabels.from_intervals([1], [None], classes=[0, 1, 2])) == [[0, 1, 1]]
-    assert rows_of(OrdinalLabels.from_raters([0, 0], ["a", "b"], [1, 1], classes=[0, 1])) == [[0, 1]]
+    assert rows_of(OrdinalLabels.from_raters([0, 0], ["a", "b"], [1, 1], n_rows=1, classes=[0, 1])) == [[0, 1]]
 
 
 @pytest.mark.parametrize(
@@ -80,19 +183,22 @@ def test_a_set_to_evaluate_may_have_one_class():
         (lambda: OrdinalLabels.from_shares([[-0.5, 1.5]]), "not negative"),
         (lambda: OrdinalLabels.from_shares([[1.0, 0.0]], classes=[1, 2, 3]), "one a column"),
         (lambda: OrdinalLabels.from_counts([1, 2]), "must have shape"),
+        (lambda: OrdinalLabels.from_labels(GRADED), r"y must have one label a row.*from_columns"),
+        (lambda: OrdinalLabels.from_columns(GRADED, classes=["low", "mid"]), r"answers.* outside the classes"),
+        (lambda: OrdinalLabels.from_columns(GRADED["g1"], classes=LEVELS), "answers must have the shape"),
         (lambda: OrdinalLabels.from_counts([[0, 0], [1, 0]]), "1 row.* have no label: 0"),
         (lambda: OrdinalLabels.from_counts([[0, 0]], unlabelled="ignore"), "no row has a label"),
         (lambda: OrdinalLabels.from_counts([[1, 0]], unlabelled="drop"), "unlabelled"),
         (lambda: OrdinalLabels.from_intervals([1, 2], [1, 1]), "lower must not lie above upper; got 2 and 1 in row 1"),
-        (lambda: OrdinalLabels.from_intervals([2, 0], [1]), "one label a row"),
+        (lambda: OrdinalLabels.from_intervals([2, 0], [1], classes=[0, 1, 2]), "one label a row"),
         (lambda: OrdinalLabels.from_intervals([2, 0], [7, 1], classes=[0, 1, 2]), "outside the classes"),
-        (lambda: OrdinalLabels.from_raters([0, 0], ["a", "a"], [0, 1]), "more than once"),
+        (lambda: OrdinalLabels.from_raters([0, 0], ["a", "a"], [0, 1], n_rows=1), "more than once"),
         (lambda: OrdinalLabels.from_counts(pd.DataFrame([[1, 2]], columns=[1, 0]), classes=[0, 1]), "in the order"),
         (lambda: OrdinalLabels.from_intervals(GRADES, GRADES.cat.reorder_categories(["ok", "bad"])), "same categories"),
         (lambda: OrdinalLabels(np.array([[-1.0, 2.0]]), np.array([0]), [0, 1]), "patterns must hold"),
         (lambda: OrdinalLabels(np.eye(2), np.array([0, -1]), [0, 1]), "numbers of patterns, 0 to 1"),
-        (lambda: OrdinalLabels.from_raters([0], ["a", "a"], [0, 1]), "one entry an answer"),
-        (lambda: OrdinalLabels.from_raters([0.5, 1], ["a", "a"], [0, 1]), "integers from 0"),
+        (lambda: OrdinalLabels.from_raters([0], ["a", "a"], [0, 1], n_rows=1), "one entry an answer"),
+        (lambda: OrdinalLabels.from_raters([0.5, 1], ["a", "a"], [0, 1], n_rows=2), "row must hold rows .*; got 0.5"),
     ],
 )
 def test_what_cannot_be_is_refused(make, error):
