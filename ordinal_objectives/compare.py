@@ -549,8 +549,8 @@ def _features(X: Table, drop: list[str], keep: list[str]) -> Table:
     ]
     if found:
         print(
-            f"Left out of all models: {', '.join(found)} (text whose values have fewer than {_FEWEST_OF_A_VALUE} rows on "
-            f"average, as ids and free text have). To keep: --keep {','.join(found)}"
+            f"Left out of all models: {', '.join(found)} (text whose values have fewer than {_FEWEST_OF_A_VALUE} rows "
+            f"on average, as ids and free text have). To keep: --keep {','.join(found)}"
         )
     return X.drop(columns=found)
 
