@@ -362,7 +362,7 @@ def test_rows_of_a_class_that_is_named_are_kept(labels, classes, shown, empty, t
 
 @pytest.fixture
 def with_ids(rows, tmp_path):
-    """Write 300 rows with an id and a comment of their own, a town, and a number of the row that looks like a feature."""
+    """Write 300 rows with an id and a comment of their own, a town and the number of the row."""
     X, y = rows
     frame = pd.DataFrame({"review_id": [f"r{i}" for i in range(300)], "size": X[:, 0], "number": np.arange(300)})
     frame["comment"] = [f"comment {i}" if i % 3 else None for i in range(300)]
