@@ -367,7 +367,7 @@ class CumulativeReliabilityDisplay:
         ax.set(xlim=(0, 1), ylim=(0, 1), ylabel="share of rows with y <= k")
         ax.tick_params(labelbottom=False)
         ax.grid(alpha=0.25)
-        skipped = f"\nnot drawn: bins of fewer than {_FEWEST_IN_BIN} rows, with {self.left_out_:.1%} of the rows"
+        skipped = f"\nnot drawn: bins of fewer than {_FEWEST_IN_BIN} rows, {self.left_out_:.1%} of all"
         counts_ax.set(xlabel=f"stated P(y <= k){skipped if self.left_out_ else ''}", ylabel="rows")
         style.colour_bar(ax, colors, style.threshold_names(self.class_names), "threshold between classes")
         self.ax_, self.counts_ax_, self.figure_ = ax, counts_ax, ax.figure

@@ -77,6 +77,13 @@ def test_every_row_is_predicted_by_models_that_have_not_seen_it(ordinal_data):
 
 
 @pytest.fixture
+def quick(monkeypatch):
+    """Few trees and no picture, where only what is read and what is left out matters."""
+    monkeypatch.setitem(demo._EARLY, "n_estimators", 3)
+    monkeypatch.setattr(demo, "_save", lambda *_: [])
+
+
+@pytest.fixture
 def table(ordinal_data, tmp_path):
     X, y = ordinal_data(200, 3)
     frame = pd.DataFrame(X, columns=list("abcd"))
@@ -98,22 +105,26 @@ def test_csv_file_with_named_classes(table, tmp_path, capsys, backend):
 
 
 def test_the_native_engine_alone(table, tmp_path, capsys):
-    """A column with more categories than the engine takes is left out of all models, and if kept only of the engine."""
     arguments = ["--target", "grade", "--classes", "low", "mid", "high", "--output", str(tmp_path)]
     assert main(["--data", str(table), "--backend", "native", *arguments]) == 0
     assert "native engine, ordinal" in capsys.readouterr().out
     loaded = HistGradientBoostingOrdinalClassifier().load_model(tmp_path / "native_engine_ordinal.json")
     assert loaded.n_classes_ == 3
+
+
+@pytest.mark.usefixtures("quick")
+def test_an_id_is_left_out_of_all_models_or_if_kept_only_of_the_engine(table, tmp_path, capsys):
+    arguments = ["--target", "grade", "--classes", "low", "mid", "high", "--folds", "2"]
     wide = tmp_path / "wide.csv"
     pd.read_csv(table).loc[lambda frame: frame.index.repeat(3)].assign(
         key=lambda frame: [f"k{i}" for i in range(len(frame))]
     ).to_csv(wide, index=False)
-    assert main(["--data", str(wide), *arguments, "--folds", "2"]) == 0
+    assert main(["--data", str(wide), "--backend", "native", *arguments]) == 0
     printed = capsys.readouterr().out
     assert "Left out of all models: key (" in printed
     assert "wide.csv: 597 rows, 5 columns" in printed
     assert "native engine, ordinal  " in printed
-    assert main(["--data", str(wide), *arguments, "--folds", "2", "--keep", "key"]) == 0
+    assert main(["--data", str(wide), *arguments, "--keep", "key"]) == 0
     printed = capsys.readouterr().out
     assert "native engine, ordinal is left out: " in printed
     assert "LightGBM, ordinal" in printed
@@ -121,6 +132,7 @@ def test_the_native_engine_alone(table, tmp_path, capsys):
     assert capsys.readouterr().err == "error: no model could be trained\n"
 
 
+@pytest.mark.usefixtures("quick")
 def test_two_classes(table, tmp_path, capsys):
     frame = pd.read_csv(table)
     path = tmp_path / "two.csv"
@@ -150,6 +162,7 @@ def written(path, X, y, names):
     return ["--data", str(path), "--folds", "2", "--output", str(path.parent)]
 
 
+@pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("names", [("a[0]", "b<1>"), ('"{c: d,e}"', "f g"), ("a b", "a_b"), ("", "a")])
 def test_columns_with_names_that_the_libraries_refuse(ordinal_data, tmp_path, capsys, names):
     X, y = ordinal_data(80, 3)
@@ -172,6 +185,7 @@ def test_infinite_features_are_named(ordinal_data, tmp_path, capsys):
                                             "empty\n")  # fmt: skip
 
 
+@pytest.mark.usefixtures("quick")
 @pytest.mark.filterwarnings("ignore:no tree has a split")
 @pytest.mark.parametrize("labels", [np.arange(30) / 2, np.arange(15)])
 def test_more_classes_than_training_rows_have(ordinal_data, tmp_path, capsys, labels):

@@ -74,7 +74,7 @@ def test_reliability_curves_skip_bins_of_a_handful_of_rows_and_say_so():
     display = CumulativeReliabilityDisplay.from_predictions(y, proba)
     np.testing.assert_allclose(display.ax_.lines[1].get_xdata(), [0.15, 0.45])
     assert display.left_out_ == pytest.approx(9 / 59)
-    assert display.counts_ax_.get_xlabel().endswith("bins of fewer than 10 rows, with 15.3% of the rows")
+    assert display.counts_ax_.get_xlabel().endswith("bins of fewer than 10 rows, 15.3% of all")
     bars: Any = display.counts_ax_.patches
     assert [bar.get_height() for bar in bars if bar.get_height()] == [40, 10, 9]
     full = CumulativeReliabilityDisplay.from_predictions(y[:50], proba[:50])
