@@ -7,9 +7,9 @@ make demo DEMO_ARGS="--data table.csv --target grade --classes low mid high"
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,13 +17,12 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from sklearn.datasets import load_diabetes
-from sklearn.model_selection import train_test_split
 
-from ordinal_objectives import HistGradientBoostingOrdinalClassifier, metrics
+from ordinal_objectives import HistGradientBoostingOrdinalClassifier
 from ordinal_objectives.aliases import (
     Estimator,
     FloatArray,
+    IndexArray,
     IntArray,
     Params,
     Table,
@@ -33,62 +32,91 @@ from ordinal_objectives.estimators.held_out import Rows, hold_out
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 
-# The same for every model: shallow trees, small steps, early stopping on rows held out of the training part.
-_DEPTH, _LEARNING_RATE, _PATIENCE = 3, 0.05, 50
+# Multiclass and regression with early stopping: small steps of shallow trees, until so many do not help.
+_EARLY: Params = {"n_estimators": 1000, "learning_rate": 0.05, "max_depth": 3}
+_PATIENCE, _STOP_ON = 30, 0.2
+# With fewer rows than this threads wait for each other longer than they work.
+_FEWEST_FOR_THREADS = 20_000
 # A target of numbers with too many values for classes is cut into these.
 _CUT_INTO = 5
+# Draws of the bootstrap, rows in the picture of probabilities, and classes whose confusion is printed.
+_DRAWS, _ROWS_DRAWN, _MOST_PRINTED = 2000, 12, 12
+_PARTIES = [
+    "strong Democrat",
+    "weak Democrat",
+    "leaning Democrat",
+    "independent",
+    "leaning Republican",
+    "weak Republican",
+    "strong Republican",
+]
 
 
 @dataclass
-class Split:
-    """Rows for training, early stopping and testing, with class codes."""
+class Data:
+    """Rows with class codes, and the fold in which each is predicted."""
 
     name: str
     labels: OrderedLabels
-    X: tuple[Table, Table, Table]
-    y: tuple[IntArray, IntArray, IntArray]
+    X: Table
+    y: IntArray
+    fold: IndexArray
 
     @property
-    def n_classes(self) -> int:
-        """Number of classes."""
-        return len(self.labels.ordered_classes_)
+    def names(self) -> list[str]:
+        """Names of the classes, lowest first."""
+        return list(map(str, self.labels.ordered_classes_))
+
+    def parts(self) -> list[tuple[IndexArray, IndexArray]]:
+        """Return the rows to train on and those to predict, fold by fold."""
+        folds = range(self.fold.max() + 1)
+        return [
+            (np.flatnonzero(self.fold != k), np.flatnonzero(self.fold == k))
+            for k in folds
+        ]
 
 
 @dataclass
 class Result:
-    """One line of the table."""
+    """One line of the table: each row is predicted by a model that was not trained on it."""
 
     name: str
     proba: FloatArray
     predicted: IntArray
     seconds: float
-    rounds: int
-    model: Estimator = None
+    model: Estimator = None  # of the last fold
 
 
-def load(options: argparse.Namespace) -> Split:
-    """Read the data and split it 56 : 14 : 30.
+def survey() -> tuple[str, Table, Table]:
+    """Return 944 voters of the American National Election Study 1996, which statsmodels has, and their party."""
+    from statsmodels.datasets import anes96
+
+    data = anes96.load_pandas().data
+    # Whom a voter expects to vote for all but answers the question, and one column is the logarithm of another.
+    X = data.drop(columns=["PID", "vote", "logpopul"])
+    party = pd.Series(np.array(_PARTIES)[data["PID"].astype(int)])
+    return "Party identification, US voters 1996 (statsmodels)", X, party
+
+
+def load(options: argparse.Namespace) -> Data:
+    """Read the data, and deal the rows of each class out to the folds.
 
     Raises
     ------
     ValueError
         If the target is missing or cannot be read as ordered classes.
     """
+    names = options.classes
     if options.data is None:
-        data = load_diabetes(as_frame=True)
-        name, X, target = (
-            "diabetes progression (scikit-learn)",
-            data.data,
-            data.target,
-        )
+        (name, X, target), names = survey(), _PARTIES
     else:
-        name, (X, target) = (
-            options.data.name,
-            read_table(options.data, options.target, options.classes),
+        name = options.data.name
+        X, target = read_table(
+            options.data, options.target, names, options.drop, options.keep
         )
     if (
         pd.api.types.is_numeric_dtype(target)
-        and options.classes is None
+        and names is None
         and target.nunique() > MOST_CLASSES
     ):
         edges = np.unique(
@@ -98,274 +126,308 @@ def load(options: argparse.Namespace) -> Split:
             f"The target has {target.nunique()} values; cut at {np.round(edges, 3).tolist()} into classes."
         )
         target = pd.Series(np.digitize(target, edges), index=target.index)
-    labels = OrderedLabels(classes_of(target, options.classes)).fit(target)
+    labels = OrderedLabels(classes_of(target, names)).fit(target)
     codes = labels.encode(target)
-    learn, test = (
-        part.X
-        for part in hold_out(
-            Rows(np.arange(len(codes)), codes), 0.3, options.seed
-        )
-    )
-    fit, stop = train_test_split(
-        learn, test_size=0.2, random_state=options.seed
-    )
-    parts = (fit, stop, test)
-    return Split(
-        name,
-        labels,
-        tuple(X.iloc[p] for p in parts),
-        tuple(codes[p] for p in parts),
-    )
+    order = np.random.default_rng(options.seed).permutation(len(codes))
+    order = order[np.argsort(codes[order], kind="stable")]
+    fold = np.empty(len(codes), dtype=np.intp)
+    fold[order] = np.arange(len(codes)) % options.folds
+    return Data(name, labels, X.reset_index(drop=True), codes, fold)
 
 
-def _models(split: Split, backend: str, rounds: int) -> Params:
-    """Return the models that are compared, not fitted, by name."""
-    n, models, is_whole = (
-        split.n_classes,
-        Params(),
-        len(np.unique(split.y[0])) == split.n_classes,
-    )
-    alike: Params = {
-        "max_depth": _DEPTH,
-        "learning_rate": _LEARNING_RATE,
-        "subsample": 1.0,
+def models(backend: str, data: Data) -> dict[str, Callable[[], Estimator]]:
+    """Return what makes each model that is compared, by name; first the ordinal ones."""
+    ordinal, others = {}, {}
+    n_classes = len(data.names)
+    shared: Params = {
+        "n_jobs": 1 if len(data.y) < _FEWEST_FOR_THREADS else None
     }
-    classes: Params = {"classes": np.arange(n)}
+    own: Params = shared | {"classes": np.arange(n_classes), "random_state": 0}
+    if backend in ("native", "all"):
+        ordinal["native engine, ordinal"] = lambda: (
+            HistGradientBoostingOrdinalClassifier(
+                **own,
+            )
+        )
     if backend in ("xgboost", "all"):
         import xgboost
 
         from ordinal_objectives import XGBOrdinalClassifier
 
-        common = alike | {
-            "n_estimators": rounds,
-            "early_stopping_rounds": _PATIENCE,
-            "enable_categorical": True,
-        }
         # With num_class=2 XGBoost's predict returns a matrix.
-        nominal = (
-            {"objective": "multi:softprob", "num_class": n} if n > 2 else {}
+        nominal: Params = (
+            shared
+            | {"enable_categorical": True}
+            | (
+                {"objective": "multi:softprob", "num_class": n_classes}
+                if n_classes > 2
+                else {}
+            )
         )
-        models["XGBoost ordinal"] = XGBOrdinalClassifier(**classes, **common)
-        models["XGBoost multiclass"] = xgboost.XGBClassifier(
-            **nominal, **common
+        early = _EARLY | {"early_stopping_rounds": _PATIENCE}
+        ordinal["XGBoost, ordinal"] = lambda: XGBOrdinalClassifier(
+            **own,
         )
-        models["XGBoost regression, rounded"] = xgboost.XGBRegressor(**common)
+        others["XGBoost, multiclass"] = lambda: xgboost.XGBClassifier(
+            **nominal
+        )
+        others["XGBoost, multiclass, stopped"] = lambda: xgboost.XGBClassifier(
+            **nominal, **early
+        )
+        others["XGBoost, rounded, stopped"] = lambda: xgboost.XGBRegressor(
+            enable_categorical=True, **shared, **early
+        )
     if backend in ("lightgbm", "all"):
         import lightgbm
 
         from ordinal_objectives import LGBMOrdinalClassifier
 
-        common = alike | {
-            "n_estimators": rounds,
-            "num_leaves": 2**_DEPTH,
-            "min_child_samples": 20,
-            "verbose": -1,
+        quiet: Params = shared | {"verbose": -1}
+        nominal_too = quiet | {
+            "objective": "multiclass",
+            "num_class": n_classes,
         }
-        models["LightGBM ordinal"] = LGBMOrdinalClassifier(**classes, **common)
-        models["LightGBM multiclass"] = lightgbm.LGBMClassifier(
-            objective="multiclass", num_class=n, **common
+        ordinal["LightGBM, ordinal"] = lambda: LGBMOrdinalClassifier(
+            **own | quiet
         )
-        models["LightGBM regression, rounded"] = lightgbm.LGBMRegressor(
-            **common
+        others["LightGBM, multiclass"] = lambda: lightgbm.LGBMClassifier(
+            **nominal_too
         )
-    if backend in ("native", "all"):
-        common = (
-            alike
-            | classes
-            | {
-                "max_iter": rounds,
-                "max_leaf_nodes": 2**_DEPTH,
-                "random_state": 0,
+        others["LightGBM, multiclass, stopped"] = lambda: (
+            lightgbm.LGBMClassifier(**nominal_too, **_EARLY)
+        )
+        others["LightGBM, rounded, stopped"] = lambda: lightgbm.LGBMRegressor(
+            **quiet, **_EARLY
+        )
+    return ordinal | others
+
+
+def _fit(
+    name: str, model: Estimator, X: Table, y: IntArray, seed: int
+) -> None:
+    """Train a model; one that stops early is judged by rows that it holds out, as ordinal models do themselves."""
+    given: Params = {}
+    if name.endswith("stopped"):
+        fit, stop = (
+            part.X
+            for part in hold_out(Rows(np.arange(len(y)), y), _STOP_ON, seed)
+        )
+        X, X_stop, y, y_stop = X.iloc[fit], X.iloc[stop], y[fit], y[stop]
+        if name.startswith("XGBoost"):
+            given = {"eval_set": [(X_stop, y_stop)], "verbose": False}
+        else:
+            import lightgbm
+
+            stopper = lightgbm.early_stopping(_PATIENCE, verbose=False)
+            given = {
+                "eval_X": X_stop,
+                "eval_y": y_stop,
+                "callbacks": [stopper],
             }
-        )
-        common |= {"early_stopping": True, "n_iter_no_change": _PATIENCE}
-        joint: Params = {"proportional": True, "threshold_update": "joint"}
-        models["Native joint"] = HistGradientBoostingOrdinalClassifier(
-            **joint, **common
-        )
-        models["Native default"] = HistGradientBoostingOrdinalClassifier(
-            **common
-        )
-    if not is_whole and backend != "native":
-        print(
-            "The multiclass model is left out: it needs training rows of every class.\n"
-        )
-    return {
-        name: model
-        for name, model in models.items()
-        if is_whole or not name.endswith("multiclass")
-    }
-
-
-def _fit(name: str, model: Estimator, split: Split) -> Result:
-    """Train a model, and let it predict the test rows."""
-    (X, X_held, X_test), (y, y_held, _) = split.X, split.y
-    given: dict[str, object] = {"eval_set": [(X_held, y_held)]}
-    if name.startswith("XGBoost"):
-        given["verbose"] = False
-    elif name.startswith("LightGBM"):
-        import lightgbm
-
-        if not isinstance(model, OrdinalClassifier):
-            given = {"eval_X": X_held, "eval_y": y_held}
-        given["callbacks"] = [
-            lightgbm.early_stopping(_PATIENCE, verbose=False)
-        ]
-    start = time.perf_counter()
     model.fit(X, y, **given)
-    seconds, predicted = time.perf_counter() - start, model.predict(X_test)
-    if hasattr(model, "predict_proba"):
-        proba = model.predict_proba(X_test)
-    else:
-        predicted = np.clip(np.rint(predicted), 0, split.n_classes - 1).astype(
-            int
-        )
-        proba = np.eye(split.n_classes)[predicted]
-    if isinstance(model, OrdinalClassifier):
-        rounds = model.n_iter_
-    else:  # both libraries keep the best iteration; XGBoost counts it from 0
-        rounds = int(
-            model.best_iteration + 1
-            if hasattr(model, "best_iteration")
-            else model.best_iteration_
-        )
-    return Result(name, proba, predicted, seconds, rounds, model)
+
+
+def cross_predict(
+    name: str, make: Callable[[], Estimator], data: Data, seed: int
+) -> Result:
+    """Train a model on all folds but one, for each, and let it predict that one.
+
+    The first training is no part of the seconds: it loads libraries.
+    """
+    n = len(data.names)
+    proba, predicted = np.zeros((len(data.y), n)), np.zeros_like(data.y)
+    seconds = []
+    for train, test in data.parts():
+        model, X_test = make(), data.X.iloc[test]
+        start = time.perf_counter()
+        _fit(name, model, data.X.iloc[train], data.y[train], seed)
+        seconds.append(time.perf_counter() - start)
+        found = model.predict(X_test)
+        if hasattr(model, "predict_proba"):
+            predicted[test], proba[test] = found, model.predict_proba(X_test)
+        else:
+            predicted[test] = np.clip(np.rint(found), 0, n - 1)
+            proba[test] = np.eye(n)[predicted[test]]
+    return Result(name, proba, predicted, float(np.median(seconds[1:])), model)
+
+
+def errors(result: Result, y: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return for each row by how many classes the prediction is off, and the ranked probability score."""
+    codes = range(result.proba.shape[1])
+    below = y[:, np.newaxis] <= np.array(codes)
+    squared = (np.cumsum(result.proba, axis=1) - below) ** 2
+    return np.abs(result.predicted - y).astype(float), squared[:, :-1].sum(1)
+
+
+def interval(difference: FloatArray) -> FloatArray:
+    """Return the 95% bootstrap interval of a mean over rows."""
+    rng = np.random.default_rng(0)
+    draws = rng.multinomial(
+        len(difference), np.full(len(difference), 1 / len(difference)), _DRAWS
+    )
+    return np.quantile(draws @ difference / len(difference), [0.025, 0.975])
 
 
 def table(results: list[Result], y: IntArray) -> str:
-    """Return the comparison as text."""
-    codes = range(results[0].proba.shape[1])
+    """Return the comparison as text, each line beside the first."""
+    first = errors(results[0], y)
     lines = [
-        f"{'':<30}{'MAE':>8}{'zero-one':>10}{'QWK':>8}{'RPS':>8}{'seconds':>10}{'rounds':>8}"
+        f"{'':<31}{'MAE':>6}{'above the first':>19}{'RPS':>9}{'above the first':>19}{'wrong':>8}{'far':>6}{'seconds':>9}"
     ]
-    for r in results:
-        errors = (
-            metrics.mean_absolute_error(y, r.predicted),
-            metrics.zero_one_error(y, r.predicted),
-        )
-        kappa = metrics.quadratic_weighted_kappa(y, r.predicted)
-        rps = metrics.ranked_probability_score(y, r.proba, labels=codes)
-        cells = f"{errors[0]:>8.3f}{errors[1]:>10.3f}"
+    for result in results:
+        cells, of_rows = "", errors(result, y)
+        for own, its in zip(of_rows, first, strict=True):
+            low, high = interval(own - its)
+            beside = f"[{low:+.3f}, {high:+.3f}]"
+            mark = "*" if low > 0 or high < 0 else " "
+            beside = "" if result is results[0] else beside + mark
+            cells += f"{own.mean():>8.3f}{beside:>19}"
+        wrong, far = (of_rows[0] >= 1).mean(), (of_rows[0] >= 2).mean()
         lines.append(
-            f"{r.name:<30}{cells}{kappa:>8.3f}{rps:>8.3f}{r.seconds:>10.2f}{r.rounds:>8d}"
+            f"{result.name:<29}{cells}{wrong:>8.0%}{far:>6.0%}{result.seconds:>9.2f}"
         )
     return "\n".join(lines)
 
 
 LEGEND = """
-MAE       classes that a prediction is off, on average: lower is better
-zero-one  share of rows with a wrong class, however far off: lower is better
-QWK       quadratic weighted kappa, agreement beyond chance: higher is better, 1 at most
-RPS       ranked probability score, the error of the probabilities P(y <= k): lower is better;
-          rounded regression has none, and counts as certain of its class
-seconds   of training; rounds: trees, of multiclass for each class, that early stopping kept"""
+MAE      classes that a prediction is off, on average: lower is better
+RPS      ranked probability score, the error of the probabilities P(y <= k): lower is better;
+         rounded regression has no probabilities, and counts as certain of its class
+above    by how much, beside the first line: 95% interval, a bootstrap over the rows; *: it does not hold 0
+wrong    rows with a wrong class; far: rows that are off by two classes or more
+seconds  of one training, the median without the first one, which loads libraries
+
+Ordinal and plain multiclass models are called without settings. The ordinal ones find their number of trees
+themselves, which is part of their lead: "stopped" models find it too, with trees of depth 3 and small steps.
+Ordinal models predict the median class, which suits MAE. Multiclass predicts the most probable class, which
+suits "wrong"; decision_rule="mode" does the same."""
 
 
-def reading(results: list[Result], y: IntArray) -> str:
-    """Return how to read the table, as text."""
-    lines = []
-    for ordinal in (r for r in results if r.name.endswith("ordinal")):
-        for other in results:
-            if (
-                other.name.split()[0] == ordinal.name.split()[0]
-                and other is not ordinal
-            ):
-                off = np.abs(other.predicted - y) - np.abs(
-                    ordinal.predicted - y
-                )
-                spread = (
-                    2 * off.std(ddof=1) / math.sqrt(len(y))
-                    if len(y) > 1
-                    else math.inf
-                )
-                verdict = (
-                    "within chance"
-                    if abs(off.mean()) <= spread
-                    else "beyond chance"
-                )
-                lines.append(
-                    f"  {other.name:<30}{off.mean():>+7.3f} ± {spread:.3f}, {verdict}"
-                )
-    return "\n".join(
-        [
-            f"\nMAE beside the ordinal model's, with two standard errors, on {len(y)} test rows of one split:",
-            *lines,
-            "",
-            "The ordinal models predict the median class, which suits MAE. Multiclass predicts the most probable",
-            'class, which suits zero-one; decision_rule="mode" does the same. With few rows the step on thresholds',
-            'after each tree takes longer than the tree. Of the native engine, "joint" has one score whose splits,',
-            "leaves and thresholds follow one criterion; by default its thresholds move with x.",
-        ]
+def confusion(result: Result, data: Data) -> str:
+    """Return how often each class is taken for which, as text."""
+    n = len(data.names)
+    counts = np.zeros((n, n), dtype=int)
+    np.add.at(counts, (data.y, result.predicted), 1)
+    width = max(map(len, data.names))
+    lines = [
+        f"\n{result.name}: rows by true class (down) and predicted class (across, in the same order)"
+    ]
+    lines += [
+        f"  {name:<{width}}" + "".join(f"{count:>6}" for count in row)
+        for name, row in zip(data.names, counts, strict=True)
+    ]
+    return "\n".join(lines)
+
+
+def decision(results: list[Result], data: Data) -> str:
+    """Return what two models say of one row, the first that they predict differently, as text."""
+    ordinal, other = results
+    row = int(np.argmax(ordinal.predicted != other.predicted))
+    of_row = ", ".join(f"{name} {x}" for name, x in data.X.iloc[row].items())
+    width = max(map(len, data.names))
+    lines = [
+        f"\nOne decision: row {row}, which the two predict differently. Its true class is {data.names[data.y[row]]}.",
+        f"  {of_row}",
+        f"  {'':<{width}}  {ordinal.name:<46}{other.name}",
+        f"  {'':<{width}}{'P(class)':>10}{'P(class or lower)':>20}{'':>18}{'P(class)':>10}",
+    ]
+    p, q = ordinal.proba[row], other.proba[row]
+    for k, name in enumerate(data.names):
+        median = "  predicted" if k == ordinal.predicted[row] else ""
+        mode = "  predicted" if k == other.predicted[row] else ""
+        cells = f"{p[k]:>10.2f}{p[: k + 1].sum():>20.2f}{median:<18}"
+        lines.append(f"  {name:<{width}}{cells}{q[k]:>10.2f}{mode}")
+    return "\n".join(lines)
+
+
+def _save(results: list[Result], data: Data, folder: Path) -> list[Path]:
+    """Draw the first model's scores and probabilities of the last fold, in one colour a class; save all ordinal ones."""
+    from ordinal_objectives.plotting import (
+        RowProbabilitiesDisplay,
+        ScoreDistributionDisplay,
     )
-
-
-def _save(results: list[Result], split: Split, folder: Path) -> list[Path]:
-    from ordinal_objectives.plotting import ScoreDistributionDisplay
 
     folder.mkdir(parents=True, exist_ok=True)
     ordinal = [r for r in results if isinstance(r.model, OrdinalClassifier)]
+    first, rows = ordinal[0], data.parts()[-1][1]
+    X, model = data.X.iloc[rows], ordinal[0].model
     with mpl.rc_context({"font.size": 9}):
-        figure = Figure(
-            figsize=(8.0, (1.4 + 0.55 * split.n_classes) * len(ordinal)),
-            layout="constrained",
+        figure = Figure(figsize=(9.0, 10.0), layout="constrained")
+        above, below = figure.subplots(2, 1)
+        ScoreDistributionDisplay(
+            model.predict_raw(X),
+            data.y[rows],
+            model.thresholds_,
+            data.names,
+            first.predicted[rows],
+        ).plot(above)
+        above.set_title(f"{first.name}: {len(rows)} rows of the last fold")
+        rising = np.argsort(first.proba[rows] @ np.arange(len(data.names)))
+        some = np.linspace(0, len(rows) - 1, min(_ROWS_DRAWN, len(rows)))
+        chosen = rows[rising[some.astype(int)]]
+        RowProbabilitiesDisplay(first.proba[chosen], data.names, chosen).plot(
+            below
         )
-        axes = figure.subplots(len(ordinal), 1, squeeze=False)[:, 0]
-        for ax, result in zip(axes, ordinal, strict=True):
-            model, names = result.model, split.labels.ordered_classes_
-            scores, thresholds = (
-                model.predict_raw(split.X[2]),
-                model.thresholds_,
-            )
-            ScoreDistributionDisplay(
-                scores, split.y[2], thresholds, names, result.predicted
-            ).plot(ax)
-            ax.set_title(f"{result.name}, test rows of {split.name}")
+        below.set_title(
+            "Some of these rows, from a low to a high expected class"
+        )
         figure.savefig(folder / "scores.png", dpi=120)
     written = [folder / "scores.png"]
     for result in ordinal:
         suffix = ".txt" if result.name.startswith("LightGBM") else ".json"
-        written.append(
-            folder / (result.name.lower().replace(" ", "_") + suffix)
-        )
+        name = result.name.lower().replace(",", "").replace(" ", "_")
+        written.append(folder / (name + suffix))
         result.model.save_model(written[-1])
     return written
 
 
 def run(options: argparse.Namespace) -> list[Result]:
     """Run the demonstration and print what it finds."""
-    split = load(options)
-    sizes = [len(y) for y in split.y]
+    data = load(options)
+    n_rows, n_features = data.X.shape
+    print(f"{data.name}: {n_rows} rows, {n_features} columns")
+    print(f"classes, lowest first: {', '.join(data.names)}")
     print(
-        f"{split.name}: {sizes[0]} rows to fit, {sizes[1]} to stop early, {sizes[2]} to test"
+        f"{options.folds} folds: each row is predicted by models that are trained on the other folds\n"
     )
-    print(
-        f"classes, lowest first: {', '.join(map(str, split.labels.ordered_classes_))}\n"
-    )
+    found = models(options.backend, data)
+    parts = [
+        hold_out(Rows(train, data.y[train]), _STOP_ON, options.seed)[0]
+        for train, _ in data.parts()
+    ]
+    if not all(len(np.unique(of.codes)) == len(data.names) for of in parts):
+        left_out = [name for name in found if "multiclass" in name]
+        found = {k: make for k, make in found.items() if k not in left_out}
+        if left_out:
+            print(
+                "The multiclass models are left out: they need training rows of every class.\n"
+            )
     results: list[Result] = []
-    for name, model in _models(split, options.backend, options.rounds).items():
+    for name, make in found.items():
         try:
-            results.append(_fit(name, model, split))
+            results.append(cross_predict(name, make, data, options.seed))
         except ValueError as error:  # the native engine takes at most 254 categories of a column
-            if not name.startswith("Native"):
+            if not name.startswith("native"):
                 raise
             print(f"{name} is left out: {error}\n")
     if not results:
         raise ValueError("no model could be trained")
-    print(
-        table(results, split.y[2]),
-        LEGEND,
-        reading(results, split.y[2]),
-        sep="\n",
-    )
-    print("\nLearned thresholds (the score axis is cut here):")
-    for result in results:
-        if isinstance(result.model, OrdinalClassifier):
-            print(
-                f"  {result.name:<18}{np.array2string(result.model.thresholds_, precision=3)}"
-            )
-    written = _save(results, split, options.output)
+    print(table(results, data.y), LEGEND, sep="\n")
+    others = [r for r in results if r.name.endswith("multiclass, stopped")]
+    shown = [results[0], *others[:1]]
+    if len(data.names) <= _MOST_PRINTED:
+        print(*(confusion(result, data) for result in shown), sep="\n")
+    if others and (shown[0].predicted != shown[1].predicted).any():
+        print(decision(shown, data))
+    written = _save(results, data, options.output)
     print("\nWritten: " + ", ".join(map(str, written)))
     return results
+
+
+def _at_least_2(text: str) -> int:
+    if int(text) < 2:
+        raise argparse.ArgumentTypeError(f"must be at least 2; got {text}")
+    return int(text)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -378,7 +440,7 @@ def main(arguments: list[str] | None = None) -> int:
         "--data",
         type=Path,
         metavar="FILE",
-        help=".csv or .csv.gz file; default: scikit-learn's diabetes",
+        help=".csv or .csv.gz file; default: a survey of US voters, 1996",
     )
     parser.add_argument(
         "--target",
@@ -392,21 +454,33 @@ def main(arguments: list[str] | None = None) -> int:
         help="the classes of the target, lowest first",
     )
     parser.add_argument(
+        "--drop",
+        nargs="+",
+        metavar="COLUMN",
+        help="columns to leave out, as ids",
+    )
+    parser.add_argument(
+        "--keep",
+        nargs="+",
+        metavar="COLUMN",
+        help="text to keep though most of its values have one row",
+    )
+    parser.add_argument(
         "--backend",
         choices=["xgboost", "lightgbm", "native", "all"],
         default="all",
     )
     parser.add_argument(
-        "--rounds",
-        type=int,
-        default=500,
-        help="most boosting rounds (early stopping ends sooner)",
+        "--folds",
+        type=_at_least_2,
+        default=5,
+        help="parts of the rows, of which each is predicted once",
     )
     parser.add_argument(
         "--seed",
         type=int,
         default=0,
-        help="seed of the split into training and test rows",
+        help="seed of the folds",
     )
     parser.add_argument(
         "--output",

@@ -12,7 +12,26 @@ The data are simulated: how severe a disease is, by age, dose and the site of th
 import numpy as np
 import pandas as pd
 
-from ordinal_objectives import OrdinalPredictionSets, XGBOrdinalClassifier
+from ordinal_objectives import (
+    OrdinalDistributionRegressor,
+    OrdinalLabels,
+    OrdinalPredictionSets,
+    XGBOrdinalClassifier,
+)
+from ordinal_objectives.plotting import (
+    ClassProbabilitiesDisplay,
+    CumulativeReliabilityDisplay,
+    DistributionFanDisplay,
+    FeatureEffectDisplay,
+    OrdinalConfusionDisplay,
+    PITDisplay,
+    PredictionIntervalsDisplay,
+    PredictionSetsDisplay,
+    RatersSpreadDisplay,
+    RowProbabilitiesDisplay,
+    ScoreDistributionDisplay,
+    TrainingDisplay,
+)
 
 rng = np.random.default_rng(0)
 age, dose = rng.uniform(20, 80, 3000), rng.normal(size=3000)
@@ -31,8 +50,6 @@ model = model.fit(X_train, y_train, eval_set=[(X_test, y_test)], verbose=False)
 # Scores and thresholds
 # ---------------------
 
-from ordinal_objectives.plotting import ScoreDistributionDisplay
-
 scores = ScoreDistributionDisplay.from_estimator(model, X_test, y_test)
 
 # %%
@@ -41,15 +58,11 @@ scores = ScoreDistributionDisplay.from_estimator(model, X_test, y_test)
 #
 # The losses, and the path of the thresholds. The line says which round is kept after an early stop.
 
-from ordinal_objectives.plotting import TrainingDisplay
-
 training = TrainingDisplay.from_estimator(model)
 
 # %%
 # Errors
 # ------
-
-from ordinal_objectives.plotting import OrdinalConfusionDisplay
 
 errors = OrdinalConfusionDisplay.from_estimator(model, X_test, y_test)
 
@@ -59,9 +72,15 @@ errors = OrdinalConfusionDisplay.from_estimator(model, X_test, y_test)
 #
 # For each threshold: among the rows that have a stated probability of lying below it, how many did?
 
-from ordinal_objectives.plotting import CumulativeReliabilityDisplay
-
 reliable = CumulativeReliabilityDisplay.from_estimator(model, X_test, y_test)
+
+# %%
+# New rows
+# --------
+#
+# What is predicted for rows whose class nobody knows. The class at the dashed line is the median.
+
+new = RowProbabilitiesDisplay.from_estimator(model, X_test[:8])
 
 # %%
 # Class probabilities along a feature
@@ -69,12 +88,7 @@ reliable = CumulativeReliabilityDisplay.from_estimator(model, X_test, y_test)
 #
 # A number gives areas, and a category bars.
 
-from ordinal_objectives.plotting import ClassProbabilitiesDisplay
-
 by_age = ClassProbabilitiesDisplay.from_estimator(model, X_test, "age")
-
-# %%
-
 by_site = ClassProbabilitiesDisplay.from_estimator(model, X_test, "site")
 
 # %%
@@ -89,8 +103,6 @@ by_score = ClassProbabilitiesDisplay.from_estimator(model, X_test)
 #
 # The score moves all thresholds alike, and shifts move single ones. Both sides have one scale.
 
-from ordinal_objectives.plotting import FeatureEffectDisplay
-
 effect = FeatureEffectDisplay.from_estimator(model, X_test, "dose")
 
 # %%
@@ -98,8 +110,6 @@ effect = FeatureEffectDisplay.from_estimator(model, X_test, "dose")
 # ---------------
 #
 # How often the sets of each true class hold each class. The diagonal is the coverage.
-
-from ordinal_objectives.plotting import PredictionSetsDisplay
 
 sets = OrdinalPredictionSets(XGBOrdinalClassifier(n_estimators=30), alpha=0.1)
 sets = sets.fit(X_train, y_train)
@@ -111,9 +121,6 @@ in_sets = PredictionSetsDisplay.from_estimator(sets, X_test, y_test)
 #
 # What three doctors say of each row, beside the model's probabilities.
 
-from ordinal_objectives import OrdinalLabels
-from ordinal_objectives.plotting import RatersSpreadDisplay
-
 said = np.clip(codes[2000:] + rng.integers(-1, 2, (3, 1000)), 0, 4)
 counts = (said[..., np.newaxis] == np.arange(5)).sum(axis=0)
 answers = OrdinalLabels.from_counts(counts, classes=names)
@@ -123,17 +130,11 @@ raters = RatersSpreadDisplay.from_estimator(model, X_test, answers)
 # Distributions of a number
 # -------------------------
 #
-# A stay in days: quantiles along a feature, intervals of some rows, and whether all distributions hold.
+# A laboratory value: along a feature, of new rows, intervals beside what happened, and whether all distributions hold.
 
-from ordinal_objectives import OrdinalDistributionRegressor
-from ordinal_objectives.plotting import (
-    DistributionFanDisplay,
-    PITDisplay,
-    PredictionIntervalsDisplay,
-)
-
-days = np.round(np.exp(1 + 0.4 * score.clip(-2, 5)))
-stay = OrdinalDistributionRegressor().fit(X_train, days[:2000])
-fan = DistributionFanDisplay.from_estimator(stay, X_test[:300], "age")
-PredictionIntervalsDisplay.from_estimator(stay, X_test[:99], days[2000:2099])
-pit = PITDisplay.from_estimator(stay, X_test, days[2000:])
+value = 50 + 5 * score
+model = OrdinalDistributionRegressor(random_state=0).fit(X_train, value[:2000])
+fan = DistributionFanDisplay.from_estimator(model, X_test[:300], "age")
+new = DistributionFanDisplay.from_estimator(model, X_test[:8])
+PredictionIntervalsDisplay.from_estimator(model, X_test[::5], value[2000::5])
+pit = PITDisplay.from_estimator(model, X_test, value[2000:])

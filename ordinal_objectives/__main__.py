@@ -1,4 +1,4 @@
-"""Command line: ``python -m ordinal_objectives`` with ``compare`` or ``versions``."""
+"""Command line: ``python -m ordinal_objectives COMMAND``."""
 
 from __future__ import annotations
 
@@ -10,13 +10,20 @@ from ordinal_objectives.utils.extras import not_installed, show_versions
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m ordinal_objectives", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
+    parser = argparse.ArgumentParser(
+        prog="python -m ordinal_objectives",
+        description="Ordinal gradient boosting. COMMAND --help lists a command's options.",
+    )
+    commands = parser.add_subparsers(dest="command", title="commands", metavar="COMMAND")
     commands.add_parser("versions", help="print versions, instruction set and thread count")
     compare = commands.add_parser("compare", help="train all threshold updates with all trainers on the rows of a file")
     compare.add_argument("table", type=Path, metavar="FILE", help=".csv or .csv.gz file; text becomes categories")
     compare.add_argument("--target", metavar="COLUMN", required=True, help="column to predict")
     compare.add_argument("--classes", nargs="+", metavar="A", help="the classes of the target, lowest first")
+    compare.add_argument("--drop", nargs="+", metavar="COLUMN", help="columns to leave out, as ids")
+    compare.add_argument(
+        "--keep", nargs="+", metavar="COLUMN", help="text to keep though most of its values have one row"
+    )
     compare.add_argument("--rounds", type=int, default=100, help="trees of each model")
     compare.add_argument("--folds", type=int, help="folds of a cross-validation; default: 30%% of the rows held out")
     compare.add_argument("--seed", type=int, default=0, help="seed of the rows held out")
@@ -32,7 +39,7 @@ def _compare(options: argparse.Namespace) -> None:
 
     from ordinal_objectives.compare import MOST_CLASSES, classes_of, compare_updates, read_table
 
-    X, target = read_table(options.table, options.target, options.classes)
+    X, target = read_table(options.table, options.target, options.classes, options.drop, options.keep)
     n_values, target_is = target.nunique(), f"--target {options.target!r} of {options.table}"
     if n_values < 2:
         raise ValueError(f"{target_is} holds one class, {target.iloc[0]}; at least two are needed")
@@ -66,7 +73,11 @@ def _compare(options: argparse.Namespace) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command; return the exit status."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.command is None:
+        parser.print_help()
+        return 0
     if options.command == "versions":
         show_versions()
         return 0

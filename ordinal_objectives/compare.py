@@ -49,6 +49,8 @@ _LINES = {"exact": "-", "majorized": "--"}
 _HELD_OUT = 0.3
 # Of a file: a target of numbers with more values than this is no list of classes; and how many rows a training takes.
 MOST_CLASSES, _FEWEST_ROWS = 20, 5
+# Text whose values have fewer rows than this on average is an id or free text, and no category.
+_FEWEST_OF_A_VALUE = 2
 _MEASURED = ("training_loss", "held_out_loss", "mae", "rps", "seconds")
 
 
@@ -476,10 +478,18 @@ def _differences(mode: _Mode, settings: Params) -> str:
     return f"{TRAINERS[mode.trainer]}'s own bins and sets of categories; splits judged by {judges}{moving}"
 
 
-def read_table(path: Path, column: str | None, classes: list[str] | None) -> tuple[Table, Table]:
+def read_table(
+    path: Path,
+    column: str | None,
+    classes: list[str] | None,
+    drop: list[str] | None = None,
+    keep: list[str] | None = None,
+) -> tuple[Table, Table]:
     """Read a CSV file: features, whose text becomes categories, and the target, the last column unless it is named.
 
     Rows without a target are left out; how many is printed. A class that is named is no missing value: "None", "NA".
+    Columns that ``drop`` names are left out, and so are ids and free text, which are printed, unless ``keep`` names
+    them.
 
     Raises
     ------
@@ -504,12 +514,13 @@ def read_table(path: Path, column: str | None, classes: list[str] | None) -> tup
         print(f"{missing.sum()} of {len(frame)} rows have no target and are left out.")
     frame = frame[~missing]
     X, target = frame.drop(columns=column), frame[column].infer_objects()  # truth values beside empty cells are objects
+    X = _features(X, _separate(drop), _separate(keep))
     if len(X) < _FEWEST_ROWS:
         raise ValueError(
             f"{path} has {len(X)} rows with a target; to train, stop early and test, {_FEWEST_ROWS} are needed"
         )
     if not len(X.columns):
-        raise ValueError(f"{path} has no column beside the target")
+        raise ValueError(f"{path} has no column beside the target that is not left out")
     infinite = [name for name, values in X.select_dtypes("number").items() if np.isinf(values).any()]
     if infinite:
         raise ValueError(f"{path} holds infinite numbers in {infinite}, which XGBoost refuses; leave such cells empty")
@@ -517,10 +528,37 @@ def read_table(path: Path, column: str | None, classes: list[str] | None) -> tup
     if len(set(names)) < len(names):
         names = [f"{name}_{i}" for i, name in enumerate(names)]
     X = X.set_axis(names, axis=1)
-    for text in X.columns[[not pd.api.types.is_numeric_dtype(kind) for kind in X.dtypes]]:
+    for text in _text_columns(X):
         # pandas reads True, with empty cells, as such.
         X[text] = X[text].map(str, na_action="ignore").astype("category")
     return X, target
+
+
+def _features(X: Table, drop: list[str], keep: list[str]) -> Table:
+    """Return the features without the columns to drop, and without ids and free text, which are printed."""
+    for option, named in (("--drop", drop), ("--keep", keep)):
+        unknown = [name for name in named if name not in X.columns]
+        if unknown:
+            raise ValueError(f"{option} must name columns beside the target, of {list(X.columns)}; got {unknown}")
+        if named is drop:
+            X = X.drop(columns=drop)
+    found = [
+        name
+        for name in _text_columns(X)
+        if name not in keep and X[name].nunique() * _FEWEST_OF_A_VALUE > X[name].count()
+    ]
+    if found:
+        print(
+            f"Left out of all models: {', '.join(found)} (text whose values have fewer than {_FEWEST_OF_A_VALUE} rows "
+            f"on average, as ids and free text have). To keep: --keep {','.join(found)}"
+        )
+    return X.drop(columns=found)
+
+
+def _text_columns(X: Table) -> list[str]:
+    """Return the names of the columns that hold no numbers."""
+    is_numeric = extras.optional("pandas", "demo").api.types.is_numeric_dtype
+    return [name for name, kind in X.dtypes.items() if not is_numeric(kind)]
 
 
 def classes_of(target: Table, names: list[str] | None) -> ArrayLike | None:
@@ -540,6 +578,7 @@ def classes_of(target: Table, names: list[str] | None) -> ArrayLike | None:
         raise ValueError(f"--classes must be numbers, as the target {target.name!r} holds; got {classes}") from None
 
 
-def _separate(names: list[str]) -> list[str]:
-    """Return the classes that a command names, each by itself."""
+def _separate(names: list[str] | None) -> list[str]:
+    """Return the classes or columns that a command names, ``a b c`` or ``a,b,c``, each by itself."""
+    names = names or []
     return [part.strip() for part in (names[0].split(",") if len(names) == 1 else names)]

@@ -11,7 +11,11 @@ from ordinal_objectives.plotting.distributions import (
     PITDisplay,
     PredictionIntervalsDisplay,
 )
-from ordinal_objectives.plotting.effects import ClassProbabilitiesDisplay, FeatureEffectDisplay
+from ordinal_objectives.plotting.effects import (
+    ClassProbabilitiesDisplay,
+    FeatureEffectDisplay,
+    RowProbabilitiesDisplay,
+)
 from ordinal_objectives.plotting.scores import ScoreDistributionDisplay, TrainingDisplay
 
 __all__ = [
@@ -24,6 +28,7 @@ __all__ = [
     "PredictionIntervalsDisplay",
     "PredictionSetsDisplay",
     "RatersSpreadDisplay",
+    "RowProbabilitiesDisplay",
     "ScoreDistributionDisplay",
     "TrainingDisplay",
 ]

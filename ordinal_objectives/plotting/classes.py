@@ -19,6 +19,8 @@ from ordinal_objectives.utils import documented, validation
 
 # Squares are written into for up to so many classes.
 _MOST_WRITTEN = 12
+# A share of fewer rows than these jumps from 0 to 1 by chance.
+_FEWEST_IN_BIN = 10
 
 
 @documented
@@ -86,7 +88,7 @@ class OrdinalConfusionDisplay:
             Weights of the rows; None counts them.
         <<ax>>
         """
-        labels = _classes_in_order(estimator, y, labels).ordered_classes_
+        labels = classes_in_order(estimator, y, labels).ordered_classes_
         return cls.from_predictions(y, estimator.predict(X), labels=labels, sample_weight=sample_weight, ax=ax)
 
     @classmethod
@@ -247,7 +249,8 @@ class CumulativeReliabilityDisplay:
     """Stated P(y <= k) beside the share of rows that it happened to, with a band and the counts.
 
     A curve on the diagonal is calibrated. Bands are the confidence intervals of the share in each bin, by itself, those
-    of Clopper and Pearson; the bars below count the rows of all thresholds in each bin.
+    of Clopper and Pearson; the bars below count the rows of all thresholds in each bin. Curves skip bins of fewer than
+    10 rows (of ``reliability.count``), whose shares jump by chance; the axis says what share of the rows is in them.
 
     Parameters
     ----------
@@ -257,6 +260,8 @@ class CumulativeReliabilityDisplay:
 
     Attributes
     ----------
+    left_out_ : float
+        Share of the rows that are in the skipped bins, a mean over the thresholds.
     ax_, counts_ax_ : matplotlib.axes.Axes
     <<figure_>>
 
@@ -265,14 +270,16 @@ class CumulativeReliabilityDisplay:
     >>> import matplotlib
     >>> matplotlib.use("Agg")
     >>> from ordinal_objectives.plotting import CumulativeReliabilityDisplay
-    >>> display = CumulativeReliabilityDisplay.from_predictions([0, 1, 1, 2], [[0.2, 0.5, 0.3]] * 4, n_bins=2)
-    >>> len(display.ax_.lines)  # two thresholds and the diagonal
+    >>> display = CumulativeReliabilityDisplay.from_predictions([0, 1, 1, 2] * 5, [[0.2, 0.5, 0.3]] * 20, n_bins=2)
+    >>> len(display.ax_.lines)  # the diagonal and two thresholds
     3
     """
 
     def __init__(self, reliability: CumulativeReliability, class_names: style.Names = None) -> None:
         self.reliability = reliability
         self.class_names = style.class_names_of(class_names, len(reliability.stated) + 1)
+        count = reliability.count
+        self.left_out_ = float(count[count < _FEWEST_IN_BIN].sum() / count.sum())
 
     @classmethod
     @documented
@@ -304,8 +311,8 @@ class CumulativeReliabilityDisplay:
             ``n_bins``, ``level`` and ``sample_weight`` of
             :func:`ordinal_objectives.decisions.cumulative_reliability`.
         """
-        known = _classes_in_order(estimator, y, labels)
-        proba = _proba_in_order(estimator, X, known)
+        known = classes_in_order(estimator, y, labels)
+        proba = proba_in_order(estimator, X, known)
         found = cumulative_reliability(known.encode(y), proba, labels=range(proba.shape[1]), **options)
         return cls(found, known.ordered_classes_).plot(ax=ax)
 
@@ -350,7 +357,7 @@ class CumulativeReliabilityDisplay:
         counts_ax = ax.inset_axes((0.0, -0.28, 1.0, 0.2), sharex=ax)
         ax.plot([0, 1], [0, 1], color="black", linewidth=0.8, linestyle="--", zorder=1)
         for k, color in enumerate(colors):
-            filled = found.count[k] > 0
+            filled = found.count[k] >= _FEWEST_IN_BIN
             curves = found.stated, found.happened, found.low, found.high
             stated, happened, low, high = (of[k][filled] for of in curves)
             ax.fill_between(stated, low, high, color=color, alpha=0.15, linewidth=0)
@@ -360,7 +367,8 @@ class CumulativeReliabilityDisplay:
         ax.set(xlim=(0, 1), ylim=(0, 1), ylabel="share of rows with y <= k")
         ax.tick_params(labelbottom=False)
         ax.grid(alpha=0.25)
-        counts_ax.set(xlabel="stated P(y <= k)", ylabel="rows")
+        skipped = f"\nnot drawn: bins of fewer than {_FEWEST_IN_BIN} rows, {self.left_out_:.1%} of all"
+        counts_ax.set(xlabel=f"stated P(y <= k){skipped if self.left_out_ else ''}", ylabel="rows")
         style.colour_bar(ax, colors, style.threshold_names(self.class_names), "threshold between classes")
         self.ax_, self.counts_ax_, self.figure_ = ax, counts_ax, ax.figure
         return self
@@ -440,7 +448,7 @@ class RatersSpreadDisplay:
             ``n_columns`` and ``class_names``.
         """
         order = getattr(labels, "classes", labels)
-        proba = _proba_in_order(estimator, X, _classes_in_order(estimator, order, order))
+        proba = proba_in_order(estimator, X, classes_in_order(estimator, order, order))
         return cls(labels, proba, **options).plot(axes)
 
     def plot(self, axes: style.Pair | None = None) -> RatersSpreadDisplay:
@@ -468,7 +476,7 @@ class RatersSpreadDisplay:
         return self
 
 
-def _proba_in_order(estimator: Estimator, X: Table, known: OrderedLabels) -> FloatArray:
+def proba_in_order(estimator: Estimator, X: Table, known: OrderedLabels) -> FloatArray:
     """Return the probabilities of a classifier, lowest class first; 0 of classes that it does not know."""
     if not hasattr(estimator, "predict_proba"):
         raise TypeError(f"estimator must have predict_proba; got {type(estimator).__name__}")
@@ -478,7 +486,7 @@ def _proba_in_order(estimator: Estimator, X: Table, known: OrderedLabels) -> Flo
     return proba
 
 
-def _classes_in_order(estimator: object, y: ArrayLike, labels: ArrayLike | None) -> OrderedLabels:
+def classes_in_order(estimator: object, y: ArrayLike, labels: ArrayLike | None) -> OrderedLabels:
     """Return the classes of any fitted classifier, lowest first.
 
     They are ``labels``, or else those that the classifier or one inside it knows, as for scorers, the categories of an

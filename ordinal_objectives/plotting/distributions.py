@@ -1,10 +1,10 @@
-"""Predicted distributions of a number: along a feature, as intervals, and whether they are calibrated."""
+"""Predicted distributions of a number: along a feature, of rows, as intervals, and whether they are calibrated."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ordinal_objectives.aliases import ArrayLike, Table
+from ordinal_objectives.aliases import ArrayLike, LabelArray, Table
 from ordinal_objectives.distributions import OrdinalDistributionRegressor, interval_coverage
 from ordinal_objectives.inspection import rows
 from ordinal_objectives.plotting import style
@@ -16,12 +16,12 @@ _LEVELS = np.array([0.05, 0.15, 0.25, 0.35, 0.5, 0.65, 0.75, 0.85, 0.95])
 
 @documented
 class DistributionFanDisplay:
-    """Quantiles of a number along one feature: bands around the median, darker towards the middle.
+    """Quantiles of a number along one feature, or of each row: bands around the median, darker towards the middle.
 
     Parameters
     ----------
-    values : array-like of float, shape (n_points,)
-        Of the feature, rising.
+    values : array-like, shape (n_points,)
+        Of the feature: rising numbers; or categories, or names of rows, as text, which are drawn as bars.
     quantiles : array-like of float, shape (n_points, n_levels)
         At ``levels``.
     levels : array-like of float, shape (n_levels,)
@@ -46,7 +46,8 @@ class DistributionFanDisplay:
     """
 
     def __init__(self, values: ArrayLike, quantiles: ArrayLike, levels: ArrayLike, feature_name: str) -> None:
-        self.values, self.quantiles = np.asarray(values), np.asarray(quantiles)
+        self.values: LabelArray = np.asarray(values)
+        self.quantiles = np.asarray(quantiles)
         self.levels, self.feature_name = np.asarray(levels), feature_name
 
     @classmethod
@@ -55,32 +56,36 @@ class DistributionFanDisplay:
         cls,
         estimator: OrdinalDistributionRegressor,
         X: Table,
-        feature: int | str,
+        feature: int | str | None = None,
         *,
         grid_resolution: int = 50,
         ax: style.Axes | None = None,
     ) -> DistributionFanDisplay:
-        """Plot the mean over rows of the predicted distribution, where a feature has each value in all of them.
+        """Plot the predicted distribution of each row, or its mean over rows where a feature has each of its values.
 
         Parameters
         ----------
         estimator : OrdinalDistributionRegressor
             Fitted, around a classifier of this package, or a pipeline or search that ends in one.
         X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
-            Rows to average over.
-        feature : int or str
-            Column of numbers, or its name.
+            Rows to draw, or to average over.
+        feature : int, str or None, default=None
+            Column, or its name. None draws each row of X by itself, as new rows without y; a few dozen at most can be
+            told apart. A data frame's index names them.
         grid_resolution : int, default=50
             At most so many values of the feature.
         <<ax>>
         """
+        if feature is None:
+            quantiles = estimator.predict_quantile(X, _LEVELS)
+            return cls(style.row_names_of(None, len(quantiles), X), quantiles, _LEVELS, "row").plot(ax)
         values, tables = rows.along(estimator.estimator_, X, feature, grid_resolution)
         proba = np.array([estimator.estimator_.predict_proba(table).mean(axis=0) for table in tables])
         quantiles = estimator.target_.quantiles(proba, _LEVELS[np.newaxis])
         return cls(values, quantiles, _LEVELS, rows.name_of(estimator.estimator_, X, feature)).plot(ax)
 
     def plot(self, ax: style.Axes | None = None) -> DistributionFanDisplay:
-        """Draw a band for each pair of levels, and the median.
+        """Draw a band for each pair of levels, and the median; bars where the values are text.
 
         Raises
         ------
@@ -90,11 +95,20 @@ class DistributionFanDisplay:
         self.ax_ = ax = style.axes_or_new(ax, 6.0, 4.0)
         middle = len(self.levels) // 2
         colors = style.pyplot().get_cmap("Blues")(np.linspace(0.2, 0.6, middle))
+        median, as_bars = self.quantiles[:, middle], self.values.dtype.kind in "OUS"
+        places = np.arange(len(self.values)) if as_bars else self.values
         for i in range(middle):
             label = f"{self.levels[-1 - i] - self.levels[i]:.0%}"
             low, high = self.quantiles[:, i], self.quantiles[:, -1 - i]
-            ax.fill_between(self.values, low, high, color=colors[i], linewidth=0, label=label)
-        ax.plot(self.values, self.quantiles[:, middle], color="black", label="median")
+            if as_bars:
+                ax.bar(places, high - low, 0.8, low, color=colors[i], label=label)
+            else:
+                ax.fill_between(places, low, high, color=colors[i], linewidth=0, label=label)
+        if as_bars:
+            ax.hlines(median, places - 0.4, places + 0.4, color="black", label="median")
+            style.name_ticks(ax.xaxis, list(map(str, self.values)))
+        else:
+            ax.plot(places, median, color="black", label="median")
         ax.set_xlabel(self.feature_name, parse_math=False)
         ax.set_ylabel("y")
         ax.legend(fontsize="small")
@@ -112,6 +126,8 @@ class PredictionIntervalsDisplay:
         Numbers.
     interval : array-like of float, shape (n_samples, 2)
         Lower and upper ends.
+    coverage : float or None, default=None
+        Probability of the intervals, for the title.
 
     Attributes
     ----------
@@ -123,14 +139,14 @@ class PredictionIntervalsDisplay:
     >>> import matplotlib
     >>> matplotlib.use("Agg")
     >>> from ordinal_objectives.plotting import PredictionIntervalsDisplay
-    >>> display = PredictionIntervalsDisplay([1.0, 4.0], [[0.0, 2.0], [0.0, 2.0]]).plot()
+    >>> display = PredictionIntervalsDisplay([1.0, 4.0], [[0.0, 2.0], [0.0, 2.0]], 0.9).plot()
     >>> display.ax_.get_title()
-    '50% of 2 rows inside'
+    '90% intervals: 50% of 2 rows inside'
     """
 
-    def __init__(self, y: ArrayLike, interval: ArrayLike) -> None:
-        self.y, self.interval = np.asarray(y), np.asarray(interval)
-        self.coverage = interval_coverage(y, interval)
+    def __init__(self, y: ArrayLike, interval: ArrayLike, coverage: float | None = None) -> None:
+        self.y, self.interval, self.coverage = np.asarray(y), np.asarray(interval), coverage
+        self.share_inside = interval_coverage(y, interval)
 
     @classmethod
     @documented
@@ -157,7 +173,7 @@ class PredictionIntervalsDisplay:
             Probability of the intervals.
         <<ax>>
         """
-        return cls(y, estimator.predict_interval(X, coverage)).plot(ax)
+        return cls(y, estimator.predict_interval(X, coverage), coverage).plot(ax)
 
     def plot(self, ax: style.Axes | None = None) -> PredictionIntervalsDisplay:
         """Draw a line for each interval, and a point for each number.
@@ -175,7 +191,8 @@ class PredictionIntervalsDisplay:
         for kind, color, name in ((inside, "tab:blue", "inside"), (~inside, "tab:red", "outside")):
             ax.plot(place[kind], y[kind], ".", color=color, label=name)
         ax.set(xlabel="rows by the middle of their interval", ylabel="y")
-        ax.set_title(f"{self.coverage:.0%} of {len(y)} rows inside", fontsize="medium")
+        stated = "" if self.coverage is None else f"{100 * self.coverage:.4g}% intervals: "
+        ax.set_title(f"{stated}{self.share_inside:.0%} of {len(y)} rows inside", fontsize="medium")
         ax.legend(fontsize="small")
         self.figure_ = ax.figure
         return self

@@ -1,14 +1,18 @@
-"""Along one feature, or the score: the score and the shifts, and class probabilities."""
+"""Along one feature, the score, or row by row: the score and the shifts, and class probabilities."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ordinal_objectives import inspection
-from ordinal_objectives.aliases import ArrayLike, LabelArray, Params
+from ordinal_objectives.aliases import ArrayLike, Estimator, LabelArray, Params, Table
 from ordinal_objectives.inspection.rows import name_of, unwrapped
 from ordinal_objectives.plotting import style
+from ordinal_objectives.plotting.classes import classes_in_order, proba_in_order
 from ordinal_objectives.utils import documented, validation
+
+# Percentages stand in parts of bars from this probability on, for up to so many rows; black on light colours.
+_LEAST_WRITTEN, _MOST_ROWS_WRITTEN, _LUMINANCE = 0.07, 20, np.array([0.299, 0.587, 0.114])
 
 
 @documented
@@ -217,6 +221,106 @@ class ClassProbabilitiesDisplay:
         ax.set_ylim(0.0, 1.0)
         ax.set_xlabel(self.name, parse_math=False)
         ax.set_ylabel("probability of the class, stacked")
+        style.colour_bar(ax, colors, self.class_names, "class")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+@documented
+class RowProbabilitiesDisplay:
+    """Predicted class probabilities of some rows, as new ones without y: a bar for each, stacked from the lowest class.
+
+    The class at the dashed line, at half of the probability, is the median class, which classifiers of this package
+    predict unless ``decision_rule`` says otherwise. A few dozen rows at most can be told apart.
+
+    Parameters
+    ----------
+    proba : array-like of float, shape (n_rows, n_classes)
+        Lowest class first.
+    <<class_names>>
+    row_names : sequence of str or None, default=None
+        None prints the index of a data frame ``proba``, or 0, 1, ...
+
+    Attributes
+    ----------
+    <<ax_, figure_>>
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from ordinal_objectives.plotting import RowProbabilitiesDisplay
+    >>> proba = [[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]]
+    >>> display = RowProbabilitiesDisplay(proba, ["low", "middle", "high"], ["Ann", "Ben"]).plot()
+    >>> len(display.ax_.patches)
+    6
+    """
+
+    def __init__(self, proba: ArrayLike, class_names: style.Names = None, row_names: style.Names = None) -> None:
+        self.proba = validation.check_proba(proba)
+        self.class_names = style.class_names_of(class_names, self.proba.shape[1], proba)
+        self.row_names = style.row_names_of(row_names, len(self.proba), proba)
+
+    @classmethod
+    @documented
+    def from_estimator(
+        cls,
+        estimator: Estimator,
+        X: Table,
+        *,
+        labels: ArrayLike | None = None,
+        row_names: style.Names = None,
+        ax: style.Axes | None = None,
+    ) -> RowProbabilitiesDisplay:
+        """Plot what a fitted classifier predicts for the rows of X.
+
+        Parameters
+        ----------
+        estimator : fitted classifier
+            Of this package or another, or a pipeline or search, with ``predict_proba``.
+        X : array-like, sparse matrix, data frame or Arrow table, shape (n_rows, n_features)
+            Rows to predict.
+        labels : sequence or None, default=None
+            The classes, lowest first. None takes those of a classifier of this package, also inside another, or numbers
+            in their order; names without an order are refused.
+        row_names : sequence of str or None, default=None
+            None prints the index of a data frame X, or 0, 1, ...
+        <<ax>>
+
+        Raises
+        ------
+        TypeError
+            If the estimator has no ``predict_proba``; of a number
+            :meth:`DistributionFanDisplay.from_estimator` draws the rows.
+        ValueError
+            If nothing says the order of the classes, or there are other names than rows.
+        """
+        known = classes_in_order(estimator, None, labels)
+        proba = proba_in_order(estimator, X, known)
+        names = style.row_names_of(row_names, len(proba), X)
+        return cls(proba, known.ordered_classes_, names).plot(ax=ax)
+
+    def plot(self, ax: style.Axes | None = None) -> RowProbabilitiesDisplay:
+        """Draw a bar for each row, from the top down, with percentages where they have room.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        n_rows, colors = len(self.proba), style.class_colors(self.proba.shape[1])
+        ax = style.axes_or_new(ax, 7.0, 1.4 + 0.3 * min(n_rows, 40))
+        left, places = np.cumsum(self.proba, axis=1) - self.proba, np.arange(n_rows)
+        for k, color in enumerate(colors):
+            ax.barh(places, self.proba[:, k], 0.8, left[:, k], color=color)
+            ink = "black" if color[:3] @ _LUMINANCE > 0.5 else "white"
+            for i in np.flatnonzero(self.proba[:, k] >= _LEAST_WRITTEN) if n_rows <= _MOST_ROWS_WRITTEN else ():
+                middle = left[i, k] + self.proba[i, k] / 2
+                ax.text(middle, i, f"{self.proba[i, k]:.0%}", ha="center", va="center", color=ink, fontsize="x-small")
+        ax.axvline(0.5, color="black", linewidth=0.8, linestyle="--")
+        ax.set(xlim=(0.0, 1.0), ylim=(n_rows - 0.5, -0.5), ylabel="row")
+        ax.set_xlabel("probability of the class, stacked; dashed: the class here is the median")
+        style.name_ticks(ax.yaxis, self.row_names)
         style.colour_bar(ax, colors, self.class_names, "class")
         self.ax_, self.figure_ = ax, ax.figure
         return self

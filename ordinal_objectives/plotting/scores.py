@@ -20,10 +20,10 @@ _STYLES = ("-", "--", ":", "-.")
 class ScoreDistributionDisplay:
     """Distribution of the score in each true class, cut by the thresholds.
 
-    Where every row is predicted to be of the class between whose thresholds its score lies, as by the median of one
-    score, these regions are tinted. Where that does not hold for all rows, since thresholds move with x or another
-    rule decides, points have the colour of the class that is predicted, and the axis says for how many rows the two
-    differ: the dashed lines are then the thresholds of a row without shifts.
+    A row of points is a true class, and the colour of a point is the class that is predicted. Where every row is
+    predicted to be of the class between whose thresholds its score lies, as by the median of one score, these regions
+    are tinted. Where that does not hold for all rows, since thresholds move with x or another rule decides, the axis
+    says for how many rows the two differ: the dashed lines are then the thresholds of a row without shifts.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class ScoreDistributionDisplay:
         margin = 0.05 * (high - low) or 1.0
         edges = np.concatenate([[low - margin], thresholds, [high + margin]])
         ax.set_xlim(edges[0], edges[-1])
-        jitter, colored_by = np.random.default_rng(0), self.predicted if self.n_outside_ else self.y
+        jitter = np.random.default_rng(0)
         for k in range(n_classes):
             if not self.n_outside_:  # between two thresholds the class between them is predicted
                 ax.axvspan(edges[k], edges[k + 1], color=colors[k], alpha=0.08, linewidth=0)
@@ -123,8 +123,8 @@ class ScoreDistributionDisplay:
             if len(rows) == 0:
                 continue
             height, alpha = k + jitter.uniform(-0.28, 0.28, len(rows)), min(1.0, max(0.08, 60 / len(rows)))
-            for label in np.unique(colored_by[rows]):
-                points = colored_by[rows] == label
+            for label in np.unique(self.predicted[rows]):
+                points = self.predicted[rows] == label
                 line = {"color": colors[label], "alpha": alpha, "markersize": 5}
                 ax.plot(scores[rows[points]], height[points], ".", **line)
             first, median, third = np.quantile(scores[rows], [0.25, 0.5, 0.75])
@@ -134,14 +134,14 @@ class ScoreDistributionDisplay:
             ax.axvline(threshold, color="black", linewidth=1, linestyle="--")
         ax.set_yticks(range(n_classes), self.class_names, parse_math=False)
         ax.set(ylim=(-0.6, n_classes - 0.4), ylabel="true class")
-        without_shifts, colour = "", ""
+        style.colour_bar(ax, colors, self.class_names, "predicted class")
+        without_shifts, outside = "", ""
         if self.n_outside_:
-            style.colour_bar(ax, colors, self.class_names, "predicted class")
             n, of = self.n_outside_, self.y.size
             without_shifts = " of a row without shifts"
-            colour = f"\ncolour: predicted class; for {n} of {of} rows not the one between the dashed lines"
+            outside = f"\npredicted class: for {n} of {of} rows not the one between the dashed lines"
         dashed = f"score f(x); dashed: thresholds{without_shifts}"
-        caption = f"{dashed}; bar and dot: quartiles and median of each class{colour}"
+        caption = f"{dashed}; bar and dot: quartiles and median of each class{outside}"
         ax.set_xlabel(caption, fontsize="small")
         self.ax_, self.figure_ = ax, ax.figure
         return self

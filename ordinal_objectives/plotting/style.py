@@ -10,7 +10,7 @@ import numpy as np
 
 from ordinal_objectives.aliases import LabelArray, NDArray
 from ordinal_objectives.utils.extras import optional
-from ordinal_objectives.utils.validation import refuse_other_order_of_classes
+from ordinal_objectives.utils.validation import names_along, refuse_other_order_of_classes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes  # noqa: PLC0414, for the displays
@@ -39,6 +39,14 @@ def class_names_of(
     if len(found) != n_classes:
         raise ValueError(f"class_names must hold {n_classes} names; got {len(found)}")
     refuse_other_order_of_classes(found, table, name, axes=axes)
+    return list(map(str, found))
+
+
+def row_names_of(names: Names, n_rows: int, table: object = None) -> list[str]:
+    """Return the names of rows as text: those that are given, those of a table's index, or their numbers."""
+    found = names_along(table, "index", list(range(n_rows))) if names is None else list(names)
+    if len(found) != n_rows:
+        raise ValueError(f"row_names must hold {n_rows} names; got {len(found)}")
     return list(map(str, found))
 
 

@@ -358,3 +358,60 @@ def test_rows_of_a_class_that_is_named_are_kept(labels, classes, shown, empty, t
     printed = capsys.readouterr().out
     assert f"table.csv: 30 rows, 1 columns\nclasses, lowest first: {shown}" in printed
     assert (f"{empty} of {30 + empty} rows have no target and are left out." in printed) == (empty > 0)
+
+
+@pytest.fixture
+def with_ids(rows, tmp_path):
+    """Write 300 rows with an id and a comment of their own, a town and the number of the row."""
+    X, y = rows
+    frame = pd.DataFrame({"review_id": [f"r{i}" for i in range(300)], "size": X[:, 0], "number": np.arange(300)})
+    frame["comment"] = [f"comment {i}" if i % 3 else None for i in range(300)]
+    path = tmp_path / "ids.csv"
+    frame.assign(town=np.where(X[:, 1] > 0, "Aachen", "Bonn"), grade=y).to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("options", "columns"),
+    [
+        ([], ["size", "number", "town"]),
+        (["--drop", "number"], ["size", "town"]),
+        (["--drop", "number,review_id"], ["size", "town"]),
+        (["--keep", "review_id", "comment"], ["review_id", "size", "number", "comment", "town"]),
+    ],
+)
+def test_ids_and_free_text_are_left_out_of_all_models_by_name(
+    with_ids, options, columns, tmp_path, capsys, monkeypatch
+):
+    train, seen = module._train, {}
+
+    def instead(trainer, model, X, *args):
+        seen.setdefault(trainer, []).append(list(X.columns))
+        return train(trainer, model, X, *args)
+
+    monkeypatch.setattr(module, "_train", instead)
+    arguments = [str(with_ids), "--target", "grade", "--classes", *NAMES, "--rounds", "1", "--out", str(tmp_path)]
+    assert main(["compare", *arguments, *options]) == 0
+    assert set(seen) == {"xgboost", "lightgbm", "native"}
+    assert all(columns == of for each in seen.values() for of in each)
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "Left out" in line] or [""]
+    dropped = [name for name in ("review_id", "comment") if name not in columns and name not in " ".join(options)]
+    assert (f"Left out of all models: {', '.join(dropped)} (" in line) == bool(dropped)
+    assert line.endswith(f"--keep {','.join(dropped)}" if dropped else "")
+
+
+@pytest.mark.parametrize(
+    "options", [["--drop", "id"], ["--keep", "id"], ["--drop", "grade"], ["--drop", "a", "--keep", "a"]]
+)
+def test_columns_that_are_not_there_are_refused_by_option(options, tmp_path, capsys):
+    path = tmp_path / "table.csv"
+    path.write_text("a,b,grade\n" + "1,2,0\n2,1,1\n" * 4)
+    assert main(["compare", str(path), "--target", "grade", *options]) == 2
+    assert capsys.readouterr().err.startswith(f"error: {options[-2]} must name columns")
+
+
+def test_without_a_command_the_commands_are_listed(capsys):
+    assert main([]) == 0
+    printed = capsys.readouterr().out
+    assert "compare" in printed
+    assert "versions" in printed

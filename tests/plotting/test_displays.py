@@ -49,10 +49,10 @@ def test_a_picture_never_shows_a_class_that_is_not_predicted(make, rule, data):
         assert len(display.ax_.patches) == (0 if outside.any() else 5)  # tinted regions
         caption = display.ax_.get_xlabel()
         assert (f"for {outside.sum()} of 300 rows not the one between" in caption) == bool(outside.any())
-        if outside.any():
-            colors = plt.get_cmap("viridis")(np.linspace(0.1, 0.85, 5))
-            drawn = sorted((x, int(np.abs(colors - color).sum(axis=1).argmin())) for x, color in points(display))
-            assert drawn == sorted(zip(scores, predicted, strict=True))
+        colors = plt.get_cmap("viridis")(np.linspace(0.1, 0.85, 5))
+        drawn = sorted((x, int(np.abs(colors - color).sum(axis=1).argmin())) for x, color in points(display))
+        assert drawn == sorted(zip(scores, predicted, strict=True))
+        assert display.figure_.axes[-1].get_ylabel() == "predicted class"
 
 
 def test_the_rows_of_a_model_with_shifts_are_partly_outside_of_the_regions(data):

@@ -28,6 +28,7 @@ from ordinal_objectives.plotting import (
     PredictionIntervalsDisplay,
     PredictionSetsDisplay,
     RatersSpreadDisplay,
+    RowProbabilitiesDisplay,
     TrainingDisplay,
 )
 from ordinal_objectives.plotting.style import class_colors
@@ -53,14 +54,32 @@ def test_reliability_curves_are_those_of_the_function(model):
     display = CumulativeReliabilityDisplay.from_estimator(model, X, NAMES[CODES], n_bins=5)
     found = cumulative_reliability(CODES, model.predict_proba_ordered(X), n_bins=5)
     _, *curves = display.ax_.lines
-    for curve, stated, happened, color in zip(curves, found.stated, found.happened, class_colors(2), strict=True):
-        np.testing.assert_array_equal(curve.get_xdata(), stated[~np.isnan(happened)])
-        np.testing.assert_array_equal(curve.get_ydata(), happened[~np.isnan(happened)])
+    drawn = found.count >= 10
+    assert (drawn.sum(axis=1) > 2).all()
+    for curve, is_drawn, stated, happened, color in zip(
+        curves, drawn, found.stated, found.happened, class_colors(2), strict=True
+    ):
+        np.testing.assert_array_equal(curve.get_xdata(), stated[is_drawn])
+        np.testing.assert_array_equal(curve.get_ydata(), happened[is_drawn])
         assert to_rgba(curve.get_color()) == tuple(color)
     bars: Any = display.counts_ax_.patches
     assert [bar.get_height() for bar in bars] == found.count.sum(axis=0).tolist()
     bar = display.figure_.axes[-1]
     assert texts(bar.get_yticklabels()) == ["low | middle", "middle | high"]
+
+
+def test_reliability_curves_skip_bins_of_a_handful_of_rows_and_say_so():
+    low = np.repeat([0.15, 0.45, 0.95], [40, 10, 9])
+    proba, y = np.column_stack([low, 1.0 - low]), np.arange(59) % 2
+    display = CumulativeReliabilityDisplay.from_predictions(y, proba)
+    np.testing.assert_allclose(display.ax_.lines[1].get_xdata(), [0.15, 0.45])
+    assert display.left_out_ == pytest.approx(9 / 59)
+    assert display.counts_ax_.get_xlabel().endswith("bins of fewer than 10 rows, 15.3% of all")
+    bars: Any = display.counts_ax_.patches
+    assert [bar.get_height() for bar in bars if bar.get_height()] == [40, 10, 9]
+    full = CumulativeReliabilityDisplay.from_predictions(y[:50], proba[:50])
+    assert full.left_out_ == 0.0
+    assert full.counts_ax_.get_xlabel() == "stated P(y <= k)"
 
 
 def test_confusion_is_in_the_order_of_the_classes(model):
@@ -222,12 +241,67 @@ def test_fans_have_the_quantiles_of_mean_distributions(distribution):
     np.testing.assert_array_equal(display.ax_.lines[0].get_ydata(), display.quantiles[:, len(display.levels) // 2])
 
 
+def test_a_fan_of_rows_has_a_bar_for_each_row_with_its_own_quantiles(distribution):
+    model, _ = distribution
+    new = pd.DataFrame(X[:5], index=list("abcde"))
+    display = DistributionFanDisplay.from_estimator(model, new.to_numpy())
+    assert texts(display.ax_.get_xticklabels()) == list("01234")
+    quantiles = model.predict_quantile(X[:5], display.levels)
+    bars: Any = display.ax_.patches
+    for i, (low, high) in enumerate([(0, 8), (1, 7), (2, 6), (3, 5)]):
+        np.testing.assert_allclose([bar.get_y() for bar in bars[5 * i : 5 * i + 5]], quantiles[:, low])
+        tops = [bar.get_y() + bar.get_height() for bar in bars[5 * i : 5 * i + 5]]
+        np.testing.assert_allclose(tops, quantiles[:, high])
+    (medians,) = display.ax_.collections
+    np.testing.assert_allclose([line[0, 1] for line in medians.get_segments()], quantiles[:, 4])
+    named = DistributionFanDisplay(new.index, quantiles, display.levels, "row").plot()
+    assert texts(named.ax_.get_xticklabels()) == list("abcde")
+
+
+def test_bars_of_rows_are_their_probabilities_in_the_colours_of_the_classes(model):
+    display = RowProbabilitiesDisplay.from_estimator(model, X[:4], row_names=["Ann", "Ben", "Cy", "Di"])
+    proba, bars = model.predict_proba_ordered(X[:4]), display.ax_.patches
+    widths = np.array([bar.get_width() for bar in bars]).reshape(3, 4).T
+    np.testing.assert_allclose(widths, proba)
+    np.testing.assert_allclose([bar.get_x() for bar in bars[8:]], proba[:, :2].sum(axis=1))
+    assert [to_rgba(bar.get_facecolor()) for bar in bars[::4]] == [tuple(color) for color in class_colors(3)]
+    assert texts(display.ax_.get_yticklabels()) == ["Ann", "Ben", "Cy", "Di"]
+    bottom, top = display.ax_.get_ylim()
+    assert bottom > top  # the first row is on top
+    written = {text.get_text() for text in display.ax_.texts}
+    assert written == {f"{p:.0%}" for p in proba.ravel() if p >= 0.07}
+    at_half = [np.flatnonzero(np.cumsum(row) >= 0.5)[0] for row in proba]
+    assert NAMES[at_half].tolist() == model.predict(X[:4]).tolist()
+
+
+def test_rows_are_named_by_a_data_frame_and_classes_by_any_classifier():
+    frame = pd.DataFrame(X[:3], index=["r", "s", "t"])
+    other = LogisticRegression().fit(X, NAMES[CODES])
+    display = RowProbabilitiesDisplay.from_estimator(other, X[:3], labels=NAMES)
+    np.testing.assert_allclose(display.proba, other.predict_proba(X[:3])[:, [1, 2, 0]])  # not by the alphabet
+    assert display.row_names == ["0", "1", "2"]
+    numbered = RowProbabilitiesDisplay.from_estimator(make_xgb().fit(pd.DataFrame(X), CODES), frame)
+    assert numbered.row_names == ["r", "s", "t"]
+    assert numbered.class_names == ["0", "1", "2"]
+
+
+def test_rows_that_cannot_be_drawn_are_refused(model, distribution):
+    with pytest.raises(TypeError, match="estimator"):
+        RowProbabilitiesDisplay.from_estimator(distribution[0], X)
+    with pytest.raises(ValueError, match="labels"):
+        RowProbabilitiesDisplay.from_estimator(LogisticRegression().fit(X, NAMES[CODES]), X)
+    with pytest.raises(ValueError, match="row_names"):
+        RowProbabilitiesDisplay.from_estimator(model, X[:4], row_names=["Ann"])
+    with pytest.raises(ValueError, match="class_names"):
+        RowProbabilitiesDisplay([[0.5, 0.5]], ["a"])
+
+
 def test_intervals_are_in_the_order_of_their_middle(distribution):
     model, y = distribution
     display = PredictionIntervalsDisplay.from_estimator(model, X[200:], y[200:], coverage=0.5)
     low, high = model.predict_interval(X[200:], 0.5).T
     order, inside = np.argsort(low + high, kind="stable"), (low <= y[200:]) & (y[200:] <= high)
-    assert display.ax_.get_title() == f"{inside.mean():.0%} of 100 rows inside"
+    assert display.ax_.get_title() == f"50% intervals: {inside.mean():.0%} of 100 rows inside"
     for line, kind in zip(display.ax_.lines, (inside, ~inside), strict=True):
         np.testing.assert_array_equal(line.get_xdata(), np.flatnonzero(kind[order]))
         np.testing.assert_array_equal(line.get_ydata(), y[200:][order][kind[order]])
