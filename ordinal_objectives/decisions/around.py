@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IndexArray, Seed, Table
 from ordinal_objectives.estimators import held_out, labels, ordered_classifier, wrappers
+from ordinal_objectives.estimators.class_order import class_order
 from ordinal_objectives.estimators.wrappers import ClassifierOfClassifiers, FittedMember
-from ordinal_objectives.scorers import class_order
 from ordinal_objectives.utils.validation import check_integer
 
 

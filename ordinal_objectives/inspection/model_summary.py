@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -12,6 +11,7 @@ from ordinal_objectives.aliases import ArrayLike, Column, Estimator, FloatArray,
 from ordinal_objectives.estimators.held_out import take_rows
 from ordinal_objectives.inspection import rows
 from ordinal_objectives.inspection.features import ThresholdImportances, threshold_columns, threshold_importances
+from ordinal_objectives.utils import text_tables
 from ordinal_objectives.utils.validation import check_integer, random_numbers, row_weights
 
 # Features beyond so many are counted, not listed.
@@ -115,24 +115,10 @@ class ModelSummary:
         return [thresholds, features]
 
     def __str__(self) -> str:
-        parts = ["\n".join(self._lines())]
-        for table in self._tables():
-            columns = [[name, *cells] for name, cells in table.items()]
-            widths = [max(map(len, column)) for column in columns]
-            columns = [
-                [cell.rjust(width) if number else cell.ljust(width) for cell in column]
-                for number, (column, width) in enumerate(zip(columns, widths, strict=True))
-            ]
-            parts.append("\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True)))
-        return "\n\n".join(parts)
+        return text_tables.as_text(self._lines(), self._tables())
 
     def _repr_html_(self) -> str:
-        parts = [f"<p>{'<br>'.join(map(escape, self._lines()))}</p>"]
-        for table in self._tables():
-            cells_of = [("th", tuple(table)), *(("td", row) for row in zip(*table.values(), strict=True))]
-            lines = [f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in row)}</tr>" for tag, row in cells_of]
-            parts.append(f"<table>{''.join(lines)}</table>")
-        return "".join(parts)
+        return text_tables.as_html(self._lines(), self._tables())
 
 
 def summary(
