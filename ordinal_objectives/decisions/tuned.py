@@ -172,7 +172,7 @@ class OrdinalTunedClassifier(AroundOneClassifier):
         mean, and rounded; one number is found. "kappa": the closed form for "qwk" and "lwk", which needs no labels; see
         :class:`ordinal_objectives.decision.KappaRule`.
     cv : int or splitter
-        Number of folds, drawn at random, or one of scikit-learn's splitters.
+        Number of folds of the rows with weight, drawn at random, or one of scikit-learn's splitters, which divides all.
     <<classes>>
         None also takes those that the estimator names.
     random_state : int, RandomState instance or None

@@ -27,10 +27,8 @@ _KINDS = {
     "text": re.compile(r"(large_)?(string|utf8|binary).*|str|String|Utf8|Binary"),
     "date": re.compile(r"(timestamp|date|time|duration|period|Date|Time|Duration).*"),
 }
-_OF_ENGINE = (
-    "The engine takes categories in columns of a category type, or of any type that categorical_features names; encode "
-    "dates, and strings that are no categories, as numbers"
-)
+_ENCODE = """Make strings categories, in pandas by X[name] = X[name].astype("category"), and dates numbers"""
+_OF_ENGINE = f"{_ENCODE}; columns that categorical_features names may hold strings"
 
 
 def _names(X: Table) -> Any:
@@ -112,10 +110,7 @@ def refuse_text_and_dates(X: Table, *, name: str = "X") -> None:
     allowed = f"{name} must hold numbers, booleans and categories"
     strange = _strange(X, ("text", "date"), allowed)
     if strange:
-        raise ValueError(
-            f"{allowed}; got {first_few(strange)}. Make strings categories, in pandas by X[name].astype('category'), "
-            f"and dates numbers"
-        )
+        raise ValueError(f"{allowed}; got {first_few(strange)}. {_ENCODE}")
 
 
 def read_numbers(X: Table, **checks: object) -> RealArray:
