@@ -198,7 +198,7 @@ class OrdinalCalibratedClassifier(AroundOneClassifier):
         X : array-like, sparse matrix or data frame, shape (n_samples, n_features)
             What the estimator reads.
         <<y, sample_weight>>
-            Both the estimator, which must take them, and the curve are fitted with them; the curve does not depend on
+            Rows of weight 0 are left out. Both the estimator, which must take them, and the curve are fitted with them; the curve does not depend on
             their scale.
         groups : array-like, shape (n_samples,), or None
             Rows of one group stay together in all folds, also of searches inside. Estimators whose fit takes groups are

@@ -230,7 +230,7 @@ class OrdinalTunedClassifier(AroundOneClassifier):
         X : array-like, sparse matrix or data frame, shape (n_samples, n_features)
             What the estimator reads.
         <<y, sample_weight>>
-            Both the estimator, which must take them, and the metric are given them.
+            Rows of weight 0 are left out. Both the estimator, which must take them, and the metric are given them.
         groups : array-like, shape (n_samples,), or None
             Rows of one group stay together in all folds, also of searches inside. Estimators whose fit takes groups are
             given them.

@@ -228,7 +228,7 @@ class ShapValues(NamedTuple):
         -------
         shap.Explanation
             Values of the score are (n_samples, n_features). Those of several outputs are (n_samples, n_features,
-            n_outputs), lowest class first; ``explanation[..., "high"]`` are those of the class "high".
+            n_outputs), lowest class first; ``explanation[:, :, "high"]`` are those of the class "high".
 
         Raises
         ------

@@ -44,7 +44,8 @@ class ModelSummary:
     feature_names : list of str
         Names of the features that the importances are of.
     feature_importances : ndarray of float64, shape (n_features,), or None
-        The classifier's own; None where it has none, or where they are of other features than those of X.
+        The classifier's own: shares, with sum 1, of the native engine and XGBoost; LightGBM and CatBoost have other
+        units. None where it has none, or where they are of other features than those of X.
     threshold_importances : ThresholdImportances or None
         How far each feature moves each threshold; None without X.
 

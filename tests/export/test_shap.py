@@ -372,6 +372,6 @@ def test_values_go_to_shaps_plots_in_one_call(output):
     names = {"cumulative": ["<= c", "<= a"], "probability": ["c", "a", "b"]}[output]
     assert found.output_names == explanation.output_names == names
     for k, name in enumerate(names):
-        of_one = explanation[..., name]
+        of_one = explanation[:, :, name]
         np.testing.assert_array_equal(of_one.values, found.values[:, k])
         np.testing.assert_array_equal(of_one.base_values, np.full(6, found.base_values[k]))
