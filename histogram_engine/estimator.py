@@ -173,7 +173,8 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         ``eval_metric`` and ``scoring`` measure, such as "validation_mae" and "validation_score". The training loss is
         that of unsorted margins, so the same rows can have a lower loss as an evaluation set.
     feature_importances_ : ndarray of float64, shape (n_features,)
-        Of each feature, by ``importance_type``.
+        Share of each feature in the gains of all splits, or in their number, by ``importance_type``. The sum is 1, or
+        0 without a split.
     oob_decision_function_ : ndarray of float64, shape (n_samples, n_classes)
         Of a random forest after ``fit``: each row predicted by the trees that were not grown on it, columns as in
         ``predict_proba``; NaN where there is none.
@@ -349,7 +350,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
 
     def _refused_to_copies(self, given: list[Any], groups: Any, continued: Any) -> tuple[str, ...]:
         """Return the names of what copies on other rows cannot be given."""
-        judged = self.judged_by == "validation" and self.divides_rows()
+        judged = self.judged_by == "validation" and self._divides_rows()
         rows = {"evaluation sets that judge its trees": bool(given), "groups": groups is not None}
         names = [name for name, there in rows.items() if judged and there]
         return (*names, *(["a model to continue, by warm_start"] if continued is not None else []))
@@ -357,7 +358,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
     def _fixed_rounds(self, n_rounds: int, given: arguments.GivenToFit) -> Params:
         return {**self._found, "max_iter": n_rounds, "early_stopping": False}
 
-    def divides_rows(self) -> bool:
+    def _divides_rows(self) -> bool:
         """Return whether rows out of bag, or held out, judge the trees."""
         return bool(self.boosting_type == "rf" or self.pruning or self.adaptive_step)
 
@@ -464,10 +465,10 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
     def staged_scores(self, X: Any, **start: Any) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Yield scores with their thresholds after 1, 2, ... iterations; a random forest has none."""
         check_is_fitted(self)
-        self.check_stages()
+        self._check_stages()
         yield from super().staged_scores(X, **start)
 
-    def check_stages(self) -> None:
+    def _check_stages(self) -> None:
         """Raise ValueError if there is no model after fewer trees."""
         if self._fitted_as_forest:
             raise ValueError(
@@ -493,7 +494,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
     def _stored(self) -> JSON:
         self._check_not_under_way("a random forest has no stages")
         self._refuse_unknown()
-        self.check_fitted_decision()
+        self._check_fitted_decision()
         check_choice(self.importance_type, model_file.IMPORTANCES, name="importance_type")
         trained = arguments.as_trained(self)
         return self._as_stored(

@@ -173,7 +173,7 @@ class EngineModel:
     def _ensemble(self) -> TreeEnsemble:
         return self._grown.ensemble
 
-    def grown_trees(self) -> TreeEnsemble:
+    def _grown_trees(self) -> TreeEnsemble:
         """Return the trees, with what their leaves add to the score."""
         check_is_fitted(self)
         return self._ensemble
@@ -181,13 +181,14 @@ class EngineModel:
     @documented
     def apply(self, X: object) -> IntArray:
         """Return the node that each row ends in, int32 ``(n_samples, n_iter_)``."""
-        trees = self.grown_trees()
+        trees = self._grown_trees()
         return trees.apply(self._check_features(X, reset=False), effective_n_threads(self.n_jobs))
 
     @property
     def feature_importances_(self) -> FloatArray:
-        """Importance of each feature by ``importance_type``, (n_features,)."""
-        return self.grown_trees().importances(self.importance_type)
+        """Share of each feature in the importance by ``importance_type``, (n_features,)."""
+        found = self._grown_trees().importances(self.importance_type)
+        return found / (found.sum() or 1.0)
 
     @property
     def is_categorical_(self) -> BoolArray:

@@ -1,8 +1,8 @@
 """Ordinal gradient boosting: ordered thresholds learned together with the trees.
 
 An ordinal model is a score cut by ordered thresholds, P(y <= k | x) = G(theta_k - f(x)). The package
-learns both parts inside XGBoost, LightGBM and CatBoost, and in a native engine of its own. Names are imported on first
-use, so that no framework is needed to import the package.
+learns both parts inside XGBoost, LightGBM and CatBoost, and in a native engine of its own. Names and modules are
+imported on first use, so that no framework is needed to import the package.
 """
 
 from __future__ import annotations
@@ -13,6 +13,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ordinal_objectives import (
+        adapters as adapters,
+        agreement as agreement,
+        compare as compare,
+        decisions as decisions,
+        distributions as distributions,
+        export as export,
+        inspection as inspection,
+        links as links,
+        losses as losses,
+        metrics as metrics,
+        plotting as plotting,
+        scorers as scorers,
+    )
     from ordinal_objectives.adapters.cb.estimator import CatBoostOrdinalClassifier as CatBoostOrdinalClassifier
     from ordinal_objectives.adapters.lgbm.dask import DaskLGBMOrdinalClassifier as DaskLGBMOrdinalClassifier
     from ordinal_objectives.adapters.lgbm.estimator import LGBMOrdinalClassifier as LGBMOrdinalClassifier
@@ -69,6 +83,12 @@ _HOMES = {
     "show_versions": "utils.extras",
 }
 
+# Imported where they are named, as `ordinal_objectives.metrics`.
+_MODULES = (
+    *("adapters", "agreement", "compare", "decisions", "distributions", "export", "inspection", "links", "losses"),
+    *("metrics", "plotting", "scorers"),
+)
+
 # `from ordinal_objectives import *` takes what can be imported here.
 _NEEDS = {
     "CatBoostOrdinalClassifier": ("catboost",),
@@ -90,6 +110,8 @@ if not list(Path(__file__).parent.glob("_core*.so")) and not list(Path(__file__)
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"{__name__}.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
@@ -97,4 +119,4 @@ def __getattr__(name: str) -> Any:
     return value
 
 
-__dir__ = import_module(f"{__name__}.utils").public_names(__name__)
+__dir__ = import_module(f"{__name__}.utils").public_names(__name__, _MODULES)

@@ -77,7 +77,8 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
         Weighted mean loss after 0, 1, ... trees: "training", and "validation" or "validation_<i>". The squared error
         is halved and summed over targets.
     feature_importances_ : ndarray of float64, shape (n_features,)
-        Of each feature, by ``importance_type``.
+        Share of each feature in the gains of all splits, or in their number, by ``importance_type``. The sum is 1, or
+        0 without a split.
     diagnostics_ : dict of str to int
         Steps that were halved or given up, leaves without curvature, under the names of
         :class:`ordinal_objectives.threshold_solver.Diagnostics`. Of a warm start, those of the last ``fit``.
@@ -265,7 +266,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
     def _start(self) -> FloatArray:
         return self._grown.start  # type: ignore[return-value]  # there with several outputs
 
-    def trained_parts(self) -> tuple[losses.MultiOutputLoss, FloatArray, TreeEnsemble]:
+    def _trained_parts(self) -> tuple[losses.MultiOutputLoss, FloatArray, TreeEnsemble]:
         """Return the loss, the raw prediction without trees, ``(n_outputs_,)``, and the trees."""
         check_is_fitted(self)
         return self._fitted_loss, self._start.copy(), self._ensemble
@@ -533,11 +534,11 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the accuracy of :meth:`predict`; of several labels, how often all of a row are right."""
         y = validation.readable(y, name="y")
-        y = y if self.has_labels() else _classes(y, "y")
+        y = y if self._has_labels() else _classes(y, "y")
         check_array(y, accept_sparse=True, ensure_2d=False, dtype=None, input_name="y")  # finite
         return float(super().score(X, y, validation.check_sample_weight(sample_weight, held_out.n_rows(y))))
 
-    def has_labels(self) -> bool:
+    def _has_labels(self) -> bool:
         """Tell whether the targets are columns of labels, any number of which may hold."""
         check_is_fitted(self)
         return self._has_labels

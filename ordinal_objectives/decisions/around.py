@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IndexArray, Seed, Table
 from ordinal_objectives.estimators import held_out, labels, ordered_classifier, wrappers
+from ordinal_objectives.estimators.class_order import class_order
 from ordinal_objectives.estimators.wrappers import ClassifierOfClassifiers, FittedMember
-from ordinal_objectives.scorers import class_order
 from ordinal_objectives.utils.validation import check_integer
 
 
@@ -71,15 +71,19 @@ class AroundClassifier(ClassifierOfClassifiers):
         return wrappers.train(clone(self.estimator), rows.counted(), self.ordered_classes_)
 
     def _folds(self, rows: held_out.Rows) -> list[tuple[IndexArray, IndexArray]]:
-        """Return rows to train on and rows held out: of a number of folds drawn at random, or of a splitter's own."""
-        cv, n_rows = self.cv, len(rows)
-        if cv is None or isinstance(cv, (int, np.integer, bool)):
-            n_folds = check_integer("cv", cv, 2)
-            if n_folds > n_rows:
-                raise ValueError(f"cv={n_folds} folds need as many rows; got n_samples={n_rows}")
-            kind = KFold if rows.groups is None else GroupKFold
-            cv = kind(n_folds, shuffle=True, random_state=held_out.split_seed(self.random_state))
-        return held_out.folds_of(cv, rows)
+        """Return rows to train on and rows held out: of a number of folds drawn at random, or of a splitter's own.
+
+        Those drawn are folds of the rows with weight; a splitter counts all rows, as a list of row numbers does.
+        """
+        cv, weighted = self.cv, rows.weighted
+        if cv is not None and not isinstance(cv, (int, np.integer, bool)):
+            return held_out.folds_of(cv, rows)
+        n_folds = check_integer("cv", cv, 2)
+        if n_folds > len(weighted):
+            raise ValueError(f"cv={n_folds} folds need as many rows; got n_samples={len(weighted)} with weight")
+        kind = KFold if rows.groups is None else GroupKFold
+        drawn = kind(n_folds, shuffle=True, random_state=held_out.split_seed(self.random_state))
+        return [(weighted[fit], weighted[held]) for fit, held in held_out.folds_of(drawn, rows.take(weighted))]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -107,7 +111,7 @@ class AroundOneClassifier(AroundClassifier):
         held = rows.weighted[np.isfinite(proba[rows.weighted, 0])]  # a splitter may leave rows out
         return proba[held], rows.take(held)
 
-    def fitted_member(self) -> FittedMember:
+    def _fitted_member(self) -> FittedMember:
         """Return the fitted classifier with the class codes of its columns, for export."""
         check_is_fitted(self)
         return self._member

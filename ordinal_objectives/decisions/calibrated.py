@@ -133,8 +133,9 @@ class OrdinalCalibratedClassifier(AroundOneClassifier):
         "sigmoid": for each threshold a shift and a stretch of the logit of P(y <= k); for few rows as well.
         "isotonic": one rising curve of steps for all thresholds.
     cv : int or splitter
-        Number of folds, drawn at random, or one of scikit-learn's splitters. The curve is fitted to the probabilities
-        of all rows, each by a copy that was not trained on it; then the estimator is trained on all rows.
+        Number of folds of the rows with weight, drawn at random, or one of scikit-learn's splitters, which divides all.
+        The curve is fitted to the probabilities of the rows with weight, each by a copy that was not trained on it;
+        then the estimator is trained on all of them.
     <<classes>>
         None also takes those that the estimator names.
     <<decision_rule, cost_matrix>>
@@ -197,7 +198,7 @@ class OrdinalCalibratedClassifier(AroundOneClassifier):
         X : array-like, sparse matrix or data frame, shape (n_samples, n_features)
             What the estimator reads.
         <<y, sample_weight>>
-            Both the estimator, which must take them, and the curve are fitted with them; the curve does not depend on
+            Rows of weight 0 are left out. Both the estimator, which must take them, and the curve are fitted with them; the curve does not depend on
             their scale.
         groups : array-like, shape (n_samples,), or None
             Rows of one group stay together in all folds, also of searches inside. Estimators whose fit takes groups are
@@ -219,7 +220,7 @@ class OrdinalCalibratedClassifier(AroundOneClassifier):
             self._recalibration = Recalibration.fit(self.method, proba, held)
         return self
 
-    def fitted_curve(self) -> Recalibration:
+    def _fitted_curve(self) -> Recalibration:
         """Return what the cumulative probabilities go through, for export."""
         check_is_fitted(self)
         return self._recalibration

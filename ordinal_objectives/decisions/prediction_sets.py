@@ -164,7 +164,8 @@ class OrdinalPredictionSets(AroundClassifier):
     calibration_fraction : float
         With "split": share of the rows that calibrate, in (0, 1), drawn at random.
     cv : int or splitter
-        With "cross": number of folds, drawn at random, or scikit-learn's splitter whose test folds do not overlap.
+        With "cross": number of folds of the rows with weight, drawn at random, or scikit-learn's splitter whose test
+        folds do not overlap, which divides all rows.
     <<classes>>
         None also takes those that the estimator names.
     random_state : int, RandomState instance or None
@@ -262,7 +263,7 @@ class OrdinalPredictionSets(AroundClassifier):
             self._check_sets(several=several)
             if several and sample_weight is not None:
                 raise ValueError("sample_weight must be None where labels are intervals or several answers")
-            members = self._members(rows.counted())
+            members = self._members(rows)
             weights = [np.ones(len(held)) if several or held.weight is None else held.weight for _, held in members]
             every = np.concatenate(weights)
             scale = every.sum() / (every @ every)  # a weight of the population is 1 on average
@@ -298,7 +299,7 @@ class OrdinalPredictionSets(AroundClassifier):
     def _members(self, rows: Rows) -> list[tuple[FittedMember, Rows]]:
         """Return classifiers, each with the rows that calibrate it."""
         if self._prefit:
-            return [(self._prefit_member(), rows)]
+            return [(self._prefit_member(), rows.counted())]
         if self.method == "cross":
             folds = self._folds(rows)
             if np.bincount(np.concatenate([held for _, held in folds])).max() > 1:
@@ -306,9 +307,11 @@ class OrdinalPredictionSets(AroundClassifier):
                     f"cv must hold every row out once at most; got overlapping test folds from {self.cv!r}"
                 )
         else:
+            rows = rows.counted()
             folds = [self._split(rows)]
+        folds = [(fit, held) for fit, held in folds if np.isin(held, rows.weighted).any()]
         trained = [self._train(rows.take(fit)) for fit, _ in folds]
-        return [(member, rows.take(held)) for member, (_, held) in zip(trained, folds, strict=True)]
+        return [(member, rows.take(held).counted()) for member, (_, held) in zip(trained, folds, strict=True)]
 
     def _split(self, rows: Rows) -> tuple[IndexArray, IndexArray]:
         """Return rows to train on and rows that calibrate, drawn regardless of their class: that is what is proved."""

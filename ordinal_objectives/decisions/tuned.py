@@ -172,7 +172,7 @@ class OrdinalTunedClassifier(AroundOneClassifier):
         mean, and rounded; one number is found. "kappa": the closed form for "qwk" and "lwk", which needs no labels; see
         :class:`ordinal_objectives.decision.KappaRule`.
     cv : int or splitter
-        Number of folds, drawn at random, or one of scikit-learn's splitters.
+        Number of folds of the rows with weight, drawn at random, or one of scikit-learn's splitters, which divides all.
     <<classes>>
         None also takes those that the estimator names.
     random_state : int, RandomState instance or None
@@ -230,7 +230,7 @@ class OrdinalTunedClassifier(AroundOneClassifier):
         X : array-like, sparse matrix or data frame, shape (n_samples, n_features)
             What the estimator reads.
         <<y, sample_weight>>
-            Both the estimator, which must take them, and the metric are given them.
+            Rows of weight 0 are left out. Both the estimator, which must take them, and the metric are given them.
         groups : array-like, shape (n_samples,), or None
             Rows of one group stay together in all folds, also of searches inside. Estimators whose fit takes groups are
             given them.

@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from ordinal_objectives.aliases import ArrayLike, Column, Estimator, FloatArray, Table
-from ordinal_objectives.scorers import RoutedScorer, response_of
+from ordinal_objectives.estimators.class_order import response_of
+from ordinal_objectives.scorers import RoutedScorer
 from ordinal_objectives.utils import validation
 
 _MEASURES = ("crps", "quantile_loss", "coverage", "width", "log_loss")

@@ -349,7 +349,7 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
         check_consistent_length(X, y)
         return self.predict_cdf(X, np.column_stack([np.nextafter(y, -np.inf), y]))
 
-    def fitted_member(self) -> wrappers.FittedMember:
+    def _fitted_member(self) -> wrappers.FittedMember:
         """Return the fitted classifier with the class of each of its columns, for export."""
         check_is_fitted(self)
         return self._member

@@ -185,14 +185,14 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             validation.refuse_other_order_of_classes(self.ordered_classes_.tolist(), getattr(self, name, None), name)
         check_rule(self.decision_rule, self.cost_matrix, self.n_classes_, rules=self._rules, name="decision_rule")
 
-    def check_fitted_decision(self) -> None:
+    def _check_fitted_decision(self) -> None:
         """Raise ValueError unless the trained model can decide by ``decision_rule`` or ``cost_matrix``."""
         check_is_fitted(self)
         OrderedClassifier._check_decision(self)
 
     def _decide(self, proba: FloatArray) -> LabelArray:
         """Return class codes by ``decision_rule`` or ``cost_matrix``, which may have been set since the training."""
-        self.check_fitted_decision()
+        self._check_fitted_decision()
         return decide(proba, rule=self.decision_rule, cost_matrix=self.cost_matrix)
 
     def _class_weights(self, counts: IndexArray | FloatArray) -> FloatArray:

@@ -153,7 +153,7 @@ def without(X: Table, columns: Sequence[GroupColumn]) -> Table:
     return tables.with_columns(X, {column.place: np.zeros(len(X)) for column in columns})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RandomEffects:
     """Effects of the groups of a training, shrunk towards 0.
 
@@ -180,6 +180,10 @@ class RandomEffects:
         shapes = {of.shape for of in (self.effects, self.standard_errors)}
         if shapes != {(len(self.groups),)} or any(len(of) > len(self.groups) for _, of, _ in self.history):
             raise ValueError(f"random effects must be one for each of {len(self.groups)} groups")
+
+    def __repr__(self) -> str:
+        name = self.column.place if self.column.name is None else repr(self.column.name)
+        return f"RandomEffects(column {name}, {len(self.groups)} groups, variance {self.variance:.4g})"
 
     @property
     def groups(self) -> list[Level]:
@@ -242,7 +246,7 @@ class RandomEffects:
 
 def _of_model(model: Estimator) -> RandomEffects | dict[int, RandomEffects] | None:
     """Effects of the groups that ``random_intercept`` names, with their variance; None without it."""
-    effects = model.fitted_effects()
+    effects = model._fitted_effects()
     return {one.column.place: one for one in effects} if len(effects) > 1 else effects[0] if effects else None
 
 

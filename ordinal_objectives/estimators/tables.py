@@ -27,11 +27,8 @@ _KINDS = {
     "text": re.compile(r"(large_)?(string|utf8|binary).*|str|String|Utf8|Binary"),
     "date": re.compile(r"(timestamp|date|time|duration|period|Date|Time|Duration).*"),
 }
-_OF_ENGINE = (
-    "The engine takes categories in columns of a category type, or of any type that categorical_features names; encode "
-    "dates, and strings that are no categories, as numbers"
-)
-OF_HOSTS = "Make strings categories, in pandas by X[name].astype('category'), and dates numbers"
+OF_HOSTS = """Make strings categories, in pandas by X[name] = X[name].astype("category"), and dates numbers"""
+_OF_ENGINE = f"{OF_HOSTS}; columns that categorical_features names may hold strings"
 
 
 def _names(X: Table) -> Any:

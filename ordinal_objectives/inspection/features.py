@@ -194,6 +194,11 @@ class ShapValues(NamedTuple):
         What all rows have in common: with the values of all features it sums to the output.
     feature_names : list of str
         Of the features, as the classifier is given them; of a pipeline those that its steps make.
+    output_names : list of str or None
+        Of several outputs, in the order of the classes: "<= low" of each threshold, or the label of each class. None of
+        the score.
+    data : array, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
+        The rows, with the features that are explained.
 
     Examples
     --------
@@ -213,6 +218,38 @@ class ShapValues(NamedTuple):
     values: FloatArray
     base_values: FloatArray
     feature_names: list[str]
+    output_names: list[str] | None = None
+    data: Table = None
+
+    def to_shap(self) -> Any:
+        """Return the same as the shap library has it, for its plots: ``shap.plots.beeswarm(found.to_shap())``.
+
+        Returns
+        -------
+        shap.Explanation
+            Values of the score are (n_samples, n_features). Those of several outputs are (n_samples, n_features,
+            n_outputs), lowest class first; ``explanation[:, :, "high"]`` are those of the class "high".
+
+        Raises
+        ------
+        ModuleNotFoundError
+            If shap is not installed.
+        """
+        n_samples = len(self.values)
+        rows = (
+            self.data.toarray()
+            if issparse(self.data)
+            else np.column_stack(
+                [np.asarray(tables.column_at(self.data, place)) for place in range(self.data.shape[1])]
+            )
+        )
+        return extras.optional("shap", "shap").Explanation(
+            values=np.moveaxis(self.values, 1, -1),
+            base_values=np.broadcast_to(self.base_values, (n_samples, *self.base_values.shape)),
+            data=rows,
+            feature_names=self.feature_names,
+            output_names=self.output_names,
+        )
 
 
 def shap_values(
@@ -306,19 +343,20 @@ HistGradientBoostingOrdinalClassifier
     groups = {column.place for column in getattr(model, "_groups", ())}  # which trees do not see
     kinds = enumerate(kind for *_, kind in tables.column_kinds(X))
     categories = [place for place, kind in kinds if kind == "category" and place not in groups]
-    explains_itself = hasattr(model, "score_contributions")  # CatBoost, whose trees nothing else reads
+    explains_itself = hasattr(model, "_score_contributions")  # CatBoost, whose trees nothing else reads
     found = None if explains_itself else scoring_model(model, by_value=categories)
     X = tables.as_table(X)
     if output == "probability":
         validation.check_integer("n_permutations", n_permutations, 1)
-        return ShapValues(*_probability_values(model, X, background, n_permutations, random_state), names)
+        found = _probability_values(model, X, background, n_permutations, random_state)
+        return ShapValues(*found, names, [str(label) for label in model.ordered_classes_], X)
     if background is not None:
         raise ValueError(f"background must be None with output={output!r}: the training rows take its place")
     expected = model.predict_linear_predictors(X)  # checks the rows
-    effects = model.fitted_effects()
+    effects = model._fitted_effects()
     grouped = random_effects.encoded(X, [one.column for one in effects])
     if found is None:
-        tree_values = model.score_contributions(X)[:, np.newaxis]
+        tree_values = model._score_contributions(X)[:, np.newaxis]
     else:
         codes, scorer = _codes(found.scorer, grouped), found.scorer
         if output == "score":
@@ -337,9 +375,10 @@ HistGradientBoostingOrdinalClassifier
             f"and LightGBM, which explains the native engine's trees too, with numbers within 1e-35 of 0"
         )
     if output == "score":
-        return ShapValues(values[:, 0], np.asarray(base[0]), names)
+        return ShapValues(values[:, 0], np.asarray(base[0]), names, None, X)
     shape = (len(expected), len(model.thresholds_), model.n_features_in_)
-    return ShapValues(-np.broadcast_to(values, shape), model.thresholds_ - base, names)
+    of_thresholds = -np.broadcast_to(values, shape)
+    return ShapValues(of_thresholds, model.thresholds_ - base, names, threshold_columns(model.ordered_classes_), X)
 
 
 def _codes(scorer: Scorer, X: Table) -> FloatArray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -12,6 +11,7 @@ from ordinal_objectives.aliases import ArrayLike, Column, Estimator, FloatArray,
 from ordinal_objectives.estimators.held_out import take_rows
 from ordinal_objectives.inspection import rows
 from ordinal_objectives.inspection.features import ThresholdImportances, threshold_columns, threshold_importances
+from ordinal_objectives.utils import text_tables
 from ordinal_objectives.utils.validation import check_integer, random_numbers, row_weights
 
 # Features beyond so many are counted, not listed.
@@ -44,7 +44,8 @@ class ModelSummary:
     feature_names : list of str
         Names of the features that the importances are of.
     feature_importances : ndarray of float64, shape (n_features,), or None
-        The classifier's own; None where it has none, or where they are of other features than those of X.
+        The classifier's own: shares, with sum 1, of the native engine and XGBoost; LightGBM and CatBoost have other
+        units. None where it has none, or where they are of other features than those of X.
     threshold_importances : ThresholdImportances or None
         How far each feature moves each threshold; None without X.
 
@@ -115,24 +116,10 @@ class ModelSummary:
         return [thresholds, features]
 
     def __str__(self) -> str:
-        parts = ["\n".join(self._lines())]
-        for table in self._tables():
-            columns = [[name, *cells] for name, cells in table.items()]
-            widths = [max(map(len, column)) for column in columns]
-            columns = [
-                [cell.rjust(width) if number else cell.ljust(width) for cell in column]
-                for number, (column, width) in enumerate(zip(columns, widths, strict=True))
-            ]
-            parts.append("\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True)))
-        return "\n\n".join(parts)
+        return text_tables.as_text(self._lines(), self._tables())
 
     def _repr_html_(self) -> str:
-        parts = [f"<p>{'<br>'.join(map(escape, self._lines()))}</p>"]
-        for table in self._tables():
-            cells_of = [("th", tuple(table)), *(("td", row) for row in zip(*table.values(), strict=True))]
-            lines = [f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in row)}</tr>" for tag, row in cells_of]
-            parts.append(f"<table>{''.join(lines)}</table>")
-        return "".join(parts)
+        return text_tables.as_html(self._lines(), self._tables())
 
 
 def summary(
@@ -199,7 +186,7 @@ def summary(
     transforms = isinstance(last, Pipeline) and len(last) > 1  # into other features than those of X
     own = None if found is not None and transforms else getattr(model, "feature_importances_", None)
     names = rows.names_of_model(estimator, model) if found is None else list(found.feature_names or [])
-    loss, losses = model.trained_spec().loss, model.training_loss_
+    loss, losses = model._trained_spec().loss, model.training_loss_
     return ModelSummary(
         classifier=type(model).__name__,
         classes=model.ordered_classes_,

@@ -5,10 +5,14 @@ class probabilities, and `concordance` judges a score of any scale. `labels` giv
 highest; without it an ordered categorical `y_true` brings its own order, and other labels must be class codes
 0, 1, 2, ... The order of strings is not guessed.
 
-`METRICS` is the table of all of them. :mod:`ordinal_objectives.scorers` makes scikit-learn scorers of its entries,
-which find the order in the estimator, and `eval_metric` takes by name those of decisions and probabilities.
+`report` returns all metrics of a model with intervals, beside a guess that ignores the features; `interval` returns
+the interval of one. `METRICS` is the table of all metrics. :mod:`ordinal_objectives.scorers` makes scikit-learn scorers
+of its entries, which find the order in the estimator, and `eval_metric` takes by name those of decisions and
+probabilities.
 """
 
+from ordinal_objectives.metrics.intervals import Interval, interval
+from ordinal_objectives.metrics.model_report import Report, report
 from ordinal_objectives.metrics.of_decisions import (
     concordance,
     kendall_tau_b,
@@ -27,8 +31,11 @@ from ordinal_objectives.metrics.of_probabilities import (
 from ordinal_objectives.metrics.table import METRICS as METRICS
 
 __all__ = [
+    "Interval",
+    "Report",
     "concordance",
     "cumulative_calibration_error",
+    "interval",
     "kendall_tau_b",
     "linear_weighted_kappa",
     "macro_mean_absolute_error",
@@ -37,5 +44,6 @@ __all__ = [
     "ordinal_log_loss",
     "quadratic_weighted_kappa",
     "ranked_probability_score",
+    "report",
     "zero_one_error",
 ]

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
-from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, LabelArray, NDArray
-from ordinal_objectives.metrics.table import METRICS, check_decisions, check_scores, undefined
+from ordinal_objectives.aliases import ArrayLike, BoolArray, FloatArray, IndexArray, LabelArray, NDArray
+from ordinal_objectives.metrics.table import METRICS, OfWeights, check_decisions, check_scores, sums_by, undefined
 from ordinal_objectives.utils.shared_docs import documented
 
 
-@METRICS.entry("mae", judges="decisions", stands_for=("l1",))
+def _absolute_error(
+    y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None, labels: ArrayLike | None
+) -> OfWeights:
+    true, predicted, weight = check_decisions(y_true, y_pred, sample_weight, labels, nearest=True)
+    return OfWeights.mean(np.abs(true - predicted), weight)
+
+
+@METRICS.entry("mae", judges="decisions", stands_for=("l1",), of_intervals=True, by_weights=_absolute_error)
 @documented
 def mean_absolute_error(
     y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None, *, labels: ArrayLike | None = None
@@ -45,11 +55,34 @@ def mean_absolute_error(
     >>> mean_absolute_error(["low", "high"], ["high", "high"], labels=["low", "middle", "high"])
     1.0
     """
-    true, predicted, weight = check_decisions(y_true, y_pred, sample_weight, labels, nearest=True)
-    return float(np.average(np.abs(true - predicted), weights=weight))
+    return _absolute_error(y_true, y_pred, sample_weight, labels).value()
 
 
-@METRICS.entry("macro_mae", judges="decisions")
+def _of_decisions(
+    function: Callable[[LabelArray, LabelArray, FloatArray], FloatArray],
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    sample_weight: ArrayLike | None,
+    labels: ArrayLike | None,
+) -> OfWeights:
+    """Return a function of class codes, predicted ones, and weights (..., n_rows)."""
+    true, predicted, weight = check_decisions(y_true, y_pred, sample_weight, labels)
+    return OfWeights(weight, partial(function, true, predicted))
+
+
+def _error_within_classes(true: LabelArray, predicted: LabelArray, weight: FloatArray) -> FloatArray:
+    """Return the mean absolute error within each class, (..., n_classes), NaN where it has no weight."""
+    classes, of_class = np.unique(true, return_inverse=True)
+    class_weight = sums_by(weight, of_class, classes.size)
+    error = sums_by(weight * np.abs(true - predicted), of_class, classes.size)
+    return np.divide(error, class_weight, out=np.full_like(error, np.nan), where=class_weight > 0.0)
+
+
+def _macro_error(true: LabelArray, predicted: LabelArray, weight: FloatArray) -> FloatArray:
+    return np.nanmean(_error_within_classes(true, predicted, weight), axis=-1)
+
+
+@METRICS.entry("macro_mae", judges="decisions", by_weights=partial(_of_decisions, _macro_error))
 @documented(like=mean_absolute_error)
 def macro_mean_absolute_error(
     y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None, *, labels: ArrayLike | None = None
@@ -82,10 +115,14 @@ def macro_mean_absolute_error(
     >>> macro_mean_absolute_error([0, 0, 0, 2], [0, 0, 0, 0])
     1.0
     """
-    return float(np.mean(_error_within_classes(y_true, y_pred, sample_weight, labels)))
+    return _of_decisions(_macro_error, y_true, y_pred, sample_weight, labels).value()
 
 
-@METRICS.entry("max_mae", judges="decisions")
+def _largest_error(true: LabelArray, predicted: LabelArray, weight: FloatArray) -> FloatArray:
+    return np.nanmax(_error_within_classes(true, predicted, weight), axis=-1)
+
+
+@METRICS.entry("max_mae", judges="decisions", by_weights=partial(_of_decisions, _largest_error))
 @documented(like=mean_absolute_error)
 def maximum_mean_absolute_error(
     y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None, *, labels: ArrayLike | None = None
@@ -117,22 +154,23 @@ def maximum_mean_absolute_error(
     >>> maximum_mean_absolute_error([0, 0, 0, 2], [0, 0, 1, 0])
     2.0
     """
-    return float(np.max(_error_within_classes(y_true, y_pred, sample_weight, labels)))
+    return _of_decisions(_largest_error, y_true, y_pred, sample_weight, labels).value()
 
 
-def _error_within_classes(
+def _wrong(
     y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None, labels: ArrayLike | None
-) -> FloatArray:
-    """Return the mean absolute error within each class that has weight."""
-    true, predicted, weight = check_decisions(y_true, y_pred, sample_weight, labels)
-    of_class = np.unique(true, return_inverse=True)[1]
-    class_weight = np.bincount(of_class, weights=weight)
-    error = np.bincount(of_class, weights=weight * np.abs(true - predicted))
-    observed = class_weight > 0.0
-    return error[observed] / class_weight[observed]
+) -> OfWeights:
+    true, predicted, weight = check_decisions(y_true, y_pred, sample_weight, labels, nearest=True)
+    return OfWeights.mean(true != predicted, weight)
 
 
-@METRICS.entry("zero_one", judges="decisions", stands_for=("error", "merror", "multi_error", "binary_error"))
+@METRICS.entry(
+    "zero_one",
+    judges="decisions",
+    stands_for=("error", "merror", "multi_error", "binary_error"),
+    of_intervals=True,
+    by_weights=_wrong,
+)
 @documented(like=mean_absolute_error)
 def zero_one_error(
     y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None, *, labels: ArrayLike | None = None
@@ -159,11 +197,39 @@ def zero_one_error(
     >>> zero_one_error([0, 1, 2, 2], [0, 1, 1, 0])
     0.5
     """
-    true, predicted, weight = check_decisions(y_true, y_pred, sample_weight, labels, nearest=True)
-    return float(np.average(true != predicted, weights=weight))
+    return _wrong(y_true, y_pred, sample_weight, labels).value()
 
 
-@METRICS.entry("qwk", judges="decisions", higher_is_better=True)
+def _are_alike(labels: LabelArray, weight: FloatArray) -> BoolArray:
+    """Tell whether all labels with weight are the same, (...): rounding must not decide it."""
+    every = np.broadcast_to(labels, weight.shape)
+    ends = {"axis": -1, "where": weight > 0.0}
+    lowest, highest = np.iinfo(labels.dtype).min, np.iinfo(labels.dtype).max
+    return np.asarray(np.max(every, initial=lowest, **ends) <= np.min(every, initial=highest, **ends))
+
+
+def _are_of_one_class(true: LabelArray, predicted: LabelArray, weight: FloatArray) -> BoolArray:
+    return _are_alike(np.concatenate([true, predicted]), np.concatenate([weight, weight], axis=-1))
+
+
+def _ratio(numerator: FloatArray, denominator: FloatArray, is_undefined: BoolArray) -> FloatArray:
+    """Return quotients, NaN where they are undefined."""
+    return np.divide(numerator, denominator, out=np.full(np.shape(numerator), np.nan), where=~is_undefined)
+
+
+def _quadratic_kappa(true: LabelArray, predicted: LabelArray, weight: FloatArray) -> FloatArray:
+    total = weight.sum(axis=-1)
+
+    def mean(values: NDArray[np.number]) -> FloatArray:
+        return np.asarray((weight * values).sum(axis=-1) / total)
+
+    mean_true, mean_predicted = mean(true), mean(predicted)
+    spread = mean((true - mean_true[..., np.newaxis]) ** 2) + mean((predicted - mean_predicted[..., np.newaxis]) ** 2)
+    by_chance = spread + (mean_true - mean_predicted) ** 2
+    return 1.0 - _ratio(mean((true - predicted) ** 2), by_chance, _are_of_one_class(true, predicted, weight))
+
+
+@METRICS.entry("qwk", judges="decisions", higher_is_better=True, by_weights=partial(_of_decisions, _quadratic_kappa))
 @documented(like=mean_absolute_error)
 def quadratic_weighted_kappa(
     y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None, *, labels: ArrayLike | None = None
@@ -204,25 +270,21 @@ def quadratic_weighted_kappa(
     >>> round(quadratic_weighted_kappa([0, 1, 2, 3], [0, 1, 3, 3]), 4)
     0.9167
     """
-    true, predicted, weight = check_decisions(y_true, y_pred, sample_weight, labels)
-
-    def mean(values: NDArray[np.number]) -> float:
-        return float(np.average(values, weights=weight))
-
-    mean_true, mean_predicted = mean(true), mean(predicted)
-    if _are_of_one_class(true, predicted, weight):
-        return undefined("kappa", "true and predicted labels are all of one class")
-    spread = mean((true - mean_true) ** 2) + mean((predicted - mean_predicted) ** 2)
-    by_chance = spread + (mean_true - mean_predicted) ** 2
-    return 1.0 - mean((true - predicted) ** 2) / by_chance
+    value = _of_decisions(_quadratic_kappa, y_true, y_pred, sample_weight, labels).value()
+    return undefined("kappa", "true and predicted labels are all of one class") if np.isnan(value) else value
 
 
-def _are_of_one_class(true: LabelArray, predicted: LabelArray, weight: FloatArray) -> bool:
-    """Tell whether all labels with weight, true and predicted, are the same: rounding must not decide it."""
-    return bool(np.ptp(np.stack([true, predicted])[:, weight > 0.0]) == 0)
+def _linear_kappa(true: LabelArray, predicted: LabelArray, weight: FloatArray) -> FloatArray:
+    levels, level = np.unique(np.concatenate([true, predicted]), return_inverse=True)
+    total = weight.sum(axis=-1)
+    shares = (sums_by(weight, part, levels.size) / total[..., np.newaxis] for part in np.split(level, 2))
+    below, below_predicted = (np.cumsum(share, axis=-1)[..., :-1] for share in shares)
+    apart = below * (1.0 - below_predicted) + below_predicted * (1.0 - below)
+    error, by_chance = weight @ np.abs(true - predicted) / total, apart @ np.diff(levels)
+    return 1.0 - _ratio(error, by_chance, _are_of_one_class(true, predicted, weight))
 
 
-@METRICS.entry("lwk", judges="decisions", higher_is_better=True)
+@METRICS.entry("lwk", judges="decisions", higher_is_better=True, by_weights=partial(_of_decisions, _linear_kappa))
 @documented(like=mean_absolute_error)
 def linear_weighted_kappa(
     y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None, *, labels: ArrayLike | None = None
@@ -264,17 +326,20 @@ def linear_weighted_kappa(
     >>> round(linear_weighted_kappa([0, 1, 2, 3], [0, 1, 3, 3]), 4)
     0.8182
     """
-    true, predicted, weight = check_decisions(y_true, y_pred, sample_weight, labels)
-    if _are_of_one_class(true, predicted, weight):
-        return undefined("kappa", "true and predicted labels are all of one class")
-    levels, level = np.unique(np.concatenate([true, predicted]), return_inverse=True)
-    of_true, of_predicted = (np.bincount(part, weight, levels.size) for part in np.split(level, 2))
-    below, below_predicted = (np.cumsum(share)[:-1] / weight.sum() for share in (of_true, of_predicted))
-    apart = below * (1.0 - below_predicted) + below_predicted * (1.0 - below)
-    return 1.0 - float(np.average(np.abs(true - predicted), weights=weight)) / float(apart @ np.diff(levels))
+    value = _of_decisions(_linear_kappa, y_true, y_pred, sample_weight, labels).value()
+    return undefined("kappa", "true and predicted labels are all of one class") if np.isnan(value) else value
 
 
-@METRICS.entry("tau_b", judges="decisions", higher_is_better=True)
+def _rank_correlation(true: LabelArray, predicted: LabelArray, weight: FloatArray) -> FloatArray:
+    pairs = _differing_pairs(true, weight)
+    excess = 2.0 * _concordant_pairs(true, predicted, weight) - pairs
+    # A root each, since the product of two small numbers may be none.
+    roots = np.sqrt(pairs), np.sqrt(_differing_pairs(predicted, weight))
+    is_undefined = _are_alike(true, weight) | _are_alike(predicted, weight)
+    return _ratio(_ratio(excess, roots[0], is_undefined), roots[1], is_undefined)
+
+
+@METRICS.entry("tau_b", judges="decisions", higher_is_better=True, by_weights=partial(_of_decisions, _rank_correlation))
 @documented(like=mean_absolute_error)
 def kendall_tau_b(
     y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None, *, labels: ArrayLike | None = None
@@ -320,16 +385,27 @@ def kendall_tau_b(
     >>> round(kendall_tau_b([0, 1, 2, 2], [0, 1, 1, 2]), 4)
     0.8
     """
-    true, predicted, weight = check_decisions(y_true, y_pred, sample_weight, labels)
-    if any(np.ptp(codes[weight > 0.0]) == 0 for codes in (true, predicted)):
+    value = _of_decisions(_rank_correlation, y_true, y_pred, sample_weight, labels).value()
+    if np.isnan(value):
         return undefined("rank correlation", "true or predicted labels are all of one class")
-    pairs = _differing_pairs(true, weight)
-    excess = 2.0 * _concordant_pairs(true, predicted, weight) - pairs
-    # A root each, since the product of two small numbers may be none.
-    return float(excess / np.sqrt(pairs) / np.sqrt(_differing_pairs(predicted, weight)))
+    return value
 
 
-@METRICS.entry("concordance", judges="scores", higher_is_better=True)
+def _share_of_pairs(
+    y_true: ArrayLike, score: ArrayLike, sample_weight: ArrayLike | None, labels: ArrayLike | None
+) -> OfWeights:
+    true, values, weight = check_scores(y_true, score, sample_weight, labels)
+
+    classes, of_class = np.unique(true, return_inverse=True)
+
+    def share(weight: FloatArray) -> FloatArray:
+        is_undefined = np.count_nonzero(sums_by(weight, of_class, classes.size) > 0.0, axis=-1) < 2
+        return _ratio(_concordant_pairs(true, values, weight), _differing_pairs(true, weight), is_undefined)
+
+    return OfWeights(weight, share)
+
+
+@METRICS.entry("concordance", judges="scores", higher_is_better=True, by_weights=_share_of_pairs)
 @documented
 def concordance(
     y_true: ArrayLike, score: ArrayLike, sample_weight: ArrayLike | None = None, *, labels: ArrayLike | None = None
@@ -372,36 +448,37 @@ def concordance(
     >>> concordance([0, 1, 2], [-3.0, 5.0, 4.0]) * 3
     2.0
     """
-    true, values, weight = check_scores(y_true, score, sample_weight, labels)
-    if np.unique(true[weight > 0.0]).size < 2:
-        return undefined("concordance", "all true labels are of one class")
-    return _concordant_pairs(true, values, weight) / _differing_pairs(true, weight)
+    value = _share_of_pairs(y_true, score, sample_weight, labels).value()
+    return undefined("concordance", "all true labels are of one class") if np.isnan(value) else value
 
 
-def _differing_pairs(labels: LabelArray, weight: FloatArray) -> float:
-    """Weight of the pairs of rows whose labels differ."""
-    of_label = np.bincount(np.unique(labels, return_inverse=True)[1], weights=weight)
-    return float(of_label[1:] @ np.cumsum(of_label)[:-1])
+def _differing_pairs(labels: LabelArray, weight: FloatArray) -> FloatArray:
+    """Weight of the pairs of rows whose labels differ, (...)."""
+    levels, level = np.unique(labels, return_inverse=True)
+    of_label = sums_by(weight, level, levels.size)
+    return np.asarray((of_label[..., 1:] * np.cumsum(of_label, axis=-1)[..., :-1]).sum(axis=-1))
 
 
-def _concordant_pairs(labels: LabelArray, score: LabelArray, weight: FloatArray) -> float:
-    """Weight of the pairs of differing labels that the score puts in their order; equal scores count one half."""
+def _concordant_pairs(labels: LabelArray, score: LabelArray, weight: FloatArray) -> FloatArray:
+    """Weight of the pairs of differing labels in the order of the score, (...); equal scores count one half."""
     true = np.unique(labels, return_inverse=True)[1]
     order = np.argsort(score, kind="stable")
-    return _pairs_of_classes(true[order], score[order], weight[order], 0, int(true.max()) + 1)
+    return _pairs_of_classes(true[order], score[order], weight[..., order], 0, int(true.max()) + 1)
 
 
-def _pairs_of_classes(true: IndexArray, score: LabelArray, weight: FloatArray, lowest: int, beyond: int) -> float:
+def _pairs_of_classes(true: IndexArray, score: LabelArray, weight: FloatArray, lowest: int, beyond: int) -> FloatArray:
     """Weight of the concordant pairs among rows of classes lowest..beyond - 1, sorted by score.
 
     Each pair is counted once: where halving the range of classes separates its two rows.
     """
     if beyond - lowest < 2 or true.size == 0:
-        return 0.0
+        return np.zeros(weight.shape[:-1])
     middle = (lowest + beyond) // 2
     low = true < middle
-    weight_up_to = np.concatenate([[0.0], np.cumsum(weight[low])])
-    smaller, not_greater = (weight_up_to[np.searchsorted(score[low], score[~low], side)] for side in ("left", "right"))
-    parted = 0.5 * float(weight[~low] @ (smaller + not_greater))
-    below = _pairs_of_classes(true[low], score[low], weight[low], lowest, middle)
-    return parted + below + _pairs_of_classes(true[~low], score[~low], weight[~low], middle, beyond)
+    of_low, of_high = weight[..., low], weight[..., ~low]
+    weight_up_to = np.concatenate([np.zeros((*weight.shape[:-1], 1)), np.cumsum(of_low, axis=-1)], axis=-1)
+    places = (np.searchsorted(score[low], score[~low], side) for side in ("left", "right"))
+    smaller, not_greater = (weight_up_to[..., place] for place in places)
+    parted = 0.5 * (of_high * (smaller + not_greater)).sum(axis=-1)
+    below = _pairs_of_classes(true[low], score[low], of_low, lowest, middle)
+    return np.asarray(parted + below + _pairs_of_classes(true[~low], score[~low], of_high, middle, beyond))

@@ -6,15 +6,29 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_matrix
 from scipy.special import betaincinv
 
-from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, RealArray
-from ordinal_objectives.metrics.table import METRICS, check_forecasts, check_intervals
+from ordinal_objectives.aliases import ArrayLike, BoolArray, FloatArray, IndexArray, IntArray, RealArray
+from ordinal_objectives.metrics.table import METRICS, OfWeights, check_forecasts, check_intervals
 from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.utils import documented, validation
 
 
-@METRICS.entry("rps", judges="probabilities")
+def _ranked(
+    y_true: ArrayLike, proba: ArrayLike, sample_weight: ArrayLike | None, labels: ArrayLike | None
+) -> OfWeights:
+    if isinstance(y_true, OrdinalLabels) and y_true.between:  # thresholds inside an interval tell nothing
+        lower, upper, P, weight = check_intervals(y_true, proba, sample_weight, labels)
+    else:
+        true, P, weight = check_forecasts(y_true, proba, sample_weight, labels)
+        lower = upper = true[:, np.newaxis]
+    k, cumulative = np.arange(P.shape[1] - 1), np.cumsum(P, axis=1, dtype=np.float64)[:, :-1]
+    known, happened = (k < lower) | (k >= upper), k >= upper
+    return OfWeights.mean((known * (cumulative - happened) ** 2).sum(axis=1), weight)
+
+
+@METRICS.entry("rps", judges="probabilities", of_intervals=True, by_weights=_ranked)
 @documented
 def ranked_probability_score(
     y_true: ArrayLike, proba: ArrayLike, sample_weight: ArrayLike | None = None, *, labels: ArrayLike | None = None
@@ -67,18 +81,29 @@ def ranked_probability_score(
     >>> ranked_probability_score([2, 0], [[0.0, 0.5, 0.5], [1.0, 0.0, 0.0]])
     0.125
     """
-    if isinstance(y_true, OrdinalLabels) and y_true.between:  # thresholds inside an interval tell nothing
+    return _ranked(y_true, proba, sample_weight, labels).value()
+
+
+def _log_loss(
+    y_true: ArrayLike, proba: ArrayLike, sample_weight: ArrayLike | None, labels: ArrayLike | None
+) -> OfWeights:
+    if isinstance(y_true, OrdinalLabels) and y_true.between:
         lower, upper, P, weight = check_intervals(y_true, proba, sample_weight, labels)
+        k = np.arange(P.shape[1])
+        of_truth = np.where((k >= lower) & (k <= upper), P, 0.0).sum(axis=1)
     else:
         true, P, weight = check_forecasts(y_true, proba, sample_weight, labels)
-        lower = upper = true[:, np.newaxis]
-    k, cumulative = np.arange(P.shape[1] - 1), np.cumsum(P, axis=1, dtype=np.float64)[:, :-1]
-    known, happened = (k < lower) | (k >= upper), k >= upper
-    return float(np.average((known * (cumulative - happened) ** 2).sum(axis=1), weights=weight))
+        of_truth = P[np.arange(true.size), true]
+    of_truth = np.clip(of_truth.astype(np.float64), np.finfo(P.dtype).eps, 1.0)
+    return OfWeights.mean(-np.log(of_truth), weight)
 
 
 @METRICS.entry(
-    "log_loss", judges="probabilities", stands_for=("logloss", "mlogloss", "multi_logloss", "binary_logloss")
+    "log_loss",
+    judges="probabilities",
+    stands_for=("logloss", "mlogloss", "multi_logloss", "binary_logloss"),
+    of_intervals=True,
+    by_weights=_log_loss,
 )
 @documented(like=ranked_probability_score)
 def ordinal_log_loss(
@@ -109,18 +134,26 @@ def ordinal_log_loss(
     >>> round(ordinal_log_loss([0, 1], [[0.5, 0.5], [0.75, 0.25]]), 4)
     1.0397
     """
-    if isinstance(y_true, OrdinalLabels) and y_true.between:
-        lower, upper, P, weight = check_intervals(y_true, proba, sample_weight, labels)
-        k = np.arange(P.shape[1])
-        of_truth = np.where((k >= lower) & (k <= upper), P, 0.0).sum(axis=1)
-    else:
-        true, P, weight = check_forecasts(y_true, proba, sample_weight, labels)
-        of_truth = P[np.arange(true.size), true]
-    of_truth = np.clip(of_truth.astype(np.float64), np.finfo(P.dtype).eps, 1.0)
-    return float(np.average(-np.log(of_truth), weights=weight))
+    return _log_loss(y_true, proba, sample_weight, labels).value()
 
 
-@METRICS.entry("ece", judges="probabilities")
+def _calibration_error(
+    y_true: ArrayLike,
+    proba: ArrayLike,
+    sample_weight: ArrayLike | None,
+    labels: ArrayLike | None,
+    n_bins: int = 10,
+) -> OfWeights:
+    true, P, weight = check_forecasts(y_true, proba, sample_weight, labels)
+    stated, happened, places = _binned(true, P, validation.check_integer("n_bins", n_bins, 1))
+    n_rows, n_thresholds = stated.shape
+    ends = np.arange(0, n_rows * n_thresholds + 1, n_thresholds)
+    shape = n_rows, n_thresholds * n_bins
+    excess = csr_matrix(((stated - happened).ravel(), places.ravel(), ends), shape=shape)
+    return OfWeights(weight, lambda weight: np.abs(weight @ excess).sum(axis=-1) / weight.sum(axis=-1))
+
+
+@METRICS.entry("ece", judges="probabilities", by_weights=_calibration_error, grows_with_noise=True)
 @documented(like=ranked_probability_score)
 def cumulative_calibration_error(
     y_true: ArrayLike,
@@ -173,9 +206,7 @@ def cumulative_calibration_error(
     >>> cumulative_calibration_error([0, 0, 0, 0], P, labels=range(3))
     0.5
     """
-    true, P, weight = check_forecasts(y_true, proba, sample_weight, labels)
-    bins = in_bins(true, P, weight, validation.check_integer("n_bins", n_bins, 1))
-    return float(np.abs(bins.stated - bins.happened).sum() / weight.sum())
+    return _calibration_error(y_true, proba, sample_weight, labels, n_bins).value()
 
 
 class Bins(NamedTuple):
@@ -187,18 +218,23 @@ class Bins(NamedTuple):
     squared_weight: FloatArray
 
 
-def in_bins(true: IntArray, proba: RealArray, weight: FloatArray, n_bins: int) -> Bins:
-    """Return the sums over rows whose P(y <= k) lies in the same of ``n_bins`` even parts of [0, 1]."""
+def _binned(true: IntArray, proba: RealArray, n_bins: int) -> tuple[FloatArray, BoolArray, IndexArray]:
+    """Return P(y <= k), whether y <= k, and the number of the bin among those of all thresholds, for each row and k."""
     stated = np.cumsum(proba, axis=1, dtype=np.float64)[:, :-1]
     thresholds = np.arange(stated.shape[1])
-    happened = true[:, np.newaxis] <= thresholds
     # Sums such as 0.1 + 0.2 belong to the bin that 0.3 begins.
     inside = np.clip(np.round(stated * n_bins, 6), 0, n_bins - 1).astype(np.intp)
-    places = (thresholds * n_bins + inside).ravel()
+    return stated, true[:, np.newaxis] <= thresholds, thresholds * n_bins + inside
+
+
+def in_bins(true: IntArray, proba: RealArray, weight: FloatArray, n_bins: int) -> Bins:
+    """Return the sums over rows whose P(y <= k) lies in the same of ``n_bins`` even parts of [0, 1]."""
+    stated, happened, places = _binned(true, proba, n_bins)
+    n_thresholds = stated.shape[1]
     every = np.broadcast_to(weight[:, np.newaxis], stated.shape)
 
     def sums(values: FloatArray) -> FloatArray:
-        total = np.bincount(places, values.ravel(), thresholds.size * n_bins)
+        total = np.bincount(places.ravel(), values.ravel(), n_thresholds * n_bins)
         return total.reshape(-1, n_bins).astype(np.float64, copy=False)
 
     return Bins(sums(every * stated), sums(every * happened), sums(every), sums(every**2))

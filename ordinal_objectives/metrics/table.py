@@ -10,13 +10,14 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from scipy.sparse import csr_matrix
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, NDArray, RealArray
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, IntArray, NDArray, RealArray
 from ordinal_objectives.estimators.labels import OrderedLabels, as_labels, ordered_categories
 from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.utils import validation
@@ -26,6 +27,39 @@ _Function = TypeVar("_Function", bound=Callable[..., float])
 # What a metric judges, and the method of an estimator that returns it.
 _RESPONSE = {"decisions": "predict", "probabilities": "predict_proba", "scores": "predict_raw"}
 RESPONSES = tuple(_RESPONSE.values())
+
+
+class OfWeights(NamedTuple):
+    """A metric of given rows as a function of their weights.
+
+    Attributes
+    ----------
+    weight : ndarray of float64, shape (n_rows,)
+        Those of the rows.
+    value_of : callable
+        Of weights (..., n_rows), of which each last axis has a positive one, to values (...); NaN where undefined.
+    """
+
+    weight: FloatArray
+    value_of: Callable[[FloatArray], FloatArray]
+
+    def value(self) -> float:
+        """Return the metric at the weights of the rows."""
+        return float(self.value_of(self.weight))
+
+    @classmethod
+    def mean(cls, losses: NDArray[np.number], weight: FloatArray) -> OfWeights:
+        """Return the weighted mean of a loss of each row."""
+        return cls(weight, lambda weight: weight @ losses / weight.sum(axis=-1))
+
+
+def sums_by(weight: FloatArray, group: IndexArray, n_groups: int) -> FloatArray:
+    """Return sums of weights (..., n_rows) over the rows of each group, (..., n_groups)."""
+    if weight.ndim == 1:
+        return np.bincount(group, weight, n_groups)
+    n_rows = len(group)
+    member = csr_matrix((np.ones(n_rows), group, np.arange(n_rows + 1)), shape=(n_rows, n_groups))
+    return np.asarray(weight @ member)
 
 
 @dataclass(frozen=True)
@@ -44,6 +78,13 @@ class Metric:
         Whether a high value is good.
     stands_for : tuple of str
         Names of metrics of XGBoost and LightGBM that measure the same without thresholds.
+    of_intervals : bool
+        Whether `y_true` may be intervals of classes.
+    by_weights : callable or None
+        ``by_weights(y_true, response, sample_weight, labels) -> OfWeights``: the metric as a function of the weights of
+        its rows, by which the bootstrap draws many samples at once. None: `function` is called for each sample.
+    grows_with_noise : bool
+        Whether samples of the rows have larger values than the rows, so that a bootstrap interval lies too high.
     """
 
     name: str
@@ -51,6 +92,9 @@ class Metric:
     judges: str
     higher_is_better: bool = False
     stands_for: tuple[str, ...] = ()
+    of_intervals: bool = False
+    by_weights: Callable[..., OfWeights] | None = None
+    grows_with_noise: bool = False
 
     @property
     def response_method(self) -> str:

@@ -10,11 +10,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Estimator, FloatArray, Table
+from ordinal_objectives.estimators.class_order import class_order
 from ordinal_objectives.estimators.labels import OrderedLabels, as_labels, ordered_categories
 from ordinal_objectives.metrics.of_probabilities import CumulativeReliability, cumulative_reliability
 from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.plotting import style
-from ordinal_objectives.scorers import class_order
 from ordinal_objectives.utils import documented, validation
 
 # Squares are written into for up to so many classes.

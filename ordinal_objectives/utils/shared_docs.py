@@ -207,7 +207,7 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
 from typing import Any, TypeVar, overload
 
@@ -311,12 +311,12 @@ def has_written_default(parameter: inspect.Parameter) -> bool:
     return parameter.default is not parameter.empty and repr(parameter.default) != "<factory>"
 
 
-def public_names(module: str) -> Callable[[], list[str]]:
-    """Return a module's ``__dir__``: what it exports, and those of its submodules that have been imported."""
+def public_names(module: str, submodules: Iterable[str] | None = None) -> Callable[[], list[str]]:
+    """Return a module's ``__dir__``: what it exports, and ``submodules``, or those that have been imported."""
 
     def names() -> list[str]:
         content = vars(sys.modules[module])
-        inner = [
+        inner = submodules or [
             name
             for name, value in content.items()
             if isinstance(value, ModuleType) and value.__name__ == f"{module}.{name}" and not name.startswith("_")

@@ -241,3 +241,31 @@ def test_folds_that_are_none_are_refused(kind, cv, message, data):
     options = {"method": "cross"} if kind is OrdinalPredictionSets else {}
     with pytest.raises(ValueError, match=message):
         kind(LogisticRegression(), cv=cv, **options).fit(*data)
+
+
+@pytest.mark.parametrize("groups", [False, True])
+@AROUND
+def test_drawn_folds_are_those_of_the_rows_with_weight(kind, groups, data):
+    X, codes = data
+    weight = np.where(np.arange(len(X)) % 3 > 0, 1.0, 0.0)
+    there, names = weight > 0, np.arange(len(X)) // 4
+    options = {"method": "cross", "alpha": 0.2} if kind is OrdinalPredictionSets else {}
+    model = kind(LogisticRegression(), **options)
+    some, all_rows = ({"groups": names[there]}, {"groups": names}) if groups else ({}, {})
+    weighted = clone(model).fit(X, codes, sample_weight=weight, **all_rows)
+    assert_same(weighted, clone(model).fit(X[there], codes[there], **some), X)
+
+
+@AROUND
+def test_folds_by_row_number_count_rows_without_weight(kind, data):
+    X, codes = data
+    weight = np.where(np.arange(len(X)) % 3 > 0, 1.0, 0.0)
+    there, even = weight > 0, np.arange(len(X)) % 2 == 0
+    options = {"method": "cross", "alpha": 0.2} if kind is OrdinalPredictionSets else {}
+
+    def model(even):
+        halves = np.flatnonzero(even), np.flatnonzero(~even)
+        return kind(LogisticRegression(), cv=[halves, halves[::-1]], **options)
+
+    weighted = model(even).fit(X, codes, sample_weight=weight)
+    assert_same(weighted, model(even[there]).fit(X[there], codes[there]), X)

@@ -111,3 +111,10 @@ def test_a_tail_of_new_groups_whose_sum_rounds_to_more_than_one(link):
     effects = RandomEffects(column, np.ones(2), np.ones(2), 2.0, ((0, np.ones(2), 2.0),))
     scores, X = np.linspace(-40.0, 5.0, 200), np.full((200, 1), NEW)
     assert np.isfinite(with_effects(scores, X, [effects], CumulativeLink(link), np.array([0.0, 1.0]))).all()
+
+
+def test_effects_are_short_to_print():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.arange(200) % 40, rng.normal(size=200)])
+    effects = _model(random_intercept=0, max_iter=20).fit(X, rng.integers(3, size=200)).random_effects_
+    assert repr(effects) == f"RandomEffects(column 0, 40 groups, variance {effects.variance:.4g})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 
-from makers import ALL, MAKERS
+from makers import ALL, MAKERS, make_engine, make_lgb, make_xgb
 from ordinal_objectives import (
     HistGradientBoostingMultiOutputClassifier,
     HistGradientBoostingMultiOutputRegressor,
@@ -381,3 +382,14 @@ def test_inspections_name_it_too(inspect, ordinal_data):
     X, y = ordinal_data(60, 3)
     with pytest.raises(ValueError, match=r"random_state must be an integer from 0 .*; got -1"):
         inspect(MAKERS["histogram"]().fit(X, y), X, y, random_state=-1)
+
+
+@pytest.mark.parametrize("make", [make_xgb, make_lgb, make_engine])
+def test_text_columns_are_answered_with_the_line_to_type(make):
+    frame = pd.DataFrame({"age": np.arange(200.0), "smoker": ["yes", "no"] * 100})
+    with pytest.raises(ValueError, match="'smoker'") as refused:
+        make().fit(frame, np.arange(200) // 67)
+    line = re.search(r"X\[name\] = X\[name\]\.astype\(\"category\"\)", str(refused.value))
+    names = {"X": frame, "name": "smoker"}
+    exec(line[0], names)  # our own text
+    make().fit(names["X"], np.arange(200) // 67)

@@ -95,9 +95,13 @@ def test_apply_and_importances(data):
     first = model._ensemble.trees[0]
     np.testing.assert_allclose(model._score(X, 0, 1), first.value[leaves[:, 0]])
     assert (np.bincount(leaves[:, 0], minlength=len(first.count))[first.leaves] == first.count[first.leaves]).all()
-    assert model.feature_importances_.sum() == sum((tree.feature >= 0).sum() for tree in model._ensemble.trees)
+    split = np.concatenate([tree.feature[tree.feature >= 0] for tree in model._ensemble.trees])
+    np.testing.assert_allclose(model.feature_importances_, np.bincount(split, minlength=X.shape[1]) / len(split))
     gain = make(importance_type="gain").fit(X, y).feature_importances_
+    assert gain.sum() == pytest.approx(1.0)
     assert gain[[0, 1]].min() > gain[[2, 3]].max()
+    with pytest.warns(UserWarning, match="no tree has a split"):
+        assert make(min_samples_leaf=len(X)).fit(X, y).feature_importances_.tolist() == [0.0] * X.shape[1]
 
 
 @pytest.mark.parametrize("name", _core.instruction_sets())

@@ -192,6 +192,41 @@ def test_tab_completion_shows_public_names_and_submodules(name):
     assert others == (["METRICS"] if name == "metrics" else [])
 
 
+MODULES = (
+    "agreement",
+    "compare",
+    "decisions",
+    "distributions",
+    "export",
+    "inspection",
+    "metrics",
+    "plotting",
+    "scorers",
+)
+
+
+def test_modules_are_there_without_a_second_import():
+    listed = {"adapters", "links", "losses", *MODULES}
+    code = (
+        "import sys, ordinal_objectives as oo\n"
+        "assert 'sklearn' not in sys.modules\n"
+        f"assert {listed} == {{name for name in dir(oo) if not name.startswith('_')}} - {{*oo.__all__}}\n"
+        "assert oo.metrics.mean_absolute_error([0, 1], [0, 1]) == 0.0\n"
+        f"for name in {MODULES}: getattr(oo, name).__all__\n"
+        f"assert {listed} == {{name for name in dir(oo) if not name.startswith('_')}} - {{*oo.__all__}}\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("name", [name for name in ordinal_objectives.__all__ if name.endswith(("Classifier", "CV"))])
+def test_tab_completion_of_models_shows_no_internals(name):
+    internal = {"for_copies", "divides_rows", "fitted_effects", "n_earlier_rounds", "trained_rounds", "trained_spec"}
+    internal |= {"check_fitted_decision", "score_contributions", "check_stages", "grown_trees", "has_labels"}
+    internal |= {"trained_parts", "fitted_curve", "fitted_member", "weighted_copies"}
+    assert not internal & {*dir(getattr(ordinal_objectives, name))}
+
+
 def test_notebooks_link_to_the_page_of_an_estimator():
     for name in ("XGBOrdinalClassifier", "OrdinalTunedClassifier", "HistGradientBoostingMultiOutputRegressor"):
         kind = getattr(ordinal_objectives, name)

@@ -21,9 +21,9 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from makers import make_xgb
 from ordinal_objectives import metrics, scorers
+from ordinal_objectives.estimators.class_order import class_order
 from ordinal_objectives.scorers import (
     OrdinalScorer,
-    class_order,
     concordance_scorer,
     neg_mae_scorer,
     neg_rps_scorer,

@@ -1,0 +1,165 @@
+"""Bootstrap intervals of metrics against slow loops over the same samples."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.metrics import f1_score
+
+from ordinal_objectives import OrdinalLabels
+from ordinal_objectives.metrics import METRICS, cumulative_calibration_error, interval, mean_absolute_error
+from ordinal_objectives.metrics.table import Metric
+from ordinal_objectives.scorers import neg_mae_scorer
+
+N, K, DRAWS = 60, 4, 40
+RNG = np.random.default_rng(0)
+Y = np.append(RNG.integers(K, size=N - K), np.arange(K))
+WEIGHT = RNG.uniform(0.5, 2.0, N) * (RNG.random(N) < 0.9)
+GROUPS = RNG.integers(9, size=N)
+PROBA = [RNG.dirichlet(np.ones(K), N) for _ in range(2)]
+DECISIONS = [np.clip(Y + RNG.integers(-k, k + 1, size=N), 0, K - 1) for k in (1, 2)]
+SCORES = [np.round(Y + k * RNG.normal(size=N), 1) for k in (1, 3)]  # some are equal
+RESPONSES = {"decisions": DECISIONS, "probabilities": PROBA, "scores": SCORES}
+
+
+def sampled_rows(n_draws, groups=None, weight=None, seed=0):
+    """Yield the rows of each sample, one after the other."""
+    random = np.random.RandomState(seed)
+    counted = np.arange(N) if weight is None else np.flatnonzero(weight)
+    units = [counted[[i]] for i in range(len(counted))]
+    if groups is not None:
+        units = [counted[groups[counted] == group] for group in np.unique(groups[counted])]
+    for _ in range(n_draws):
+        yield np.concatenate([units[i] for i in random.randint(len(units), size=len(units))])
+
+
+def ends_of(values, level=0.95):
+    return np.nanquantile(values, [(1 - level) / 2, (1 + level) / 2])
+
+
+def called(name, y, response, weight=None):
+    metric = METRICS[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        return metric.function(y, response, weight, labels=range(K))
+
+
+@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize("weight", [None, WEIGHT])
+@pytest.mark.parametrize("groups", [None, GROUPS])
+def test_every_metric_against_a_loop_over_samples(name, weight, groups):
+    mine, other = RESPONSES[METRICS[name].judges]
+    drawn = {"groups": groups, "n_draws": DRAWS, "level": 0.8, "labels": range(K), "random_state": 3}
+    samples = list(sampled_rows(DRAWS, groups, weight, seed=3))
+    of_mine, of_other = (
+        [called(name, Y[row], one[row], None if weight is None else weight[row]) for row in samples]
+        for one in (mine, other)
+    )
+    found = interval(name, Y, mine, weight, **drawn)
+    assert found.value == pytest.approx(called(name, Y, mine, weight), abs=1e-12)
+    np.testing.assert_allclose(found[1:], ends_of(of_mine, 0.8), atol=1e-12)
+    found = interval(METRICS[name].function, Y, mine, weight, other=other, **drawn)
+    assert found.value == pytest.approx(called(name, Y, mine, weight) - called(name, Y, other, weight), abs=1e-12)
+    np.testing.assert_allclose(found[1:], ends_of(np.subtract(of_mine, of_other), 0.8), atol=1e-12)
+
+
+def test_a_function_of_ones_own_against_the_same_loop():
+    mine = partial(f1_score, average="macro", labels=range(K), zero_division=0.0)
+    found = interval(mine, Y, DECISIONS[0], WEIGHT, n_draws=DRAWS)
+    of_samples = [
+        mine(Y[row], DECISIONS[0][row], sample_weight=WEIGHT[row]) for row in sampled_rows(DRAWS, None, WEIGHT)
+    ]
+    np.testing.assert_allclose(found, [mine(Y, DECISIONS[0], sample_weight=WEIGHT), *ends_of(of_samples)])
+    two_bins = partial(cumulative_calibration_error, n_bins=2)
+    of_samples = [two_bins(Y[row], PROBA[0][row], labels=range(K)) for row in sampled_rows(DRAWS)]
+    found = interval(two_bins, Y, PROBA[0], labels=range(K), n_draws=DRAWS)
+    np.testing.assert_allclose(found[1:], ends_of(of_samples))
+
+
+def test_a_metric_that_has_no_function_of_weights(monkeypatch):
+    for name in ("rps", "qwk"):
+        response = RESPONSES[METRICS[name].judges][0]
+        expected = interval(name, Y, response, WEIGHT, n_draws=DRAWS)
+        metric = METRICS[name]
+        plain = Metric(name, metric.function, metric.judges, metric.higher_is_better)
+        monkeypatch.setitem(METRICS, name, plain)
+        np.testing.assert_allclose(interval(name, Y, response, WEIGHT, n_draws=DRAWS), expected, atol=1e-12)
+
+
+def test_blocks_of_samples_do_not_change_them(monkeypatch):
+    whole = interval("concordance", Y, SCORES[0], n_draws=DRAWS)
+    monkeypatch.setattr("ordinal_objectives.metrics.intervals._BLOCK", 7 * N)
+    assert interval("concordance", Y, SCORES[0], n_draws=DRAWS) == whole
+
+
+def test_rows_without_weight_are_as_if_they_were_not_there():
+    there = WEIGHT > 0
+    assert not there.all()
+    for name, metric in METRICS.items():
+        response = RESPONSES[metric.judges][0]
+        options = {"n_draws": DRAWS, "labels": range(K)}
+        found = interval(name, Y, response, WEIGHT, groups=GROUPS, **options)
+        fewer = interval(name, Y[there], response[there], WEIGHT[there], groups=GROUPS[there], **options)
+        np.testing.assert_allclose(found, fewer, rtol=1e-12)
+
+
+def test_names_and_ordered_categories_are_codes():
+    names = np.array(["d", "b", "c", "a"])
+    expected = interval("mae", Y, DECISIONS[0], n_draws=DRAWS)
+    assert interval("mae", names[Y], names[DECISIONS[0]], labels=names, n_draws=DRAWS) == expected
+    ordered = pd.Series(pd.Categorical(names[Y], names, ordered=True), index=np.arange(N)[::-1])
+    assert interval("mae", ordered, names[DECISIONS[0]], n_draws=DRAWS) == expected
+    frame = pd.DataFrame(PROBA[0], columns=names)
+    assert interval("rps", ordered, frame, n_draws=DRAWS) == interval("rps", Y, PROBA[0], n_draws=DRAWS)
+
+
+def test_answers_of_one_row_stay_together():
+    counts = RNG.integers(0, 3, (N, K)) + np.eye(K)[Y]
+    labels, row = OrdinalLabels.from_counts(counts), np.repeat(np.arange(N), K)
+    code, weight = np.tile(np.arange(K), N), counts.ravel()
+    for name in ("mae", "lwk", "rps"):
+        response = RESPONSES[METRICS[name].judges][0]
+        found = interval(name, labels, response, n_draws=DRAWS)
+        options = {"groups": row, "labels": range(K), "n_draws": DRAWS}
+        np.testing.assert_allclose(found, interval(name, code, response[row], weight, **options), rtol=1e-12)
+
+
+def test_intervals_of_classes_are_drawn_row_by_row():
+    labels = OrdinalLabels.from_intervals(Y, np.minimum(Y + 1, K - 1), classes=range(K))
+    for name in ("mae", "log_loss"):
+        response = RESPONSES[METRICS[name].judges][0]
+        of_samples = [METRICS[name].function(labels[row], response[row]) for row in sampled_rows(DRAWS)]
+        np.testing.assert_allclose(interval(name, labels, response, n_draws=DRAWS)[1:], ends_of(of_samples))
+    with pytest.raises(ValueError, match="intervals have no class"):
+        interval("qwk", labels, DECISIONS[0])
+
+
+def test_samples_without_a_value_are_left_out_and_no_value_says_so():
+    y, predicted = np.array([0, 0, 0, 1]), np.array([0, 0, 0, 1])
+    found = interval("qwk", y, predicted, n_draws=30)  # many samples lack the last row
+    assert found == (1.0, 1.0, 1.0)
+    with pytest.warns(UndefinedMetricWarning):
+        found = interval("qwk", y[:3], predicted[:3], n_draws=5)
+    assert np.isnan(found).all()
+
+
+def test_what_cannot_be_drawn_is_refused():
+    with pytest.raises(ValueError, match="y_true"):
+        interval("mae", [1], [1])
+    with pytest.raises(ValueError, match="groups"):
+        interval("mae", Y, DECISIONS[0], groups=np.zeros(N))
+    with pytest.raises(ValueError, match="metric"):
+        interval("mea", Y, DECISIONS[0])
+    with pytest.raises(TypeError, match="metric"):
+        interval(neg_mae_scorer, Y, DECISIONS[0])
+    with pytest.raises(ValueError, match="level"):
+        interval("mae", Y, DECISIONS[0], level=95)
+    with pytest.raises(ValueError, match="n_draws"):
+        interval("mae", Y, DECISIONS[0], n_draws=0)
+    with pytest.raises(ValueError, match="sample_weight"):
+        interval(mean_absolute_error, Y, DECISIONS[0], WEIGHT[1:])
