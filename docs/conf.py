@@ -101,10 +101,12 @@ html_theme_options = {
 
 
 def section(file: str, heading: str) -> str:
-    """Return a file of the repository, or the section of it below a heading of second order."""
+    """Return a file of the repository, or a section of it by its heading, with the addresses of its links."""
     text = (ROOT / file).read_text(encoding="utf-8")
     if not heading:
         return text
+    defined = dict(re.findall(r"^\[([^]]+)\]: (\S+)$", text, re.MULTILINE))
+    text = re.sub(r"\]\[([^]]+)\]", lambda found: f"]({defined[found[1]]})", text)
     start = text.index(f"\n## {heading}\n")
     return text[start : text.index("\n## ", start + 1)]
 
