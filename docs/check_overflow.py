@@ -2,7 +2,8 @@
 
 python docs/check_overflow.py build/site
 
-On a laptop code and tables must fit; on a phone they may scroll by themselves, and the page may not.
+On a laptop code and tables must fit, and the header has one row; on a phone code and tables may scroll by themselves, and
+the page may not. No word of code in a table is broken.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 WIDTHS = {"laptop": 1280, "phone": 420}
-# Loads each page into a frame and sends what is wider than its box.
+# Loads each page into a frame and sends what is wider than its box, and words of code that take several lines.
 HARNESS = """<!doctype html><iframe id="frame" height="900" style="border: 0"></iframe><script>
 const frame = document.getElementById("frame"), found = [];
 const load = (page) => new Promise((done) => { frame.onload = done; frame.src = page; });
@@ -32,6 +33,8 @@ const load = (page) => new Promise((done) => { frame.onload = done; frame.src = 
       const root = frame.contentDocument.documentElement;
       const note = (what, of) => found.push([name, page, what, of.scrollWidth - of.clientWidth]);
       if (root.scrollWidth > width) note("the page", root);
+      for (const word of root.querySelectorAll(".bd-article table code .pre"))
+        if (word.getClientRects().length > 1) found.push([name, page, "a word in a table, " + word.textContent, 0]);
       if (name != "laptop") continue;
       for (const box of root.querySelectorAll(".bd-article pre, .bd-article table, .bd-article math"))
         if (box.scrollWidth > box.clientWidth + 1 && box.clientWidth) {

@@ -133,11 +133,20 @@ def run_recipe(name):
     return run_examples(README.parent / "docs" / "how_to" / f"{name}.md", at_least=2)
 
 
-def test_the_project_with_scikit_learn_runs():
+def test_the_recipe_of_pipelines_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     names = run_recipe("pipeline")
+    by_label = dict(zip(names["pipeline"].classes_, names["pipeline"].predict_proba(names["X_test"]).T, strict=True))
+    np.testing.assert_array_equal(names["ordered"].T, [by_label[name] for name in names["names"]])
+    assert (names["loaded"].predict(names["X_test"]) == names["pipeline"].predict(names["X_test"])).all()
     assert names["scores"]["qwk"] > 0.3
     assert 1 < names["pipeline"][-1].n_iter_ < 500
     assert len(names["found"]) == 3
+
+
+def test_the_recipe_of_text_runs():
+    names = run_recipe("text")
+    assert names["model"].score(names["X"][600:], names["y"][600:]) > 0.6
 
 
 @pytest.mark.slow
