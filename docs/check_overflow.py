@@ -54,7 +54,7 @@ const load = (page) => new Promise((done) => { frame.onload = done; frame.src = 
 class Handler(SimpleHTTPRequestHandler):
     """The site, the page that loads its pages, and what that page sends."""
 
-    found: list[list[Any]] | None = None
+    found: list[list[str]] | None = None
 
     def do_GET(self) -> None:
         """Answer with a file of the site, or with the page that loads the others."""
@@ -86,7 +86,7 @@ def stop_with(browser: subprocess.Popen[bytes], server: ThreadingHTTPServer) -> 
     server.shutdown()
 
 
-def overflows(site: Path, browser: str) -> list[list[Any]]:
+def overflows(site: Path, browser: str) -> list[list[str]]:
     """Return what is wrong: the width, the page and what it is."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(site)))
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
