@@ -142,7 +142,7 @@ def skip_inherited(app: Any, what: str, name: str, member: Any, skip: bool, opti
     return True if callable(member) and not home.startswith("ordinal_objectives") else None
 
 
-class Summaries(Autosummary):
+class Summaries(Autosummary):  # type: ignore[misc]  # where lint runs Sphinx is not installed
     """Tables of names whose summaries cite nothing: what they would cite stands on the page of the name."""
 
     def get_items(self, names: list[str]) -> list[tuple[str, str | None, str, str]]:
