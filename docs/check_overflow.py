@@ -2,7 +2,8 @@
 
 python docs/check_overflow.py build/site
 
-On a laptop code and tables must fit; on a phone they may scroll by themselves, and the page may not.
+On a laptop code and tables must fit, and the header has one row; on a phone code and tables may scroll by themselves,
+and the page may not. No word of code in a table is broken.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 WIDTHS = {"laptop": 1280, "phone": 420}
-# Loads each page into a frame and sends what is wider than its box.
+# Loads each page into a frame and sends what is wider than its box, and words of code that take several lines.
 HARNESS = """<!doctype html><iframe id="frame" height="900" style="border: 0"></iframe><script>
 const frame = document.getElementById("frame"), found = [];
 const load = (page) => new Promise((done) => { frame.onload = done; frame.src = page; });
@@ -30,9 +31,14 @@ const load = (page) => new Promise((done) => { frame.onload = done; frame.src = 
     for (const page of PAGES) {
       await load(page);
       const root = frame.contentDocument.documentElement;
-      const note = (what, of) => found.push([name, page, what, of.scrollWidth - of.clientWidth]);
+      const note = (what, of) => found.push([name, page, `${what} is cut by ${of.scrollWidth - of.clientWidth} px`]);
       if (root.scrollWidth > width) note("the page", root);
+      for (const word of root.querySelectorAll(".bd-article table code .pre"))
+        if (word.getClientRects().length > 1) found.push([name, page, "broken in a table: " + word.textContent]);
       if (name != "laptop") continue;
+      const heights = [...root.querySelectorAll(".bd-header :is(a, button)")].map((one) => one.getBoundingClientRect())
+        .filter((box) => box.width).map((box) => (box.top + box.bottom) / 2);
+      if (Math.max(...heights) - Math.min(...heights) > 24) found.push([name, page, "the header has several rows"]);
       for (const box of root.querySelectorAll(".bd-article pre, .bd-article table, .bd-article math"))
         if (box.scrollWidth > box.clientWidth + 1 && box.clientWidth) {
           const lines = box.textContent.trim().split("\\n");
@@ -48,7 +54,7 @@ const load = (page) => new Promise((done) => { frame.onload = done; frame.src = 
 class Handler(SimpleHTTPRequestHandler):
     """The site, the page that loads its pages, and what that page sends."""
 
-    found: list[list[Any]] | None = None
+    found: list[list[str]] | None = None
 
     def do_GET(self) -> None:
         """Answer with a file of the site, or with the page that loads the others."""
@@ -80,8 +86,8 @@ def stop_with(browser: subprocess.Popen[bytes], server: ThreadingHTTPServer) -> 
     server.shutdown()
 
 
-def overflows(site: Path, browser: str) -> list[list[Any]]:
-    """Return what is wider than its box: width, page, what, and by how many pixels."""
+def overflows(site: Path, browser: str) -> list[list[str]]:
+    """Return what is wrong: the width, the page and what it is."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(site)))
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}"]
@@ -107,5 +113,5 @@ if __name__ == "__main__":
     if browser is None:
         sys.exit(f"A browser is needed, one of {', '.join(BROWSERS)}; on Debian: apt install chromium")
     found = overflows(Path(sys.argv[1]), browser)
-    if lines := [f"{width} {page}: {what} is cut by {pixels} px" for width, page, what, pixels in found]:
-        sys.exit("\n".join([*lines, f"{len(lines)} things are cut off"]))
+    if lines := [f"{width} {page}: {what}" for width, page, what in found]:
+        sys.exit("\n".join([*lines, f"{len(lines)} things are cut off or broken"]))

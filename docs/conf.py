@@ -10,6 +10,7 @@ from typing import Any
 
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.ext.autosummary import Autosummary
 from sphinx.util.nodes import make_refnode
 from sphinx_gallery.sorting import ExplicitOrder
 
@@ -83,7 +84,7 @@ sphinx_gallery_conf = {
 }
 
 html_theme = "pydata_sphinx_theme"
-html_title = f"{project} {version}"
+html_title = project
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 # Pages that have none below them.
@@ -93,6 +94,7 @@ html_copy_source = False
 html_theme_options = {
     "github_url": REPOSITORY,
     "header_links_before_dropdown": 8,
+    "navbar_persistent": ["search-button"],  # the field would take a second row on a laptop
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "footer_start": ["copyright"],
@@ -101,10 +103,12 @@ html_theme_options = {
 
 
 def section(file: str, heading: str) -> str:
-    """Return a file of the repository, or the section of it below a heading of second order."""
+    """Return a file of the repository, or a section of it by its heading, with the addresses of its links."""
     text = (ROOT / file).read_text(encoding="utf-8")
     if not heading:
         return text
+    defined = dict(re.findall(r"^\[([^]]+)\]: (\S+)$", text, re.MULTILINE))
+    text = re.sub(r"\]\[([^]]+)\]", lambda found: f"]({defined[found[1]]})", text)
     start = text.index(f"\n## {heading}\n")
     return text[start : text.index("\n## ", start + 1)]
 
@@ -136,6 +140,15 @@ def skip_inherited(app: Any, what: str, name: str, member: Any, skip: bool, opti
     """Leave out methods that other packages document."""
     home = getattr(getattr(member, "fget", member), "__module__", None) or ""
     return True if callable(member) and not home.startswith("ordinal_objectives") else None
+
+
+class Summaries(Autosummary):  # type: ignore[misc]  # where lint runs Sphinx is not installed
+    """Tables of names whose summaries cite nothing: what they would cite stands on the page of the name."""
+
+    def get_items(self, names: list[str]) -> list[tuple[str, str | None, str, str]]:
+        """Return name, signature, summary and whole name of each."""
+        items = super().get_items(names)
+        return [(name, signature, re.sub(r" ?\[[\w-]+\]_", "", text), real) for name, signature, text, real in items]
 
 
 @cache
@@ -174,6 +187,7 @@ def write_formula(writer: Any, node: nodes.math | nodes.math_block) -> None:
 def setup(app: Any) -> None:
     """Register what is done to pages, members and formulas."""
     app.add_html_math_renderer("mathml", (write_formula, None), (write_formula, None))
+    app.add_directive("autosummary", Summaries, override=True)
     app.connect("source-read", into_site)
     app.connect("autodoc-skip-member", skip_inherited)
     app.connect("doctree-resolved", link_names)

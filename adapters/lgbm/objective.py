@@ -28,7 +28,8 @@ class OrdinalObjective(OrdinalObjectiveBase):
     Thresholds are learned inside the call, one Newton step behind the trees. Pass
     ``callbacks=[objective.callback]`` as well, and metrics see the thresholds of their own round, the last
     step is done, and the booster carries its thresholds: :func:`save_model` and :func:`load_model` keep
-    them in LightGBM's own text format, and pickling keeps them too.
+    them in LightGBM's own text format, and pickling keeps them too. LightGBM's own ``booster.save_model`` drops
+    them, without a warning.
 
     LightGBM copies its parameters deeply; a deep copy of this object is the object itself, so that what it
     learned is not lost. Use :func:`copy.copy` or :mod:`pickle` for an independent, untrained copy.

@@ -85,9 +85,10 @@ eval_metric : str, callable, list of these, or None
 random_state : int, RandomState instance or None
     Seed of sampled rows and columns, and of rows held out. None takes NumPy's global state.
 random_intercept : int, str, list of these, or None
-    Number or name of the column that names the group of each row, or several, whose effects add up. Each group has an
-    effect on the score, shrunk towards 0; the trees do not see the column. Rows of new groups get the mean
-    probabilities over all groups, rows without a group those of the average group. Needs ``loss="cumulative_link"``.
+    A random intercept for each group of rows, such as a clinic, as in a mixed model; needs ``loss="cumulative_link"``.
+    The number or name of the column that holds the groups, or several columns, whose effects add up. The effect of a
+    group on the score is shrunk towards 0; the trees do not see the column. Rows of new groups get the mean
+    probabilities over all groups, rows without a group those of the average group.
 importance_type : {"gain", "split"}
     Whether ``feature_importances_`` sums the gains of a feature's splits, or counts them.
 n_jobs : int or None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import re
+from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +12,12 @@ import pandas as pd
 import pytest
 from matplotlib.text import Annotation, Text
 
+from claims.accuracy import plain_call
 from claims.report import accuracy_report, accuracy_tables
 from lib import critical_difference, generated, method_names, pictures, report
 from lib.generated import Table
 from lib.methods import MULTICLASS, OURS, PROPORTIONAL, ROUNDED
+from lib.set_ratios import runs_of
 
 pytestmark = pytest.mark.slow
 
@@ -29,6 +33,25 @@ def test_page_equals_what_the_results_give(page, tables):
     text = page.read_text(encoding="utf-8")
     assert generated.fill(text, tables) == text, "run python benchmarks/claims/report/accuracy_report.py"
     assert not re.search(r"^ *<!-- generated: [^>]*;", text, re.MULTILINE), "a line that begins with a mark is HTML"
+
+
+def test_table_of_the_readme():
+    """Beside each call the median ratio of the runs, and on how many sets ours is lower; no one set makes a loss."""
+    with runs_of(plain_call.NAME, "evaluation").open(encoding="utf-8", newline="") as file:
+        runs = {(row["method"], row["data"], row["seed"]): row for row in csv.DictReader(file)}
+    for method, row in zip(plain_call.IN_README, plain_call.readme().rows, strict=True):
+        assert row["beside"].replace("`", "").startswith(method)
+        for of, column in plain_call.README_COLUMNS.items():
+            sums = defaultdict(lambda: np.zeros(2))
+            for (one, data, seed), theirs in runs.items():
+                if one == method:
+                    ours = runs[plain_call.RECOMMENDED, data, seed]
+                    sums[data] += float(ours[of]), float(theirs[of])
+            ratios = np.array([ours / theirs for ours, theirs in sums.values()])
+            assert len(ratios) == 39
+            assert row[column] == f"{np.median(ratios):.2f} ({np.sum(ratios < 1)})"
+            without_one = [np.median(np.delete(ratios, i)) for i in range(len(ratios))]
+            assert of == "seconds" or np.ptp(without_one) < 0.02
 
 
 def prose(text):

@@ -10,8 +10,19 @@ import pandas as pd
 import pytest
 
 from claims.accuracy import ensembles, same_settings
-from claims.accuracy.plain_call import BESIDE, CATBOOST, CATBOOST_ORDINAL, FIXED, NAME, PARTITIONS, PLAIN, of_trainer
+from claims.accuracy.plain_call import (
+    BESIDE,
+    CATBOOST,
+    CATBOOST_ORDINAL,
+    FIXED,
+    NAME,
+    PARTITIONS,
+    PLAIN,
+    of_trainer,
+    readme,
+)
 from claims.decisions import kappa
+from claims.report.words import Tables
 from lib import report
 from lib.set_ratios import NUMBERS, SHARES, rows_of
 from ordinal_objectives import XGBOrdinalClassifier
@@ -84,6 +95,14 @@ def test_catboost_with_the_same_settings_2():
     hundred = ratio(means, same_settings.ORDINAL[0], same_settings.MULTICLASS[0])[["rps", "log_loss"]]
     assert np.log(hundred).mean().gt(0).all()
     assert set(hundred["rps"].sort_values().index[-4:]) == {"nursery", "obesity", "new_thyroid", "car"}
+
+
+def test_readme():
+    """Part of the lead is the search for the number of trees: the bagged models of the last row search too."""
+    table = Tables({"readme": readme()})
+    for loss in ("RPS", "log loss"):
+        ratios = table.values("readme", loss, key="beside")
+        assert ratios["`XGBClassifier()`"] < list(ratios.values())[-1] < 1
 
 
 def test_plain_call_4():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import re
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import numpy as np
 import pytest
 from sklearn.model_selection import GridSearchCV
 
+from ordinal_objectives import compare
+from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters.xgb.outputs import is_at_least
 
 README = Path(__file__).resolve().parents[2] / "README.md"
@@ -37,12 +40,44 @@ def run_examples(document, *, at_least):
     return names
 
 
-def test_examples_run(tmp_path, monkeypatch):
+def test_examples_run_and_print_what_is_shown(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    names = run_examples(README, at_least=2)
-    assert (tmp_path / "ordinal.json").exists()
-    assert (tmp_path / "ordinal.txt").exists()
-    assert np.isin(names["model"].predict(names["X"]), names["names"]).all()
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        names = run_examples(README, at_least=4)
+    (shown,) = re.findall(r"```text\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL)
+    assert printed.getvalue() == shown
+    assert olgbm.load_model(tmp_path / "ordinal.txt").num_trees() == 100
+    assert names["joint"].proportional_
+
+
+def test_first_questions_are_answered_first():
+    """What it is for, what to run and how to install it within 40 lines, evidence within 100, also in a terminal."""
+    lines = README.read_text(encoding="utf-8").splitlines()
+    headings = [line.removeprefix("## ") for line in lines if line.startswith("## ")]
+    start = ["Try it", "Install", "A first model", "Is it better?", "I want to ...", "Three ways to train"]
+    assert headings[: len(start)] == start
+    assert lines.index("## A first model") < 40
+    assert lines.index("## I want to ...") < 100
+    assert [command for line in lines if (command := line.partition("  ")[0]).startswith("make ")] == [
+        "make demo",
+        "make test",
+        'make demo DEMO_ARGS="--data table.csv --target grade --classes low mid high"',
+    ]
+    assert max(len(line) for line in lines if not re.match(r"\[\w+\]: ", line)) <= 100
+
+
+def test_ways_to_train_are_short_and_have_the_names_of_a_comparison():
+    ways = section("Three ways to train")
+    named = re.findall(r"^\*\*`(\w+)`, `(\w+)`\*\*", ways, re.MULTILINE)
+    assert named == [("xgboost", "newton"), ("lightgbm", "newton"), ("native", "joint")]
+    assert all(trainer in compare.TRAINERS and update in compare.UPDATES for trainer, update in named)
+    blocks = re.findall(r"```python\n(.*?)```", ways, flags=re.DOTALL)
+    assert len(blocks) == len(named)
+    assert max(len(block.splitlines()) for block in blocks) <= 8
+
+
+def section(heading):
+    return README.read_text(encoding="utf-8").split(f"\n## {heading}\n")[1].split("\n## ")[0]
 
 
 @pytest.mark.slow
@@ -98,11 +133,20 @@ def run_recipe(name):
     return run_examples(README.parent / "docs" / "how_to" / f"{name}.md", at_least=2)
 
 
-def test_the_project_with_scikit_learn_runs():
+def test_the_recipe_of_pipelines_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     names = run_recipe("pipeline")
+    by_label = dict(zip(names["pipeline"].classes_, names["pipeline"].predict_proba(names["X_test"]).T, strict=True))
+    np.testing.assert_array_equal(names["ordered"].T, [by_label[name] for name in names["names"]])
+    assert (names["loaded"].predict(names["X_test"]) == names["pipeline"].predict(names["X_test"])).all()
     assert names["scores"]["qwk"] > 0.3
     assert 1 < names["pipeline"][-1].n_iter_ < 500
     assert len(names["found"]) == 3
+
+
+def test_the_recipe_of_text_runs():
+    names = run_recipe("text")
+    assert names["model"].score(names["X"][600:], names["y"][600:]) > 0.6
 
 
 @pytest.mark.slow
@@ -153,10 +197,6 @@ def test_the_page_for_those_who_come_from_other_packages_runs():
     assert names["moving"].predict_proba(names["far"]).min() >= 0
 
 
-def targets(document):
-    return re.findall(r"\]\(([^)#]+)", document.read_text(encoding="utf-8"))
-
-
 def anchors(document):
     """Return what a link may name behind #: the headings, as GitHub writes them in an address."""
     headings = re.findall(r"^#+ (.+)$", document.read_text(encoding="utf-8"), re.MULTILINE)
@@ -179,7 +219,11 @@ def test_links_of_the_readme_work_on_a_package_index():
     metadata = (README.parent / "pyproject.toml").read_text(encoding="utf-8")
     home = re.search(r'^Homepage = "(.*)"$', metadata, re.MULTILINE).group(1)
     pictures = home.replace("github.com", "raw.githubusercontent.com") + "/main/"
-    found = [target for target in targets(README) if not target.startswith("https://img.shields.io/badge/")]
+    text = README.read_text(encoding="utf-8")
+    defined = dict(re.findall(r"^\[(\w+)\]: ([^\s#]+)", text, re.MULTILINE))
+    assert "](" not in text  # a link's address stands at the end, out of a reader's way
+    assert set(re.findall(r"\]\[(\w+)\]", text)) == set(defined)
+    found = list(defined.values())
     assert any(target.startswith(pictures) for target in found)
     for target in found:
         assert target.startswith((home + "/blob/main/", pictures)), target

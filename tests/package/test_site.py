@@ -6,6 +6,7 @@ import ast
 import importlib
 import re
 import runpy
+import shutil
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,49 @@ def test_what_the_link_check_finds(tmp_path):
         '<a href="there.html#here"><a href="#"><a href="there.html#gone"><a href="gone.html"><img src="gone.png">'
     )
     assert broken(Path(tmp_path)) == [f"index.html: {name}" for name in ("there.html#gone", "gone.html", "gone.png")]
+
+
+PAGE = """<link rel="stylesheet" href="{css}">
+<div class="bd-header"><a href="">Start</a>{header}<a href="">End</a></div>
+<div class="bd-article"><table class="table"><td>
+<code><span class="pre">predict_proba_ordered</span></code></table></div>"""
+
+
+@pytest.mark.slow
+def test_what_the_layout_check_finds(tmp_path):
+    """A word of code that is broken on both screens, and a header of two rows on a laptop."""
+    check = runpy.run_path(str(DOCS / "check_overflow.py"))
+    browser = next(filter(None, map(shutil.which, check["BROWSERS"])), None)
+    if browser is None:
+        pytest.skip("there is no browser")
+    (tmp_path / "as_it_is.html").write_text(PAGE.format(css="site.css", header=""))
+    (tmp_path / "site.css").write_text((DOCS / "_static" / "site.css").read_text(encoding="utf-8"))
+    (tmp_path / "broken.html").write_text(PAGE.format(css="broken.css", header="<p>"))
+    (tmp_path / "broken.css").write_text("td { width: 2em; display: block; } .pre { overflow-wrap: anywhere; }")
+    word = "broken in a table: predict_proba_ordered"
+    on_laptop = [["laptop", "/broken.html", what] for what in (word, "the header has several rows")]
+    assert check["overflows"](tmp_path, browser) == [*on_laptop, ["phone", "/broken.html", word]]
+
+
+# What readers look for is in the title of the page that has it, or among its words: the search wants all of them.
+
+
+@pytest.mark.parametrize(
+    ("words", "page", "in_title"),
+    [
+        ("categorical", "how_to/columns", "categorical"),
+        ("prediction interval", "guide/distributions", "prediction interval"),
+        ("three graders", "how_to/soft_labels", ""),
+        ("raters", "how_to/soft_labels", "raters"),
+        ("pipeline", "how_to/pipeline", "pipeline"),
+        ("free text", "how_to/text", "free text"),
+        ("id column", "how_to/text", "id column"),
+    ],
+)
+def test_a_search_finds_the_page(words, page, in_title):
+    text = (DOCS / f"{page}.md").read_text(encoding="utf-8").lower()
+    assert in_title in text.partition("\n")[0]
+    assert all(word in text for word in words.split())
 
 
 # The pages for contributors name files that exist

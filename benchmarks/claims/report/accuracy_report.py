@@ -13,7 +13,7 @@ from types import ModuleType
 
 import pandas as pd
 
-from claims.accuracy import accuracy, confirmation, known_sets, learning_curves, thesis_options, tuned
+from claims.accuracy import accuracy, confirmation, known_sets, learning_curves, plain_call, thesis_options, tuned
 from claims.report import (
     accuracy_tables,
     decision_tables,
@@ -38,8 +38,12 @@ PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 
 def tables(runs_file: Path = RUNS) -> dict[str, generated.Table]:
     """Return every table that a page may show, by name."""
-    others = {"metrics": of_metrics(), "reliability": reliability_figures.table()}
-    return generated.result_tables() | run_tables(runs_file) | machine(runs_file) | others
+    return generated.result_tables() | run_tables(runs_file) | machine(runs_file) | of_no_run()
+
+
+def of_no_run() -> dict[str, generated.Table]:
+    """Return the tables that do not depend on the file of runs."""
+    return {"metrics": of_metrics(), "readme": plain_call.readme(), "reliability": reliability_figures.table()}
 
 
 def of_metrics() -> generated.Table:
@@ -159,8 +163,8 @@ def main() -> None:
             page.write_text(generated.fill(page.read_text(encoding="utf-8"), found), encoding="utf-8")
         return
     options.into.mkdir(parents=True, exist_ok=True)
-    of_no_run = {"metrics", "reliability", *generated.result_tables()}
-    shown = {name: table for name, table in found.items() if table.rows and name not in of_no_run}
+    others = of_no_run() | generated.result_tables()
+    shown = {name: table for name, table in found.items() if table.rows and name not in others}
     text = "\n\n".join(f"## {name}\n\n{table.markdown()}" for name, table in shown.items())
     (options.into / "accuracy.md").write_text(text + "\n", encoding="utf-8")
 

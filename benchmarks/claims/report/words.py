@@ -17,7 +17,7 @@ def sentences(page: str) -> list[str]:
     """Return the sentences of a page, without links and without what is generated."""
     found = []
     for block in re.split(r"\n\s*\n|\n(?=- )", generated.MARKED.sub("", page)):
-        text = re.sub(r"^- (\*\*[^*]*\*\*:? )?", "", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", block))
+        text = re.sub(r"^- (\*\*[^*]*\*\*:? )?", "", re.sub(r"\[([^\]]*)\](\([^)]*\)|\[[^\]]*\])", r"\1", block))
         found += re.split(r"(?<=[.!?])\s+(?=[A-Z`])", " ".join(text.split()))
     return found
 
