@@ -339,10 +339,6 @@ class DaskXGBOrdinalClassifier(DaskClassifier, XGBOrdinalClassifier):
         Refused on a cluster.
     linear_l2 : float
         No effect, as ``linear`` is False.
-    kappa_weights : str
-        No effect, as "kappa" is refused.
-    kappa_rows : str
-        No effect, as "kappa" is refused.
     <<host_params>>
 
     Attributes

@@ -488,9 +488,9 @@ class Schedules(NamedTuple):
         """
         if self.unknown:
             warnings.warn(
-                f"callbacks holds {', '.join(self.unknown)}, which n_estimators='auto' and decision_rule='kappa' do "
-                f"not call where they train on some of the rows. If it changes parameters, pass n_estimators as a "
-                f"number, and kappa an evaluation set; if it does not, give it an attribute only_reads = True",
+                f"callbacks holds {', '.join(self.unknown)}, which n_estimators='auto' does not call where it trains "
+                f"on some of the rows. If it changes parameters, pass n_estimators as a number; if it does not, give "
+                f"it an attribute only_reads = True",
                 stacklevel=2,
             )
 
