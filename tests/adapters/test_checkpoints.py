@@ -284,37 +284,6 @@ def test_checkpoints_of_the_classifier_load_and_go_on(rows, tmp_path, name):
             )
 
 
-def test_a_checkpoint_has_no_rule_of_kappa(rows, tmp_path):
-    X, y = rows
-    checkpoints = xgboost.callback.TrainingCheckPoint(tmp_path, interval=EVERY)
-    options = {"decision_rule": "kappa", "kappa_rows": "training", "n_jobs": 1}
-    XGBOrdinalClassifier(n_estimators=3, callbacks=[checkpoints], **options).fit(X, y)
-    (file,) = tmp_path.iterdir()
-    message = r"holds no rule of decision_rule='kappa', .* a checkpoint .* Continue the training with fit\(xgb_model="
-    with pytest.raises(ValueError, match=message) as raised:
-        XGBOrdinalClassifier().load_model(file)
-    assert "damaged" not in str(raised.value)
-    assert XGBOrdinalClassifier(n_estimators=2, **options).fit(X, y, xgb_model=file).n_iter_ == 5
-    bare = oxgb.train({}, xgboost.DMatrix(X, y), 2)
-    bare.save_model(tmp_path / "bare.json")
-    with pytest.raises(ValueError, match=r"was trained without the classifier. Set another decision_rule"):
-        XGBOrdinalClassifier(decision_rule="kappa").load_model(tmp_path / "bare.json")
-
-
-def test_a_checkpoint_of_lightgbm_has_no_rule_of_kappa(rows, tmp_path):
-    X, y = rows
-    file = tmp_path / "model.txt"
-
-    def save(env):
-        olgbm.save_model(env.model, file)
-
-    options = {"decision_rule": "kappa", "kappa_rows": "training", "n_jobs": 1}
-    LGBMOrdinalClassifier(n_estimators=3, **options).fit(X, y, callbacks=[save])
-    with pytest.raises(ValueError, match=r"Continue the training with fit\(init_model="):
-        LGBMOrdinalClassifier().load_model(file)
-    assert LGBMOrdinalClassifier(n_estimators=2, **options).fit(X, y, init_model=file).n_iter_ == 5
-
-
 @pytest.mark.parametrize("update", [name for name in UPDATES if name != "host"])
 def test_lightgbms_boosters_are_saved_in_callbacks(rows, tmp_path, update):
     X, y = rows
