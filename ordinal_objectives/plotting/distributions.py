@@ -74,7 +74,7 @@ class DistributionFanDisplay:
             At most so many values of the feature.
         <<ax>>
         """
-        values, tables = rows.along(estimator.estimator_, X, feature, grid_resolution)
+        values, tables = rows.along(estimator.estimator_, X, feature, grid_resolution, None)
         proba = np.array([estimator.estimator_.predict_proba(table).mean(axis=0) for table in tables])
         quantiles = estimator.target_.quantiles(proba, _LEVELS[np.newaxis])
         return cls(values, quantiles, _LEVELS, rows.name_of(estimator.estimator_, X, feature)).plot(ax)

@@ -4,9 +4,9 @@
     python benchmarks/claims/decisions/kappa.py --tables
 
 ``XGBOrdinalClassifier()`` on the sets of the evidence, two partitions, with the number of rounds that one search has
-found. The rules of ``OrdinalTunedClassifier`` take probabilities of five folds: "kappa" is the closed form without labels,
-"cuts" has free cut points of the mean class, and "stretch" one number, both tuned by the labels. The kappa of
-these rows is compared with that of the rows to test on. Runs are kept in results/kappa_runs.csv.
+found. The rules of ``OrdinalTunedClassifier`` take probabilities of five folds: "kappa" is the closed form, without
+labels, "cuts" has free cut points of the mean class, and "stretch" one number, both tuned by the labels. The kappa
+of these rows is compared with that of the rows to test on. Runs are kept in results/kappa_runs.csv.
 """
 
 from __future__ import annotations
