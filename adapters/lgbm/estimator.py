@@ -427,7 +427,7 @@ importance_type
     def _score(self, data: Table, start: int, stop: int) -> FloatArray:
         n_threads = threads.library_n_threads(self._by_other_names()[0].get("n_jobs", self.n_jobs))
         options = {} if n_threads is None else {"num_threads": n_threads}
-        return prediction.predict_scores(self.booster_, self._record, data, start, stop, name="X", **options)
+        return prediction.predict_scores(self.booster_, self._record, data, start, stop, **options)
 
     def _store(self, record: ThresholdRecord) -> None:
         lgbm_booster.carry(self.booster_, record)

@@ -368,15 +368,14 @@ importance_type, early_stopping_rounds, callbacks
         if start or stop != self.booster_.num_boosted_rounds():
             xgb_booster.check_all_rounds(self.booster_, self._record, stop)
         outputs, missing = self._record.outputs, self._missing
-        with input_checks.refused_rows(data, missing):
-            if not self.proportional_ and outputs is None:
-                n_threads = effective_n_threads(self.n_jobs)
-                return prediction.leaf_scores(self.booster_, self._record, data, start, stop, missing, n_threads)
-            if isinstance(data, np.ndarray):
-                options = {"predict_type": "margin", "iteration_range": (start, stop), "missing": missing}
-                scores = self.booster_.inplace_predict(data, **options)
-            else:
-                scores = self.booster_.predict(data, output_margin=True, iteration_range=(start, stop))
+        if not self.proportional_ and outputs is None:
+            n_threads = effective_n_threads(self.n_jobs)
+            return prediction.leaf_scores(self.booster_, self._record, data, start, stop, missing, n_threads)
+        if isinstance(data, np.ndarray):
+            options = {"predict_type": "margin", "iteration_range": (start, stop), "missing": missing}
+            scores = self.booster_.inplace_predict(data, **options)
+        else:
+            scores = self.booster_.predict(data, output_margin=True, iteration_range=(start, stop))
         return np.asarray(scores, dtype=np.float64) if outputs is None else outputs.scores(scores, start, stop)
 
     @one_thread_after_fork()
@@ -437,27 +436,23 @@ importance_type, early_stopping_rounds, callbacks
     ) -> xgboost.DMatrix:
         """Return a matrix of rows to evaluate, or of features to predict, as codes of the training's levels."""
         types = like.feature_types if self._levels else arguments.of_fit(self, "feature_types")
-        return self._dmatrix(input_checks.coded(X, self._levels, self._missing, name=name), rows, types, name)
+        return self._dmatrix(input_checks.coded(X, self._levels, self._missing, name=name), rows, types)
 
-    def _dmatrix(
-        self, X: Table, rows: Rows | None, feature_types: Any, name: str = "X", **options: Any
-    ) -> xgboost.DMatrix:
+    def _dmatrix(self, X: Table, rows: Rows | None, feature_types: Any, **options: Any) -> xgboost.DMatrix:
         if rows is not None:
             start = rows.start
             if start is not None and self.shift_method == "host":  # the score is the first of the outputs
                 start = np.pad(start[:, np.newaxis], ((0, 0), (0, self.n_classes_ - 2)))
             options |= {"label": rows.codes, "weight": rows.weight, "base_margin": start}
             X = without(X, self._groups)
-        missing = self._missing
-        with input_checks.refused_rows(X, missing, name):
-            matrix = xgboost.DMatrix(
-                X,
-                missing=missing,
-                nthread=library_n_threads(self.n_jobs),
-                enable_categorical=arguments.of_fit(self, "enable_categorical"),
-                feature_types=feature_types,
-                **options,
-            )
+        matrix = xgboost.DMatrix(
+            X,
+            missing=self._missing,
+            nthread=library_n_threads(self.n_jobs),
+            enable_categorical=arguments.of_fit(self, "enable_categorical"),
+            feature_types=feature_types,
+            **options,
+        )
         if rows is not None and rows.labels is not None:
             bind_labels(matrix, rows.labels)
         if rows is not None:
