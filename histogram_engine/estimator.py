@@ -19,7 +19,7 @@ from ordinal_objectives.estimators.random_effects import GroupColumn, RandomEffe
 from ordinal_objectives.estimators.random_intercept import check_random_intercept
 from ordinal_objectives.histogram_engine import binning, fit_loop, model_file
 from ordinal_objectives.histogram_engine.constraints import Constraints
-from ordinal_objectives.histogram_engine.parameters import DIALECT, OF_MODEL, REFUSED, BoostingParameters
+from ordinal_objectives.histogram_engine.parameters import OF_MODEL, BoostingParameters
 from ordinal_objectives.histogram_engine.plan import TrainingPlan
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.row_blocks import header_of
@@ -192,8 +192,6 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
     (300, 4)
     """
 
-    _dialect: ClassVar = DIALECT
-    _refused: ClassVar = REFUSED
     random_effects_ = random_effects_of_model
     _known: ClassVar = frozenset()
     round_search_: held_out.RoundSearch | None = None

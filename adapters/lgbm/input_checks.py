@@ -58,7 +58,6 @@ _REFUSED_BY_TRAIN = {
 }
 REFUSED = {alias: why for name, why in _REFUSED_BY_CLASSIFIER.items() for alias in _ALIASES[name]}
 DIALECT = {
-    "gamma": "min_split_gain",
     "callbacks": "callbacks= in fit",
     "eval_metric": "eval_metric= in fit",
     **dict.fromkeys(_ALIASES["categorical_feature"], "categorical_feature= in fit"),

@@ -175,23 +175,15 @@ OWN = host_classifier.ORDINAL_PARAMETERS | {
     *("callbacks", "early_stopping_rounds", "enable_categorical", "eval_metric", "feature_types", "feature_weights"),
     *("missing", "verbosity"),
 }
-# Names of parameters in other libraries, by what they are called here.
+# XGBoost's other names of its parameters, by what they are called here.
 _OTHER_NAMES = {
-    "n_estimators": "max_iter num_boost_round num_iterations",
-    "early_stopping_rounds": "n_iter_no_change",
+    "n_estimators": "num_boost_round",
     "learning_rate": "eta",
-    "max_leaves": "max_leaf_nodes num_leaves",
-    "max_bin": "max_bins",
-    "reg_lambda": "l2_regularization lambda lambda_l2",
-    "reg_alpha": "alpha lambda_l1",
-    "gamma": "min_split_gain min_split_loss",
-    "monotone_constraints": "monotonic_cst",
-    "colsample_bytree": "feature_fraction",
-    "subsample": "bagging_fraction",
-    "min_child_weight": "min_sum_hessian_in_leaf",
-    "n_jobs": "nthread num_threads",
+    "reg_lambda": "lambda",
+    "reg_alpha": "alpha",
+    "gamma": "min_split_loss",
+    "n_jobs": "nthread",
     "random_state": "seed",
-    "verbosity": "verbose",
 }
 DIALECT = {name: ours for ours, names in _OTHER_NAMES.items() for name in names.split()}
 REFUSED = {
