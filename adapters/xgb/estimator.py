@@ -188,7 +188,8 @@ importance_type, early_stopping_rounds, callbacks
         base_margin : array-like of float, shape (n_samples,), or None
             Scores that the trees' are added to. The thresholds are fitted to them before the first tree, unless
             a model is continued. Predictions start at 0 unless they are given scores of their own.
-            XGBoost adds trees to them in float32: a warning tells of scores so far from 0 that this is too coarse.
+            XGBoost adds trees to them in float32, which is coarse far from 0: subtract a constant, the thresholds take
+            it.
         eval_set : list of (X, y) pairs or None
             Evaluated each round; the last one decides early stopping.
         sample_weight_eval_set : list of array-like or None
