@@ -101,7 +101,11 @@ def check_rule(rule: str, cost_matrix: ArrayLike | None, n_classes: int, *, name
     ValueError
         If the rule is unknown, both are given, or the costs have the wrong shape or are not finite.
     """
-    hint = " ('kappa': OrdinalTunedClassifier(model, metric='qwk', rule='kappa'))" if rule == "kappa" else ""
+    hint = (
+        " ('kappa': OrdinalTunedClassifier(model, metric='qwk', rule='kappa'))"
+        if isinstance(rule, str) and rule == "kappa"
+        else ""
+    )
     validation.check_choice(rule, RULES, name=name, hint=hint)
     if cost_matrix is None:
         return None
