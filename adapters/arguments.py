@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from ordinal_objectives.aliases import ArrayLike, Table
-from ordinal_objectives.estimators.tables import column_kinds
+from ordinal_objectives.aliases import ArrayLike
 from ordinal_objectives.spec import OrdinalSpec, parameter_names
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
-from ordinal_objectives.utils.files import host_reason
 from ordinal_objectives.utils.validation import check_integer, first_few, n_classes_of
 
 # Ordinal model that a training is asked for, and the record of one that is continued.
@@ -51,53 +48,6 @@ def refuse_parameters(params: Mapping[str, object], refused: Mapping[str, str]) 
             raise ValueError(
                 f"params[{name!r}] = {params[name]!r} is not allowed beside an ordinal objective: {reason}"
             )
-
-
-@contextmanager
-def refused_by_host(library: str, name: str, X: object, take: Callable[[object], object]) -> Iterator[None]:
-    """Turn any error of a library over rows into a ValueError that names the argument, and the columns to blame.
-
-    Parameters
-    ----------
-    library, name : str
-        The library, and the argument's name in messages.
-    X : object
-        The rows.
-    take : callable
-        Makes the library's data of a table. Columns of which it makes none are named.
-    """
-    try:
-        yield
-    except (MemoryError, Warning):
-        raise
-    except Exception as error:
-        raise ValueError(f"{library} refuses {name}: {refused_columns(X, take) or _reason(error)}") from error
-
-
-def refused_columns(X: object, take: Callable[[object], object]) -> str:
-    """Return name and type of the columns of which a library makes no data, with its reason; "" if there are none."""
-    columns, reasons = list[str](), list[str]()
-    if getattr(X, "shape", (0,))[0] == 0:  # of which no column is to blame
-        return ""
-    for place, (name, dtype, _) in enumerate(column_kinds(X)):
-        try:
-            take(_one_column(X, place))
-        except Exception as error:
-            columns.append(f"column {name!r} of type {dtype}")
-            reasons.append(_reason(error))
-    return f"{first_few(columns)}: {reasons[0]}" if columns else ""
-
-
-def _one_column(X: Table, place: int) -> Table:
-    if hasattr(X, "iloc"):
-        return X.iloc[:, [place]]
-    return X[:, [place]] if hasattr(X, "to_series") else X.select([place])  # polars, Arrow
-
-
-def _reason(error: Exception) -> str:
-    """Return a library's message, with the kind of error unless it is one of wrong values."""
-    of_values = isinstance(error, ValueError) or type(error).__module__.startswith(("xgboost", "lightgbm"))
-    return ("" if of_values else f"{type(error).__name__} ") + " ".join(host_reason(error).split())
 
 
 def listed(name: str, given: Any, suits: Callable[[Any], bool], what: str) -> list[Any]:

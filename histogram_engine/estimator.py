@@ -12,7 +12,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.aliases import JSON, ArrayLike, FloatArray, Params
-from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.estimators import arguments, held_out, labels
 from ordinal_objectives.estimators.linear import LinearPart, with_start
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
@@ -20,10 +19,10 @@ from ordinal_objectives.estimators.random_effects import GroupColumn, RandomEffe
 from ordinal_objectives.estimators.random_intercept import check_random_intercept
 from ordinal_objectives.histogram_engine import binning, fit_loop, model_file
 from ordinal_objectives.histogram_engine.constraints import Constraints
-from ordinal_objectives.histogram_engine.parameters import DIALECT, OF_MODEL, REFUSED, BoostingParameters
+from ordinal_objectives.histogram_engine.parameters import OF_MODEL, BoostingParameters
 from ordinal_objectives.histogram_engine.plan import TrainingPlan
 from ordinal_objectives.losses import OrdinalLoss
-from ordinal_objectives.row_blocks import RowBlocks, header_of
+from ordinal_objectives.row_blocks import header_of
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import ThresholdRecord
@@ -78,7 +77,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         a dict names the constrained columns.
     interaction_cst : {"pairwise", "no_interactions"}, list of groups, or None, default=None
         Groups of features, by number or name, that may split below each other. Features in no group form another one.
-    <<decision_rule, cost_matrix, kappa_weights, kappa_rows, class_weight>>
+    <<decision_rule, cost_matrix, class_weight>>
     early_stopping : "auto" or bool, default="auto"
         Stop when the validation loss no longer falls: on ``eval_set``, or else on held-out rows. "auto" does so for
         more than 10,000 rows, or where ``eval_set`` is given or validation rows judge the trees; not where ``max_iter``
@@ -163,7 +162,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
     Attributes
     ----------
     <<classes_, ordered_classes_, n_classes_, thresholds_, proportional_, n_iter_, round_search_>>
-    <<linear_, kappa_rule_, expected_kappa_>>
+    <<linear_>>
     <<random_effects_>>
     best_iteration_ : int
         The same as ``n_iter_``.
@@ -194,8 +193,6 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
     (300, 4)
     """
 
-    _dialect: ClassVar = DIALECT
-    _refused: ClassVar = REFUSED
     random_effects_ = random_effects_of_model
     _known: ClassVar = frozenset()
     round_search_: held_out.RoundSearch | None = None
@@ -254,8 +251,6 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         classes: ArrayLike | None = None,
         decision_rule: str = "median",
         cost_matrix: ArrayLike | None = None,
-        kappa_weights: ArrayLike | str = "quadratic",
-        kappa_rows: str = "unseen",
         importance_type: str = "gain",
         n_jobs: int | None = None,
         progress: bool = False,
@@ -326,25 +321,21 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
                     refuse_soft(one.labels, name=f"y with {name}={getattr(self, name)!r}")
             plan = TrainingPlan(self, parameters, self._categories, self._seed, self._groups)
             linear = None if earlier is None else self._linear
-            parameters, ends, unseen, self._linear = plan.decide(rows, watched, earlier, linear, stopping)
-            self.round_search_ = None if unseen.found is None else unseen.found.search
-            is_divided = isinstance(rows.X, RowBlocks) and not unseen.watched and self.kappa_rows != "training"
-            if self._takes_kappa() and is_divided:
-                raise ValueError("decision_rule='kappa' divides only arrays; for RowBlocks pass X_val and y_val")
+            decided = plan.decide(rows, watched, earlier, linear, stopping)
+            parameters, self.round_search_, self._linear = decided.parameters, decided.search, decided.linear
             self._found = {} if self.round_search_ is None else self.round_search_.settings
             self._given = arguments.GivenToFit(
                 found_rounds=bool(given) or groups is not None or callback is not None,
                 refused=self._refused_to_copies(given, groups, fitted),
             )
-            rows, *watched = [with_start(self._linear, one) for one in (unseen.rows, *unseen.watched)]
+            rows, *watched = [with_start(self._linear, one) for one in (decided.rows, *decided.watched)]
             scored = None if scorer is None else fit_loop.scored_by(scorer, self._labels, self._decide_in_round)
-            self._max_bins, self.proportional_, self.kappa_rule_ = parameters.max_bins, parameters.shifts is None, None
+            self._max_bins, self.proportional_ = parameters.max_bins, parameters.shifts is None
             with self._under_way(), round_bar(self.progress, parameters.max_iter, "trees") as show:
                 remember = partial(self._remember, parameters.spec.loss)
                 after = fit_loop.after_tree(show, every, callback, remember)
-                grown = plan.train(parameters, earlier, rows, watched, ends, after, metrics, scored)
+                grown = plan.train(parameters, earlier, rows, watched, decided.stopping, after, metrics, scored)
             self._remember(parameters.spec.loss, grown)
-            self._learn_kappa(unseen)
         self._warn_if_constant(len(rows), "min_samples_leaf", parameters.min_samples_leaf, stacklevel=4)
         return self
 
@@ -505,7 +496,6 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
             random_effects=[effects.to_json() for effects in self._effects],
             found=dict(self._found),
             given={} if self._given is None else self._given.to_json(),
-            kappa_rule=None if self.kappa_rule_ is None else self.kappa_rule_.to_json(),
         )
 
     def _recall(self, stored: JSON, grown: fit_loop.GrownModel) -> None:
@@ -518,10 +508,6 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
             self._linear = LinearPart.from_json(stored["linear"], self.n_features_in_)
         effects = tuple(RandomEffects.from_json(one, self.n_features_in_) for one in stored["random_effects"] or ())
         self._groups, grown = tuple(one.column for one in effects), replace(grown, effects=effects)
-        if stored["kappa_rule"] is not None:
-            self.kappa_rule_ = KappaRule.from_json(stored["kappa_rule"], self.n_classes_)
-        elif self._takes_kappa():
-            raise ValueError("decision_rule is 'kappa', and its rule is missing")
         loss = self._ordinal_loss()
         if not self.proportional_:
             loss.check_shifts()

@@ -11,7 +11,7 @@ Layout, all numbers little-endian:
    [column, levels]), ``arrays``, the list of [name, dtype, length] in the order they follow, ``left_out``, the names of
    parameters that JSON cannot hold, and ``proportional``, whether leaves have one value; and null where there is none:
    ``curvature`` (n_classes - 1 numbers), ``linear``, a linear part that the trees start from, ``random_effects`` of
-   groups, ``kappa_rule``, and of several outputs ``start``, the outputs before the first tree, and ``targets``, what
+   groups, and of several outputs ``start``, the outputs before the first tree, and ``targets``, what
    the estimator knows of them; ``found``, values of parameters that a search has found; ``given``, what ``fit`` was
    given that copies must know of;
    ``column_numbers``, names of features that are numbers, as text, or null;
@@ -101,8 +101,7 @@ class EngineModel:
         Raises
         ------
         ValueError
-            Where there is none yet: of a random forest, whose thresholds are fitted at the end, and of
-            ``decision_rule="kappa"``.
+            Where there is none yet: of a random forest, whose thresholds are fitted at the end.
         TypeError
             Of several outputs, if the loss is an object of your own, which a file does not hold: pickle the model. If a
             parameter has been set that there is not.
@@ -163,7 +162,7 @@ class EngineModel:
             "max_bins": self._max_bins,
             "categories": self._categories.to_json(),
             "left_out": left_out,
-            **dict.fromkeys(("linear", "random_effects", "kappa_rule", "targets")),
+            **dict.fromkeys(("linear", "random_effects", "targets")),
             "found": {},
             "given": {},
             **others,

@@ -1,4 +1,4 @@
-"""Parameters of a training: what they may be, and what those of other libraries are called here."""
+"""Parameters of a training, and what they may be."""
 
 from __future__ import annotations
 
@@ -23,92 +23,6 @@ THRESHOLD_UPDATES = ENTRY_POINTS[ENTRY_POINT].updates
 # Parameters of the ordinal model beside loss and link.
 OF_MODEL = tuple(name for name in parameter_names("engine") if name not in ("loss", "link"))
 _ALL = 2**31 - 1
-# Names of parameters in other libraries, by what they are called here.
-_OTHER_NAMES = {
-    "max_iter": "n_estimators num_boost_round num_iterations",
-    "learning_rate": "eta",
-    "max_leaf_nodes": "num_leaves max_leaves",
-    "min_samples_leaf": "min_child_samples min_data_in_leaf",
-    "l2_regularization": "reg_lambda lambda_l2",
-    "max_bins": "max_bin",
-    "gamma": "min_split_gain min_gain_to_split",
-    "subsample": "bagging_fraction",
-    "colsample_bytree": "feature_fraction",
-    "monotonic_cst": "monotone_constraints",
-    "interaction_cst": "interaction_constraints",
-    "max_features": "colsample_bynode feature_fraction_bynode",
-    "random_state": "seed bagging_seed data_random_seed drop_seed extra_seed feature_fraction_seed objective_seed",
-    "n_jobs": "num_threads nthread",
-    "n_iter_no_change (with early_stopping=True)": "early_stopping_rounds early_stopping_round",
-    "categorical_features": "categorical_feature cat_features",
-    "min_samples_category": "min_data_per_group",
-    "boosting_type": "boosting",
-    "tol": "early_stopping_min_delta",
-    "linear_l2 (with linear=True)": "linear_lambda",
-    "linear": "linear_tree",
-    "eval_metric": "metric",
-    "verbose": "metric_freq verbosity",
-    "min_child_weight": "min_sum_hessian_in_leaf",
-}
-# Parameters of other libraries that do not exist here, by the reason.
-_WITHOUT = {
-    "columns of a category type are categories: see categorical_features": "enable_categorical",
-    "the score has one output for all classes": "num_class",
-    "the ordinal loss is the objective; see loss and link": "objective",
-    "rows are drawn for each tree": "bagging_freq subsample_freq",
-    "rows are drawn alike: weigh classes by class_weight": "pos_bagging_fraction neg_bagging_fraction",
-    "rows are drawn one by one": "bagging_by_query",
-    "leaves have an L2 penalty only": "lambda_l1 reg_alpha",
-    "a step that would raise the loss is halved": "max_delta_step poisson_max_delta_step",
-    "leaves are not pulled towards their parents: see l2_regularization": "path_smooth",
-    "every cut between bins is tried": "extra_trees",
-    "trees are grown on exact sums": (
-        "use_quantized_grad num_grad_quant_bins quant_train_renew_leaf stochastic_rounding"
-    ),
-    "all features gain alike": "feature_contri cegb_tradeoff cegb_penalty_split",
-    "features cost nothing": "cegb_penalty_feature_lazy cegb_penalty_feature_coupled",
-    "splits are found, not given": "forcedsplits_filename forcedbins_filename",
-    "leaves are clipped to what the splits above them allow": "monotone_constraints_method monotone_penalty",
-    "categories are ordered by their step, and the whole order is tried": (
-        "cat_smooth cat_l2 max_cat_threshold max_cat_to_onehot"
-    ),
-    "there is no dart: trees are not changed once they are grown": (
-        "drop_rate max_drop skip_drop uniform_drop xgboost_dart_mode"
-    ),
-    "features have bins by max_bins, cut at quantiles of the rows": (
-        "max_bin_by_feature min_data_in_bin bin_construct_sample_cnt subsample_for_bin feature_pre_filter "
-        "enable_bundle is_enable_sparse"
-    ),
-    "NaN is missing, and 0 is a number": "use_missing zero_as_missing",
-    "the same model comes from any number of threads": "deterministic force_col_wise force_row_wise",
-    "memory is not bounded: see RowBlocks for rows on disk": "histogram_pool_size",
-    "the engine runs on the processors of one machine": (
-        "device_type gpu_platform_id gpu_device_id gpu_device_id_list gpu_use_dp num_gpu tree_learner top_k "
-        "num_machines machines machine_list_filename local_listen_port time_out pre_partition"
-    ),
-    "the thresholds start from the classes' shares": "boost_from_average",
-    "class_weight weighs classes": "is_unbalance scale_pos_weight",
-    "it belongs to another loss": (
-        "sigmoid alpha fair_c reg_sqrt tweedie_variance_power auc_mu_weights multi_error_top_k eval_at label_gain "
-        "lambdarank_norm lambdarank_truncation_level lambdarank_position_bias_regularization"
-    ),
-    "scoring says what early stopping looks at": "first_metric_only",
-    "evals_result_ always holds the training loss": "is_provide_training_metric",
-    "rows come as arrays, tables or RowBlocks": (
-        "config task data valid header label_column weight_column group_column ignore_column two_round save_binary "
-        "precise_float_parser parser_config_file"
-    ),
-    "save_model, load_model and warm_start keep and continue models": (
-        "input_model output_model snapshot_freq refit_decay_rate convert_model convert_model_language "
-        "saved_feature_importance_type"
-    ),
-    "methods of the classifier predict": (
-        "start_iteration_predict num_iteration_predict predict_raw_score predict_leaf_index predict_contrib "
-        "predict_disable_shape_check pred_early_stop pred_early_stop_freq pred_early_stop_margin output_result"
-    ),
-}
-DIALECT = {name: ours for ours, names in _OTHER_NAMES.items() for name in names.split()}
-REFUSED = {name: reason for reason, names in _WITHOUT.items() for name in names.split()}
 
 
 def integer(default: int | None, least: int, most: int | None = None, *, or_none: bool = False) -> Any:

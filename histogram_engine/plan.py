@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -40,6 +40,31 @@ _TRIED: tuple[held_out.Settings, held_out.Settings] = (
 _SCALE: Params = {"bounds": np.log((0.05, 20.0)), "method": "bounded", "options": {"xatol": 1e-2}}
 
 
+class Decided(NamedTuple):
+    """What is decided before the first tree.
+
+    Attributes
+    ----------
+    parameters : BoostingParameters
+    rows : Rows
+        Those to train on.
+    watched : list of Rows
+        Those to evaluate.
+    search : RoundSearch or None
+        The search for the number of trees, if there was one.
+    stopping : EarlyStopping or None
+        What may end the training early.
+    linear : LinearPart or None
+    """
+
+    parameters: BoostingParameters
+    rows: held_out.Rows
+    watched: list[held_out.Rows]
+    search: held_out.RoundSearch | None
+    stopping: fit_loop.EarlyStopping | None
+    linear: LinearPart | None
+
+
 @dataclass(frozen=True)
 class TrainingPlan:
     """The plan of a training.
@@ -68,12 +93,8 @@ class TrainingPlan:
         earlier: fit_loop.GrownModel | None,
         linear: LinearPart | None,
         stopping: fit_loop.EarlyStopping,
-    ) -> tuple[BoostingParameters, fit_loop.EarlyStopping | None, held_out.UnseenRows, LinearPart | None]:
-        """Find the number of trees and the linear part, and hold rows out; a model that is continued has `linear`.
-
-        Returns the parameters of the training, what may end it early, its rows with the search if there was one, and
-        its linear part.
-        """
+    ) -> Decided:
+        """Find the number of trees and the linear part, and hold rows out; a model that is continued has `linear`."""
         model, parameters = self.model, self.parameters
         has_linear = None if earlier is None else linear is not None
         signs = parameters.constraints.signs
@@ -84,16 +105,14 @@ class TrainingPlan:
         elif self._searches(rows, watched, earlier):
             found, linear = self._search(rows)
             if found is not None:
-                parameters = parameters.changed(max_iter=found.search.n_iter, **found.search.settings)
+                parameters = parameters.changed(max_iter=found.n_iter, **found.settings)
         else:
             if not watched:
                 rows, watched = self._divided(rows, stopping)
             ends = stopping if stopping.applies(model.early_stopping, len(rows), watched) else None
         if earlier is None and linear is None and always:
             linear = self.fit_linear(rows)
-        trials = self.trials if linear is None else linear_scores.with_linear(self.fit_linear, self.trials)
-        unseen = held_out.UnseenRows(rows, list(watched), found, trials if earlier is None else None, self.seed)
-        return parameters, ends, unseen, linear
+        return Decided(parameters, rows, list(watched), found, ends, linear)
 
     def _searches(self, rows: held_out.Rows, watched: list[held_out.Rows], earlier: fit_loop.GrownModel | None) -> bool:
         """Tell whether rows held out decide the number of trees; blocks are not divided."""
@@ -101,7 +120,7 @@ class TrainingPlan:
         is_asked = held_out.is_auto(self.model.max_iter) and held_out.is_auto(self.model.early_stopping)
         return is_asked and not decided and not isinstance(rows.X, RowBlocks)
 
-    def _search(self, rows: held_out.Rows) -> tuple[held_out.FinishedSearch | None, LinearPart | None]:
+    def _search(self, rows: held_out.Rows) -> tuple[held_out.RoundSearch | None, LinearPart | None]:
         model = self.model
         if fit_loop.check_scoring(model.scoring) is not None:
             raise ValueError(
@@ -110,7 +129,7 @@ class TrainingPlan:
             )
         given = {"max_leaf_nodes": model.max_leaf_nodes}
         settings = held_out.settings_to_try(*_TRIED, given, len(rows.weighted))
-        trials = (model.linear, self.fit_linear, self.trials, settings)
+        trials = (model.linear, self.fit_linear, self.trial_of, settings)
         return linear_scores.search(*trials, rows, model.learning_rate, self.seed)
 
     def _divided(
@@ -148,35 +167,20 @@ class TrainingPlan:
             n_threads=model.n_jobs,
         )
 
-    def trials(self, fit: held_out.Rows, held: held_out.Rows) -> held_out.Trials:
+    def trial_of(self, fit: held_out.Rows, held: held_out.Rows) -> held_out.Trial:
         """Return what trains on some rows, and measures others after 0, 1, ... trees."""
         return partial(self._trial, fit, held)
 
     def _trial(
         self, fit: held_out.Rows, held: held_out.Rows, most: int, patience: int | None, settings: Params
-    ) -> held_out.Trial:
+    ) -> list[float]:
         model, parameters = self.model, self.parameters.changed(**settings)
         if held_out.is_auto(model.min_samples_leaf):
             parameters = parameters.changed(min_samples_leaf=held_out.smallest_leaf("auto", len(fit.weighted)))
-        others = self.labelled(held)
-
-        def grow(n_trees: int, stopping: fit_loop.EarlyStopping | None) -> fit_loop.GrownModel:
-            with extras.round_bar(model.progress, n_trees, "search") as show:
-                wanted = parameters.changed(max_iter=n_trees)
-                return self.train(wanted, None, fit, [held], stopping, fit_loop.after_tree(show))
-
-        trained = grow(most, None if patience is None else fit_loop.EarlyStopping(patience, model.tol))
-
-        def proba(n: int) -> FloatArray:
-            # An early stop keeps the trees up to the lowest loss: none of them where no tree lowers it.
-            n_trees = len(trained.ensemble)
-            grown = trained if n == n_trees or (n < n_trees and not trained.effects) else grow(n, None)
-            scores = others.started(grown.ensemble.scores(others.X, 0, n, effective_n_threads(model.n_jobs)))
-            thresholds, loss = grown.thresholds[n], parameters.spec.loss
-            scores = random_effects.with_effects(scores, others.X, grown.effects, loss, thresholds)
-            return predictions.proba(loss, scores, thresholds)
-
-        return held_out.Trial(trained.evals["validation"], proba)
+        with extras.round_bar(model.progress, most, "search") as show:
+            stopping = None if patience is None else fit_loop.EarlyStopping(patience, model.tol)
+            wanted = parameters.changed(max_iter=most)
+            return self.train(wanted, None, fit, [held], stopping, fit_loop.after_tree(show)).evals["validation"]
 
     def train(
         self,

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from ordinal_objectives.aliases import JSON, ArrayLike, FloatArray, IndexArray
-from ordinal_objectives.utils import documented, files, validation
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray
+from ordinal_objectives.utils import documented, validation
 
 _MOST_STEPS = 100
-_PARTS = 5
 # A kappa that is no larger is none: of rows that are all alike it would choose classes by chance.
 _ROUNDING = 1e-9
 RULES = ("median", "mode", "mean")
@@ -78,21 +77,17 @@ def decide(proba: ArrayLike, rule: str = "median", cost_matrix: ArrayLike | None
     return np.argmax(np.cumsum(P, axis=1, dtype=np.float64) >= 0.5 - rounding, axis=1)
 
 
-def check_rule(
-    rule: str, cost_matrix: ArrayLike | None, n_classes: int, *, rules: tuple[str, ...] = RULES, name: str = "rule"
-) -> FloatArray | None:
+def check_rule(rule: str, cost_matrix: ArrayLike | None, n_classes: int, *, name: str = "rule") -> FloatArray | None:
     """Check what is to decide: a rule, or the costs of errors.
 
     Parameters
     ----------
     rule : str
-        One of ``rules``; the median where there are costs.
+        "median", "mode" or "mean"; "median" where there are costs.
     cost_matrix : array-like of float, shape (n_classes, n_classes), or None
         Cost of predicting column k where row j is true.
     n_classes : int
         Number of classes.
-    rules : tuple of str, default=("median", "mode", "mean")
-        The rules that are allowed.
     name : str, default="rule"
         What messages call the rule.
 
@@ -104,9 +99,14 @@ def check_rule(
     Raises
     ------
     ValueError
-        If the rule is none of ``rules``, both are given, or the costs have the wrong shape or are not finite.
+        If the rule is unknown, both are given, or the costs have the wrong shape or are not finite.
     """
-    validation.check_choice(rule, rules, name=name)
+    hint = (
+        " ('kappa': OrdinalTunedClassifier(model, metric='qwk', rule='kappa'))"
+        if isinstance(rule, str) and rule == "kappa"
+        else ""
+    )
+    validation.check_choice(rule, RULES, name=name, hint=hint)
     if cost_matrix is None:
         return None
     if rule != RULES[0]:
@@ -181,10 +181,7 @@ class KappaRule:
         The mean probabilities pi.
     kappa : float
         Kappa of the rows that the rule was fitted to if their probabilities were true. It is too
-        high for overfitted probabilities: see `measured`.
-    measured : float or None
-        Kappa of decisions and labels, of rows that neither the model nor the rule was fitted to. NaN where labels and
-        decisions are all of one class, None where it was not measured.
+        high for overfitted probabilities.
 
     Examples
     --------
@@ -201,7 +198,6 @@ class KappaRule:
     weights: FloatArray
     shares: FloatArray
     kappa: float
-    measured: float | None = None
 
     @classmethod
     def fit(
@@ -254,61 +250,3 @@ class KappaRule:
         if self.kappa <= 0.0:
             return decide(P)
         return np.argmin(P @ self.weights - (1.0 - self.kappa) * (self.shares @ self.weights), axis=1)
-
-    def measure(self, proba: ArrayLike, codes: ArrayLike, sample_weight: ArrayLike | None = None) -> KappaRule:
-        """Return the rule with the kappa of its kind of decision: of each fifth of the rows by a rule of the others.
-
-        Parameters
-        ----------
-        proba : array-like of float, shape (n_samples, n_classes)
-            Of rows that the model was not trained on, lowest class first.
-        codes : array-like of int, shape (n_samples,)
-            Their classes.
-        sample_weight : array-like of float, shape (n_samples,), or None, default=None
-            Weights of the rows.
-
-        Returns
-        -------
-        KappaRule
-        """
-        P, true = validation.check_proba(proba), validation.check_codes(codes, len(self.shares), name="codes")
-        weight = validation.relative_weights(sample_weight, len(P))
-        rows = np.flatnonzero(weight)
-        confusion = np.zeros(self.weights.shape)
-        for first in range(min(_PARTS, len(rows))):
-            part, others = rows[first::_PARTS], np.delete(rows, np.s_[first::_PARTS])
-            rule = KappaRule.fit(P[others], self.weights, weight[others]) if len(others) else self
-            np.add.at(confusion, (true[part], rule.decide(P[part])), weight[part])
-        confusion /= confusion.sum()
-        by_chance = float((np.outer(confusion.sum(axis=1), confusion.sum(axis=0)) * self.weights).sum())
-        kappa = 1.0 - float((confusion * self.weights).sum()) / by_chance if by_chance > 0.0 else np.nan
-        return replace(self, measured=kappa)
-
-    def to_json(self) -> JSON:
-        """Return the rule in JSON's types; what is not a number is left out."""
-        numbers: JSON = {"weights": self.weights.tolist(), "shares": self.shares.tolist()}
-        measured = {} if self.measured is None else {"measured": [x for x in [self.measured] if np.isfinite(x)]}
-        return numbers | {"kappa": self.kappa} | measured
-
-    @classmethod
-    def from_json(cls, content: JSON, n_classes: int) -> KappaRule:
-        """Read what :meth:`to_json` wrote.
-
-        Raises
-        ------
-        ValueError
-            If it is damaged.
-        """
-        rows = [files.numbers_from_json(row, "kappa_weights") for row in content["weights"]]
-        weights = kappa_weights(rows, n_classes)
-        shares = files.numbers_from_json(content["shares"], "the shares of classes")
-        (kappa,) = files.numbers_from_json([content["kappa"]], "kappa")
-        are_shares = shares.shape == (n_classes,) and (shares >= 0.0).all() and abs(shares.sum() - 1.0) <= 1e-6
-        if not are_shares or not 0 <= kappa <= 1:
-            raise ValueError(f"a rule of kappa must hold the shares of {n_classes} classes and a kappa between 0 and 1")
-        if "measured" not in content:
-            return cls(weights, shares, float(kappa))
-        measured = files.numbers_from_json(content["measured"], "the measured kappa")
-        if len(measured) > 1 or (measured > 1.0).any():
-            raise ValueError(f"a measured kappa must be at most 1; got {content['measured']!r}")
-        return cls(weights, shares, float(kappa), float(measured[0]) if len(measured) else np.nan)

@@ -115,7 +115,7 @@ class Engine:
     def __init__(self) -> None:
         from makers import make_engine
 
-        options: list[Any] = [{}, {"proportional": True}, {"linear": True}, {"decision_rule": "kappa"}]
+        options: list[Any] = [{}, {"proportional": True}, {"linear": True}, {"decision_rule": "mode"}]
         options += [{"categorical_features": [3]}, {"classes": ["a", "b", "c", "d"], "proportional": "auto"}]
         self.models = [fitted(make_engine(max_iter=3, **one)) for one in options]
 
@@ -132,7 +132,7 @@ class Records(Engine):
     def __init__(self) -> None:
         from makers import make_xgb
 
-        options: list[Any] = [{}, {"proportional": False}, {"decision_rule": "kappa"}, {"classes": list("abcd")}]
+        options: list[Any] = [{}, {"proportional": False}, {"classes": list("abcd")}]
         options += [{"cost_matrix": np.eye(4).tolist()}, {"proportional": False, "shift_method": "host"}]
         self.models = [fitted(make_xgb(n_estimators=3, max_depth=2, **one)) for one in options]
 

@@ -28,10 +28,7 @@ def _tensor(X, given, floats):
 
 def far_from_ties(model, proba, tolerance):
     """Tell which rows' decisions stay the same where probabilities change by less than the tolerance."""
-    n_classes, rule = proba.shape[1], getattr(model, "kappa_rule_", None)
-    if model.decision_rule == "kappa" and rule is not None and rule.kappa > 0:
-        costs = proba @ rule.weights - (1 - rule.kappa) * (rule.shares @ rule.weights)
-        return _gap(costs) > 2 * tolerance * rule.weights.sum(axis=0).max()
+    n_classes = proba.shape[1]
     if model.cost_matrix is not None:
         return _gap(proba @ np.asarray(model.cost_matrix)) > 2 * tolerance * np.abs(model.cost_matrix).sum(axis=0).max()
     if model.decision_rule == "mode":

@@ -536,10 +536,7 @@ class Machine(RuleBasedStateMachine):
         if self.trainer == "tuned":
             return
         rule = getattr(model, "decision_rule", "median")
-        if rule == "kappa" and getattr(model, "cost_matrix", None) is None:
-            codes = model.kappa_rule_.decide(proba)
-        else:
-            codes = decide(proba, rule, cost_matrix=getattr(model, "cost_matrix", None))
+        codes = decide(proba, rule, cost_matrix=getattr(model, "cost_matrix", None))
         np.testing.assert_array_equal(said["predict"], model.ordered_classes_[codes])
 
     @invariant()

@@ -104,10 +104,9 @@ _COMMON: dict[str, list[Any]] = {
     "hessian": ["majorized"],
     "threshold_update": ["newton", "joint", "schur", "fixed"],
     "training_cost": ["quadratic"],
-    "decision_rule": ["mode", "mean", "kappa"],
+    "decision_rule": ["mode", "mean"],
     "class_weight": ["balanced"],
     "linear": [True, "auto"],
-    "kappa_rows": ["training"],
     "cost_matrix": ["squares"],
     "learning_rate": [1.0, 0.05],
 }

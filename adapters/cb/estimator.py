@@ -13,13 +13,13 @@ from catboost import CatBoost, CatBoostClassifier, Pool
 from scipy.sparse import csr_matrix, issparse
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives import predictions, threads
+from ordinal_objectives import threads
 from ordinal_objectives.adapters.arguments import check_same_columns
 from ordinal_objectives.adapters.cb import booster as cb_booster
 from ordinal_objectives.adapters.cb.train import train_spec
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, Level, NDArray, Params, Seed, Table
 from ordinal_objectives.estimators import arguments, tables
-from ordinal_objectives.estimators.held_out import Rows, Trial, Trials
+from ordinal_objectives.estimators.held_out import Rows, Trial
 from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS, HostClassifier
 from ordinal_objectives.estimators.linear import with_start
 from ordinal_objectives.losses import OrdinalLoss
@@ -65,7 +65,7 @@ class CatBoostOrdinalClassifier(HostClassifier):
     iterations : int or "auto"
         Number of rounds. "auto": that with the lowest loss on a fifth of the rows, held out; then all rows are trained
         on. 100 where that is not possible, with early stopping, and for a continued model.
-    <<classes, decision_rule, cost_matrix, kappa_weights, kappa_rows, class_weight>>
+    <<classes, decision_rule, cost_matrix, class_weight>>
     learning_rate, depth, l2_leaf_reg, rsm, subsample, bootstrap_type, boosting_type, grow_policy, border_count, \
 min_data_in_leaf, random_strength, one_hot_max_size
         As in ``catboost.CatBoostClassifier``, except ``learning_rate=0.1`` and ``one_hot_max_size=10``, which suits
@@ -98,7 +98,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
     <<classes_, ordered_classes_, n_classes_, thresholds_, proportional_>>
     booster_ : catboost.CatBoost
         The model, with its thresholds; see :func:`ordinal_objectives.adapters.cb.predict_proba`.
-    <<n_iter_, round_search_, linear_, kappa_rule_, expected_kappa_>>
+    <<n_iter_, round_search_, linear_>>
     <<training_loss_, threshold_history_>>
     feature_importances_ : ndarray of float64, shape (n_features,)
         Of each feature, by how much predictions change with it; they sum to 100.
@@ -158,8 +158,6 @@ min_data_in_leaf, random_strength, one_hot_max_size
         linear_l2: float = 100.0,
         decision_rule: str = "median",
         cost_matrix: ArrayLike | None = None,
-        kappa_weights: ArrayLike | str = "quadratic",
-        kappa_rows: str = "unseen",
         class_weight: Any = None,
         learning_rate: float = 0.1,
         depth: int | None = None,
@@ -264,7 +262,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
                     metrics=self._metrics(eval_metric), progress=self.progress,
                 )  # fmt: skip
             record = cb_booster.threshold_record(self.booster_)
-            self._finish(record, record.n_iterations, plan, rows, held_out, self.random_state)
+            self._finish(record, record.n_iterations, rows)
         self._warn_if_constant(len(rows), "min_data_in_leaf")
         return self
 
@@ -276,20 +274,14 @@ min_data_in_leaf, random_strength, one_hot_max_size
             early_stopping_rounds=patience or None, **options,
         )  # fmt: skip
 
-    def _trials(self, fit: Rows, held: Rows, **options: Any) -> Trials:
+    def _trial(self, fit: Rows, held: Rows, **options: Any) -> Trial:
         pools = [self._pool(some.X, some) for some in (fit, held)]
 
-        def trial(most: int, patience: int | None, settings: Params) -> Trial:
+        def trial(most: int, patience: int | None, settings: Params) -> list[float]:
             options: Params = {"use_best_model": False, "progress": self.progress, "what": "search"}
-            model, results = self._train(pools, most, patience, **options)
-            record = cb_booster.threshold_record(model)
-
-            def proba(n_rounds: int) -> FloatArray:
-                scores = cb_booster.predict_raw(model, self._pool(held.X), 0, n_rounds)
-                scores = scores if held.start is None else held.start + scores
-                return predictions.proba(record.ordinal_loss(), scores, record.at(n_rounds))
-
-            return Trial(next(iter(results["validation_0"].values())), proba)
+            _, results = self._train(pools, most, patience, **options)
+            losses: list[float] = next(iter(results["validation_0"].values()))
+            return losses
 
         return trial
 

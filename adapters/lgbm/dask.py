@@ -298,8 +298,7 @@ class DaskLGBMOrdinalClassifier(DaskClassifier, LGBMOrdinalClassifier):
     <<random_intercept>>
         Refused on a cluster.
     <<decision_rule, cost_matrix>>
-        "kappa" is refused on a cluster.
-    <<kappa_weights, kappa_rows, class_weight>>
+    <<class_weight>>
     num_leaves : int or "auto", default="auto"
         On a cluster "auto" is 31.
     boosting_type, max_depth, learning_rate, subsample_for_bin, min_split_gain, min_child_weight, \

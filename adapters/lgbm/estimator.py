@@ -14,14 +14,14 @@ import numpy as np
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives import predictions, threads
+from ordinal_objectives import threads
 from ordinal_objectives.adapters.arguments import check_set_names
 from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, input_checks, prediction
 from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, checked_callbacks, first_rates, schedules, train_spec
 from ordinal_objectives.adapters.training import bind_labels, labels_of
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, NDArray, Params, Seed, Table
 from ordinal_objectives.estimators import arguments, tables
-from ordinal_objectives.estimators.held_out import Rows, Trial, Trials, is_auto, smallest_leaf
+from ordinal_objectives.estimators.held_out import Rows, Trial, is_auto, smallest_leaf
 from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS, HostClassifier
 from ordinal_objectives.estimators.linear import LinearPart, with_start
 from ordinal_objectives.estimators.random_effects import random_effects_of_model, without
@@ -48,7 +48,7 @@ importance_type
         ``subsample_freq=1``, ``min_child_samples="auto"``: one row in 50, at least 1 and at most 20; and
         ``reg_lambda="auto"``: 1 where ``n_estimators`` is searched with fewer than 1,000 rows, else 0. In a forked
         process LightGBM runs on one thread.
-    <<decision_rule, cost_matrix, kappa_weights, kappa_rows, class_weight>>
+    <<decision_rule, cost_matrix, class_weight>>
     early_stopping_round : int or None, default=None
         Stop when the loss or a metric has not improved for so many rounds on one of the evaluation sets;
         ``first_metric_only=True`` considers only the loss.
@@ -69,7 +69,7 @@ importance_type
     <<classes_, ordered_classes_, n_classes_, thresholds_, proportional_>>
     booster_ : lightgbm.Booster
         The booster, with its thresholds; see :func:`ordinal_objectives.adapters.lgbm.predict_proba`.
-    <<n_iter_, round_search_, linear_, kappa_rule_, expected_kappa_>>
+    <<n_iter_, round_search_, linear_>>
     <<random_effects_, training_loss_, threshold_history_>>
     best_iteration_ : int
         The best iteration, counted from 1.
@@ -127,8 +127,6 @@ importance_type
         threshold_update: str = "newton",
         decision_rule: str = "median",
         cost_matrix: ArrayLike | None = None,
-        kappa_weights: ArrayLike | str = "quadratic",
-        kappa_rows: str = "unseen",
         class_weight: Any = None,
         proportional: bool | str = "auto",
         shift_l2: float | None = None,
@@ -209,7 +207,7 @@ importance_type
         categorical_feature : list of str, list of int, or "auto"
             Categorical columns; "auto" takes the categorical columns of a pandas data frame.
         callbacks : list of callable or None
-            LightGBM callbacks, early stopping among them. Where "auto" or kappa trains on some of the rows, only
+            LightGBM callbacks, early stopping among them. Where "auto" trains on some of the rows, only
             ``reset_parameter`` is called there; a warning tells of those of your own without ``only_reads = True``.
         init_model : LGBMOrdinalClassifier, lightgbm.Booster, path or None
             Model to continue, with its thresholds, and with the same classes, loss and link. Not
@@ -260,7 +258,7 @@ importance_type
                 )  # fmt: skip
             record, n_iter = lgbm_booster.carried_record(self.booster_), lgbm_booster.iterations_of(self.booster_)
             n_rounds = trees.rounds_of(n_iter, stopped=self.booster_.best_iteration > 0)
-            self._finish(record, n_iter, plan, rows, held_out, given["random_state"], n_rounds)
+            self._finish(record, n_iter, rows, n_rounds)
         least = smallest_leaf(given["min_child_samples"], len(rows.weighted))
         self._warn_if_constant(len(rows), "min_child_samples", 20 if least is None else least)  # LightGBM's default
         return self
@@ -297,29 +295,22 @@ importance_type
             params["bagging_freq"] = 0  # LightGBM draws rows in only one way
         return params
 
-    def _trials(self, fit: Rows, held: Rows, **options: Any) -> Trials:
+    def _trial(self, fit: Rows, held: Rows, **options: Any) -> Trial:
         train_set, held_set = self._datasets([fit, held], options["categorical_feature"], keeps=True)
 
-        def trial(most: int, patience: int | None, settings: Params) -> Trial:
-            result, trees = dict[str, dict[str, list[float]]](), TreesOfRounds()
+        def trial(most: int, patience: int | None, settings: Params) -> list[float]:
+            result = dict[str, dict[str, list[float]]]()
             stops = [] if patience is None else [lightgbm.early_stopping(patience, verbose=False)]
             spec = self._spec("LGBMOrdinalClassifier")
             params = self._params_for(len(fit.weighted), settings) | {"verbosity": -1}
-            booster = train_spec(
+            train_spec(
                 (spec, None), params, train_set, most,
                 valid_sets=[held_set], valid_names=["held_out"],
-                callbacks=[lightgbm.record_evaluation(result), trees, *stops, *copy.deepcopy(options["callbacks"])],
+                callbacks=[lightgbm.record_evaluation(result), *stops, *copy.deepcopy(options["callbacks"])],
                 progress=self.progress, what="search", set_names=["X", "X"],
             )  # fmt: skip
 
-            def proba(n_rounds: int) -> FloatArray:
-                record = lgbm_booster.carried_record(booster)
-                n = min(trees.after(n_rounds), booster.current_iteration())
-                scores = prediction.predict_scores(booster, record, held.X, 0, n)
-                scores = scores if held.start is None else predictions.plus(held.start, scores)
-                return predictions.proba(record.ordinal_loss(), scores, record.at(n))
-
-            return Trial(next(iter(result["held_out"].values())), proba)
+            return next(iter(result["held_out"].values()))
 
         return trial
 
@@ -436,7 +427,7 @@ importance_type
     def _score(self, data: Table, start: int, stop: int) -> FloatArray:
         n_threads = threads.library_n_threads(self._by_other_names()[0].get("n_jobs", self.n_jobs))
         options = {} if n_threads is None else {"num_threads": n_threads}
-        return prediction.predict_scores(self.booster_, self._record, data, start, stop, name="X", **options)
+        return prediction.predict_scores(self.booster_, self._record, data, start, stop, **options)
 
     def _store(self, record: ThresholdRecord) -> None:
         lgbm_booster.carry(self.booster_, record)

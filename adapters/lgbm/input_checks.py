@@ -6,8 +6,8 @@ import json
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from os import PathLike
 from typing import Any
 
@@ -18,7 +18,7 @@ from scipy.sparse import issparse
 
 from ordinal_objectives.adapters import arguments
 from ordinal_objectives.adapters.arguments import refuse_parameters
-from ordinal_objectives.aliases import Column, Params, Table
+from ordinal_objectives.aliases import Params, Table
 from ordinal_objectives.estimators import held_out, tables
 from ordinal_objectives.estimators.arguments import refuse_other_order
 from ordinal_objectives.estimators.tables import called, column_kinds
@@ -58,7 +58,6 @@ _REFUSED_BY_TRAIN = {
 }
 REFUSED = {alias: why for name, why in _REFUSED_BY_CLASSIFIER.items() for alias in _ALIASES[name]}
 DIALECT = {
-    "gamma": "min_split_gain",
     "callbacks": "callbacks= in fit",
     "eval_metric": "eval_metric= in fit",
     **dict.fromkeys(_ALIASES["categorical_feature"], "categorical_feature= in fit"),
@@ -250,38 +249,6 @@ def check_rows(data: Table, name: str) -> None:
             )
 
 
-def refused_rows(X: Table, name: str) -> AbstractContextManager[None]:
-    """Return what turns any error of LightGBM over rows to predict into a ValueError that names them and columns."""
-    return arguments.refused_by_host("LightGBM", name, X, _take)
-
-
-@contextmanager
-def refused_sets(sets: list[tuple[str, Any]], has_begun: Callable[[], Any]) -> Iterator[None]:
-    """Turn LightGBM's error over a column into a ValueError that names it; errors of other reasons stay as they are.
-
-    Parameters
-    ----------
-    sets : list of (str, object)
-        Name and rows of each data set of a training, which LightGBM reads when the training begins.
-    has_begun : callable
-        Returns whether all rows have been read, so that none of them is to blame.
-    """
-    try:
-        yield
-    except (MemoryError, Warning):
-        raise
-    except Exception as error:
-        for name, X in () if has_begun() else sets:
-            columns = arguments.refused_columns(X, _take)
-            if columns:
-                raise ValueError(f"LightGBM refuses {name}: {columns}") from error
-        raise
-
-
-def _take(column: Column) -> None:
-    lightgbm.Dataset(column, params={"verbosity": -1}).construct()
-
-
 def written_names(names: Iterable[Any]) -> list[str]:
     """Return names of columns as LightGBM writes them into its model."""
     return [re.sub(r"\s", "_", str(name)) for name in names]
@@ -384,27 +351,6 @@ def check_linear(linear_tree: object, train_set: lightgbm.Dataset) -> None:
             f"params['linear_tree'] = {linear_tree!r} is not allowed with {got} as train_set: "
             f"LightGBM does not keep the rows that linear leaves are fitted to. {instead}"
         )
-
-
-def check_constraints(params: Mapping[str, Any], data: lightgbm.Dataset) -> None:
-    """Raise ValueError for columns in groups that are not there, which LightGBM skips, and for signs of other columns.
-
-    Over signs that are too few, or of categories, it ends the process.
-    """
-    X, signs, groups = data.data, value_of(params, "monotone_constraints"), params.get("interaction_constraints")
-    last = max((max(one, default=0) for one in groups or ()), default=0)
-    if last and hasattr(X, "shape") and last >= X.shape[1]:
-        raise ValueError(f"interaction_constraints must hold columns below {X.shape[1]}; got {last}")
-    if signs is None or len(signs) == 0 or not hasattr(X, "shape"):
-        return
-    if isinstance(signs, dict) or len(signs) != X.shape[1]:
-        raise ValueError(f"monotone_constraints must hold a sign for each of the {X.shape[1]} columns; got {signs!r}")
-    columns, names = data.categorical_feature, data.feature_name
-    if held_out.is_auto(names):
-        names = tables.names_as_text(X) or []
-    places = category_places(X) if held_out.is_auto(columns) else columns or ()
-    if any(signs[names.index(place) if isinstance(place, str) else place] for place in places):
-        raise ValueError(f"monotone_constraints must be 0 for categories, which have no order; got {signs!r}")
 
 
 def category_places(X: Table) -> list[int]:

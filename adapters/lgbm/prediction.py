@@ -70,17 +70,15 @@ def rows_for(booster: lightgbm.Booster, data: Table) -> Table:
     return input_checks.with_levels(data, None, booster.pandas_categorical, name="data")
 
 
-def predict_raw(
-    booster: lightgbm.Booster, data: Table, start: int, stop: int, *, name: str = "data", **params: Any
-) -> NDArray[Any]:
-    """Return what iterations ``start`` to ``stop - 1`` add to the score, (n_samples,); errors call the rows ``name``.
+def predict_raw(booster: lightgbm.Booster, data: Table, start: int, stop: int, **params: Any) -> NDArray[Any]:
+    """Return what iterations ``start`` to ``stop - 1`` add to the score, (n_samples,).
 
     With ``pred_leaf=True`` it is the leaf of each row in each of these iterations, (n_samples, stop - start).
 
     A LightGBM booster keeps the iterations it predicts with as a state of its own, so a call from another thread
     with other iterations would change the answer under way.
     """
-    with input_checks.refused_rows(data, name), _gates.setdefault(booster, _Gate()).passed((start, stop)):
+    with _gates.setdefault(booster, _Gate()).passed((start, stop)):
         answer = booster.predict(data, raw_score=True, start_iteration=start, num_iteration=stop - start, **params)
     return np.asarray(answer)
 
@@ -91,21 +89,19 @@ def predict_scores(
     data: Table,
     start: int,
     stop: int,
-    *,
-    name: str = "data",
     **params: Any,
 ) -> FloatArray:
-    """Return what iterations ``start`` to ``stop - 1`` add to the score, (n_samples,); errors call the rows ``name``.
+    """Return what iterations ``start`` to ``stop - 1`` add to the score, (n_samples,).
 
     Where thresholds move with x it is what they add to f + v_k, (n_samples, n_classes - 1): LightGBM itself predicts f,
     the mean over the thresholds, and the vectors of the leaves are in the record.
     """
     if record.shifts is None or start == stop:
-        raw = predict_raw(booster, data, start, stop, name=name, **params)
+        raw = predict_raw(booster, data, start, stop, **params)
         return raw if record.shifts is None else np.zeros((len(raw), record.n_classes - 1))
 
     def find_leaves(first: int, last: int) -> NDArray[Any]:
-        return predict_raw(booster, data, first, last, name=name, pred_leaf=True, **params)
+        return predict_raw(booster, data, first, last, pred_leaf=True, **params)
 
     n_samples = data.shape[0] if hasattr(data, "shape") else len(find_leaves(start, start + 1))
     scores = np.zeros((n_samples, record.n_classes - 1))

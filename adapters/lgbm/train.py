@@ -20,10 +20,8 @@ from ordinal_objectives.adapters.groups import bound_groups, with_last_effects
 from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, input_checks, prediction
 from ordinal_objectives.adapters.lgbm.input_checks import (
     are_made_up,
-    check_constraints,
     check_linear,
     check_set,
-    refused_sets,
     written_names,
 )
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
@@ -190,7 +188,6 @@ def train_spec(
     named = [(set_names[min(i, len(set_names) - 1)], data) for i, data in enumerate(sets)]
     for name, data in named:
         check_set(data, name, train_set)
-    check_constraints(params, train_set)
     check_linear(input_checks.value_of(params, "linear_tree"), train_set)
     names = options.get("valid_names") or []
     given = [names] if isinstance(names, str) else list(names)
@@ -217,10 +214,7 @@ def train_spec(
     n_labels = 0 if train_set.label is None else len(train_set.label)  # a subset that is not made yet has none
     with kept_helpers(n_threads, n_labels), round_bar(progress, num_boost_round, what) as show:
         native = _arguments(training, params, feval, options.pop("callbacks", None), show)
-        with (
-            refused_sets([(name, data.data) for name, data in named], lambda: training.state.boosters),
-            _left_if_it_fails(workers),
-        ):
+        with _left_if_it_fails(workers):
             booster = lightgbm.train(
                 train_set=train_set, num_boost_round=num_boost_round, init_model=previous, **native, **options
             )
@@ -320,14 +314,12 @@ def cv(
     arguments.check_asked(params, num_boost_round, 1)
     params = input_checks.checked_params(params)
     check_set(train_set, "train_set", train_set)
-    check_constraints(params, train_set)
     check_linear(input_checks.value_of(params, "linear_tree"), train_set)
     spec, record = arguments.asked_of_cv("lgbm.cv", options, train_set.get_label())
     n_threads = input_checks.value_of(params, "num_threads")
     training = LightGBMTraining(spec, record, n_threads=n_threads, plan=Plan(driven=True))
     options = {"stratified": False, **options, **_arguments(training, params, feval, callbacks, None)}
-    with refused_sets([("train_set", train_set.data)], lambda: training.state.boosters):
-        history: dict[str, Any] = lightgbm.cv(train_set=train_set, num_boost_round=num_boost_round, **options)
+    history: dict[str, Any] = lightgbm.cv(train_set=train_set, num_boost_round=num_boost_round, **options)
     return history
 
 

@@ -39,7 +39,7 @@ from ordinal_objectives.adapters.dask import (
 )
 from ordinal_objectives.adapters.xgb import booster as xgb_booster, input_checks
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
-from ordinal_objectives.adapters.xgb.train import arguments_of, judged_first, own_copies, schedules, train as train_here
+from ordinal_objectives.adapters.xgb.train import arguments_of, own_copies, schedules, train as train_here
 from ordinal_objectives.estimators import arguments, labels, tables
 from ordinal_objectives.estimators.held_out import rounds_unsearched
 from ordinal_objectives.estimators.tables import refuse_text_and_dates
@@ -145,7 +145,6 @@ def _train_spec(
     """Train the model of a specification; ``options`` are the other arguments of :func:`train`."""
     check_asked(params, num_boost_round, 0)
     options |= arguments_of(asked, params, options, dtrain, carried=carried)
-    options |= judged_first(options)
     client = client or distributed.get_client()
     check_client(client)
     matrices = [(dtrain, "the training set"), *(options.get("evals") or [])]
@@ -339,10 +338,6 @@ class DaskXGBOrdinalClassifier(DaskClassifier, XGBOrdinalClassifier):
         Refused on a cluster.
     linear_l2 : float
         No effect, as ``linear`` is False.
-    kappa_weights : str
-        No effect, as "kappa" is refused.
-    kappa_rows : str
-        No effect, as "kappa" is refused.
     <<host_params>>
 
     Attributes

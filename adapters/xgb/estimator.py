@@ -20,7 +20,7 @@ from ordinal_objectives.adapters.xgb import booster as xgb_booster, input_checks
 from ordinal_objectives.adapters.xgb.train import CustomMetric, asks_for_early_stop, first_rates, schedules, train_spec
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, IntArray, NDArray, Params, Seed, Table
 from ordinal_objectives.estimators import arguments
-from ordinal_objectives.estimators.held_out import Rows, Trial, Trials
+from ordinal_objectives.estimators.held_out import Rows, Trial
 from ordinal_objectives.estimators.host_classifier import HostClassifier
 from ordinal_objectives.estimators.linear import with_start
 from ordinal_objectives.estimators.random_effects import random_effects_of_model, without
@@ -47,7 +47,7 @@ importance_type, early_stopping_rounds, callbacks
         As in :class:`xgboost.XGBClassifier`, except ``subsample=0.8``; None is XGBoost's default. ``min_child_weight``
         is compared with sums of the ordinal Hessian: with the logit at most (n_classes - 1) / 4 a row. In a forked
         process XGBoost runs on one thread.
-    <<decision_rule, cost_matrix, kappa_weights, kappa_rows, class_weight>>
+    <<decision_rule, cost_matrix, class_weight>>
     validation_fraction : float or None, default=None
         Share of the rows held out for early stopping where ``fit`` gets no evaluation set. Stratified by class, by
         ``random_state``; class weights count there.
@@ -65,7 +65,7 @@ importance_type, early_stopping_rounds, callbacks
     <<classes_, ordered_classes_, n_classes_, thresholds_, proportional_>>
     booster_ : xgboost.Booster
         The booster, with its thresholds; see :func:`ordinal_objectives.adapters.xgb.predict_proba`.
-    <<n_iter_, round_search_, linear_, kappa_rule_, expected_kappa_>>
+    <<n_iter_, round_search_, linear_>>
     <<random_effects_, training_loss_, threshold_history_>>
     best_iteration_ : int
         Last of the iterations that predictions use, counted from 0.
@@ -129,8 +129,6 @@ importance_type, early_stopping_rounds, callbacks
         random_intercept: int | str | list[int | str] | None = None,
         decision_rule: str = "median",
         cost_matrix: ArrayLike | None = None,
-        kappa_weights: ArrayLike | str = "quadratic",
-        kappa_rows: str = "unseen",
         class_weight: Any = None,
         max_depth: int | str | None = "auto",
         max_leaves: int | None = None,
@@ -190,7 +188,8 @@ importance_type, early_stopping_rounds, callbacks
         base_margin : array-like of float, shape (n_samples,), or None
             Scores that the trees' are added to. The thresholds are fitted to them before the first tree, unless
             a model is continued. Predictions start at 0 unless they are given scores of their own.
-            XGBoost adds trees to them in float32: a warning tells of scores so far from 0 that this is too coarse.
+            XGBoost adds trees to them in float32, which is coarse far from 0: subtract a constant, the thresholds take
+            it.
         eval_set : list of (X, y) pairs or None
             Evaluated each round; the last one decides early stopping.
         sample_weight_eval_set : list of array-like or None
@@ -253,7 +252,7 @@ importance_type, early_stopping_rounds, callbacks
                     carried=self._carried(),
                 )
             record, n_iter = xgb_booster.carried_record(self.booster_), xgb_booster.kept_rounds(self.booster_)
-            self._finish(record, n_iter, plan, rows, held_out, self.random_state)
+            self._finish(record, n_iter, rows)
         self._warn_if_constant(dtrain.num_row(), "min_child_weight")
         return self
 
@@ -267,13 +266,13 @@ importance_type, early_stopping_rounds, callbacks
         rate = arguments.smallest_rate(params.get("learning_rate", 0.3), first_rates(scheduled.known))  # XGBoost's
         return None if decided else (rate, self.random_state), scheduled
 
-    def _trials(self, fit: Rows, held: Rows, **options: Any) -> Trials:
+    def _trial(self, fit: Rows, held: Rows, **options: Any) -> Trial:
         dtrain = self._training_matrix(fit)
         matrix = self._matrix(held.X, held, like=dtrain)
 
-        def trial(most: int, patience: int | None, settings: Params) -> Trial:
+        def trial(most: int, patience: int | None, settings: Params) -> list[float]:
             result: dict[str, dict[str, list[float]]] = {}
-            booster = train_spec(
+            train_spec(
                 (self._spec("XGBOrdinalClassifier"), None),
                 self._native_params() | {"verbosity": 0} | settings,
                 dtrain,
@@ -286,10 +285,7 @@ importance_type, early_stopping_rounds, callbacks
                 progress=self.progress,
                 what="search",
             )
-            losses = next(iter(result["held_out"].values()))
-            return Trial(
-                losses, lambda n: prediction.proba_of(booster, xgb_booster.carried_record(booster), matrix, (0, n))
-            )
+            return next(iter(result["held_out"].values()))
 
         return trial
 
@@ -373,15 +369,14 @@ importance_type, early_stopping_rounds, callbacks
         if start or stop != self.booster_.num_boosted_rounds():
             xgb_booster.check_all_rounds(self.booster_, self._record, stop)
         outputs, missing = self._record.outputs, self._missing
-        with input_checks.refused_rows(data, missing):
-            if not self.proportional_ and outputs is None:
-                n_threads = effective_n_threads(self.n_jobs)
-                return prediction.leaf_scores(self.booster_, self._record, data, start, stop, missing, n_threads)
-            if isinstance(data, np.ndarray):
-                options = {"predict_type": "margin", "iteration_range": (start, stop), "missing": missing}
-                scores = self.booster_.inplace_predict(data, **options)
-            else:
-                scores = self.booster_.predict(data, output_margin=True, iteration_range=(start, stop))
+        if not self.proportional_ and outputs is None:
+            n_threads = effective_n_threads(self.n_jobs)
+            return prediction.leaf_scores(self.booster_, self._record, data, start, stop, missing, n_threads)
+        if isinstance(data, np.ndarray):
+            options = {"predict_type": "margin", "iteration_range": (start, stop), "missing": missing}
+            scores = self.booster_.inplace_predict(data, **options)
+        else:
+            scores = self.booster_.predict(data, output_margin=True, iteration_range=(start, stop))
         return np.asarray(scores, dtype=np.float64) if outputs is None else outputs.scores(scores, start, stop)
 
     @one_thread_after_fork()
@@ -442,27 +437,23 @@ importance_type, early_stopping_rounds, callbacks
     ) -> xgboost.DMatrix:
         """Return a matrix of rows to evaluate, or of features to predict, as codes of the training's levels."""
         types = like.feature_types if self._levels else arguments.of_fit(self, "feature_types")
-        return self._dmatrix(input_checks.coded(X, self._levels, self._missing, name=name), rows, types, name)
+        return self._dmatrix(input_checks.coded(X, self._levels, self._missing, name=name), rows, types)
 
-    def _dmatrix(
-        self, X: Table, rows: Rows | None, feature_types: Any, name: str = "X", **options: Any
-    ) -> xgboost.DMatrix:
+    def _dmatrix(self, X: Table, rows: Rows | None, feature_types: Any, **options: Any) -> xgboost.DMatrix:
         if rows is not None:
             start = rows.start
             if start is not None and self.shift_method == "host":  # the score is the first of the outputs
                 start = np.pad(start[:, np.newaxis], ((0, 0), (0, self.n_classes_ - 2)))
             options |= {"label": rows.codes, "weight": rows.weight, "base_margin": start}
             X = without(X, self._groups)
-        missing = self._missing
-        with input_checks.refused_rows(X, missing, name):
-            matrix = xgboost.DMatrix(
-                X,
-                missing=missing,
-                nthread=library_n_threads(self.n_jobs),
-                enable_categorical=arguments.of_fit(self, "enable_categorical"),
-                feature_types=feature_types,
-                **options,
-            )
+        matrix = xgboost.DMatrix(
+            X,
+            missing=self._missing,
+            nthread=library_n_threads(self.n_jobs),
+            enable_categorical=arguments.of_fit(self, "enable_categorical"),
+            feature_types=feature_types,
+            **options,
+        )
         if rows is not None and rows.labels is not None:
             bind_labels(matrix, rows.labels)
         if rows is not None:

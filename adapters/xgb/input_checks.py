@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Mapping
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
@@ -18,20 +17,11 @@ from scipy.sparse import issparse
 
 from ordinal_objectives.adapters import arguments
 from ordinal_objectives.adapters.xgb.booster import categories_of
-from ordinal_objectives.aliases import JSON, Column, RealArray, Table
+from ordinal_objectives.aliases import JSON, RealArray, Table
 from ordinal_objectives.estimators import host_classifier, labels, tables
 from ordinal_objectives.estimators.tables import called, column_kinds
 from ordinal_objectives.utils import files
 from ordinal_objectives.utils.validation import check_integer, first_few
-
-
-def refused_rows(X: Table, missing: float = np.nan, name: str = "X") -> AbstractContextManager[None]:
-    """Return what turns any error of XGBoost over rows into a ValueError that names them and their columns."""
-
-    def take(column: Column) -> None:
-        xgboost.DMatrix(column, missing=missing, enable_categorical=True)
-
-    return arguments.refused_by_host("XGBoost", name, X, take)
 
 
 def check_finite(X: RealArray, missing: float) -> None:
@@ -136,56 +126,6 @@ def check_continues(booster: Any, dtrain: Any) -> None:
             check_levels(booster, dtrain, "dtrain")
 
 
-@contextmanager
-def refused_training(params: Mapping[str, Any], dtrain: xgboost.DMatrix, model: Any = None) -> Iterator[None]:
-    """Turn XGBoost's error over what does not suit the rows or the model into a ValueError that names it.
-
-    Parameters
-    ----------
-    params, dtrain
-        Of the training.
-    model : object
-        The one that it goes on with; None where it starts anew.
-    """
-    try:
-        yield
-    except xgboost.core.XGBoostError as error:
-        reason = _why_unsuited(str(error), params, dtrain, model)
-        if reason is None:
-            raise
-        raise ValueError(reason) from error
-
-
-def _why_unsuited(error: str, params: Mapping[str, Any], dtrain: xgboost.DMatrix, model: Any) -> str | None:
-    """Return what does not suit the rows or the model, and what does; None of other errors."""
-    if params.get("process_type") == "update" and "updating" in error:
-        least = "there is no model" if model is None else "the model has fewer rounds than are asked for"
-        return (
-            f"params['process_type'] = 'update' is not allowed here: it changes the trees of a model, and {least}. "
-            f"Pass one as xgb_model, and no more rounds than it has; or leave process_type out"
-        )
-    if shapes := re.search(r"base_margin_.*\((\d+) vs. (\d+)\)", error):
-        return f"base_margin must have {shapes[2]} number(s) a row, one for each output of the trees; got {shapes[1]}"
-    names = dtrain.feature_names or range(dtrain.num_col())
-    columns = [repr(name) for name, kind in zip(names, dtrain.feature_types or (), strict=False) if kind == "c"]
-    for parameter, of_numbers, instead in _OF_NUMBERS:
-        value = params.get(parameter)
-        if columns and of_numbers in str(value).split(",") and "categorical" in error:
-            return (
-                f"params[{parameter!r}] = {value!r} is not allowed with categories, which column {first_few(columns)} "
-                f"holds: XGBoost takes numbers alone with it. {instead}"
-            )
-    return None
-
-
-# Parameters with values that XGBoost has for numbers alone, and what to do instead.
-_OF_NUMBERS = [
-    ("booster", "gblinear", "Encode the categories as numbers, or take trees"),
-    ("updater", "grow_colmaker", "Leave updater out, or encode the categories as numbers"),
-    ("tree_method", "exact", "Take tree_method='hist', or encode the categories as numbers"),
-]
-
-
 # Metrics whose names begin so are the better the higher, as XGBoost's early stopping has it.
 _RISING = ("auc", "pre", "map", "ndcg")
 
@@ -235,23 +175,15 @@ OWN = host_classifier.ORDINAL_PARAMETERS | {
     *("callbacks", "early_stopping_rounds", "enable_categorical", "eval_metric", "feature_types", "feature_weights"),
     *("missing", "verbosity"),
 }
-# Names of parameters in other libraries, by what they are called here.
+# XGBoost's other names of its parameters, by what they are called here.
 _OTHER_NAMES = {
-    "n_estimators": "max_iter num_boost_round num_iterations",
-    "early_stopping_rounds": "n_iter_no_change",
+    "n_estimators": "num_boost_round",
     "learning_rate": "eta",
-    "max_leaves": "max_leaf_nodes num_leaves",
-    "max_bin": "max_bins",
-    "reg_lambda": "l2_regularization lambda lambda_l2",
-    "reg_alpha": "alpha lambda_l1",
-    "gamma": "min_split_gain min_split_loss",
-    "monotone_constraints": "monotonic_cst",
-    "colsample_bytree": "feature_fraction",
-    "subsample": "bagging_fraction",
-    "min_child_weight": "min_sum_hessian_in_leaf",
-    "n_jobs": "nthread num_threads",
+    "reg_lambda": "lambda",
+    "reg_alpha": "alpha",
+    "gamma": "min_split_loss",
+    "n_jobs": "nthread",
     "random_state": "seed",
-    "verbosity": "verbose",
 }
 DIALECT = {name: ours for ours, names in _OTHER_NAMES.items() for name in names.split()}
 REFUSED = {

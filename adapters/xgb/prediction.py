@@ -201,12 +201,10 @@ def proba_of(
     xgb_booster.check_all_rounds(booster, record, end)
     if record.outputs is None and record.shifts is not None:
         arguments.check_same_names(booster.feature_names, data.feature_names)
-        with input_checks.refused_rows(data, name="data"):
-            scores, start = leaf_scores(booster, record, data, 0, end), data.get_base_margin()
-            scores = scores + start.astype(np.float64)[:, np.newaxis] if start.size else scores
+        scores, start = leaf_scores(booster, record, data, 0, end), data.get_base_margin()
+        scores = scores + start.astype(np.float64)[:, np.newaxis] if start.size else scores
     else:
-        with input_checks.refused_rows(data, name="data"):
-            outputs = booster.predict(data, output_margin=True, iteration_range=(0, end))
+        outputs = booster.predict(data, output_margin=True, iteration_range=(0, end))
         of_rows = record.outputs
         scores = outputs.reshape(data.num_row()) if of_rows is None else of_rows.scores(outputs, 0, end)
     return proba_beside(record, scores.astype(np.float64), end, random_intercept)

@@ -53,7 +53,7 @@ __all__ = ["SparkXGBOrdinalClassifier", "SparkXGBOrdinalClassifierModel"]
 
 # Parameters of the classifier in memory that need all rows in one place, or belong to matrices and processes.
 _NOT_ON_SPARK = frozenset(
-    ("callbacks", "enable_categorical", "eval_metric", "feature_weights", "kappa_rows", "kappa_weights")
+    ("callbacks", "enable_categorical", "eval_metric", "feature_weights")
     + ("linear", "linear_l2", "missing", "progress", "validation_fraction")
 )
 _OF_CLASSIFIER = [

@@ -185,9 +185,7 @@ def train_spec(
     with kept_helpers(_n_threads_of(params), dtrain.num_row()), round_bar(progress, num_boost_round, what) as show:
         if show is not None:
             options["callbacks"].append(ShownRounds(options["obj"].training, show))
-        options |= judged_first(options)
-        with input_checks.refused_training(params, dtrain, options.get("xgb_model")):
-            return xgboost.train(dtrain=dtrain, num_boost_round=num_boost_round, **options)
+        return xgboost.train(dtrain=dtrain, num_boost_round=num_boost_round, **options)
 
 
 def arguments_of(
@@ -307,8 +305,7 @@ def cv(
     asked = arguments.asked_of_cv("xgb.cv", options, dtrain.get_label())
     options |= {"custom_metric": custom_metric, "callbacks": callbacks}
     options |= arguments_of(asked, params, options, dtrain)
-    with input_checks.refused_training(params, dtrain):
-        return xgboost.cv(dtrain=dtrain, num_boost_round=num_boost_round, nfold=nfold, **options)
+    return xgboost.cv(dtrain=dtrain, num_boost_round=num_boost_round, nfold=nfold, **options)
 
 
 class CustomMetric:
@@ -377,70 +374,3 @@ class ShownRounds(xgboost.callback.TrainingCallback):  # type: ignore[misc]
         loss = self._training.latest.training_loss[-1] if last is None else last
         self._show(self._done, float(loss[0] if isinstance(loss, tuple) else loss))
         return False
-
-
-class _JudgesRound(xgboost.callback.TrainingCallback):  # type: ignore[misc]
-    """Lets early stopping judge a round before other callbacks see it: what they save knows the best round."""
-
-    def __init__(self, stopper: xgboost.callback.EarlyStopping) -> None:
-        super().__init__()
-        self.stopper, self.ends = stopper, False
-
-    def after_iteration(self, model: Model, epoch: int, evals_log: EvalsLog) -> bool:
-        """Judge a round. The training goes on, so that the other callbacks see it too."""
-        self.ends = self.stopper.after_iteration(model, epoch, evals_log)
-        return False
-
-
-class _EndsTraining(xgboost.callback.TrainingCallback):  # type: ignore[misc]
-    """Ends a training where early stopping has judged so, at the place of early stopping among the callbacks."""
-
-    def __init__(self, judge: _JudgesRound) -> None:
-        super().__init__()
-        self._judge = judge
-
-    def before_training(self, model: Model) -> Model:
-        """Begin as early stopping does."""
-        return self._judge.stopper.before_training(model)
-
-    def after_iteration(self, model: Model, epoch: int, evals_log: EvalsLog) -> bool:
-        """Return whether the training ends."""
-        return self._judge.ends
-
-    def after_training(self, model: Model) -> Model:
-        """End as early stopping does."""
-        return self._judge.stopper.after_training(model)
-
-
-# Callbacks that save nothing.
-_SAVES_NOTHING = (
-    xgboost.callback.EarlyStopping,
-    xgboost.callback.EvaluationMonitor,
-    xgboost.callback.LearningRateScheduler,
-    ShownRounds,
-)
-
-
-def judged_first(options: arguments.Options) -> dict[str, object]:
-    """Return arguments of XGBoost's own ``train`` with early stopping before what may save the booster.
-
-    XGBoost's early stopping sets the best round of the booster, and comes last: what another callback saves would not
-    know that its last round is the best. ``options`` hold our callback first.
-    """
-    ours, *callbacks = options["callbacks"]
-    if all(type(callback) in _SAVES_NOTHING for callback in callbacks) or not asks_for_early_stop(options, callbacks):
-        return {}
-    others: dict[str, object] = {}
-    if options.get("early_stopping_rounds"):
-        period, rounds = options.get("verbose_eval", True), options["early_stopping_rounds"]
-        others = {"early_stopping_rounds": None, "verbose_eval": False}
-        if period:  # XGBoost puts both behind all others
-            callbacks.append(xgboost.callback.EvaluationMonitor(period=int(period)))
-        callbacks.append(xgboost.callback.EarlyStopping(rounds=rounds, maximize=options.get("maximize")))
-    judges = {
-        id(callback): _JudgesRound(callback)
-        for callback in callbacks
-        if isinstance(callback, xgboost.callback.EarlyStopping)
-    }
-    placed = [_EndsTraining(judges[id(callback)]) if id(callback) in judges else callback for callback in callbacks]
-    return others | {"callbacks": [ours, *judges.values(), *placed]}

@@ -28,8 +28,6 @@ Callback: TypeAlias = xgboost.callback.TrainingCallback
 EvalsLog: TypeAlias = xgboost.callback.TrainingCallback.EvalsLog
 # A booster, the folds of xgboost.cv, whose type is not public, or None outside a training.
 Model: TypeAlias = Any
-# The largest step of float32 at the training scores: leaves at small learning rates are not far above it.
-_COARSE = 0.01
 
 
 def boosters_of(model: Model) -> list[xgboost.Booster]:
@@ -362,10 +360,7 @@ class XGBoostTraining(Training):
         grows_on_recorded: bool | None = None,
     ) -> TrainingRun:
         fail_together(self.workers, lambda: self._check_first_score(predt, dtrain, previous))
-        run = self.begin(dtrain, previous, grows_on_recorded=grows_on_recorded)
-        if not run.update.renews:  # else the run has scores of its own, in doubles
-            _warn_of_coarse_scores(predt)
-        return run
+        return self.begin(dtrain, previous, grows_on_recorded=grows_on_recorded)
 
     def _check_first_score(self, predt: RealArray, dtrain: xgboost.DMatrix, previous: ThresholdRecord | None) -> None:
         if not np.isfinite(predt).all():
@@ -509,32 +504,6 @@ def _for_outputs(spec: OrdinalSpec) -> OrdinalSpec:
     return spec
 
 
-def _warn_of_coarse_scores(predt: RealArray) -> None:
-    """Warn of training scores, (n_samples,) or the first of several outputs, that float32 rounds too much."""
-    sample = sample_of(predt)
-    if not sample.size:
-        return
-    middle = float(np.median(sample.reshape(sample.shape[0], -1)[:, 0]))
-    step = float(np.spacing(np.float32(abs(middle))))
-    if step > _COARSE:
-        warnings.warn(
-            f"the training starts at scores around {middle:g}, where XGBoost's float32 has steps of {step:.2g}: leaves "
-            f"below half a step are lost. Subtract a constant from all of base_margin; the thresholds take it",
-            stacklevel=2,
-        )
-
-
-def _warn_of_rmse(booster: xgboost.Booster, evals_log: EvalsLog) -> None:
-    """Warn of the metric that XGBoost adds where nothing tells it not to: of raw scores, beside class codes."""
-    measured = any("rmse" in metrics for metrics in evals_log.values())
-    if measured and xgb_booster.settings_of(booster)["learner_train_param"]["disable_default_eval_metric"] == "0":
-        warnings.warn(
-            "'rmse' compares raw scores with class codes, and early stopping may follow it: pass "
-            "params={'disable_default_eval_metric': 1, ...} and custom_metric=objective.metric",
-            stacklevel=2,
-        )
-
-
 class ThresholdCallback(xgboost.callback.TrainingCallback):  # type: ignore[misc]
     """Passes the booster and the rounds to a training, and stores the thresholds in the booster.
 
@@ -569,8 +538,6 @@ class ThresholdCallback(xgboost.callback.TrainingCallback):  # type: ignore[misc
         changes = not training.plan.settings_stay and training.needs_tree
         if changes or state.last_only or state.workers is not None:
             training.refresh()
-        if not state.round:
-            _warn_of_rmse(boosters_of(model)[0], evals_log)
         return False
 
     def after_training(self, model: Model) -> Model:

@@ -84,18 +84,16 @@ print(search.best_params_)
 # Decide for kappa
 # ----------------
 #
-# The median class is the decision for the absolute error. ``decision_rule="kappa"`` spreads the expected class away
-# from its mean and rounds it. How far is found on rows that the model was not trained on.
+# The median class is the decision for the absolute error. For kappa the expected class is spread away from its mean and
+# rounded. ``OrdinalTunedClassifier`` finds how far on rows that copies of the pipeline were not trained on.
 
 import matplotlib.pyplot as plt
-from sklearn.base import clone
 
+from ordinal_objectives import OrdinalTunedClassifier
 from ordinal_objectives.metrics import quadratic_weighted_kappa
 from ordinal_objectives.plotting import OrdinalConfusionDisplay
 
-by_kappa = clone(search.best_estimator_).set_params(
-    lgbmordinalclassifier__decision_rule="kappa"
-)
+by_kappa = OrdinalTunedClassifier(search.best_estimator_, rule="kappa")
 decided = {
     "median": search.predict(X_test),
     "kappa": by_kappa.fit(X_train, y_train).predict(X_test),

@@ -3,7 +3,7 @@ Decision rules compared
 =======================
 
 A model says how probable each class is. Which class to predict depends on what an error costs. One model, several
-decisions: only the rule for kappa needs a fit of its own.
+decisions: only the rule for kappa trains copies of it.
 
 The data are simulated: grades of a loan, from A (lowest risk) to E, by income, debt and years in the job.
 """
@@ -12,7 +12,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from ordinal_objectives import XGBOrdinalClassifier, decide
+from ordinal_objectives import (
+    OrdinalTunedClassifier,
+    XGBOrdinalClassifier,
+    decide,
+)
 from ordinal_objectives.metrics import (
     mean_absolute_error,
     quadratic_weighted_kappa,
@@ -49,16 +53,14 @@ proba, codes = model.predict_proba_ordered(X_test), model.encode_labels(y_test)
 #
 # ``"median"`` is the default and suits the absolute error, ``"mode"`` the share of right classes and ``"mean"`` the
 # squared error. For quadratic weighted kappa (QWK) the best rule needs rows that the model was not trained on:
-# ``decision_rule="kappa"`` of the classifier finds them by itself. With costs that are known,
+# ``OrdinalTunedClassifier`` trains copies on some of the rows. With costs that are known,
 # ``cost_matrix`` has a row for each true class: here a grade that is too good costs four times as much as one that is
 # too bad.
 
 steps = np.subtract.outer(np.arange(5), np.arange(5))  # true minus predicted
 costs = np.where(steps > 0, 4.0 * steps, -steps)
 
-by_kappa = XGBOrdinalClassifier(
-    classes=names, decision_rule="kappa", random_state=0
-).fit(X_train, y_train)
+by_kappa = OrdinalTunedClassifier(model, rule="kappa").fit(X_train, y_train)
 decisions = {rule: decide(proba, rule) for rule in ("median", "mode", "mean")}
 decisions["kappa"] = by_kappa.encode_labels(by_kappa.predict(X_test))
 decisions["costs"] = decide(proba, cost_matrix=costs)

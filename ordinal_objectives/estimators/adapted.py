@@ -9,28 +9,20 @@ Thresholds are fitted to labelled rows by their likelihood, less a penalty of th
 A penalty has a strength for each kind of change: all thresholds move alike, they spread, a single class grows, or
 anything else. Many are tried, each is judged by leave-one-out, and the mean of their thresholds is taken, weighted by
 the likelihood of the rows that were left out.
-
-Where class shares are all that is known of a population, Bayes' rule turns the model's probabilities into those of the
-new shares, and thresholds are fitted to these (Saerens, Latinne and Decaestecker, 2002). Their EM for shares that are
-not known is not offered: neighbouring classes look too much alike (docs/decisions.md).
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import kolmogorov, softmax
+from scipy.special import softmax
 
-from ordinal_objectives import predictions
-from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray
+from ordinal_objectives.aliases import FloatArray, IntArray
 from ordinal_objectives.links import Link
 from ordinal_objectives.losses import AllThreshold, CumulativeLink, OrdinalLoss
-from ordinal_objectives.utils import validation
 
 # Strengths of a penalty: how many rows it weighs as much as. The last one forbids the change.
 _FORBIDDEN = 1e6
@@ -45,8 +37,6 @@ _LEAST_GAP = 1e-6
 _NEARER = 0.9
 # Newton steps are taken until none moves a threshold farther than this, or so many of them.
 _MOST_STEPS, _AT_REST = 1_000, 1e-8
-# Distributions of scores differ if they do by more than this and by more than chance.
-_DISTANCE, _CHANCE = 0.1, 1e-3
 
 
 class LabelledScores(NamedTuple):
@@ -254,74 +244,6 @@ def forget_losses(evals: Mapping[str, Any], n: int, beyond: int, n_earlier: int)
             losses[first : first + beyond] = [float("nan")] * len(losses[first : first + beyond])
 
 
-def by_class(shares: Any, classes: list[Any]) -> ArrayLike:
-    """Return shares from the lowest class to the highest; a mapping or a Series names their labels."""
-    named = shares.to_dict() if hasattr(shares, "to_dict") else shares
-    if not isinstance(named, Mapping):
-        return shares
-    if named.keys() != set(classes):
-        raise ValueError(f"shares must have the labels {classes}; got {list(named)}")
-    return [named[label] for label in classes]
-
-
-def to_shares(
-    loss: OrdinalLoss, new: FloatArray, old: FloatArray, shares: ArrayLike, thresholds: FloatArray
-) -> FloatArray:
-    """Return the thresholds for a population with other class shares, (n_classes - 1,).
-
-    Parameters
-    ----------
-    loss : OrdinalLoss
-    new, old : ndarray of float64, shape (n,) or (n, n_classes - 1)
-        Of rows of the new population, and of the one that the model was trained for.
-    shares : array-like of shape (n_classes,)
-    thresholds : ndarray of float64, shape (n_classes - 1,)
-        Of the model.
-
-    Raises
-    ------
-    ValueError
-        If the loss has other probabilities than differences of G(theta - f), the shares are not positive numbers, or a
-        class has no probability.
-    """
-    link = _link_of(loss)
-    proba, of_old = predictions.proba(loss, new, thresholds), predictions.proba(loss, old, thresholds)
-    before = of_old.mean(axis=0)
-    after = validation.as_floats(shares, name="shares")
-    if after.shape != before.shape or not (np.isfinite(after) & (after > 0.0)).all():
-        raise ValueError(f"shares must be {len(before)} positive numbers, one a class; got {shares!r}")
-    if before.min() <= _LEAST_GAP:  # such as no row of the training had
-        raise ValueError(f"each class must have some probability in X_old; the model gives {before.round(6).tolist()}")
-    after = after / after.sum()
-    _warn_unless_alike(predictions.score(new), predictions.score(old), of_old @ (after / before))
-    n, n_classes = proba.shape
-    wanted = _at_shares(proba, after / before)
-    if new.ndim == 2:
-        return _each_by_itself(link, _in_order(new, thresholds), np.cumsum(wanted, axis=1)[:, :-1], thresholds)
-    codes = np.tile(np.arange(n_classes, dtype=np.int32), n)
-    rows = LabelledScores(np.repeat(new, n_classes), codes, wanted.ravel())
-    return _fit(link, rows, _separated(thresholds), np.zeros((n_classes - 1, n_classes - 1)))[0]
-
-
-def _each_by_itself(link: Link, scores: FloatArray, wanted: FloatArray, thresholds: FloatArray) -> FloatArray:
-    """Return the thresholds that come nearest to wanted P(y <= k), (n_samples, n_classes - 1), in the log loss of each.
-
-    Where they move with x, rows in which two of them meet would let no class between these two shrink.
-    """
-    found = thresholds.copy()
-    for k, start in enumerate(thresholds):
-
-        def slope(threshold: float, k: int = k) -> float:
-            margins = threshold - scores[:, k]
-            return float(wanted[:, k] @ link.lower(margins)[1] + (1.0 - wanted[:, k]) @ link.upper(margins)[1])
-
-        reach = 1.0
-        while slope(start - reach) > 0.0 or slope(start + reach) < 0.0:
-            reach *= 2.0
-        found[k] = brentq(slope, start - reach, start + reach)
-    return found
-
-
 def _link_of(loss: OrdinalLoss) -> Link:
     if type(loss) not in (AllThreshold, CumulativeLink):
         raise ValueError(
@@ -329,40 +251,3 @@ def _link_of(loss: OrdinalLoss) -> Link:
             f"training_cost; this model was trained with {loss!r}"
         )
     return loss.link
-
-
-def _at_shares(proba: FloatArray, ratio: FloatArray) -> FloatArray:
-    """Return probabilities where each class is more frequent by a ratio, (n_samples, n_classes), by Bayes' rule."""
-    joint = proba * ratio
-    return joint / joint.sum(axis=1, keepdims=True)
-
-
-def _warn_unless_alike(new: FloatArray, old: FloatArray, weight: FloatArray) -> None:
-    """Warn where scores of another population are not those that its class shares make one expect."""
-    found, by_chance = _distance(new, old, weight)
-    if found > _DISTANCE and by_chance < _CHANCE:
-        warnings.warn(
-            f"X_new does not look like X_old with other class shares: the distributions of the score are {found:.2f} "
-            f"apart (Kolmogorov-Smirnov, p-value {by_chance:.1g}). More than the shares differs, and the copy may be "
-            f"worse than the model; with labelled rows, use refit_thresholds",
-            stacklevel=3,
-        )
-
-
-def _distance(new: FloatArray, old: FloatArray, weight: FloatArray) -> tuple[float, float]:
-    """Return the distance of Kolmogorov and Smirnov between scores, and how often chance gives a larger one.
-
-    Parameters
-    ----------
-    new, old : ndarray of float64, shape (n_new,) and (n_old,)
-    weight : ndarray of float64, shape (n_old,)
-        Of the old scores.
-    """
-    order = np.argsort(old)
-    points = np.concatenate([new, old])
-    below = np.concatenate([[0.0], np.cumsum(weight[order]) / weight.sum()])
-    of_old = below[np.searchsorted(old[order], points, side="right")]
-    of_new = np.searchsorted(np.sort(new), points, side="right") / len(new)
-    found = float(np.abs(of_old - of_new).max())
-    n_old = weight.sum() ** 2 / (weight**2).sum()
-    return found, float(kolmogorov(found * np.sqrt(n_old * len(new) / (n_old + len(new)))))

@@ -208,14 +208,6 @@ def all_or_nothing(estimator: Estimator) -> Iterator[None]:
 
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
-# What one library's fit calls otherwise than another's.
-_SAME = (
-    {"callback", "callbacks"},
-    {"eval_sample_weight", "sample_weight_eval_set"},
-    {"init_score", "base_margin"},
-    {"eval_init_score", "base_margin_eval_set"},
-    {"init_model", "xgb_model"},
-)
 
 
 def explains_keywords(fit: Fit) -> Fit:
@@ -239,11 +231,8 @@ def explains_keywords(fit: Fit) -> Fit:
 
 def _hint(kind: Any, known: list[str], name: str) -> str:
     hints = {**getattr(kind, "_refused", {}), **getattr(kind, "_fit_hints", {})}
-    same = next((other for group in _SAME if name in group for other in group if other in known), None)
     if name in hints:
         return f": {hints[name]}"
-    if same is not None:
-        return f": here it is {same!r}"
     parameters = inspect.signature(kind).parameters.values()
     own = [p.name for p in parameters if p.kind is not p.VAR_KEYWORD]
     own_name, _, condition = getattr(kind, "_dialect", {}).get(name, name).partition(" ")
@@ -488,9 +477,9 @@ class Schedules(NamedTuple):
         """
         if self.unknown:
             warnings.warn(
-                f"callbacks holds {', '.join(self.unknown)}, which n_estimators='auto' and decision_rule='kappa' do "
-                f"not call where they train on some of the rows. If it changes parameters, pass n_estimators as a "
-                f"number, and kappa an evaluation set; if it does not, give it an attribute only_reads = True",
+                f"callbacks holds {', '.join(self.unknown)}, which n_estimators='auto' does not call where it trains "
+                f"on some of the rows. If it changes parameters, pass n_estimators as a number; if it does not, give "
+                f"it an attribute only_reads = True",
                 stacklevel=2,
             )
 

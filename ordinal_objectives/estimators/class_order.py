@@ -9,7 +9,12 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from ordinal_objectives.aliases import ArrayLike, Estimator, LabelArray, Table
-from ordinal_objectives.estimators.labels import OrderedLabels, distinct_labels, ordered_categories, refuse_numbers_as_text
+from ordinal_objectives.estimators.labels import (
+    OrderedLabels,
+    distinct_labels,
+    ordered_categories,
+    refuse_numbers_as_text,
+)
 
 
 def classes_in_order(

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import chain
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
-from sklearn.model_selection import GroupKFold, GroupShuffleSplit, KFold, StratifiedKFold, check_cv, train_test_split
+from sklearn.model_selection import GroupShuffleSplit, check_cv, train_test_split
 from sklearn.utils import _safe_indexing
 
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, IntArray, LabelArray, Params, Seed, Table
@@ -104,13 +104,6 @@ class Rows:
         weight = of_answers if self.weight is None else of_answers * self.weight[row]
         rows = replace(self, labels=None).take(row)
         return replace(rows, codes=codes, weight=weight, groups=row if rows.groups is None else rows.groups)
-
-    def judged(self, proba: FloatArray) -> tuple[FloatArray, IntArray, FloatArray | None]:
-        """Return probabilities, class codes and weights by which the rows' answers are judged."""
-        if self.labels is None:
-            return proba, self.codes, self.weight
-        codes, proba, weight = self.labels.judged(proba, self.weight)
-        return proba, codes, weight
 
     def take(self: AnyRows, rows: IndexArray) -> AnyRows:
         """Return some of the rows, in the given order: every field is divided."""
@@ -287,27 +280,12 @@ _MOST, _MOST_ROUNDS = 100.0, (500, 10_000)
 _TRIED = 1.5
 
 
-@dataclass(frozen=True)
-class Trial:
-    """A training on some of the rows.
-
-    Attributes
-    ----------
-    losses : sequence of float
-        Weighted mean loss of the rows held out after 0, 1, ... rounds.
-    proba : callable
-        ``proba(n)`` returns their class probabilities after n rounds, (n_held_out, n_classes), lowest class first.
-    """
-
-    losses: Sequence[float]
-    proba: Callable[[int], FloatArray]
-
-
 Settings = Sequence[Params]
-# (most rounds, rounds without a lower loss after which it ends, or None, values of parameters that the search finds)
-Trials = Callable[[int, int | None, Params], Trial]
+# A training on some of the rows: (most rounds, rounds without a lower loss after which it ends, or None, values of the
+# parameters that are searched) -> weighted mean losses of the rows held out after 0, 1, ... rounds.
+Trial = Callable[[int, int | None, Params], Sequence[float]]
 # (rows to train on, rows held out), which are made ready for the trainer once
-TrialOf = Callable[[Rows, Rows], Trials]
+TrialOf = Callable[[Rows, Rows], Trial]
 
 
 def is_auto(asked: object) -> bool:
@@ -380,17 +358,9 @@ class RoundSearch:
         return f"{self.n_iter} rounds{settings}, found on {self.n_held_out} rows held out"
 
 
-class FinishedSearch(NamedTuple):
-    """A search, its training, and the rows held out of it: those of the first draw where there are several."""
-
-    search: RoundSearch
-    trial: Trial
-    held: Rows
-
-
 def find_rounds(
     trial_of: TrialOf, settings: Settings, rows: Rows, learning_rate: float, seed: int
-) -> FinishedSearch | None:
+) -> RoundSearch | None:
     """Return the number of rounds and the settings with the lowest loss on a fifth of the rows, held out.
 
     Of fewer than 100 rows a fifth is drawn three times, and the losses are means over the draws.
@@ -412,7 +382,7 @@ def find_rounds(
 
     Returns
     -------
-    FinishedSearch or None
+    RoundSearch or None
         None where there are fewer than 10 rows with weight, or a single class is left without the rows held out.
     """
     if len(rows.weighted) < _LEAST_ROWS:
@@ -429,104 +399,34 @@ def find_rounds(
     trials, best, tried = [trial_of(fit, held) for fit, held in drawn], None, list[Params]()
     for some in settings:
         if best is not None:
-            n_first = math.ceil(min(_TRIED / learning_rate, len(best.search.losses) - 1))
-            losses = _mean_losses(_trained(trials, n_first, None, some))
-            if losses[n_first] >= best.search.losses[n_first]:
+            n_first = math.ceil(min(_TRIED / learning_rate, len(best.losses) - 1))
+            losses = _mean(_losses(trials, n_first, None, some))
+            if losses[n_first] >= best.losses[n_first]:
                 tried.append(_outcome(some, losses))
                 continue
-        trained = _trained(trials, most, patience, some)
-        losses, held = _mean_losses(trained), drawn[0][1]
+        losses = _mean(_losses(trials, most, patience, some))
         tried.append(_outcome(some, losses))
-        search = RoundSearch(max(1, int(np.nanargmin(losses))), losses, len(held), some, tried)
-        if best is None or search.lowest < best.search.lowest:
-            best = FinishedSearch(search, trained[0], held)
+        search = RoundSearch(max(1, int(np.nanargmin(losses))), losses, len(drawn[0][1]), some, tried)
+        if best is None or search.lowest < best.lowest:
+            best = search
     return best
 
 
-def _trained(trials: list[Trials], most: int, patience: int | None, settings: Params) -> list[Trial]:
+def _losses(trials: list[Trial], most: int, patience: int | None, settings: Params) -> list[Sequence[float]]:
     """Train on each draw, none longer than the shortest before it: the losses of more rounds have no mean."""
-    trained = list[Trial]()
+    every = list[Sequence[float]]()
     for trial in trials:
-        trained.append(trial(most, patience, settings))
-        most = min(most, max(len(trained[-1].losses) - 1, 1))
-    return trained
+        every.append(trial(most, patience, settings))
+        most = min(most, max(len(every[-1]) - 1, 1))
+    return every
 
 
-def _mean_losses(trials: list[Trial]) -> FloatArray:
+def _mean(every: list[Sequence[float]]) -> FloatArray:
     """Return the mean losses after 0, 1, ... rounds, as many as all trials have had."""
-    n_losses = min(len(trial.losses) for trial in trials)
-    return np.mean([trial.losses[:n_losses] for trial in trials], axis=0, dtype=np.float64)
+    n_losses = min(map(len, every))
+    return np.mean([losses[:n_losses] for losses in every], axis=0, dtype=np.float64)
 
 
 def _outcome(settings: Params, losses: FloatArray) -> Params:
     n_iter = int(np.nanargmin(losses))
     return {**settings, "n_iter": n_iter, "loss": float(losses[n_iter]), "n_tried": len(losses) - 1}
-
-
-# Folds of the models that predict rows which they were not trained on.
-_FOLDS = 5
-# So many rows held out of a search tell what to expect of others, although the number of rounds was chosen by them.
-_MANY = 200
-
-
-@dataclass(frozen=True)
-class UnseenRows:
-    """Where probabilities of rows that were not trained on come from.
-
-    Attributes
-    ----------
-    rows : Rows
-        All rows of the training.
-    watched : list of Rows
-        Rows that were evaluated.
-    found : FinishedSearch or None
-        The search for the number of rounds.
-    trial_of : TrialOf or None
-        Trains on some rows; None where the model went on from another one, which may have seen any row.
-    seed : int
-    """
-
-    rows: Rows
-    watched: list[Rows]
-    found: FinishedSearch | None
-    trial_of: TrialOf | None
-    seed: int
-
-    def out_of_fold(self, n_iter: int) -> tuple[FloatArray, Rows]:
-        """Return all rows, with each one's probabilities by a model of five that was not trained on it."""
-        if self.trial_of is None:
-            raise ValueError(
-                "decision_rule='kappa' needs rows that the model was not trained on, and the one that is continued may "
-                "have seen any: pass an evaluation set, or kappa_rows='training'"
-            )
-        proba, held_rows = [], []
-        for fit, held in self._folds():
-            some, others = self.rows.take(fit), self.rows.take(held)
-            if some.n_classes_with_weight < 2:
-                raise ValueError(
-                    "decision_rule='kappa' trains on four fifths of the rows, and of some only one class has weight: "
-                    "pass an evaluation set, or kappa_rows='training'"
-                )
-            settings = {} if self.found is None else self.found.search.settings
-            proba.append(self.trial_of(some, others)(n_iter, None, settings).proba(n_iter))
-            held_rows.append(held)
-        return np.concatenate(proba), self.rows.take(np.concatenate(held_rows))
-
-    @property
-    def judges_its_choice(self) -> bool:
-        """Whether the rows of the search are so few that the number of rounds chosen by them suits them too well."""
-        if self.found is None or len(self.found.held) >= _MANY or self.trial_of is None:
-            return False
-        return all(self.rows.take(fit).n_classes_with_weight >= 2 for fit, _ in self._folds())
-
-    def _folds(self) -> Iterator[tuple[IndexArray, IndexArray]]:
-        codes, names = self.rows.codes, self.rows.groups
-        if names is not None:
-            if names.max() == names.min():
-                raise ValueError("groups must name at least two groups with decision_rule='kappa'; got 1")
-            yield from GroupKFold(min(_FOLDS, len(np.unique(names)))).split(codes, codes, names)
-            return
-        kind = StratifiedKFold if np.bincount(codes).max() >= _FOLDS else KFold
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of classes with fewer rows than folds
-            yield from kind(min(_FOLDS, len(codes)), shuffle=True, random_state=self.seed).split(codes, codes)

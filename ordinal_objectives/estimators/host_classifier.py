@@ -15,12 +15,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.aliases import JSON, Booster, FloatArray, Params, Seed, Table
-from ordinal_objectives.decision import KappaRule
+from ordinal_objectives.aliases import Booster, FloatArray, Params, Seed, Table
 from ordinal_objectives.estimators import arguments, held_out, linear
-from ordinal_objectives.estimators.held_out import FinishedSearch, RoundSearch, Rows, Trial, TrialOf, Trials, UnseenRows
+from ordinal_objectives.estimators.held_out import RoundSearch, Rows, Trial
 from ordinal_objectives.estimators.labels import OrderedLabels
-from ordinal_objectives.estimators.ordinal_classifier import KAPPA, OrdinalClassifier
+from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.estimators.random_effects import GroupColumn, without
 from ordinal_objectives.estimators.random_intercept import ScoredRows, check_random_intercept, settled
 from ordinal_objectives.rows import CPU, soft_rows
@@ -55,7 +54,7 @@ def _arrived(kind: Any, state: Params) -> Any:
 
 # What the classifiers' constructors take and the library's ``train`` does not.
 ORDINAL_PARAMETERS = frozenset(parameter_names("classifier")) | {
-    *("class_weight", "classes", "cost_matrix", "decision_rule", "importance_type", "kappa_rows", "kappa_weights"),
+    *("class_weight", "classes", "cost_matrix", "decision_rule", "importance_type"),
     *("linear", "linear_l2", "n_estimators", "progress", "random_intercept", "training_cost", "validation_fraction"),
 }
 # Not among the parameters in a file: what it keeps elsewhere, and properties of the machine that loads a model.
@@ -64,20 +63,14 @@ _NOT_IN_FILES = frozenset(parameter_names("classifier", in_files=True)) | {
     *("device", "n_jobs", "progress", "verbose", "verbosity"),
 }
 # What a fit leaves beside names of features, and a file may not hold.
-_OF_FIT = ("evals_result_", "round_search_", "kappa_rule_", "_n_rounds", "_n_earlier", "_given")
+_OF_FIT = ("evals_result_", "round_search_", "_n_rounds", "_n_earlier", "_given")
 
 
 class RoundPlan(NamedTuple):
-    """How many rounds there will be, what trains on some of the rows, and the search if there was one."""
+    """How many rounds there will be, and the parameters of the library's ``train`` that a search has found."""
 
     n_rounds: int
-    trial_of: TrialOf | None = None
-    found: FinishedSearch | None = None
-
-    @property
-    def settings(self) -> Params:
-        """Parameters of the library's ``train`` that the search has found."""
-        return {} if self.found is None else self.found.search.settings
+    settings: Params
 
 
 class HostClassifier(OrdinalClassifier):
@@ -137,7 +130,7 @@ class HostClassifier(OrdinalClassifier):
 
     def _forget_fit(self) -> None:
         """Forget what an earlier fit found beside trees, thresholds and classes."""
-        self.round_search_ = self.kappa_rule_ = self._linear = self._given = self._n_rounds = None
+        self.round_search_ = self._linear = self._given = self._n_rounds = None
         self._found, self._effects, self._groups = {}, (), ()
 
     def _bind_groups(self, matrix: Any, rows: Rows) -> None:
@@ -155,7 +148,7 @@ class HostClassifier(OrdinalClassifier):
         self._effects = self._record.random_effects
 
     @abstractmethod
-    def _trials(self, fit: Rows, held: Rows, **options: Any) -> Trials:
+    def _trial(self, fit: Rows, held: Rows, **options: Any) -> Trial:
         """Return what trains on some rows and evaluates others after 1, 2, ... rounds, at most ``most`` of them.
 
         The training ends after ``patience`` rounds without a lower loss. ``settings`` are parameters of the library's
@@ -251,8 +244,7 @@ class HostClassifier(OrdinalClassifier):
         Raises
         ------
         ValueError
-            If the file is damaged, carries no thresholds, or is a checkpoint that has no rule of
-            ``decision_rule="kappa"`` yet. The model stays as it was.
+            If the file is damaged or carries no thresholds. The model stays as it was.
 
         Warns
         -----
@@ -266,7 +258,6 @@ class HostClassifier(OrdinalClassifier):
             described, left_out, found = record.classifier or {}, list[str](), Params()
             for name, value in (record.spec.loss.as_parameters() | record.spec.common_parameters).items():
                 setattr(self, name, value)
-            self._check_rule(path, described)
             with files.as_damaged_file(path) if described else nullcontext():
                 if described:
                     self.classes = files.labels_from_json(described["classes"], described["dtype"])
@@ -299,8 +290,6 @@ class HostClassifier(OrdinalClassifier):
                 self._found, self._given = found, arguments.GivenToFit.from_json(described.get("given", {}))
                 if "n_rounds" in described:
                     self._n_rounds = validation.check_integer("n_rounds", described["n_rounds"], n_iter)
-                if "kappa_rule" in described:
-                    self.kappa_rule_ = KappaRule.from_json(described["kappa_rule"], record.n_classes)
                 self._effects = record.random_effects
                 self._groups = tuple(one.column for one in self._effects)
                 if any(column.place >= n_features for column in self._groups):
@@ -317,19 +306,6 @@ class HostClassifier(OrdinalClassifier):
                 self._keep(record, n_iter)
         files.warn_of(left_out, stacklevel=2)
         return self
-
-    def _check_rule(self, path: str | PathLike[str], described: JSON) -> None:
-        """Raise ValueError if the loaded model would decide by a rule of kappa that it does not have."""
-        rule = described.get("decision_rule", self.decision_rule)
-        if not isinstance(rule, str) or rule != KAPPA or "kappa_rule" in described:
-            return
-        lacks = f"{path} holds no rule of decision_rule='kappa', which is found when fit ends"
-        if described:
-            raise ValueError(
-                f"{lacks}: it is a checkpoint of a training that had not ended. Continue the training with "
-                f"fit({self._continued_by}=path)"
-            )
-        raise ValueError(f"{lacks}: its model was trained without the classifier. Set another decision_rule")
 
     def _forget_params(self, kept: Collection[str]) -> None:
         """Set parameters to their defaults, and drop those of the library below, but for some."""
@@ -412,9 +388,9 @@ class HostClassifier(OrdinalClassifier):
         says : bool
             Whether to print the result.
         **options
-            For :meth:`_trials` and :meth:`_categories`.
+            For :meth:`_trial` and :meth:`_categories`.
         """
-        if self._divides(asked, search, watched, continued):
+        if search is not None and held_out.is_auto(asked):
             callbacks.warn_of_unknown()
         options |= {"callbacks": callbacks.known}
         always = self._check_linear(continued)
@@ -433,7 +409,7 @@ class HostClassifier(OrdinalClassifier):
                 )
             if continued.linear is not None:
                 self._linear = linear.LinearPart.from_json(continued.linear, self.n_features_in_)
-            return RoundPlan(held_out.rounds_unsearched(self._rounds_name, asked))
+            return RoundPlan(held_out.rounds_unsearched(self._rounds_name, asked), {})
         categories = self._categories(rows.X, **options) if self.linear is not False else ()
 
         def fit_linear(some: Rows) -> linear.LinearPart:
@@ -442,14 +418,10 @@ class HostClassifier(OrdinalClassifier):
             given |= {"hessian": self.hessian, "categories": categories, "n_threads": self.n_jobs}
             return linear.LinearPart.fit(some, self.n_classes_, self._ordinal_loss(), self.linear_l2, **given)
 
-        def trial_of(fit: Rows, held: Rows) -> Trials:
-            trials, without_trees = self._trials(fit, held, **options), self._loss_without_trees(fit, held)
+        def trial_of(fit: Rows, held: Rows) -> Trial:
+            trial, without_trees = self._trial(fit, held, **options), self._loss_without_trees(fit, held)
 
-            def trial(most: int, patience: int | None, settings: Params) -> Trial:
-                trained = trials(most, patience, settings)
-                return replace(trained, losses=[without_trees, *trained.losses])
-
-            return trial
+            return lambda most, patience, settings: [without_trees, *trial(most, patience, settings)]
 
         if search is None or not held_out.is_auto(asked):
             found, self._linear = None, fit_linear(rows) if always else None
@@ -459,13 +431,12 @@ class HostClassifier(OrdinalClassifier):
             tried = False if is_fixed else self.linear
             settings = held_out.settings_to_try(*self._tried, self._resolved_params(), len(rows.weighted))
             found, self._linear = linear.search(tried, fit_linear, trial_of, settings, rows, rate, seed)
-        trials = trial_of if self._linear is None else linear.with_linear(fit_linear, trial_of)
         if found is None:
-            return RoundPlan(held_out.rounds_unsearched(self._rounds_name, asked), trials)
-        self.round_search_, self._found = found.search, found.search.settings
+            return RoundPlan(held_out.rounds_unsearched(self._rounds_name, asked), {})
+        self.round_search_, self._found = found, found.settings
         if says:
-            print(f"{self._rounds_name}='auto': {found.search}{'' if self._linear is None else ', with a linear part'}")
-        return RoundPlan(found.search.n_iter, trials, found)
+            print(f"{self._rounds_name}='auto': {found}{'' if self._linear is None else ', with a linear part'}")
+        return RoundPlan(found.n_iter, found.settings)
 
     def _check_linear(self, continued: ThresholdRecord | None) -> bool:
         """Check what is asked for of a linear part; tell whether there is one whatever the rows say."""
@@ -482,15 +453,7 @@ class HostClassifier(OrdinalClassifier):
                 f"random_intercept must be None beside {self._continued_by}; got {self.random_intercept!r}"
             )
         allowed: Params = {"threshold_update": "newton", "boosting_type": "gbdt", "booster": "gbtree"}
-        allowed |= {"kappa_rows": "training"} if self._takes_kappa() else {}
         check_random_intercept(self._ordinal_loss(), self._resolved_params(), **allowed)
-
-    def _divides(
-        self, asked: Any, search: tuple[float, Any] | None, watched: list[Rows], continued: ThresholdRecord | None
-    ) -> bool:
-        """Return whether some of the rows are trained on: in a search for the rounds, or in folds of kappa."""
-        in_folds = self._takes_kappa() and self.kappa_rows != "training" and not watched and continued is None
-        return in_folds or (search is not None and held_out.is_auto(asked))
 
     def _loss_without_trees(self, fit: Rows, held: Rows) -> float:
         loss = self._ordinal_loss()
@@ -503,32 +466,19 @@ class HostClassifier(OrdinalClassifier):
         thresholds = initial_thresholds(of_fit.class_weights, loss=loss).thresholds
         return soft_rows.judged_loss(of_held, np.zeros(len(held)), thresholds, "exact") / of_held.total_weight
 
-    def _finish(
-        self,
-        record: ThresholdRecord,
-        n_iter: int,
-        plan: RoundPlan,
-        rows: Rows,
-        watched: list[Rows],
-        random_state: Seed,
-        n_rounds: int | None = None,
-    ) -> None:
-        """Store what the training gives, and the decision; ``n_rounds`` where it is not ``n_iter``.
+    def _finish(self, record: ThresholdRecord, n_iter: int, rows: Rows, n_rounds: int | None = None) -> None:
+        """Store what the training gives; ``n_rounds`` where it is not ``n_iter``.
 
         The record, which the booster carries, describes the classifier as it was when the training began.
         """
         self._n_rounds = None if n_rounds == n_iter else n_rounds
         self._keep(record, n_iter)
         self._settle(rows)
-        seed = held_out.split_seed(random_state) if self._takes_kappa() else 0
-        self._learn_kappa(UnseenRows(rows, watched, plan.found, plan.trial_of, seed))
-        if (found := self._found_at_end()) or self._groups:
-            self._carry({**(record.classifier or {}), **found})
+        if self._n_rounds is not None or self._groups:
+            self._carry({**(record.classifier or {}), **self._found_at_end()})
 
     def _refuse_on_cluster(self, refused: Mapping[str, str]) -> None:
         """Raise ValueError for parameters that need all rows in one place; ``refused`` says what to do instead."""
-        if self._takes_kappa():
-            raise ValueError("decision_rule='kappa' is not supported on a cluster: fit it to rows in memory")
         everywhere = {"random_intercept": "rows stay with their workers", "progress": "it has a dashboard"}
         for name, why in (everywhere | {"linear": "no worker has all rows"} | dict(refused)).items():
             value, off = getattr(self, name), self._default(name)
@@ -586,8 +536,7 @@ class HostClassifier(OrdinalClassifier):
 
     def _found_at_end(self) -> Params:
         """Return what a description says that is known when a training has ended."""
-        found: Params = {} if self._n_rounds is None else {"n_rounds": self._n_rounds}
-        return found | ({} if self.kappa_rule_ is None else {"kappa_rule": self.kappa_rule_.to_json()})
+        return {} if self._n_rounds is None else {"n_rounds": self._n_rounds}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

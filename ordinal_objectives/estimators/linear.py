@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array
 
 from ordinal_objectives.aliases import JSON, FloatArray, IndexArray, Level, Params, Table
-from ordinal_objectives.estimators.held_out import FinishedSearch, Rows, Settings, TrialOf, Trials, find_rounds, is_auto
+from ordinal_objectives.estimators.held_out import RoundSearch, Rows, Settings, Trial, TrialOf, find_rounds, is_auto
 from ordinal_objectives.estimators.labels import are_missing, marks, present
 from ordinal_objectives.estimators.tables import codes_in, column_kinds, in_order, occurring, refuse_but_numbers
 from ordinal_objectives.losses import OrdinalLoss
@@ -370,7 +370,7 @@ def search(
     rows: Rows,
     learning_rate: float,
     seed: int,
-) -> tuple[FinishedSearch | None, LinearPart | None]:
+) -> tuple[RoundSearch | None, LinearPart | None]:
     """Find the number of rounds and the settings, and for "auto" whether a linear part lowers the loss.
 
     Parameters
@@ -383,22 +383,22 @@ def search(
 
     Returns
     -------
-    FinishedSearch or None, LinearPart or None
+    RoundSearch or None, LinearPart or None
         The second is fitted to all rows. Without a search, "auto" takes none.
     """
     best, linear_is_best = None, not is_auto(linear) and bool(linear)
     for with_it in (False, True) if is_auto(linear) else (bool(linear),):
-        trial = with_linear(fit_linear, trial_of) if with_it else trial_of
+        trial = _with_linear(fit_linear, trial_of) if with_it else trial_of
         found = find_rounds(trial, settings, rows, learning_rate, seed)
-        if found is not None and (best is None or found.search.lowest < best.search.lowest):
+        if found is not None and (best is None or found.lowest < best.lowest):
             best, linear_is_best = found, with_it
     return best, fit_linear(rows) if linear_is_best else None
 
 
-def with_linear(fit_linear: FitLinear, trial_of: TrialOf) -> TrialOf:
+def _with_linear(fit_linear: FitLinear, trial_of: TrialOf) -> TrialOf:
     """Return trials whose trees start from a linear part, fitted without the rows held out."""
 
-    def trial(fit: Rows, held: Rows) -> Trials:
+    def trial(fit: Rows, held: Rows) -> Trial:
         part = fit_linear(fit)
         return trial_of(with_start(part, fit), with_start(part, held))
 

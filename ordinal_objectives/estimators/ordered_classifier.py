@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IndexArray, IntArray, LabelArray, Table
-from ordinal_objectives.decision import RULES, check_rule, decide
+from ordinal_objectives.decision import check_rule, decide
 from ordinal_objectives.estimators.arguments import GivenSets, all_or_nothing, names_of_constructors, validate_columns
 from ordinal_objectives.estimators.held_out import Rows, check_groups, n_rows
 from ordinal_objectives.estimators.labels import OrderedLabels, as_labels, warn_of_many_classes
@@ -68,7 +68,6 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_classes_: int
     n_features_in_: int
     _all_or_nothing = all_or_nothing
-    _rules: ClassVar[tuple[str, ...]] = RULES
     # Whether ``fit`` takes OrdinalLabels.
     _takes_soft: ClassVar[bool] = False
     _takes_intervals: ClassVar[bool] = True
@@ -154,13 +153,8 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         y = y.coded(labels.ordered_classes_)
         if y.between and not y.is_plain:
-            asked = {name: getattr(self, name, None) for name in ("class_weight", "decision_rule")}
             needs = [] if self._takes_intervals else [type(self).__name__]
-            needs += [
-                f"{name}={value!r}"
-                for name, value in asked.items()
-                if value is not None and (name != "decision_rule" or value == "kappa")
-            ]
+            needs += [] if self.class_weight is None else [f"class_weight={self.class_weight!r}"]
             if needs:
                 raise ValueError(f"{needs[0]} needs the class of each row, and the labels are intervals")
         return y.middle, y
@@ -176,14 +170,9 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_decision(self) -> None:
         """Raise ValueError unless a model with the parameters can decide by ``decision_rule`` or ``cost_matrix``."""
-        if isinstance(self.decision_rule, str) and self.decision_rule == "kappa" and "kappa" not in self._rules:
-            raise ValueError(
-                f"decision_rule='kappa' is found in the training of one ordinal model, not of {type(self).__name__}: "
-                f"put OrdinalTunedClassifier(..., metric='qwk', rule='kappa') around it"
-            )
-        for name in ("cost_matrix", "training_cost", "kappa_weights"):
+        for name in ("cost_matrix", "training_cost"):
             validation.refuse_other_order_of_classes(self.ordered_classes_.tolist(), getattr(self, name, None), name)
-        check_rule(self.decision_rule, self.cost_matrix, self.n_classes_, rules=self._rules, name="decision_rule")
+        check_rule(self.decision_rule, self.cost_matrix, self.n_classes_, name="decision_rule")
 
     def _check_fitted_decision(self) -> None:
         """Raise ValueError unless the trained model can decide by ``decision_rule`` or ``cost_matrix``."""

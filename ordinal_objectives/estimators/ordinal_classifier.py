@@ -1,4 +1,4 @@
-"""Base of the ordinal classifiers: parameters, predictions from a score and thresholds, and the decision of kappa."""
+"""Base of the ordinal classifiers: parameters, predictions from a score and thresholds."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives import predictions
 from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, LabelArray, Params, Table
-from ordinal_objectives.decision import RULES, KappaRule, decide, kappa_weights
+from ordinal_objectives.decision import decide
 from ordinal_objectives.estimators import adapted, held_out, random_effects, tables
 from ordinal_objectives.estimators.arguments import (
     GivenToFit,
     keep_arguments,
     kept_arguments,
-    of_fit,
     start_scores,
     validate_columns,
 )
@@ -36,7 +35,6 @@ from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils import documented, validation
 
-KAPPA = "kappa"
 Classifier = TypeVar("Classifier", bound="OrdinalClassifier")
 
 
@@ -54,9 +52,8 @@ class OrdinalClassifier(OrderedClassifier):
 
     Parameters
     ----------
-    decision_rule : {"median", "mode", "mean", "kappa"}
-        How probabilities become a class. "median" suits absolute error, "mode" accuracy, "mean" squared error, "kappa"
-        weighted kappa, by a rule that ``fit`` finds.
+    decision_rule : {"median", "mode", "mean"}
+        How probabilities become a class. "median" suits absolute error, "mode" accuracy, "mean" squared error.
     """
 
     _dialect: ClassVar[Mapping[str, str]] = {}
@@ -67,12 +64,8 @@ class OrdinalClassifier(OrderedClassifier):
     loss: str | OrdinalLoss
     link: str
     training_cost: str | ArrayLike
-    kappa_weights: ArrayLike | str
-    kappa_rows: str
-    kappa_rule_: KappaRule | None = None
     linear: bool | str
     _start_name: ClassVar[str | None] = None
-    _rules: ClassVar[tuple[str, ...]] = (*RULES, KAPPA)
     _takes_soft = True
     n_iter_: int
     # Where it differs from n_iter_: LightGBM adds no tree in a round without a split.
@@ -164,76 +157,17 @@ class OrdinalClassifier(OrderedClassifier):
         """Return the loss that the parameters name."""
         return get_loss(self.loss, self.link, self.training_cost)
 
-    def _takes_kappa(self) -> bool:
-        return isinstance(self.decision_rule, str) and self.decision_rule == KAPPA
-
     def _check_decision(self) -> None:
         super()._check_decision()
-        if self._takes_kappa():
-            kappa_weights(self.kappa_weights, self.n_classes_)
-            validation.check_choice(self.kappa_rows, ("unseen", "training"), name="kappa_rows")
         self._ordinal_loss().check_decision(self.decision_rule, self.cost_matrix)
 
     def _check_fitted_decision(self) -> None:
         """Raise ValueError unless the trained model can decide by ``decision_rule`` or ``cost_matrix``."""
         super()._check_fitted_decision()
-        if self._takes_kappa():
-            if self.kappa_rule_ is None:
-                raise ValueError(
-                    "decision_rule='kappa' is found at the end of fit, and this model has no rule: its fit is under "
-                    "way, or was with another decision_rule; set it before fit"
-                )
-            validation.check_choice(self.kappa_rows, ("unseen", "training"), name="kappa_rows")
-            if not np.array_equal(kappa_weights(self.kappa_weights, self.n_classes_), self.kappa_rule_.weights):
-                raise ValueError(
-                    f"kappa_weights must be those of the fit, by which the rule was found; got {self.kappa_weights!r}: "
-                    f"set them before fit"
-                )
         self._fitted_loss.check_decision(self.decision_rule, self.cost_matrix)
 
-    def _decide(self, proba: FloatArray) -> LabelArray:
-        if not self._takes_kappa():
-            return super()._decide(proba)
-        self._check_fitted_decision()
-        assert self.kappa_rule_ is not None  # by the check
-        return self.kappa_rule_.decide(proba)
-
     def _decide_in_round(self, proba: FloatArray, weight: FloatArray | None) -> LabelArray:
-        """Return the decisions of a round of the training; kappa's rule is fitted to the rows that are decided."""
-        if self._takes_kappa():
-            return KappaRule.fit(proba, self.kappa_weights, weight).decide(proba)
         return decide(proba, rule=self.decision_rule, cost_matrix=self.cost_matrix)
-
-    def _learn_kappa(self, unseen: held_out.UnseenRows) -> None:
-        """Fit the rule of kappa, after the model."""
-        self.kappa_rule_ = None
-        if not self._takes_kappa():
-            return
-        on_training = self.kappa_rows == "training"
-        if on_training or unseen.watched:
-            rows = unseen.rows if on_training else unseen.watched[-1]
-            start = {self._start_name: rows.start} if self._start_name and rows.start is not None else {}
-            proba = predictions.proba(self._fitted_loss, self._scores_of_checked(rows.X, start), self.thresholds_)
-        elif unseen.found is not None:
-            proba, rows = unseen.found.trial.proba(unseen.found.search.n_iter), unseen.found.held
-        else:
-            proba, rows = unseen.out_of_fold(self._trained_rounds())
-        rule = KappaRule.fit(proba, self.kappa_weights, rows.weight)
-        if not on_training:
-            if not unseen.watched and unseen.judges_its_choice:
-                proba, rows = unseen.out_of_fold(self._trained_rounds())
-            rule = rule.measure(*rows.judged(proba))
-        self.kappa_rule_ = rule
-
-    @property
-    def expected_kappa_(self) -> float:
-        """Kappa that was measured on rows that neither the trees nor the rule were fitted to."""
-        check_is_fitted(self)
-        if self.kappa_rule_ is None or self.kappa_rule_.measured is None:
-            raise AttributeError(
-                "expected_kappa_ is there after a fit with decision_rule='kappa', and not with kappa_rows='training'"
-            )
-        return self.kappa_rule_.measured
 
     def _metrics(self, eval_metric: Any) -> list[EvalMetric]:
         """Return ``eval_metric`` as metrics of this classifier, and warn where they judge what they should not."""
@@ -350,8 +284,8 @@ class OrdinalClassifier(OrderedClassifier):
         Returns
         -------
         estimator
-            A fitted copy. Its stages before the last have the model's own thresholds, losses after the last are NaN,
-            and a rule of kappa is fitted to the new rows.
+            A fitted copy. Its stages before the last have the model's own thresholds, and losses after the last are
+            NaN.
 
         Raises
         ------
@@ -364,60 +298,19 @@ class OrdinalClassifier(OrderedClassifier):
         weight = validation.row_weights(sample_weight, len(codes))
         if len(codes) != len(scores):
             raise ValueError(f"X and y must have the same number of rows; got {len(scores)} and {len(codes)}")
-        fitted = adapted.to_labels(self._record.spec.loss, scores, codes, weight, self.thresholds_)
-        return copy.deepcopy(self)._take_thresholds(fitted, scores, weight, "refit_thresholds")
-
-    @documented
-    def adapt_to_shares(self: Classifier, X_new: Table, X_old: Table, shares: Any) -> Classifier:
-        """Return a copy of the model for a population with other class shares.
-
-        It assumes label shift: rows of one class look alike in both. The probabilities come nearest to those of the new
-        shares by Bayes' rule. A warning tells where the scores of ``X_new`` contradict the assumption.
-
-        Parameters
-        ----------
-        X_new : array-like of shape (n_samples, n_features)
-            Rows of the new population, without labels.
-        X_old : array-like of shape (n_samples, n_features)
-            Rows of the old population, best such that the model has not seen.
-        shares : array-like of shape (n_classes,), or mapping or pandas Series by label
-            Share of each class in the new population, all positive; without labels lowest class first.
-
-        Returns
-        -------
-        estimator
-            A fitted copy, as :meth:`refit_thresholds` returns it.
-
-        Raises
-        ------
-        ValueError
-            As :meth:`refit_thresholds`; if ``shares`` are not positive numbers, or name other classes; if the model
-            gives a class no probability, or was trained with ``class_weight``.
-        """
-        scores, of_old = self._scores(X_new), self._scores(X_old)
-        weights = of_fit(self, "class_weight")
-        if weights is not None:
-            instead = "which gives the classes other shares: train it without, or use refit_thresholds"
-            raise ValueError(f"X_old must be as the model's population, which had class_weight={weights!r}, {instead}")
-        in_order = adapted.by_class(shares, self.ordered_classes_.tolist())
-        fitted = adapted.to_shares(self._record.spec.loss, scores, of_old, in_order, self.thresholds_)
-        return copy.deepcopy(self)._take_thresholds(fitted, scores, np.ones(len(scores)), "adapt_to_shares")
-
-    def _take_thresholds(
-        self: Classifier, thresholds: FloatArray, scores: FloatArray, weight: FloatArray, by: str
-    ) -> Classifier:
-        """Take other thresholds at the end; copies that are trained anew would not have them."""
         if scores.ndim == 2 and self._effects:
-            raise ValueError(f"{by} takes rows of the training's groups: means over groups hold at its thresholds")
+            raise ValueError("X must be rows of the training's groups: means over groups hold at its thresholds")
+        fitted = adapted.to_labels(self._record.spec.loss, scores, codes, weight, self.thresholds_)
+        return copy.deepcopy(self)._take_thresholds(fitted)
+
+    def _take_thresholds(self: Classifier, thresholds: FloatArray) -> Classifier:
+        """Take other thresholds at the end; copies that are trained anew would not have them."""
         given, record, n = self._given or GivenToFit(of_file=True), self._record.copied(), self.n_iter_
         beyond = len(record.thresholds) - n  # a training that goes on may keep rounds after the best one
         record.thresholds[n:], record.training_loss[n:] = [thresholds] * beyond, [float("nan")] * beyond
         adapted.forget_losses(getattr(self, "evals_result_", {}), n, beyond, getattr(self, "_n_earlier", 0))
         self._record, self.thresholds_ = record, thresholds
-        self._given = replace(given, refused=(*given.refused, f"thresholds by {by}"))
-        if self.kappa_rule_ is not None:
-            proba = predictions.proba(self._fitted_loss, scores, thresholds)
-            self.kappa_rule_ = KappaRule.fit(proba, self.kappa_rule_.weights, weight)
+        self._given = replace(given, refused=(*given.refused, "thresholds by refit_thresholds"))
         self._carry()
         return self
 
@@ -475,8 +368,6 @@ class OrdinalClassifier(OrderedClassifier):
             params |= self._fixed_rounds(max(self._trained_rounds(), 1), given)
         if fixed and held_out.is_auto(self.linear):
             params["linear"] = self._linear is not None
-        if self._takes_kappa():
-            params["kappa_rows"] = "training"  # nobody asks copies for decisions, and folds take time
         return params, dict(given.kept)
 
     def _given_to_copies(self) -> GivenToFit:

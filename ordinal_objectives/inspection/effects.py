@@ -51,7 +51,14 @@ class FeatureEffect(NamedTuple):
     shifts: FloatArray
 
 
-def feature_effect(estimator: Estimator, X: Table, feature: int | str, *, grid_resolution: int = 50) -> FeatureEffect:
+def feature_effect(
+    estimator: Estimator,
+    X: Table,
+    feature: int | str,
+    *,
+    grid_resolution: int = 50,
+    categorical_features: ArrayLike | None = None,
+) -> FeatureEffect:
     """Return the partial dependence of the score and of every shift on a feature of numbers or categories.
 
     Parameters
@@ -65,6 +72,9 @@ def feature_effect(estimator: Estimator, X: Table, feature: int | str, *, grid_r
     grid_resolution : int, default=50
         At most so many values: those that occur in X nearest to equally spaced ones between the 5th and the 95th
         percentile. Of a feature of categories, or of text, all that occur in X.
+    categorical_features : array-like of int, str or bool, or None, default=None
+        Columns of X whose numbers are categories, by place or name, or a mask. Text and columns of a category type
+        always are. None takes those that the classifier reads as categories, where no steps stand before it.
 
     Returns
     -------
@@ -93,7 +103,7 @@ def feature_effect(estimator: Estimator, X: Table, feature: int | str, *, grid_r
     (True, (50, 3))
     """
     model, prepared = rows.unwrapped(estimator)
-    values, tables = rows.along(estimator, X, feature, grid_resolution)
+    values, tables = rows.along(estimator, X, feature, grid_resolution, categorical_features)
     margins = [model.predict_linear_predictors(prepared(table)) for table in tables]
     scores = np.array([(model.thresholds_ - margins_at).mean(axis=0) for margins_at in margins])
     score = scores.mean(axis=1)
@@ -101,7 +111,12 @@ def feature_effect(estimator: Estimator, X: Table, feature: int | str, *, grid_r
 
 
 def partial_probabilities(
-    estimator: Estimator, X: Table, feature: int | str, *, grid_resolution: int = 50
+    estimator: Estimator,
+    X: Table,
+    feature: int | str,
+    *,
+    grid_resolution: int = 50,
+    categorical_features: ArrayLike | None = None,
 ) -> tuple[LabelArray, FloatArray]:
     """Return the partial dependence of the class probabilities on a feature of numbers or categories.
 
@@ -115,6 +130,8 @@ def partial_probabilities(
         Column, or its name.
     grid_resolution : int, default=50
         At most so many values, as in :func:`feature_effect`, which also says what is raised.
+    categorical_features : array-like of int, str or bool, or None, default=None
+        As in :func:`feature_effect`.
 
     Returns
     -------
@@ -136,7 +153,7 @@ def partial_probabilities(
     (True, (10, 4))
     """
     model, prepared = rows.unwrapped(estimator)
-    values, tables = rows.along(estimator, X, feature, grid_resolution)
+    values, tables = rows.along(estimator, X, feature, grid_resolution, categorical_features)
     return values, np.array([model.predict_proba_ordered(prepared(table)).mean(axis=0) for table in tables])
 
 
@@ -178,7 +195,12 @@ class LocalEffects(NamedTuple):
 
 
 def accumulated_local_effects(
-    estimator: Estimator, X: Table, feature: int | str, *, grid_resolution: int = 20
+    estimator: Estimator,
+    X: Table,
+    feature: int | str,
+    *,
+    grid_resolution: int = 20,
+    categorical_features: ArrayLike | None = None,
 ) -> LocalEffects:
     r"""Return the accumulated local effects of a feature of numbers on the score, the shifts and the probabilities.
 
@@ -203,6 +225,8 @@ def accumulated_local_effects(
         Column of numbers, or its name. Rows where it is missing or infinite do not count.
     grid_resolution : int, default=20
         Number of intervals, at most; equal quantiles are one.
+    categorical_features : array-like of int, str or bool, or None, default=None
+        Columns whose numbers are categories, as in :func:`feature_effect`; such a feature is refused.
 
     Returns
     -------
@@ -238,7 +262,7 @@ def accumulated_local_effects(
     (model, prepared), X = rows.unwrapped(estimator), rows.as_rows(X)
     grid_resolution = validation.check_integer("grid_resolution", grid_resolution, 1)
     column = rows.column_of(estimator, X, feature)
-    if rows.holds_categories(estimator, X, column):
+    if rows.holds_categories(estimator, X, column, categorical_features):
         raise ValueError(
             f"feature {feature!r} must hold numbers: effects are added up along their order; it holds categories, "
             f"whose effects feature_effect returns"
@@ -338,6 +362,7 @@ def average_marginal_effects(
     *,
     step: float | None = None,
     reference: Any = None,
+    categorical_features: ArrayLike | None = None,
     n_refits: int = 0,
     confidence: float = 0.95,
     sample_weight: ArrayLike | None = None,
@@ -382,6 +407,9 @@ def average_marginal_effects(
         By how much a feature of numbers rises, positive. None for its weighted standard deviation over the rows.
     reference : object, default=None
         Level that the others are compared with. None for the first: in their own order, or else sorted.
+    categorical_features : array-like of int, str or bool, or None, default=None
+        Columns of X whose numbers are categories, by place or name, or a mask. Text and columns of a category type
+        always are. None takes those that the classifier reads as categories, where no steps stand before it.
     n_refits : int, default=0
         Number of copies that are trained for the intervals: 0, or at least 2. Ten are enough for most uses.
     confidence : float, default=0.95
@@ -432,7 +460,7 @@ def average_marginal_effects(
     weight = validation.row_weights(sample_weight, X.shape[0])
     if not weight.all():
         X, weight = (take_rows(part, np.flatnonzero(weight)) for part in (X, weight))
-    change = _Change(estimator, X, feature, step, reference, weight)
+    change = _Change(estimator, X, feature, step, reference, categorical_features, weight)
     effects: Any = _means(change.of(model, prepared, X), weight)
     lower: Any = None
     upper: Any = None
@@ -465,11 +493,19 @@ class _Change:
     reference: Any = None
 
     def __init__(
-        self, estimator: Estimator, X: Table, feature: int | str, step: Any, reference: Any, weight: FloatArray
+        self,
+        estimator: Estimator,
+        X: Table,
+        feature: int | str,
+        step: Any,
+        reference: Any,
+        categorical_features: ArrayLike | None,
+        weight: FloatArray,
     ) -> None:
         column = rows.column_of(estimator, X, feature)
         self.estimator, self.column, self.feature = estimator, column, feature
-        values = None if rows.holds_categories(estimator, X, column) else rows.numbers(estimator, X, column, feature)
+        by_level = rows.holds_categories(estimator, X, column, categorical_features)
+        values = None if by_level else rows.numbers(estimator, X, column, feature)
         known = np.zeros(0) if values is None else np.unique(values[np.isfinite(values)])
         if values is not None and len(known) < 2:
             raise ValueError(f"feature {feature!r} must have at least two finite values in X; it has {len(known)}")

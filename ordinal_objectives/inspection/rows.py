@@ -8,9 +8,7 @@ from copy import deepcopy
 import numpy as np
 from scipy.sparse import csr_matrix, hstack, issparse
 from sklearn.base import BaseEstimator, clone
-from sklearn.compose import ColumnTransformer
-from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.utils import _safe_indexing
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.aliases import (
@@ -26,9 +24,6 @@ from ordinal_objectives.aliases import (
 )
 from ordinal_objectives.estimators import arguments, held_out, labels, tables, wrappers
 from ordinal_objectives.utils.validation import collected, drawn_seed, seeds_of
-
-# So many values of a column are followed through a pipeline.
-_MOST_FOLLOWED = 50
 
 
 def unwrapped(estimator: Estimator) -> tuple[Estimator, Callable[[Table], Table]]:
@@ -128,7 +123,7 @@ def with_column(X: Table, column: int, values: Column, stores_zeros: bool = True
 
 
 def along(
-    estimator: Estimator, X: Table, feature: int | str, grid_resolution: int
+    estimator: Estimator, X: Table, feature: int | str, grid_resolution: int, categorical_features: ArrayLike | None
 ) -> tuple[LabelArray, Iterator[Table]]:
     """Return values of a feature, and X with each of them in all rows."""
     X = as_rows(X)
@@ -137,60 +132,30 @@ def along(
     column = column_of(estimator, X, feature)
     values, rows = (
         categories(estimator, X, column, feature, grid_resolution)
-        if holds_categories(estimator, X, column)
+        if holds_categories(estimator, X, column, categorical_features)
         else grid(numbers(estimator, X, column, feature), grid_resolution)
     )
     return values, (with_column_of(X, column, np.full(X.shape[0], row)) for row in rows)
 
 
-def holds_categories(estimator: Estimator, X: Table, column: int) -> bool:
-    """Tell whether a column holds categories or text, or numbers that are categories to a classifier or an encoder.
+def holds_categories(estimator: Estimator, X: Table, column: int, categorical_features: ArrayLike | None) -> bool:
+    """Tell whether a column holds categories: by its type, or else as ``categorical_features`` says.
 
-    A classifier says so in ``is_categorical_``, an encoder by having ``categories_``. To follow a column through a
-    pipeline, its values are exchanged: where it goes, values differ.
+    Where that is None, the numbers of a column are categories if the estimator is the classifier itself, without steps
+    before it, and takes them for some, or for groups of a random intercept.
     """
     if _kind(X, column) in ("category", "text"):
         return True
-    rows = np.array(list(_first_rows(_column(X, column)).values())[:_MOST_FOLLOWED], dtype=np.intp)
-    before = held_out.take_rows(X, rows)
-    return _reads_categories(estimator, before, with_column_of(before, column, np.roll(np.arange(len(rows)), 1)))
+    if categorical_features is not None:
+        return column in tables.places_of(X, categorical_features)
+    model = getattr(estimator, "best_estimator_", estimator)
+    by_category = getattr(model, "is_categorical_", None)
+    groups = [group.place for group in getattr(model, "_groups", ())]
+    return column in groups or (by_category is not None and bool(by_category[column]))
 
 
 def _kind(X: Table, column: int) -> str:
     return next((kind for i, (_, _, kind) in enumerate(tables.column_kinds(X)) if i == column), "number")
-
-
-def _reads_categories(step: Estimator, before: Table, after: Table) -> bool:
-    """Tell whether what differs between two tables are categories to a fitted estimator, or to a part of it."""
-    step = getattr(step, "best_estimator_", step)
-    if isinstance(step, Pipeline):
-        for one in (one for _, one in step.steps if one not in (None, "passthrough")):
-            if _reads_categories(one, before, after):
-                return True
-            if hasattr(one, "transform"):
-                before, after = one.transform(before), one.transform(after)
-        return False
-    if isinstance(step, ColumnTransformer):
-        parts = [(one, of) for _, one, of in step.transformers_ if not isinstance(one, str) and not isinstance(of, str)]
-        return any(
-            _reads_categories(one, *(_safe_indexing(X, of, axis=1) for X in (before, after))) for one, of in parts
-        )
-    if isinstance(step, FeatureUnion):
-        steps = [one for _, one in step.transformer_list if not isinstance(one, str)]
-        return any(_reads_categories(one, before, after) for one in steps)
-    by_category = getattr(step, "is_categorical_", None)
-    if by_category is None and not hasattr(step, "categories_"):
-        return False
-    differs = [column for column in range(before.shape[1]) if _differ(_column(before, column), _column(after, column))]
-    groups = [column.place for column in getattr(step, "_groups", ())]  # of random intercepts, whatever the trees see
-    return bool(differs) and (by_category is None or bool(np.any(by_category[differs]) or {*groups} & {*differs}))
-
-
-def _differ(before: Table, after: Table) -> bool:
-    """Tell whether at least half of the values differ; fewer do where a missing one is filled in from others."""
-    pairs = zip(*(map(str, np.asarray(values, dtype=object)) for values in (before, after)), strict=True)
-    different = [one != another for one, another in pairs]
-    return bool(different) and 2 * sum(different) >= len(different)
 
 
 def _first_rows(values: Column, counted: BoolArray | None = None) -> dict[Level, int]:
@@ -241,7 +206,8 @@ def stores_zeros(X: Table, column: int, values: FloatArray) -> bool:
 def _missing_to_xgboost(estimator: Estimator, X: Table, column: int, values: FloatArray) -> BoolArray:
     """Tell where a column of numbers holds the classifier's ``missing``, or a sparse matrix stores nothing.
 
-    A sparse column that stores one value shows which rows have it: what it does not store is the other value, 0.
+    The number means missing in the features of a pipeline too, whose steps are to keep it. A sparse column that stores
+    one value shows which rows have it: what it does not store is the other value, 0.
     """
     model, prepared = unwrapped(estimator)
     number = getattr(model, "_missing", None)
@@ -252,27 +218,12 @@ def _missing_to_xgboost(estimator: Estimator, X: Table, column: int, values: Flo
     if number is None:
         return np.zeros(len(values), dtype=bool)
     is_mark = labels.are_missing(values, number)
-    if is_mark.any():  # steps before it may read the number otherwise
-        is_mark &= _is_kept(prepared, X, column, is_mark, number)
     if issparse(X) and issparse(prepared(held_out.take_rows(X, np.arange(1)))):
         stored = tables.column_at(X, column)
         is_mark &= ~np.isnan(stored)
         known = stored[np.isfinite(stored) & ~is_mark]
         return is_mark | (np.isnan(stored) & (len(np.unique(known)) > 1))
     return is_mark
-
-
-def _is_kept(prepared: Callable[[Table], Table], X: Table, column: int, is_mark: BoolArray, number: float) -> bool:
-    """Tell whether the steps before a classifier leave a number as it is, wherever they put its column."""
-    rows = held_out.take_rows(X, np.r_[np.flatnonzero(is_mark)[:1], np.flatnonzero(~is_mark)[:1]])
-    before = prepared(rows)
-    if before is rows or rows.shape[0] < 2:
-        return before is rows
-    after = prepared(with_column_of(rows, column, np.array([1, 0])))
-    places = range(before.shape[1])
-    pairs = [[np.asarray(_column(of, place), dtype=object)[0] for of in (before, after)] for place in places]
-    changed = [one for one, other in pairs if str(one) != str(other)]
-    return any(isinstance(one, tables.NUMBERS) and bool(labels.are_missing(one, number)) for one in changed)
 
 
 def categories(

@@ -70,6 +70,7 @@ class FeatureEffectDisplay:
         *,
         kind: str = "partial",
         grid_resolution: int = 50,
+        categorical_features: ArrayLike | None = None,
         axes: style.Pair | None = None,
     ) -> FeatureEffectDisplay:
         """Plot the effect of a feature in a fitted ordinal classifier.
@@ -87,11 +88,14 @@ class FeatureEffectDisplay:
             that the data do not have; only of a feature of numbers.
         grid_resolution : int, default=50
             At most so many values of the feature, or intervals.
+        categorical_features : array-like of int, str or bool, or None, default=None
+            Columns whose numbers are categories, as :func:`.inspection.feature_effect` takes them.
         <<axes>>
         """
         validation.check_choice(kind, ("partial", "local"), name="kind")
         effect_of = inspection.accumulated_local_effects if kind == "local" else inspection.feature_effect
-        effect = effect_of(estimator, X, feature, grid_resolution=grid_resolution)
+        given: Params = {"grid_resolution": grid_resolution, "categorical_features": categorical_features}
+        effect = effect_of(estimator, X, feature, **given)
         return cls(effect, name_of(estimator, X, feature), unwrapped(estimator)[0].ordered_classes_).plot(axes)
 
     def plot(self, axes: style.Pair | None = None) -> FeatureEffectDisplay:
@@ -173,6 +177,7 @@ class ClassProbabilitiesDisplay:
         feature: int | str | None = None,
         *,
         grid_resolution: int = 50,
+        categorical_features: ArrayLike | None = None,
         ax: style.Axes | None = None,
     ) -> ClassProbabilitiesDisplay:
         """Plot the probabilities of a fitted ordinal classifier.
@@ -188,12 +193,15 @@ class ClassProbabilitiesDisplay:
             None takes the score: rows are averaged with those of about the same score.
         grid_resolution : int, default=50
             At most so many values.
+        categorical_features : array-like of int, str or bool, or None, default=None
+            Columns whose numbers are categories, as :func:`.inspection.feature_effect` takes them.
         <<ax>>
         """
         model, prepared = unwrapped(estimator)
         names = model.ordered_classes_
         if feature is not None:
-            values, proba = inspection.partial_probabilities(estimator, X, feature, grid_resolution=grid_resolution)
+            given: Params = {"grid_resolution": grid_resolution, "categorical_features": categorical_features}
+            values, proba = inspection.partial_probabilities(estimator, X, feature, **given)
             return cls(values, proba, name_of(estimator, X, feature), names).plot(ax=ax)
         rows = prepared(X)
         scores, row_proba = model.predict_raw(rows), model.predict_proba_ordered(rows)

@@ -65,12 +65,6 @@ decision_rule : {"median", "mode", "mean"}
     How probabilities become a class. "median" suits absolute error, "mode" accuracy, "mean" squared error.
 cost_matrix : array-like of float, shape (n_classes, n_classes), or None
     Cost of predicting class j (column) where class i (row) is true, lowest first. Replaces ``decision_rule``.
-kappa_weights : {"quadratic", "linear"} or array-like of float, shape (n_classes, n_classes)
-    With ``decision_rule="kappa"``: cost of predicting a class (column) where another (row) is true, lowest first.
-kappa_rows : {"unseen", "training"}
-    With ``decision_rule="kappa"``: rows that the rule is fitted to. "unseen": the last evaluation set, the rows
-    held out for the number of rounds, or all rows by five-fold cross-validation. "training": the training rows,
-    whose probabilities are overfitted; there is no ``expected_kappa_`` then.
 progress : bool
     Show a bar with the rounds, the newest loss and the time left; needs tqdm.
 n_estimators : int or "auto"
@@ -186,11 +180,6 @@ linear_ : LinearPart or None
 random_effects_ : RandomEffects, dict of these, or None
     With ``random_intercept``: ``groups``, their ``effects`` and ``standard_errors``, and the ``variance`` between
     groups; ``to_frame()`` returns a table of them. Of several columns, by the number of each.
-kappa_rule_ : KappaRule or None
-    With ``decision_rule="kappa"``: its ``shares`` of the classes, ``weights`` and ``kappa``.
-expected_kappa_ : float
-    With ``decision_rule="kappa"``: the kappa to expect of new rows, measured on unseen rows; too high where few
-    rows of an evaluation set also ended the training. NaN if all are of one class.
 n_features_in_ : int
     Number of features of the training.
 is_categorical_ : ndarray of bool, shape (n_features,)

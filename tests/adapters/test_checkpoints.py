@@ -197,61 +197,22 @@ def test_another_thread_is_refused_by_name(rows):
     assert len(found) == 2
 
 
-class OwnStopping(xgboost.callback.EarlyStopping):
-    """Early stopping of somebody else."""
-
-
-STOPS = {
-    "argument": lambda save: {"callbacks": [save], "early_stopping_rounds": 3},
-    "printed": lambda save: {"callbacks": [save], "early_stopping_rounds": 3, "verbose_eval": 2},
-    "shown": lambda save: {"callbacks": [save], "early_stopping_rounds": 3, "progress": True},
-    "callback behind": lambda save: {"callbacks": [save, xgboost.callback.EarlyStopping(rounds=3)]},
-    "callback before": lambda save: {"callbacks": [xgboost.callback.EarlyStopping(rounds=4), save]},
-    "best kept": lambda save: {"callbacks": [save, xgboost.callback.EarlyStopping(rounds=3, save_best=True)]},
-    "own": lambda save: {"callbacks": [save, OwnStopping(rounds=3)]},
-}
-
-
-@pytest.mark.parametrize("how", STOPS)
-def test_what_is_saved_knows_the_best_round_so_far(rows, how, capfd):
+def test_what_is_saved_behind_early_stopping_knows_the_best_round_so_far(rows):
     X, y = rows
     dtrain, dvalid = xgboost.DMatrix(X[:120], y[:120]), xgboost.DMatrix(X[120:], y[120:])
     save, found = Save(lambda model: model.save_raw()), {}
-    whole = trained(
-        "oxgb.train",
-        "auto",
-        dtrain,
-        40,
-        **{"verbose_eval": False, "evals": [(dvalid, "valid")], "evals_result": found, **STOPS[how](save)},
-    )
+    callbacks = [xgboost.callback.EarlyStopping(rounds=4), save]
+    options = {"verbose_eval": False, "evals": [(dvalid, "valid")], "evals_result": found, "callbacks": callbacks}
+    whole = trained("oxgb.train", "auto", dtrain, 40, **options)
     losses = found["valid"]["all_threshold"]
     assert 3 < len(losses) < 40
-    assert len(save.kept) >= len(losses) - (how == "callback before")  # it ended before the other saw the round
+    assert len(save.kept) == len(losses) - 1  # it ended before the other saw the round
     for n_rounds, raw in save.kept.items():
         booster = xgboost.Booster(model_file=raw)
         best = int(np.argmin(losses[:n_rounds])) + 1
         assert (booster.num_boosted_rounds(), oxgb.kept_rounds(booster)) == (n_rounds, best)
         assert float(booster.attr("best_score")) == pytest.approx(losses[best - 1], abs=1e-5)
     assert oxgb.kept_rounds(whole) == int(np.argmin(losses)) + 1
-    printed = capfd.readouterr().out
-    if how == "printed":
-        plain = {"evals": [(dvalid, "valid")], "early_stopping_rounds": 3, "verbose_eval": 2}
-        trained("oxgb.train", "auto", dtrain, 40, **plain)
-        assert printed == capfd.readouterr().out != ""
-
-
-def test_a_classifier_that_stops_early_saves_its_best_round(rows, tmp_path):
-    X, y = rows
-    every = xgboost.callback.TrainingCheckPoint(tmp_path, interval=1)
-    options = {"early_stopping_rounds": 3, "validation_fraction": 0.2, "learning_rate": 0.1, "n_jobs": 1}
-    model = XGBOrdinalClassifier(n_estimators=12, callbacks=[every], **options).fit(X, y)
-    stages = list(model.staged_predict_proba(X))
-    losses = np.array(model.evals_result_["validation_0"]["all_threshold"])
-    for n_rounds in range(2, len(losses) + 1):
-        with pytest.warns(UserWarning, match="the file holds no callbacks"):
-            file = XGBOrdinalClassifier().load_model(tmp_path / f"model_{n_rounds - 1}.ubj")
-        assert file.n_iter_ == losses[:n_rounds].argmin() + 1
-        np.testing.assert_allclose(file.predict_proba(X), stages[file.n_iter_ - 1], atol=1e-6)
 
 
 LABELS = np.array(["low", "mid", "high", "top"])
@@ -282,37 +243,6 @@ def test_checkpoints_of_the_classifier_load_and_go_on(rows, tmp_path, name):
             np.testing.assert_allclose(
                 rest.fit(X, LABELS[y], xgb_model=file).predict_proba(X), whole.predict_proba(X), atol=1e-6
             )
-
-
-def test_a_checkpoint_has_no_rule_of_kappa(rows, tmp_path):
-    X, y = rows
-    checkpoints = xgboost.callback.TrainingCheckPoint(tmp_path, interval=EVERY)
-    options = {"decision_rule": "kappa", "kappa_rows": "training", "n_jobs": 1}
-    XGBOrdinalClassifier(n_estimators=3, callbacks=[checkpoints], **options).fit(X, y)
-    (file,) = tmp_path.iterdir()
-    message = r"holds no rule of decision_rule='kappa', .* a checkpoint .* Continue the training with fit\(xgb_model="
-    with pytest.raises(ValueError, match=message) as raised:
-        XGBOrdinalClassifier().load_model(file)
-    assert "damaged" not in str(raised.value)
-    assert XGBOrdinalClassifier(n_estimators=2, **options).fit(X, y, xgb_model=file).n_iter_ == 5
-    bare = oxgb.train({}, xgboost.DMatrix(X, y), 2)
-    bare.save_model(tmp_path / "bare.json")
-    with pytest.raises(ValueError, match=r"was trained without the classifier. Set another decision_rule"):
-        XGBOrdinalClassifier(decision_rule="kappa").load_model(tmp_path / "bare.json")
-
-
-def test_a_checkpoint_of_lightgbm_has_no_rule_of_kappa(rows, tmp_path):
-    X, y = rows
-    file = tmp_path / "model.txt"
-
-    def save(env):
-        olgbm.save_model(env.model, file)
-
-    options = {"decision_rule": "kappa", "kappa_rows": "training", "n_jobs": 1}
-    LGBMOrdinalClassifier(n_estimators=3, **options).fit(X, y, callbacks=[save])
-    with pytest.raises(ValueError, match=r"Continue the training with fit\(init_model="):
-        LGBMOrdinalClassifier().load_model(file)
-    assert LGBMOrdinalClassifier(n_estimators=2, **options).fit(X, y, init_model=file).n_iter_ == 5
 
 
 @pytest.mark.parametrize("update", [name for name in UPDATES if name != "host"])

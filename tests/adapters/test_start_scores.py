@@ -235,16 +235,6 @@ def test_xgboost_rounds_a_common_start(params, constant, halves):
     assert 0.0 < off < plain.n_iter_ * np.spacing(np.float32(constant)) / 2
 
 
-@IN_FLOATS
-@pytest.mark.parametrize("constant", [-(2.0**17), 2.0**17])
-def test_a_common_start_that_xgboost_rounds_too_much_is_a_warning(params, constant, halves):
-    X, y, *_ = halves
-    with pytest.warns(UserWarning, match=r"float32 has steps of 0.016: .* Subtract a constant from .* base_margin"):
-        XGBoost.make(**params).fit(X, y, base_margin=np.full(300, constant))
-    XGBoost.make(**params).fit(X, y, base_margin=np.full(300, 0.49 * constant))
-    XGBoost.make(**params).fit(X, y, base_margin=np.where(np.arange(300) % 3, 0.0, constant))  # it is no constant
-
-
 def test_xgboost_goes_on_from_the_same_margin(halves):
     X, y, Xv, _ = halves
     start = {"base_margin": X[:, 0]}
@@ -305,14 +295,6 @@ def test_a_base_score_beside_base_margins_is_refused(halves):
     booster = xgboost.train(params, data, 2, obj=objective)
     with pytest.raises(ValueError, match=refused):
         objective.attach(booster, data)
-
-
-def test_the_metric_that_xgboost_adds_is_a_warning(halves):
-    X, y, _, _ = halves
-    data, objective = xgboost.DMatrix(X, y), oxgb.OrdinalObjective(4)
-    options = {"obj": objective, "callbacks": [objective.callback], "evals": [(data, "t")], "verbose_eval": False}
-    with pytest.warns(UserWarning, match="'rmse' compares raw scores with class codes"):
-        xgboost.train({"nthread": 1, "base_score": 0.0}, data, 2, **options)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

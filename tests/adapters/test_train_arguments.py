@@ -481,13 +481,6 @@ def test_catboost_reads_fields_of_records():
     np.testing.assert_array_equal(ocb.predict_proba(model, records["x"]), ocb.predict_proba(expected, X))
 
 
-@pytest.mark.parametrize(("method", "width", "needed"), [("renewal", 3, 1), ("host", 1, 3), ("host", 2, 3)])
-def test_start_scores_of_another_width_are_refused(method, width, needed):
-    matrix = xgboost.DMatrix(np.arange(60.0)[:, np.newaxis], np.arange(60) % 4, base_margin=np.zeros((60, width)))
-    with pytest.raises(ValueError, match=rf"base_margin must have {needed} number\(s\) a row.*; got {width}"):
-        oxgb.train({}, matrix, 2, n_classes=4, proportional=False, shift_method=method)
-
-
 def test_groups_of_features_are_lists_of_columns():
     X = np.random.default_rng(0).normal(size=(200, 3))
     y = np.digitize(X[:, 0] * X[:, 1] + X[:, 2], [-0.5, 0.5])
@@ -509,8 +502,6 @@ def test_groups_of_features_are_lists_of_columns():
     for wrong in ([["a"], ["b"]], [[0], [1, -1]], [[0.5]], [[True, 2]], [0, 1], "garbage", "[a],[b]", 3):
         with pytest.raises(ValueError, match="interaction_constraints must hold lists of numbers of columns"):
             proba(wrong)
-    with pytest.raises(ValueError, match="interaction_constraints must hold columns below 3; got 7"):
-        proba([[0], [1, 7]])
 
 
 def test_signs_of_categories_are_refused():

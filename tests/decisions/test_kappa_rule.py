@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import json
 
 import numpy as np
 import pytest
 
 from ordinal_objectives.decision import KappaRule, decide, kappa_weights
-from ordinal_objectives.metrics import linear_weighted_kappa, quadratic_weighted_kappa
+from ordinal_objectives.metrics import quadratic_weighted_kappa
 
 RNG = np.random.default_rng(0)
 
@@ -89,41 +88,3 @@ def test_weights_that_are_none_are_refused():
             kappa_weights(weights, 3)
     with pytest.raises(ValueError, match="kappa_weights must hold a number above 0"):
         kappa_weights(np.zeros((3, 3)), 3)
-
-
-@pytest.mark.parametrize("weights", ["quadratic", "linear"])
-def test_measured_kappa_is_by_rules_of_other_rows(weights):
-    proba, codes = RNG.dirichlet([0.5, 1.0, 0.7, 0.3], size=203), RNG.integers(4, size=203)
-    weight = RNG.integers(0, 3, size=203).astype(float)
-    decided, rows = np.zeros(203, int), np.flatnonzero(weight)
-    for first in range(5):
-        part, others = rows[first::5], np.setdiff1d(rows, rows[first::5])
-        decided[part] = KappaRule.fit(proba[others], weights, weight[others]).decide(proba[part])
-    metric = {"quadratic": quadratic_weighted_kappa, "linear": linear_weighted_kappa}[weights]
-    measured = KappaRule.fit(proba, weights, weight).measure(proba, codes, weight).measured
-    assert measured == pytest.approx(metric(codes, decided, weight), abs=1e-12)
-
-
-def test_of_one_row_there_is_a_kappa_too():
-    rule = KappaRule.fit([[0.2, 0.8]])
-    assert rule.measure([[0.2, 0.8]], [0]).measured == 0.0
-    assert np.isnan(rule.measure([[0.2, 0.8]], [1]).measured)
-
-
-def test_files_hold_it():
-    proba = RNG.dirichlet(np.ones(4), size=50)
-    bare = KappaRule.fit(proba, "linear")
-    rule = bare.measure(proba, np.arange(50) % 4)
-    content = json.loads(json.dumps(rule.to_json()))
-    again = KappaRule.from_json(content, 4)
-    np.testing.assert_array_equal(again.weights, rule.weights)
-    np.testing.assert_array_equal(again.shares, rule.shares)
-    assert (again.kappa, again.measured) == (rule.kappa, rule.measured)
-    assert KappaRule.from_json(json.loads(json.dumps(bare.to_json())), 4).measured is None
-    undefined = KappaRule.fit(proba).measure(np.tile([1.0, 0.0, 0.0, 0.0], (9, 1)), np.zeros(9))
-    assert np.isnan(undefined.measured)
-    assert np.isnan(KappaRule.from_json(json.loads(json.dumps(undefined.to_json(), allow_nan=False)), 4).measured)
-    changes = ({"kappa": 2.0}, {"shares": [0.5, 0.5]}, {"shares": [2.0, -1.0, 0.0, 0.0]}, {"weights": [[0.0]]})
-    for change in (*changes, {"measured": 1}, {"measured": [2.0]}, {"kappa": "1"}):
-        with pytest.raises((ValueError, TypeError)):
-            KappaRule.from_json(content | change, 4)

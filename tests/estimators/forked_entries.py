@@ -51,7 +51,6 @@ def of_estimator(name, model, X, y):
         "predict_at_least": lambda: model.predict_at_least(X, model.classes_[-1]),
         "score": lambda: model.score(X, y),
         "refit_thresholds": lambda: model.refit_thresholds(X[:50], y[:50]).predict(X[:5]),
-        "adapt_to_shares": lambda: model.adapt_to_shares(X, X, np.ones(model.n_classes_)).predict(X[:5]),
         "save_model": lambda: model.save_model(f"{path} again"),
         "load_model": lambda: kind().load_model(path),
     }

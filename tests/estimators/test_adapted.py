@@ -1,25 +1,23 @@
-"""Thresholds for another population: those of few labelled rows, and those of class shares."""
+"""Thresholds for another population, by few labelled rows."""
 
 from __future__ import annotations
 
 import copy
 import pickle
-import warnings
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.optimize import minimize
 from xgboost import callback
 
 from makers import make_engine, make_lgb, make_xgb
-from ordinal_objectives import XGBOrdinalClassifier, predictions
+from ordinal_objectives import XGBOrdinalClassifier
 from ordinal_objectives.estimators import adapted
 from ordinal_objectives.export import to_onnx
 from ordinal_objectives.inspection import average_marginal_effects
 from ordinal_objectives.links import get_link
-from ordinal_objectives.losses import AllThreshold, CumulativeLink
+from ordinal_objectives.losses import CumulativeLink
 from ordinal_objectives.metrics import ordinal_log_loss
 from ordinal_objectives.plotting import TrainingDisplay
 
@@ -164,102 +162,16 @@ def test_classes_without_a_row_keep_the_order(kept: list[int], trained: Any) -> 
     np.testing.assert_allclose(proba.sum(axis=1), 1.0)
 
 
-def test_text_labels_and_kappa(trained: Any) -> None:
+def test_text_labels(trained: Any) -> None:
     names = np.array(["poor", "fair", "good", "best"])
     X, y = rows(800, 0)
-    model = type(trained)(**trained.get_params()).set_params(classes=names.tolist(), decision_rule="kappa")
+    model = type(trained)(**trained.get_params()).set_params(classes=names.tolist())
     model.fit(X, names[y])
     X_new, y_new = rows(200, 1, THRESHOLDS + 1.5)
     moved = model.refit_thresholds(X_new, names[y_new])
-    assert moved.kappa_rule_ is not model.kappa_rule_
     assert set(moved.predict(X_new)) <= set(names)
     with pytest.raises(ValueError, match="worst"):
         model.refit_thresholds(X_new[:2], ["poor", "worst"])
-
-
-def test_thresholds_of_known_shares(trained: Any) -> None:
-    X, y = rows(12_000, 3)
-    kept = np.random.default_rng(0).random(len(y)) < np.where(y == 3, 1.0, 0.25)
-    X_new, y_new = X[kept], y[kept]
-    shares = np.bincount(y_new) / len(y_new)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model = trained.adapt_to_shares(X_new[:2_000], rows(2_000, 4)[0], shares)
-        same = trained.adapt_to_shares(X_new[:2_000], rows(2_000, 4)[0], 100 * shares)
-    np.testing.assert_allclose(same.thresholds_, model.thresholds_, atol=1e-6)
-    np.testing.assert_allclose(model.predict_proba(X_new).mean(axis=0), shares, atol=0.03)
-    losses = [ordinal_log_loss(y_new[2_000:], one.predict_proba(X_new[2_000:])) for one in (trained, model)]
-    assert losses[1] < losses[0] - 0.02
-
-
-def _mean_proba_at(loss: Any, scores: np.ndarray, thresholds: np.ndarray, shares: np.ndarray) -> list[np.ndarray]:
-    """Return the mean probabilities of a model, those that Bayes' rule wants, and those of the new thresholds."""
-    before = predictions.proba(loss, scores, thresholds)
-    joint = before * (shares / before.mean(axis=0))
-    new = adapted.to_shares(loss, scores, scores, shares, thresholds)
-    wanted = joint / joint.sum(axis=1, keepdims=True)
-    return [of.mean(axis=0) for of in (before, wanted, predictions.proba(loss, scores, new))]
-
-
-@pytest.mark.filterwarnings("ignore:X_new does not look like X_old:UserWarning")
-@pytest.mark.parametrize("seed", range(2))
-def test_rows_whose_thresholds_meet_do_not_keep_the_others_from_moving(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    scores = 4.0 * rng.normal(size=(500, 1)) + 0.5 * rng.normal(size=(500, 5))
-    shares = np.array([0.05, 0.05, 0.05, 0.05, 0.1, 0.7])
-    before, wanted, found = _mean_proba_at(AllThreshold("probit"), scores, np.linspace(-2.0, 2.0, 5), shares)
-    assert np.abs(found - wanted).max() < 0.3 * np.abs(before - wanted).max()
-
-
-@pytest.mark.filterwarnings("ignore:X_new does not look like X_old:UserWarning")
-@pytest.mark.parametrize("start", [-4.0, -1.5])
-def test_thresholds_go_down_where_losses_bend_down(start: float) -> None:
-    scores = np.random.default_rng(0).normal(size=200)
-    shares = np.array([0.95, 0.05])
-    before, wanted, found = _mean_proba_at(CumulativeLink("cauchit"), scores, np.array([start]), shares)
-    assert np.abs(found - wanted).max() < 0.1 * np.abs(before - wanted).max()
-
-
-def test_shares_that_do_not_explain_the_scores_are_warned_of() -> None:
-    model = make_engine().fit(*rows(1_500, 0))
-    X_old, X_new = rows(2_000, 1)[0], 0.2 * rows(2_000, 2)[0]
-    with pytest.warns(UserWarning, match="X_new does not look like X_old with other class shares"):
-        model.adapt_to_shares(X_new, X_old, np.ones(4))
-
-
-def test_scores_of_uneven_shares_are_expected() -> None:
-    X, y = rows(3_000, 0, np.array([1.5, 2.5, 3.5]))
-    model = make_engine().fit(X, y)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model.adapt_to_shares(X, X, model.predict_proba(X).mean(axis=0))
-
-
-def test_shares_by_label_may_come_in_any_order() -> None:
-    names = np.array(["poor", "fair", "good", "best"])
-    X, y = rows(1_000, 0)
-    model = make_engine(classes=names.tolist()).fit(X, names[y])
-    shares = pd.Series(names[y]).value_counts(normalize=True)
-    expected = model.adapt_to_shares(X, X, shares[names].to_numpy()).thresholds_
-    for given in (shares, shares.to_dict(), shares.sort_index()):
-        np.testing.assert_array_equal(model.adapt_to_shares(X, X, given).thresholds_, expected)
-    for wrong in (shares.reset_index(drop=True), shares[:3]):
-        with pytest.raises(ValueError, match=r"shares must have the labels .*'poor', 'fair', 'good', 'best'"):
-            model.adapt_to_shares(X, X, wrong)
-
-
-def test_rows_do_not_have_the_shares_of_a_model_with_class_weights() -> None:
-    X, y = rows(300, 0)
-    model = make_engine(max_iter=3, class_weight={0: 5.0}).fit(X, y).set_params(class_weight=None)
-    with pytest.raises(ValueError, match="X_old must be as the model's population"):
-        model.adapt_to_shares(X, X, np.ones(4))
-
-
-def test_a_class_without_probability_has_no_shares_to_adapt() -> None:
-    X, y = rows(500, 0)
-    model = make_engine(max_iter=3, classes=[0, 1, 1.5, 2, 3]).fit(X, y)
-    with pytest.raises(ValueError, match="each class must have some probability in X_old"):
-        model.adapt_to_shares(X, X, [0.2] * 5)
 
 
 @pytest.mark.parametrize(("make", "go_on"), [(make_xgb, "xgb_model"), (make_lgb, "init_model")])
@@ -316,8 +228,6 @@ def test_mistakes_are_named() -> None:
         model.refit_thresholds(X, y[:-1])
     with pytest.raises(ValueError, match="sample_weight must have shape"):
         model.refit_thresholds(X, y, sample_weight=[1.0])
-    with pytest.raises(ValueError, match="shares must be 4 positive numbers"):
-        model.adapt_to_shares(X, X, shares=[0.5, 0.5, 0.0, 0.0])
     for params in ({"loss": "immediate_threshold"}, {"training_cost": "quadratic"}):
         other = XGBOrdinalClassifier(n_estimators=3, n_jobs=1, proportional=True, **params).fit(X, y)
         with pytest.raises(ValueError, match="'all_threshold' and 'cumulative_link' without"):

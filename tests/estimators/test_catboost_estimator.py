@@ -310,7 +310,7 @@ FEATURES = {
     "pipeline": (wrapped(lambda m: make_pipeline(StandardScaler(), m)), None),
     "prediction sets": (lambda X, y: OrdinalPredictionSets(make_cat()).fit(X, y).predict_set(X), None),
     "distributions": (lambda X, y: OrdinalDistributionRegressor(make_cat()).fit(X, X[:, 0]).predict(X), None),
-    "kappa": (wrapped(lambda m: m.set_params(decision_rule="kappa")), None),
+    "kappa": (wrapped(lambda m: OrdinalTunedClassifier(m, rule="kappa", cv=2)), None),
     "linear part": (wrapped(lambda m: m.set_params(linear=True)), None),
     "training cost": (wrapped(lambda m: m.set_params(training_cost="quadratic")), None),
     "importances": (on_model(lambda m, X, y: inspection.threshold_importances(m, X, random_state=0)), None),

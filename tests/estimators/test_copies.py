@@ -85,8 +85,6 @@ def test_copies_of_a_summary_train_the_rounds_of_the_model(kind, linear, trained
         ("lgbm", {"num_iterations": 100, "n_iter_no_change": 3, "validation_fraction": 0.2}),
         ("engine", {"early_stopping": True}),
         ("lgbm", {"n_estimators": 60, "min_split_gain": 6}),
-        ("xgb", {"decision_rule": "kappa"}),
-        ("engine", {"decision_rule": "kappa", "max_iter": 4}),
     ],
 )
 def test_nothing_ends_copies_of_a_summary_early(kind, options, trained):
@@ -372,9 +370,8 @@ OF_BOOSTERS = {
     "base_margin": REFUSED["base_margin"],
     "init_score": REFUSED["init_score"],
     **{
-        f"thresholds by {by} of {kind}": lambda kind=kind, by=by, given=given: getattr(made(kind).fit(X, Y), by)(*given)
+        f"thresholds by refit_thresholds of {kind}": lambda kind=kind: made(kind).fit(X, Y).refit_thresholds(X, Y)
         for kind in ("xgb", "lgbm", "cat")
-        for by, given in {"refit_thresholds": (X, Y), "adapt_to_shares": (X, X, [1, 1, 1, 1])}.items()
     },
 }
 
@@ -395,7 +392,7 @@ def test_files_of_boosters_are_those_of_models(kind, tmp_path):
         pytest.importorskip("catboost")
     names = np.array(["a", "b", "c", "d"])
     for model in (
-        made(kind, decision_rule="kappa", classes=list(names)).fit(X, names[Y]),
+        made(kind, decision_rule="mode", classes=list(names)).fit(X, names[Y]),
         made(kind, early_stopping_rounds=2, classes=list(names)).fit(X, names[Y], eval_set=[(X, names[Y])]),
     ):
         again, other = of_booster(model, tmp_path / "booster.ubj"), loaded(model, tmp_path / "model.ubj")

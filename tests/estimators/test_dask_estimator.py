@@ -122,8 +122,6 @@ def test_refusals(data):
     assert not hasattr(model, "booster_")
     with pytest.raises(ValueError, match="linear must be False on a cluster; got 'auto'; no worker has all rows"):
         DaskXGBOrdinalClassifier(**OPTIONS, linear="auto").fit(X_, y_)
-    with pytest.raises(ValueError, match="decision_rule='kappa' is not supported on a cluster"):
-        DaskXGBOrdinalClassifier(**OPTIONS, decision_rule="kappa").fit(X_, y_)
     with pytest.raises(ValueError, match="xgb_model: the trees of this booster start from a linear part"):
         DaskXGBOrdinalClassifier(**OPTIONS).fit(
             X_, y_, xgb_model=XGBOrdinalClassifier(**OPTIONS, linear=True).fit(X, y)

@@ -22,7 +22,6 @@ TRAINERS = {
     "lightgbm": (make_lgb, "n_estimators", "init_score"),
     "engine": (make_engine, "max_iter", None),
 }
-RULES = {"median": {}, "kappa": {"decision_rule": "kappa"}}
 
 
 @pytest.fixture
@@ -41,14 +40,13 @@ def spied(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("trainer", "fraction", "linear", "rule", "weighted"),
-    pairwise(TRAINERS, [None, 0.25], [False, "auto"], RULES, [False, True]),
+    ("trainer", "fraction", "linear", "weighted"), pairwise(TRAINERS, [None, 0.25], [False, "auto"], [False, True])
 )
-def test_groups_weights_and_starts_go_with_the_rows(trainer, fraction, linear, rule, weighted, data, spied):
+def test_groups_weights_and_starts_go_with_the_rows(trainer, fraction, linear, weighted, data, spied):
     X, y = data
     X = np.column_stack([np.arange(len(y)), X])
     make, rounds, start = TRAINERS[trainer]
-    options = {rounds: "auto", "linear": linear, **RULES[rule]}
+    options = {rounds: "auto", "linear": linear}
     if fraction is not None:
         options |= {"validation_fraction": fraction}
         options |= {"early_stopping": True} if trainer == "engine" else {}

@@ -55,7 +55,7 @@ def test_ordered_categorical_keeps_unobserved_levels(make, data):
         ({}, 1.0, "at least two classes; got only the class 1"),
         ({}, np.nan, "y contains NaN"),
         ({}, 0.5, "y must hold labels of at least two classes|Unknown label type: continuous"),
-        ({"decision_rule": "average"}, None, "decision_rule must be one of .*'mean', 'kappa'; got 'average'"),
+        ({"decision_rule": "average"}, None, "decision_rule must be one of .*'mean'; got 'average'"),
         ({"cost_matrix": np.eye(3)}, None, r"cost_matrix must have shape \(4, 4\)"),
         ({"class_weight": {9: 2.0}}, None, r"class_weight names classes \[9\]"),
         ({"class_weight": {1: -2.0}}, None, "class_weight must hold finite, non-negative numbers"),

@@ -1,4 +1,4 @@
-"""Inspection takes categories that are given as numbers as categories, whichever way the model knows them."""
+"""Inspection takes categories that are given as numbers as categories: as the model does, or as the user says."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
 from sklearn.compose import ColumnTransformer
-from sklearn.feature_selection import SelectKBest
-from sklearn.impute import KNNImputer
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder, StandardScaler, TargetEncoder
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from makers import make_engine, make_lgb, make_xgb
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
@@ -22,7 +20,6 @@ from ordinal_objectives.inspection import (
     feature_effect,
     partial_probabilities,
 )
-from ordinal_objectives.inspection.rows import holds_categories
 
 RNG = np.random.default_rng(0)
 N = 300
@@ -46,13 +43,6 @@ def in_search():
     return GridSearchCV(Pipeline(steps), {"model__max_iter": [3]}, cv=2).fit(X, Y)
 
 
-def with_missing(encoder):
-    filled = make_pipeline(KNNImputer(), encoder, engine(0))
-    rows = X.copy()
-    rows[::9, 0] = np.nan
-    return filled.fit(rows, Y), rows
-
-
 MODELS = {
     "engine": lambda: engine().fit(X, Y),
     "engine, by name": lambda: make_engine(max_iter=5, categorical_features=["code"]).fit(FRAME, Y),
@@ -61,44 +51,30 @@ MODELS = {
     "lightgbm, categorical_feature": lambda: make_lgb().fit(X, Y, categorical_feature=[1]),
     "lightgbm, by name": lambda: make_lgb().fit(FRAME, Y, categorical_feature=["code"]),
     "lightgbm, category type": lambda: make_lgb().fit(AS_CATEGORY.transform(FRAME), Y),
+}
+# Behind steps the user says which numbers are categories.
+PIPELINES = {
     "search of a pipeline": in_search,
-    "scaled numbers": lambda: make_pipeline(columns("passthrough", StandardScaler()), engine(0)).fit(X, Y),
-    "xgboost in a pipeline": lambda: make_pipeline(AS_CATEGORY, make_xgb()).fit(FRAME, Y),
-    "lightgbm in a pipeline": lambda: make_pipeline(AS_CATEGORY, make_lgb()).fit(FRAME, Y),
-    "one-hot": lambda: make_pipeline(columns(OneHotEncoder(sparse_output=False)), make_engine(max_iter=5)).fit(X, Y),
-    "one-hot, sparse": lambda: make_pipeline(columns(OneHotEncoder(), StandardScaler()), make_lgb()).fit(X, Y),
     "ordinal codes": lambda: make_pipeline(columns(OrdinalEncoder()), engine(0)).fit(X, Y),
-    "target encoder": lambda: make_pipeline(
-        columns(TargetEncoder(target_type="continuous")), make_engine(max_iter=5)
-    ).fit(X, Y),
-    "an encoder behind other steps": lambda: make_pipeline(
-        FunctionTransformer(lambda rows: rows[:, ::-1]),
-        make_pipeline(columns(OneHotEncoder(sparse_output=False))),
-        make_engine(max_iter=5),
-    ).fit(X, Y),
-    "a union": lambda: make_pipeline(
-        FeatureUnion([("all", "passthrough"), ("codes", columns(OneHotEncoder(sparse_output=False), "drop"))]),
-        make_engine(max_iter=5),
-    ).fit(X, Y),
+    "one-hot, sparse": lambda: make_pipeline(columns(OneHotEncoder(), StandardScaler()), make_lgb()).fit(X, Y),
 }
 
 
-@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("kind", [*MODELS, *PIPELINES])
 def test_levels_are_compared_and_not_added_up(kind):
-    model = MODELS[kind]()
+    model = (MODELS | PIPELINES)[kind]()
+    given = {"categorical_features": [1]} if kind in PIPELINES else {}
     rows = FRAME if hasattr(getattr(model, "best_estimator_", model), "feature_names_in_") else X
-    if kind.endswith("pipeline") and "search" not in kind:
-        rows = FRAME
     if "category type" in kind:
         rows = AS_CATEGORY.transform(FRAME)
-    assert [holds_categories(model, rows, column) for column in range(3)] == [False, True, False]
-    found = average_marginal_effects(model, rows, 1)
+    found = average_marginal_effects(model, rows, 1, **given)
+    assert average_marginal_effects(model, rows, 0, **given).step is not None
     assert (found.levels.tolist(), found.step) == ([1, 2, 3, 4], None)
     assert np.abs(found.effects).max() > 0.1
-    assert feature_effect(model, rows, 1).values.tolist() == [0, 1, 2, 3, 4]
-    assert partial_probabilities(model, rows, 1)[0].dtype == object
+    assert feature_effect(model, rows, 1, **given).values.tolist() == [0, 1, 2, 3, 4]
+    assert partial_probabilities(model, rows, 1, **given)[0].dtype == object
     with pytest.raises(ValueError, match="must hold numbers: effects are added up along their order"):
-        accumulated_local_effects(model, rows, 1)
+        accumulated_local_effects(model, rows, 1, **given)
 
 
 def test_files_keep_which_columns_are_categories(tmp_path):
@@ -125,13 +101,13 @@ def test_numbers_stay_numbers():
         assert average_marginal_effects(model, X, 1).step is not None
     sparse = csr_matrix(X)
     assert average_marginal_effects(make_lgb().fit(sparse, Y), sparse, 1).step is not None
-    chosen = make_pipeline(SelectKBest(k=2), make_engine(max_iter=3)).fit(X, Y)
-    assert [holds_categories(chosen, X, column) for column in range(3)] == [False, False, False]
-
-
-def test_a_number_by_which_missing_categories_are_filled_in_is_a_number():
-    model, rows = with_missing(FunctionTransformer(lambda filled: filled[:, [1, 0, 2]]))
-    assert [holds_categories(model, rows, column) for column in range(3)] == [False, True, False]
+    assert average_marginal_effects(engine().fit(X, Y), X, 1, categorical_features=[]).step is not None
+    piped = make_pipeline(FunctionTransformer(), engine()).fit(X, Y)
+    for said in ([1], [False, True, False]):
+        assert average_marginal_effects(piped, X, 1, categorical_features=said).levels.tolist() == [1, 2, 3, 4]
+    assert average_marginal_effects(piped, X, 1).step is not None
+    with pytest.raises(ValueError, match="categorical_features must be numbers of columns"):
+        feature_effect(piped, X, 1, categorical_features=["code"])
 
 
 def test_nullable_numbers_that_are_missing_do_not_count():
@@ -139,6 +115,5 @@ def test_nullable_numbers_that_are_missing_do_not_count():
     frame.loc[3, ["code", "x"]] = pd.NA
     for model in (engine().fit(frame, Y), make_engine(max_iter=3).fit(frame, Y)):
         by_category = bool(model.is_categorical_.any())
-        assert [holds_categories(model, frame, column) for column in range(3)] == [False, by_category, False]
         assert (average_marginal_effects(model, frame, 1).levels is not None) == by_category
         assert average_marginal_effects(model, frame, 0).step == pytest.approx(np.delete(X[:, 0], 3).std())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from functools import partial
 
 import lightgbm
@@ -19,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 from makers import mean_loss
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
-from ordinal_objectives.estimators.held_out import Rows, Trial, UnseenRows, find_rounds, hold_out, smallest_leaf
+from ordinal_objectives.estimators.held_out import Rows, find_rounds, hold_out, smallest_leaf
 from ordinal_objectives.estimators.linear import LinearPart
 from ordinal_objectives.metrics import ordinal_log_loss
 from ordinal_objectives.row_blocks import RowBlocks
@@ -148,7 +147,7 @@ def test_one_class_left_is_not_searched():
 
     def trial_of(*_):
         losses["asked"] += 1
-        return lambda *_: Trial([1.0, 0.5], lambda n: np.ones((n, 1)))
+        return lambda *_: [1.0, 0.5]
 
     found = [find_rounds(trial_of, [{}], Rows(np.zeros((300, 1)), y), 0.3, seed) for seed in range(40)]
     assert 0 < sum(one is None for one in found) < 40
@@ -165,13 +164,13 @@ def test_small_steps_are_waited_for(rate, most, patience):
     def trial_of(fit, held):
         def trial(*numbers):
             asked.append((len(fit.codes), len(held.codes), *numbers))
-            return Trial([1.0, 0.5, 0.7], lambda n: np.ones((n, 1)))
+            return [1.0, 0.5, 0.7]
 
         return trial
 
     rows = Rows(np.zeros((500, 1)), np.arange(500, dtype=np.int32) % 3, None, np.zeros(500))
     found = find_rounds(trial_of, [{}], rows, rate, 0)
-    assert (found.search.n_iter, asked) == (2 - 1, [(400, 100, most, patience, {})])
+    assert (found.n_iter, asked) == (2 - 1, [(400, 100, most, patience, {})])
 
 
 def test_few_rows_are_divided_several_times():
@@ -184,12 +183,12 @@ def test_few_rows_are_divided_several_times():
 
         def trial(most, *_):
             longest.append(most)
-            return Trial(losses[: most + 1], lambda n: np.ones((n, 1)))
+            return losses[: most + 1]
 
         return trial
 
     rows = Rows(np.arange(90.0)[:, np.newaxis], np.arange(90, dtype=np.int32) % 3)
-    search = find_rounds(trial_of, [{}], rows, 0.3, 2**32 - 1).search
+    search = find_rounds(trial_of, [{}], rows, 0.3, 2**32 - 1)
     assert len({*map(tuple, held_rows)}) == 3
     assert {len(held) for held in held_rows} == {18} == {search.n_held_out}
     assert longest == [500, 4, 3]  # none goes on where the mean has ended
@@ -229,11 +228,11 @@ CURVES = {
 def test_larger_trees_must_be_ahead_soon_and_lower_in_the_end(names, chosen, tried):
     def trial(most, patience, settings):
         curve = CURVES[settings["size"]]
-        return Trial(curve if patience is not None else curve[: most + 1], lambda n: np.ones((n, 1)))
+        return curve if patience is not None else curve[: most + 1]
 
     rows = Rows(np.zeros((50, 1)), np.arange(50, dtype=np.int32) % 3)
     settings = [{"size": name} for name in names]
-    search = find_rounds(lambda *_: trial, settings, rows, 0.75, 0).search  # 1.5 / 0.75 rounds
+    search = find_rounds(lambda *_: trial, settings, rows, 0.75, 0)  # 1.5 / 0.75 rounds
     assert search.settings == {"size": chosen}
     assert search.n_iter == np.argmin(CURVES[chosen])
     np.testing.assert_allclose(search.losses, CURVES[chosen])
@@ -323,32 +322,6 @@ def test_copies_of_a_model_have_the_settings_that_it_found(name, tmp_path):
         assert found.items() <= model._fixed_rounds(3, model._given_to_copies()).items()
     model.set_params(**{rounds: 3}).fit(X, y)
     assert not found.keys() & model._fixed_rounds(3, model._given_to_copies()).keys()
-
-
-@EACH
-def test_folds_of_kappa_have_the_settings_that_were_found(name, monkeypatch):
-    make, _ = CALLS[name]
-    asked = []
-    out_of_fold = UnseenRows.out_of_fold
-
-    def watched(self, n_iter):
-        trial_of = self.trial_of
-
-        def watched_trial_of(*rows):
-            trial = trial_of(*rows)
-
-            def watched_trial(*args):
-                asked.append(args[-1])
-                return trial(*args)
-
-            return watched_trial
-
-        return out_of_fold(replace(self, trial_of=watched_trial_of), n_iter)
-
-    monkeypatch.setattr(UnseenRows, "out_of_fold", watched)
-    model = make(decision_rule="kappa").fit(*rich(400))  # so few are held out that folds judge them
-    assert asked == [model.round_search_.settings] * 5
-    assert asked[0] != {}
 
 
 @pytest.mark.parametrize(("n", "expected"), [(30, 1), (150, 3), (1_000, 20), (10**6, 20)])

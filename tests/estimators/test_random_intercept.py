@@ -174,7 +174,7 @@ def test_tables_files_and_copies(kind, tmp_path):
     X, y, _, group = simulated(10, 7, n_groups=300)  # more than a category of the engine may have
     columns = {"text": [f"clinic {g}" for g in group], "category": pd.Categorical(group.astype(str)), "integer": group}
     frame = pd.DataFrame(X[:, :3], columns=["a", "b", "c"]).assign(clinic=columns[kind])
-    model = make(random_intercept="clinic", linear="auto", decision_rule="kappa", kappa_rows="training").fit(frame, y)
+    model = make(random_intercept="clinic", linear="auto", decision_rule="mode").fit(frame, y)
     np.testing.assert_allclose(model.predict_proba(frame), make(linear="auto").fit(X, y).predict_proba(X), rtol=1e-6)
     model.save_model(tmp_path / "model")
     rows = pd.concat([frame[:20], frame[:5].assign(clinic=None if kind != "integer" else np.nan)])
@@ -309,10 +309,8 @@ def test_labels_of_several_answers_and_thresholds_of_new_groups_are_refused():
         model.fit(X, labels)
     model.fit(X, y)
     new = np.column_stack([X[:, 0], np.full(200, 99)])
-    with pytest.raises(ValueError, match="refit_thresholds takes rows of the training's groups"):
+    with pytest.raises(ValueError, match="X must be rows of the training's groups"):
         model.refit_thresholds(new, y)
-    with pytest.raises(ValueError, match="adapt_to_shares takes rows of the training's groups"):
-        model.adapt_to_shares(new, X, [0.2, 0.5, 0.3])
 
 
 def test_stages_have_the_effects_of_their_trees(tmp_path):
@@ -471,7 +469,6 @@ def test_hosts_stop_early_and_refuse_what_does_not_go(kind):
     for options, message in (
         ({"loss": "all_threshold"}, "random_intercept needs loss='cumulative_link'"),
         ({"threshold_update": "joint"}, "random_intercept needs threshold_update='newton'; got 'joint'"),
-        ({"decision_rule": "kappa"}, "random_intercept needs kappa_rows='training'; got 'unseen'"),
     ):
         with pytest.raises(ValueError, match=message):
             of_host(kind, **options).fit(X, y)

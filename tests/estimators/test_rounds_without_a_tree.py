@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.model_selection import StratifiedKFold
 
 from ordinal_objectives import LGBMOrdinalClassifier, OrdinalEnsembleClassifier
-from ordinal_objectives.decision import KappaRule
-from ordinal_objectives.estimators.held_out import UnseenRows
 from ordinal_objectives.inspection import summary
-from ordinal_objectives.metrics import ordinal_log_loss
 
 FEW_SPLITS = {"min_split_gain": 6, "learning_rate": 0.1, "random_state": 0, "n_jobs": 1}
 
@@ -24,44 +20,6 @@ def rows():
 
 def lgbm(**options):
     return LGBMOrdinalClassifier(**FEW_SPLITS | options)
-
-
-def test_folds_of_kappa_train_the_rounds_of_the_model(rows):
-    X, y = rows
-    model = lgbm(n_estimators=60, decision_rule="kappa").fit(X, y)
-    assert (model.n_iter_, model._trained_rounds()) == (pytest.approx(45, abs=14), 60)
-    proba = np.empty((len(y), 4))
-    for fit, held in StratifiedKFold(5, shuffle=True, random_state=0).split(X, y):
-        proba[held] = lgbm(n_estimators=60).fit(X[fit], y[fit]).predict_proba(X[held])
-    np.testing.assert_allclose(model.kappa_rule_.shares, KappaRule.fit(proba, "quadratic").shares, rtol=1e-6)
-
-
-@pytest.mark.parametrize("linear", [False, True])
-def test_the_rows_of_the_search_are_those_of_its_best_round(rows, monkeypatch, linear):
-    found = []
-    learn = LGBMOrdinalClassifier._learn_kappa
-
-    def spy(self, unseen):
-        found.append(unseen)
-        return learn(self, unseen)
-
-    monkeypatch.setattr(LGBMOrdinalClassifier, "_learn_kappa", spy)
-    X, y = rows
-    lgbm(decision_rule="kappa", learning_rate=0.3, loss="cumulative_link", linear=linear).fit(X, y)
-    assert isinstance(found[0], UnseenRows)
-    search, trial, held = found[0].found
-    loss = ordinal_log_loss(held.codes, trial.proba(search.n_iter), labels=range(4))
-    assert loss == pytest.approx(search.lowest, rel=1e-6)
-
-
-@pytest.mark.parametrize("n", [1, 30, 500])
-def test_probabilities_of_a_round_are_those_of_its_trees(rows, n):
-    X, y = rows
-    model = lgbm(n_estimators=60, loss="cumulative_link").fit(X, y)
-    codes = model._check_training(X, y, None)
-    trial = model._trials(codes, codes, categorical_feature="auto", callbacks=[])(60, None, {})
-    loss = ordinal_log_loss(y, trial.proba(n), labels=range(4))
-    assert loss == pytest.approx(trial.losses[min(n, 60) - 1], rel=1e-6)
 
 
 def test_a_member_is_trained_again_for_as_many_rounds_as_were_best(rows):

@@ -73,15 +73,6 @@ def test_a_steady_schedule_is_searched_with_as_its_rate_is(fit, rows):
 
 
 @BOTH
-@pytest.mark.parametrize("options", [{}, {"linear": True}], ids=str)
-def test_folds_of_kappa_follow_a_schedule(fit, rows, options):
-    options = {"n_estimators": 20, "decision_rule": "kappa", **options}
-    steady, expected = fit(rows, Steady(), **options), plain(fit, rows, **options)
-    np.testing.assert_allclose(steady.kappa_rule_.shares, expected.kappa_rule_.shares, rtol=1e-6)
-    assert steady.expected_kappa_ == pytest.approx(expected.expected_kappa_)
-
-
-@BOTH
 def test_a_schedule_that_changes_counts(fit, rows):
     falling = fit(rows, lambda iteration: RATE if iteration < 15 else 1e-9)
     rounds = falling.round_search_.losses
@@ -92,23 +83,22 @@ def test_a_schedule_that_changes_counts(fit, rows):
 @BOTH
 def test_a_schedule_with_a_state_is_asked_by_its_own_training_alone(fit, rows):
     steady = Steady()
-    model = fit(rows, steady, decision_rule="kappa", n_estimators=12)
+    model = fit(rows, steady, n_estimators=12)
     assert steady.asked == model.n_iter_ == 12
     steady = Steady()
     assert fit(rows, steady).n_iter_ == steady.asked
 
 
-@pytest.mark.parametrize("options", [{}, {"n_estimators": 5, "decision_rule": "kappa"}], ids=str)
-def test_own_callbacks_are_warned_of_where_some_rows_are_trained_on(rows, options):
+def test_own_callbacks_are_warned_of_where_some_rows_are_trained_on(rows):
     X, y = rows
-    words = r"callbacks holds Logs, which n_estimators='auto' and decision_rule='kappa' do not call"
+    words = r"callbacks holds Logs, which n_estimators='auto' does not call"
     with pytest.warns(UserWarning, match=words):
-        XGBOrdinalClassifier(callbacks=[Logs()], n_jobs=1, **options).fit(X, y)
+        XGBOrdinalClassifier(callbacks=[Logs()], n_jobs=1).fit(X, y)
 
     def logs(env):
         seen.append(env.iteration)
 
-    seen, model = [], LGBMOrdinalClassifier(n_jobs=1, **options)
+    seen, model = [], LGBMOrdinalClassifier(n_jobs=1)
     with pytest.warns(UserWarning, match=words.replace("Logs", "logs")):
         assert model.fit(X, y, callbacks=[logs]).n_iter_ == len(seen)
     seen.clear()
@@ -116,17 +106,16 @@ def test_own_callbacks_are_warned_of_where_some_rows_are_trained_on(rows, option
     assert model.fit(X, y, callbacks=[logs]).n_iter_ == len(seen)
     reads = Logs()
     reads.only_reads = True
-    assert XGBOrdinalClassifier(callbacks=[reads], n_jobs=1, **options).fit(X, y).n_iter_ == len(reads.seen)
+    assert XGBOrdinalClassifier(callbacks=[reads], n_jobs=1).fit(X, y).n_iter_ == len(reads.seen)
 
 
 def test_where_no_rows_are_divided_any_callback_will_do(rows):
     X, y = rows
     logs = Logs()
     XGBOrdinalClassifier(n_estimators=3, callbacks=[logs]).fit(X, y)
-    held_out = {"decision_rule": "kappa", "early_stopping_rounds": 2, "validation_fraction": 0.2}
+    held_out = {"early_stopping_rounds": 2, "validation_fraction": 0.2}
     XGBOrdinalClassifier(n_estimators=3, callbacks=[logs], **held_out).fit(X, y)
-    XGBOrdinalClassifier(n_estimators=3, callbacks=[logs], decision_rule="kappa", kappa_rows="training").fit(X, y)
-    assert len(logs.seen) == 9
+    assert len(logs.seen) == 6
 
 
 def test_a_list_of_rates_has_one_for_each_round(rows):
@@ -134,7 +123,7 @@ def test_a_list_of_rates_has_one_for_each_round(rows):
     rates = [lightgbm.reset_parameter(learning_rate=[0.1] * 8)]
     with pytest.raises(ValueError, match=r"reset_parameter\(learning_rate=\[...\]\) where n_estimators='auto'"):
         LGBMOrdinalClassifier().fit(X, y, callbacks=rates)
-    model = LGBMOrdinalClassifier(n_estimators=8, decision_rule="kappa", n_jobs=1).fit(X, y, callbacks=rates)
+    model = LGBMOrdinalClassifier(n_estimators=8, n_jobs=1).fit(X, y, callbacks=rates)
     assert model.n_iter_ == 8
 
 

@@ -178,14 +178,11 @@ def test_estimators_among_parameters_are_kept_without_what_they_learned():
 
 
 def test_nor_is_an_array():
-    weights, costs = np.array([3.0, 1.0]), np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
+    weights = np.array([3.0, 1.0])
     ensemble = OrdinalEnsembleClassifier(MEMBERS[::2], n_bags=1, weights=weights).fit(X, Y)
-    kappa = FIXED["engine"](decision_rule="kappa", kappa_rows="training", kappa_weights=costs).fit(X, Y)
     assert weights.tolist() == [3.0, 1.0]
-    weights[:], costs[:] = [0.0, 1.0], costs**2
+    weights[:] = [0.0, 1.0]
     assert ensemble.weights_.tolist() == [0.75, 0.25]
-    with pytest.raises(ValueError, match="kappa_weights must be those of the fit"):
-        kappa.predict(X)
 
 
 def test_a_training_goes_on_with_the_same_missing_value(tmp_path):
@@ -205,7 +202,7 @@ def test_a_frame_of_costs_has_the_classes_in_their_order(kind):
     costs = pd.DataFrame(np.abs(np.subtract.outer(range(4), range(4))), names, names)
     given, other = {"classes": names} | ({} if kind == "cat" else {"proportional": True}), costs.iloc[::-1, ::-1]
     labels = np.array(names)[Y]
-    for name in ("cost_matrix", "training_cost", "kappa_weights"):
+    for name in ("cost_matrix", "training_cost"):
         model = FIXED[kind](**given, **{name: costs}).fit(X, labels)
         with pytest.raises(ValueError, match=rf"{name} must have its classes in the order .*; got index"):
             model.set_params(**{name: other}).fit(X, labels)
@@ -237,7 +234,7 @@ WRAPPERS: dict[str, Callable[[], Any]] = {
     "distribution": lambda: OrdinalDistributionRegressor(make_engine(**INSIDE), n_cuts=4),
     "several outputs": lambda: HistGradientBoostingMultiOutputClassifier(**INSIDE, n_jobs=1),
 }
-OF_PREDICTIONS = {"alpha", "coverage", "severity", "prediction", "kappa_rows", "kappa_weights"}
+OF_PREDICTIONS = {"alpha", "coverage", "severity", "prediction"}
 
 
 def answers_of_wrapper(model, path):

@@ -21,7 +21,6 @@ from ordinal_objectives import (
     RowBlocks,
 )
 from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
-from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.export import to_onnx
 from ordinal_objectives.inspection import shap_values
 from ordinal_objectives.metrics import ordinal_log_loss
@@ -141,7 +140,6 @@ def test_searches_hold_out_and_score_soft_labels(kind):
         model = MAKE[kind](**rounds, linear="auto").fit(X, labels)
         assert model.round_search_.n_iter >= 1
     assert cross_val_score(MAKE[kind](), X, SOFT, cv=3).mean() > 0.4
-    assert MAKE[kind](decision_rule="kappa", class_weight="balanced").fit(X, SOFT).expected_kappa_ > 0.3
 
 
 @EVERY
@@ -156,11 +154,9 @@ def test_rows_without_a_label_are_left_out(kind):
 
 
 @EVERY
-@pytest.mark.parametrize("name", ["decision_rule", "class_weight"])
-def test_what_needs_a_class_refuses_intervals(kind, name):
-    params = {"decision_rule": "kappa", "class_weight": "balanced"}
-    with pytest.raises(ValueError, match=f"{name}='.*' needs the class of each row"):
-        MAKE[kind](**{name: params[name]}).fit(X, INTERVALS)
+def test_what_needs_a_class_refuses_intervals(kind):
+    with pytest.raises(ValueError, match="class_weight='balanced' needs the class of each row"):
+        MAKE[kind](class_weight="balanced").fit(X, INTERVALS)
     with pytest.raises(ValueError, match="classes must be those of the labels"):
         MAKE[kind](classes=[3, 2, 1, 0]).fit(X, SOFT)
 
@@ -182,21 +178,10 @@ def test_balanced_classes_count_answers(kind):
 
 
 @EVERY
-def test_the_rule_of_kappa_weighs_rows_by_their_answers(kind):
-    counts = np.eye(K)[Y] * np.where(Y == K - 1, 50, 1)[:, np.newaxis] + 0.01 * np.eye(K)[0]
-    labels = OrdinalLabels.from_counts(counts)
-    model = MAKE[kind](decision_rule="kappa", kappa_rows="training").fit(X, labels)
-    proba = model.predict_proba(X)
-    expected = KappaRule.fit(proba, "quadratic", counts.sum(axis=1))
-    np.testing.assert_array_equal(model.kappa_rule_.decide(proba), expected.decide(proba))
-
-
-@EVERY
 def test_rows_with_the_same_class_in_the_middle_are_searched(kind):
     labels = OrdinalLabels.from_shares(np.where(X[:, :1] > 0, [[0.6, 0.4]], [[0.9, 0.1]]))
     rounds = {"max_iter": "auto"} if kind == "engine" else {"n_estimators": "auto"}
     assert MAKE[kind](**rounds).fit(X, labels).round_search_.n_iter >= 1
-    assert MAKE[kind](decision_rule="kappa").fit(X, labels).expected_kappa_ > 0.1
 
 
 def test_accuracy_counts_answers():

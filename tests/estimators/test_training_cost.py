@@ -85,7 +85,7 @@ def test_files_and_clones_keep_the_costs(data, make, costs, tmp_path):
 
 
 @makes
-@pytest.mark.parametrize("decision", [{"decision_rule": "mode"}, {"decision_rule": "kappa"}, {"cost_matrix": DEAR_LOW}])
+@pytest.mark.parametrize("decision", [{"decision_rule": "mode"}, {"decision_rule": "mean"}, {"cost_matrix": DEAR_LOW}])
 def test_other_decisions_are_refused(data, make, decision):
     X, y, *_ = data
     with pytest.raises(ValueError, match="with a training_cost the decision is decision_rule='median'"):

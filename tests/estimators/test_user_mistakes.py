@@ -155,23 +155,6 @@ def test_a_decision_function_of_many_classes_names_what_to_call(make, data):
 # Features
 
 
-def test_infinity_is_refused_in_one_line(data):
-    """XGBoost's own error carries the stack of its C++ calls."""
-    X, y = data
-    model = MAKERS["xgboost"]().fit(X, y)
-    infinite = np.where(X.max() == X, np.inf, X)
-    for use in (
-        lambda: MAKERS["xgboost"]().fit(infinite, y),
-        lambda: MAKERS["xgboost"]().fit(X, y, eval_set=[(infinite, y)]),
-        lambda: model.predict(infinite),
-    ):
-        with pytest.raises(
-            ValueError, match=r"^XGBoost refuses X( of evaluation set 0)?: Input data contains `inf`.*"
-        ) as refusal:
-            use()
-        assert "\n" not in str(refusal.value)
-
-
 # Names of parameters
 
 

@@ -170,9 +170,8 @@ def test_what_needs_a_class_refuses_intervals_by_name():
     reason = "needs the class of each row, and "
     with pytest.raises(ValueError, match=f"OrdinalCalibratedClassifier {reason}the labels are intervals"):
         OrdinalCalibratedClassifier(engine()).fit(X, INTERVALS)
-    for name, value in (("class_weight", "balanced"), ("decision_rule", "kappa")):
-        with pytest.raises(ValueError, match=f"{name}='{value}' (needs the class|is found in the training)"):
-            OrdinalEnsembleClassifier([("one", engine())], **{name: value}).fit(X, INTERVALS)
+    with pytest.raises(ValueError, match="class_weight='balanced' needs the class"):
+        OrdinalEnsembleClassifier([("one", engine())], class_weight="balanced").fit(X, INTERVALS)
     with pytest.raises(ValueError, match="intervals have no class to judge by; mae, zero_one"):
         OrdinalTunedClassifier(engine(), metric="qwk").fit(X, INTERVALS)
     for labels in (SOFT, INTERVALS):

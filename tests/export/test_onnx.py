@@ -85,7 +85,7 @@ KINDS = {
         {"missing": -2.0},
         {"missing": -2.0, "linear": True},
         {"linear": True},
-        {"decision_rule": "kappa"},
+        {"decision_rule": "mode"},
     ],
     LGBMOrdinalClassifier: [
         {"verbosity": -1},

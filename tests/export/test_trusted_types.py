@@ -31,7 +31,7 @@ from ordinal_objectives.links import LINKS
 
 FEW = {"n_estimators": 5, "n_jobs": 1}
 MODELS = [
-    XGBOrdinalClassifier(proportional=False, decision_rule="kappa", **FEW),
+    XGBOrdinalClassifier(proportional=False, **FEW),
     XGBOrdinalClassifier(proportional=False, shift_method="host", **FEW),
     XGBOrdinalClassifier(early_stopping_rounds=2, validation_fraction=0.2, **FEW),
     XGBOrdinalClassifier(),

@@ -77,7 +77,6 @@ def test_it_is_the_mean_of_its_trees_and_its_thresholds_fit_the_rows_out_of_bag(
         {"order": 3},
         {"loss": "cumulative_link", "link": "probit"},
         {"training_cost": "quadratic"},
-        {"decision_rule": "kappa", "max_iter": 10},
         {"linear": True},
     ],
     ids=str,

@@ -20,6 +20,7 @@ import os
 
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"))
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from itertools import product
 from typing import Any
@@ -63,9 +64,9 @@ FEW: dict[str, tuple[type, str]] = {
 }
 
 
-def _without_trees_unless_ahead(trials: list[held_out.Trial]) -> Any:
+def _without_trees_unless_ahead(every: list[Sequence[float]]) -> Any:
     """Return the mean losses, the lowest of them without trees unless these gain more than a standard error."""
-    each = np.array([trial.losses[: min(len(one.losses) for one in trials)] for trial in trials])
+    each = np.array([losses[: min(map(len, every))] for losses in every])
     losses = each.mean(axis=0)
     gained = each[:, 0] - each[:, losses.argmin()]
     ahead = gained.mean() > gained.std(ddof=1) / np.sqrt(len(each))
@@ -88,7 +89,7 @@ def _predicted(method: str, train: tuple[Any, Any], X_test: Any, n_classes: int)
             draws = {ONE: 1, FIVE: 5}.get(one, 3)
             changes.enter_context(mock.patch.multiple(held_out, _ONE_DRAW=10**9, _DRAWS_OF_FEW=draws))
             if one == TREES:
-                changes.enter_context(mock.patch.object(held_out, "_mean_losses", _without_trees_unless_ahead))
+                changes.enter_context(mock.patch.object(held_out, "_mean", _without_trees_unless_ahead))
             values = {LEAVES: int(np.clip(len(y) // 50, 3, 20)), CATEGORIES: 3, PENALTY: 1.0}
             given = {_OF_FEW[one][kind]: values[one]} if one in _OF_FEW else {}
         if kind is LGBMOrdinalClassifier:  # without the penalty of few rows, which these tables decided

@@ -253,10 +253,9 @@ def _class_codes(features: Features, proba: str, model: OrderedClassifier) -> st
         return number_of(graph.op("GreaterOrEqual", mean_class(), rule.cuts[np.newaxis]))
     if rule is None:
         model._check_fitted_decision()
-    kappa = getattr(model, "kappa_rule_", None) if model.decision_rule == "kappa" else rule
-    if isinstance(kappa, KappaRule) and kappa.kappa > 0.0:
-        by_chance = (1.0 - kappa.kappa) * (kappa.shares @ kappa.weights)
-        costs = graph.op("MatMul", proba, kappa.weights)
+    if isinstance(rule, KappaRule) and rule.kappa > 0.0:
+        by_chance = (1.0 - rule.kappa) * (rule.shares @ rule.weights)
+        costs = graph.op("MatMul", proba, rule.weights)
         return graph.op("ArgMin", graph.op("Sub", costs, by_chance[np.newaxis]), axis=1, keepdims=0)
     if model.cost_matrix is not None:
         costs = graph.op("MatMul", proba, model.cost_matrix)
