@@ -472,7 +472,7 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
     _has_labels: bool
 
     def _learn_targets(self, y: ArrayLike) -> None:
-        columns = y if issparse(y) else as_array(y, name="y")
+        columns: Any = y if issparse(y) else as_array(y, name="y")
         self._has_labels = False
         if columns.ndim == 2 and columns.shape[1] > 1:
             check_array(columns, accept_sparse=True, dtype=None, input_name="y")  # finite
