@@ -73,7 +73,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
     cat_features : list of int or str, or None
         Columns of categories, by number or name. None takes those of a category type.
     text_features, embedding_features : list of int or str, or None
-        Columns of a pandas frame with text, and with vectors of numbers.
+        Columns of a pandas frame with text, of which missing text has no words, and with vectors of finite numbers.
     random_state : int, RandomState instance or None
         Seed; ``random_seed`` of CatBoost.
     n_jobs : int or None

@@ -50,7 +50,7 @@ def test_missing_text_has_no_words(table):
         model = make_cat(**COLUMNS).fit(rows, y)
         np.testing.assert_array_equal(model.predict_proba(missing), model.predict_proba(empty))
     assert np.abs(model.predict_proba(X) - model.predict_proba(missing)).max() > 0.01
-    with pytest.raises(ValueError, match="'said'.*text_features"):
+    with pytest.raises(ValueError, match=r"'said'.*text_features"):
         model.predict(X.assign(said=[3, *X["said"][1:]]))
 
 
@@ -61,7 +61,7 @@ def test_vectors_without_finite_numbers_are_refused_by_column(table, value):
     rows.at[3, "vector"] = value
     model = make_cat(**COLUMNS).fit(X, y)
     for call in (lambda: model.predict_proba(rows), lambda: make_cat(**COLUMNS).fit(rows, y)):
-        with pytest.raises(ValueError, match="'vector'.*embedding_features"):
+        with pytest.raises(ValueError, match=r"'vector'.*embedding_features"):
             call()
 
 

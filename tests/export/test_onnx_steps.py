@@ -247,7 +247,7 @@ def test_target_encoders_of_more_than_two_classes_are_refused_with_what_works():
     X, y = rows()
     X = pd.DataFrame(np.round(X), columns=list("abcd")[: X.shape[1]])
     model = make_pipeline(make_column_transformer((TargetEncoder(), ["a"]), remainder="passthrough"), native())
-    with pytest.raises(ValueError, match="TargetEncoder.*target_type='continuous'"):
+    with pytest.raises(ValueError, match=r"TargetEncoder.*target_type='continuous'"):
         to_onnx(model.fit(X, y), X)
 
 
