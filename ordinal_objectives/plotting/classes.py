@@ -486,7 +486,7 @@ def proba_in_order(estimator: Estimator, X: Table, known: OrderedLabels) -> Floa
     return proba
 
 
-def classes_in_order(estimator: object, y: ArrayLike, labels: ArrayLike | None) -> OrderedLabels:
+def classes_in_order(estimator: object, y: ArrayLike | None, labels: ArrayLike | None) -> OrderedLabels:
     """Return the classes of any fitted classifier, lowest first.
 
     They are ``labels``, or else those that the classifier or one inside it knows, as for scorers, the categories of an
@@ -506,7 +506,7 @@ def classes_in_order(estimator: object, y: ArrayLike, labels: ArrayLike | None) 
     last = estimator
     while hasattr(last, "best_estimator_") or isinstance(last, Pipeline):
         last = last[-1] if isinstance(last, Pipeline) else last.best_estimator_
-    orders = labels, class_order(last, np.asarray(classes)), ordered_categories(y)
+    orders = labels, class_order(last, np.asarray(classes)), None if y is None else ordered_categories(y)
     own = next((order for order in orders if order is not None), None)
     if own is None and np.asarray(classes).dtype.kind not in "biuf":
         raise ValueError(

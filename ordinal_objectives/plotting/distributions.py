@@ -96,7 +96,7 @@ class DistributionFanDisplay:
         middle = len(self.levels) // 2
         colors = style.pyplot().get_cmap("Blues")(np.linspace(0.2, 0.6, middle))
         median, as_bars = self.quantiles[:, middle], self.values.dtype.kind in "OUS"
-        places = np.arange(len(self.values)) if as_bars else self.values
+        places: LabelArray = np.arange(len(self.values)) if as_bars else self.values
         for i in range(middle):
             label = f"{self.levels[-1 - i] - self.levels[i]:.0%}"
             low, high = self.quantiles[:, i], self.quantiles[:, -1 - i]
@@ -105,7 +105,7 @@ class DistributionFanDisplay:
             else:
                 ax.fill_between(places, low, high, color=colors[i], linewidth=0, label=label)
         if as_bars:
-            ax.hlines(median, places - 0.4, places + 0.4, color="black", label="median")
+            ax.hlines(median, np.subtract(places, 0.4), np.add(places, 0.4), color="black", label="median")
             style.name_ticks(ax.xaxis, list(map(str, self.values)))
         else:
             ax.plot(places, median, color="black", label="median")

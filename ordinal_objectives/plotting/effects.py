@@ -324,7 +324,9 @@ class RowProbabilitiesDisplay:
             ink = "black" if color[:3] @ _LUMINANCE > 0.5 else "white"
             for i in np.flatnonzero(self.proba[:, k] >= _LEAST_WRITTEN) if n_rows <= _MOST_ROWS_WRITTEN else ():
                 middle = left[i, k] + self.proba[i, k] / 2
-                ax.text(middle, i, f"{self.proba[i, k]:.0%}", ha="center", va="center", color=ink, fontsize="x-small")
+                ax.text(
+                    middle, float(i), f"{self.proba[i, k]:.0%}", ha="center", va="center", color=ink, fontsize="x-small"
+                )
         ax.axvline(0.5, color="black", linewidth=0.8, linestyle="--")
         ax.set(xlim=(0.0, 1.0), ylim=(n_rows - 0.5, -0.5), ylabel="row")
         ax.set_xlabel("probability of the class, stacked; dashed: the class here is the median")
