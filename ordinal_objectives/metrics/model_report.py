@@ -102,7 +102,7 @@ class Report:
             return extras.data_frame(self.by_class, index=list(self.classes))
         columns: dict[str, list[object]] = {}
         for prefix, found in (("", self.values), ("baseline_", self.baseline), ("difference_", self.differences)):
-            for i, end in enumerate(Interval._fields):
+            for i, end in enumerate(("value", "low", "high")):
                 name = prefix.rstrip("_") if prefix and end == "value" else f"{prefix}{end}"
                 columns[name] = [one[i] for one in found.values()]
         columns["higher_is_better"] = [METRICS[name].higher_is_better for name in self.values]
