@@ -232,7 +232,7 @@ def test_tab_completion_of_models_shows_no_internals(name):
 
 def test_internal_names_are_those_of_methods():
     kinds = [getattr(ordinal_objectives, name) for name in ordinal_objectives.__all__]
-    assert shared_docs.INTERNAL <= {name for kind in kinds if isinstance(kind, type) for name in dir(kind)}
+    assert {name for kind in kinds if isinstance(kind, type) for name in dir(kind)} >= shared_docs.INTERNAL
 
 
 def test_notebooks_link_to_the_page_of_an_estimator():
