@@ -348,8 +348,8 @@ HistGradientBoostingOrdinalClassifier
     X = tables.as_table(X)
     if output == "probability":
         validation.check_integer("n_permutations", n_permutations, 1)
-        found = _probability_values(model, X, background, n_permutations, random_state)
-        return ShapValues(*found, names, [str(label) for label in model.ordered_classes_], X)
+        estimated = _probability_values(model, X, background, n_permutations, random_state)
+        return ShapValues(*estimated, names, [str(label) for label in model.ordered_classes_], X)
     if background is not None:
         raise ValueError(f"background must be None with output={output!r}: the training rows take its place")
     expected = model.predict_linear_predictors(X)  # checks the rows

@@ -70,7 +70,7 @@ class DrawnRows:
         The place of each among the rows that were given.
     """
 
-    y: IntArray | OrdinalLabels
+    y: Any
     weight: FloatArray
     unit: IndexArray
     row: IndexArray
@@ -259,7 +259,7 @@ def _as_codes(
         if metric.judges == "decisions":
             return y, OrderedLabels(y_true.classes).encode(response, name="y_pred")
         return y, validation.check_proba(response)
-    check = {
+    check: Any = {
         "decisions": table.check_decisions,
         "probabilities": table.check_forecasts,
         "scores": table.check_scores,
