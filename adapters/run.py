@@ -374,7 +374,7 @@ class TrainingRun:
 
     # What others ask of a run
 
-    def _has_labels(self, label: ArrayLike) -> bool:
+    def has_labels(self, label: ArrayLike) -> bool:
         """Tell whether these are the labels of the training rows."""
         return np.array_equal(self.rows.y, np.asarray(label))
 

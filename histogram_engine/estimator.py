@@ -341,7 +341,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
 
     def _refused_to_copies(self, given: list[Any], groups: Any, continued: Any) -> tuple[str, ...]:
         """Return the names of what copies on other rows cannot be given."""
-        judged = self.judged_by == "validation" and self._divides_rows()
+        judged = self.judged_by == "validation" and self.divides_rows()
         rows = {"evaluation sets that judge its trees": bool(given), "groups": groups is not None}
         names = [name for name, there in rows.items() if judged and there]
         return (*names, *(["a model to continue, by warm_start"] if continued is not None else []))
@@ -349,7 +349,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
     def _fixed_rounds(self, n_rounds: int, given: arguments.GivenToFit) -> Params:
         return {**self._found, "max_iter": n_rounds, "early_stopping": False}
 
-    def _divides_rows(self) -> bool:
+    def divides_rows(self) -> bool:
         """Return whether rows out of bag, or held out, judge the trees."""
         return bool(self.boosting_type == "rf" or self.pruning or self.adaptive_step)
 
@@ -456,10 +456,10 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
     def staged_scores(self, X: Any, **start: Any) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Yield scores with their thresholds after 1, 2, ... iterations; a random forest has none."""
         check_is_fitted(self)
-        self._check_stages()
+        self.check_stages()
         yield from super().staged_scores(X, **start)
 
-    def _check_stages(self) -> None:
+    def check_stages(self) -> None:
         """Raise ValueError if there is no model after fewer trees."""
         if self._fitted_as_forest:
             raise ValueError(
@@ -485,7 +485,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
     def _stored(self) -> JSON:
         self._check_not_under_way("a random forest has no stages")
         self._refuse_unknown()
-        self._check_fitted_decision()
+        self.check_fitted_decision()
         check_choice(self.importance_type, model_file.IMPORTANCES, name="importance_type")
         trained = arguments.as_trained(self)
         return self._as_stored(

@@ -172,7 +172,7 @@ class EngineModel:
     def _ensemble(self) -> TreeEnsemble:
         return self._grown.ensemble
 
-    def _grown_trees(self) -> TreeEnsemble:
+    def grown_trees(self) -> TreeEnsemble:
         """Return the trees, with what their leaves add to the score."""
         check_is_fitted(self)
         return self._ensemble
@@ -180,13 +180,13 @@ class EngineModel:
     @documented
     def apply(self, X: object) -> IntArray:
         """Return the node that each row ends in, int32 ``(n_samples, n_iter_)``."""
-        trees = self._grown_trees()
+        trees = self.grown_trees()
         return trees.apply(self._check_features(X, reset=False), effective_n_threads(self.n_jobs))
 
     @property
     def feature_importances_(self) -> FloatArray:
         """Share of each feature in the importance by ``importance_type``, (n_features,)."""
-        found = self._grown_trees().importances(self.importance_type)
+        found = self.grown_trees().importances(self.importance_type)
         return found / (found.sum() or 1.0)
 
     @property

@@ -456,7 +456,7 @@ def _train(trainer: str, model: Estimator, X: Table, y: LabelArray, tick: Callab
 
 def _measure(model: Estimator, X: Table, codes: IntArray) -> dict[str, FloatArray]:
     """Return the mean loss of a model's predictions, and two metrics, after 0, 1, ... rounds."""
-    loss, n_classes, one_score = model._trained_spec().loss, model.n_classes_, model.proportional_
+    loss, n_classes, one_score = model.trained_spec().loss, model.n_classes_, model.proportional_
     cpu = CPU(model.n_jobs)
     row_pass: Any = (cpu.row_pass if one_score else cpu.margin_pass)(loss, codes, n_classes)
     found = []

@@ -501,7 +501,7 @@ class Machine(RuleBasedStateMachine):
         stages = self.attempt("replay", lambda: list(self.model.staged_scores(X)))
         if stages is None:
             return
-        loss, recorded = self.model._trained_spec().loss, self.model.training_loss_
+        loss, recorded = self.model.trained_spec().loss, self.model.training_loss_
         for t, (scores, thresholds) in enumerate(stages, len(recorded) - len(stages)):
             if scores.ndim == 1:
                 values = loss.value(scores, self.fitted.codes, thresholds)

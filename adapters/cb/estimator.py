@@ -442,7 +442,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
         check_is_fitted(self)
         return np.asarray(self.booster_.get_feature_importance(type="PredictionValuesChange"))
 
-    def _score_contributions(self, X: Table) -> FloatArray:
+    def score_contributions(self, X: Table) -> FloatArray:
         """Return what each feature adds to the score of the trees by CatBoost's SHAP values, and last the base.
 
         Parameters

@@ -189,7 +189,7 @@ def _finished_record(
             "objective.attach(booster, dtrain) with the training matrix, or train with callbacks=[objective.callback]"
         )
     xgb_booster.check_base_score(booster)
-    if not run._has_labels(matrix.get_label()):
+    if not run.has_labels(matrix.get_label()):
         raise ValueError("dtrain must be the matrix of this objective's latest training; its labels differ")
     before = booster.predict(matrix, output_margin=True, iteration_range=(0, rounds - 1)) if comparable else None
     if before is not None and run.seen.off_grown_on(before) > SAME_SCORE:

@@ -23,7 +23,7 @@ from ordinal_objectives.histogram_engine.binning import check_same_categories
 from ordinal_objectives.histogram_engine.multi_output import losses, run
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.trees import TreeEnsemble
-from ordinal_objectives.utils import DOC_LINK, documented, validation
+from ordinal_objectives.utils import DOC_LINK, documented, names_for_users, validation
 from ordinal_objectives.utils.arrays import as_array
 
 Model = TypeVar("Model", bound="MultiOutputModel")
@@ -86,6 +86,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
 
     _doc_link_module = "ordinal_objectives"
     _doc_link_template = DOC_LINK
+    __dir__ = names_for_users
     _fitted_loss: losses.MultiOutputLoss
     _loss_of_fit: Any  # the parameter, which may have been set anew since
     n_iter_: int
@@ -266,7 +267,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
     def _start(self) -> FloatArray:
         return self._grown.start  # type: ignore[return-value]  # there with several outputs
 
-    def _trained_parts(self) -> tuple[losses.MultiOutputLoss, FloatArray, TreeEnsemble]:
+    def trained_parts(self) -> tuple[losses.MultiOutputLoss, FloatArray, TreeEnsemble]:
         """Return the loss, the raw prediction without trees, ``(n_outputs_,)``, and the trees."""
         check_is_fitted(self)
         return self._fitted_loss, self._start.copy(), self._ensemble
@@ -534,11 +535,11 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the accuracy of :meth:`predict`; of several labels, how often all of a row are right."""
         y = validation.readable(y, name="y")
-        y = y if self._has_labels() else _classes(y, "y")
+        y = y if self.has_labels() else _classes(y, "y")
         check_array(y, accept_sparse=True, ensure_2d=False, dtype=None, input_name="y")  # finite
         return float(super().score(X, y, validation.check_sample_weight(sample_weight, held_out.n_rows(y))))
 
-    def _has_labels(self) -> bool:
+    def has_labels(self) -> bool:
         """Tell whether the targets are columns of labels, any number of which may hold."""
         check_is_fitted(self)
         return self._has_labels

@@ -111,7 +111,7 @@ class AroundOneClassifier(AroundClassifier):
         held = rows.weighted[np.isfinite(proba[rows.weighted, 0])]  # a splitter may leave rows out
         return proba[held], rows.take(held)
 
-    def _fitted_member(self) -> FittedMember:
+    def fitted_member(self) -> FittedMember:
         """Return the fitted classifier with the class codes of its columns, for export."""
         check_is_fitted(self)
         return self._member

@@ -198,8 +198,8 @@ class OrdinalCalibratedClassifier(AroundOneClassifier):
         X : array-like, sparse matrix or data frame, shape (n_samples, n_features)
             What the estimator reads.
         <<y, sample_weight>>
-            Rows of weight 0 are left out. Both the estimator, which must take them, and the curve are fitted with them; the curve does not depend on
-            their scale.
+            Rows of weight 0 are left out. Both the estimator, which must take them, and the curve are fitted with them;
+            the curve does not depend on their scale.
         groups : array-like, shape (n_samples,), or None
             Rows of one group stay together in all folds, also of searches inside. Estimators whose fit takes groups are
             given them.
@@ -220,7 +220,7 @@ class OrdinalCalibratedClassifier(AroundOneClassifier):
             self._recalibration = Recalibration.fit(self.method, proba, held)
         return self
 
-    def _fitted_curve(self) -> Recalibration:
+    def fitted_curve(self) -> Recalibration:
         """Return what the cumulative probabilities go through, for export."""
         check_is_fitted(self)
         return self._recalibration

@@ -20,7 +20,7 @@ from ordinal_objectives.distributions.judging import ends_of, levels_of, numbers
 from ordinal_objectives.estimators import arguments, wrappers
 from ordinal_objectives.estimators.held_out import Rows, check_groups, is_auto, n_rows, take_rows
 from ordinal_objectives.ordinal_labels import OrdinalLabels
-from ordinal_objectives.utils import DOC_LINK, documented, validation
+from ordinal_objectives.utils import DOC_LINK, documented, names_for_users, validation
 
 # Predictions hold probabilities of all classes for so many rows at a time.
 _BLOCK = 10_000
@@ -87,6 +87,7 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
 
     _doc_link_module = "ordinal_objectives"
     _doc_link_template = DOC_LINK
+    __dir__ = names_for_users
     _all_or_nothing = arguments.all_or_nothing
     _set_later: ClassVar = arguments.SET_LATER | {"prediction", "random_state"}
     estimator_: Estimator
@@ -349,7 +350,7 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
         check_consistent_length(X, y)
         return self.predict_cdf(X, np.column_stack([np.nextafter(y, -np.inf), y]))
 
-    def _fitted_member(self) -> wrappers.FittedMember:
+    def fitted_member(self) -> wrappers.FittedMember:
         """Return the fitted classifier with the class of each of its columns, for export."""
         check_is_fitted(self)
         return self._member

@@ -266,7 +266,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
         check_is_fitted(self)
         return {name: [copy.estimator for copy in copies] for name, copies in self._fitted.items()}
 
-    def _weighted_copies(self) -> list[tuple[float, FittedMember]]:
+    def weighted_copies(self) -> list[tuple[float, FittedMember]]:
         """Return the weight of each copy in the mean, and the copy; members of weight 0 are left out."""
         check_is_fitted(self)
         pairs = zip(self.weights_.tolist(), self._fitted.values(), strict=True)
@@ -296,7 +296,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
             If a member has no file format of its own: that is all but the classifiers of this package and XGBoost's
             XGBClassifier. Also if class labels are neither strings nor numbers.
         """
-        self._check_fitted_decision()
+        self.check_fitted_decision()
         kinds = {name: type(copies[0].estimator) for name, copies in self._fitted.items()}
         for name, kind in kinds.items():
             if kind.__name__ not in _KINDS or _import(kind.__name__, name) is not kind:

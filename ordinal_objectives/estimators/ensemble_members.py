@@ -182,8 +182,8 @@ def _stopping(member: Estimator) -> str | None:
 
 def _rounds(name: str, fitted: object) -> int:
     """Return the number of rounds up to the best one of a member that has stopped early, at least 1."""
-    if hasattr(fitted, "_trained_rounds"):  # of this package
-        return max(1, int(fitted._trained_rounds()))
+    if hasattr(fitted, "trained_rounds"):  # of this package
+        return max(1, int(fitted.trained_rounds()))
     if isinstance(fitted, ordered_classifier.OrderedClassifier):
         return int(fitted.n_iter_)
     if hasattr(fitted, "get_best_iteration"):  # CatBoost counts it from 0

@@ -216,7 +216,7 @@ class HostClassifier(OrdinalClassifier):
         self._check_not_under_way("save the booster that the callback is given")
         check_is_fitted(self)
         files.check_path(path)
-        self._check_fitted_decision()
+        self.check_fitted_decision()
         self._refuse_unknown()
         self._carry(arguments.as_trained(self)._description())  # raises an error for labels that no file holds
         self._write(path)
@@ -314,7 +314,7 @@ class HostClassifier(OrdinalClassifier):
             if name not in kept:
                 setattr(self, name, self._default(name))
 
-    def _n_earlier_rounds(self) -> int:
+    def n_earlier_rounds(self) -> int:
         """Return how many rounds the continued model had, 0 without one; those of ``evals_result_`` follow them."""
         return self._n_earlier
 

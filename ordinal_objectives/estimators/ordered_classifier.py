@@ -19,7 +19,7 @@ from ordinal_objectives.estimators.labels import OrderedLabels, as_labels, warn_
 from ordinal_objectives.estimators.tables import OF_HOSTS, as_table, refuse_text_and_dates
 from ordinal_objectives.metrics import zero_one_error
 from ordinal_objectives.ordinal_labels import OrdinalLabels
-from ordinal_objectives.utils import DOC_LINK, documented, validation
+from ordinal_objectives.utils import DOC_LINK, documented, names_for_users, validation
 
 
 class two_classes_only:  # noqa: N801 - a decorator
@@ -68,6 +68,7 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_classes_: int
     n_features_in_: int
     _all_or_nothing = all_or_nothing
+    __dir__ = names_for_users
     # Whether ``fit`` takes OrdinalLabels.
     _takes_soft: ClassVar[bool] = False
     _takes_intervals: ClassVar[bool] = True
@@ -174,14 +175,14 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             validation.refuse_other_order_of_classes(self.ordered_classes_.tolist(), getattr(self, name, None), name)
         check_rule(self.decision_rule, self.cost_matrix, self.n_classes_, name="decision_rule")
 
-    def _check_fitted_decision(self) -> None:
+    def check_fitted_decision(self) -> None:
         """Raise ValueError unless the trained model can decide by ``decision_rule`` or ``cost_matrix``."""
         check_is_fitted(self)
         OrderedClassifier._check_decision(self)
 
     def _decide(self, proba: FloatArray) -> LabelArray:
         """Return class codes by ``decision_rule`` or ``cost_matrix``, which may have been set since the training."""
-        self._check_fitted_decision()
+        self.check_fitted_decision()
         return decide(proba, rule=self.decision_rule, cost_matrix=self.cost_matrix)
 
     def _class_weights(self, counts: IndexArray | FloatArray) -> FloatArray:

@@ -161,9 +161,9 @@ class OrdinalClassifier(OrderedClassifier):
         super()._check_decision()
         self._ordinal_loss().check_decision(self.decision_rule, self.cost_matrix)
 
-    def _check_fitted_decision(self) -> None:
+    def check_fitted_decision(self) -> None:
         """Raise ValueError unless the trained model can decide by ``decision_rule`` or ``cost_matrix``."""
-        super()._check_fitted_decision()
+        super().check_fitted_decision()
         self._fitted_loss.check_decision(self.decision_rule, self.cost_matrix)
 
     def _decide_in_round(self, proba: FloatArray, weight: FloatArray | None) -> LabelArray:
@@ -324,22 +324,22 @@ class OrdinalClassifier(OrderedClassifier):
             return None
         return replace(self._linear, read=partial(self._check_features, reset=False))
 
-    def _fitted_effects(self) -> tuple[random_effects.RandomEffects, ...]:
+    def fitted_effects(self) -> tuple[random_effects.RandomEffects, ...]:
         """Return the effects of groups, a column each, for what reads models."""
         check_is_fitted(self)
         return self._effects
 
-    def _trained_spec(self) -> OrdinalSpec:
+    def trained_spec(self) -> OrdinalSpec:
         """Return the ordinal model as it was trained, whatever has been set since."""
         check_is_fitted(self)
         return self._record.spec
 
-    def _trained_rounds(self) -> int:
+    def trained_rounds(self) -> int:
         """Return how many rounds another training takes to come as far as this model: one may have added no tree."""
         check_is_fitted(self)
         return self.n_iter_ if self._n_rounds is None else self._n_rounds
 
-    def _for_copies(self, *, own_rounds: bool) -> tuple[Params, Params]:
+    def for_copies(self, *, own_rounds: bool) -> tuple[Params, Params]:
         """Return parameters, and keywords of ``fit``, by which copies on other rows are trained as this model was.
 
         Those are beside its parameters; a model that is ``as_trained`` has those of its fit.
@@ -365,7 +365,7 @@ class OrdinalClassifier(OrderedClassifier):
         params = dict(given.changed)
         fixed = own_rounds or given.found_rounds
         if fixed:
-            params |= self._fixed_rounds(max(self._trained_rounds(), 1), given)
+            params |= self._fixed_rounds(max(self.trained_rounds(), 1), given)
         if fixed and held_out.is_auto(self.linear):
             params["linear"] = self._linear is not None
         return params, dict(given.kept)
@@ -377,7 +377,7 @@ class OrdinalClassifier(OrderedClassifier):
     def _fixed_rounds(self, n_rounds: int, given: GivenToFit) -> Params:
         """Return the parameters of a training of so many rounds, which nothing ends early."""
 
-    def _divides_rows(self) -> bool:
+    def divides_rows(self) -> bool:
         """Return whether a training divides its rows, also where the number of rounds is fixed: some judge others."""
         return False
 

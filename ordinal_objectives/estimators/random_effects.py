@@ -246,7 +246,7 @@ class RandomEffects:
 
 def _of_model(model: Estimator) -> RandomEffects | dict[int, RandomEffects] | None:
     """Effects of the groups that ``random_intercept`` names, with their variance; None without it."""
-    effects = model._fitted_effects()
+    effects = model.fitted_effects()
     return {one.column.place: one for one in effects} if len(effects) > 1 else effects[0] if effects else None
 
 

@@ -205,7 +205,7 @@ class ScoringModel:
         iterations = -(-np.arange(n_rounds + 1) * self.n_iter // max(n_rounds, 1))
         thresholds = [model.threshold_history_[iteration] for iteration in iterations]
         unknown = [float("nan")] * len(thresholds)
-        return ThresholdRecord.of(model._trained_spec(), thresholds, unknown, {}, shifts=shifts)
+        return ThresholdRecord.of(model.trained_spec(), thresholds, unknown, {}, shifts=shifts)
 
 
 def scoring_model(model: object, iterations: int | None = None, by_value: Sequence[int] = ()) -> ScoringModel:
@@ -256,7 +256,7 @@ def _numbers_of(levels: Sequence[Any]) -> NDArray[np.int64]:
 
 def refuse_effects(found: ScoringModel, name: str) -> None:
     """Raise ValueError if a model has random effects, which no format holds but the model's own."""
-    if found.model._fitted_effects():
+    if found.model.fitted_effects():
         raise ValueError(f"model must be without random_intercept: {name} does not hold effects of groups")
 
 
@@ -300,14 +300,14 @@ def model_of_trees(model: Estimator, iterations: int | None, name: str, *, zeros
 def _read_engine(model: HistGradientBoostingOrdinalClassifier, n_iter: int, by_value: Sequence[int]) -> Scorer:
     """Read the native engine, which knows itself which columns are ``by_value``."""
     if n_iter < model.n_iter_:
-        model._check_stages()
+        model.check_stages()
     offset = np.zeros(1 if model.proportional_ else len(model.thresholds_))
-    return _engine_scorer(model._grown_trees().trees[:n_iter], offset, model.category_levels())
+    return _engine_scorer(model.grown_trees().trees[:n_iter], offset, model.category_levels())
 
 
 def multi_output_scorer(model: MultiOutputModel) -> tuple[Scorer, str]:
     """Return the scorer of a fitted estimator of several outputs, and the operator that its predictions go through."""
-    loss, start, ensemble = model._trained_parts()
+    loss, start, ensemble = model.trained_parts()
     if type(loss) not in _OPERATORS:
         raise ValueError(f"model must have a built-in loss; a graph cannot hold {type(loss).__name__}")
     return _engine_scorer(ensemble.trees, start, model.category_levels()), _OPERATORS[type(loss)]

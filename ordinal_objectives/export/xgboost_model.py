@@ -95,7 +95,7 @@ def to_xgboost(model: Estimator, *, iterations: int | None = None) -> Booster:
         back = np.linalg.inv(outputs.mixing).T
         scorer = scorer.with_outputs(lambda values: values @ back)
     written = booster_of(scorer, types_of(scorer, model.n_features_in_), found.names, n_rounds)
-    record = found.record(n_rounds, shifts=None if outputs is None else model._trained_spec().given_shifts)
+    record = found.record(n_rounds, shifts=None if outputs is None else model.trained_spec().given_shifts)
     store_record(written, replace(record, last_only=last_only, outputs=outputs))
     return written
 

@@ -343,20 +343,20 @@ HistGradientBoostingOrdinalClassifier
     groups = {column.place for column in getattr(model, "_groups", ())}  # which trees do not see
     kinds = enumerate(kind for *_, kind in tables.column_kinds(X))
     categories = [place for place, kind in kinds if kind == "category" and place not in groups]
-    explains_itself = hasattr(model, "_score_contributions")  # CatBoost, whose trees nothing else reads
+    explains_itself = hasattr(model, "score_contributions")  # CatBoost, whose trees nothing else reads
     found = None if explains_itself else scoring_model(model, by_value=categories)
     X = tables.as_table(X)
     if output == "probability":
         validation.check_integer("n_permutations", n_permutations, 1)
-        found = _probability_values(model, X, background, n_permutations, random_state)
-        return ShapValues(*found, names, [str(label) for label in model.ordered_classes_], X)
+        estimated = _probability_values(model, X, background, n_permutations, random_state)
+        return ShapValues(*estimated, names, [str(label) for label in model.ordered_classes_], X)
     if background is not None:
         raise ValueError(f"background must be None with output={output!r}: the training rows take its place")
     expected = model.predict_linear_predictors(X)  # checks the rows
-    effects = model._fitted_effects()
+    effects = model.fitted_effects()
     grouped = random_effects.encoded(X, [one.column for one in effects])
     if found is None:
-        tree_values = model._score_contributions(X)[:, np.newaxis]
+        tree_values = model.score_contributions(X)[:, np.newaxis]
     else:
         codes, scorer = _codes(found.scorer, grouped), found.scorer
         if output == "score":

@@ -186,7 +186,7 @@ def summary(
     transforms = isinstance(last, Pipeline) and len(last) > 1  # into other features than those of X
     own = None if found is not None and transforms else getattr(model, "feature_importances_", None)
     names = rows.names_of_model(estimator, model) if found is None else list(found.feature_names or [])
-    loss, losses = model._trained_spec().loss, model.training_loss_
+    loss, losses = model.trained_spec().loss, model.training_loss_
     return ModelSummary(
         classifier=type(model).__name__,
         classes=model.ordered_classes_,

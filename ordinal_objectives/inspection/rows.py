@@ -299,8 +299,8 @@ def trained_again(
     """
     copy, (last, path) = clone(estimator), wrappers.last_step(estimator)
     seeds = seeds_of(copy, drawn_seed(random))
-    is_fitted = hasattr(last, "_for_copies") and last.__sklearn_is_fitted__()
-    as_it_was, keywords = deepcopy(last._for_copies(own_rounds=own_rounds)) if is_fitted else ({}, {})
+    is_fitted = hasattr(last, "for_copies") and last.__sklearn_is_fitted__()
+    as_it_was, keywords = deepcopy(last.for_copies(own_rounds=own_rounds)) if is_fitted else ({}, {})
     copy.set_params(**seeds, **{path + key: value for key, value in (as_it_was | params).items()})
     return copy.fit(X, y, **wrappers.row_keywords("estimator", copy, weight, **keywords))
 
@@ -328,7 +328,7 @@ def trained_on_drawn_rows(
     for _ in range(n_copies):
         rows = random.randint(X.shape[0], size=X.shape[0])
         weights = None if weight is None else weight[rows]
-        if is_labelled and getattr(model, "_divides_rows", bool)():
+        if is_labelled and getattr(model, "divides_rows", bool)():
             rows, times = np.unique(rows, return_counts=True)
             weights = times * (1.0 if weight is None else weight[rows])
         yield trained_again(found, held_out.take_rows(X, rows), labels_of(rows), weights, random, **options), rows

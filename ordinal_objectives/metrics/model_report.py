@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -102,7 +103,7 @@ class Report:
             return extras.data_frame(self.by_class, index=list(self.classes))
         columns: dict[str, list[object]] = {}
         for prefix, found in (("", self.values), ("baseline_", self.baseline), ("difference_", self.differences)):
-            for i, end in enumerate(Interval._fields):
+            for i, end in enumerate(("value", "low", "high")):
                 name = prefix.rstrip("_") if prefix and end == "value" else f"{prefix}{end}"
                 columns[name] = [one[i] for one in found.values()]
         columns["higher_is_better"] = [METRICS[name].higher_is_better for name in self.values]
@@ -243,7 +244,7 @@ def report(
     shares = np.bincount(codes, weight, len(classes)) if soft is None else soft.class_weights(weight)
     shares = np.tile(shares / shares.sum(), (len(codes), 1))
     median = decide(shares, rule="median")
-    responses = {
+    responses: dict[str, tuple[Any, Any]] = {
         "decisions": (order.encode(decisions, name="predictions"), median),
         "probabilities": (columns_in_order(proba, order, model.classes_), shares),
     }
@@ -275,7 +276,7 @@ def report(
 def _intervals(
     rows: DrawnRows,
     judged: list[Metric],
-    responses: dict[str, tuple[FloatArray | IndexArray, FloatArray | IndexArray]],
+    responses: dict[str, tuple[Any, Any]],
     level: float,
     n_draws: int,
     random_state: Seed,

@@ -11,6 +11,8 @@ from ordinal_objectives.aliases import ArrayLike, BoolArray, FloatArray, IndexAr
 from ordinal_objectives.metrics.table import METRICS, OfWeights, check_decisions, check_scores, sums_by, undefined
 from ordinal_objectives.utils.shared_docs import documented
 
+_Codes = NDArray[np.int64]
+
 
 def _absolute_error(
     y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None, labels: ArrayLike | None
@@ -59,7 +61,7 @@ def mean_absolute_error(
 
 
 def _of_decisions(
-    function: Callable[[LabelArray, LabelArray, FloatArray], FloatArray],
+    function: Callable[[_Codes, _Codes, FloatArray], FloatArray],
     y_true: ArrayLike,
     y_pred: ArrayLike,
     sample_weight: ArrayLike | None,
@@ -70,7 +72,7 @@ def _of_decisions(
     return OfWeights(weight, partial(function, true, predicted))
 
 
-def _error_within_classes(true: LabelArray, predicted: LabelArray, weight: FloatArray) -> FloatArray:
+def _error_within_classes(true: _Codes, predicted: _Codes, weight: FloatArray) -> FloatArray:
     """Return the mean absolute error within each class, (..., n_classes), NaN where it has no weight."""
     classes, of_class = np.unique(true, return_inverse=True)
     class_weight = sums_by(weight, of_class, classes.size)
@@ -78,7 +80,7 @@ def _error_within_classes(true: LabelArray, predicted: LabelArray, weight: Float
     return np.divide(error, class_weight, out=np.full_like(error, np.nan), where=class_weight > 0.0)
 
 
-def _macro_error(true: LabelArray, predicted: LabelArray, weight: FloatArray) -> FloatArray:
+def _macro_error(true: _Codes, predicted: _Codes, weight: FloatArray) -> FloatArray:
     return np.nanmean(_error_within_classes(true, predicted, weight), axis=-1)
 
 
@@ -118,7 +120,7 @@ def macro_mean_absolute_error(
     return _of_decisions(_macro_error, y_true, y_pred, sample_weight, labels).value()
 
 
-def _largest_error(true: LabelArray, predicted: LabelArray, weight: FloatArray) -> FloatArray:
+def _largest_error(true: _Codes, predicted: _Codes, weight: FloatArray) -> FloatArray:
     return np.nanmax(_error_within_classes(true, predicted, weight), axis=-1)
 
 
@@ -200,15 +202,15 @@ def zero_one_error(
     return _wrong(y_true, y_pred, sample_weight, labels).value()
 
 
-def _are_alike(labels: LabelArray, weight: FloatArray) -> BoolArray:
+def _are_alike(labels: _Codes, weight: FloatArray) -> BoolArray:
     """Tell whether all labels with weight are the same, (...): rounding must not decide it."""
     every = np.broadcast_to(labels, weight.shape)
-    ends = {"axis": -1, "where": weight > 0.0}
-    lowest, highest = np.iinfo(labels.dtype).min, np.iinfo(labels.dtype).max
-    return np.asarray(np.max(every, initial=lowest, **ends) <= np.min(every, initial=highest, **ends))
+    there, (lowest, highest) = weight > 0.0, (np.iinfo(labels.dtype).min, np.iinfo(labels.dtype).max)
+    highest_there = np.max(every, axis=-1, where=there, initial=lowest)
+    return np.asarray(highest_there <= np.min(every, axis=-1, where=there, initial=highest))
 
 
-def _are_of_one_class(true: LabelArray, predicted: LabelArray, weight: FloatArray) -> BoolArray:
+def _are_of_one_class(true: _Codes, predicted: _Codes, weight: FloatArray) -> BoolArray:
     return _are_alike(np.concatenate([true, predicted]), np.concatenate([weight, weight], axis=-1))
 
 
@@ -217,7 +219,7 @@ def _ratio(numerator: FloatArray, denominator: FloatArray, is_undefined: BoolArr
     return np.divide(numerator, denominator, out=np.full(np.shape(numerator), np.nan), where=~is_undefined)
 
 
-def _quadratic_kappa(true: LabelArray, predicted: LabelArray, weight: FloatArray) -> FloatArray:
+def _quadratic_kappa(true: _Codes, predicted: _Codes, weight: FloatArray) -> FloatArray:
     total = weight.sum(axis=-1)
 
     def mean(values: NDArray[np.number]) -> FloatArray:
@@ -274,7 +276,7 @@ def quadratic_weighted_kappa(
     return undefined("kappa", "true and predicted labels are all of one class") if np.isnan(value) else value
 
 
-def _linear_kappa(true: LabelArray, predicted: LabelArray, weight: FloatArray) -> FloatArray:
+def _linear_kappa(true: _Codes, predicted: _Codes, weight: FloatArray) -> FloatArray:
     levels, level = np.unique(np.concatenate([true, predicted]), return_inverse=True)
     total = weight.sum(axis=-1)
     shares = (sums_by(weight, part, levels.size) / total[..., np.newaxis] for part in np.split(level, 2))
@@ -330,7 +332,7 @@ def linear_weighted_kappa(
     return undefined("kappa", "true and predicted labels are all of one class") if np.isnan(value) else value
 
 
-def _rank_correlation(true: LabelArray, predicted: LabelArray, weight: FloatArray) -> FloatArray:
+def _rank_correlation(true: _Codes, predicted: _Codes, weight: FloatArray) -> FloatArray:
     pairs = _differing_pairs(true, weight)
     excess = 2.0 * _concordant_pairs(true, predicted, weight) - pairs
     # A root each, since the product of two small numbers may be none.

@@ -56,7 +56,7 @@ class OfWeights(NamedTuple):
 def sums_by(weight: FloatArray, group: IndexArray, n_groups: int) -> FloatArray:
     """Return sums of weights (..., n_rows) over the rows of each group, (..., n_groups)."""
     if weight.ndim == 1:
-        return np.bincount(group, weight, n_groups)
+        return np.bincount(group, weight, n_groups).astype(np.float64, copy=False)
     n_rows = len(group)
     member = csr_matrix((np.ones(n_rows), group, np.arange(n_rows + 1)), shape=(n_rows, n_groups))
     return np.asarray(weight @ member)

@@ -208,7 +208,7 @@ class TrainingDisplay:
             # Libraries measure after each round of this fit, first the loss; the engine after 0, 1, ... rounds of all.
             if watched != "training":
                 if isinstance(found, dict):
-                    found = [np.nan] * (1 + model._n_earlier_rounds()) + next(iter(found.values()))
+                    found = [np.nan] * (1 + model.n_earlier_rounds()) + next(iter(found.values()))
                 losses[watched] = found
         return cls(losses, model.threshold_history_, model.ordered_classes_, model.n_iter_).plot(axes)
 

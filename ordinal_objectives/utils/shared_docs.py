@@ -314,3 +314,18 @@ def public_names(module: str, submodules: Iterable[str] | None = None) -> Callab
         return sorted({*content["__all__"], *inner, *(name for name in content if name.startswith("__"))})
 
     return names
+
+
+# Methods of models that other modules of the package call, and users do not.
+INTERNAL = frozenset(
+    (
+        *("check_fitted_decision", "check_stages", "divides_rows", "fitted_curve", "fitted_effects", "fitted_member"),
+        *("for_copies", "grown_trees", "has_labels", "n_earlier_rounds", "score_contributions", "trained_parts"),
+        *("trained_rounds", "trained_spec", "weighted_copies"),
+    )
+)
+
+
+def names_for_users(model: object) -> list[str]:
+    """Return a model's ``__dir__``, which tab completion shows: its names without :data:`INTERNAL` ones."""
+    return [name for name in object.__dir__(model) if name not in INTERNAL]

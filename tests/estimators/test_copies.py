@@ -90,7 +90,7 @@ def test_copies_of_a_summary_train_the_rounds_of_the_model(kind, linear, trained
 def test_nothing_ends_copies_of_a_summary_early(kind, options, trained):
     model = make(kind, **options).fit(X, Y)
     inspected("summary", model)
-    assert [copy._trained_rounds() for copy, _, _ in trained] == [model._trained_rounds()] * 2
+    assert [copy.trained_rounds() for copy, _, _ in trained] == [model.trained_rounds()] * 2
 
 
 @pytest.mark.parametrize(
@@ -383,7 +383,7 @@ def test_files_of_boosters_name_what_copies_cannot_be_given(name, tmp_path):
         pytest.importorskip("catboost")
     model = OF_BOOSTERS[name]()
     with pytest.raises(ValueError, match=f"its fit was given {name.removesuffix(f' of {kind}')}, which"):
-        of_booster(model, tmp_path / "model.ubj")._for_copies(own_rounds=True)
+        of_booster(model, tmp_path / "model.ubj").for_copies(own_rounds=True)
 
 
 @pytest.mark.parametrize("kind", ["xgb", "lgbm", "cat"])
@@ -406,7 +406,7 @@ def test_checkpoints_name_what_copies_cannot_be_given(tmp_path):
     with pytest.warns(UserWarning, match="callbacks"):
         stopped = XGBOrdinalClassifier().load_model(sorted(tmp_path.iterdir())[0])
     with pytest.raises(ValueError, match="its fit was given base_margin, which"):
-        stopped._for_copies(own_rounds=True)
+        stopped.for_copies(own_rounds=True)
 
 
 CALLBACKS = {
@@ -422,9 +422,9 @@ def test_files_name_callbacks_that_copies_lack(read, name, tmp_path):
     with pytest.warns(UserWarning, match="callbacks"):
         read_model = read(model, tmp_path / "model.ubj")
     with pytest.raises(ValueError, match=f"its fit was given {name}"):
-        read_model._for_copies(own_rounds=True)
+        read_model.for_copies(own_rounds=True)
     if name != "the callback Own, without only_reads = True":
-        pickle.loads(pickle.dumps(model))._for_copies(own_rounds=True)
+        pickle.loads(pickle.dumps(model)).for_copies(own_rounds=True)
 
 
 def test_effects_without_refits_need_no_copies():

@@ -341,7 +341,7 @@ def test_files_name_what_copies_cannot_be_given(data, by, tmp_path):
     model = DaskXGBOrdinalClassifier(**OPTIONS).fit(X_, y_, base_margin=w_)
     (model if by == "save_model" else model.booster_).save_model(tmp_path / "model.ubj")
     with pytest.raises(ValueError, match="its fit was given base_margin, which a copy cannot get"):
-        XGBOrdinalClassifier().load_model(tmp_path / "model.ubj")._for_copies(own_rounds=True)
+        XGBOrdinalClassifier().load_model(tmp_path / "model.ubj").for_copies(own_rounds=True)
 
 
 # What is wrong with rows on one worker is told by the argument's name

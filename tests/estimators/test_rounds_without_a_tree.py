@@ -31,8 +31,8 @@ def test_a_member_is_trained_again_for_as_many_rounds_as_were_best(rows):
     )
     model = first.members_["only"][0]
     losses = next(iter(next(iter(model.evals_result_.values())).values()))
-    assert model.n_iter_ < model._trained_rounds() == int(np.argmin(losses)) + 1
-    assert again.members_["only"][0].n_estimators == model._trained_rounds()
+    assert model.n_iter_ < model.trained_rounds() == int(np.argmin(losses)) + 1
+    assert again.members_["only"][0].n_estimators == model.trained_rounds()
 
 
 @pytest.mark.parametrize("stopping", [{}, {"early_stopping_round": 3}])
@@ -41,8 +41,8 @@ def test_rounds_of_a_continued_model_count(rows, stopping):
     first = lgbm(n_estimators=7).fit(X, y)
     more = lgbm(n_estimators=6, **stopping)
     more.fit(X, y, init_model=first, eval_set=[(X, y)] if stopping else None)
-    assert first._trained_rounds() == 7
-    assert more._trained_rounds() == 13 == more.n_iter_
+    assert first.trained_rounds() == 7
+    assert more.trained_rounds() == 13 == more.n_iter_
 
 
 def test_a_file_counts_rounds(rows, tmp_path):
@@ -50,8 +50,8 @@ def test_a_file_counts_rounds(rows, tmp_path):
     model, loaded = lgbm(n_estimators=60).fit(X, y), lgbm()
     model.save_model(tmp_path / "model.txt")
     loaded.load_model(tmp_path / "model.txt")
-    assert loaded.n_iter_ < 60 == model._trained_rounds() == loaded._trained_rounds()
+    assert loaded.n_iter_ < 60 == model.trained_rounds() == loaded.trained_rounds()
     spreads = (summary(one, X, y, n_refits=2, random_state=0).threshold_spread for one in (loaded, model))
     np.testing.assert_array_equal(*spreads)
     lgbm(n_estimators=2, min_split_gain=0).fit(X, y).save_model(tmp_path / "other.txt")
-    assert loaded.load_model(tmp_path / "other.txt")._trained_rounds() == 2
+    assert loaded.load_model(tmp_path / "other.txt").trained_rounds() == 2

@@ -206,9 +206,9 @@ def test_curves_are_fitted_to_shares_as_to_repeated_rows():
     soft = OrdinalCalibratedClassifier(frozen, method="isotonic").fit(X, SOFT)
     repeated = OrdinalCalibratedClassifier(frozen, method="isotonic").fit(X[row], code, sample_weight=weight)
     stated = np.linspace(0.05, 0.95, 40)[:, np.newaxis]
-    curves = [model._fitted_curve().curve(stated) for model in (soft, repeated)]
+    curves = [model.fitted_curve().curve(stated) for model in (soft, repeated)]
     np.testing.assert_allclose(*curves, atol=1e-10)
-    assert soft._fitted_curve().total == pytest.approx(N)  # rows, not answers
+    assert soft.fitted_curve().total == pytest.approx(N)  # rows, not answers
 
 
 def test_decisions_are_tuned_for_the_answers():

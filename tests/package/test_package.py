@@ -20,6 +20,7 @@ from ordinal_objectives import _core
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.rows import RowStatistics
 from ordinal_objectives.threads import effective_n_threads
+from ordinal_objectives.utils import shared_docs
 from ordinal_objectives.utils.extras import versions
 
 
@@ -219,12 +220,19 @@ def test_modules_are_there_without_a_second_import():
     assert done.stderr == ""
 
 
-@pytest.mark.parametrize("name", [name for name in ordinal_objectives.__all__ if name.endswith(("Classifier", "CV"))])
+@pytest.mark.parametrize("name", [name for name in ordinal_objectives.__all__ if name.endswith(("Classifier", "Sets"))])
 def test_tab_completion_of_models_shows_no_internals(name):
-    internal = {"for_copies", "divides_rows", "fitted_effects", "n_earlier_rounds", "trained_rounds", "trained_spec"}
-    internal |= {"check_fitted_decision", "score_contributions", "check_stages", "grown_trees", "has_labels"}
-    internal |= {"trained_parts", "fitted_curve", "fitted_member", "weighted_copies"}
-    assert not internal & {*dir(getattr(ordinal_objectives, name))}
+    kind = getattr(ordinal_objectives, name)
+    around = name in ("OrdinalCalibratedClassifier", "OrdinalPredictionSets", "OrdinalTunedClassifier")
+    model = kind(None) if around else kind()
+    assert not shared_docs.INTERNAL & {*dir(model)}
+    model.mine = 1
+    assert {"fit", "predict", "get_params", "mine", "__dict__"} <= {*dir(model)}
+
+
+def test_internal_names_are_those_of_methods():
+    kinds = [getattr(ordinal_objectives, name) for name in ordinal_objectives.__all__]
+    assert {name for kind in kinds if isinstance(kind, type) for name in dir(kind)} >= shared_docs.INTERNAL
 
 
 def test_notebooks_link_to_the_page_of_an_estimator():

@@ -67,7 +67,7 @@ def measure(per_group: int, seed: int) -> tuple[float, float, float]:
     model = HistGradientBoostingOrdinalClassifier(
         loss="cumulative_link", random_intercept=3, random_state=0, n_jobs=1, **options
     ).fit(np.column_stack([X, group]), y)
-    (found,) = model._fitted_effects()
+    (found,) = model.fitted_effects()
     average = np.column_stack([X, np.full(len(X), np.nan)])
     _, tau, modes = by_quadrature(model.predict_raw(average), y, group, model.thresholds_)
     covered = np.mean(np.abs(found.effects - effects) < 1.645 * found.standard_errors)

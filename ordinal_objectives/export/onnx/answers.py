@@ -39,7 +39,7 @@ def answers_of(model: Estimator, floats: str, levels: Sequence[float] = ()) -> l
     if is_regressor(model):
         return [helper.make_tensor_value_info(_NUMBERS, number, [None, model.n_outputs_])]
     n_classes = len(model.classes_)
-    own_each = not isinstance(model, OrderedClassifier) and model._has_labels()
+    own_each = not isinstance(model, OrderedClassifier) and model.has_labels()
     label = helper.np_dtype_to_tensor_dtype(as_tensor(model.classes_).dtype)
     return [
         helper.make_tensor_value_info(_LABEL, int(label), [None, n_classes] if own_each else [None]),
@@ -73,7 +73,7 @@ def add_answers(
     """
     graph = features.graph
     if isinstance(model, OrdinalDistributionRegressor):
-        member = _of_member(features, model._fitted_member(), model.target_.n_classes, others)
+        member = _of_member(features, model.fitted_member(), model.target_.n_classes, others)
         _add_numbers(graph, member, model, outputs, levels)
         return
     if isinstance(model, OrderedClassifier):
@@ -185,13 +185,13 @@ def _probabilities(features: Features, model: OrderedClassifier, iterations: int
     graph, n_classes = features.graph, model.n_classes_
     of = partial(_of_member, features, n_classes=n_classes, others=others)
     if isinstance(model, OrdinalEnsembleClassifier):
-        parts = [graph.op("Mul", of(one), weight) for weight, one in model._weighted_copies()]
+        parts = [graph.op("Mul", of(one), weight) for weight, one in model.weighted_copies()]
         return reduce(lambda total, part: graph.op("Add", total, part), parts)
     if isinstance(model, OrdinalTunedClassifier):
-        return of(model._fitted_member())
+        return of(model.fitted_member())
     if isinstance(model, OrdinalCalibratedClassifier):
         with graph.in_doubles():  # a curve makes differences of small probabilities larger
-            proba = probabilities.recalibrated(graph, of(model._fitted_member()), model._fitted_curve(), n_classes)
+            proba = probabilities.recalibrated(graph, of(model.fitted_member()), model.fitted_curve(), n_classes)
         return proba if graph.is_double else graph.floats(proba)
     if isinstance(model, OrdinalPredictionSets):
         raise TypeError(
@@ -252,7 +252,7 @@ def _class_codes(features: Features, proba: str, model: OrderedClassifier) -> st
     if isinstance(rule, CutPoints):
         return number_of(graph.op("GreaterOrEqual", mean_class(), rule.cuts[np.newaxis]))
     if rule is None:
-        model._check_fitted_decision()
+        model.check_fitted_decision()
     if isinstance(rule, KappaRule) and rule.kappa > 0.0:
         by_chance = (1.0 - rule.kappa) * (rule.shares @ rule.weights)
         costs = graph.op("MatMul", proba, rule.weights)

@@ -105,7 +105,7 @@ def to_onnx(
     model = getattr(model, "best_estimator_", model)
     is_pipeline = isinstance(model, Pipeline)
     last, _ = last_step(model)
-    several = hasattr(last, "_trained_parts")  # outputs, without an order
+    several = hasattr(last, "trained_parts")  # outputs, without an order
     is_distribution = isinstance(last, OrdinalDistributionRegressor)
     if not isinstance(last, OrderedClassifier) and not several and not (is_distribution and not is_pipeline):
         got = type(last).__name__ + " at the end of a pipeline" * is_pipeline

@@ -176,7 +176,7 @@ def ordinal_probabilities(features: Features, found: ScoringModel) -> str:
         Unless the loss and its link are built in, and there are no random effects.
     """
     refuse_effects(found, "ONNX")
-    graph, loss = features.graph, found.model._trained_spec().loss
+    graph, loss = features.graph, found.model.trained_spec().loss
     if type(loss) not in _LOSSES or loss.link.name not in _LINKS or loss.codes is None:
         raise ValueError(
             f"model must have a built-in loss and link; a graph cannot hold {loss.name!r} with {loss.link.name!r}"
