@@ -91,6 +91,8 @@ class HostClassifier(OrdinalClassifier):
     _own: ClassVar[frozenset[str]] = frozenset()
     # The argument of ``fit`` with a model to continue.
     _continued_by: ClassVar[str]
+    # Whether the library evaluates its training set where an evaluation set is the very X and y of ``fit``.
+    _knows_training_set: ClassVar[bool] = False
     _rounds_name: ClassVar[str] = "n_estimators"
     _n_earlier: int = 0
     # What a search tries, with few rows and with more, and what "auto" is where nothing is searched.
@@ -368,14 +370,21 @@ class HostClassifier(OrdinalClassifier):
         sets : GivenSets
         random_state
             Of the rows that ``validation_fraction`` holds out, where no set is given.
+
+        Returns
+        -------
+        Rows, list of Rows
+            Among the latter is the former itself where the library takes a set for the training set.
         """
         X, y, sample_weight, scores, groups = training
         rows = self._check_training(X, y, sample_weight, groups)
         rows = replace(rows, start=validation.check_start_score(scores, len(rows), name=start))
-        checked = self._check_evaluation(sets)
+        checked = self._check_evaluation(sets, (X, y, rows) if self._knows_training_set else None)
         starts = arguments.one_for_each(sets.starts, checked, sets.starts_name)
         evaluated = [
-            replace(held, start=validation.check_start_score(held_start, len(held), name=sets.starts_name))
+            held
+            if held is rows
+            else replace(held, start=validation.check_start_score(held_start, len(held), name=sets.starts_name))
             for held, held_start in zip(checked, starts, strict=True)
         ]
         return held_out.hold_out_unless_given(rows, evaluated, self.validation_fraction, random_state)
