@@ -427,12 +427,6 @@ class HostClassifier(OrdinalClassifier):
             callbacks.warn_of_unknown()
         options |= {"callbacks": callbacks.known}
         always = self._check_linear(continued)
-        is_fixed = isinstance(self.threshold_update, str) and self.threshold_update == "fixed"
-        if always and is_fixed:
-            raise ValueError(
-                "linear=True needs thresholds that are fitted to the linear part, and threshold_update='fixed' keeps "
-                "those of a score of 0: take another threshold_update, or linear=False"
-            )
         if self._groups:
             self._check_groups(rows, continued)
         if continued is not None:
@@ -465,7 +459,7 @@ class HostClassifier(OrdinalClassifier):
         else:
             rate, random_state = search
             rate, seed = validation.check_number("learning_rate", rate, above=0.0), held_out.split_seed(random_state)
-            tried = False if is_fixed else self.linear
+            tried = False if linear.is_fixed(self.threshold_update) else self.linear
             settings = held_out.settings_to_try(*self._tried, self._resolved_params(), len(rows.weighted))
             found, self._linear = linear.search(tried, fit_linear, trial_of, settings, rows, rate, seed)
         trials = trial_of if self._linear is None else linear.with_linear(fit_linear, trial_of)
@@ -482,7 +476,8 @@ class HostClassifier(OrdinalClassifier):
         if (self.linear is not False or has_linear) and str(params.get("zero_as_missing")).lower() in ("true", "+"):
             raise ValueError("a linear part counts 0 as a number: train without zero_as_missing, on NaN for 0")
         signs = params.get("monotone_constraints")
-        return linear.check_linear(self.linear, self.linear_l2, "monotone_constraints", signs, has_linear)
+        given = self.linear, self.linear_l2, "monotone_constraints", signs, has_linear, self.threshold_update
+        return linear.check_linear(*given)
 
     def _check_groups(self, rows: Rows, continued: ThresholdRecord | None) -> None:
         validation.refuse_soft(rows.labels, name=f"y with random_intercept={self.random_intercept!r}")

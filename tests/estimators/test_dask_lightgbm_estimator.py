@@ -147,6 +147,18 @@ def test_the_training_set_among_the_evaluation_sets_stops_no_training(client, da
         np.testing.assert_allclose(model.evals_result_[name]["all_threshold"], of_set["all_threshold"], rtol=1e-5)
 
 
+def test_blocks_of_columns_several_parts_of_a_worker_and_rows_without_weight(client, data):
+    X, y, w = data
+    rows = np.random.default_rng(0).permutation(1500)[:900]
+    X, y, w = X[rows], y[rows], np.where(np.arange(900) % 3 > 0, 0.0, w[rows])
+    X_ = da.from_array(X, chunks=((250, 250, 400), (1, 3)))
+    y_, w_ = parted(y, w, rows=(250, 250, 400))
+    model = DaskLGBMOrdinalClassifier(**OPTIONS).fit(X_, y_, sample_weight=w_)
+    assert_same(model, LGBMOrdinalClassifier(**OPTIONS).fit(X, y, sample_weight=w), X)
+    model.set_params(min_child_samples="auto", n_estimators=1).fit(X_, y_, sample_weight=w_)
+    assert model.booster_.params["min_data_in_leaf"] == 6  # one row in 50 of the 300 that have weight
+
+
 def test_frames_with_categories_and_other_types_of_numbers(client, data):
     X, y, _ = data
     frame = pd.DataFrame(X[:, :3], columns=["a", "b", "c"]).fillna(0.0)
