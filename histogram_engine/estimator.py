@@ -361,7 +361,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
             if held_out.is_auto(given[name]):
                 del given[name]
         given["max_iter"] = held_out.rounds_unsearched("max_iter", self.max_iter)
-        allowed = {"boosting_type": "gbdt", "judged_by": "out_of_bag"}
+        allowed = {"boosting_type": "gbdt", "judged_by": "out_of_bag", "threshold_update": ("joint", "newton")}
         if self.random_intercept is not None:
             check_random_intercept(self._ordinal_loss(), arguments.kept_arguments(self), **allowed)
         return BoostingParameters.of(self._ordinal_loss(), **given)

@@ -98,7 +98,8 @@ class TrainingPlan:
         model, parameters = self.model, self.parameters
         has_linear = None if earlier is None else linear is not None
         signs = parameters.constraints.signs
-        always = linear_scores.check_linear(model.linear, model.linear_l2, "monotonic_cst", signs, has_linear)
+        given = model.linear, model.linear_l2, "monotonic_cst", signs, has_linear, model.threshold_update
+        always = linear_scores.check_linear(*given)
         found, ends = None, None
         if parameters.is_forest:
             check_side_by_side(model, early_stopping=("auto", False), linear=(True, False))
@@ -129,7 +130,8 @@ class TrainingPlan:
             )
         given = {"max_leaf_nodes": model.max_leaf_nodes}
         settings = held_out.settings_to_try(*_TRIED, given, len(rows.weighted))
-        trials = (model.linear, self.fit_linear, self.trial_of, settings)
+        tried = False if linear_scores.is_fixed(model.threshold_update) else model.linear
+        trials = (tried, self.fit_linear, self.trial_of, settings)
         return linear_scores.search(*trials, rows, model.learning_rate, self.seed)
 
     def _divided(

@@ -79,9 +79,9 @@ min_data_in_leaf, random_strength, one_hot_max_size
     n_jobs : int or None
         Number of threads; ``thread_count`` of CatBoost.
     early_stopping_rounds : int or None
-        Stop when the loss of the last evaluation set has not improved for so many rounds.
+        Stop when the last evaluation set has not improved for so many rounds, by the last metric or else the loss.
     use_best_model : bool or None
-        Whether to keep only the trees up to the lowest loss of the last evaluation set; None does so.
+        Whether to keep only the trees up to the best round of the last evaluation set; None does so.
     validation_fraction : float or None
         Share of the rows held out for early stopping where ``fit`` gets no evaluation set. Stratified by class, by
         ``random_state``; class weights count there.
@@ -215,7 +215,8 @@ min_data_in_leaf, random_strength, one_hot_max_size
             Scores that the trees' are added to, not beside ``init_model``. The thresholds are fitted to them before the
             first tree. Predictions start at 0 unless they are given scores of their own.
         eval_set : list of (X, y) pairs or None
-            Evaluated each round; the last one decides early stopping, and which model is the best.
+            Evaluated each round; the last one decides early stopping, and which model is the best, by the last metric
+            of ``eval_metric``, else by the loss.
         sample_weight_eval_set : list of array-like or None
             Weights of each evaluation set.
         baseline_eval_set : list of array-like or None

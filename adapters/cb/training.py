@@ -19,7 +19,7 @@ from ordinal_objectives.adapters.followed_scores import GrownTree
 from ordinal_objectives.adapters.run import TrainingRun
 from ordinal_objectives.adapters.training import Training
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, NDArray, RealArray
-from ordinal_objectives.eval_metric import Result
+from ordinal_objectives.eval_metric import Result, for_early_stopping
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
@@ -152,7 +152,11 @@ class CatBoostTraining(Training):
         return _Pairs((-statistics.gradient).tolist(), (-statistics.hessian).tolist())
 
     def measure(self, score: RealArray, targets: RealArray, weights: RealArray | None) -> float:
-        """Return the mean loss of some rows with the newest tree; those of the training come first, and step."""
+        """Return the mean loss of some rows with the newest tree; those of the training come first, and step.
+
+        Of an evaluation set it is the last metric, where there are some: CatBoost stops by what is returned. It asks
+        for the direction before there is a value: the sign is changed where higher is better.
+        """
         self._n_evaluated += 1
         if self._n_evaluated == 1:
             self._in_order(targets, weights)
@@ -172,7 +176,9 @@ class CatBoostTraining(Training):
         results = self.results.setdefault(f"validation_{place}", {})
         for name, value, _ in found:
             results.setdefault(name, []).append(value)
-        return loss
+        [(_, value, higher)] = for_early_stopping(found[-1:])
+        worst = float(np.finfo(np.float64).max)  # CatBoost writes values to JSON, which has no infinity
+        return min(-value if higher else value, worst)
 
     def end_round(self, n_rounds: int) -> None:
         """End a round of a fit; raise ValueError if the thresholds have not seen its tree, or belong to another fit."""
@@ -244,7 +250,7 @@ def _sorted_pairs(y: RealArray, weight: RealArray | None) -> NDArray[np.complex1
 
 
 class LossMetric:
-    """The mean ordinal loss, as CatBoost's ``eval_metric``; with it the thresholds take their steps.
+    """The mean ordinal loss or what decides in its place, as CatBoost's ``eval_metric``; thresholds step with it.
 
     Parameters
     ----------
@@ -260,15 +266,15 @@ class LossMetric:
         return self
 
     def is_max_optimal(self) -> bool:
-        """Return False: a lower loss is better."""
+        """Return False: a lower value is better."""
         return False
 
     def get_final_error(self, error: float, weight: float) -> float:
-        """Return the loss from what :meth:`evaluate` returns."""
+        """Return the mean from what :meth:`evaluate` returns."""
         return error / weight
 
     def evaluate(self, approxes: Sequence[Any], target: Any, weight: Any) -> tuple[float, float]:
-        """Return the mean loss of some rows, and 1."""
+        """Return what some rows are judged by, and 1."""
         with self._training.keeping_errors():
             return self._training.measure(approxes[0], target, weight), 1.0
 

@@ -99,6 +99,7 @@ def _train(client: distributed.Client, given: _Given, training: _Parts, evaluate
     given : _Given
     training : _Parts
     evaluated : sequence of _Parts
+        ``training`` itself among them is evaluated as LightGBM's training set.
 
     Raises
     ------
@@ -107,7 +108,7 @@ def _train(client: distributed.Client, given: _Given, training: _Parts, evaluate
     """
     workers = _placed(client, training.futures, [])
     addresses = list(workers)
-    sets = [_placed(client, parts.futures, addresses) for parts in evaluated]
+    sets = [None if parts is training else _placed(client, parts.futures, addresses) for parts in evaluated]
     seen = int(input_checks.value_of(given.params, "bin_construct_sample_cnt") or 200_000)
     seed = int(input_checks.value_of(given.params, "data_random_seed") or 1)
     share = min(1.0, seen / training.n_rows)
@@ -122,9 +123,10 @@ def _train(client: distributed.Client, given: _Given, training: _Parts, evaluate
         )
         await tracker.start()
         connect = await tracker.worker_args()
+        of_sets = {a: [None if placed is None else placed[a] for placed in sets] for a in addresses}
         futures = [
             client.submit(
-                _train_here, sent, workers[address], [placed[address] for placed in sets], sample,
+                _train_here, sent, workers[address], of_sets[address], sample,
                 {**connect, "dmlc_task_id": f"{i:08}"}, hosts[i], threads[address],
                 workers=[address], allow_other_workers=False, pure=False,
             )
@@ -235,13 +237,16 @@ def _joined(parts: Sequence[_Part], like: Table) -> _Part:
 def _train_here(
     given: bytes,
     own: list[_Part],
-    evaluated: list[list[_Part]],
+    evaluated: list[list[_Part] | None],
     sample: Table,
     connect: Mapping[str, Any],
     host: str,
     n_threads: int,
 ) -> _Trained | None:
-    """Train with the other workers on this one's rows; the first returns the booster."""
+    """Train with the other workers on this one's rows; the first returns the booster.
+
+    None among the evaluated sets stands for the training set.
+    """
     asked, params, n_rounds, categorical_feature, callbacks, options = cloudpickle.loads(given)
     params = {"num_threads": n_threads, "tree_learner": "data"} | params
     with CommunicatorContext(**connect):
@@ -253,11 +258,13 @@ def _train_here(
             bins = lightgbm.Dataset(
                 sample, np.zeros(sample.shape[0]), params=dict(params), categorical_feature=categorical_feature
             ).construct()
-            parts = [_joined(own, sample), *(_joined(parts, sample) for parts in evaluated)]
-            return [
-                lightgbm.Dataset(part.X, part.codes, weight=part.weight, init_score=part.start, reference=bins)
-                for part in parts
-            ]
+
+            def dataset(parts: list[_Part]) -> lightgbm.Dataset:
+                part = _joined(parts, sample)
+                return lightgbm.Dataset(part.X, part.codes, weight=part.weight, init_score=part.start, reference=bins)
+
+            first = dataset(own)
+            return [first, *(first if parts is None else dataset(parts) for parts in evaluated)]
 
         train_set, *valid_sets = fail_together(workers, datasets)
         history, trees = Params(), TreesOfRounds()
@@ -368,7 +375,8 @@ importance_type, early_stopping_round
         init_score : Dask collection of float or None, shape (n_samples,)
             Scores that the trees' are added to, partitioned as ``X`` is.
         eval_set : list of (X, y) pairs of Dask collections, or None
-            Evaluated each round, as "valid_0", "valid_1", ...
+            Evaluated each round, as "valid_0", "valid_1", ... A pair of the very X and y of this call is the training
+            set, as LightGBM has it: called "training", with its weights, and left out of early stopping.
         eval_sample_weight : list of Dask collections or None
             Weights of each evaluation set.
         eval_init_score : list of Dask collections or None
@@ -391,6 +399,8 @@ importance_type, early_stopping_round
         RuntimeError
             If a worker is lost. To try once more, restart the client and make the collections again.
         """
+        eval_set = arguments.evaluation_pairs(eval_set)
+        is_training = [rows is X and labels is y for rows, labels in eval_set]
         y = self._check_collections(X, y)
         init_model = arguments.as_trained(init_model)  # which may be this one
         with self._all_or_nothing():
@@ -408,7 +418,11 @@ importance_type, early_stopping_round
             rows = DaskRows(X, codes, self._weights(codes, sample_weight), init_score)
             training = _parts_on_workers(self.client, rows, "X", partial(listed, refuse=True))
             evaluated = [
-                _parts_on_workers(self.client, part._replace(y=self._codes(part.y)), f"X of evaluation set {i}", listed)
+                training
+                if is_training[i]
+                else _parts_on_workers(
+                    self.client, part._replace(y=self._codes(part.y)), f"X of evaluation set {i}", listed
+                )
                 for i, part in enumerate(sets)
             ]
             belonging = {"init_score": init_score, "init_model": init_model}

@@ -110,6 +110,7 @@ importance_type
     _not_in_files: ClassVar = input_checks.OF_MACHINE | HostClassifier._not_in_files
     _start_name: ClassVar = "init_score"
     _continued_by: ClassVar = "init_model"
+    _knows_training_set: ClassVar = True
     # None: those of a category type, of a model that was trained without the classifier.
     _category_places: list[int] | None = None
     _fit_hints: ClassVar = input_checks.FIT_HINTS
@@ -194,7 +195,8 @@ importance_type
             Scores that the trees' are added to. The thresholds are fitted to them before the first tree.
             Predictions start at 0 unless they are given scores of their own.
         eval_set : list of (X, y) pairs or None
-            Evaluated each round.
+            Evaluated each round. A pair of the very X and y of this call is the training set, as LightGBM has it:
+            called "training", with the weights and start scores of the training, and left out of early stopping.
         eval_X, eval_y : array-like, tuple of array-like, or None
             Features and labels of one evaluation set, or tuples of several: LightGBM's newer spelling of ``eval_set``.
         eval_names : list of str, str or None
@@ -233,9 +235,10 @@ importance_type
             rows, held_out = self._rows_to_fit(training, "init_score", sets, given["random_state"])
             booster, earlier = self._continued(init_model, init_score=init_score, eval_init_score=eval_init_score)
             rows, held_out = self._with_levels(rows, held_out, booster, init_model)
+            unseen = [held for held in held_out if held is not rows]
             search, scheduled = _search_of(given, callbacks := checked_callbacks(callbacks), booster, len(held_out))
             plan = self._plan(
-                given["n_estimators"], rows, search, continued=earlier, watched=held_out, callbacks=scheduled,
+                given["n_estimators"], rows, search, continued=earlier, watched=unseen, callbacks=scheduled,
                 says=self._native_params()["verbosity"] > 0, categorical_feature=categorical_feature,
             )  # fmt: skip
             by_metric = search is None and eval_metric is not None  # it may end the training
@@ -244,17 +247,18 @@ importance_type
             belonging = {"init_score": init_score, "init_model": init_model}
             self._given = arguments.GivenToFit.of(sets.given, finds, kept, scheduled, **belonging)
             train_set, *valid_sets = self._datasets([rows, *held_out], categorical_feature, self._linear)
+            n_sets = len(valid_sets)
             self.evals_result_, trees = dict[str, Any](), TreesOfRounds()
             watching = [*([lightgbm.record_evaluation(self.evals_result_)] if valid_sets else []), trees]
             with self._under_way():
                 self.booster_ = train_spec(
                     (self._spec("LGBMOrdinalClassifier"), None), self._params_for(len(rows.weighted), plan.settings),
                     train_set, plan.n_rounds, valid_sets=valid_sets or None,
-                    valid_names=_set_names(eval_names, len(valid_sets)),
+                    valid_names=_set_names(eval_names, n_sets),
                     feval=[_as_feval(metric) for metric in self._metrics(eval_metric)],
                     init_model=booster, callbacks=[*watching, *callbacks],
                     progress=self.progress, carried=self._carried(),
-                    set_names=["X", *(f"X of evaluation set {i}" for i in range(len(valid_sets)))],
+                    set_names=["X", *(f"X of evaluation set {i}" for i in range(n_sets) if held_out[i] is not rows)],
                 )  # fmt: skip
             record, n_iter = lgbm_booster.carried_record(self.booster_), lgbm_booster.iterations_of(self.booster_)
             n_rounds = trees.rounds_of(n_iter, stopped=self.booster_.best_iteration > 0)
@@ -317,12 +321,15 @@ importance_type
     def _datasets(
         self, rows: list[Rows], categorical_feature: Any, linear: LinearPart | None = None, *, keeps: bool = False
     ) -> list[lightgbm.Dataset]:
-        """Return the training set and those to evaluate.
+        """Return the training set and those to evaluate, which may be the training set.
 
         LightGBM 4.5 sets the categorical columns anew in a second training on them, which needs data that it ``keeps``.
         """
         sets = list[lightgbm.Dataset]()
         for given in rows:
+            if sets and given is rows[0]:
+                sets.append(sets[0])
+                continue
             part = with_start(linear, replace(given, X=without(given.X, self._groups)))
             columns = {"categorical_feature": input_checks.categorical_columns(categorical_feature, part.X)}
             options: Params = {"reference": sets[0]} if sets else columns
@@ -411,7 +418,9 @@ importance_type
         places = self._category_places
         first = replace(rows, X=input_checks.with_levels(rows.X, places, levels, refuse=booster is not None))
         evaluated = [
-            replace(held, X=input_checks.with_levels(held.X, places, levels, name=f"X of evaluation set {i}"))
+            first
+            if held is rows
+            else replace(held, X=input_checks.with_levels(held.X, places, levels, name=f"X of evaluation set {i}"))
             for i, held in enumerate(held_out)
         ]
         return first, evaluated

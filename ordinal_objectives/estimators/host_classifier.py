@@ -84,6 +84,8 @@ class HostClassifier(OrdinalClassifier):
     _own: ClassVar[frozenset[str]] = frozenset()
     # The argument of ``fit`` with a model to continue.
     _continued_by: ClassVar[str]
+    # Whether the library evaluates its training set where an evaluation set is the very X and y of ``fit``.
+    _knows_training_set: ClassVar[bool] = False
     _rounds_name: ClassVar[str] = "n_estimators"
     _n_earlier: int = 0
     # What a search tries, with few rows and with more, and what "auto" is where nothing is searched.
@@ -344,14 +346,21 @@ class HostClassifier(OrdinalClassifier):
         sets : GivenSets
         random_state
             Of the rows that ``validation_fraction`` holds out, where no set is given.
+
+        Returns
+        -------
+        Rows, list of Rows
+            Among the latter is the former itself where the library takes a set for the training set.
         """
         X, y, sample_weight, scores, groups = training
         rows = self._check_training(X, y, sample_weight, groups)
         rows = replace(rows, start=validation.check_start_score(scores, len(rows), name=start))
-        checked = self._check_evaluation(sets)
+        checked = self._check_evaluation(sets, (X, y, rows) if self._knows_training_set else None)
         starts = arguments.one_for_each(sets.starts, checked, sets.starts_name)
         evaluated = [
-            replace(held, start=validation.check_start_score(held_start, len(held), name=sets.starts_name))
+            held
+            if held is rows
+            else replace(held, start=validation.check_start_score(held_start, len(held), name=sets.starts_name))
             for held, held_start in zip(checked, starts, strict=True)
         ]
         return held_out.hold_out_unless_given(rows, evaluated, self.validation_fraction, random_state)
@@ -394,12 +403,6 @@ class HostClassifier(OrdinalClassifier):
             callbacks.warn_of_unknown()
         options |= {"callbacks": callbacks.known}
         always = self._check_linear(continued)
-        is_fixed = isinstance(self.threshold_update, str) and self.threshold_update == "fixed"
-        if always and is_fixed:
-            raise ValueError(
-                "linear=True needs thresholds that are fitted to the linear part, and threshold_update='fixed' keeps "
-                "those of a score of 0: take another threshold_update, or linear=False"
-            )
         if self._groups:
             self._check_groups(rows, continued)
         if continued is not None:
@@ -428,7 +431,7 @@ class HostClassifier(OrdinalClassifier):
         else:
             rate, random_state = search
             rate, seed = validation.check_number("learning_rate", rate, above=0.0), held_out.split_seed(random_state)
-            tried = False if is_fixed else self.linear
+            tried = False if linear.is_fixed(self.threshold_update) else self.linear
             settings = held_out.settings_to_try(*self._tried, self._resolved_params(), len(rows.weighted))
             found, self._linear = linear.search(tried, fit_linear, trial_of, settings, rows, rate, seed)
         if found is None:
@@ -444,7 +447,8 @@ class HostClassifier(OrdinalClassifier):
         if (self.linear is not False or has_linear) and str(params.get("zero_as_missing")).lower() in ("true", "+"):
             raise ValueError("a linear part counts 0 as a number: train without zero_as_missing, on NaN for 0")
         signs = params.get("monotone_constraints")
-        return linear.check_linear(self.linear, self.linear_l2, "monotone_constraints", signs, has_linear)
+        given = self.linear, self.linear_l2, "monotone_constraints", signs, has_linear, self.threshold_update
+        return linear.check_linear(*given)
 
     def _check_groups(self, rows: Rows, continued: ThresholdRecord | None) -> None:
         validation.refuse_soft(rows.labels, name=f"y with random_intercept={self.random_intercept!r}")

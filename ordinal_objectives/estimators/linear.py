@@ -319,7 +319,9 @@ def _score(table: Encoded, weights: FloatArray, level_weights: list[FloatArray])
 FitLinear = Callable[[Rows], LinearPart]
 
 
-def check_linear(linear: object, l2: object, name: str, signs: Any, has_linear: bool | None) -> bool:
+def check_linear(
+    linear: object, l2: object, name: str, signs: Any, has_linear: bool | None, threshold_update: object
+) -> bool:
     """Check what is asked for of a linear part; tell whether there is one whatever the rows say.
 
     Parameters
@@ -332,12 +334,15 @@ def check_linear(linear: object, l2: object, name: str, signs: Any, has_linear: 
         The constraints, as the library takes them; zeros constrain nothing.
     has_linear : bool or None
         Whether the model that is continued has a linear part; None if none is continued.
+    threshold_update : object
+        The parameter.
 
     Raises
     ------
     TypeError, ValueError
         If ``linear`` is neither a boolean nor "auto", ``l2`` no positive number, a linear part stands beside monotone
-        constraints, or is asked for where the model that is continued has none.
+        constraints or thresholds that stay those of a score of 0, or is asked for where the model that is continued has
+        none.
     """
     if not isinstance(linear, (bool, np.bool_)) and not is_auto(linear):
         raise ValueError(f"linear must be True, False or 'auto'; got {linear!r}")
@@ -349,9 +354,19 @@ def check_linear(linear: object, l2: object, name: str, signs: Any, has_linear: 
     if is_monotone and has_linear:
         raise ValueError(f"{name} cannot continue a model that has a linear part, which need not be monotone")
     always = not is_auto(linear) and bool(linear)
+    if always and is_fixed(threshold_update):
+        raise ValueError(
+            "linear=True needs thresholds that are fitted to the linear part, and threshold_update='fixed' keeps those "
+            "of a score of 0: take another threshold_update, or linear=False"
+        )
     if always and has_linear is False:
         raise ValueError("linear=True continues only a model with a linear part; this one has none")
     return always
+
+
+def is_fixed(threshold_update: object) -> bool:
+    """Tell whether thresholds stay those of a score of 0, to which no linear part can be added."""
+    return isinstance(threshold_update, str) and threshold_update == "fixed"
 
 
 def with_start(part: LinearPart | None, rows: Rows) -> Rows:

@@ -11,7 +11,16 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IndexArray, IntArray, LabelArray, Table
+from ordinal_objectives.aliases import (
+    ArrayLike,
+    Column,
+    Estimator,
+    FloatArray,
+    IndexArray,
+    IntArray,
+    LabelArray,
+    Table,
+)
 from ordinal_objectives.decision import check_rule, decide
 from ordinal_objectives.estimators.arguments import GivenSets, all_or_nothing, names_of_constructors, validate_columns
 from ordinal_objectives.estimators.held_out import Rows, check_groups, n_rows
@@ -201,10 +210,16 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"class_weight must hold finite, non-negative numbers; got {dict(class_weight)}")
         return weights
 
-    def _check_evaluation(self, sets: GivenSets) -> list[Rows]:
-        """Return the rows of each evaluation set, however it is spelled."""
+    def _check_evaluation(self, sets: GivenSets, training: tuple[Table, Column, Rows] | None = None) -> list[Rows]:
+        """Return the rows of each evaluation set, however it is spelled.
+
+        ``training`` has X and y of ``fit`` and the rows that became of them, which stand for a set of the same objects.
+        """
         checked = []
         for i, (X, y, weight) in enumerate(sets.each()):
+            if training is not None and X is training[0] and y is training[1]:
+                checked.append(training[2])
+                continue
             try:
                 X = self._check_features(X, reset=False)
             except ValueError as error:

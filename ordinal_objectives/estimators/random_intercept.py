@@ -309,7 +309,10 @@ def settled(record: ThresholdRecord, n_iter: int, rows: ScoredRows, n_threads: i
 
 
 def check_random_intercept(loss: OrdinalLoss, given: Params, **allowed: object) -> None:
-    """Raise ValueError unless a loss, and the parameters ``given`` of those allowed, go with random intercepts."""
+    """Raise ValueError unless a loss, and the parameters ``given`` of those allowed, go with random intercepts.
+
+    A tuple allows each of its values.
+    """
     if type(loss) is not CumulativeLink:
         raise ValueError(
             f"random_intercept needs loss='cumulative_link', the likelihood of a row; got loss={loss.name!r}, "
@@ -318,5 +321,6 @@ def check_random_intercept(loss: OrdinalLoss, given: Params, **allowed: object) 
     if loss.link.curvature_floor > 0.0:
         raise ValueError(f"random_intercept needs a link whose losses are convex; got link={loss.link.name!r}")
     for name, value in allowed.items():
-        if given.get(name, value) != value:
-            raise ValueError(f"random_intercept needs {name}={value!r}; got {given[name]!r}")
+        values = value if isinstance(value, tuple) else (value,)
+        if given.get(name, values[0]) not in values:
+            raise ValueError(f"random_intercept needs {name}={' or '.join(map(repr, values))}; got {given[name]!r}")
