@@ -9,7 +9,7 @@ PYTEST_ARGS ?= -n auto --dist worksteal
 # What is installed: the source, or a wheel that was built of it.
 PACKAGE ?= .
 
-.PHONY: demo dev test test-fast test-oldest test-clusters fuzz fuzz-files sanitize sanitize-threads cross dist lint format docs docs-check notebooks bench bench-accuracy clean
+.PHONY: demo dev test test-instruction-sets test-fast test-oldest test-clusters fuzz fuzz-files sanitize sanitize-threads cross dist lint format docs docs-check notebooks bench bench-accuracy clean
 # The package is imported from the environment, never from the source folder beside it.
 export PYTHONSAFEPATH = 1
 
@@ -29,6 +29,15 @@ demo: $(VENV)/installed-demo
 
 test: $(VENV)/installed-test
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+# The quick tests of what the native code computes, on each of this processor's instruction sets but the best, which
+# `make test` takes.
+COMPUTED := tests/rows/test_statistics.py tests/rows/test_link_kernel.py tests/rows/test_leaf_sums.py \
+	tests/rows/test_margin_statistics.py tests/trees tests/histogram_engine tests/distributions/test_regressor.py
+OTHER_SETS := from ordinal_objectives import _core; print(*_core.instruction_sets()[1:])
+test-instruction-sets: $(VENV)/installed-test
+	for set in $$($(BIN)/python -c '$(OTHER_SETS)'); do \
+		$(BIN)/python -m pytest $(PYTEST_ARGS) -m 'not slow' --instruction-set $$set $(COMPUTED) || exit 1; done
 
 # The quick tests with the frameworks' oldest versions.
 test-oldest: export PIP_CONSTRAINT = $(CURDIR)/tests/oldest.txt

@@ -172,13 +172,17 @@ def set_names(n_sets: int) -> list[str]:
 
 @dataclass
 class EarlyStopping:
-    """Ends a training whose last watched rows have not become better by ``tol`` for ``n_iter_no_change`` trees."""
+    """Ends a training whose last watched rows have not become better by ``tol`` for ``n_iter_no_change`` trees.
+
+    A gain is measured from the last loss that was one, so that small gains add up.
+    """
 
     n_iter_no_change: int
     tol: float
     best: float = np.inf
     best_iteration: int = 0
     last_gain: int = 0
+    loss_of_gain: float = np.inf
 
     def __post_init__(self) -> None:
         self.n_iter_no_change = validation.check_integer("n_iter_no_change", self.n_iter_no_change, 1)
@@ -208,8 +212,8 @@ class EarlyStopping:
 
     def should_stop(self, loss: float, iteration: int) -> bool:
         """Keep the loss of an iteration and tell whether to stop."""
-        if loss < self.best - self.tol:
-            self.last_gain = iteration
+        if loss < self.loss_of_gain - self.tol:
+            self.loss_of_gain, self.last_gain = loss, iteration
         if loss < self.best:
             self.best, self.best_iteration = loss, iteration
         return iteration - self.last_gain >= self.n_iter_no_change

@@ -21,6 +21,25 @@ sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != _R
 
 from ordinal_objectives import _core  # noqa: E402, from the installed package
 
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--instruction-set",
+        choices=_core.instruction_sets(),
+        help="what the native code runs on, of this processor's; tests that choose it themselves are left out",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    chosen = config.getoption("--instruction-set")
+    assert chosen is None or _core.select_instruction_set(chosen)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--instruction-set") is not None:
+        items[:] = [item for item in items if "instruction_set" not in getattr(item, "fixturenames", ())]
+
+
 settings.register_profile("reproducible", derandomize=True, deadline=None, max_examples=100)
 settings.load_profile("reproducible")
 

@@ -113,7 +113,10 @@ def _why_not(settings: JSON) -> tuple[str, str] | None:
     if not float(tree["reg_lambda"]) > 0.0:
         return f"params['reg_lambda'] = {float(tree['reg_lambda']):g}", "the penalty of shifts is a multiple of it"
     if any(sign in tree["monotone_constraints"] for sign in "123456789"):
-        return f"params['monotone_constraints'] = {tree['monotone_constraints']!r}", "XGBoost has none for them"
+        return (
+            f"params['monotone_constraints'] = {tree['monotone_constraints']!r}",
+            "no version of it keeps the score of each threshold monotone",
+        )
     if forest["tree_method"] not in ("auto", "hist"):
         return f"params['tree_method'] = {forest['tree_method']!r}", "only 'hist' grows leaves with several outputs"
     if forest["process_type"] != "default" or (settings["specified_updater"] and forest["updater_seq"] not in _GROWERS):

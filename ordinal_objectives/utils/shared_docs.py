@@ -123,7 +123,7 @@ min_samples_category : int
 n_iter_no_change : int
     Early stopping ends the training after so many trees without a lower validation loss.
 tol : float
-    Smallest decrease of the validation loss that counts.
+    Smallest decrease of the validation loss that counts, from the last value that counted: small decreases add up.
 eval_set : (X, y) pair, list of such pairs, or None
     Evaluated after each tree; early stopping uses the last one.
 eval_sample_weight : list of array-like or None

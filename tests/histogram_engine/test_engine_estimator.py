@@ -74,6 +74,19 @@ def test_early_stopping_keeps_the_best_iteration(data):
     assert len(held_out.evals_result_["validation"]) < 201
 
 
+def test_gains_below_tol_add_up(data):
+    X, y = data
+    options = {"max_iter": 100, "learning_rate": 0.02, "n_iter_no_change": 5, "tol": 0.02}
+    losses = make(**options).fit(X[:300], y[:300], eval_set=(X[300:], y[300:])).evals_result_["validation"]
+    counted = [0]
+    for t, loss in enumerate(losses):
+        if loss < losses[counted[-1]] - 0.02:
+            counted.append(t)
+    assert np.max(-np.diff(losses)) < 0.02  # no tree gains as much alone
+    assert counted[-1] > 5
+    assert len(losses) - 1 == min(counted[-1] + 5, 100)
+
+
 def test_callback_ends_training(data):
     X, y = data
     seen = []
