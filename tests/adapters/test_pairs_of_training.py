@@ -104,15 +104,20 @@ def test_thresholds_of_a_model_with_shifts_may_cross_where_it_goes_on(library, r
 def test_cross_validation_has_the_deviation_of_its_first_round(rows):
     X, y, _, _ = rows
     folds = [(np.delete(np.arange(200), held), held) for held in np.arange(200).reshape(4, 50)]
-    found = olgbm.cv(LGB, lightgbm.Dataset(X, y), 3, folds=folds, threshold_update="newton")
+    objective = olgbm.OrdinalObjective(n_classes=6, threshold_update="newton")
+    params = {**LGB, "objective": objective, "metric": "None"}
+    options = {"feval": objective.metric, "callbacks": [objective.callback]}  # which sees the booster after round 1
+    ours = olgbm.cv(LGB, lightgbm.Dataset(X, y), 3, folds=folds, threshold_update="newton")
+    plain = lightgbm.cv(params, lightgbm.Dataset(X, y), 3, folds=folds, **options)
     losses = []
     for fit, held in folds:
         whole, of_fold = lightgbm.Dataset(X, y, free_raw_data=False).construct(), {}  # cv bins all rows together
         sets, recorded = [whole.subset(some.tolist()) for some in (fit, held)], lightgbm.record_evaluation(of_fold)
         olgbm.train(LGB, sets[0], 3, valid_sets=sets[1:], threshold_update="newton", callbacks=[recorded])
         losses.append(of_fold["valid_0"]["all_threshold"])
-    np.testing.assert_allclose(found["valid all_threshold-mean"], np.mean(losses, axis=0), rtol=1e-6)
-    np.testing.assert_allclose(found["valid all_threshold-stdv"], np.std(losses, axis=0), rtol=1e-6)
+    for found in (ours, plain):
+        np.testing.assert_allclose(found["valid all_threshold-mean"], np.mean(losses, axis=0), rtol=1e-6)
+        np.testing.assert_allclose(found["valid all_threshold-stdv"], np.std(losses, axis=0), rtol=1e-6)
 
 
 def test_a_cut_booster_goes_on_with_the_record_of_what_is_left(rows):
@@ -142,11 +147,12 @@ def test_rounds_of_other_objectives_before_ours_take_the_first_thresholds(rows):
     assert loss < ordinal_log_loss(y, np.tile(np.bincount(y) / len(y), (len(y), 1)))
 
 
-def test_a_dart_model_that_gbtree_continues_has_its_last_round_only(rows):
+def test_a_dart_model_that_goes_on_without_dropping_has_its_last_round_only(rows):
     X, y, _, _ = rows
     data = xgboost.DMatrix(X, y)
     dart = oxgb.train({**XGB, "booster": "dart", "rate_drop": 0.5}, data, 4, threshold_update="newton")
-    booster = oxgb.train(XGB, data, 2, threshold_update="newton", xgb_model=dart)
+    drops_none = {**XGB, "booster": "dart", "rate_drop": 0.0}
+    booster = oxgb.train(drops_none, data, 2, threshold_update="newton", xgb_model=dart)
     assert oxgb.threshold_record(booster).last_only
     with pytest.raises(ValueError, match="iteration_range"):
         oxgb.predict_proba(booster, data, iteration_range=(0, 3))
