@@ -16,6 +16,7 @@ from ordinal_objectives.metrics import table
 from ordinal_objectives.metrics.table import METRICS, Metric
 from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.utils import documented, validation
+from ordinal_objectives.utils.arrays import as_array
 
 # So many weights are in memory at a time.
 _BLOCK = 2**21
