@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from ordinal_objectives.aliases import FloatArray, IndexArray, IntArray
+from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.utils.validation import first_few
 
 # Ranks that differ by less are one: sums of weights and of probabilities are rounded.
@@ -126,14 +127,22 @@ class BinnedTarget:
         """Return the class of each number, int32; numbers beyond the training values belong to the outer classes."""
         return np.searchsorted(self.cuts, y).astype(np.int32)
 
-    def encode_intervals(self, lower: FloatArray, upper: FloatArray) -> tuple[IntArray, IntArray]:
-        """Return the classes of the lowest and the highest training value in each interval, int32.
+    def encode_intervals(self, lower: FloatArray, upper: FloatArray) -> OrdinalLabels:
+        """Return labels of the classes that each interval covers, and of how much of each: ends may lie inside of one.
 
-        An interval may end between two classes, where :meth:`encode` names the one above.
+        With d_k the share of class k's training values that lies in the interval, the interval has the probability
+        sum_k d_k P(class k | x). Only ratios of the d_k matter, and the largest is 1. An interval without a training
+        value belongs to the class of its lower end.
         """
-        first = self.encode(lower)
-        last = np.searchsorted(self.values[self.first[1:]], upper, side="right").astype(np.int32)
-        return first, np.maximum(first, last)  # rows of next to no weight may have no training value
+        places = np.searchsorted(self.values, lower), np.searchsorted(self.values, upper, side="right")
+        (start, end), codes = np.unique(np.stack(places), axis=1, return_inverse=True)
+        below, low, high = np.append(0.0, self.share), self.knots[:-1], self.knots[1:]
+        inside = np.clip(below[end, np.newaxis], low, high) - np.clip(below[start, np.newaxis], low, high)
+        parts = inside / (high - low)
+        empty = np.flatnonzero(start == end)
+        parts[empty, np.searchsorted(self.last[:-1], start[empty])] = 1.0
+        parts /= parts.max(axis=1, keepdims=True)
+        return OrdinalLabels(parts, codes.ravel(), np.arange(self.n_classes), between=True)
 
     def cumulative(self, proba: FloatArray) -> FloatArray:
         """Return A_x at the knots, (n_samples, n_classes + 1), from probabilities of the classes."""

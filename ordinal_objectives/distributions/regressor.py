@@ -152,8 +152,8 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
             codes, classes = self.target_.encode(y), np.arange(self.target_.n_classes)
             rows = Rows(X, codes, weight, groups=check_groups(groups, len(y)))
             if lower is not None:
-                first, last = self.target_.encode_intervals(lower, y)
-                rows = replace(rows, codes=last, labels=OrdinalLabels.from_intervals(first, last, classes=classes))
+                labels = self.target_.encode_intervals(lower, y)
+                rows = replace(rows, codes=labels.middle, labels=labels)
             sets = {} if eval_set is None else {"eval_set": self._coded(eval_set)}
             self._member = wrappers.train(copy, rows, classes, **sets)
             self.estimator_ = copy
