@@ -12,7 +12,6 @@ from ordinal_objectives.scorers import RoutedScorer, response_of
 from ordinal_objectives.utils import validation
 
 _MEASURES = ("crps", "quantile_loss", "coverage", "width", "log_loss")
-_LARGEST = np.finfo(np.float64).max
 
 
 def numbers_of(values: ArrayLike, name: str, *, warn: bool = False) -> FloatArray:
@@ -22,6 +21,17 @@ def numbers_of(values: ArrayLike, name: str, *, warn: bool = False) -> FloatArra
     numbers = validation.as_floats(column_or_1d(validation.readable(values, name=name), warn=warn), name=name)
     validation.check_finite(numbers, name, "it must hold finite numbers, without NaN or infinity")
     return numbers
+
+
+def known_numbers(y: ArrayLike, name: str) -> FloatArray:
+    """Return numbers of which each is known, or raise ValueError that says what judges the others."""
+    given = np.asarray(y)
+    if given.dtype.names is not None or given.shape[1:] == (2,):
+        raise ValueError(
+            f"{name} must hold one known number a row; where only the lowest and the highest that it may be are known, "
+            f"take log_loss or DistributionScorer('log_loss'); got shape {given.shape}, dtype {given.dtype}"
+        )
+    return numbers_of(y, name)
 
 
 def levels_of(q: ArrayLike, name: str = "q") -> FloatArray:
@@ -68,7 +78,7 @@ def quantile_loss(
     >>> quantile_loss([1.0, 4.0], [[0.0, 2.0], [0.0, 2.0]], [0.25, 0.75])
     0.75
     """
-    y, at = numbers_of(y_true, "y_true"), levels_of(levels, "levels")
+    y, at = known_numbers(y_true, "y_true"), levels_of(levels, "levels")
     validation.refuse_other_order_of_classes(at.tolist(), quantiles, "quantiles", axes=["columns"], what="levels")
     found = validation.as_floats(quantiles, name="quantiles")
     found = found[:, np.newaxis] if found.ndim == 1 else found
@@ -107,7 +117,7 @@ def interval_coverage(y_true: ArrayLike, interval: ArrayLike, sample_weight: Arr
     >>> interval_coverage([1.0, 4.0], [[0.0, 2.0], [0.0, 2.0]])
     0.5
     """
-    y, ends = numbers_of(y_true, "y_true"), _interval(interval)
+    y, ends = known_numbers(y_true, "y_true"), _interval(interval)
     check_consistent_length(y, ends)
     inside = (ends[:, 0] <= y) & (y <= ends[:, 1])
     return float(np.average(inside, weights=validation.relative_weights(sample_weight, len(y))))
@@ -142,10 +152,10 @@ def interval_width(interval: ArrayLike, sample_weight: ArrayLike | None = None) 
     return float(np.average(ends[:, 1] - ends[:, 0], weights=validation.relative_weights(sample_weight, len(ends))))
 
 
-def _interval(interval: ArrayLike, name: str = "interval") -> FloatArray:
-    ends = validation.as_floats(interval, name=name)
+def _interval(interval: ArrayLike) -> FloatArray:
+    ends = validation.as_floats(interval, name="interval")
     if ends.ndim != 2 or ends.shape[1] != 2 or not (ends[:, 0] <= ends[:, 1]).all():
-        raise ValueError(f"{name} must have two columns, lower ends that are not above the upper ones")
+        raise ValueError("interval must have two columns, lower ends that are not above the upper ones")
     return ends
 
 
@@ -159,8 +169,8 @@ class DistributionScorer(RoutedScorer):
     measure : {"crps", "quantile_loss", "coverage", "width", "log_loss"}
         "crps": minus the continuous ranked probability score. "quantile_loss": minus :func:`quantile_loss` at
         ``levels``. "coverage": minus the distance of the coverage of central intervals from what they promise.
-        "width": minus their mean width, which says something beside the coverage only. "log_loss": where numbers are
-        known within bounds, the mean log P(lowest <= y <= highest | x), each of at least 2.2e-16.
+        "width": minus their mean width, which says something beside the coverage only. "log_loss": minus
+        :meth:`.OrdinalDistributionRegressor.log_loss`, also where some numbers are known within bounds only.
     levels : array-like of float, or float, default=0.5
         Of "quantile_loss".
     coverage : float, default=0.9
@@ -214,21 +224,11 @@ class DistributionScorer(RoutedScorer):
         judged = partial(response_of, estimator, what=f"{self!r} judges distributions")
         if self.measure == "crps":
             return -float(judged("crps", X, y_true, sample_weight))
+        if self.measure == "log_loss":
+            return -float(judged("log_loss", X, y_true, sample_weight))
         if self.measure == "quantile_loss":
             quantiles = judged("predict_quantile", X, self.levels)
             return -quantile_loss(y_true, quantiles, self.levels, sample_weight)
-        if self.measure == "log_loss":
-            ends = _interval(y_true, "y of the log loss")
-            check_consistent_length(X, ends)
-            if (ends[:, 0] == ends[:, 1]).any():
-                raise ValueError(
-                    "The log loss is that of numbers within bounds, and some are known exactly: widen their ends to "
-                    "the unit in which they are measured, or judge by crps the rows that are known"
-                )
-            points = np.column_stack([np.nextafter(ends[:, 0], -np.inf), ends[:, 1]])
-            below, up_to = judged("predict_cdf", X, np.clip(points, -_LARGEST, _LARGEST)).T
-            found = np.log(np.maximum(up_to - below, np.finfo(float).eps))
-            return float(np.average(found, weights=validation.relative_weights(sample_weight, len(ends))))
         interval = judged("predict_interval", X, self.coverage)
         if self.measure == "width":
             return -interval_width(interval, sample_weight)
