@@ -77,7 +77,9 @@ def turnbull(ends, weight, at, steps=20_000):
 
 @pytest.mark.filterwarnings("ignore:The lowest number of some rows:UserWarning")
 @LOSSES
-@pytest.mark.parametrize("cuts", [{"cuts": MONTHS}, {"cuts": np.arange(1.0, 13.0)}, {}], ids=["three", "monthly", "default"])
+@pytest.mark.parametrize(
+    "cuts", [{"cuts": MONTHS}, {"cuts": np.arange(1.0, 13.0)}, {}], ids=["three", "monthly", "default"]
+)
 @pytest.mark.parametrize("kind", ["right", "left and right", "intervals"])
 def test_without_features_it_is_the_most_likely_distribution_at_any_cuts(kind, cuts, loss):
     ends, X = ends_of(kind), np.random.default_rng(0).normal(size=(2000, 1))

@@ -52,8 +52,8 @@ def found_late(rng: np.random.Generator, n: int) -> Ends:
 
 
 def inspected(rng: np.random.Generator, n: int) -> Ends:
-    """Return the inspections, one to four months apart, between which lives end."""
-    life, inspections = rng.exponential(MEAN, n), np.cumsum(rng.integers(1, 5, (n, 8)), axis=1).astype(float)
+    """Return the inspections, one or two months apart, between which lives end."""
+    life, inspections = rng.exponential(MEAN, n), np.cumsum(rng.integers(1, 3, (n, 16)), axis=1).astype(float)
     ends = np.column_stack([np.full(n, -np.inf), inspections, np.full(n, np.inf)])
     rows, last = np.arange(n), (inspections < life[:, np.newaxis]).sum(axis=1)
     return np.nextafter(ends[rows, last], np.inf), ends[rows, last + 1]
@@ -82,7 +82,7 @@ def turnbull(lower: Array, upper: Array) -> Array:
 CENSORING: dict[str, tuple[Callable[[np.random.Generator, int], Ends], Callable[[Array, Array], Array]]] = {
     "followed for 1 to 16 months": (followed, kaplan_meier),
     "first seen after some months, followed for 6 to 16": (found_late, turnbull),
-    "inspected every 1 to 4 months": (inspected, turnbull),
+    "inspected every 1 or 2 months": (inspected, turnbull),
 }
 
 
