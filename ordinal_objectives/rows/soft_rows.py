@@ -186,7 +186,7 @@ class SoftRows(LossBounds):
         return found
 
     def _weigh(self, scores: RealArray, thresholds: Any) -> float:
-        """Weigh the classes of each interval by the model's probabilities; return the sum of q log(q / d), 0 without any."""
+        """Weigh each interval's classes by the model's probabilities; return the sum of q log(q / d), or 0."""
         if len(self._open) and not self._are_held:
             answers, some = self._open_answers, self._of_thresholds(_taken(scores, self._open))
             likely = chances(self.loss, some, np.asarray(thresholds, np.float64))[self._open_row, self._code[answers]]

@@ -242,10 +242,10 @@ def test_what_needs_known_numbers_says_so():
     X, ends = data()
     model = OrdinalDistributionRegressor(clone(STOPPING["native"]).set_params(max_iter=2), n_cuts=3).fit(X, ends)
     for name in ("crps", "score", "pit"):
-        with pytest.raises(ValueError, match="^y .*log_loss"):
+        with pytest.raises(ValueError, match=r"^y .*log_loss"):
             getattr(model, name)(X, ends)
     for call in (lambda: quantile_loss(ends, ends[:, :1], [0.5]), lambda: interval_coverage(ends, ends)):
-        with pytest.raises(ValueError, match="^y_true .*log_loss"):
+        with pytest.raises(ValueError, match=r"^y_true .*log_loss"):
             call()
     for eval_set in ([(X, ends[:, ::-1])], [(X, np.full((900, 2), np.nan))]):
         with pytest.raises(ValueError, match="y of an evaluation set"):
