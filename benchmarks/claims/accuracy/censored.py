@@ -120,7 +120,7 @@ def table() -> list[Row]:
                 "estimate": "Kaplan-Meier" if CENSORING[censoring][1] is kaplan_meier else "Turnbull",
                 "rows": n,
                 "cuts": cuts,
-                **{f"mean difference at {month}": float(value) for month, value in mean.items()},
+                **{f"mean difference at {month}": round(float(value), 6) for month, value in mean.items()},
                 "largest in a draw": float(own["difference"].abs().max()),
                 "P(> 12): truth": float(np.exp(-AT[-1] / MEAN)),
                 "estimated": float(last["estimate"].mean()),
