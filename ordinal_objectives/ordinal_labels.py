@@ -99,8 +99,8 @@ class OrdinalLabels:
     Parameters
     ----------
     patterns : ndarray of float64, shape (n_patterns, n_classes)
-        Weight of each class in each distinct label. Where an interval is known, 1 for the classes in it; no row is
-        known where all are 0.
+        Weight of each class in each distinct label. Where an interval is known, 1 for the classes in it; of a class
+        that it covers in part, which part. No row is known where all are 0.
     codes : ndarray of int, shape (n_samples,)
         Pattern of each row.
     classes : array-like, shape (n_classes,)
@@ -394,6 +394,13 @@ class OrdinalLabels:
         found: FloatArray = self.patterns.max(axis=1) if self.between else self.patterns.sum(axis=1)
         return found
 
+    @property
+    def shares(self) -> FloatArray:
+        """Patterns of rows that count once: shares of the answers, or parts of the classes in an interval."""
+        total = self._totals()
+        found: FloatArray = self.patterns / np.where(total > 0.0, total, 1.0)[:, np.newaxis]
+        return found
+
     def answers(self) -> tuple[IndexArray, IntArray, FloatArray]:
         """Return rows, class codes and weights above 0 of every class that some row may have, row after row."""
         of_pattern, code = np.nonzero(self.patterns)
@@ -406,9 +413,7 @@ class OrdinalLabels:
         """Return weights of the rows times those of their answers, and the shares: None where the middle says all."""
         if self.is_plain:
             return self.times(weight), None
-        total = self._totals()
-        shares = self.patterns / np.where(total > 0.0, total, 1.0)[:, np.newaxis]
-        return self.times(weight), OrdinalLabels(shares, self.codes, self.classes, between=self.between)
+        return self.times(weight), OrdinalLabels(self.shares, self.codes, self.classes, between=self.between)
 
     def judged(self, predicted: Any, weight: FloatArray | None = None) -> tuple[IntArray, Any, FloatArray]:
         """Return class codes, predictions and weights by which metrics judge each answer: one row an answer.

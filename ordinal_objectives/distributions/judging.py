@@ -13,7 +13,6 @@ from ordinal_objectives.scorers import RoutedScorer
 from ordinal_objectives.utils import validation
 
 _MEASURES = ("crps", "quantile_loss", "coverage", "width", "log_loss")
-_LARGEST = np.finfo(np.float64).max
 
 
 def numbers_of(values: ArrayLike, name: str, *, warn: bool = False) -> FloatArray:
@@ -25,7 +24,7 @@ def numbers_of(values: ArrayLike, name: str, *, warn: bool = False) -> FloatArra
     return numbers
 
 
-def ends_of(y: Column) -> FloatArray | None:
+def ends_of(y: Column, name: str = "y") -> FloatArray | None:
     """Return the lowest and the highest number that each row may be, (n_samples, 2); None where it has one number.
 
     Two fields of a structured array, or columns of a table, named "lower" and "upper" are read by name. An event, which
@@ -40,29 +39,42 @@ def ends_of(y: Column) -> FloatArray | None:
     fields = getattr(getattr(y, "dtype", None), "names", None)
     if fields is None and np.asarray(y).shape[1:] != (2,):
         return None
-    y = validation.readable(y, name="y")
-    names = [str(name) for name in fields or validation.names_along(y, "columns", [0, 1])]
-    columns = [y[name] for name in fields] if fields else list(np.asarray(y).T)
+    y = validation.readable(y, name=name)
+    names = [str(one) for one in fields or validation.names_along(y, "columns", [0, 1])]
+    columns = [y[one] for one in fields] if fields else list(np.asarray(y).T)
     columns = [np.array(column.tolist()) if column.dtype.kind == "O" else column for column in columns]
-    numbers = dict(zip(names, (validation.as_floats(column, name="y") for column in columns), strict=True))
+    numbers = dict(zip(names, (validation.as_floats(column, name=name) for column in columns), strict=True))
     if set(names) == {"lower", "upper"}:
         return np.column_stack([numbers["lower"], numbers["upper"]])
-    events = [name for name, column in zip(names, columns, strict=True) if column.dtype.kind == "b" or name == "event"]
+    events = [one for one, column in zip(names, columns, strict=True) if column.dtype.kind == "b" or one == "event"]
     if len(names) == 2 and len(events) == 1:
         event = numbers.pop(events[0])
         (time,) = numbers.values()
         if not np.isin(event, (0.0, 1.0)).all() or not np.isfinite(time).all():
-            raise ValueError("y must hold events that are 0 or 1, and finite times")
+            raise ValueError(f"{name} must hold events that are 0 or 1, and finite times")
         return np.column_stack([np.where(event, time, np.nextafter(time, np.inf)), np.where(event, time, np.inf)])
     if fields:
-        raise ValueError(f"y must have the fields 'lower' and 'upper', or a boolean event and a time; got {fields}")
+        raise ValueError(
+            f"{name} must have the fields 'lower' and 'upper', or a boolean event and a time; got {fields}"
+        )
     lower, upper = numbers.values()
     if np.isin(lower, (0.0, 1.0)).all() and np.isfinite(upper).all() and (lower != upper).any():
         raise ValueError(
-            "y must say what its two columns are, of which the first holds only 0 and 1: pass a table with the columns "
+            f"{name} must say what its two columns are, of which the first holds only 0 and 1: pass a table with the columns "
             "'lower' and 'upper', or 'event' and 'time', or a structured array of a boolean event and a time"
         )
     return np.column_stack([lower, upper])
+
+
+def known_numbers(y: ArrayLike, name: str) -> FloatArray:
+    """Return numbers of which each is known, or raise ValueError that says what judges the others."""
+    given = np.asarray(y)
+    if given.dtype.names is not None or given.shape[1:] == (2,):
+        raise ValueError(
+            f"{name} must hold one known number a row; where only the lowest and the highest that it may be are known, "
+            f"take log_loss or DistributionScorer('log_loss'); got shape {given.shape}, dtype {given.dtype}"
+        )
+    return numbers_of(y, name)
 
 
 def levels_of(q: ArrayLike, name: str = "q") -> FloatArray:
@@ -109,7 +121,7 @@ def quantile_loss(
     >>> quantile_loss([1.0, 4.0], [[0.0, 2.0], [0.0, 2.0]], [0.25, 0.75])
     0.75
     """
-    y, at = numbers_of(y_true, "y_true"), levels_of(levels, "levels")
+    y, at = known_numbers(y_true, "y_true"), levels_of(levels, "levels")
     validation.refuse_other_order_of_classes(at.tolist(), quantiles, "quantiles", axes=["columns"], what="levels")
     found = validation.as_floats(quantiles, name="quantiles")
     found = found[:, np.newaxis] if found.ndim == 1 else found
@@ -148,7 +160,7 @@ def interval_coverage(y_true: ArrayLike, interval: ArrayLike, sample_weight: Arr
     >>> interval_coverage([1.0, 4.0], [[0.0, 2.0], [0.0, 2.0]])
     0.5
     """
-    y, ends = numbers_of(y_true, "y_true"), _interval(interval)
+    y, ends = known_numbers(y_true, "y_true"), _interval(interval)
     check_consistent_length(y, ends)
     inside = (ends[:, 0] <= y) & (y <= ends[:, 1])
     return float(np.average(inside, weights=validation.relative_weights(sample_weight, len(y))))
@@ -183,10 +195,10 @@ def interval_width(interval: ArrayLike, sample_weight: ArrayLike | None = None) 
     return float(np.average(ends[:, 1] - ends[:, 0], weights=validation.relative_weights(sample_weight, len(ends))))
 
 
-def _interval(interval: ArrayLike, name: str = "interval") -> FloatArray:
-    ends = validation.as_floats(interval, name=name)
+def _interval(interval: ArrayLike) -> FloatArray:
+    ends = validation.as_floats(interval, name="interval")
     if ends.ndim != 2 or ends.shape[1] != 2 or not (ends[:, 0] <= ends[:, 1]).all():
-        raise ValueError(f"{name} must have two columns, lower ends that are not above the upper ones")
+        raise ValueError("interval must have two columns, lower ends that are not above the upper ones")
     return ends
 
 
@@ -200,8 +212,8 @@ class DistributionScorer(RoutedScorer):
     measure : {"crps", "quantile_loss", "coverage", "width", "log_loss"}
         "crps": minus the continuous ranked probability score. "quantile_loss": minus :func:`quantile_loss` at
         ``levels``. "coverage": minus the distance of the coverage of central intervals from what they promise.
-        "width": minus their mean width, which says something beside the coverage only. "log_loss": where numbers are
-        known within bounds, the mean log P(lowest <= y <= highest | x), each of at least 2.2e-16.
+        "width": minus their mean width, which says something beside the coverage only. "log_loss": minus
+        :meth:`.OrdinalDistributionRegressor.log_loss`, also where some numbers are known within bounds only.
     levels : array-like of float, or float, default=0.5
         Of "quantile_loss".
     coverage : float, default=0.9
@@ -255,21 +267,11 @@ class DistributionScorer(RoutedScorer):
         judged = partial(response_of, estimator, what=f"{self!r} judges distributions")
         if self.measure == "crps":
             return -float(judged("crps", X, y_true, sample_weight))
+        if self.measure == "log_loss":
+            return -float(judged("log_loss", X, y_true, sample_weight))
         if self.measure == "quantile_loss":
             quantiles = judged("predict_quantile", X, self.levels)
             return -quantile_loss(y_true, quantiles, self.levels, sample_weight)
-        if self.measure == "log_loss":
-            ends = _interval(y_true, "y of the log loss")
-            check_consistent_length(X, ends)
-            if (ends[:, 0] == ends[:, 1]).any():
-                raise ValueError(
-                    "The log loss is that of numbers within bounds, and some are known exactly: widen their ends to "
-                    "the unit in which they are measured, or judge by crps the rows that are known"
-                )
-            points = np.column_stack([np.nextafter(ends[:, 0], -np.inf), ends[:, 1]])
-            below, up_to = judged("predict_cdf", X, np.clip(points, -_LARGEST, _LARGEST)).T
-            found = np.log(np.maximum(up_to - below, np.finfo(float).eps))
-            return float(np.average(found, weights=validation.relative_weights(sample_weight, len(ends))))
         interval = judged("predict_interval", X, self.coverage)
         if self.measure == "width":
             return -interval_width(interval, sample_weight)

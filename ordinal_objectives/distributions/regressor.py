@@ -16,15 +16,17 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IntArray, Seed, Table
 from ordinal_objectives.distributions.binned_target import BinnedTarget, most_likely
-from ordinal_objectives.distributions.judging import ends_of, levels_of, numbers_of
+from ordinal_objectives.distributions.judging import ends_of, known_numbers, levels_of, numbers_of
 from ordinal_objectives.estimators import arguments, wrappers
 from ordinal_objectives.estimators.held_out import Rows, check_groups, is_auto, n_rows, take_rows
+from ordinal_objectives.metrics import ordinal_log_loss
 from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.utils import DOC_LINK, documented, names_for_users, validation
 
 # Predictions hold probabilities of all classes for so many rows at a time.
 _BLOCK = 10_000
 _FEWEST_CUTS, _MOST_CUTS, _LEAST_ROWS = 5, 50, 4
+_LARGEST = np.finfo(np.float64).max
 
 
 @documented
@@ -129,7 +131,8 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
         sample_weight : array-like of float, shape (n_samples,), or None, default=None
             Weights of the rows; the estimator must take them.
         eval_set : list of (X, y), or None, default=None
-            Evaluation sets, for an estimator that takes them and is no pipeline, with numbers y.
+            Evaluation sets, for an estimator that takes them and is no pipeline. Their y is numbers, or the lowest and
+            the highest of each row as in training, and then judged by the log loss of the classes.
         groups : array-like, shape (n_samples,), or None, default=None
             Rows that belong together, for an estimator that divides the rows.
 
@@ -155,8 +158,8 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
             codes, classes = self.target_.encode(y), np.arange(self.target_.n_classes)
             rows = Rows(X, codes, weight, groups=check_groups(groups, len(y)))
             if lower is not None:
-                first, last = self.target_.encode_intervals(lower, y)
-                rows = replace(rows, codes=last, labels=OrdinalLabels.from_intervals(first, last, classes=classes))
+                labels = self.target_.encode_intervals(lower, y)
+                rows = replace(rows, codes=labels.middle, labels=labels)
             sets = {} if eval_set is None else {"eval_set": self._coded(eval_set)}
             self._member = wrappers.train(copy, rows, classes, **sets)
             self.estimator_ = copy
@@ -178,7 +181,7 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
     def _cuts(self, n_rows: int) -> int | FloatArray:
         if self.cuts is None:
             if is_auto(self.n_cuts):
-                return int(np.clip(math.isqrt(n_rows), _FEWEST_CUTS, _MOST_CUTS))
+                return _n_cuts(n_rows)
             return validation.check_integer("n_cuts", self.n_cuts, 1)
         if not is_auto(self.n_cuts):
             raise ValueError(f"n_cuts={self.n_cuts!r} and cuts are two ways to say where y is cut: give one of them")
@@ -187,12 +190,16 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
             raise ValueError(f"cuts must rise; got {cuts.tolist()}")
         return cuts
 
-    def _coded(self, eval_set: Sequence[tuple[Table, ArrayLike]]) -> list[tuple[Table, IntArray]]:
+    def _coded(self, eval_set: Sequence[tuple[Table, ArrayLike]]) -> list[tuple[Table, IntArray | OrdinalLabels]]:
         try:
             pairs = [(X, y) for X, y in eval_set]
         except (TypeError, ValueError):
             raise ValueError("eval_set must be a list of (X, y) pairs") from None
-        return [(X, self.target_.encode(numbers_of(y, "y of an evaluation set"))) for X, y in pairs]
+        ends = [_ends_of(y, "y of an evaluation set") for _, y in pairs]
+        return [
+            (X, self.target_.encode(upper) if lower is None else self.target_.encode_intervals(lower, upper))
+            for (X, _), (upper, lower) in zip(pairs, ends, strict=True)
+        ]
 
     @property
     def cuts_(self) -> FloatArray:
@@ -346,7 +353,7 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
         -------
         ndarray of float64, shape (n_samples, 2)
         """
-        y = numbers_of(y, "y")
+        y = known_numbers(y, "y")
         check_consistent_length(X, y)
         return self.predict_cdf(X, np.column_stack([np.nextafter(y, -np.inf), y]))
 
@@ -381,10 +388,52 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
         -------
         float
         """
-        y = numbers_of(y, "y")
+        y = known_numbers(y, "y")
         check_consistent_length(X, y)
         scores = self._by_blocks(X, lambda proba, rows: self.target_.crps(proba, y[rows]))
         return float(np.average(scores, weights=validation.relative_weights(sample_weight, len(y))))
+
+    def log_loss(self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return the mean of -log P(y | x), also where numbers are known within bounds only: lower is better.
+
+        Where no number is known, P(lowest <= y <= highest | x) is that of :meth:`predict_cdf`. A known number has no
+        probability of its own. So where some are known, the rows cut y into classes, at their quantiles and without
+        regard to the model's cuts. A known number counts with the probability of its class. Within bounds, each class
+        counts with the share of its numbers, by Turnbull's estimate, that lies between them. Then rows that are cut
+        short favour neither long nor short lives, as they would if the whole class were possible. The number of classes
+        depends on that of the rows: compare models on the same rows.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame, shape (n_samples, n_features)
+            Features.
+        y : array-like of float, shape (n_samples,) or (n_samples, 2)
+            Numbers; or the lowest and the highest that each may be, as in :meth:`fit`.
+        sample_weight : array-like of float, shape (n_samples,), or None, default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+            Probabilities of less than 2.2e-16 count as that.
+
+        Raises
+        ------
+        ValueError
+            If y or weights are not what the docs allow, or all numbers are known and the same.
+        """
+        upper, lower = _ends_of(y)
+        lower = upper if lower is None else lower
+        check_consistent_length(X, upper)
+        weight = validation.check_sample_weight(sample_weight, len(upper))
+        if (lower < upper).all():
+            points = np.clip(np.column_stack([np.nextafter(lower, -np.inf), upper]), -_LARGEST, _LARGEST)
+            below, up_to = self.predict_cdf(X, points).T
+            found = -np.log(np.maximum(up_to - below, np.finfo(float).eps))
+            return float(np.average(found, weights=validation.relative_weights(weight, len(found))))
+        target = BinnedTarget.fit(*most_likely(lower, upper, weight), _n_cuts(len(upper)))
+        proba = np.diff(self.predict_cdf(X, target.cuts), axis=1, prepend=0.0, append=1.0)
+        return ordinal_log_loss(target.encode_intervals(lower, upper), np.maximum(proba, 0.0), weight)
 
     def score(self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the coefficient of determination, R^2, of :meth:`predict`, as all regressors of scikit-learn do.
@@ -402,7 +451,7 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
         -------
         float
         """
-        y = numbers_of(y, "y")
+        y = known_numbers(y, "y")
         return float(super().score(X, y, validation.check_sample_weight(sample_weight, len(y))))
 
     def __sklearn_tags__(self) -> Tags:
@@ -413,14 +462,18 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
         return tags
 
 
-def _ends_of(y: ArrayLike) -> tuple[FloatArray, FloatArray | None]:
+def _n_cuts(n_rows: int) -> int:
+    return int(np.clip(math.isqrt(n_rows), _FEWEST_CUTS, _MOST_CUTS))
+
+
+def _ends_of(y: ArrayLike, name: str = "y") -> tuple[FloatArray, FloatArray | None]:
     """Return the highest and the lowest number that each row may be; None where all are known."""
-    ends = ends_of(y)
+    ends = ends_of(y, name)
     if ends is None:
-        return numbers_of(y, "y", warn=True), None
+        return numbers_of(y, name, warn=True), None
     lower, upper = ends.T
     if not (lower <= upper).all():
-        raise ValueError("y must hold the lowest and the highest number of each row, in this order and without NaN")
+        raise ValueError(f"{name} must hold the lowest and the highest number of each row, in this order, without NaN")
     shared = np.intersect1d(lower[lower < upper], upper)
     if len(shared) > 0:
         warnings.warn(

@@ -231,8 +231,7 @@ def best_weights(proba: FloatArray, rows: held_out.Rows, criterion: str) -> Floa
     rows = replace(rows, X=np.arange(len(rows)))
     rows = rows if rows.of_intervals else rows.by_answer()
     share = np.ones(len(rows)) if rows.weight is None else rows.weight
-    lower, upper = (end[:, np.newaxis] for end in rows.bounds())
-    value = (_log_loss if criterion == "log_loss" else _rps)(proba[:, rows.X], lower, upper, share / share.sum())
+    value = (_log_loss if criterion == "log_loss" else _rps)(proba[:, rows.X], rows, share / share.sum())
     n_models = len(proba)
     found = minimize(
         value,
@@ -253,9 +252,11 @@ def best_weights(proba: FloatArray, rows: held_out.Rows, criterion: str) -> Floa
     return weights
 
 
-def _log_loss(proba: FloatArray, lower: IntArray, upper: IntArray, share: FloatArray) -> Criterion:
-    k = np.arange(proba.shape[2])
-    own_class = np.where((k >= lower) & (k <= upper), proba, 0.0).sum(axis=2)
+def _log_loss(proba: FloatArray, rows: held_out.Rows, share: FloatArray) -> Criterion:
+    if rows.labels is None:
+        own_class = proba[:, np.arange(len(rows)), rows.codes]
+    else:
+        own_class = (rows.labels.shares[rows.labels.codes] * proba).sum(axis=2)
 
     def value(w: FloatArray) -> tuple[float, FloatArray]:
         pooled = np.maximum(w @ own_class, _LEAST)
@@ -264,8 +265,8 @@ def _log_loss(proba: FloatArray, lower: IntArray, upper: IntArray, share: FloatA
     return value
 
 
-def _rps(proba: FloatArray, lower: IntArray, upper: IntArray, share: FloatArray) -> Criterion:
-    k = np.arange(proba.shape[2] - 1)
+def _rps(proba: FloatArray, rows: held_out.Rows, share: FloatArray) -> Criterion:
+    k, (lower, upper) = np.arange(proba.shape[2] - 1), (end[:, np.newaxis] for end in rows.bounds())
     known = (k < lower) | (k >= upper)  # thresholds inside an interval tell nothing
     away = known * (np.cumsum(proba[..., :-1], axis=2) - (k >= upper)) * np.sqrt(share)[:, np.newaxis]
     away = away.reshape(len(proba), -1)

@@ -88,9 +88,8 @@ def _log_loss(
     y_true: ArrayLike, proba: ArrayLike, sample_weight: ArrayLike | None, labels: ArrayLike | None
 ) -> OfWeights:
     if isinstance(y_true, OrdinalLabels) and y_true.between:
-        lower, upper, P, weight = check_intervals(y_true, proba, sample_weight, labels)
-        k = np.arange(P.shape[1])
-        of_truth = np.where((k >= lower) & (k <= upper), P, 0.0).sum(axis=1)
+        *_, P, weight = check_intervals(y_true, proba, sample_weight, labels)
+        of_truth = (y_true.shares[y_true.codes] * P).sum(axis=1)
     else:
         true, P, weight = check_forecasts(y_true, proba, sample_weight, labels)
         of_truth = P[np.arange(true.size), true]

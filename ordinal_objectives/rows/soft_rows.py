@@ -1,8 +1,9 @@
 """Passes over rows with soft labels or intervals: each class that a row may have is a row of its own, with a weight.
 
-A row's loss is sum_y q_y l(y), with given weights q. Those of an interval are the model's own probabilities of its
-classes at every pass, and sum_y q_y log q_y is added: with the cumulative link that is the interval's likelihood, its
-gradients are those of the sum, and its curvatures below those of the sum (docs/theory.md).
+A row's loss is sum_y q_y l(y), with given weights q. Those of an interval that covers the part d_y of class y are the
+model's own probabilities d_y P(y) at every pass, and sum_y q_y log(q_y / d_y) is added: with the cumulative link that
+is the interval's likelihood, its gradients are those of the sum, and its curvatures below those of the sum
+(docs/theory.md).
 """
 
 from __future__ import annotations
@@ -82,6 +83,9 @@ class SoftRows(LossBounds):
         self._of_rows = kind(loss, labels.middle, n_classes, sample_weight, **options)
         row, code, given = labels.answers()
         self.loss, self.between, self._row, self._code = loss, labels.between, row, code
+        if labels.between:
+            self._part = labels.shares[labels.codes[row], code]
+            given = given / self._part
         self._weight = given if weight is None else given * weight[row]
         self._inner = kind(loss, code, n_classes, self._weight, **options)
         self.class_weights = labels.class_weights(weight)
@@ -151,7 +155,7 @@ class SoftRows(LossBounds):
             return float(self._inner.loss_of_prediction(_taken(scores, self._row), thresholds))
         first = self._first[self._sizes > 0]
         likely = predictions.proba(self.loss, self._of_thresholds(scores), np.asarray(thresholds, np.float64))
-        of_answers = np.maximum(likely[self._row, self._code], _LEAST)
+        of_answers = np.maximum(likely[self._row, self._code] * self._part, _LEAST)
         return -float(self._weight[first] @ np.log(np.add.reduceat(of_answers, first)))
 
     def hold_weights(self, scores: Any, thresholds: Any) -> None:
@@ -182,15 +186,16 @@ class SoftRows(LossBounds):
         return found
 
     def _weigh(self, scores: RealArray, thresholds: Any) -> float:
-        """Weigh the classes of each interval by the model's probabilities; return the sum of q log q, 0 without any."""
+        """Weigh each interval's classes by the model's probabilities; return the sum of q log(q / d), or 0."""
         if len(self._open) and not self._are_held:
             answers, some = self._open_answers, self._of_thresholds(_taken(scores, self._open))
             likely = chances(self.loss, some, np.asarray(thresholds, np.float64))[self._open_row, self._code[answers]]
-            likely = np.maximum(likely, _LEAST)
+            part = self._part[answers]
+            likely = np.maximum(likely * part, _LEAST)
             share, weight = likely / np.add.reduceat(likely, self._open_first)[self._open_row], self._weight[answers]
             self._weight_now[answers] = weight * share
             self._inner.reweigh(self._weight_now)
-            self._log_share = float(weight @ (share * np.log(share)))
+            self._log_share = float(weight @ (share * np.log(share / part)))
         return self._log_share
 
 

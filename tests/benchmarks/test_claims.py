@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from claims.accuracy import artificial, distributions, plain_call, shifts_simulated
+from claims.accuracy import artificial, censored, distributions, plain_call, shifts_simulated
 from claims.accuracy.shifts_simulated import DIFFER, MODELS, PROPORTIONAL, THETA
 from claims.decisions import prediction_sets, recalibration
 from lib import report
@@ -247,3 +247,14 @@ def test_a_method_of_distributions_predicts_quantiles_and_means(method, monkeypa
     assert mean.shape == (50,)
     assert (np.diff(quantiles, axis=1) >= 0).all()
     assert np.corrcoef(mean, X[100:, 0])[0, 1] > 0.5
+
+
+@pytest.mark.parametrize("censoring", censored.CENSORING)
+def test_censored_lives_are_drawn_and_estimated(censoring):
+    draw, estimate = censored.CENSORING[censoring]
+    lower, upper = draw(np.random.default_rng(0), 4000)
+    assert (lower <= upper).all()
+    assert (np.isinf(lower) | np.isinf(upper)).any()
+    np.testing.assert_allclose(estimate(lower, upper), np.exp(-censored.AT / censored.MEAN), atol=0.05)
+    rows = censored.measure({"censoring": censoring, "rows": 1000, "seed": 0})
+    assert max(abs(row["predicted"] - row["estimate"]) for row in rows) < 0.01

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
+from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from claims.accuracy import ensembles, same_settings
+from claims.accuracy import censored, ensembles, same_settings
 from claims.accuracy.plain_call import (
     BESIDE,
     CATBOOST,
@@ -235,6 +236,16 @@ def test_intervals_of_distributions():
     assert all(len(each) == 10 for each in of_sets.values())
     assert min(covers.values()) >= 0.91
     assert set(sorted(covers, key=covers.__getitem__)[-2:]) == {"boston, round prices", "cpu_small, rounded to tens"}
+
+
+def test_censored_numbers():
+    """With three cuts as with monthly and default ones, and with 1,000 rows as with 20,000."""
+    rows = json.loads((report.RESULTS / "censored.json").read_text(encoding="utf-8"))["rows"]
+    assert {(row["rows"], row["cuts"]) for row in rows} == set(product(censored.SIZES, censored.CUTS))
+    assert len(rows) == len(censored.CENSORING) * len(censored.SIZES) * len(censored.CUTS)
+    means = [[row[f"mean difference at {month}"] for month in (3, 6, 12)] for row in rows]
+    assert np.abs(means).max() < 0.001
+    assert max(row["largest in a draw"] for row in rows) < 0.01
 
 
 def distributions_tables():

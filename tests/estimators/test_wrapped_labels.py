@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -192,11 +194,12 @@ def test_weights_of_members_are_those_of_the_answers():
     for criterion in ("log_loss", "rps"):
         found = best_weights(proba, Rows(X, SOFT.middle, *share[:1], labels=share[1]), criterion)
         np.testing.assert_allclose(found, best_weights(proba[:, row], repeated, criterion), atol=1e-6)
+    parts = INTERVALS.patterns[INTERVALS.codes] * np.random.default_rng(0).uniform(0.01, 1.0, (len(Y), K))
+    in_part = OrdinalLabels(parts / parts.max(axis=1, keepdims=True), np.arange(len(Y)), range(K), between=True)
     metrics = {"log_loss": ordinal_log_loss, "rps": ranked_probability_score}
-    for criterion, metric in metrics.items():
-        rows = Rows(X, INTERVALS.middle, INTERVALS.reduced(None)[0], labels=INTERVALS)
-        best = best_weights(proba, rows, criterion)
-        losses = [metric(INTERVALS, np.tensordot(w, proba, axes=1)) for w in (best, np.ones(3) / 3, *np.eye(3))]
+    for (criterion, metric), labels in product(metrics.items(), (INTERVALS, in_part)):
+        best = best_weights(proba, Rows(X, labels.middle, labels=labels), criterion)
+        losses = [metric(labels, np.tensordot(w, proba, axes=1)) for w in (best, np.ones(3) / 3, *np.eye(3))]
         assert losses[0] <= min(losses) + 1e-9
 
 

@@ -273,6 +273,14 @@ def test_metrics_of_intervals():
         METRICS["qwk"].function(labels, predicted)
 
 
+def test_the_log_loss_counts_the_part_of_a_class_that_an_interval_covers():
+    labels = OrdinalLabels.from_intervals(LOWER, UPPER, classes=range(4))
+    parts = labels.patterns[labels.codes] * np.random.default_rng(0).uniform(0.1, 1.0, PROBA.shape)
+    parts /= parts.max(axis=1, keepdims=True)
+    some = OrdinalLabels(parts, np.arange(len(parts)), range(4), between=True)
+    assert METRICS["log_loss"].function(some, PROBA) == pytest.approx(-np.log((parts * PROBA).sum(axis=1)).mean())
+
+
 def test_metrics_refuse_other_classes():
     intervals = OrdinalLabels.from_intervals(LOWER, UPPER, classes=range(4))
     for labels in (OrdinalLabels.from_counts(COUNTS), intervals):

@@ -155,6 +155,29 @@ def test_intervals_weigh_their_classes_by_the_model(loss):
     assert found.loss == pytest.approx(value.sum() + (q * np.log(np.maximum(q, 1e-300))).sum())
 
 
+@pytest.mark.parametrize("weight", [None, np.random.default_rng(4).uniform(0.5, 2.0, N)])
+def test_a_class_that_an_interval_covers_in_part_counts_by_that_part(weight):
+    loss, f, of_rows = get_loss("cumulative_link", "logit"), scores(), intervals()
+    parts = of_rows.patterns[of_rows.codes] * np.random.default_rng(5).uniform(0.1, 1.0, (N, K))
+    each = np.ones(N) if weight is None else weight
+
+    def observed(f, thresholds):
+        within = (loss.predict_proba(f, thresholds) * parts / parts.max(axis=1, keepdims=True)).sum(axis=1)
+        return -(each * parts.max(axis=1)) * np.log(within)
+
+    labels = OrdinalLabels(parts, np.arange(N), range(K), between=True)
+    rows = CPU(1).row_pass(loss, labels, K, weight, precision="float64")
+    found, step = rows(f, THRESHOLDS, "exact"), 1e-4
+    assert found.loss == pytest.approx(observed(f, THRESHOLDS).sum(), rel=1e-6)
+    assert rows.loss_of_prediction(f, THRESHOLDS) == pytest.approx(found.loss, rel=1e-6)
+    assert found.loss <= rows.highest_loss(found.loss) <= found.loss * (1 + 1e-6)
+    up, down = (observed(f + sign * step, THRESHOLDS) for sign in (1, -1))
+    np.testing.assert_allclose(found.gradient, (up - down) / (2 * step), rtol=1e-3, atol=1e-5)
+    for k in range(K - 1):
+        moved = [observed(f, THRESHOLDS + sign * step * np.eye(K - 1)[k]).sum() for sign in (1, -1)]
+        assert found.threshold_gradient[k] == pytest.approx((moved[0] - moved[1]) / (2 * step), rel=1e-3, abs=1e-4)
+
+
 def test_columns_and_parts_of_the_rows_follow():
     loss, labels, f = get_loss("all_threshold", "logit"), OrdinalLabels.from_counts(shares()), scores()
     rows = pass_over(RowStatistics, loss, labels, K, None)
