@@ -60,8 +60,8 @@ def ends_of(y: Column, name: str = "y") -> FloatArray | None:
     lower, upper = numbers.values()
     if np.isin(lower, (0.0, 1.0)).all() and np.isfinite(upper).all() and (lower != upper).any():
         raise ValueError(
-            f"{name} must say what its two columns are, of which the first holds only 0 and 1: pass a table with the columns "
-            "'lower' and 'upper', or 'event' and 'time', or a structured array of a boolean event and a time"
+            f"{name} must say what its two columns are, of which the first holds only 0 and 1: pass a table with the "
+            f"columns 'lower' and 'upper', or 'event' and 'time', or a structured array of a boolean event and a time"
         )
     return np.column_stack([lower, upper])
 
