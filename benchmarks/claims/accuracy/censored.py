@@ -22,12 +22,13 @@ from numpy.typing import NDArray
 from lib import report
 from lib.runner import Row, resume
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, OrdinalDistributionRegressor
+from ordinal_objectives.aliases import Params
 
 NAME = "censored"
 Array = NDArray[np.float64]
 Ends = tuple[Array, Array]
 MEAN, AT = 8.0, np.array([3.0, 6.0, 12.0])
-CUTS: dict[str, dict[str, object]] = {
+CUTS: dict[str, Params] = {
     "3, 6, 12": {"cuts": AT},
     "monthly": {"cuts": np.arange(1.0, 13.0)},
     "default": {},
