@@ -3,6 +3,7 @@
     python tests/mutants.py run             run the tests of every mutant of data/mutants.csv that has no verdict
     python tests/mutants.py run --again     of every mutant; prints those that were killed before and survive now
     python tests/mutants.py draw            add to areas that have too few, without verdicts
+    python tests/mutants.py run --areas pairs --list tests/data/option_mutants.csv      mistakes where options meet
 
 A mutant is known by its function and the line's text, so that it is found where a rebuild put it. It is applied to a
 copy of the installed package. Verdicts are "killed", with the first test that failed, "survived" and "gone": the line
@@ -92,6 +93,14 @@ AREAS = {
             "tests/estimators/test_column_kinds.py tests/estimators/test_levels_by_table.py "
             "tests/estimators/test_predictions.py tests/histogram_engine/test_row_blocks.py "
             "tests/trees/test_predictions.py tests/estimators"
+        ),
+    ),
+    # Of data/option_mutants.csv, which is written by hand: nothing is drawn.
+    "pairs": (
+        (),
+        (
+            "tests/estimators/test_option_pairs.py tests/estimators/test_option_gaps.py "
+            "tests/adapters/test_pairs_of_training.py tests/adapters/test_stopping_rules.py"
         ),
     ),
     "files": (

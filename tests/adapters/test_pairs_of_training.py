@@ -104,18 +104,20 @@ def test_thresholds_of_a_model_with_shifts_may_cross_where_it_goes_on(library, r
 def test_cross_validation_has_the_deviation_of_its_first_round(rows):
     X, y, _, _ = rows
     folds = [(np.delete(np.arange(200), held), held) for held in np.arange(200).reshape(4, 50)]
-    objective = olgbm.OrdinalObjective(n_classes=6, threshold_update="newton")
+    objective, seen = olgbm.OrdinalObjective(n_classes=6, threshold_update="newton"), []
     params = {**LGB, "objective": objective, "metric": "None"}
-    options = {"feval": objective.metric, "callbacks": [objective.callback]}  # which sees the booster after round 1
+    # It sees the boosters after the first round, and renews what later callbacks are shown of it.
+    callbacks = [objective.callback, lambda env: seen.append(env.evaluation_result_list[0])]
     ours = olgbm.cv(LGB, lightgbm.Dataset(X, y), 3, folds=folds, threshold_update="newton")
-    plain = lightgbm.cv(params, lightgbm.Dataset(X, y), 3, folds=folds, **options)
+    lightgbm.cv(params, lightgbm.Dataset(X, y), 3, folds=folds, feval=objective.metric, callbacks=callbacks)
+    shown = {f"valid all_threshold-{what}": [of[place] for of in seen] for what, place in (("mean", 2), ("stdv", 4))}
     losses = []
     for fit, held in folds:
         whole, of_fold = lightgbm.Dataset(X, y, free_raw_data=False).construct(), {}  # cv bins all rows together
         sets, recorded = [whole.subset(some.tolist()) for some in (fit, held)], lightgbm.record_evaluation(of_fold)
         olgbm.train(LGB, sets[0], 3, valid_sets=sets[1:], threshold_update="newton", callbacks=[recorded])
         losses.append(of_fold["valid_0"]["all_threshold"])
-    for found in (ours, plain):
+    for found in (ours, shown):
         np.testing.assert_allclose(found["valid all_threshold-mean"], np.mean(losses, axis=0), rtol=1e-6)
         np.testing.assert_allclose(found["valid all_threshold-stdv"], np.std(losses, axis=0), rtol=1e-6)
 

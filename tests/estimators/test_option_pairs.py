@@ -309,11 +309,19 @@ ORACLES = [
 ]
 
 
-@EACH
-def test_the_same_training_said_another_way(trainer, options):
+# Every second oracle on every training; the others are looked at with the slow tests.
+HALVES = [
+    pytest.param(trainer, options, half, marks=[] if place % 2 == half else [pytest.mark.slow])
+    for place, (trainer, options) in enumerate(CASES)
+    for half in (0, 1)
+]
+
+
+@pytest.mark.parametrize(("trainer", "options", "half"), HALVES)
+def test_the_same_training_said_another_way(trainer, options, half):
     data = drawn(options)
     model = fitted(trainer, options, data)
-    for oracle in ORACLES:
+    for oracle in ORACLES[half::2]:
         found = oracle(trainer, options, data, model)
         if found is not None:
             np.testing.assert_allclose(*found, atol=2e-4, err_msg=oracle.__name__)
