@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import lightgbm
 import numpy as np
@@ -29,6 +30,7 @@ def rows(ordinal_data):
 @pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
 def test_a_metric_beside_shared_shifts_is_that_of_the_predictions(library, proportional, rows):
     X, y, Xv, yv = rows
+    rps: Any
     options = {"proportional": proportional, **({} if proportional else {"max_shifts": 2})}
     if library == "xgboost":
         found, evals = {}, [(xgboost.DMatrix(Xv, yv), "held_out")]

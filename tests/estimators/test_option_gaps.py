@@ -136,7 +136,12 @@ def test_noise_of_categories_is_that_of_all_rows(monkeypatch):
     X = pd.DataFrame({"category": pd.Categorical(rng.integers(0, 12, 20_000)), "number": rng.normal(size=20_000)})
     y = np.digitize(X["number"] + rng.logistic(size=20_000), [-2.0, 0.0, 3.0])
     order, noise, plain = np.argsort(y, kind="stable"), [], EngineRun._category_noise
-    monkeypatch.setattr(EngineRun, "_category_noise", lambda run: noise.append(plain(run)) or noise[-1])
+
+    def noted(run):
+        noise.append(plain(run))
+        return noise[-1]
+
+    monkeypatch.setattr(EngineRun, "_category_noise", noted)
     make = {"max_iter": 1, "n_jobs": 1, "subsample": 1.0, "proportional": True, "early_stopping": False}
     for rows in (order, rng.permutation(20_000)):
         HistGradientBoostingOrdinalClassifier(random_state=0, **make).fit(X.iloc[rows], y[rows])

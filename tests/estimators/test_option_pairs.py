@@ -72,7 +72,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "table": ("array", "frame"),
 }
 # What a trainer has not at all, which its own tests of parameters refuse.
-LACKS = {
+LACKS: dict[str, dict[str, tuple[str, ...]]] = {
     "xgboost": {},
     "lightgbm": {},
     "catboost": {"update": ("joint", "shifts", "two shifts"), "groups": ("column",)},

@@ -252,6 +252,7 @@ def test_a_fan_of_rows_has_a_bar_for_each_row_with_its_own_quantiles(distributio
         np.testing.assert_allclose([bar.get_y() for bar in bars[5 * i : 5 * i + 5]], quantiles[:, low])
         tops = [bar.get_y() + bar.get_height() for bar in bars[5 * i : 5 * i + 5]]
         np.testing.assert_allclose(tops, quantiles[:, high])
+    medians: Any
     (medians,) = display.ax_.collections
     np.testing.assert_allclose([line[0, 1] for line in medians.get_segments()], quantiles[:, 4])
     named = DistributionFanDisplay(new.index, quantiles, display.levels, "row").plot()
@@ -260,7 +261,8 @@ def test_a_fan_of_rows_has_a_bar_for_each_row_with_its_own_quantiles(distributio
 
 def test_bars_of_rows_are_their_probabilities_in_the_colours_of_the_classes(model):
     display = RowProbabilitiesDisplay.from_estimator(model, X[:4], row_names=["Ann", "Ben", "Cy", "Di"])
-    proba, bars = model.predict_proba_ordered(X[:4]), display.ax_.patches
+    bars: Any = display.ax_.patches
+    proba = model.predict_proba_ordered(X[:4])
     widths = np.array([bar.get_width() for bar in bars]).reshape(3, 4).T
     np.testing.assert_allclose(widths, proba)
     np.testing.assert_allclose([bar.get_x() for bar in bars[8:]], proba[:, :2].sum(axis=1))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.special import logsumexp, softmax
@@ -166,7 +168,7 @@ def test_a_class_that_an_interval_covers_in_part_counts_by_that_part(weight):
         return -(each * parts.max(axis=1)) * np.log(within)
 
     labels = OrdinalLabels(parts, np.arange(N), range(K), between=True)
-    rows = CPU(1).row_pass(loss, labels, K, weight, precision="float64")
+    rows: Any = CPU(1).row_pass(loss, labels, K, weight, precision="float64")
     found, step = rows(f, THRESHOLDS, "exact"), 1e-4
     assert found.loss == pytest.approx(observed(f, THRESHOLDS).sum(), rel=1e-6)
     assert rows.loss_of_prediction(f, THRESHOLDS) == pytest.approx(found.loss, rel=1e-6)
