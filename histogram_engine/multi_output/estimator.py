@@ -474,8 +474,8 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
 
     def _learn_targets(self, y: ArrayLike) -> None:
         columns: Any = y if issparse(y) else as_array(y, name="y")
-        self._has_labels = False
-        if columns.ndim == 2 and columns.shape[1] > 1:
+        self._has_labels = columns.ndim == 2 and columns.shape[1] > 1
+        if self._has_labels:
             check_array(columns, accept_sparse=True, dtype=None, input_name="y")  # finite
             self._has_labels = type_of_target(columns, input_name="y") == "multilabel-indicator"
         if self._has_labels:
@@ -534,8 +534,7 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
     @documented(like=HistGradientBoostingMultiOutputRegressor.score)
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the accuracy of :meth:`predict`; of several labels, how often all of a row are right."""
-        y = validation.readable(y, name="y")
-        y = y if self.has_labels() else _classes(y, "y")
+        y = validation.readable(y, name="y") if self.has_labels() else _classes(y, "y")
         check_array(y, accept_sparse=True, ensure_2d=False, dtype=None, input_name="y")  # finite
         return float(super().score(X, y, validation.check_sample_weight(sample_weight, held_out.n_rows(y))))
 
@@ -596,7 +595,5 @@ def _numbers(y: ArrayLike, name: str) -> FloatArray:
     if targets.ndim > 2 or targets.size == 0:
         raise ValueError(f"{name} must have the shape (n_samples,) or (n_samples, n_targets); got {targets.shape}")
     if (largest := np.abs(targets).max()) > _LARGEST_TARGET:
-        raise ValueError(
-            f"{name} must lie within {_LARGEST_TARGET:g} of 0, for gradients in float32; got {largest:.3g}"
-        )
+        raise ValueError(f"{name} must lie within {_LARGEST_TARGET:g} of 0 (float32 gradients); got {largest:.3g}")
     return targets

@@ -131,7 +131,7 @@ def partial_probabilities(
     grid_resolution : int, default=50
         At most so many values, as in :func:`feature_effect`, which also says what is raised.
     categorical_features : array-like of int, str or bool, or None, default=None
-        As in :func:`feature_effect`.
+        Columns whose numbers are categories, as in :func:`feature_effect`.
 
     Returns
     -------

@@ -223,7 +223,7 @@ def test_mixed_labels_are_refused_everywhere():
 def test_mixed_groups_are_refused():
     groups = [[1, "1", 2, "2"][i % 4] for i in range(90)]
     with pytest.raises(ValueError, match="groups must hold values of one type; got 1 beside '1'"):
-        engine(max_iter="auto").fit(X, CODES, groups=groups)
+        HistGradientBoostingOrdinalClassifier().fit(X, CODES, groups=groups)
 
 
 def test_lists_of_one_type_are_taken():
