@@ -51,6 +51,7 @@ def of_estimator(name, model, X, y):
         "predict_at_least": lambda: model.predict_at_least(X, model.classes_[-1]),
         "score": lambda: model.score(X, y),
         "refit_thresholds": lambda: model.refit_thresholds(X[:50], y[:50]).predict(X[:5]),
+        "with_groups": lambda: of_groups(kind, X, y).with_groups(rows_of_groups(X)[:50], y[:50]).predict(X_of_groups),
         "save_model": lambda: model.save_model(f"{path} again"),
         "load_model": lambda: kind().load_model(path),
     }
