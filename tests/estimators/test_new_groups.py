@@ -186,3 +186,15 @@ def test_mistakes_are_named():
     with pytest.raises(ValueError, match="groups by with_groups"):
         model.with_groups(X, y).for_copies(own_rounds=True)
     assert not hasattr(CatBoostOrdinalClassifier, "with_groups")
+
+
+def test_predict_raw_of_a_new_group_is_the_mean_of_a_score_for_each_threshold():
+    X, y, _, group = simulated(12, 6, n_groups=20)
+    model = make().fit(X[group < 15], y[group < 15])
+    new = X[group == 15]
+    below = np.cumsum(model.predict_proba(new), axis=1)[:, :-1]
+    mean = np.mean(model.thresholds_ - np.log(below / (1 - below)), axis=1)
+    np.testing.assert_allclose(model.predict_raw(new), mean, rtol=1e-9)
+    more = model.with_groups(new, y[group == 15])
+    effect = more.random_effects_.effects[-1]
+    np.testing.assert_allclose(more.predict_raw(new), model.predict_raw(missing_group(new, 3)) + effect, rtol=1e-9)
