@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.aliases import JSON, ArrayLike, FloatArray, Params
-from ordinal_objectives.estimators import arguments, held_out, labels
+from ordinal_objectives.estimators import arguments, held_out, labels, new_groups
 from ordinal_objectives.estimators.linear import LinearPart, with_start
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.estimators.random_effects import GroupColumn, RandomEffects, random_effects_of_model
@@ -194,6 +194,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
     """
 
     random_effects_ = random_effects_of_model
+    with_groups = new_groups.with_groups
     _known: ClassVar = frozenset()
     round_search_: held_out.RoundSearch | None = None
 
@@ -425,7 +426,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
 
     def _carry(self) -> None:
         history, evals = np.array(self._record.thresholds), self.evals_result_
-        self._grown = replace(self._grown, thresholds=history, evals=evals, out_of_bag=None)
+        self._grown = replace(self._grown, thresholds=history, evals=evals, effects=self._effects, out_of_bag=None)
         self.threshold_history_ = history
 
     def _check_decision(self) -> None:

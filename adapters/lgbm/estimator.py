@@ -20,7 +20,7 @@ from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, input_chec
 from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, checked_callbacks, first_rates, schedules, train_spec
 from ordinal_objectives.adapters.training import bind_labels, labels_of
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, NDArray, Params, Seed, Table
-from ordinal_objectives.estimators import arguments, tables
+from ordinal_objectives.estimators import arguments, new_groups, tables
 from ordinal_objectives.estimators.held_out import Rows, Trial, is_auto, smallest_leaf
 from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS, HostClassifier
 from ordinal_objectives.estimators.linear import LinearPart, with_start
@@ -115,6 +115,7 @@ importance_type
     _category_places: list[int] | None = None
     _fit_hints: ClassVar = input_checks.FIT_HINTS
     random_effects_ = random_effects_of_model
+    with_groups = new_groups.with_groups
 
     def __init__(
         self,

@@ -32,6 +32,16 @@ class _LightGBMState(threading.local):
         self.scores: weakref.WeakKeyDictionary[lightgbm.Dataset, _TrainingScore] = weakref.WeakKeyDictionary()
         # Booster -> its iterations before those of its run.
         self.unseen: weakref.WeakKeyDictionary[lightgbm.Booster, int] = weakref.WeakKeyDictionary()
+        # Runs that have grown a tree since a metric was last asked for: several are the folds of cv.
+        self.in_round: weakref.WeakSet[TrainingRun] = weakref.WeakSet()
+        self.is_evaluated = False
+
+    def note_tree(self, run: TrainingRun) -> None:
+        """Note that a run grows a tree."""
+        if self.is_evaluated:
+            self.in_round.clear()
+        self.is_evaluated = False
+        self.in_round.add(run)
 
     def set_model(self, model: lightgbm.Booster | lightgbm.CVBooster | None, boosters: list[lightgbm.Booster]) -> None:
         """Set the booster or the folds of the training; None where another training begins."""
@@ -105,6 +115,7 @@ class LightGBMTraining(Training):
             raise self.callback_is_needed()
         if booster is None:
             self._here.note_turn(run)
+            self.state.note_tree(run)
         return run, self._iteration(preds, train_data, booster, run)
 
     def _iteration(
@@ -143,7 +154,7 @@ class LightGBMTraining(Training):
 
     def evaluating(self, preds: RealArray, data: lightgbm.Dataset) -> TrainingRun:
         """Return the run whose booster evaluates a data set, at the iteration of that booster."""
-        own = self.of(data)
+        own, self.state.is_evaluated = self.of(data), True
         if own is not None and self.state.scores[data].is_in(preds) and not self.needs_tree:
             self._learn(self._booster_of(data), own, preds, data)
             return own
@@ -152,10 +163,29 @@ class LightGBMTraining(Training):
                 continue
             if data is booster.train_set or any(data is valid for valid in booster.valid_sets):
                 return self.advance(booster)
-        # lightgbm.cv passes training scores in other arrays, in the first round before the callback knows it.
+        # lightgbm.cv evaluates folds before the callback knows them, and passes training scores in other arrays.
         if own is not None and len(own.history) > own.first_iteration + 1:
             raise _foreign_scores()
-        return own or self.unambiguous_run()
+        return own or self._run_of_fold(data) or self.unambiguous_run()
+
+    def _run_of_fold(self, data: lightgbm.Dataset) -> TrainingRun | None:
+        """Return the run of the fold of cv whose held-out rows a data set has.
+
+        That is the only run of the round on a part of the same whole that shares no row with it; None if there is none,
+        or several.
+        """
+        of_round = [one for one in self.items() if one[1] in self.state.in_round]
+        if data.used_indices is None or len(of_round) == 1:
+            return None
+        found = [
+            run
+            for matrix, run in of_round
+            if matrix.used_indices is not None
+            and matrix.reference is data.reference
+            and len(run.history) == len(self.latest.history)
+            and not np.isin(data.used_indices, matrix.used_indices).any()
+        ]
+        return found[0] if len(found) == 1 else None
 
     def advance(self, booster: lightgbm.Booster) -> TrainingRun:
         """Learn the thresholds of a booster's iteration; return its run."""

@@ -19,7 +19,7 @@ from ordinal_objectives.adapters.training import bind_labels
 from ordinal_objectives.adapters.xgb import booster as xgb_booster, input_checks, prediction
 from ordinal_objectives.adapters.xgb.train import CustomMetric, asks_for_early_stop, first_rates, schedules, train_spec
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, IntArray, NDArray, Params, Seed, Table
-from ordinal_objectives.estimators import arguments
+from ordinal_objectives.estimators import arguments, new_groups
 from ordinal_objectives.estimators.held_out import Rows, Trial
 from ordinal_objectives.estimators.host_classifier import HostClassifier
 from ordinal_objectives.estimators.linear import with_start
@@ -104,6 +104,7 @@ importance_type, early_stopping_rounds, callbacks
     _unsearched: ClassVar = {"max_depth": 4}
     _host_checks_names: ClassVar = True
     random_effects_ = random_effects_of_model
+    with_groups = new_groups.with_groups
     # XGBoost takes a level that it does not know for another one, and one outside ASCII too, if the order differs: it
     # is given codes of these.
     _levels: input_checks.Levels = MappingProxyType({})

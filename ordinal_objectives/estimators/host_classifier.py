@@ -497,7 +497,8 @@ class HostClassifier(OrdinalClassifier):
         self.n_features_in_ = n_features
 
     def _carry(self, classifier: Params | None = None) -> None:
-        self._record = replace(self._record, classifier=self._in_files() if classifier is None else classifier)
+        classifier = self._in_files() if classifier is None else classifier
+        self._record = replace(self._record, classifier=classifier, random_effects=self._effects)
         self._store(self._record)
 
     def _in_files(self) -> Params:

@@ -240,7 +240,9 @@ class OrdinalClassifier(OrderedClassifier):
         -------
         ndarray of float64, shape (n_samples,)
             On the scale of ``thresholds_``. Of a model that is not ``proportional_`` it is the mean over thresholds of
-            f(x) + v_k(x), from which P(y > k) cannot be computed.
+            f(x) + v_k(x), from which P(y > k) cannot be computed. With ``random_intercept`` the effect of the row's
+            group is part of it. A row of a new group has no single score: it gets the mean over thresholds of those
+            by which each P(y > k) is the mean over groups. For the average group pass a missing one.
         """
         return predictions.score(self._scores(X, **start))
 

@@ -71,6 +71,11 @@ class GroupColumn:
         return found
 
     @classmethod
+    def with_new(cls, X: Table, known: Sequence[GroupColumn]) -> tuple[GroupColumn, ...]:
+        """Return known columns with the groups of a table that they lack, after theirs."""
+        return tuple(cls._of(X, column.place, known, column.missing) for column in known)
+
+    @classmethod
     def _of(cls, X: Table, asked: object, known: Sequence[GroupColumn], missing: float) -> GroupColumn:
         names = tables.column_names(X) or []
         place = names.index(asked) if isinstance(asked, str) and asked in names else asked
@@ -166,6 +171,8 @@ class RandomEffects:
         Of their errors: standard deviation of that distribution, given the score, with the error of its location.
     variance : float
         Of the effects in the population of groups, tau^2.
+    location : float
+        Variance of the error that all share, that of their location, before they are shrunk.
     history : tuple of (int, ndarray, float)
         Number of trees from which on there were other effects, these, and their variance.
     """
@@ -174,6 +181,7 @@ class RandomEffects:
     effects: FloatArray
     standard_errors: FloatArray
     variance: float
+    location: float
     history: tuple[tuple[int, FloatArray, float], ...] = ()
 
     def __post_init__(self) -> None:
@@ -220,6 +228,7 @@ class RandomEffects:
             "effects": self.effects.tolist(),
             "standard_errors": self.standard_errors.tolist(),
             "variance": self.variance,
+            "location": self.location,
             "history": [[since, effects.tolist(), variance] for since, effects, variance in self.history],
         }
 
@@ -240,8 +249,10 @@ class RandomEffects:
         )
         if not history or history[0][0] > 0:
             raise ValueError("the history of random effects must begin before the first tree")
-        variance = validation.check_number("variance", content["variance"], at_least=0.0)
-        return cls(column, effects, errors, variance, history)
+        variance, location = (
+            validation.check_number(name, content[name], at_least=0.0) for name in ("variance", "location")
+        )
+        return cls(column, effects, errors, variance, location, history)
 
 
 def _of_model(model: Estimator) -> RandomEffects | dict[int, RandomEffects] | None:

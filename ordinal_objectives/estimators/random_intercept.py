@@ -43,10 +43,19 @@ _NO_END = 10.0
 _NEWTON_STEPS = 20  # to the modes, at most
 
 
-def _with_location(of_group: FloatArray, variance: float) -> FloatArray:
-    """Return the variance of each effect's error, given that at a known location: it is that of few groups."""
-    share = 1.0 - of_group / variance  # of the effect in what the group says
-    return of_group + share**2 * variance / max(share.sum(), np.finfo(np.float64).tiny)
+def _shares(of_group: FloatArray, variance: float) -> FloatArray:
+    """Return the share of each effect in what its group says, given the variance of its error."""
+    return 1.0 - of_group / variance
+
+
+def location_of(of_group: FloatArray, variance: float) -> float:
+    """Return the variance of the location's error, which is that of few groups."""
+    return variance / max(float(_shares(of_group, variance).sum()), float(np.finfo(np.float64).tiny))
+
+
+def with_location(of_group: FloatArray, variance: float, location: float) -> FloatArray:
+    """Return the variance of each effect's error, given that at a known location."""
+    return of_group + _shares(of_group, variance) ** 2 * location
 
 
 class _ColumnLearner:
@@ -57,7 +66,7 @@ class _ColumnLearner:
         self.rows = column.codes(X) % (n + 2)  # rows without a known group have the last two
         self.group = self.rows.astype(np.int32)
         self._column, self._since = column, n_trees
-        self._effects, self._errors = np.zeros(n), np.full(n, np.sqrt(_START))
+        self._effects, self._errors, self._location = np.zeros(n), np.full(n, np.sqrt(_START)), 0.0
         self._variance, self._history = _START, [] if earlier is None else list(earlier.settled(n_trees).history[:-1])
         if earlier is not None:
             self._effects[: len(earlier.groups)], self._variance = earlier.effects, earlier.variance
@@ -72,10 +81,13 @@ class _ColumnLearner:
         counted, most = H > 0.0, _MOST_GROWTH * self._variance
         for _ in range(_EM_STEPS):
             modes = (H * before - G) / (H + 1.0 / self._variance)
-            errors = _with_location(1.0 / (H[counted] + 1.0 / self._variance), self._variance)
+            of_group = 1.0 / (H[counted] + 1.0 / self._variance)
+            errors = with_location(of_group, self._variance, location_of(of_group, self._variance))
             self._variance = min(float((modes[counted] ** 2 + errors).mean()), most)
         self._before, self._step = before, modes - before
-        self._errors = np.sqrt(_with_location(1.0 / (H + 1.0 / self._variance), self._variance))
+        of_group = 1.0 / (H + 1.0 / self._variance)
+        self._location = location_of(of_group, self._variance)
+        self._errors = np.sqrt(with_location(of_group, self._variance, self._location))
         return np.append(self._step, [0.0, 0.0])
 
     def move(self, share: float) -> tuple[FloatArray, float]:
@@ -91,7 +103,7 @@ class _ColumnLearner:
     def found(self) -> RandomEffects:
         """Return the newest effects."""
         history = (*self._history, (self._since, self._effects, self._variance))
-        return RandomEffects(self._column, self._effects, self._errors, self._variance, history)
+        return RandomEffects(self._column, self._effects, self._errors, self._variance, self._location, history)
 
 
 class EffectsLearner:
@@ -169,43 +181,45 @@ class ScoredRows(NamedTuple):
 
 
 class IntegratedEffects:
-    """Effects of the highest likelihood that is integrated over them, given the trees' scores, by EM.
+    """Effects that a likelihood is integrated over, given the trees' scores.
 
-    The effect of a group is taken at five points around its mean. Thresholds take joint Newton steps with the means,
-    for which groups are leaves with the penalty 1 / tau^2, and rows have all five points.
+    The effect of a group is taken at five points around its mean. For the highest likelihood, by EM, thresholds take
+    joint Newton steps with the means, for which groups are leaves with the penalty 1 / tau^2, and rows have all five
+    points.
 
     Parameters
     ----------
     effects : RandomEffects
         Those to start from.
     rows : ScoredRows
-        Of the training.
-    learner : ThresholdLearner
-        Its thresholds are moved.
+        With their groups.
+    loss : OrdinalLoss
     n_threads : int or None
     """
 
-    def __init__(
-        self, effects: RandomEffects, rows: ScoredRows, learner: ThresholdLearner, n_threads: int | None
-    ) -> None:
-        scores, self._effects, self._learner, self._n = rows.scores, effects, learner, len(effects.groups)
-        self._scores = scores
+    def __init__(self, effects: RandomEffects, rows: ScoredRows, loss: OrdinalLoss, n_threads: int | None) -> None:
+        self._scores = scores = rows.scores
+        self._effects, self._n = effects, len(effects.groups)
         self._group = effects.column.codes(rows.X) % (self._n + 2)
         weight = np.ones(len(scores)) if rows.weight is None else rows.weight
         self._counted = np.bincount(self._group, weight, self._n + 2)[:-2] > 0.0
         y, of_points = rows.y[np.tile(np.arange(len(scores)), len(_POINTS))], (_SHARES * weight).ravel()
-        self._pass: Any = CPU(n_threads).row_pass(learner.loss, y, rows.n_classes, of_points)
+        self._pass: Any = CPU(n_threads).row_pass(loss, y, rows.n_classes, of_points)
         self._leaves = (self._group + (self._n + 2) * np.arange(len(_POINTS))[:, np.newaxis]).ravel()
         self._mean, self._sd, self._variance = effects.effects, effects.standard_errors, effects.variance
 
-    def find(self) -> RandomEffects:
-        """Return the effects, and move the thresholds; those of the rounds where the likelihood has no maximum."""
-        learner, start = self._learner, self._learner.thresholds
+    def find(self, learner: ThresholdLearner) -> RandomEffects:
+        """Return the effects of the highest likelihood, and move the thresholds of a learner.
+
+        They are those of the rounds where the likelihood has no maximum.
+        """
+        start = learner.thresholds
         no_end = (_NO_END + float(np.ptp(start))) ** 2
         for _ in range(_MOST_STEPS):
             thresholds, tau = learner.thresholds, self._variance**0.5
-            self._joint_step()
+            self._joint_step(learner)
             self._find_posteriors()
+            self._find_variance()
             if not self._variance <= no_end:
                 learner.set_thresholds(start)
                 column = self._effects.column
@@ -219,8 +233,21 @@ class IntegratedEffects:
                 return self._effects
             if np.abs(learner.thresholds - thresholds).max() + abs(self._variance**0.5 - tau) <= _AT_REST:
                 break
-        errors = np.sqrt(_with_location(self._sd**2, self._variance))
-        return replace(self._effects, effects=self._modes(), standard_errors=errors, variance=self._variance)
+        of_group, variance = self._sd**2, self._variance
+        location = location_of(of_group, variance)
+        errors = np.sqrt(with_location(of_group, variance, location))
+        found = {"standard_errors": errors, "variance": variance, "location": location}
+        return replace(self._effects, effects=self._modes(learner.thresholds), **found)
+
+    def deviations(self, thresholds: FloatArray) -> FloatArray:
+        """Return the standard deviation of each effect's posterior at given thresholds and the variance as it is."""
+        for _ in range(_MOST_STEPS):
+            before = self._sd
+            self._at(self._mean, thresholds)
+            self._find_posteriors()
+            if np.abs(self._sd - before).max() <= _AT_REST:
+                break
+        return self._sd
 
     def _at(self, mean: FloatArray, thresholds: FloatArray) -> RoundStatistics:
         points = np.pad(mean + _POINTS * self._sd, ((0, 0), (0, 2)))
@@ -234,8 +261,8 @@ class IntegratedEffects:
         parts = sums.gradient, sums.hessian, sums.cross
         return tuple(of.reshape(*shape, *of.shape[1:])[:, : self._n] for of in parts)
 
-    def _joint_step(self) -> None:
-        learner, mean, precision = self._learner, self._mean, 1.0 / self._variance
+    def _joint_step(self, learner: ThresholdLearner) -> None:
+        mean, precision = self._mean, 1.0 / self._variance
         now = self._at(mean, learner.thresholds)
         G, H, L = (of.sum(axis=0) for of in self._sums())
         V = tridiagonal(now.threshold_hessian, now.threshold_hessian_off)
@@ -251,7 +278,7 @@ class IntegratedEffects:
             loss_at(0.0, learner.thresholds)
 
     def _find_posteriors(self) -> None:
-        """Find mean and deviation of each group's effect, and the variance over groups, at the latest pass.
+        """Find mean and deviation of each group's effect at the latest pass.
 
         Gradients and Hessians at two points tell how much less likely one is, by cubic interpolation.
         """
@@ -263,14 +290,18 @@ class IntegratedEffects:
         posterior = softmax(np.log(_SHARES) + _POINTS**2 / 2.0 + likely - at**2 / (2.0 * self._variance), axis=0)
         self._mean = (posterior * at).sum(axis=0)
         self._sd = np.sqrt((posterior * (at - self._mean) ** 2).sum(axis=0))
-        errors = _with_location(self._sd[self._counted] ** 2, self._variance)
+
+    def _find_variance(self) -> None:
+        """Find the variance over groups, given means and deviations."""
+        of_group = self._sd[self._counted] ** 2
+        errors = with_location(of_group, self._variance, location_of(of_group, self._variance))
         self._variance = float((self._mean[self._counted] ** 2 + errors).mean())
 
-    def _modes(self) -> FloatArray:
+    def _modes(self, thresholds: FloatArray) -> FloatArray:
         """Return the modes of the posteriors, by Newton steps from their means."""
         modes, most, self._sd = self._mean, self._sd, np.zeros(self._n)
         for _ in range(_NEWTON_STEPS):
-            self._at(modes, self._learner.thresholds)
+            self._at(modes, thresholds)
             G, H, _ = (of.sum(axis=0) for of in self._sums())
             step = np.clip((G + modes / self._variance) / (H + 1.0 / self._variance), -most, most)
             modes = modes - step
@@ -294,7 +325,7 @@ def integrated(
     for _ in range(_SWEEPS if len(found) > 1 else 1):
         for i in range(len(found)):
             given = rows.scores + sum(one.of_rows(rows.X) for one in (*found[:i], *found[i + 1 :]))
-            found[i] = IntegratedEffects(found[i], ScoredRows(*rows[:-1], given), learner, n_threads).find()
+            found[i] = IntegratedEffects(found[i], ScoredRows(*rows[:-1], given), learner.loss, n_threads).find(learner)
     return tuple(one.settled(n_trees) for one in found)
 
 

@@ -24,12 +24,70 @@ def test_xgboost_cv_without_the_callback_refuses_our_metrics(ordinal_data, round
         xgboost.cv(XGB_PARAMS, dtrain, rounds, nfold=3, **options)
 
 
-def test_lightgbm_cv_without_the_callback_refuses_our_metrics(ordinal_data):
+def of_each_fold(rows, folds, rounds, **options):
+    """Return the losses of `lightgbm.train` on each fold without the callback, (n_folds, n_rounds)."""
+    losses = []
+    for fit, held in folds:
+        objective, seen = olgbm.OrdinalObjective(5, **options), {}
+        whole = lightgbm.Dataset(*rows, free_raw_data=False).construct()  # cv bins all rows together
+        params, sets = {**LGB_PARAMS, "objective": objective}, [whole.subset(some) for some in (fit, held)]
+        recorded = lightgbm.record_evaluation(seen)
+        lightgbm.train(params, sets[0], rounds, sets[1:], ["v"], feval=objective.metric, callbacks=[recorded])
+        losses.append(seen["v"]["all_threshold"])
+    return losses
+
+
+@pytest.mark.parametrize("rounds", [1, 5])
+@pytest.mark.parametrize("metric", ["loss", "proba"])
+def test_lightgbm_cv_without_the_callback_evaluates_each_fold_by_its_own_thresholds(ordinal_data, rounds, metric):
+    """All had been evaluated with the thresholds of the last fold."""
+    rows, parts = ordinal_data(300), np.arange(300).reshape(3, 100)
+    folds = [(np.setdiff1d(np.arange(300), part), part) for part in parts]
     objective = olgbm.OrdinalObjective(5)
+    params, function = {**LGB_PARAMS, "objective": objective}, objective.metric
+    if metric == "proba":
+        function = objective.proba_metric(lambda proba, data: ("all_threshold", all_threshold(proba, data), False))
+    found = lightgbm.cv(params, lightgbm.Dataset(*rows), rounds, folds=folds, feval=function)
+    expected = np.mean(of_each_fold(rows, folds, rounds), axis=0)
+    np.testing.assert_allclose(found["valid all_threshold-mean"], expected, rtol=1e-6)
+
+
+def all_threshold(proba, data):
+    """Return the mean loss, from the probabilities of the classes."""
+    below = np.cumsum(proba, axis=1)[:, :-1]
+    is_above = data.get_label()[:, np.newaxis] > np.arange(below.shape[1])
+    return -np.mean(np.log(np.where(is_above, 1 - below, below)).sum(axis=1))
+
+
+def test_lightgbm_cv_whose_folds_cannot_be_told_needs_the_callback(ordinal_data):
+    """Rows that several folds leave out, as in a series of windows."""
+    rows, objective = lightgbm.Dataset(*ordinal_data(300)), olgbm.OrdinalObjective(5)
+    windows = [(np.arange(start, start + 100), np.arange(start + 100, start + 150)) for start in (0, 150)]
     params = {**LGB_PARAMS, "objective": objective}
-    data = lightgbm.Dataset(*ordinal_data(300))
     with pytest.raises(ValueError, match="such as the folds of cv"):
-        lightgbm.cv(params, data, 5, nfold=3, feval=objective.metric)
+        lightgbm.cv(params, rows, 5, folds=windows, feval=objective.metric)
+
+
+def test_an_earlier_training_on_other_rows_of_the_whole_evaluates_none_of_a_later_one(ordinal_data):
+    whole = lightgbm.Dataset(*ordinal_data(300), free_raw_data=False).construct()
+    first, second, held = (whole.subset(some) for some in (np.arange(200), np.arange(100, 300), np.arange(200, 300)))
+    objective, alone, seen = olgbm.OrdinalObjective(5), olgbm.OrdinalObjective(5), [{}, {}]
+    train_lgb(objective, first, 3, valid_sets=[held], feval=objective.metric)
+    for one, found in zip((objective, alone), seen, strict=True):
+        recorded = lightgbm.record_evaluation(found)
+        train_lgb(one, second, 3, valid_sets=[held], feval=one.metric, callbacks=[recorded])
+    assert seen[0] == seen[1]
+
+
+@pytest.mark.parametrize("update", ["newton", "schur"])
+def test_the_first_entry_of_lightgbm_cv_has_the_start_thresholds_of_each_fold(ordinal_data, update):
+    X, y = ordinal_data(300)
+    folds = [(np.setdiff1d(np.arange(300), part), part) for part in np.arange(300).reshape(3, 100)]
+    objective = olgbm.OrdinalObjective(5, threshold_update=update)
+    params = {**LGB_PARAMS, "objective": objective}
+    options = {"folds": folds, "feval": objective.metric, "callbacks": [objective.callback]}
+    found = lightgbm.cv(params, lightgbm.Dataset(X, y), 1, **options)["valid all_threshold-mean"]
+    np.testing.assert_allclose(found, np.mean(of_each_fold((X, y), folds, 1, threshold_update=update)), rtol=1e-6)
 
 
 def test_lightgbm_cv_evaluates_training_rows(ordinal_data):
@@ -43,6 +101,25 @@ def test_lightgbm_cv_evaluates_training_rows(ordinal_data):
         records = [olgbm.threshold_record(booster) for booster in result["cvbooster"].boosters]
         expected = np.mean([record.training_loss for record in records], axis=0)
         np.testing.assert_allclose(result["train all_threshold-mean"][1:], expected[2:], rtol=1e-12)
+
+
+@pytest.mark.parametrize("update", ["fixed", "newton", "schur", "joint"])
+def test_our_lightgbm_cv_is_right_in_every_entry(ordinal_data, update):
+    rows, parts = ordinal_data(300), np.arange(300).reshape(3, 100)
+    folds, losses = [(np.setdiff1d(np.arange(300), part), part) for part in parts], {"train": [], "valid": []}
+    params = {name: value for name, value in LGB_PARAMS.items() if name != "metric"}
+    for fit, held in folds:
+        seen, whole = {}, lightgbm.Dataset(*rows, free_raw_data=False).construct()
+        sets, recorded = [whole.subset(some) for some in (fit, held)], lightgbm.record_evaluation(seen)
+        olgbm.train(params, sets[0], 3, sets, list(losses), threshold_update=update, callbacks=[recorded])
+        for name, of_fold in losses.items():
+            of_fold.append(seen[name]["all_threshold"])
+    for rounds in (1, 3):
+        data = lightgbm.Dataset(*rows, free_raw_data=False)
+        found = olgbm.cv(params, data, rounds, folds=folds, threshold_update=update, eval_train_metric=True)
+        for name, of_fold in losses.items():
+            expected = np.mean(of_fold, axis=0)[:rounds]
+            np.testing.assert_allclose(found[f"{name} all_threshold-mean"], expected, rtol=1e-6)
 
 
 def test_boosters_in_turn_are_not_evaluated_by_one_objective(ordinal_data):

@@ -51,6 +51,7 @@ def of_estimator(name, model, X, y):
         "predict_at_least": lambda: model.predict_at_least(X, model.classes_[-1]),
         "score": lambda: model.score(X, y),
         "refit_thresholds": lambda: model.refit_thresholds(X[:50], y[:50]).predict(X[:5]),
+        "with_groups": lambda: with_more_groups(kind, X, y),
         "save_model": lambda: model.save_model(f"{path} again"),
         "load_model": lambda: kind().load_model(path),
     }
@@ -66,6 +67,14 @@ def of_estimator(name, model, X, y):
         entries["fit further"] = lambda: clone(model).fit(X, y, **dict.fromkeys(further, model))
     names = [name for name in public(kind) if name not in OF_PARAMETERS and hasattr(model, name)]
     return entries | {name: special.get(name) or partial(enter, model, name, X) for name in names}
+
+
+def with_more_groups(kind, X, y):
+    """Train with half of the groups, learn the others, and predict all."""
+    X = np.column_stack([X, np.arange(len(y)) % 10])
+    known = X[:, -1] < 5
+    options = {"loss": "cumulative_link", "threshold_update": "newton", "random_intercept": X.shape[1] - 1, "n_jobs": 2}
+    return kind(**options).fit(X[known], y[known]).with_groups(X[~known], y[~known]).predict(X)
 
 
 def enter(model, name, X):

@@ -56,8 +56,8 @@ def _model(**options):
 def test_two_columns_are_integrated_in_turn_several_times(monkeypatch):
     find, found = IntegratedEffects.find, []
 
-    def counted(self):
-        found.append(find(self))
+    def counted(self, learner):
+        found.append(find(self, learner))
         return found[-1]
 
     monkeypatch.setattr(IntegratedEffects, "find", counted)
@@ -108,7 +108,7 @@ def test_a_rare_class_gives_no_endless_variance(seed):
 @pytest.mark.parametrize("link", ["logit", "cloglog"])
 def test_a_tail_of_new_groups_whose_sum_rounds_to_more_than_one(link):
     column = GroupColumn(0, [0, 1])
-    effects = RandomEffects(column, np.ones(2), np.ones(2), 2.0, ((0, np.ones(2), 2.0),))
+    effects = RandomEffects(column, np.ones(2), np.ones(2), 2.0, 0.0, ((0, np.ones(2), 2.0),))
     scores, X = np.linspace(-40.0, 5.0, 200), np.full((200, 1), NEW)
     assert np.isfinite(with_effects(scores, X, [effects], CumulativeLink(link), np.array([0.0, 1.0]))).all()
 

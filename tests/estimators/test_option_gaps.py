@@ -96,7 +96,7 @@ def test_rows_of_new_groups_in_two_columns_have_the_mean_over_both():
     X = np.array([[NEW, NEW], [0, NEW], [NEW, 1], [1, 0]])
     of = [np.array([0.4, -0.7]), np.array([-0.2, 0.9])]
     effects = [
-        RandomEffects(GroupColumn(place, [0, 1]), values, np.ones(2), variance, ((0, values, variance),))
+        RandomEffects(GroupColumn(place, [0, 1]), values, np.ones(2), variance, 0.0, ((0, values, variance),))
         for place, values, variance in ((0, of[0], 2.0), (1, of[1], 0.5))
     ]
     scores, thresholds = np.array([0.3, -1.0, 0.5, 2.0]), np.array([-1.0, 0.5, 2.0])
