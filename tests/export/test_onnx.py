@@ -15,8 +15,6 @@ import xgboost
 from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from exported import CATEGORIES, mixed_rows, row_scores, train
 from ordinal_objectives import (
@@ -318,8 +316,6 @@ def test_labels_that_a_graph_cannot_hold_are_refused(array, labels):
     with pytest.raises(TypeError, match="labels must be text") as caught:
         to_onnx(model, X)
     assert repr(labels[0]) in str(caught.value)
-    with pytest.raises(TypeError, match="labels must be text"):
-        to_onnx(make_pipeline(StandardScaler(), model).fit(X, y), X)
     ensemble = OrdinalEnsembleClassifier([("m", XGBOrdinalClassifier(n_estimators=2))], classes=model.ordered_classes_)
     with pytest.raises(TypeError, match="labels must be text"):
         to_onnx(ensemble.fit(X, y), X)
