@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 import xgboost
 from hypothesis import given, settings, strategies as st
+from lightgbm import LGBMClassifier
 from numpy.testing import assert_allclose
 from sklearn.exceptions import NotFittedError
 
@@ -465,7 +466,8 @@ def test_what_cannot_be_written_is_refused(frame, array):
     with pytest.raises(TypeError, match=r"model must be one .* holds no sets; got OrdinalPredictionSets"):
         to_onnx(OrdinalPredictionSets(XGBOrdinalClassifier(**small)).fit(X, y), X)
     X, y = frame
-    model = LGBMOrdinalClassifier(**small).fit(X, y)
+    member = LGBMClassifier(n_estimators=3, verbosity=-1)  # whose file does not say which columns are categories
+    model = OrdinalEnsembleClassifier([("m", member)], classes=NAMES, n_bags=1).fit(X, y)
     with pytest.raises(ValueError, match=r"must have the 2 column\(s\) of a category type"):
         to_onnx(model, X.assign(grade=X["grade"].astype(int)))
     towns = X.assign(town=X["town"].cat.rename_categories({"u": "Zürich"}))
