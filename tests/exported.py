@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
+import xgboost
 
 from ordinal_objectives import (
     HistGradientBoostingOrdinalClassifier,
@@ -12,6 +14,7 @@ from ordinal_objectives import (
     XGBOrdinalClassifier,
     predictions,
 )
+from ordinal_objectives.export import lightgbm_model, xgboost_model
 from ordinal_objectives.export.model import Scorer, ScoringTree, scoring_model
 from ordinal_objectives.losses import get_loss
 
@@ -78,6 +81,21 @@ def row_scores(scorer: Scorer, X: np.ndarray) -> np.ndarray:
     whole, codes = np.floor if scorer.reads_float32 else np.trunc, sorted(scorer.by_category - set(scorer.levels))
     X[:, codes] = whole(X[:, codes])
     return np.array([scorer.offset + sum(tree.value[_leaf(tree, row)] for tree in scorer.trees) for row in X])
+
+
+def lightgbm_scores(scorer: Scorer, X: np.ndarray) -> np.ndarray:
+    """Return the scores of rows by the trees that are written for LightGBM."""
+    return np.asarray(lightgbm_model.booster_of(scorer, X.shape[1]).predict(X, raw_score=True))
+
+
+def xgboost_scores(scorer: Scorer, X: np.ndarray) -> np.ndarray:
+    """Return the scores of rows, (n_samples, n_outputs), by the trees that are written for XGBoost, an output each."""
+    types = xgboost_model.types_of(scorer, X.shape[1])
+    matrix = xgboost.DMatrix(X, feature_types=types, nthread=1)
+    outputs = [scorer.with_outputs(itemgetter((..., [k]))) for k in range(scorer.n_outputs)]
+    return np.column_stack(
+        [xgboost_model.booster_of(one, types).predict(matrix, output_margin=True) for one in outputs]
+    )
 
 
 def _leaf(tree: ScoringTree, row: np.ndarray) -> int:

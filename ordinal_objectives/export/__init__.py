@@ -1,4 +1,4 @@
-"""Models in the formats of other programs: ONNX, treelite, XGBoost and LightGBM; and their types, for skops.
+"""Models in the formats of other programs, ONNX and treelite, and their types, for skops.
 
 Names are imported on first use, so that the package of one format is not needed for another.
 """
@@ -12,22 +12,18 @@ from ordinal_objectives.utils import public_names
 from ordinal_objectives.utils.extras import not_installed
 
 if TYPE_CHECKING:
-    from ordinal_objectives.export.lightgbm_model import to_lightgbm
+    from ordinal_objectives.export.onnx.converters import register_converters
     from ordinal_objectives.export.onnx.model import to_onnx
-    from ordinal_objectives.export.onnx.pipelines import register_converters
     from ordinal_objectives.export.treelite_model import to_treelite
-    from ordinal_objectives.export.xgboost_model import to_xgboost
 
 # Where each name is, and the extra that it needs.
 _HOMES = {
-    "register_converters": ("onnx.pipelines", "onnx"),
-    "to_lightgbm": ("lightgbm_model", "lightgbm"),
+    "register_converters": ("onnx.converters", "onnx"),
     "to_onnx": ("onnx.model", "onnx"),
     "to_treelite": ("treelite_model", "treelite"),
-    "to_xgboost": ("xgboost_model", "xgboost"),
 }
 
-__all__ = ["TRUSTED_TYPES", "register_converters", "to_lightgbm", "to_onnx", "to_treelite", "to_xgboost"]
+__all__ = ["TRUSTED_TYPES", "register_converters", "to_onnx", "to_treelite"]
 
 
 _OF_PACKAGE = {

@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.aliases import JSON, BoolArray, Estimator, FloatArray, IndexArray, IntArray, NDArray
+from ordinal_objectives.aliases import JSON, BoolArray, FloatArray, IndexArray, IntArray, NDArray
 from ordinal_objectives.estimators import arguments, ordinal_classifier
 from ordinal_objectives.histogram_engine.estimator import HistGradientBoostingOrdinalClassifier
 from ordinal_objectives.histogram_engine.multi_output import losses
 from ordinal_objectives.histogram_engine.multi_output.estimator import MultiOutputModel
-from ordinal_objectives.leaves.vector import Shifts
 from ordinal_objectives.threads import one_thread_after_fork
-from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.trees import Tree, has_set
 from ordinal_objectives.utils.validation import check_integer
 
@@ -189,24 +187,6 @@ class ScoringModel:
     n_iter: int
     model: ordinal_classifier.OrdinalClassifier
 
-    @property
-    def names(self) -> list[str] | None:
-        """Names of the features."""
-        names = getattr(self.model, "feature_names_in_", None)
-        return None if names is None else [str(name) for name in names]
-
-    def record(self, n_rounds: int, *, shifts: Shifts | None = None) -> ThresholdRecord:
-        """Return the thresholds for a booster of so many rounds, by which our functions predict its probabilities.
-
-        Where an iteration has become several rounds, each of them has the iteration's thresholds. ``shifts`` are those
-        of a booster that has them.
-        """
-        model: Estimator = self.model
-        iterations = -(-np.arange(n_rounds + 1) * self.n_iter // max(n_rounds, 1))
-        thresholds = [model.threshold_history_[iteration] for iteration in iterations]
-        unknown = [float("nan")] * len(thresholds)
-        return ThresholdRecord.of(model.trained_spec(), thresholds, unknown, {}, shifts=shifts)
-
 
 def scoring_model(model: object, iterations: int | None = None, by_value: Sequence[int] = ()) -> ScoringModel:
     """Return what a fitted classifier of this package computes.
@@ -258,43 +238,6 @@ def refuse_effects(found: ScoringModel, name: str) -> None:
     """Raise ValueError if a model has random effects, which no format holds but the model's own."""
     if found.model.fitted_effects():
         raise ValueError(f"model must be without random_intercept: {name} does not hold effects of groups")
-
-
-def model_of_trees(model: Estimator, iterations: int | None, name: str, *, zeros: bool = False) -> ScoringModel:
-    """Return what a fitted classifier computes, for a format that holds only trees, with NaN as the missing value.
-
-    Parameters
-    ----------
-    model : XGBOrdinalClassifier, LGBMOrdinalClassifier or HistGradientBoostingOrdinalClassifier
-    iterations : int or None
-    name : str
-        What the format is called.
-    zeros : bool, default=False
-        Whether its splits can take zeros for missing values.
-
-    Raises
-    ------
-    ValueError
-        If the model has what the format does not hold, beside what :func:`scoring_model` raises.
-    """
-    found = scoring_model(model, iterations)
-    refuse_effects(found, name)
-    if found.model.linear_ is not None:
-        raise ValueError(
-            f"model must be without a linear part, since {name} holds only trees; got one that was trained with "
-            f"linear={model.linear!r}: train it with linear=False"
-        )
-    if not np.isnan(found.scorer.missing):
-        raise ValueError(
-            f"model must take NaN for missing values, as {name} does; it has missing={found.scorer.missing:g}: train "
-            f"it on NaN in the place of {found.scorer.missing:g}"
-        )
-    if len(found.scorer.zero_is_missing) and not zeros:
-        raise ValueError(
-            f"model must not take zeros for missing values, which {name} has no splits for; features "
-            f"{found.scorer.zero_is_missing.tolist()} do: train it without zero_as_missing"
-        )
-    return replace(found, scorer=found.scorer.by_numbers())
 
 
 def _read_engine(model: HistGradientBoostingOrdinalClassifier, n_iter: int, by_value: Sequence[int]) -> Scorer:

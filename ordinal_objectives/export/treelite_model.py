@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from ordinal_objectives.aliases import Booster, Estimator
-from ordinal_objectives.export.model import ScoringTree, model_of_trees
+from ordinal_objectives.export.model import ScoringModel, ScoringTree, refuse_effects, scoring_model
 from ordinal_objectives.utils import extras, files
 
 
@@ -64,7 +67,7 @@ def to_treelite(model: Estimator, *, iterations: int | None = None) -> Booster:
     True
     """
     model_builder = extras.optional("treelite", "treelite").model_builder
-    found = model_of_trees(model, iterations, "treelite")
+    found = _model_of_trees(model, iterations)
     scorer = found.scorer
     precision = "float32" if scorer.reads_float32 else "float64"
     n_trees, n_outputs, loss = len(scorer.trees), scorer.n_outputs, found.model.trained_spec().loss
@@ -93,6 +96,29 @@ def to_treelite(model: Estimator, *, iterations: int | None = None) -> Booster:
     for tree in scorer.trees:
         _add(builder, tree, counts_rows=not scorer.reads_float32)
     return builder.commit()
+
+
+def _model_of_trees(model: Estimator, iterations: int | None) -> ScoringModel:
+    """Return what a fitted classifier computes; raise ValueError unless it is trees, with NaN as the missing value."""
+    found = scoring_model(model, iterations)
+    scorer = found.scorer
+    refuse_effects(found, "treelite")
+    if found.model.linear_ is not None:
+        raise ValueError(
+            f"model must be without a linear part, since treelite holds only trees; got one that was trained with "
+            f"linear={model.linear!r}: train it with linear=False"
+        )
+    if not np.isnan(scorer.missing):
+        raise ValueError(
+            f"model must take NaN for missing values, as treelite does; it has missing={scorer.missing:g}: train it on "
+            f"NaN in the place of {scorer.missing:g}"
+        )
+    if len(scorer.zero_is_missing):
+        raise ValueError(
+            f"model must not take zeros for missing values, which treelite has no splits for; features "
+            f"{scorer.zero_is_missing.tolist()} do: train it without zero_as_missing"
+        )
+    return replace(found, scorer=scorer.by_numbers())
 
 
 def _add(builder: Any, tree: ScoringTree, *, counts_rows: bool) -> None:

@@ -398,7 +398,7 @@ def _tree_values(scorer: Scorer, codes: FloatArray, n_threads: int) -> FloatArra
     """Return TreeSHAP of rows, and last the base values, (n_samples, n_outputs, n_features + 1)."""
     n_samples, n_features = codes.shape
     if not scorer.reads_float32:
-        booster = lightgbm_model.booster_of(scorer, [f"Column_{place}" for place in range(n_features)])
+        booster = lightgbm_model.booster_of(scorer, n_features)
         found = np.asarray(booster.predict(codes, pred_contrib=True, num_threads=n_threads), dtype=np.float64)
         return found.reshape(n_samples, scorer.n_outputs, n_features + 1)
     import xgboost
@@ -407,7 +407,7 @@ def _tree_values(scorer: Scorer, codes: FloatArray, n_threads: int) -> FloatArra
     data = xgboost.DMatrix(codes, feature_types=types, nthread=n_threads)
     each = []
     for k in range(scorer.n_outputs):  # XGBoost explains leaves of several values only from version 3.3 on
-        booster = xgboost_model.booster_of(scorer.with_outputs(itemgetter((..., [k]))), types, None, len(scorer.trees))
+        booster = xgboost_model.booster_of(scorer.with_outputs(itemgetter((..., [k]))), types)
         booster.set_param({"nthread": n_threads})
         each.append(booster.predict(data, pred_contribs=True))
     return np.stack(each, axis=1).astype(np.float64)

@@ -35,7 +35,7 @@ from ordinal_objectives import (
 from ordinal_objectives.adapters import cb as ocb
 from ordinal_objectives.adapters.cb import booster as cb_booster
 from ordinal_objectives.compare import compare_updates
-from ordinal_objectives.export import to_lightgbm, to_onnx, to_treelite, to_xgboost
+from ordinal_objectives.export import to_onnx, to_treelite
 
 NAMES = ["low", "mid", "high", "top"]
 
@@ -322,8 +322,6 @@ FEATURES = {
         "takes no 'proportional'",
     ),
     "ONNX": (on_model(lambda m, X, y: to_onnx(m, X)), "model must be one of .*got CatBoostOrdinalClassifier"),
-    "XGBoost's format": (on_model(lambda m, X, y: to_xgboost(m)), "model must be one of .*got CatBoostOrdinal"),
-    "LightGBM's format": (on_model(lambda m, X, y: to_lightgbm(m)), "model must be one of .*got CatBoostOrdinal"),
     "treelite": (on_model(lambda m, X, y: to_treelite(m)), "model must be one of .*got CatBoostOrdinalClassifier"),
     "comparison of updates": (lambda X, y: compare_updates(X, y, trainers=["catboost"]), "trainers|must be"),
 }

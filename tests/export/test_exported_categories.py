@@ -5,13 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-import xgboost
 
-from exported import assert_same, proba
+from exported import assert_same, lightgbm_scores, proba, xgboost_scores
 from makers import make_engine, make_lgb, make_xgb
-from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.adapters.xgb.outputs import CATEGORICAL_SPLITS, is_at_least
-from ordinal_objectives.export import to_lightgbm, to_onnx, to_treelite, to_xgboost
+from ordinal_objectives.export import to_onnx, to_treelite
+from ordinal_objectives.export.model import scoring_model
 
 onnxruntime = pytest.importorskip("onnxruntime")
 treelite = pytest.importorskip("treelite", minversion="4.8")  # which needs Python 3.11
@@ -47,10 +45,9 @@ def data(levels, seed):
 def answers(model, X, rows):
     """Yield the probabilities of each format for rows as it expects them, with its name."""
     yield "treelite", proba(model, treelite.gtil.predict(to_treelite(model), rows))
-    yield "lightgbm", proba(model, to_lightgbm(model).predict(rows, raw_score=True))
-    if model.proportional_ or is_at_least(CATEGORICAL_SPLITS):
-        booster = to_xgboost(model)
-        yield "xgboost", oxgb.predict_proba(booster, xgboost.DMatrix(rows, feature_types=booster.feature_types))
+    scorer = scoring_model(model).scorer.by_numbers()
+    yield "lightgbm", proba(model, lightgbm_scores(scorer, rows))
+    yield "xgboost", proba(model, xgboost_scores(scorer, rows))
     for floats in ("float32", "float64"):
         session = onnxruntime.InferenceSession(to_onnx(model, X, floats=floats).SerializeToString())
         yield f"onnx {floats}", session.run(None, {"X": X.astype(floats)})[1]

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-
 import numpy as np
-import onnx
 import onnxmltools
 import pandas as pd
 import pytest
@@ -15,16 +10,14 @@ import xgboost
 from lightgbm import LGBMClassifier
 from numpy.testing import assert_allclose
 from onnxmltools.convert.common.data_types import FloatTensorType
-from skl2onnx import to_onnx as by_skl2onnx
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler, TargetEncoder
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from xgboost import XGBClassifier
 
 from ordinal_objectives import (
@@ -34,7 +27,7 @@ from ordinal_objectives import (
     OrdinalTunedClassifier,
     XGBOrdinalClassifier,
 )
-from ordinal_objectives.export import register_converters, to_onnx
+from ordinal_objectives.export import to_onnx
 from served import answers, far_from_ties
 
 N, NAMES = 300, ["poor", "fair", "good", "best"]
@@ -174,274 +167,41 @@ def test_an_ensemble_of_columns_of_categories(frame):
     assert_same(OrdinalEnsembleClassifier(members, classes=NAMES).fit(X, y), X)
 
 
-def encoded(floats="float32"):
-    """Return what makes numbers of the frame; onnxruntime has no imputer of doubles."""
-    return make_column_transformer(
-        (OneHotEncoder(handle_unknown="ignore", sparse_output=False), ["town"]),
-        (OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1), ["grade"]),
-        (SimpleImputer() if floats == "float32" else "passthrough", ["size"]),
-        ("passthrough", ["age"]),
-    )
-
-
-@pytest.mark.parametrize("floats", TOLERANCE)
-@pytest.mark.parametrize(
-    "last",
-    [
-        HistGradientBoostingOrdinalClassifier(max_iter=15, classes=NAMES),
-        HistGradientBoostingOrdinalClassifier(max_iter=15, classes=NAMES, categorical_features=[6]),
-        XGBOrdinalClassifier(n_estimators=15, classes=NAMES),
-        LGBMOrdinalClassifier(n_estimators=15, classes=NAMES),
-        OrdinalEnsembleClassifier(classes=NAMES),
-    ],
-    ids=lambda last: f"{type(last).__name__}{getattr(last, 'categorical_features', '')}",
-)
-def test_a_pipeline_is_one_graph(frame, last, floats):
+def test_a_member_in_a_pipeline_encodes_the_columns_itself(frame):
     X, y = frame
     X = X.astype({"grade": object}).fillna({"grade": "?"})
-    assert_same(make_pipeline(encoded(floats), last).fit(X, y), X, floats)
-
-
-def missing_as(kind):
-    """Return text with missing values of a kind."""
-    town = np.random.default_rng(3).choice(list("uvwx"), N).astype(object)
-    if kind in ("nan", "None"):
-        town[::4] = np.nan if kind == "nan" else None
-    column = pd.Series(town, dtype=object)
-    return column if kind in ("nan", "None", "later") else column.where(np.arange(N) % 4 > 0).astype(kind)
-
-
-def ordinal(**options):
-    return OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1, **options)
-
-
-ENCODERS = {
-    "one-hot": OneHotEncoder(sparse_output=False),
-    "one-hot, unknown ignored": OneHotEncoder(sparse_output=False, handle_unknown="ignore"),
-    "one-hot, first dropped": OneHotEncoder(sparse_output=False, drop="first"),
-    "ordinal": OrdinalEncoder(),
-    "ordinal, missing has a code": OrdinalEncoder(encoded_missing_value=-2),
-    "ordinal, unknown is NaN": OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan),
-    "ordinal, unknown and missing have codes": ordinal(encoded_missing_value=-2),
-    "target": TargetEncoder(target_type="continuous"),
-    "imputed": make_pipeline(
-        SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-    ),
-    "imputed, ordinal": make_pipeline(SimpleImputer(strategy="constant", fill_value="gone"), ordinal()),
-}
-
-
-# An imputer of NaN leaves None as it is, and pipelines that refuse unknown text have no answer to it.
-KINDS = {
-    "nan": list(ENCODERS),
-    "str": list(ENCODERS),
-    "category": list(ENCODERS),
-    "None": [name for name in ENCODERS if "imputed" not in name],
-    "later": [name for name in ENCODERS if "unknown" in name or "imputed" in name or name == "target"],
-}
-
-
-@pytest.mark.parametrize(("kind", "encoder"), [(kind, name) for kind, those in KINDS.items() for name in those])
-def test_missing_text_is_empty_text_to_every_encoder(kind, encoder):
-    """Also where the training had none: then it is a level that the encoder does not know."""
-    size = np.random.default_rng(0).normal(size=N).astype(np.float32)
-    X = pd.DataFrame({"size": size, "town": missing_as(kind), "again": missing_as(kind)[::-1].to_numpy()})
-    y = np.where(X["town"].isna(), 2, np.digitize(size + (X["town"] == "u"), [0.0, 1.0]))
-    steps = make_column_transformer((ENCODERS[encoder], ["town", "again"]), remainder="passthrough")
-    model = make_pipeline(steps, HistGradientBoostingOrdinalClassifier(max_iter=9, n_jobs=1)).fit(X, y)
-    graph = to_onnx(model, X)
-    if kind == "later":
-        X.loc[::4, "town"] = np.nan
-    labels, proba = answers(graph, X)  # which gives "" for what is no text
-    assert_allclose(proba, model.predict_proba(X), atol=2e-6, rtol=0)
-    assert (labels == model.predict(X)).all()
-
-
-def test_imputers_of_doubles_are_refused_since_no_runtime_has_them():
-    X = np.random.default_rng(0).normal(size=(120, 2))
-    model = make_pipeline(SimpleImputer(), HistGradientBoostingOrdinalClassifier(max_iter=2))
-    with pytest.raises(ValueError, match="floats='float64' is not possible with SimpleImputer"):
-        to_onnx(model.fit(X, np.arange(120) % 3), X, floats="float64")
-
-
-@pytest.mark.parametrize(
-    ("step", "column", "message"),
-    [
-        (ordinal(), ["u", np.nan, "v"], "train with a whole number as encoded_missing_value, or with NaN for both"),
-        (ordinal(encoded_missing_value=-1.5), ["u", np.nan, "v"], "train with a whole number"),
-        (ordinal(), [1.0, np.nan, 2.0], "train with a whole number"),
-        (OneHotEncoder(sparse_output=False), ["", None, "v"], "OneHotEncoder must have one level that is missing or"),
-        (OneHotEncoder(sparse_output=False), [np.nan, None, "v"], "OneHotEncoder must have one level that is missing"),
-        (OneHotEncoder(sparse_output=False), [1.0, np.nan, 2.0], "OneHotEncoder of numbers with a missing level"),
-        (ordinal(encoded_missing_value=-2), [1.0, np.nan, 2.0], "OrdinalEncoder of numbers with a missing level"),
-        (TargetEncoder(target_type="continuous"), [1.0, np.nan, 2.0], "TargetEncoder of numbers with a missing level"),
-        (ordinal(min_frequency=60), ["u", "v", "u"], r"OrdinalEncoder\(min_frequency=60\) cannot be written"),
-        (SimpleImputer(add_indicator=True), [1.0, np.nan, 2.0], "train with add_indicator=False"),
-        (
-            make_pipeline(SimpleImputer(strategy="constant", fill_value="v"), OrdinalEncoder()),
-            ["u", np.nan, None],
-            "None is a level beside a SimpleImputer of NaN",
-        ),
-    ],
-)
-def test_steps_to_which_missing_values_would_be_others_are_refused(step, column, message):
-    X = pd.DataFrame({"a": pd.Series(column * 40, dtype=object if "v" in column or None in column else float)})
-    model = make_pipeline(make_column_transformer((step, ["a"])), HistGradientBoostingOrdinalClassifier(max_iter=2))
-    with pytest.raises(ValueError, match=message):
-        to_onnx(model.fit(X, np.arange(120) % 3), X)
-
-
-@pytest.mark.parametrize(
-    "step",
-    [
-        SimpleImputer(strategy="constant", fill_value=-1.0),
-        make_pipeline(SimpleImputer(), StandardScaler()),
-        StandardScaler(),
-    ],
-)
-def test_steps_of_numbers_take_missing_ones_as_the_pipeline_does(step):
-    X = pd.DataFrame(np.random.default_rng(0).exponential(size=(120, 2)).astype(np.float32), columns=["a", "b"])
-    X.loc[::4, "a"] = np.nan
-    model = make_pipeline(
-        make_column_transformer((step, ["a"]), remainder="passthrough"),
-        HistGradientBoostingOrdinalClassifier(max_iter=2),
+    encoded = make_column_transformer(
+        (OneHotEncoder(sparse_output=False), ["town"]),
+        (OrdinalEncoder(), ["grade"]),
+        (StandardScaler(), ["size"]),
+        remainder="passthrough",
     )
-    assert_same(model.fit(X, np.arange(120) % 4), X)
+    member = make_pipeline(encoded, XGBOrdinalClassifier(n_estimators=9))
+    assert_same(OrdinalEnsembleClassifier([("m", member)], classes=NAMES).fit(X, y), X)
 
 
-@pytest.mark.parametrize("columns", [[True, False, True, False], np.array([False, True, True, False]), [-2, 0]])
-def test_columns_of_a_step_are_given_by_a_mask_or_from_the_end(frame, columns):
-    X, y = frame
-    X = X[["size", "age", "town", "grade"]].assign(town=np.arange(N) % 7.0, grade=np.arange(N) % 5.0)
-    model = HistGradientBoostingOrdinalClassifier(max_iter=5, classes=NAMES, random_state=0)
-    step = make_column_transformer(("passthrough", columns), (StandardScaler(), ["age"]))
-    assert_same(make_pipeline(step, model).fit(X, y), X)
-    within = make_column_transformer((make_pipeline(step, StandardScaler()), [0, 1, 2, 3]))
-    assert_same(make_pipeline(within, model).fit(X, y), X)
+def test_names_of_columns_that_skl2onnx_changes(array):
+    X, y = pd.DataFrame(array[0], columns=["a b", "0"]), array[1]
+    by_name = make_pipeline(make_column_transformer((StandardScaler(), ["0", "a b"])), LogisticRegression())
+    members = [("all", make_pipeline(StandardScaler(), LogisticRegression())), ("by name", by_name)]
+    assert_same(OrdinalEnsembleClassifier(members, classes=NAMES).fit(X, y), X)
 
 
-def test_whole_numbers_that_a_step_cannot_take_are_named():
-    X = pd.DataFrame({"a": np.arange(120) % 5, "b": np.arange(120) % 3.0})
-    steps = make_column_transformer((StandardScaler(), ["a"]), remainder="passthrough")
-    model = make_pipeline(steps, HistGradientBoostingOrdinalClassifier(max_iter=2)).fit(X, np.arange(120) % 4)
-    with pytest.raises(ValueError, match="try an X_example with floats in the columns 'a'"):
-        to_onnx(model, X)
-    assert to_onnx(model, X.astype(float)).graph.input[0].name == "a"
-
-
-@pytest.mark.parametrize("kind", [HistGradientBoostingOrdinalClassifier, XGBOrdinalClassifier])
-def test_categories_that_a_step_passes_on_are_refused(frame, kind):
-    X, y = frame
-    steps = make_column_transformer((StandardScaler(), ["age"]), ("passthrough", ["town"]))
-    steps.set_output(transform="pandas")
-    options = {"max_iter": 2} if kind is HistGradientBoostingOrdinalClassifier else {"n_estimators": 2}
-    model = make_pipeline(steps, kind(classes=NAMES, **options)).fit(X.astype({"town": "category"}), y)
-    with pytest.raises(ValueError, match=r"a step passes a column of text or categories on.* encode that column"):
-        to_onnx(model, X.astype({"town": "category"}))
-
-
-def test_unknown_text_of_an_encoder_that_refuses_it_is_missing(frame):
-    X, y = frame
-    X = X[["town", "age"]].assign(town=X["town"].where(X["town"] != "u", np.nan))
-    steps = make_column_transformer((OrdinalEncoder(), ["town"]), remainder="passthrough")
-    model = make_pipeline(steps, HistGradientBoostingOrdinalClassifier(max_iter=5, classes=NAMES)).fit(X, y)
-    found = [answers(to_onnx(model, X), X.assign(town=town))[1] for town in ("", "nowhere")]
-    assert_allclose(found[0], found[1])
-
-
-def test_a_graph_leaves_the_steps_of_a_pipeline_as_they_are(frame):
-    X, y = frame
-    X = X[["town", "age"]].assign(town=X["town"].where(X["town"] != "u", np.nan))
-    steps = make_column_transformer((OrdinalEncoder(), ["town"]), remainder="passthrough")
-    model = make_pipeline(steps, HistGradientBoostingOrdinalClassifier(max_iter=5, classes=NAMES)).fit(X, y)
-    before = model.predict_proba(X)
-    to_onnx(model, X)
-    assert np.isnan(steps.named_transformers_["ordinalencoder"].categories_[0][-1])
-    assert (model.predict_proba(X) == before).all()
-
-
-def test_pipelines_of_arrays_and_searches(array):
+def test_searches(array):
     X, y = array
-    model = make_pipeline(StandardScaler(), HistGradientBoostingOrdinalClassifier(max_iter=5, classes=NAMES))
-    assert_same(model.fit(X, y), X, "float64")
-    assert_same(make_pipeline(StandardScaler(), model).fit(X, y), X)
-    search = GridSearchCV(model, {"histgradientboostingordinalclassifier__max_depth": [2]}, cv=2).fit(X, y)
-    assert_same(search.best_estimator_, X)
+    search = GridSearchCV(HistGradientBoostingOrdinalClassifier(max_iter=5, classes=NAMES), {"max_depth": [2]}, cv=2)
+    search.fit(X, y)
     assert to_onnx(search, X).graph.output == to_onnx(search.best_estimator_, X).graph.output
-    with pytest.raises(ValueError, match="iterations must be None for a pipeline"):
-        to_onnx(model, X, iterations=2)
 
 
-def test_names_of_the_columns_of_a_pipeline(array):
-    X, y = array[0], np.searchsorted(sorted(NAMES), array[1])
-    for names in (["a b", "0"], ["n", "variable"]):
-        columns = pd.DataFrame(X, columns=names)
-        model = make_pipeline(StandardScaler(), HistGradientBoostingOrdinalClassifier(max_iter=5)).fit(columns, y)
-        assert_same(model, columns)
-        members = [("m", make_pipeline(StandardScaler(), LogisticRegression()))]
-        assert_same(OrdinalEnsembleClassifier(members).fit(columns, y), columns)
-    with pytest.raises(ValueError, match="X_example must have the columns of the training, in their order"):
-        to_onnx(model, columns[names[::-1]])
-    with pytest.raises(ValueError, match="X_example must have the 2 features of the training; got 1"):
-        to_onnx(model, columns[names[:1]])
-    labels = columns.rename(columns={"n": "label"})
-    with pytest.raises(ValueError, match="X_example must have columns with names, other than 'label'"):
-        to_onnx(model.fit(labels, y), labels)
-    for nothing in ("passthrough", make_pipeline("passthrough"), make_pipeline(None, "passthrough")):
-        passed = make_pipeline(nothing, HistGradientBoostingOrdinalClassifier(max_iter=5)).fit(columns, y)
-        assert_same(passed, columns)
-        with pytest.raises(ValueError, match="X_example must have the columns of the training, in their order"):
-            to_onnx(passed, columns[names[::-1]])
-
-
-@pytest.mark.filterwarnings("ignore:XGBoost cuts at numbers of the training")  # which is of float32
-def test_scaled_rows_stay_on_their_side_of_a_cut(array):
-    """Cuts of XGBoost are numbers of the training, so that a scaler's last digit counts."""
+def test_what_is_no_estimator_of_ours_is_refused(array):
     X, y = array
-    X = np.round(X * [1, 3]).astype(np.float32)
-    assert_same(make_pipeline(StandardScaler(), XGBOrdinalClassifier(n_estimators=9, classes=NAMES)).fit(X, y), X)
-
-
-def test_pipelines_that_cannot_be_written_are_refused(array):
-    X, y = array
-    with pytest.raises(NotFittedError, match="Pipeline instance is not fitted"):
-        to_onnx(make_pipeline(StandardScaler(), HistGradientBoostingOrdinalClassifier()), X)
-    for last in (LogisticRegression(), SimpleImputer()):
-        with pytest.raises(TypeError, match=f"model must be an estimator .* got {type(last).__name__} at the end of"):
-            to_onnx(make_pipeline(StandardScaler(), last).fit(X, y), X)
-
-
-def test_skl2onnx_converts_the_classifiers_itself(array):
-    X, y = array
-    register_converters()
-    register_converters()
-    model = make_pipeline(StandardScaler(), LGBMOrdinalClassifier(n_estimators=5, classes=NAMES)).fit(X, y)
-    graph = by_skl2onnx(model, X[:1], options={"zipmap": False}, target_opset={"": 17, "ai.onnx.ml": 3})
-    assert_allclose(answers(graph, X)[1], model.predict_proba(X), atol=2e-6)
-
-
-SERVER = """
-import json, sys
-import numpy as np, onnxruntime
-rows = json.load(open(sys.argv[2]))
-session = onnxruntime.InferenceSession(sys.argv[1])
-types = {"tensor(string)": object, "tensor(float)": np.float32}
-given = {one.name: np.array(rows[one.name], dtype=types[one.type])[:, np.newaxis] for one in session.get_inputs()}
-print(json.dumps(session.run(["label"], given)[0].tolist()))
-assert not {"ordinal_objectives", "sklearn", "xgboost", "lightgbm", "pandas"} & set(sys.modules)
-"""
-
-
-def test_a_process_without_this_package_serves_a_pipeline(frame, tmp_path):
-    X, y = frame
-    X = X.astype({"grade": object}).fillna({"grade": "?"})
-    model = make_pipeline(encoded(), LGBMOrdinalClassifier(n_estimators=15, classes=NAMES)).fit(X, y)
-    onnx.save(to_onnx(model, X), tmp_path / "model.onnx")
-    (tmp_path / "rows.json").write_text(json.dumps(X.to_dict("list")))
-    (tmp_path / "server.py").write_text(SERVER)
-    command = [sys.executable, "server.py", "model.onnx", "rows.json"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout) == model.predict(X).tolist()
+    scaled = make_pipeline(StandardScaler(), HistGradientBoostingOrdinalClassifier(max_iter=2, classes=NAMES))
+    for model in (scaled, GridSearchCV(scaled, {}, cv=2)):
+        with pytest.raises(TypeError, match=r"model must .*register_converters.*skl2onnx.to_onnx"):
+            to_onnx(model.fit(X, y), X)
+    with pytest.raises(TypeError, match=r"model must be an estimator .* got LogisticRegression"):
+        to_onnx(LogisticRegression().fit(X, y), X)
 
 
 def test_onnxmltools_does_not_know_several_outputs(array):

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
 
 from ordinal_objectives import (
     HistGradientBoostingOrdinalClassifier,
@@ -68,5 +67,3 @@ def test_quantiles_are_those_of_distributions_only(data):
         to_onnx(XGBOrdinalClassifier(n_estimators=2).fit(X, y > 0), X, quantiles=[0.5])
     with pytest.raises(ValueError, match=r"quantiles must hold levels in \[0, 1\]"):
         to_onnx(OrdinalDistributionRegressor(TRAINERS["xgboost"], n_cuts=3).fit(X, y), X, quantiles=[1.5])
-    with pytest.raises(TypeError, match="got OrdinalDistributionRegressor at the end of a pipeline"):
-        to_onnx(make_pipeline(OrdinalDistributionRegressor(TRAINERS["xgboost"], n_cuts=3)).fit(X, y), X)

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from exported import assert_same, mixed_rows, proba, rows_on_cuts, train
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier
@@ -93,6 +94,18 @@ def test_trees_that_xgboost_prunes():
     model = train("xgboost", X, y, categories=False, tree_method="exact", gamma=3.0, proportional=True)
     scores = treelite.gtil.predict(to_treelite(model), X)
     assert_same(proba(model, scores), model.predict_proba_ordered(X), 1e-6)
+
+
+def test_what_it_refuses():
+    X, y = mixed_rows()
+    with pytest.raises(NotFittedError):
+        to_treelite(HistGradientBoostingOrdinalClassifier())
+    with pytest.raises(TypeError, match=r"model must be one of .*; got int"):
+        to_treelite(3)
+    with pytest.raises(ValueError, match="linear=False"):
+        to_treelite(train("engine", X, y, linear=True))
+    with pytest.raises(ValueError, match="iterations must be"):
+        to_treelite(train("engine", X, y), iterations=7)
 
 
 def test_refuses_other_missing_values():

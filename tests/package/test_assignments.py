@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from sources import check_exceptions, trees
 
 LIGHTGBMS = "LightGBM's booster, which keeps and pickles what is among its attributes, and has no method for it"
-COPIED = "a step of a pipeline's copy, which the file prepares for the graph"
 MATRICES = "matrices of frameworks hold one number a row"
 OF_TASKS = "a classifier that was just made, and that Spark's tasks have trained"
 EXCEPTIONS = {
@@ -33,13 +32,6 @@ EXCEPTIONS = {
     ),
     "adapters/xgb/train.py: one.learning_rates": "of a copy that was just made",
     "adapters/xgb/booster.py: booster.__class__": "XGBoost makes the booster; ours completes what leaves its training",
-    "ordinal_objectives/export/onnx/pipelines.py: encoder.categories_": COPIED,
-    "ordinal_objectives/export/onnx/pipelines.py: encoder.handle_unknown": COPIED,
-    "ordinal_objectives/export/onnx/pipelines.py: encoder.unknown_value": COPIED,
-    "ordinal_objectives/export/onnx/pipelines.py: imputer.missing_values": COPIED,
-    "ordinal_objectives/export/onnx/pipelines.py: joined.transformers_": "a step that was just made, as if fitted",
-    "ordinal_objectives/export/onnx/pipelines.py: step.steps": COPIED,
-    "ordinal_objectives/export/onnx/pipelines.py: step.transformers_": COPIED,
     "adapters/xgb/train.py: stopper.maximize": "XGBoost's own callback, which no method tells the direction",
 }
 for _made in ("__dict__", "steps"):

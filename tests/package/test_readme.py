@@ -108,15 +108,14 @@ def test_examples_of_losses_and_links_run(page):
 
 def test_examples_of_other_formats_run():
     pytest.importorskip("treelite", minversion="4.8")  # which needs Python 3.11
-    names = run_examples(README.parent / "docs" / "how_to" / "other_formats.md", at_least=6)
-    for name, tolerance in (("by_treelite", 1e-12), ("by_lightgbm", 1e-12), ("by_xgboost", 1e-6)):
-        np.testing.assert_allclose(names[name], names["expected"], rtol=0, atol=tolerance)
+    names = run_examples(README.parent / "docs" / "how_to" / "other_formats.md", at_least=4)
+    np.testing.assert_allclose(names["by_treelite"], names["expected"], rtol=0, atol=1e-12)
     assert names["found"].values.shape == (500, 3, 4)
 
 
 def test_examples_of_serving_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    names = run_examples(README.parent / "docs" / "how_to" / "serve.md", at_least=6)
+    names = run_examples(README.parent / "docs" / "how_to" / "serve.md", at_least=8)
     row = names["X"].iloc[:1].assign(age=np.float32(0.3), ward="B")
     assert list(names["app"].openapi()["paths"]) == ["/severity"]
     answer = names["severity"](0.3, "B")
@@ -127,6 +126,8 @@ def test_examples_of_serving_run(tmp_path, monkeypatch):
     assert list(names["severity"]()["probabilities"]) == names["lowest_first"]
     assert (names["same"].predict(names["X"]) == names["model"].predict(names["X"])).all()
     np.testing.assert_allclose(names["probabilities"], names["model"].predict_proba(names["X"]), atol=2e-6)
+    assert names["difference"].max() < 2e-6
+    assert (names["its_labels"] == names["pipeline"].predict(names["X"])).all()
 
 
 def run_recipe(name):

@@ -1,4 +1,4 @@
-"""A fitted estimator, or a pipeline that ends in one, as one ONNX graph."""
+"""A fitted estimator as one ONNX graph."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from onnx import helper
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.aliases import ArrayLike
+from ordinal_objectives.aliases import ArrayLike, Estimator
 from ordinal_objectives.distributions import OrdinalDistributionRegressor
 from ordinal_objectives.distributions.judging import levels_of
 from ordinal_objectives.estimators import arguments, tables
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
-from ordinal_objectives.estimators.wrappers import last_step
 from ordinal_objectives.export.onnx.answers import add_answers, answers_of, as_tensor
 from ordinal_objectives.export.onnx.graph import OPSETS, Features, Graph, inputs_like
 from ordinal_objectives.utils.validation import check_choice, first_few
@@ -27,14 +26,14 @@ _IR_VERSION = 8
 
 
 def to_onnx(
-    model: object,
+    model: Estimator,
     X_example: object,
     *,
     floats: str = "float32",
     iterations: int | None = None,
     quantiles: ArrayLike = (),
 ) -> onnx.ModelProto:
-    """Write a fitted classifier, or a pipeline that ends in one, as an ONNX graph.
+    """Write a fitted classifier as an ONNX graph.
 
     The graph takes rows in and answers with ``label``, (n_samples,), what ``predict`` returns, and ``probabilities``,
     (n_samples, n_classes), what ``predict_proba`` returns; of a regressor with ``variable``, (n_samples, n_outputs),
@@ -43,10 +42,11 @@ def to_onnx(
 
     Parameters
     ----------
-    model : fitted classifier, estimator of several outputs, pipeline, or search
+    model : fitted classifier, estimator of several outputs, or search
         Of this package's classifiers those of XGBoost, LightGBM and the native engine, OrdinalEnsembleClassifier,
-        OrdinalCalibratedClassifier and OrdinalTunedClassifier; and OrdinalDistributionRegressor. A pipeline, and a
-        classifier of scikit-learn's inside one of these, need skl2onnx. Of a search the best model is taken.
+        OrdinalCalibratedClassifier and OrdinalTunedClassifier; and OrdinalDistributionRegressor. Of a search the best
+        model is taken. A pipeline is skl2onnx's to write, see :func:`register_converters`; so is a pipeline or a
+        classifier of scikit-learn's inside one of these, whose answers are worth a comparison.
     X_example : array-like of float, or data frame or Arrow table, shape (n_samples, n_features)
         Rows like those to be predicted, for the types of their columns. An array gives one input, "X", (n_samples,
         n_features). A frame gives one input for each column, (n_samples, 1), with the column's name: text and
@@ -59,7 +59,7 @@ def to_onnx(
         float32 either way.
     iterations : int or None, default=None
         Number of the first iterations, with the thresholds that belong to them; None for all that the model predicts
-        with. Not with pipelines, and classifiers around others.
+        with. Not with classifiers around others.
     quantiles : array-like of float, shape (n_levels,), default=()
         Levels of the quantiles that the graph of an OrdinalDistributionRegressor answers with. Each compares the rows
         with all distinct training values of y.
@@ -73,8 +73,8 @@ def to_onnx(
     Raises
     ------
     TypeError
-        If the model is none of these, as OrdinalPredictionSets is not, or its labels are neither text nor integers,
-        floats or booleans.
+        If the model is none of these, as a pipeline and OrdinalPredictionSets are not, or its labels are neither text
+        nor integers, floats or booleans.
     ValueError
         If an integer label is beyond int64.
         If its loss or link is a user's own, or its booster has no trees that could be written, or X_example lacks
@@ -85,8 +85,8 @@ def to_onnx(
     Warns
     -----
     UserWarning
-        If a step before trees of another library computes numbers, as a scaler does, and the graph computes in float32,
-        or a column has whole numbers that float32 rounds: rows may be on the other side of a split.
+        If the graph computes in float32 and a column has whole numbers that float32 rounds: rows may be on the other
+        side of a split.
 
     Examples
     --------
@@ -103,57 +103,50 @@ def to_onnx(
     """
     check_choice(floats, ("float32", "float64"), name="floats")
     model = getattr(model, "best_estimator_", model)
-    is_pipeline = isinstance(model, Pipeline)
-    last, _ = last_step(model)
-    several = hasattr(last, "trained_parts")  # outputs, without an order
-    is_distribution = isinstance(last, OrdinalDistributionRegressor)
-    if not isinstance(last, OrderedClassifier) and not several and not (is_distribution and not is_pipeline):
-        got = type(last).__name__ + " at the end of a pipeline" * is_pipeline
-        raise TypeError(f"model must be an estimator of this package or a pipeline that ends in one; got {got}")
+    if isinstance(model, Pipeline):
+        raise TypeError(
+            "model must be an estimator of this package; got a Pipeline. Call register_converters(), then "
+            "skl2onnx.to_onnx(pipeline, X[:1], options={'zipmap': False}), and compare the answers"
+        )
+    is_distribution = isinstance(model, OrdinalDistributionRegressor)
+    if not (isinstance(model, OrderedClassifier) or hasattr(model, "trained_parts") or is_distribution):
+        raise TypeError(f"model must be an estimator of this package; got {type(model).__name__}")
     check_is_fitted(model)
     inputs, columns = inputs_like(X_example, floats)
     levels = levels_of(quantiles, "quantiles") if is_distribution else np.empty(0)
     if np.size(quantiles) and not is_distribution:
-        raise ValueError(f"quantiles must be left out for a {type(last).__name__}; got {quantiles!r}")
-    answers = answers_of(last, floats, levels.tolist())
+        raise ValueError(f"quantiles must be left out for a {type(model).__name__}; got {quantiles!r}")
+    answers = answers_of(model, floats, levels.tolist())
     names, taken = ([one.name for one in those] for those in (inputs, answers))
     _check_columns(model, X_example, names, taken, len(columns))
     whole = [place for place, one in enumerate(columns) if one.kind == "int64" and not one.is_category]
     large = [
         repr(names[one]) for one in whole if np.abs(np.asarray(tables.column_at(X_example, one))).max(initial=0) > 2**24
     ]
-    if large and (is_pipeline or (floats == "float32" and type(model).__name__ != "XGBOrdinalClassifier")):
+    if large and floats == "float32" and type(model).__name__ != "XGBOrdinalClassifier":
         warnings.warn(
             f"the graph may round whole numbers beyond 2**24 to float32, as in {first_few(large)}: rows may be on the "
             "other side of a split. Take floats='float64', and floats in these columns of X_example",
             stacklevel=2,
         )
     if iterations is not None and not isinstance(model, OrdinalClassifier):
-        what = "a pipeline" if is_pipeline else f"a {type(model).__name__}"
-        raise ValueError(f"iterations must be None for {what}; got {iterations!r}")
-    if is_pipeline:
-        from ordinal_objectives.export.onnx.pipelines import to_onnx_by_skl2onnx
-
-        made = to_onnx_by_skl2onnx(model, inputs)
-    else:
-        graph = Graph(floats, taken=[*names, *taken])
-        add_answers(Features(graph, columns), model, taken, _add_by_skl2onnx, iterations, levels.tolist())
-        body = helper.make_graph(graph.nodes, type(model).__name__, inputs, answers, graph.constants)
-        opsets = [helper.make_opsetid(*one) for one in (OPSETS | graph.opsets()).items()]
-        made = helper.make_model(body, opset_imports=opsets, ir_version=_IR_VERSION, producer_name="ordinal-objectives")
-        onnx.checker.check_model(made)
+        raise ValueError(f"iterations must be None for a {type(model).__name__}; got {iterations!r}")
+    graph = Graph(floats, taken=[*names, *taken])
+    add_answers(Features(graph, columns), model, taken, _add_by_skl2onnx, iterations, levels.tolist())
+    body = helper.make_graph(graph.nodes, type(model).__name__, inputs, answers, graph.constants)
+    opsets = [helper.make_opsetid(*one) for one in (OPSETS | graph.opsets()).items()]
+    made = helper.make_model(body, opset_imports=opsets, ir_version=_IR_VERSION, producer_name="ordinal-objectives")
+    onnx.checker.check_model(made)
     # A server names the columns of ``probabilities`` by these.
-    classes = [name for name in ("classes_", "ordered_classes_") if hasattr(last, name)]
-    helper.set_model_props(made, {name: json.dumps(as_tensor(getattr(last, name)).tolist()) for name in classes})
+    classes = [name for name in ("classes_", "ordered_classes_") if hasattr(model, name)]
+    helper.set_model_props(made, {name: json.dumps(as_tensor(getattr(model, name)).tolist()) for name in classes})
     return made
 
 
-def _check_columns(model: object, X_example: object, inputs: list[str], taken: list[str], n_columns: int) -> None:
+def _check_columns(model: Estimator, X_example: object, inputs: list[str], taken: list[str], n_columns: int) -> None:
     """Raise ValueError unless the columns are those of the training, by names that inputs of a graph can have."""
-    model = _first_step(model)
-    n_features = getattr(model, "n_features_in_", n_columns)  # the first step of a pipeline may not know it
-    if n_columns != n_features:
-        raise ValueError(f"X_example must have the {n_features} features of the training; got {n_columns}")
+    if n_columns != model.n_features_in_:
+        raise ValueError(f"X_example must have the {model.n_features_in_} features of the training; got {n_columns}")
     known, names = getattr(model, "feature_names_in_", None), tables.column_names(X_example)
     if known is not None and names is not None and names != list(known):
         wrong = [f"{name!r} for {one!r}" for name, one in zip(names, known, strict=True) if name != one]
@@ -167,14 +160,7 @@ def _check_columns(model: object, X_example: object, inputs: list[str], taken: l
         )
 
 
-def _first_step(model: object) -> object:
-    """Return the estimator that takes a pipeline's rows; a step that passes them on knows no columns."""
-    if not isinstance(model, Pipeline):
-        return None if model == "passthrough" else model
-    return next((one for one in (_first_step(step) for _, step in model.steps) if one is not None), None)
-
-
 def _add_by_skl2onnx(features: Features, estimator: object) -> str:
-    from ordinal_objectives.export.onnx.pipelines import add_estimator
+    from ordinal_objectives.export.onnx.converters import add_estimator
 
     return add_estimator(features, estimator)
