@@ -43,6 +43,10 @@ class _LightGBMState(threading.local):
         self.is_evaluated = False
         self.in_round.add(run)
 
+    def note_metric(self) -> None:
+        """Note that a metric is asked for: the next tree is of another round."""
+        self.is_evaluated = True
+
     def set_model(self, model: lightgbm.Booster | lightgbm.CVBooster | None, boosters: list[lightgbm.Booster]) -> None:
         """Set the booster or the folds of the training; None where another training begins."""
         self.model, self.boosters = model, boosters
@@ -154,7 +158,8 @@ class LightGBMTraining(Training):
 
     def evaluating(self, preds: RealArray, data: lightgbm.Dataset) -> TrainingRun:
         """Return the run whose booster evaluates a data set, at the iteration of that booster."""
-        own, self.state.is_evaluated = self.of(data), True
+        own = self.of(data)
+        self.state.note_metric()
         if own is not None and self.state.scores[data].is_in(preds) and not self.needs_tree:
             self._learn(self._booster_of(data), own, preds, data)
             return own
@@ -174,7 +179,7 @@ class LightGBMTraining(Training):
         That is the only run of the round on a part of the same whole that shares no row with it; None if there is none,
         or several.
         """
-        of_round = [one for one in self.items() if one[1] in self.state.in_round]
+        of_round: list[tuple[Any, TrainingRun]] = [one for one in self.items() if one[1] in self.state.in_round]
         if data.used_indices is None or len(of_round) == 1:
             return None
         found = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -12,7 +12,7 @@ from scipy.sparse import csc_matrix, diags, hstack
 from scipy.sparse.linalg import spsolve
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.aliases import ArrayLike, FloatArray, Table
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, Table
 from ordinal_objectives.estimators import arguments, tables
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.estimators.random_effects import GroupColumn, RandomEffects
@@ -81,35 +81,39 @@ def with_groups(
         raise ValueError("with_groups needs a model that was trained with random_intercept; this one has no groups")
     X = tables.as_table(X)
     self._check_features(X, reset=False)  # refused as predictions refuse it
-    model, loss, thresholds = copy.deepcopy(self), self._fitted_loss, self.thresholds_
-    model._groups, model._effects = GroupColumn.with_new(X, self._groups), ()
-    checked, codes = model._check_features(X, reset=False), self.encode_labels(y)
-    scores = model._scores_of_checked(checked, start)
-    if len(codes) != len(scores):
-        raise ValueError(f"X and y must have the same number of rows; got {len(scores)} and {len(codes)}")
+    codes = self.encode_labels(y)
+    if len(codes) != X.shape[0]:
+        raise ValueError(f"X and y must have the same number of rows; got {X.shape[0]} and {len(codes)}")
     weight = validation.row_weights(sample_weight, len(codes)) * _class_weights(self)[codes]
-    rows = ScoredRows(checked, codes, self.n_classes_, weight, scores)
-    effects = [_extended(*one) for one in zip(self._effects, model._groups, strict=True)]
-    found = _found(effects, rows, loss, thresholds, getattr(self, "n_jobs", None))
-    model._effects = tuple(one.settled(self.n_iter_) for one in found)
+    return _take_groups(copy.deepcopy(self), X, codes, weight, start)
+
+
+def _take_groups(
+    self: Classifier, X: Table, codes: IntArray, weight: FloatArray, start: Mapping[str, ArrayLike | None]
+) -> Classifier:
+    """Take the groups of labelled rows; copies that are trained anew would not have them."""
+    before, columns = self._effects, GroupColumn.with_new(X, self._groups)
+    self._groups, self._effects = columns, ()
+    checked = self._check_features(X, reset=False)
+    rows = ScoredRows(checked, codes, self.n_classes_, weight, self._scores_of_checked(checked, start))
+    effects = [_extended(*one) for one in zip(before, columns, strict=True)]
+    found = _found(effects, rows, self._fitted_loss, self.thresholds_, getattr(self, "n_jobs", None))
+    self._effects = tuple(one.settled(self.n_iter_) for one in found)
     given = self._given_to_copies()
-    model._given = replace(given, refused=(*given.refused, "groups by with_groups"))
-    model._carry()
-    return model
+    self._given = replace(given, refused=(*given.refused, "groups by with_groups"))
+    self._carry()
+    return self
 
 
-def _class_weights(model: OrdinalClassifier) -> FloatArray:
+def _class_weights(self: OrdinalClassifier) -> FloatArray:
     """Return the weight of each class in the training of a model, (n_classes,)."""
-    trained, ones = arguments.as_trained(model), np.ones(model.n_classes_)
-    if trained.class_weight is None:
-        return ones
-    if isinstance(trained.class_weight, str):
+    asked = arguments.as_trained(self).class_weight
+    if isinstance(asked, str):
         raise ValueError(
             f"with_groups needs a model whose class_weight is None or a dict, since the weights that "
-            f"{trained.class_weight!r} found are not kept; got class_weight={trained.class_weight!r}"
+            f"{asked!r} found are not kept; got class_weight={asked!r}"
         )
-    weights: FloatArray = trained._class_weights(ones)
-    return weights
+    return np.array([(asked or {}).get(label, 1.0) for label in self.ordered_classes_.tolist()])
 
 
 def _extended(effects: RandomEffects, column: GroupColumn) -> RandomEffects:

@@ -236,8 +236,8 @@ class IntegratedEffects:
         of_group, variance = self._sd**2, self._variance
         location = location_of(of_group, variance)
         errors = np.sqrt(with_location(of_group, variance, location))
-        found = {"standard_errors": errors, "variance": variance, "location": location}
-        return replace(self._effects, effects=self._modes(learner.thresholds), **found)
+        modes = self._modes(learner.thresholds)
+        return replace(self._effects, effects=modes, standard_errors=errors, variance=variance, location=location)
 
     def deviations(self, thresholds: FloatArray) -> FloatArray:
         """Return the standard deviation of each effect's posterior at given thresholds and the variance as it is."""

@@ -43,13 +43,13 @@ def brute_force(model, X, y, weight, new):
         f = f + np.array([value.get(group, 0.0) for group in X[:, place]])
     asked = [(place, group) for place, groups in new.items() for group in groups]
 
-    def value(b):
+    def minus_likelihood(b):
         score = f + sum(of * (X[:, place] == group) for of, (place, group) in zip(b, asked, strict=True))
         proba = expit(theta[y + 1] - score) - expit(theta[y] - score)
         penalty = sum(of**2 / known[place].variance for of, (place, _) in zip(b, asked, strict=True))
         return -weight @ np.log(proba) + penalty / 2
 
-    found = minimize(value, np.zeros(len(asked)), method="BFGS", options={"gtol": 1e-7}).x
+    found = minimize(minus_likelihood, np.zeros(len(asked)), method="BFGS", options={"gtol": 1e-7}).x
     return {place: {g: of for of, (p, g) in zip(found, asked, strict=True) if p == place} for place in new}
 
 
