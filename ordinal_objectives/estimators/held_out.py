@@ -70,9 +70,9 @@ class Rows:
 
     def counted(self: AnyRows) -> AnyRows:
         """Return the rows of positive weight; where the others have weight 1, there are no weights left."""
-        if self.weight is None or self.weight.all():
+        if self.weight is None:
             return self
-        rows = self.take(self.weighted)
+        rows = self if self.weight.all() else self.take(self.weighted)
         return replace(rows, weight=None) if np.all(rows.weight == 1.0) else rows
 
     def class_weights(self, n_classes: int = 0) -> FloatArray:

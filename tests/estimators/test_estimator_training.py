@@ -163,13 +163,10 @@ def test_host_parameters_pass_through(make, data):
 @pytest.mark.parametrize(
     ("make", "name", "right"),
     [
-        (make_xgb, "max_iter", "n_estimators"),
-        (make_xgb, "num_leaves", "max_leaves"),
-        (make_xgb, "l2_regularization", "reg_lambda"),
+        (make_xgb, "eta", "learning_rate"),
         (make_xgb, "objective", "the ordinal loss is the objective"),
         (make_xgb, "base_score", "the thresholds hold the location"),
         (make_xgb, "num_class", "one output for all classes"),
-        (make_lgb, "gamma", "min_split_gain"),
         (make_lgb, "cat_feature", "categorical_feature= in fit"),
         (make_lgb, "callbacks", "callbacks= in fit"),
         (make_lgb, "metric", "eval_metric"),

@@ -98,9 +98,9 @@ def test_where_early_stopping_or_a_model_decides_nothing_is_searched(name, data)
         assert continued.n_iter_ == 102
     elif name == "lightgbm":
         stopped = make(learning_rate=0.01).fit(
-            X, y, X_val=X, y_val=y, callbacks=[lightgbm.early_stopping(5, verbose=False)]
+            X, y, X_val=X.copy(), y_val=y, callbacks=[lightgbm.early_stopping(5, verbose=False)]
         )
-        assert make(early_stopping_round=5, learning_rate=0.01).fit(X, y, X_val=X, y_val=y).n_iter_ == 100
+        assert make(early_stopping_round=5, learning_rate=0.01).fit(X, y, X_val=X.copy(), y_val=y).n_iter_ == 100
         continued = make().fit(X, y, init_model=make(n_estimators=2).fit(X, y))
         assert continued.n_iter_ == 102
     else:

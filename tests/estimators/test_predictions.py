@@ -34,7 +34,7 @@ def test_it_is_what_lies_above_the_threshold(make, data):
         found = model.predict_at_least(X, name)
         assert found.shape == (300,)
         np.testing.assert_allclose(found, 1.0 - cumulative[:, k], atol=1e-12)
-    with pytest.raises(ValueError, match=r"label holds labels outside the classes .* got 'superb'"):
+    with pytest.raises(ValueError, match=r"label must be one of the classes .* got 'superb'"):
         model.predict_at_least(X, "superb")
     with pytest.raises(ValueError, match=r"label must be one of the classes .* got \['good', 'poor'\]"):
         model.predict_at_least(X, ["good", "poor"])
@@ -173,7 +173,7 @@ def recorded_losses(model):
 def test_replayed_losses_are_recorded_ones_or_lower(kind, tmp_path):
     X, y = replayed_rows()
     make, options = KINDS[kind]
-    model = make(**options, **LONG_STEPS, n_jobs=1, random_state=0).fit(X, y, eval_set=[(X, y)])
+    model = make(**options, **LONG_STEPS, n_jobs=1, random_state=0).fit(X, y, eval_set=[(X.copy(), y)])
     model.save_model(tmp_path / "model.ubj")
     loaded = make(n_jobs=1).load_model(tmp_path / "model.ubj")
     recorded = np.array(recorded_losses(loaded)[1:])

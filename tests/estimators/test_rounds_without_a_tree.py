@@ -40,7 +40,7 @@ def test_rounds_of_a_continued_model_count(rows, stopping):
     X, y = rows
     first = lgbm(n_estimators=7).fit(X, y)
     more = lgbm(n_estimators=6, **stopping)
-    more.fit(X, y, init_model=first, eval_set=[(X, y)] if stopping else None)
+    more.fit(X, y, init_model=first, eval_set=[(X.copy(), y)] if stopping else None)
     assert first.trained_rounds() == 7
     assert more.trained_rounds() == 13 == more.n_iter_
 
