@@ -27,6 +27,8 @@ $(VENV)/installed-%: $(VENV)/created $(SOURCES)
 demo: $(VENV)/installed-demo
 	$(BIN)/python -I examples/demo.py $(DEMO_ARGS)
 
+# A worker for each processor, each with one thread; tests of threads ask for more themselves.
+test: export OMP_NUM_THREADS = 1
 test: $(VENV)/installed-test
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
@@ -81,6 +83,7 @@ $(DEV)/files-$(FILES): $(DEV)/created
 		-Ceditable.verbose=false -Ccmake.define.ORDINAL_WERROR=ON -e '.[dev]'
 	touch $@
 
+test-fast: export OMP_NUM_THREADS = 1
 test-fast: dev
 	$(DEV)/bin/python -m pytest -m 'not slow' $(PYTEST_ARGS)
 

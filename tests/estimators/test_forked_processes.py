@@ -70,11 +70,13 @@ end(all(right))
 """
 in_child = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 pytestmark = pytest.mark.slow
+# One thread would hang nowhere, and a model that was loaded takes as many as the environment says.
+TWO_THREADS = os.environ | {"OMP_NUM_THREADS": "2"}
 
 
 def run(script, kind, options, folder):
     call = [sys.executable, "-c", PREPARED + script, kind, options]
-    subprocess.run(call, check=True, timeout=60, cwd=folder)
+    subprocess.run(call, check=True, timeout=60, cwd=folder, env=TWO_THREADS)
 
 
 @in_child
@@ -100,7 +102,9 @@ def test_functions_of_boosters_end_in_a_forked_process(options, tmp_path):
 @in_child
 def test_every_entry_point_ends_in_a_forked_process(tmp_path):
     call = [sys.executable, str(Path(__file__).with_name("forked_entries.py"))]
-    entries = subprocess.run(call, cwd=tmp_path, timeout=250, capture_output=True, text=True, check=False)
+    entries = subprocess.run(
+        call, cwd=tmp_path, env=TWO_THREADS, timeout=250, capture_output=True, text=True, check=False
+    )
     assert not entries.returncode, entries.stdout + entries.stderr
 
 
