@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 
-from makers import ALL, MAKERS, make_engine, make_lgb, make_xgb
+from makers import ALL, MAKERS, make_cat, make_engine, make_lgb, make_xgb
 from ordinal_objectives import (
     HistGradientBoostingMultiOutputClassifier,
     HistGradientBoostingMultiOutputRegressor,
@@ -166,6 +166,23 @@ def test_a_decision_function_of_many_classes_names_what_to_call(make, data):
 def test_a_misspelt_parameter_trains_nothing(make, wrong, right, data):
     with pytest.raises(TypeError, match=f"has no parameter '{wrong}'; did you mean '{right}'"):
         make(**{wrong: 3}).fit(*data)
+
+
+@pytest.mark.parametrize(
+    ("make", "wrong", "shown"),
+    [
+        (make_engine, "iterations", None),
+        (make_engine, "cat_features", None),
+        (make_engine, "bagging_fraction", None),
+        (make_engine, "num_class", None),
+        (make_cat, "max_iter", None),
+        (make_lgb, "num_leafs", "num_leaves"),
+    ],
+)
+def test_a_name_is_hinted_at_only_if_it_is_close_and_by_the_constructors_own(make, wrong, shown, data):
+    with pytest.raises(TypeError, match=f"'{wrong}'") as refused:
+        make(**{wrong: 3}).fit(*data)
+    assert re.findall("did you mean '(.*)'", str(refused.value)) == ([shown] if shown else [])
 
 
 def test_every_parameter_of_the_installed_xgboost_is_known(data):
