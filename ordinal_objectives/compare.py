@@ -496,7 +496,8 @@ def read_table(
     Raises
     ------
     ValueError
-        If it is empty, no CSV file or not separated by commas, has no such column, or features that the libraries refuse.
+        If it is empty, no CSV file or not separated by commas, has no such column, or features that the libraries
+        refuse.
     """
     pd = extras.optional("pandas", "demo")
     try:

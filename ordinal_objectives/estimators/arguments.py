@@ -273,7 +273,12 @@ def refuse_other_order(known: Sequence[str] | None, X: Table, *, name: str = "X"
 
 def validate_columns(estimator: Estimator, X: Table, *, reset: bool, **options: Any) -> Table:
     """Return what scikit-learn's ``validate_data`` does, which knows no names but text; numbers keep their order."""
-    checked = validate_data(estimator, X, reset=reset, **options)
+    try:
+        checked = validate_data(estimator, X, reset=reset, **options)
+    except ValueError as error:
+        if "must be in the same order" not in str(error):
+            raise
+        raise ValueError(f"{str(error).rstrip()} Pass X[list(model.feature_names_in_)]") from None
     if reset:
         # scikit-learn keeps the names that it knows, which depends on its version and the kind of table.
         text = getattr(estimator, "feature_names_in_", None)
