@@ -496,18 +496,15 @@ def read_table(
     Raises
     ------
     ValueError
-        If it is empty, no CSV file or not separated by commas, has no such column, or features that the libraries
-        refuse.
+        If it is empty, no CSV file or has no commas, no such column, or features that the libraries refuse.
     """
     pd = extras.optional("pandas", "demo")
     try:
         header = list(map(str, pd.read_csv(path, nrows=0).columns))
         separator = next((mark for mark in ";\t|" if len(header) == 1 and mark in header[0]), None)
         if separator:
-            raise ValueError(
-                f"{path} must be separated by ','; the file is separated by {separator!r}. To convert it: "
-                f"pandas.read_csv({str(path)!r}, sep={separator!r}).to_csv('table.csv', index=False)"
-            )
+            line = f"pandas.read_csv({str(path)!r}, sep={separator!r}).to_csv('table.csv', index=False)"
+            raise ValueError(f"{path} must have commas; the file is separated by {separator!r}. To convert it: {line}")
         frame = pd.read_csv(path, low_memory=False)
     except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} cannot be read as a CSV file: {error}") from None

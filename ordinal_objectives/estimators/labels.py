@@ -6,7 +6,7 @@ import numbers
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
@@ -235,8 +235,8 @@ class OrderedLabels:
         hint = f"; no row has {first_few(without_rows, repr)}, of {self._name}=" if without_rows else ""
         means = f" Did you mean {first_few([f'{found!r} by {label!r}' for label, found in near.items()])}{hint}?"
         texts = [value for value in values if isinstance(value, str)]
-        lines = [line for line, spell in _SPELLINGS.items() if {spell(text) for text in texts} <= set(classes)]
-        return f"{means} In pandas: {lines[0]}." if lines else means
+        calls = [call for call, spell in _SPELT.items() if {spell(text.strip()) for text in texts} <= set(classes)]
+        return f"{means} In pandas: y = y.str.strip(){calls[0]}." if calls else means
 
     def _advice(self, values: list[object]) -> str:
         """Return what may have happened to labels outside the classes, and what to do."""
@@ -362,12 +362,7 @@ _MOST_SHOWN = 10  # labels in the warning of an assumed order
 _FEW_ROWS = 20
 _MISSING = "missing labels (None, NaN or NA)"
 # What makes labels those of the classes that differ from them in blanks or in case.
-_SPELLINGS: dict[str, Callable[[str], str]] = {
-    "y = y.str.strip()": str.strip,
-    "y = y.str.strip().str.lower()": lambda label: label.strip().lower(),
-    "y = y.str.strip().str.upper()": lambda label: label.strip().upper(),
-    "y = y.str.strip().str.capitalize()": lambda label: label.strip().capitalize(),
-}
+_SPELT: Params = {"": str, ".str.lower()": str.lower, ".str.upper()": str.upper, ".str.capitalize()": str.capitalize}
 _DIGITS = re.compile(r"\d+")
 # Distinct strings for which comparing all rows with one costs less than making Python strings of the rows.
 _FEW = 8
@@ -387,7 +382,7 @@ def distinct_labels(name: str, y: ArrayLike, *, warn: bool = False) -> DistinctL
     if getattr(y, "ndim", 0) != 1 or not hasattr(y, "factorize") or isinstance(getattr(y, "dtype", None), np.dtype):
         return _tell_apart(as_labels(name, y, warn=warn))
     inverse, found = y.factorize()
-    if n_missing := np.count_nonzero(inverse < 0):
+    if n_missing := int(np.count_nonzero(inverse < 0)):
         raise _missing(name, _MISSING, n_missing)
     occurs = np.bincount(inverse, minlength=len(found)) > 0  # an Arrow dictionary may hold others
     return DistinctLabels(as_labels(name, np.asarray(found)[occurs]), (np.cumsum(occurs) - 1)[inverse])
@@ -414,7 +409,7 @@ def _tell_apart(values: LabelArray) -> DistinctLabels:
 def as_labels(name: str, y: ArrayLike, *, warn: bool = False) -> LabelArray:
     """Return labels as a one-dimensional array without missing values; ``warn`` of a column that is made flat."""
     if np.ma.is_masked(y):
-        raise _missing(name, "missing labels (masked)", np.ma.count_masked(y))
+        raise _missing(name, "missing labels (masked)", int(np.ma.getmaskarray(y).sum()))
     values = _one_a_row(name, y, warn=warn)
     if len(values) == 0:
         raise ValueError(f"{name} must hold labels; got none (0 samples)")
@@ -430,7 +425,7 @@ def as_labels(name: str, y: ArrayLike, *, warn: bool = False) -> LabelArray:
             values = np.asarray(labels)
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         keep = "numpy.isfinite(y)" if np.isinf(values).any() else "y.notna()"
-        raise _missing(name, "NaN or infinity", np.count_nonzero(~np.isfinite(values)), keep)
+        raise _missing(name, "NaN or infinity", int(np.count_nonzero(~np.isfinite(values))), keep)
     if values.dtype.kind == "f" and float(np.abs(values).max()) > _MOST_EXACT:
         raise ValueError(f"{name} holds numbers beyond 2**53, where floats do not tell integers apart")
     if values.dtype.kind not in "biufUSOT":
