@@ -57,7 +57,8 @@ def _compare(options: argparse.Namespace) -> None:
     table = found.summary()
     shown = table.drop(columns="note").assign(at_round=table["at_round"].map(str, na_action="ignore"))
     print(shown.to_string(index=False, float_format="{:.4f}".format, na_rep="-"))
-    print("\nLosses, MAE and RPS are of the rows held out. The same for all: depth, learning rate, rounds, number of")
+    print("\nLoss, MAE, RPS and seconds are those after at_round, the round with the lowest loss on the rows held out.")
+    print("These rows choose it, so the figures are a little too good. The same for all: depth, learning rate, rounds,")
     print("bins, penalty, smallest leaf; all rows and columns for each tree. What differs, and why there is no model:")
     for note, modes in table.groupby("note", sort=False):
         who = ", ".join(dict.fromkeys(f"{one.trainer} {one.update}" for one in modes.itertuples()))

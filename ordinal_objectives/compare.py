@@ -142,9 +142,9 @@ class UpdateComparison:
     def summary(self) -> Table:
         """Return a pandas.DataFrame with a row for each mode, means over the folds.
 
-        "held_out_loss", "mae", "rps" and "seconds" are those after the last round; "lowest_loss" is the lowest mean
-        held-out loss of all rounds, and "at_round" where it is. "note" says what could not be made equal, or why there
-        is no model.
+        "held_out_loss", "mae", "rps" and "seconds" are all those after one round, "at_round": that with the lowest mean
+        held-out loss. The held-out rows choose it, so their loss there is a little too low. "note" says what could not
+        be made equal, or why there is no model.
         """
         lines = []
         for mode in dict.fromkeys(fit.mode for fit in self._fits):
@@ -154,13 +154,12 @@ class UpdateComparison:
             if trained:
                 path = {name: _mean_path(trained, name) for name in _MEASURED[1:]}
                 lowest = int(np.argmin(path["held_out_loss"]))
-                line |= {"lowest_loss": path["held_out_loss"][lowest], "at_round": lowest}
-                line |= {name: values[-1] for name, values in path.items()}
+                line |= {"at_round": lowest} | {name: values[lowest] for name, values in path.items()}
             others = dict.fromkeys(fit.status for fit in fits if fit not in trained)
             notes = dict.fromkeys(fit.note for fit in fits)
             lines.append(line | {"status": ", ".join(others) or "trained", "note": "; ".join(notes)})
-        names = ["trainer", "update", "hessian", "folds", "lowest_loss", "at_round", "held_out_loss", "mae", "rps"]
-        return extras.data_frame(lines, columns=[*names, "seconds", "status", "note"]).astype({"at_round": "Int64"})
+        names = ["trainer", "update", "hessian", "folds", "at_round", *_MEASURED[1:], "status", "note"]
+        return extras.data_frame(lines, columns=names).astype({"at_round": "Int64"})
 
     def plot(self) -> Any:
         """Draw the held-out loss against rounds and against seconds, and the paths of the thresholds.
@@ -326,6 +325,9 @@ def compare_updates(
                 for mode in modes:
                     tick = _ticks(show, rounds * len(fits))
                     fits.append(_Fit(mode, fold, "interrupted", "interrupted"))
+                    if not any(fit.status == "trained" and fit.mode.trainer == mode.trainer for fit in fits):
+                        # A trainer's first training is slow: it imports, and starts its threads.
+                        _train_and_measure(mode, fold, settings | {"rounds": 1}, labels, parts, _ticks(None, 0))
                     fits[-1] = _train_and_measure(mode, fold, settings, labels, parts, tick)
                     tick(rounds)
     except KeyboardInterrupt:
@@ -494,10 +496,15 @@ def read_table(
     Raises
     ------
     ValueError
-        If it is empty or no CSV file, has no such column, or features that the libraries refuse.
+        If it is empty, no CSV file or has no commas, no such column, or features that the libraries refuse.
     """
     pd = extras.optional("pandas", "demo")
     try:
+        header = list(map(str, pd.read_csv(path, nrows=0).columns))
+        separator = next((mark for mark in ";\t|" if len(header) == 1 and mark in header[0]), None)
+        if separator:
+            line = f"pandas.read_csv({str(path)!r}, sep={separator!r}).to_csv('table.csv', index=False)"
+            raise ValueError(f"{path} must have commas; the file is separated by {separator!r}. To convert it: {line}")
         frame = pd.read_csv(path, low_memory=False)
     except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} cannot be read as a CSV file: {error}") from None

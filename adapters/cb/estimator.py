@@ -30,7 +30,7 @@ from ordinal_objectives.utils import extras, files, shared_docs, validation
 _COLUMNS = ("cat_features", "text_features", "embedding_features")
 _NAMED = (
     "Name columns of categories in cat_features, of text in text_features, of vectors in embedding_features, and make "
-    "dates numbers"
+    f"dates numbers{tables.OF_HOSTS.partition('dates numbers')[2]}"
 )
 _NATIVE = {"random_state": "random_seed", "n_jobs": "thread_count"}
 _ONE_SCORE = "CatBoost shows no leaves before the training ends, so that thresholds cannot move with x"

@@ -81,7 +81,8 @@ def levels_of(q: ArrayLike, name: str = "q") -> FloatArray:
     """Return levels of quantiles, at least one-dimensional, or raise ValueError unless they are in [0, 1]."""
     levels = np.atleast_1d(validation.as_floats(q, name=name))
     if levels.ndim > 1 or not ((levels >= 0.0) & (levels <= 1.0)).all():
-        raise ValueError(f"{name} must hold levels in [0, 1], one-dimensional; got {q!r}")
+        hint = validation.percent_hint(levels if np.ndim(q) else levels[0])
+        raise ValueError(f"{name} must hold levels in [0, 1], one-dimensional; got {q!r}{hint}")
     return levels
 
 

@@ -183,6 +183,8 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
             if is_auto(self.n_cuts):
                 return _n_cuts(n_rows)
             return validation.check_integer("n_cuts", self.n_cuts, 1)
+        if isinstance(self.cuts, str):
+            raise ValueError(f'cuts must be rising numbers; got {self.cuts!r}. How many there are says n_cuts="auto"')
         if not is_auto(self.n_cuts):
             raise ValueError(f"n_cuts={self.n_cuts!r} and cuts are two ways to say where y is cut: give one of them")
         cuts = numbers_of(self.cuts, "cuts")

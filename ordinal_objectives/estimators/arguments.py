@@ -238,8 +238,17 @@ def _hint(kind: Any, known: list[str], name: str) -> str:
     own_name, _, condition = getattr(kind, "_dialect", {}).get(name, name).partition(" ")
     if own_name in {*own, *(getattr(kind, "_known", None) or ())}:
         return f": it belongs to the constructor, {kind.__name__}({own_name}=...) {condition}".rstrip()
-    near = difflib.get_close_matches(name, [*known, *own], n=3, cutoff=0.7)
-    return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+    near = near_name(name, known, own)
+    return f"; did you mean {near!r}?" if near else ""
+
+
+def near_name(name: str, *groups: Iterable[str]) -> str | None:
+    """Return the name that a misspelt one may mean, of the first group that has one.
+
+    The cutoff is strict: a name of another library is often unlike the right one here, and like a wrong one.
+    """
+    matches = (difflib.get_close_matches(name, sorted(group), n=1, cutoff=0.84) for group in groups)
+    return next((found[0] for found in matches if found), None)
 
 
 def refuse_other_order(known: Sequence[str] | None, X: Table, *, name: str = "X") -> None:
@@ -264,7 +273,12 @@ def refuse_other_order(known: Sequence[str] | None, X: Table, *, name: str = "X"
 
 def validate_columns(estimator: Estimator, X: Table, *, reset: bool, **options: Any) -> Table:
     """Return what scikit-learn's ``validate_data`` does, which knows no names but text; numbers keep their order."""
-    checked = validate_data(estimator, X, reset=reset, **options)
+    try:
+        checked = validate_data(estimator, X, reset=reset, **options)
+    except ValueError as error:
+        if "must be in the same order" not in str(error):
+            raise
+        raise ValueError(f"{str(error).rstrip()} Pass X[list(model.feature_names_in_)]") from None
     if reset:
         # scikit-learn keeps the names that it knows, which depends on its version and the kind of table.
         text = getattr(estimator, "feature_names_in_", None)

@@ -219,7 +219,7 @@ class OrderedLabels:
             unknown = [values[i] for i in in_order]
             raise ValueError(
                 f"{name} holds labels outside the classes {self.ordered_classes_.tolist()}; got "
-                f"{first_few(unknown, repr)}{self._misspelt(unknown, values)}{self._advice(values)}"
+                f"{first_few(unknown, repr)}.{self._misspelt(unknown, values)} {self._advice(values)}"
             )
         return codes
 
@@ -233,26 +233,29 @@ class OrderedLabels:
             return ""
         without_rows = [found for found in dict.fromkeys(near.values()) if found in empty]
         hint = f"; no row has {first_few(without_rows, repr)}, of {self._name}=" if without_rows else ""
-        return f". Did you mean {first_few([f'{found!r} by {label!r}' for label, found in near.items()])}{hint}?"
+        means = f" Did you mean {first_few([f'{found!r} by {label!r}' for label, found in near.items()])}{hint}?"
+        texts = [value for value in values if isinstance(value, str)]
+        calls = [call for call, spell in _SPELT.items() if {spell(text.strip()) for text in texts} <= set(classes)]
+        return f"{means} In pandas: y = y.str.strip(){calls[0]}." if calls else means
 
     def _advice(self, values: list[object]) -> str:
         """Return what may have happened to labels outside the classes, and what to do."""
         classes = self.ordered_classes_.tolist()
         if {str(value) for value in values} <= {str(label) for label in classes}:
             types = _type_names(values), _type_names(classes)
-            return f". They are of type {types[0]}, and the classes of type {types[1]}: give both one type"
+            return f"They are of type {types[0]}, and the classes of type {types[1]}: give both one type"
         if all(isinstance(number, numbers.Real) for number in (*values, *classes)):
             for kind in (np.float32, np.float16):
                 if set(_rounded(values, kind)) <= set(_rounded(classes, kind)):
-                    return f". Rounded to {kind.__name__} they are among the classes: give both one type"
+                    return f"Rounded to {kind.__name__} they are among the classes: give both one type"
         if all(isinstance(value, int) and 0 <= value < len(classes) for value in values):
             return (
-                f". These look like codes. A tool that encodes labels before fit (cross_val_predict of probabilities, "
+                f"These look like codes. A tool that encodes labels before fit (cross_val_predict of probabilities, "
                 f"CalibratedClassifierCV(ensemble=False) or (method='temperature'), VotingClassifier, "
                 f"StackingClassifier, BaggingClassifier) loses the order of the classes: give it codes "
                 f"0..{len(classes) - 1}, lowest class first, and classes=range({len(classes)})"
             )
-        return f". Pass {self._name}= with all classes, lowest first, also those that a fit or a fold may lack"
+        return f"Pass {self._name}= with all classes, lowest first, also those that a fit or a fold may lack"
 
     def _set_classes(self, classes: LabelArray) -> None:
         name = self._name
@@ -299,8 +302,10 @@ def assumed_order(values: LabelArray, name: str = "y") -> LabelArray:
     labels = classes.tolist()
     if classes.dtype.kind in "UST" or any(isinstance(label, (str, bytes)) for label in labels):
         refuse_numbers_as_text(name, labels)
+        more = f" < ... ({len(labels)} labels)" if len(labels) > _MOST_SHOWN else ""
         warnings.warn(
-            f"The labels are strings and their order was not given; assumed {' < '.join(map(str, labels))}. "
+            f"The labels are strings and their order was not given; assumed "
+            f"{' < '.join(map(str, labels[:_MOST_SHOWN]))}{more}. "
             f"Pass classes= or an ordered categorical to set it.",
             LabelOrderWarning,
             stacklevel=4,
@@ -337,7 +342,8 @@ def _near(label: object, classes: list[Any]) -> str | None:
     """Return the class that a text may mean; "grade 4" and "grade 5" are two, not one that is misspelt."""
     if not isinstance(label, str) or not all(isinstance(known, str) for known in classes):
         return None
-    found = get_close_matches(label, classes, n=1, cutoff=0.7)
+    found = [known for known in classes if known.strip().casefold() == label.strip().casefold()]
+    found = found or get_close_matches(label, classes, n=1, cutoff=0.7)
     return next((one for one in found if _DIGITS.sub("", one) != _DIGITS.sub("", label)), None)
 
 
@@ -351,8 +357,12 @@ def _type_names(values: Iterable[object]) -> str:
 
 
 _MOST_EXACT = 2.0**53
+_MOST_SHOWN = 10  # labels in the warning of an assumed order
 # In so few rows many classes say nothing.
 _FEW_ROWS = 20
+_MISSING = "missing labels (None, NaN or NA)"
+# What makes labels those of the classes that differ from them in blanks or in case.
+_SPELT: Params = {"": str, ".str.lower()": str.lower, ".str.upper()": str.upper, ".str.capitalize()": str.capitalize}
 _DIGITS = re.compile(r"\d+")
 # Distinct strings for which comparing all rows with one costs less than making Python strings of the rows.
 _FEW = 8
@@ -372,8 +382,8 @@ def distinct_labels(name: str, y: ArrayLike, *, warn: bool = False) -> DistinctL
     if getattr(y, "ndim", 0) != 1 or not hasattr(y, "factorize") or isinstance(getattr(y, "dtype", None), np.dtype):
         return _tell_apart(as_labels(name, y, warn=warn))
     inverse, found = y.factorize()
-    if (inverse < 0).any():
-        raise ValueError(f"{name} contains missing labels (None, NaN or NA); every row needs a label")
+    if n_missing := int(np.count_nonzero(inverse < 0)):
+        raise _missing(name, _MISSING, n_missing)
     occurs = np.bincount(inverse, minlength=len(found)) > 0  # an Arrow dictionary may hold others
     return DistinctLabels(as_labels(name, np.asarray(found)[occurs]), (np.cumsum(occurs) - 1)[inverse])
 
@@ -399,7 +409,7 @@ def _tell_apart(values: LabelArray) -> DistinctLabels:
 def as_labels(name: str, y: ArrayLike, *, warn: bool = False) -> LabelArray:
     """Return labels as a one-dimensional array without missing values; ``warn`` of a column that is made flat."""
     if np.ma.is_masked(y):
-        raise ValueError(f"{name} contains missing labels (masked); every row needs a label")
+        raise _missing(name, "missing labels (masked)", int(np.ma.getmaskarray(y).sum()))
     values = _one_a_row(name, y, warn=warn)
     if len(values) == 0:
         raise ValueError(f"{name} must hold labels; got none (0 samples)")
@@ -410,16 +420,23 @@ def as_labels(name: str, y: ArrayLike, *, warn: bool = False) -> LabelArray:
         except TypeError as error:  # of a list, a dict, or a signalling NaN
             raise ValueError(f"{name} must hold labels that can be told apart; got one that cannot: {error}") from None
         if any(map(is_missing, distinct)):
-            raise ValueError(f"{name} contains missing labels (None, NaN or NA); every row needs a label")
+            raise _missing(name, _MISSING, sum(map(is_missing, labels)))
         if all(issubclass(kind, numbers.Real) for kind in set(map(type, labels))):
             values = np.asarray(labels)
     if values.dtype.kind == "f" and not np.isfinite(values).all():
-        raise ValueError(f"{name} contains NaN or infinity; labels must be finite")
+        keep = "numpy.isfinite(y)" if np.isinf(values).any() else "y.notna()"
+        raise _missing(name, "NaN or infinity", int(np.count_nonzero(~np.isfinite(values))), keep)
     if values.dtype.kind == "f" and float(np.abs(values).max()) > _MOST_EXACT:
         raise ValueError(f"{name} holds numbers beyond 2**53, where floats do not tell integers apart")
     if values.dtype.kind not in "biufUSOT":
         raise ValueError(f"Unknown label type: {values.dtype}; {name} must hold numbers, strings or a categorical")
     return values
+
+
+def _missing(name: str, what: str, n_rows: int, keep: str = "y.notna()") -> ValueError:
+    """Return the error of labels that are none, which says how to leave their rows out."""
+    hint = f". To leave these rows out, in pandas: keep = {keep}; X, y = X[keep], y[keep]" if name == "y" else ""
+    return ValueError(f"{name} contains {what}, {n_rows} in all; every row needs a finite label{hint}")
 
 
 def _one_a_row(name: str, y: ArrayLike, *, warn: bool) -> LabelArray:
@@ -430,7 +447,8 @@ def _one_a_row(name: str, y: ArrayLike, *, warn: bool) -> LabelArray:
         raise ValueError(f"{name} must be one-dimensional: {error}") from None
     if given.ndim == 0:
         is_read_in_turn = isinstance(y, Iterable) and not isinstance(y, (str, bytes, np.ndarray))
-        hint = "; pass a list, in the order of the classes" if is_read_in_turn else ""
+        is_order = is_read_in_turn or not name.startswith("y")
+        hint = "; pass a list, in the order of the classes, lowest first" if is_order else ""
         raise ValueError(f"{name} must be one-dimensional; got {y!r}{hint}")
     if given.ndim > 1 and given.shape[1] != 1:
         hint = "; answers of several graders are OrdinalLabels.from_columns(y)" if name.startswith("y") else ""

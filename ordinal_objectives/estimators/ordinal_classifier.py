@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import difflib
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
@@ -24,6 +23,7 @@ from ordinal_objectives.estimators.arguments import (
     GivenToFit,
     keep_arguments,
     kept_arguments,
+    near_name,
     start_scores,
     validate_columns,
 )
@@ -130,10 +130,9 @@ class OrdinalClassifier(OrderedClassifier):
         """Raise TypeError for an unknown name; where the library warns of it, only if it resembles a known one."""
         unknown = [] if self._known is None else [name for name in self._host_params if name not in self._known]
         for name in unknown:
-            candidates = {*(self._known or ()), *self._get_param_names(), *self._dialect}
-            near = difflib.get_close_matches(name, candidates, n=1, cutoff=0.8 if self._host_checks_names else 0.6)
+            near = near_name(name, self._get_param_names(), {*(self._known or ()), *self._dialect})
             if near or not self._host_checks_names:
-                hint = f"; did you mean {self._dialect.get(near[0], near[0])!r}?" if near else ""
+                hint = f"; did you mean {self._dialect.get(near, near)!r}?" if near else ""
                 raise TypeError(f"{type(self).__name__} has no parameter {name!r}{hint}")
 
     @contextmanager

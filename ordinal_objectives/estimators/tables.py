@@ -27,7 +27,8 @@ _KINDS = {
     "text": re.compile(r"(large_)?(string|utf8|binary).*|str|String|Utf8|Binary"),
     "date": re.compile(r"(timestamp|date|time|duration|period|Date|Time|Duration).*"),
 }
-OF_HOSTS = """Make strings categories, in pandas by X[name] = X[name].astype("category"), and dates numbers"""
+OF_HOSTS = """Make strings categories, in pandas by X[name] = X[name].astype("category"), \
+and dates numbers, by X[name] = (X[name] - pandas.Timestamp("2020-01-01")).dt.days"""
 _OF_ENGINE = f"{OF_HOSTS}; columns that categorical_features names may hold strings"
 
 
@@ -169,7 +170,8 @@ def as_table(X: Table) -> Table:
     X = collected(X)
     X = X if hasattr(X, "shape") else arrays.as_array(X, name="X")
     if len(X.shape) != 2:
-        raise ValueError(f"Expected 2D array or table X; got shape {X.shape}. Reshape your data: a row is X.iloc[[i]]")
+        ways = "X.to_frame(), a row X.iloc[[i]]" if hasattr(X, "iloc") else "X.reshape(-1, 1), a row X.reshape(1, -1)"
+        raise ValueError(f"Expected 2D array or table X; got shape {X.shape}. Reshape your data: a column is {ways}")
     check_table(X)
     return X
 

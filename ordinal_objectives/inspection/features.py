@@ -398,6 +398,11 @@ def _tree_values(scorer: Scorer, codes: FloatArray, n_threads: int) -> FloatArra
     """Return TreeSHAP of rows, and last the base values, (n_samples, n_outputs, n_features + 1)."""
     n_samples, n_features = codes.shape
     if not scorer.reads_float32:
+        try:
+            extras.optional("lightgbm", "lightgbm")
+        except ImportError as error:
+            why = "LightGBM computes the SHAP values of trees, also those of the native engine"
+            raise ModuleNotFoundError(f"{why}: {error}", name="lightgbm") from None
         booster = lightgbm_model.booster_of(scorer, n_features)
         found = np.asarray(booster.predict(codes, pred_contrib=True, num_threads=n_threads), dtype=np.float64)
         return found.reshape(n_samples, scorer.n_outputs, n_features + 1)

@@ -374,6 +374,9 @@ class CumulativeReliabilityDisplay:
         return self
 
 
+_ANSWERS = "labels must be OrdinalLabels that are no intervals, as OrdinalLabels.from_columns makes of a column a rater"
+
+
 @documented
 class RatersSpreadDisplay:
     """Raters' answers beside the model's probabilities, from rows with a low mean class to rows with a high one.
@@ -415,7 +418,7 @@ class RatersSpreadDisplay:
         self, labels: OrdinalLabels, proba: ArrayLike, *, n_columns: int = 25, class_names: style.Names = None
     ) -> None:
         if not isinstance(labels, OrdinalLabels) or (labels.between and not labels.is_plain):
-            raise TypeError(f"labels must be OrdinalLabels that are no intervals; got {labels!r}")
+            raise TypeError(f"{_ANSWERS}; got {labels!r}")
         n_classes, P = len(labels.classes), validation.check_proba(proba)
         if P.shape != (len(labels), n_classes):
             raise ValueError(f"proba must have shape ({len(labels)}, {n_classes}), that of labels; got {P.shape}")
@@ -447,8 +450,9 @@ class RatersSpreadDisplay:
         **options
             ``n_columns`` and ``class_names``.
         """
-        order = getattr(labels, "classes", labels)
-        proba = proba_in_order(estimator, X, classes_in_order(estimator, order, order))
+        if not isinstance(labels, OrdinalLabels):
+            raise TypeError(f"{_ANSWERS}; got {type(labels).__name__}")
+        proba = proba_in_order(estimator, X, classes_in_order(estimator, labels.classes, labels.classes))
         return cls(labels, proba, **options).plot(axes)
 
     def plot(self, axes: style.Pair | None = None) -> RatersSpreadDisplay:

@@ -469,8 +469,15 @@ def check_number(name: str, value: object, **bounds: float) -> float:
     except OverflowError:
         x = np.inf
     if not np.isfinite(x) or not all(_HOLDS[kind](x, bound) for kind, bound in bounds.items()):
-        raise ValueError(message)
+        raise ValueError(message + (percent_hint(x) if 1.0 in (bounds.get("below"), bounds.get("at_most")) else ""))
     return x
+
+
+def percent_hint(shares: ArrayLike) -> str:
+    """Return the shares that numbers out of bounds mean if they are percent, in words."""
+    percent = np.asarray(shares)
+    are_percent = percent.min(initial=0.0) >= 0.0 and 5.0 <= percent.max(initial=0.0) <= 100.0
+    return f"; did you mean {(percent / 100.0).tolist()}?" if are_percent else ""
 
 
 def signs_of(given: Any, *, name: str) -> Any:

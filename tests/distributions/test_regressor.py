@@ -244,6 +244,7 @@ def test_pickles_and_copies_are_the_model(data):
 FROZEN = FrozenEstimator(TRAINERS["native"]().fit(np.arange(60.0)[:, np.newaxis], np.arange(60) // 20 + 1))
 WRONG: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "cuts must rise": ({"cuts": [1.0, 0.0]}, {}),
+    'cuts must be .*n_cuts="auto"': ({"cuts": "auto"}, {}),
     "n_cuts=3 and cuts are two ways": ({"cuts": [0.0], "n_cuts": 3}, {}),
     "n_cuts must be": ({"n_cuts": 0}, {}),
     "prediction must be one of": ({"prediction": "mode"}, {}),
@@ -276,6 +277,13 @@ def test_points_and_levels_are_checked(data):
     model = OrdinalDistributionRegressor(TRAINERS["native"](), n_cuts=5).fit(X, y)
     with pytest.raises(ValueError, match=r"q must hold levels in \[0, 1\]"):
         model.predict_quantile(X, 1.5)
+    with pytest.raises(ValueError, match=r"^q must [^?]*$"):
+        model.predict_quantile(X, -50)
+    for q, meant in ((50, "0.5"), ([5, 95], r"\[0.05, 0.95\]")):
+        with pytest.raises(ValueError, match=rf"^q must .*; did you mean {meant}\?$"):
+            model.predict_quantile(X, q)
+    with pytest.raises(ValueError, match=r"^coverage must .*; did you mean 0.9\?$"):
+        model.predict_interval(X, 90)
     with pytest.raises(ValueError, match="t must be a number, one-dimensional, or have 600 rows"):
         model.predict_cdf(X, np.zeros((3, 2)))
     with pytest.raises(ValueError, match="coverage"):

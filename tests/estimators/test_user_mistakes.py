@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 
-from makers import ALL, MAKERS, make_engine, make_lgb, make_xgb
+from makers import ALL, MAKERS, make_cat, make_engine, make_lgb, make_xgb
 from ordinal_objectives import (
     HistGradientBoostingMultiOutputClassifier,
     HistGradientBoostingMultiOutputRegressor,
@@ -165,6 +165,23 @@ def test_a_decision_function_of_many_classes_names_what_to_call(make, data):
 def test_a_misspelt_parameter_trains_nothing(make, wrong, right, data):
     with pytest.raises(TypeError, match=f"has no parameter '{wrong}'; did you mean '{right}'"):
         make(**{wrong: 3}).fit(*data)
+
+
+@pytest.mark.parametrize(
+    ("make", "wrong", "shown"),
+    [
+        (make_engine, "iterations", None),
+        (make_engine, "cat_features", None),
+        (make_engine, "bagging_fraction", None),
+        (make_engine, "num_class", None),
+        (make_cat, "max_iter", None),
+        (make_lgb, "num_leafs", "num_leaves"),
+    ],
+)
+def test_a_name_is_hinted_at_only_if_it_is_close_and_by_the_constructors_own(make, wrong, shown, data):
+    with pytest.raises(TypeError, match=f"'{wrong}'") as refused:
+        make(**{wrong: 3}).fit(*data)
+    assert re.findall("did you mean '(.*)'", str(refused.value)) == ([shown] if shown else [])
 
 
 def test_every_parameter_of_the_installed_xgboost_is_known(data):
@@ -375,3 +392,72 @@ def test_text_columns_are_answered_with_the_line_to_type(make):
     names = {"X": frame, "name": "smoker"}
     exec(line[0], names)  # our own text
     make().fit(names["X"], np.arange(200) // 67)
+
+
+# What to type instead
+
+
+NAMES = np.array(["low", "mid", "high"])
+FRAME = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 3)), columns=["a", "b", "c"])
+LABELS = pd.Series(NAMES[np.arange(60) % 3])
+
+
+@pytest.mark.parametrize(
+    ("y", "words"),
+    [
+        (LABELS.where(LABELS != "low"), ["20 in all", "keep = y.notna()"]),
+        (LABELS.where(LABELS != "low").astype("category"), ["20 in all", "keep = y.notna()"]),
+        (LABELS.replace("high", "high "), ["'high' by 'high '", "y = y.str.strip()."]),
+        (LABELS.str.capitalize(), ["'low' by 'Low'", "y = y.str.strip().str.lower()"]),
+        (LABELS.replace("high", "HiGh "), ["'high' by 'HiGh '", "y = y.str.strip().str.lower()"]),
+        (LABELS.replace("high", "hihg"), ["'high' by 'hihg'", "? Pass classes="]),
+    ],
+)
+def test_labels_that_are_no_classes_are_answered_with_the_line_to_type(y, words):
+    with pytest.raises(ValueError, match=r"^y ") as refused:
+        make_engine(classes=NAMES).fit(FRAME, y)
+    assert [word for word in words if word not in str(refused.value)] == []
+    assert "?." not in str(refused.value)
+    line = re.search(r"(keep = .*|y = y.str[.a-z()]*\))", str(refused.value))
+    if line:
+        names = {"X": FRAME, "y": y}
+        exec(line[0], names)  # our own text
+        make_engine(classes=NAMES).fit(names["X"], names["y"])
+
+
+@pytest.mark.parametrize(
+    ("y", "line"),
+    [([1.0, np.nan, np.nan, 0.0], "keep = y.notna()"), ([1.0, np.inf, np.nan, 0.0], "keep = numpy.isfinite(y)")],
+)
+def test_numbers_that_are_no_labels_are_counted(y, line):
+    with pytest.raises(ValueError, match=r"^y contains .*, 2 in all") as refused:
+        make_engine().fit(FRAME[:4], y)
+    assert line in str(refused.value)
+
+
+@ALL
+@pytest.mark.parametrize("classes", ["low,mid,high", 3])
+def test_classes_that_are_no_list_are_answered_with_one(make, classes):
+    with pytest.raises(ValueError, match=f"^classes .*got {classes!r}; pass a list.*lowest first"):
+        make(classes=classes).fit(FRAME, LABELS)
+
+
+@ALL
+def test_columns_in_another_order_and_one_column_are_answered_with_the_line_to_type(make):
+    model = make(classes=NAMES).fit(FRAME, LABELS)
+    with pytest.raises(ValueError, match=r"Pass X\[list\(model\.feature_names_in_\)\]$"):
+        model.predict(FRAME[["c", "a", "b"]])
+    with pytest.raises(ValueError, match=r"a column is X\.to_frame\(\)"):
+        make().fit(FRAME["a"], LABELS)
+    with pytest.raises(ValueError, match=r"X\.reshape\(-1, 1\)"):
+        make().fit(FRAME["a"].to_numpy(), LABELS)
+
+
+@pytest.mark.parametrize("make", [make_xgb, make_lgb, make_cat, make_engine])
+def test_dates_are_answered_with_the_line_to_type(make):
+    X = FRAME.assign(d=pd.date_range("2021-01-01", periods=60))
+    with pytest.raises(ValueError, match="'d'") as refused:
+        make(classes=NAMES).fit(X, LABELS)
+    names = {"X": X, "name": "d", "pandas": pd}
+    exec(re.search(r"X\[name\] = \(.*\.dt\.days", str(refused.value))[0], names)  # our own text
+    make(classes=NAMES).fit(names["X"], LABELS)

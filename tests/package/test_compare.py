@@ -108,10 +108,34 @@ def test_the_summary_has_a_row_for_each_mode_and_the_reason_of_a_refusal(compare
     trained = table[table.status == "trained"]
     assert (trained.folds == 2).all()
     assert trained.note.str.contains("own bins").all()
-    assert (trained.lowest_loss <= trained.held_out_loss).all()
     judges = dict(zip(table["update"][18:], table.note[18:], strict=True))
     assert "splits judged by leaves and thresholds together" in judges["joint"]
     assert judges["vector"].endswith("leaves that shift thresholds; thresholds move with x")
+
+
+def test_all_figures_of_a_mode_are_those_of_its_best_round(rows):
+    found = compare_updates(
+        *rows, classes=NAMES, rounds=9, trainers="native", updates="joint", hessian="exact", learning_rate=1.0, n_jobs=1
+    )
+    for mode in found.summary().itertuples():
+        path = found.to_frame().query("update == @mode.update").set_index("round")
+        assert mode.at_round == path.held_out_loss.idxmin() < 9
+        for name in ("held_out_loss", "mae", "rps", "seconds"):
+            assert getattr(mode, name) == path[name][mode.at_round]
+
+
+def test_each_trainer_trains_a_round_first_that_is_not_measured(rows, monkeypatch):
+    train, calls = module._train, []
+
+    def instead(trainer, model, *args):
+        options = model.get_params()
+        calls.append((trainer, options.get("max_iter", options.get("n_estimators"))))
+        return train(trainer, model, *args)
+
+    monkeypatch.setattr(module, "_train", instead)
+    compare_updates(*rows, classes=NAMES, cv=2, rounds=3, updates="newton", hessian="exact", n_jobs=1)
+    host = [("xgboost", 1), ("xgboost", 3), ("lightgbm", 1), ("lightgbm", 3), ("native", 1), ("native", 3)]
+    assert calls == [*host, ("native", 3), ("xgboost", 3), ("lightgbm", 3), ("native", 3), ("native", 3)]
 
 
 def test_thresholds_that_move_with_x(rows):
@@ -156,7 +180,7 @@ def fails(monkeypatch, error, *, on):
 
 
 def test_a_mode_that_fails_does_not_end_the_others(rows, monkeypatch):
-    fails(monkeypatch, RuntimeError("no\nmemory"), on=1)
+    fails(monkeypatch, RuntimeError("no\nmemory"), on=2)
     found = compare_updates(*rows, classes=NAMES, rounds=2, trainers="native", updates="newton", n_jobs=1)
     table = found.summary()
     assert table.status.tolist() == ["failed", "trained", "trained", "trained"]
@@ -165,10 +189,10 @@ def test_a_mode_that_fails_does_not_end_the_others(rows, monkeypatch):
 
 
 def test_an_interrupt_keeps_what_is_done(rows, folds, monkeypatch):
-    calls = fails(monkeypatch, KeyboardInterrupt(), on=6)
+    calls = fails(monkeypatch, KeyboardInterrupt(), on=7)
     found = compare_updates(*rows, classes=NAMES, cv=folds, rounds=2, trainers="native", updates="newton", n_jobs=1)
     assert found.interrupted
-    assert len(calls) == 6
+    assert len(calls) == 7
     table = found.summary()
     assert table.folds.tolist() == [2, 1, 1, 1]
     assert table.status.tolist() == ["trained", "interrupted", "trained", "trained"]
@@ -193,7 +217,7 @@ def test_one_model_is_in_memory_at_a_time(rows, monkeypatch):
     monkeypatch.setattr(module, "_train", instead)
     compare_updates(*rows, classes=NAMES, rounds=2, updates="newton", n_jobs=1)
     gc.unfreeze()
-    assert alive == [0] * 8
+    assert alive == [0] * 11
 
 
 def test_a_warning_of_a_training_is_in_the_note():
@@ -298,6 +322,7 @@ def test_the_command_compares_on_a_file_with_text_and_empty_cells(table, tmp_pat
         ("a,y\n1,0\n2,1\n" * 4, ["--target", "z"], "--target 'z' is not a column"),
         ("a,y\n" + "".join(f"{i},{i}.5\n" for i in range(30)), [], "looks continuous: it holds 30 different numbers"),
         ("a,y\n" + "".join(f"{i},{i}\n" for i in range(30)), [], "looks continuous: it holds 30 different numbers"),
+        ("a;y\n" + "1,5;0\n2,5;1\n" * 4, [], "the file is separated by ';'"),
         ("a,y\n1,0\n2,1\n" * 4, ["--classes", "0", "2"], "outside the classes"),
         ("a,y\n" + "1,0\n2,1\n" * 4, ["--classes", "0", "one"], "--classes must be numbers, as the target 'y' holds"),
         ("y\n0\n1\n0\n1\n0\n1\n", [], "has no column beside the target"),

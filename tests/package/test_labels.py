@@ -97,6 +97,11 @@ def test_strings_warn_with_the_order_assumed(y):
     assert labels.encode(y).tolist() == [2, 1, 0]
 
 
+def test_the_warning_of_many_labels_shows_the_first_ten():
+    with pytest.warns(LabelOrderWarning, match=r"assumed n000 < .* < n009 < \.\.\. \(300 labels\)\. Pass classes="):
+        OrderedLabels().fit([f"n{i:03}" for i in range(300)])
+
+
 @pytest.mark.parametrize("classes", [SIZES, tuple(SIZES), np.array(SIZES), pd.Index(SIZES), pd.Series(SIZES)])
 def test_declared_classes_set_the_order(classes):
     labels = OrderedLabels(classes).fit(["large", "small"])

@@ -194,6 +194,12 @@ def test_sets_are_counted_by_true_class():
     assert texts(none.ax_.get_yticklabels())[1] == "1 (no rows)"
 
 
+def test_the_fan_of_a_classifier_is_answered_with_the_display_for_classes(model):
+    for feature in (None, 0):
+        with pytest.raises(TypeError, match=r"^estimator must .*RowProbabilitiesDisplay"):
+            DistributionFanDisplay.from_estimator(model, X, feature)
+
+
 def test_raters_answers_stand_beside_the_probabilities_of_the_same_rows(model):
     counts = np.eye(3)[CODES] + RNG.integers(0, 2, (300, 3))
     counts[::7] = 0.0  # nobody has rated these
@@ -217,8 +223,10 @@ def test_raters_answers_stand_beside_the_probabilities_of_the_same_rows(model):
     assert len(alone.raters) == 4
     between = OrdinalLabels.from_intervals([NAMES[0]] * 2, [NAMES[1], None], classes=NAMES)
     for wrong in (CODES, between):
-        with pytest.raises(TypeError, match="labels must be OrdinalLabels that are no intervals; got"):
+        with pytest.raises(TypeError, match=r"^labels must be .*from_columns.*; got"):
             RatersSpreadDisplay(wrong, proba)
+    with pytest.raises(TypeError, match=r"^labels must be OrdinalLabels"):
+        RatersSpreadDisplay.from_estimator(model, X, NAMES[CODES])
     with pytest.raises(ValueError, match=r"proba must have shape \(300, 3\), that of labels; got \(5, 3\)"):
         RatersSpreadDisplay(labels, proba[:5])
 
