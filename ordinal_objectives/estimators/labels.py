@@ -409,7 +409,7 @@ def _tell_apart(values: LabelArray) -> DistinctLabels:
 def as_labels(name: str, y: ArrayLike, *, warn: bool = False) -> LabelArray:
     """Return labels as a one-dimensional array without missing values; ``warn`` of a column that is made flat."""
     if np.ma.is_masked(y):
-        raise _missing(name, "missing labels (masked)", int(np.ma.getmaskarray(y).sum()))
+        raise _missing(name, "missing labels (masked)", int(np.ma.getmaskarray(np.ma.asarray(y)).sum()))
     values = _one_a_row(name, y, warn=warn)
     if len(values) == 0:
         raise ValueError(f"{name} must hold labels; got none (0 samples)")
