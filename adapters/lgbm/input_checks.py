@@ -353,6 +353,21 @@ def check_linear(linear_tree: object, train_set: lightgbm.Dataset) -> None:
         )
 
 
+def check_signs(params: Mapping[str, Any], data: lightgbm.Dataset) -> None:
+    """Raise ValueError for signs of monotone constraints over which LightGBM ends the process: too few, or of categories."""
+    X, signs = data.data, value_of(params, "monotone_constraints")
+    if signs is None or len(signs) == 0 or not hasattr(X, "shape"):
+        return
+    if isinstance(signs, dict) or len(signs) != X.shape[1]:
+        raise ValueError(f"monotone_constraints must hold a sign for each of the {X.shape[1]} columns; got {signs!r}")
+    columns, names = data.categorical_feature, data.feature_name
+    if held_out.is_auto(names):
+        names = tables.names_as_text(X) or []
+    places = category_places(X) if held_out.is_auto(columns) else columns or ()
+    if any(signs[names.index(place) if isinstance(place, str) else place] for place in places):
+        raise ValueError(f"monotone_constraints must be 0 for categories, which have no order; got {signs!r}")
+
+
 def category_places(X: Table) -> list[int]:
     """Return the columns of a pandas frame that have a category type."""
     return [i for i, (_, _, kind) in enumerate(column_kinds(X)) if kind == "category"] if hasattr(X, "iloc") else []

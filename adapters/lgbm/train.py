@@ -188,6 +188,7 @@ def train_spec(
     named = [(set_names[min(i, len(set_names) - 1)], data) for i, data in enumerate(sets)]
     for name, data in named:
         check_set(data, name, train_set)
+    input_checks.check_signs(params, train_set)
     check_linear(input_checks.value_of(params, "linear_tree"), train_set)
     names = options.get("valid_names") or []
     given = [names] if isinstance(names, str) else list(names)
@@ -314,6 +315,7 @@ def cv(
     arguments.check_asked(params, num_boost_round, 1)
     params = input_checks.checked_params(params)
     check_set(train_set, "train_set", train_set)
+    input_checks.check_signs(params, train_set)
     check_linear(input_checks.value_of(params, "linear_tree"), train_set)
     spec, record = arguments.asked_of_cv("lgbm.cv", options, train_set.get_label())
     n_threads = input_checks.value_of(params, "num_threads")
