@@ -354,7 +354,7 @@ def check_linear(linear_tree: object, train_set: lightgbm.Dataset) -> None:
 
 
 def check_signs(params: Mapping[str, Any], data: lightgbm.Dataset) -> None:
-    """Raise ValueError for signs of monotone constraints over which LightGBM ends the process: too few, or of categories."""
+    """Raise ValueError for signs that make LightGBM end the process: too few, or of categories."""
     X, signs = data.data, value_of(params, "monotone_constraints")
     if signs is None or len(signs) == 0 or not hasattr(X, "shape"):
         return
