@@ -313,9 +313,8 @@ def assumed_order(values: LabelArray, name: str = "y") -> LabelArray:
     return classes
 
 
-def warn_of_many_classes(y: Column, n_classes: int) -> None:
+def warn_of_many_classes(y: Column, n_rows: int, n_classes: int) -> None:
     """Warn, as scikit-learn does, where labels whose order is not stated have more classes than half their rows."""
-    n_rows = len(y)
     if n_rows > _FEW_ROWS and n_classes > n_rows / 2 and ordered_categories(y) is None:
         warnings.warn(
             f"y holds {n_classes} classes in {n_rows} rows: it may be an id, or a number to predict with "

@@ -149,7 +149,7 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             labels = OrderedLabels(declared)
             codes = labels.fit_encode(y)
             if declared is None:
-                warn_of_many_classes(y, len(labels.ordered_classes_))
+                warn_of_many_classes(y, len(codes), len(labels.ordered_classes_))
             return labels, codes, None
         labels = OrderedLabels(y.classes if self.classes is None else self.classes)
         return labels, *self._read_soft(y, labels)
