@@ -118,5 +118,5 @@ for ax, (rule, predicted) in zip(axes, decided.items(), strict=True):
 from ordinal_objectives.plotting import ClassProbabilitiesDisplay
 
 by_delay = ClassProbabilitiesDisplay.from_estimator(
-    by_kappa, X_test, "days late"
+    search, X_test, "days late"
 )
