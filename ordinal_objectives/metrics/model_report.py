@@ -82,7 +82,7 @@ class Report:
         ----------
         of : {"metrics", "classes"}, default="metrics"
             "metrics": a row for each metric, by its short name, with the columns "value", "low", "high",
-            value and ends of "baseline" and "difference", and "higher_is_better". "classes": :attr:`by_class`, a row
+            value and ends of "baseline" and "difference", and "higher_is_better". "classes": ``by_class``, a row
             for each class.
 
         Returns

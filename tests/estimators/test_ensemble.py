@@ -363,7 +363,7 @@ def test_a_member_whose_evaluation_rows_have_no_weights_is_named(numbered):
     X, y = numbered
     weight = np.where(y == 1, 2.0, 1.0)
     members = [("a", Unweighted(early_stopping_rounds=2))]
-    for given, row_weight in (({}, weight), ({"class_weight": "balanced"}, None)):
+    for given, row_weight in (({}, weight), ({"class_weight": {1: 2.0}}, None)):
         with pytest.raises(ValueError, match=r"member 'a' stops early, but its fit takes no weights"):
             OrdinalEnsembleClassifier(members, refit=False, **given).fit(X, y, sample_weight=row_weight)
     OrdinalEnsembleClassifier(members, refit=False).fit(X, y)

@@ -374,7 +374,7 @@ def very_many_classes(K, **options):
     X = np.arange(float(K))[:, None]
     return HistGradientBoostingOrdinalClassifier(
         max_iter=1, max_leaf_nodes=2, min_samples_leaf=1, early_stopping=False, **{"proportional": True, **options}
-    ).fit(X, np.arange(K))
+    ).set_params(classes=range(K)).fit(X, np.arange(K))
 
 
 @pytest.mark.parametrize("loss", ["all_threshold", "cumulative_link"])

@@ -280,7 +280,7 @@ def test_the_loss_never_rises(gain, hessian, penalty):
         before = run.training_loss
         for _ in range(12):
             run.advance()
-            assert run.training_loss <= before * (1 + 2e-7) + 1e-12
+            assert run.training_loss <= before * (1 + 4 * np.finfo(np.float32).eps)  # scores are float32
             before = run.training_loss
 
 

@@ -160,8 +160,8 @@ def test_training_curves_are_those_of_the_records(make):
     ("make", "given"), [(make_xgb, "xgb_model"), (make_lgb, "init_model"), (make_cat, "init_model")]
 )
 def test_a_continued_training_is_evaluated_in_its_own_rounds(make, given):
-    """The loss of rows that are those of the training is the training's, in each round."""
-    sets: Any = {"eval_set": [(X, CODES)]}
+    """The loss of a copy of the training's rows is the training's, in each round."""
+    sets: Any = {"eval_set": [(X.copy(), CODES)]}
     fitted = make(**{make()._rounds_name: 3})
     first = make(**{fitted._rounds_name: 4}).fit(X, CODES, **sets)
     fitted.fit(X, CODES, **sets, **{given: first})

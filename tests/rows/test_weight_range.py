@@ -45,7 +45,7 @@ def test_weights_out_of_range_are_refused(name, weight, rows):
     with pytest.raises(ValueError, match="^sample_weight " + message):
         make(**params).fit(X, y, sample_weight=weights)
     with pytest.raises(ValueError, match=f"^{of_evaluation} " + message):
-        make(**params).fit(X, y, eval_set=[(X, y)], **{of_evaluation: [weights]})
+        make(**params).fit(X, y, eval_set=[(X.copy(), y)], **{of_evaluation: [weights]})
     with pytest.raises(ValueError, match="^class_weight " + message):
         make(**params, class_weight=dict.fromkeys(range(4), weight)).fit(X, y)
     root = np.full(len(y), np.sqrt(weight))
