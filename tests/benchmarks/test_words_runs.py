@@ -236,9 +236,9 @@ def test_intervals_of_distributions():
 
 
 def test_censored_numbers():
-    """Without features, the model of censored lives is Turnbull's estimate at every cut, and so that of Kaplan and Meier
-    where rows are censored on the right only: with three cuts as with monthly and default ones, and with 1,000 rows as
-    with 20,000.
+    """Without features, the model of censored lives is Turnbull's estimate at every cut, and so that of Kaplan and
+    Meier where rows are censored on the right only: with three cuts as with monthly and default ones, and with 1,000
+    rows as with 20,000.
     """
     rows = json.loads((report.RESULTS / "censored.json").read_text(encoding="utf-8"))["rows"]
     assert {(row["rows"], row["cuts"]) for row in rows} == set(product(censored.SIZES, censored.CUTS))

@@ -372,9 +372,13 @@ def test_cross_terms_of_some_thresholds_are_columns_of_all(precision, factor):
 
 def very_many_classes(K, **options):
     X = np.arange(float(K))[:, None]
-    return HistGradientBoostingOrdinalClassifier(
-        max_iter=1, max_leaf_nodes=2, min_samples_leaf=1, early_stopping=False, **{"proportional": True, **options}
-    ).set_params(classes=range(K)).fit(X, np.arange(K))
+    return (
+        HistGradientBoostingOrdinalClassifier(
+            max_iter=1, max_leaf_nodes=2, min_samples_leaf=1, early_stopping=False, **{"proportional": True, **options}
+        )
+        .set_params(classes=range(K))
+        .fit(X, np.arange(K))
+    )
 
 
 @pytest.mark.parametrize("loss", ["all_threshold", "cumulative_link"])
