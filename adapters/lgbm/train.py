@@ -25,7 +25,7 @@ from ordinal_objectives.adapters.lgbm.input_checks import (
     written_names,
 )
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
-from ordinal_objectives.adapters.lgbm.training import BeforeIterationCallback, LightGBMTraining
+from ordinal_objectives.adapters.lgbm.training import BeforeIterationCallback, LightGBMTraining, set_and_metric
 from ordinal_objectives.adapters.training import Plan, bind_labels
 from ordinal_objectives.aliases import Table
 from ordinal_objectives.estimators import tables
@@ -406,7 +406,8 @@ def _shown_rounds(training: LightGBMTraining, show: Show) -> _Callback:
     """Return a callback that shows each round, with the loss of the last set, or else of the training rows."""
 
     def callback(env: CallbackEnv) -> None:
-        losses = [result[2] for result in env.evaluation_result_list or [] if result[1] == training.spec.loss.name]
+        name, results = training.spec.loss.name, env.evaluation_result_list or []
+        losses = [result[2] for result in results if set_and_metric(result)[1] == name]
         show(env.iteration - env.begin_iteration + 1, losses[-1] if losses else training.latest.training_loss[-1])
 
     callback.order = 10  # type: ignore[attr-defined]  # before early stopping ends the training

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
@@ -374,12 +375,18 @@ class ThresholdCallback:
         ]
         results = env.evaluation_result_list
         for i, result in enumerate(results):
-            key = (result[0], result[1])
-            if result[1] == name and all(key in renewed for renewed in fresh):
+            key = set_and_metric(result)
+            if key[1] == name and all(key in renewed for renewed in fresh):
                 values = [renewed[key][2] for renewed in fresh]
                 tail = result[3:] if len(fresh) == 1 else (result[3], float(np.std(values)), *result[5:])
-                entry = (*key, float(np.mean(values)), *tail)
+                entry = (*result[:2], float(np.mean(values)), *tail)
                 results[i] = type(result)(*entry) if hasattr(result, "_fields") else entry
+
+
+def set_and_metric(result: Sequence[Any]) -> tuple[str, str]:
+    """Return the names of the set and the metric of an entry of an evaluation; cv of older LightGBMs joins them."""
+    name, metric = result[1].split(" ", 1) if result[0] == "cv_agg" else result[:2]
+    return name, metric
 
 
 class BeforeIterationCallback(ThresholdCallback):

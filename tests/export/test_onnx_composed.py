@@ -28,7 +28,7 @@ from ordinal_objectives import (
     XGBOrdinalClassifier,
 )
 from ordinal_objectives.export import to_onnx
-from served import answers, far_from_ties
+from served import answers, far_from_ties, scales_in_float32
 
 N, NAMES = 300, ["poor", "fair", "good", "best"]
 TOLERANCE = {"float32": 2e-6, "float64": 1e-6}
@@ -167,6 +167,7 @@ def test_an_ensemble_of_columns_of_categories(frame):
     assert_same(OrdinalEnsembleClassifier(members, classes=NAMES).fit(X, y), X)
 
 
+@scales_in_float32
 def test_a_member_in_a_pipeline_encodes_the_columns_itself(frame):
     X, y = frame
     X = X.astype({"grade": object}).fillna({"grade": "?"})
