@@ -194,3 +194,15 @@ def test_predictions_with_other_iterations_wait_for_those_inside():
     for thread in threads:
         thread.join(10)
     assert order == ["first", "second"]
+
+
+def test_trees_after_a_linear_part_start_from_it_when_they_are_continued(rows):
+    X, y, _, _ = rows
+    options = {"max_depth": 3, "subsample": 1.0, "n_jobs": 1, "linear": True, "threshold_update": "newton"}
+    first = XGBOrdinalClassifier(n_estimators=4, proportional=True, **options).fit(X, y)
+    data = xgboost.DMatrix(X, y, base_margin=first.linear_.scores(X))
+    again = oxgb.train(XGB, data, 2, threshold_update="newton", xgb_model=first.booster_)
+    more = XGBOrdinalClassifier(n_estimators=2, proportional=True, **options).fit(X, y, xgb_model=first)
+    np.testing.assert_allclose(oxgb.predict_proba(again, data), more.predict_proba_ordered(X), atol=1e-5)
+    with pytest.raises(ValueError, match="base_margin"):
+        oxgb.predict_proba(again, xgboost.DMatrix(X))
