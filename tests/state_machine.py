@@ -57,8 +57,9 @@ def is_named(error: BaseException) -> bool:
     """Tell whether an error was raised by the package or scikit-learn, with a message for its user."""
     if isinstance(error, _HOSTS):
         return True
-    place = traceback.extract_tb(error.__traceback__)[-1].filename
-    return ("ordinal_objectives" in place or "sklearn" in place) and not any(part in str(error) for part in _UNNAMED)
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    by_whom = frame.f_globals["__name__"].split(".")[0]
+    return by_whom in ("ordinal_objectives", "sklearn") and not any(part in str(error) for part in _UNNAMED)
 
 
 @contextmanager

@@ -89,6 +89,7 @@ def test_it_is_tuned_on_rows_that_were_not_trained_on():
     assert quadratic_weighted_kappa(Y, model.predict(X)) > quadratic_weighted_kappa(Y, whole.predict(X)) + 0.02
 
 
+@pytest.mark.usefixtures("few_cut_points")
 def test_a_function_is_a_metric_and_is_given_weights():
     def costly(y, predicted, sample_weight=None):
         return macro_mean_absolute_error(y, predicted, sample_weight, labels=range(4))
@@ -96,9 +97,10 @@ def test_a_function_is_a_metric_and_is_given_weights():
     def handing_on(y, predicted, **keywords):
         return costly(y, predicted, **keywords)
 
-    named = OrdinalTunedClassifier(frozen(), metric="macro_mae").fit(P, CODES, W[:400])
+    rows = P[:60], CODES[:60], W[:60]
+    named = OrdinalTunedClassifier(frozen(), metric="macro_mae").fit(*rows)
     for metric in (costly, handing_on):
-        other = OrdinalTunedClassifier(frozen(), metric=metric, greater_is_better=False).fit(P, CODES, W[:400])
+        other = OrdinalTunedClassifier(frozen(), metric=metric, greater_is_better=False).fit(*rows)
         np.testing.assert_array_equal(named.decision_.cuts, other.decision_.cuts)
         assert named.tuned_score_ == other.tuned_score_ > 0
     by_sklearn = tune_decision(frozen(), P[:60], CODES[:60], lambda y, z: cohen_kappa_score(y, z, weights="quadratic"))
@@ -106,8 +108,9 @@ def test_a_function_is_a_metric_and_is_given_weights():
     assert by_sklearn.tuned_score_ == pytest.approx(plain.tuned_score_)
 
 
+@pytest.mark.usefixtures("few_cut_points")
 def test_a_function_that_takes_labels_is_given_those_without_rows():
-    proba, codes = draw(np.random.default_rng(1), 60, 4)
+    proba, codes = draw(np.random.default_rng(1), 30, 4)
     metrics = "qwk", partial(cohen_kappa_score, weights="quadratic")
     named, by_sklearn = (
         OrdinalTunedClassifier(frozen(), metric=one).fit(proba, np.array([0, 2, 2, 3])[codes]) for one in metrics
@@ -193,15 +196,16 @@ def test_a_cut_point_on_a_value_moves_to_the_middle_between_close_ones():
     np.testing.assert_allclose(_off_values(np.array([4e-6, 8.0]), np.array([0.0, 4e-6])), [2e-6, 8.0])
 
 
+@pytest.mark.usefixtures("few_cut_points")
 @pytest.mark.parametrize("rule", ["cuts", "stretch"])
 @pytest.mark.parametrize("metric", ["mae", "macro_mae", "qwk"])
 def test_a_weight_is_a_number_of_rows_in_any_order(metric, rule):
     """The centre of a stretch and the start of cut points had no weights, and rounding decided among equal scores."""
     for seed in range(6):
         rng = np.random.default_rng(seed)
-        proba, codes = draw(rng, 60, 4)
-        weight = rng.integers(1, 4, 60)
-        times = rng.permutation(np.repeat(np.arange(60), weight))
+        proba, codes = draw(rng, 30, 4)
+        weight = rng.integers(1, 4, 30)
+        times = rng.permutation(np.repeat(np.arange(30), weight))
         by_weight, by_rows = (
             OrdinalTunedClassifier(frozen(), metric=metric, rule=rule).fit(*rows).decision_
             for rows in ((proba, codes, weight.astype(float)), (proba[times], codes[times]))
