@@ -305,6 +305,13 @@ def test_weights_of_nothing_and_rows_without_a_label_are_named(client):
     assert farthest(found, oxgb.threshold_record(alone)) < 1e-6
 
 
+def test_weights_of_a_worker_with_several_parts_add_up():
+    """Those of its last part may be 0: only a training without any weight is refused."""
+    parts = [{"data": np.zeros((2, 1)), "label": np.arange(2), "weight": np.full(2, weight)} for weight in (1.5, 0.0)]
+    assert oxgb_dask._check_worker(parts, np.nan).total == 3.0
+    assert oxgb_dask._check_worker(parts[1:], np.nan).total == 0.0
+
+
 def test_what_xgboost_would_refuse_of_one_worker_is_named(client):
     X, y, _ = data(300)
     workers = addresses(client)
