@@ -104,23 +104,24 @@ def test_no_step_along_a_weight_lowers_the_objective(loss, link):
 @pytest.mark.parametrize("link", ["logit", "cauchit"])
 def test_of_intervals_the_classes_are_weighed_by_the_part_s_own_probabilities(link):
     """The loss at those weights has its minimum there: a fixed point, found here by repeated fits."""
-    rng, loss = np.random.default_rng(0), AllThreshold(link)
-    middle = rng.choice(4, size=N, p=[0.05, 0.05, 0.45, 0.45])
-    low, high = np.maximum(middle - rng.integers(0, 4, N), 0), np.minimum(middle + rng.integers(0, 4, N), 3)
+    rng, loss, n = np.random.default_rng(0), AllThreshold(link), 100
+    middle = rng.choice(4, size=n, p=[0.05, 0.05, 0.45, 0.45])
+    low, high = np.maximum(middle - rng.integers(0, 4, n), 0), np.minimum(middle + rng.integers(0, 4, n), 3)
     labels = OrdinalLabels.from_intervals(low, high, classes=range(4))
     inside = labels.patterns[labels.codes]
-    scaled = (X - X.mean(axis=0)) / X.std(axis=0)
+    scaled = (X[:n] - X[:n].mean(axis=0)) / X[:n].std(axis=0)
 
     def objective(x, share):
-        of_classes = [loss.value(scaled @ x[3:], np.full(N, k, np.int32), x[:3]) for k in range(4)]
-        return (share.T * of_classes).sum() + 2.5 * x[3:] @ x[3:]
+        of_classes = loss.value(np.repeat(scaled @ x[3:], 4), np.tile(np.arange(4, dtype=np.int32), n), x[:3])
+        return share.ravel() @ of_classes + 2.5 * x[3:] @ x[3:]
 
     x, share, change = np.array([-1.0, 0.0, 1.0, 0.0, 0.0, 0.0]), inside, np.inf
     while change > 1e-4:
         found = minimize(objective, x, (share / share.sum(axis=1, keepdims=True),)).x
         x, change = found, np.abs(found - x).max()
         share = inside * loss.predict_proba(scaled @ x[3:], x[:3])
-    np.testing.assert_allclose(fitted(labels, loss=loss).weights, x[3:], atol=1e-3)
+    part = LinearPart.fit(Rows(X[:n], labels, None), 4, loss, 5.0)
+    np.testing.assert_allclose(part.weights, x[3:], atol=1e-3)
 
 
 @pytest.mark.parametrize("noise", [0.01, 0.1])
