@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from os import PathLike
+from threading import Thread
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 from urllib.parse import urlparse
 
@@ -116,13 +118,15 @@ def _train(client: distributed.Client, given: _Given, training: _Parts, evaluate
     sent = cloudpickle.dumps(given)  # Dask would pickle a user's callbacks by reference
 
     async def train_there() -> _Trained:
+        # Of two trainings, each would hold workers that the other waits for.
+        async with distributed.MultiLock(addresses, client):
+            return await train_alone()
+
+    async def train_alone() -> _Trained:
         drawn = [client.submit(_drawn, part, share, [seed, i]) for i, part in enumerate(training.futures)]
         sample = client.submit(_joined_rows, drawn, workers=addresses)
-        tracker = await client.submit(
-            RabitTracker, len(addresses), hosts[0], sortby="task", actor=True, workers=addresses[:1], pure=False
-        )
-        await tracker.start()
-        connect = await tracker.worker_args()
+        started = await client.run(_start_tracker, len(addresses), hosts[0], workers=addresses[:1])
+        connect = started[addresses[0]]
         of_sets = {a: [None if placed is None else placed[a] for placed in sets] for a in addresses}
         futures = [
             client.submit(
@@ -140,6 +144,20 @@ def _train(client: distributed.Client, given: _Given, training: _Parts, evaluate
 
     trained: _Trained = watched(client, addresses, train_there)
     return trained
+
+
+def _start_tracker(n_workers: int, host: str) -> Params:
+    """Start what the workers of a training find each other by; it ends with them. Return how they reach it."""
+    tracker = RabitTracker(n_workers, host, sortby="task")
+    tracker.start()
+
+    def wait() -> None:
+        with suppress(XGBoostError):  # a worker is lost, which its own error says
+            tracker.wait_for()
+
+    Thread(target=wait, daemon=True).start()
+    found: Params = tracker.worker_args()
+    return found
 
 
 async def _cause(futures: Sequence[distributed.Future], first: Exception) -> BaseException:
