@@ -8,7 +8,7 @@ import pytest
 import sklearn
 from sklearn.utils.fixes import parse_version
 
-# Older scalers compute float32 rows in float64, and graphs do not. XGBoost's cuts are values of rows: a rounding matters.
+# Older scalers compute float32 rows in float64, graphs do not; a rounding crosses cuts of XGBoost's, which are values.
 scales_in_float32 = pytest.mark.skipif(
     parse_version(sklearn.__version__) < parse_version("1.8"), reason="scikit-learn before 1.8 scales in float64"
 )
