@@ -388,10 +388,6 @@ class TreesOfRounds:
         self._earlier = env.begin_iteration
         self._counts.append(env.model.current_iteration())
 
-    def after(self, n_rounds: int) -> int:
-        """Return how many trees there are after so many rounds, at least one, or after all where there are fewer."""
-        return self._counts[min(n_rounds, len(self._counts)) - 1]
-
     def rounds_of(self, n_trees: int, *, stopped: bool) -> int:
         """Return how many rounds were trained; after an early stop, up to the one with the last tree that is kept.
 

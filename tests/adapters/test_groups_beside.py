@@ -142,3 +142,14 @@ def test_what_does_not_go_beside_matrices_is_refused(library, tmp_path):
     (booster.save_model if library == "xgboost" else partial(olgbm.save_model, booster))(path)
     with pytest.raises(ValueError, match="groups stood beside the features"):
         (XGBOrdinalClassifier if library == "xgboost" else LGBMOrdinalClassifier)().load_model(path)
+
+
+def test_after_an_early_stop_the_last_effects_are_those_of_the_kept_rounds():
+    X, y, _, group = simulated(10, 3, n_groups=30)
+    half = np.arange(len(y)) % 2 == 0
+    rows, held = (X[half, :3], y[half], group[half]), (X[~half, :3], 4 - y[~half])  # each round is worse on these
+    _, stopped, _ = train_beside("xgboost", *rows, [held], [group[~half]], early_stopping_rounds=3)
+    _, short, _ = train_beside("xgboost", *rows, rounds=stopped.best_iteration + 1)
+    assert stopped.best_iteration + 1 < stopped.num_boosted_rounds()
+    effects = [oxgb.threshold_record(one).random_effects[0].effects for one in (stopped, short)]
+    np.testing.assert_allclose(*effects, atol=1e-6)

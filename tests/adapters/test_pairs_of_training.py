@@ -206,3 +206,15 @@ def test_trees_after_a_linear_part_start_from_it_when_they_are_continued(rows):
     np.testing.assert_allclose(oxgb.predict_proba(again, data), more.predict_proba_ordered(X), atol=1e-5)
     with pytest.raises(ValueError, match="base_margin"):
         oxgb.predict_proba(again, xgboost.DMatrix(X))
+
+
+def test_folds_of_lightgbms_cv_are_drawn_over_all_rows(rows):
+    X, y, _, _ = rows
+
+    def losses(**options):
+        return olgbm.cv(LGB, lightgbm.Dataset(X, y), 2, nfold=3, seed=1, threshold_update="newton", **options)
+
+    plain, over_all, by_class = losses(), losses(stratified=False), losses(stratified=True)
+    name = "valid all_threshold-mean"
+    np.testing.assert_array_equal(plain[name], over_all[name])
+    assert np.abs(np.subtract(plain[name], by_class[name])).max() > 1e-3
