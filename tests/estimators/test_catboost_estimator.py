@@ -400,6 +400,16 @@ def test_a_level_named_nan_is_not_the_missing_one(rows, tmp_path, one_hot_max_si
         make_cat(**options).fit(table, y, init_model=before)
 
 
+def test_a_continued_model_knows_the_levels_of_both_trainings():
+    rng, model = np.random.default_rng(0), None
+    for known in ("uvwx", "wxyz"):
+        town = rng.choice(list(known), 200)
+        y = np.digitize(np.char.find("uvwxyz", town) % 3 + rng.logistic(size=200), [0.0, 1.0, 2.0])
+        model = make_cat(cat_features=["town"]).fit(pd.DataFrame({"town": town}), y, init_model=model)
+    each = pd.DataFrame({"town": list("uvwxyz")})
+    np.testing.assert_allclose(model.predict_raw(each), model.booster_.predict(each))
+
+
 def test_new_levels_in_another_type_of_floats_are_refused():
     y, fractions = np.tile([0, 1, 2], 40), np.tile([0.1, 0.2, 0.3], 40)
     model = make_cat(cat_features=["a"], iterations=3).fit(levels_of(fractions.astype(np.float32)), y)
