@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import re
+import sys
 from collections import defaultdict
 from pathlib import Path
 
+import nbformat
 import numpy as np
 import pandas as pd
 import pytest
@@ -33,6 +35,21 @@ def test_page_equals_what_the_results_give(page, tables):
     text = page.read_text(encoding="utf-8")
     assert generated.fill(text, tables) == text, "run python benchmarks/claims/report/accuracy_report.py"
     assert not re.search(r"^ *<!-- generated: [^>]*;", text, re.MULTILINE), "a line that begins with a mark is HTML"
+
+
+def test_notebook_of_the_thesis_shows_the_tables(tables, monkeypatch):
+    """Its cells run with the tables of this run, and show what is stored."""
+    notebook = nbformat.read(accuracy_report.ROOT / "notebooks" / "thesis_experiments.ipynb", as_version=4)
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    stored = [output.data["text/markdown"] for cell in cells for output in cell.outputs]
+    monkeypatch.setattr(accuracy_report, "tables", lambda: tables)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    shown = []
+    names = {"display": shown.append}
+    for cell in cells:
+        exec(cell.source, names)  # our own notebook
+    assert len(stored) > 20
+    assert [one.data for one in shown] == stored, "make notebooks"
 
 
 def test_table_of_the_readme():
@@ -138,14 +155,18 @@ def row(method, zero_one, mae, seed=0, data="a", **changes):
     return shape | scores | name | {"fit_seconds": 1.0, "rounds": 7} | changes
 
 
-def read(rows, folder):
+def write(rows, folder):
     path = folder / "accuracy_runs.csv"
     pd.DataFrame(rows, columns=COLUMNS).to_csv(path, index=False)
-    return accuracy_report.run_tables(path)
+    return path
 
 
-@pytest.fixture
-def small(tmp_path):
+def read(rows, folder):
+    return accuracy_report.run_tables(write(rows, folder))
+
+
+@pytest.fixture(scope="module")
+def small_file(tmp_path_factory):
     """Three sets, two seeds; ours is best on a and b, rounded on c; a peer fails on b."""
     ours, multi = {"a": 0.2, "b": 0.3, "c": 0.5}, {"a": 0.4, "b": 0.6, "c": 0.6}
     rows = []
@@ -158,7 +179,12 @@ def small(tmp_path):
             lost = dict.fromkeys(SCORES, np.nan)
             rows += [row("peer", 0.3, 0.9, **base) | (lost | {"failure": "no, never"} if data == "b" else {})]
     timed = [one | {"experiment": "seconds"} for one in rows]  # the only ones whose seconds count
-    return read([one | {"fit_seconds": 99.0} for one in rows] + timed, tmp_path)
+    return write([one | {"fit_seconds": 99.0} for one in rows] + timed, tmp_path_factory.mktemp("small"))
+
+
+@pytest.fixture(scope="module")
+def small(small_file):
+    return accuracy_report.run_tables(small_file)
 
 
 def test_errors(small):
@@ -319,12 +345,12 @@ def test_labels_beside_lines_do_not_overlap():
     assert not any(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[:i])
 
 
-def test_report_of_another_file_leaves_the_pages_alone(small, tmp_path, monkeypatch):
+def test_report_of_another_file_leaves_the_pages_alone(small_file, tmp_path, monkeypatch):
     before = [page.read_bytes() for page in PAGES]
     arguments = [
         "accuracy_report.py",
         "--results",
-        str(tmp_path / "accuracy_runs.csv"),
+        str(small_file),
         "--into",
         str(tmp_path / "out"),
     ]
