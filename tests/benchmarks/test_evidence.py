@@ -15,7 +15,7 @@ import pytest
 from matplotlib.text import Annotation, Text
 
 from claims.accuracy import plain_call
-from claims.report import accuracy_report, accuracy_tables
+from claims.report import accuracy_report, accuracy_tables, published_tables
 from lib import critical_difference, generated, method_names, pictures, report
 from lib.generated import Table
 from lib.methods import MULTICLASS, OURS, PROPORTIONAL, ROUNDED
@@ -162,7 +162,7 @@ def write(rows, folder):
 
 
 def read(rows, folder):
-    return accuracy_report.run_tables(write(rows, folder))
+    return accuracy_tables.tables(accuracy_tables.read(write(rows, folder)))
 
 
 @pytest.fixture(scope="module")
@@ -184,7 +184,7 @@ def small_file(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def small(small_file):
-    return accuracy_report.run_tables(small_file)
+    return accuracy_tables.tables(accuracy_tables.read(small_file))
 
 
 def test_errors(small):
@@ -279,7 +279,8 @@ def test_published_figures_stand_beside_ours(tmp_path):
     errors = {OURS: 0.3, MULTICLASS: 0.4, "peer": 0.2}
     runs = [row(name, mae, mae, data=data, **place) for data in ("esl", "tae") for name, mae in errors.items()]
     runs += [row(OURS, 0.3, 0.5, data="tae", seed=1, **place), row(MULTICLASS, 0.3, 1.0, data="tae", seed=1, **place)]
-    table = read(runs, tmp_path)["published"]
+    none = accuracy_tables.read(tmp_path / "none.csv")
+    table = published_tables.tables(accuracy_tables.read(write(runs, tmp_path)), none, none)["published"]
     assert [row["data"] for row in table.rows] == ["esl", "tae"]
     esl, tae = ({"data": data} for data in ("esl", "tae"))
     assert table.cell("ours (standard error)", tae) == "0.400 (0.100)"
