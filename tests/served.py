@@ -8,7 +8,8 @@ import pytest
 import sklearn
 from sklearn.utils.fixes import parse_version
 
-# Older scalers compute float32 rows in float64, and graphs do not. XGBoost's cuts are values of rows: a rounding matters.
+# Older scalers compute float32 rows in float64, and graphs do not. XGBoost's cuts are values of rows: there a rounding
+# matters.
 scales_in_float32 = pytest.mark.skipif(
     parse_version(sklearn.__version__) < parse_version("1.8"), reason="scikit-learn before 1.8 scales in float64"
 )

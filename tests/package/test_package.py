@@ -84,12 +84,12 @@ def test_a_missing_library_leaves_the_other_names(tmp_path):
     """Which are those in ``__all__``; ``import *`` takes them where no framework is there."""
     code = (
         "import sys, importlib, ordinal_objectives as oo\n"
-        "def left(): return sorted(name for name in importlib.reload(oo).__all__ if name.endswith('OrdinalClassifier'))\n"
+        "def left(names): return sorted(name for name in names if name.endswith('OrdinalClassifier'))\n"
         f"for library in {list(LOST)}:\n"
-        "    sys.modules[library] = None; print(*left()); del sys.modules[library]\n"
-        f"sys.modules.update(dict.fromkeys({list(LOST)})); left()\n"
+        "    sys.modules[library] = None; print(*left(importlib.reload(oo).__all__)); del sys.modules[library]\n"
+        f"sys.modules.update(dict.fromkeys({list(LOST)})); importlib.reload(oo)\n"
         "from ordinal_objectives import *\n"
-        "print(*sorted(name for name in globals() if name.endswith('OrdinalClassifier')))"
+        "print(*left(globals()))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
     everything = {"CatBoost", "DaskLGBM", "DaskXGB", "HistGradientBoosting", "LGBM", "XGB"}
