@@ -15,8 +15,3 @@ def test_tested_sentences_stand_on_a_page():
     tested = {*checked(Path(__file__).with_name("test_words_evidence.py"))}
     assert len(tested) > 6
     assert tested <= {sentence for page in PAGES for sentence in sentences(page.read_text(encoding="utf-8"))}
-
-
-def test_sentences_of_a_page():
-    page = "- **Evidence**: A\n  [link](there). It has 40 rows.\n\nOurs is as good."
-    assert sentences(page) == ["A link.", "It has 40 rows.", "Ours is as good."]
