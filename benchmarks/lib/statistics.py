@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import friedmanchisquare, gmean, sem, studentized_range, t as student, wilcoxon
+from scipy.stats import friedmanchisquare, studentized_range, t as student, wilcoxon
 
 # Two comparisons (multiclass, rounded) share a family-wise level of 5%.
 DUNN_SIDAK = 1 - (1 - 0.05) ** (1 / 2)
@@ -164,13 +164,14 @@ def relative(means: pd.DataFrame, reference: str) -> pd.DataFrame:
     """
     rows = {}
     for method in means.columns.drop(reference):
-        both = means[[method, reference]].dropna()
-        positive = both[(both > 0).all(axis=1)]
-        ratios = positive[method] / positive[reference]
+        theirs, ours = (means[name].to_numpy(dtype=float) for name in (method, reference))
+        known = ~np.isnan(theirs + ours)
+        positive = known & (theirs > 0) & (ours > 0)
+        ratios = theirs[positive] / ours[positive]
         rows[method] = {
-            "ratio": float(gmean(ratios)) if len(ratios) else np.nan,
+            "ratio": float(np.exp(np.log(ratios).mean())) if len(ratios) else np.nan,
             "interval": ratio_interval(ratios),
-            "counts": Comparison(both[method], both[reference]).counts,
+            "counts": Comparison(theirs[known], ours[known]).counts,
         }
     return pd.DataFrame.from_dict(rows, orient="index", columns=["ratio", "interval", "counts"])
 
@@ -180,7 +181,7 @@ def mean_interval(values: ArrayLike) -> Interval:
     values = np.asarray(values, dtype=float)
     if len(values) < 2:
         return np.nan, np.nan
-    half = student.ppf((1 + CONFIDENCE) / 2, len(values) - 1) * sem(values)
+    half = student.ppf((1 + CONFIDENCE) / 2, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
     return float(values.mean() - half), float(values.mean() + half)
 
 

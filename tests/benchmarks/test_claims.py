@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
 from claims.accuracy import artificial, censored, distributions, plain_call, shifts_simulated
-from claims.accuracy.shifts_simulated import DIFFER, MODELS, PROPORTIONAL, THETA
+from claims.accuracy.shifts_simulated import DIFFER, PROPORTIONAL, THETA
 from claims.decisions import prediction_sets, recalibration
-from lib import report
 from lib.set_ratios import ratios, rows_of
 from ordinal_objectives.metrics import ranked_probability_score
 
@@ -66,19 +63,6 @@ def test_only_effects_that_differ_have_shifts():
     np.testing.assert_allclose(shifts, expected - expected.mean(axis=0), atol=1e-12)
     _, _, proportional = shifts_simulated.sample(PROPORTIONAL, 20_000, 7)
     np.testing.assert_allclose(shifts_simulated.shifts_of(proportional), 0.0, atol=1e-12)
-
-
-def test_committed_result_of_simulated_shifts():
-    rows = json.loads((report.RESULTS / "shifts_simulated.json").read_text(encoding="utf-8"))["rows"]
-    assert [(row["data"], row["library"]) for row in rows] == [(d, m) for d in (DIFFER, PROPORTIONAL) for m in MODELS]
-    for row in rows:
-        ends = [float(end) for end in row["lowest to highest ratio"].split(" to ")]
-        if row["data"] == PROPORTIONAL:
-            assert max(ends) < 1.01
-        else:
-            assert max(ends) < 1.0
-            assert float(row["correlation"]) > 0.5
-            assert float(row["RMSE of the shifts"]) < float(row["size of the true shifts"])
 
 
 @pytest.mark.slow
@@ -221,7 +205,7 @@ def test_leaves_follow_the_rows(n_rows, leaf):
 
 @pytest.mark.parametrize(
     "method",
-    ["XGBoost, depth 4", "LightGBM, leaf n/50", "native, leaf n/20", "LGBMOrdinalClassifier()", "class shares"],
+    ["native, leaf n/20", "LGBMOrdinalClassifier()", "class shares"],
 )
 def test_a_setting_predicts_every_class(method):
     rng = np.random.default_rng(0)

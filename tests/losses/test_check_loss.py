@@ -289,4 +289,7 @@ def test_an_answer_that_is_no_row_derivatives_is_named():
 def test_check_loss_says_how_many_classes_it_takes(n_classes):
     with pytest.raises(ValueError, match=rf"n_classes must be an integer between 2 and 60; got {n_classes}"):
         check_loss(AllThreshold(), n_classes)
+
+
+def test_check_loss_takes_60_classes():
     check_loss(AllThreshold(), 60)

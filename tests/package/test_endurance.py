@@ -19,25 +19,25 @@ EACH = pytest.mark.parametrize("name", MAKERS)
 
 @EACH
 def test_memory_does_not_grow(name):
-    _, growth = grown(name, 90, 900, warm=45)
+    _, growth = grown(name, 40, 200, warm=20)
     assert growth < 0.01
 
 
 @pytest.mark.parametrize("name", INTERRUPTED)
 def test_an_interrupted_fit_leaves_the_model_as_it_was(name):
     """In a process of its own: pytest has callbacks too, which an interrupt would end."""
-    code = f"from endure import interrupted; print(*interrupted({name!r}, 60))"
+    code = f"from endure import interrupted; print(*interrupted({name!r}, 24))"
     here = str(Path(__file__).parents[1])
     path = os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = os.environ | {"PYTHONPATH": path}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
-    assert int(done.stdout.split()[0]) > 5
+    assert int(done.stdout.split()[0]) > 2
 
 
 @EACH
 def test_threads_predict_while_another_trains(name):
-    n_predictions, n_fits = beside_fits(name, 0.5)
+    n_predictions, n_fits = beside_fits(name, 0.2)
     assert n_predictions >= 8
     assert n_fits
 

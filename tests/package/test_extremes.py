@@ -54,8 +54,8 @@ def scaled(scale, shift=0.0):
 
 START = {"engine": None, "xgboost": "base_margin", "lightgbm": "init_score", "catboost": "baseline"}
 CASES = {
-    "separable": lambda: (*separable(), 400, {}),
-    "two separable classes": lambda: (*separable(2), 400, {}),
+    "separable": lambda: (*separable(), 250, {}),
+    "two separable classes": lambda: (*separable(2), 150, {}),
     "200 classes": lambda: (*rows(2000, 200), 4, {}),
     "60 classes": lambda: (*rows(600, 60), 4, {}),
     "two classes": lambda: (*rows(n_classes=2), 6, {}),

@@ -149,17 +149,15 @@ def test_samples_without_a_value_are_left_out_and_no_value_says_so():
 
 
 def test_what_cannot_be_drawn_is_refused():
-    with pytest.raises(ValueError, match="y_true"):
-        interval("mae", [1], [1])
-    with pytest.raises(ValueError, match="groups"):
-        interval("mae", Y, DECISIONS[0], groups=np.zeros(N))
-    with pytest.raises(ValueError, match="metric"):
-        interval("mea", Y, DECISIONS[0])
-    with pytest.raises(TypeError, match="metric"):
-        interval(neg_mae_scorer, Y, DECISIONS[0])
-    with pytest.raises(ValueError, match="level"):
-        interval("mae", Y, DECISIONS[0], level=95)
-    with pytest.raises(ValueError, match="n_draws"):
-        interval("mae", Y, DECISIONS[0], n_draws=0)
-    with pytest.raises(ValueError, match="sample_weight"):
-        interval(mean_absolute_error, Y, DECISIONS[0], WEIGHT[1:])
+    refused = [
+        (lambda: interval("mae", [1], [1]), ValueError, "y_true"),
+        (lambda: interval("mae", Y, DECISIONS[0], groups=np.zeros(N)), ValueError, "groups"),
+        (lambda: interval("mea", Y, DECISIONS[0]), ValueError, "metric"),
+        (lambda: interval(neg_mae_scorer, Y, DECISIONS[0]), TypeError, "metric"),
+        (lambda: interval("mae", Y, DECISIONS[0], level=95), ValueError, "level"),
+        (lambda: interval("mae", Y, DECISIONS[0], n_draws=0), ValueError, "n_draws"),
+        (lambda: interval(mean_absolute_error, Y, DECISIONS[0], WEIGHT[1:]), ValueError, "sample_weight"),
+    ]
+    for call, error, name in refused:
+        with pytest.raises(error, match=name):
+            call()

@@ -6,14 +6,13 @@ import doctest
 import importlib
 import inspect
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 import sklearn.base
 from sklearn.linear_model import LogisticRegression
 
+from ordinal_objectives import HistGradientBoostingOrdinalClassifier, OrdinalEnsembleClassifier
 from ordinal_objectives.spec import ENTRY_POINTS
 from ordinal_objectives.utils.shared_docs import documented, entries_of, has_written_default
 from sources import module_names
@@ -107,15 +106,11 @@ def test_attributes_of_a_fitted_model_say_what_they_are(kind):
     options = {"verbosity": -1} if kind.__name__.startswith("LGBM") else {}
     if inspect.signature(kind).parameters.get("estimator") is not None:
         options = {"estimator": LogisticRegression()}
+    if kind is OrdinalEnsembleClassifier:  # the default has 500 rounds
+        options = {"members": [("one", HistGradientBoostingOrdinalClassifier(max_iter=2))]}
     model = kind(**options).fit(X, np.arange(60) // 20)
     found = {name for name in (*vars(model), *dir(kind)) if name.endswith("_") and not name.startswith("_")}
     assert set(entries) == found | {"feature_names_in_"}  # X has no names
-
-
-def test_the_public_names_are_found():
-    assert len(PUBLIC) > 90
-    fits = [name for name in PUBLIC if name.endswith("Classifier.fit")]
-    assert len(fits) == len(ESTIMATORS) - 3 == 10
 
 
 @pytest.mark.parametrize("entry", ["xgb.cv", "xgb.dask.train", "lgbm.cv"])
@@ -138,39 +133,6 @@ def test_every_shared_entry_is_filled_in():
         tests = doctest.DocTestFinder(exclude_empty=False).find(importlib.import_module(name))
         left += [test.name for test in tests if re.search(r"^ *<<", test.docstring or "", re.MULTILINE)]
     assert not left
-
-
-def undocumented(a, b=1):
-    """Do.
-
-    Parameters
-    ----------
-    a : int
-        See :func:`other`.
-    """
-
-
-def test_faults_are_seen():
-    assert faults(undocumented) == ["a says nothing: 'See :func:`other`.'", "b has no entry"]
-
-    @documented
-    def function(loss, link="logit", n=2, *, X=None):
-        """Do.
-
-        Parameters
-        ----------
-        <<loss>>
-            More.
-        <<link>>
-        n : int, default=3
-            Number.
-        X
-            Features.
-        """
-
-    assert faults(function) == ["n has the default 2; its entry says '3'", "X has no type"]
-    assert '\nlink : str or Link, default="logit"\n' in str(function.__doc__)
-    assert "which has its own link.\n    More.\nlink" in str(function.__doc__)
 
 
 def test_a_function_that_lists_no_parameters_gets_them():
@@ -202,9 +164,10 @@ def test_an_unknown_entry_is_named():
         documented(function)
 
 
-@pytest.mark.slow
 def test_without_docstrings():
-    """XGBoost itself cannot be imported so."""
-    program = "from ordinal_objectives import HistGradientBoostingOrdinalClassifier as C; print(C.__doc__, C().link)"
-    ran = subprocess.run([sys.executable, "-OO", "-c", program], capture_output=True, text=True, check=True)
-    assert ran.stdout == "None logit\n"
+    """As of ``python -OO``."""
+
+    def function(link="logit"): ...
+
+    assert documented(function) is function
+    assert function.__doc__ is None

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from sklearn.model_selection import GridSearchCV
 
-from ordinal_objectives import compare
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters.xgb.outputs import is_at_least
 
@@ -48,36 +47,6 @@ def test_examples_run_and_print_what_is_shown(tmp_path, monkeypatch):
     assert printed.getvalue() == shown
     assert olgbm.load_model(tmp_path / "ordinal.txt").num_trees() == 100
     assert names["joint"].proportional_
-
-
-def test_first_questions_are_answered_first():
-    """What it is for, what to run and how to install it within 40 lines, evidence within 100, also in a terminal."""
-    lines = README.read_text(encoding="utf-8").splitlines()
-    headings = [line.removeprefix("## ") for line in lines if line.startswith("## ")]
-    start = ["Try it", "Install", "A first model", "Is it better?", "I want to ...", "Three ways to train"]
-    assert headings[: len(start)] == start
-    assert lines.index("## A first model") < 40
-    assert lines.index("## I want to ...") < 100
-    assert [command for line in lines if (command := line.partition("  ")[0]).startswith("make ")] == [
-        "make demo",
-        "make test",
-        'make demo DEMO_ARGS="--data table.csv --target grade --classes low mid high"',
-    ]
-    assert max(len(line) for line in lines if not re.match(r"\[\w+\]: ", line)) <= 100
-
-
-def test_ways_to_train_are_short_and_have_the_names_of_a_comparison():
-    ways = section("Three ways to train")
-    named = re.findall(r"^\*\*`(\w+)`, `(\w+)`\*\*", ways, re.MULTILINE)
-    assert named == [("xgboost", "newton"), ("lightgbm", "newton"), ("native", "joint")]
-    assert all(trainer in compare.TRAINERS and update in compare.UPDATES for trainer, update in named)
-    blocks = re.findall(r"```python\n(.*?)```", ways, flags=re.DOTALL)
-    assert len(blocks) == len(named)
-    assert max(len(block.splitlines()) for block in blocks) <= 8
-
-
-def section(heading):
-    return README.read_text(encoding="utf-8").split(f"\n## {heading}\n")[1].split("\n## ")[0]
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from datetime import date
 from importlib import metadata
 
 import pytest
@@ -12,8 +11,6 @@ import yaml
 import ordinal_objectives
 from sources import ROOT
 
-REPOSITORY = "https://github.com/ordinal-objectives/ordinal-objectives"
-KINDS = ["Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"]
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
@@ -38,31 +35,6 @@ def test_every_file_has_the_version():
         assert text.startswith(f"\n\nThe next version is {version}.\n")
     else:
         assert newest.startswith(f"[{version}] - ")
-
-
-def test_the_changelog_has_sections_by_version_and_date():
-    headings = list(sections())
-    assert headings.count("[Unreleased]") <= 1
-    assert "[Unreleased]" not in headings[1:]
-    found = [re.fullmatch(r"\[(\d+)\.(\d+)\.(\d+)\] - (\S+)", one) for one in headings if one != "[Unreleased]"]
-    assert all(found)
-    versions = [tuple(int(part) for part in one.groups()[:3]) for one in found]
-    dates = [date.fromisoformat(one[4]) for one in found]
-    assert versions == sorted(set(versions), reverse=True)
-    assert dates == sorted(dates, reverse=True)
-
-
-@pytest.mark.parametrize("heading", list(sections()))
-def test_a_section_of_the_changelog_has_kinds_in_their_order(heading):
-    kinds = re.findall(r"^### (.*)$", sections()[heading], re.MULTILINE)
-    assert kinds
-    assert kinds == [kind for kind in KINDS if kind in kinds]
-
-
-def test_every_version_of_the_changelog_has_a_link():
-    links = re.findall(r"^\[(.*?)\]: (\S+)$", CHANGELOG, re.MULTILINE)
-    assert [name for name, _ in links] == [re.match(r"\[(.*?)\]", heading)[1] for heading in sections()]
-    assert all(re.fullmatch(rf"{REPOSITORY}/(compare|commits)/[\w.]+", target) for _, target in links)
 
 
 def requirements(extra=None):
@@ -93,11 +65,6 @@ def test_the_classifiers_name_the_pythons_that_are_tested():
     matrix = loaded(".github/workflows/tests.yml")["jobs"]["linux"]["strategy"]["matrix"]["include"]
     assert named == {row["python"] for row in matrix}
     assert len(named) == 4
-
-
-def test_the_citation_has_the_keywords_of_the_package():
-    keywords = metadata.metadata("ordinal-objectives")["Keywords"].split(",")
-    assert loaded("CITATION.cff")["keywords"] == [one.strip() for one in keywords]
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)

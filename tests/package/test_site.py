@@ -6,7 +6,6 @@ import ast
 import importlib
 import re
 import runpy
-import shutil
 from pathlib import Path
 
 import pytest
@@ -60,49 +59,6 @@ def test_what_the_link_check_finds(tmp_path):
     assert broken(Path(tmp_path)) == [f"index.html: {name}" for name in ("there.html#gone", "gone.html", "gone.png")]
 
 
-PAGE = """<link rel="stylesheet" href="{css}">
-<div class="bd-header"><a href="">Start</a>{header}<a href="">End</a></div>
-<div class="bd-article"><table class="table"><td>
-<code><span class="pre">predict_proba_ordered</span></code></table></div>"""
-
-
-@pytest.mark.slow
-def test_what_the_layout_check_finds(tmp_path):
-    """A word of code that is broken on both screens, and a header of two rows on a laptop."""
-    check = runpy.run_path(str(DOCS / "check_overflow.py"))
-    browser = next(filter(None, map(shutil.which, check["BROWSERS"])), None)
-    if browser is None:
-        pytest.skip("there is no browser")
-    (tmp_path / "as_it_is.html").write_text(PAGE.format(css="site.css", header=""))
-    (tmp_path / "site.css").write_text((DOCS / "_static" / "site.css").read_text(encoding="utf-8"))
-    (tmp_path / "broken.html").write_text(PAGE.format(css="broken.css", header="<p>"))
-    (tmp_path / "broken.css").write_text("td { width: 2em; display: block; } .pre { overflow-wrap: anywhere; }")
-    word = "broken in a table: predict_proba_ordered"
-    on_laptop = [["laptop", "/broken.html", what] for what in (word, "the header has several rows")]
-    assert check["overflows"](tmp_path, browser) == [*on_laptop, ["phone", "/broken.html", word]]
-
-
-# What readers look for is in the title of the page that has it, or among its words: the search wants all of them.
-
-
-@pytest.mark.parametrize(
-    ("words", "page", "in_title"),
-    [
-        ("categorical", "how_to/columns", "categorical"),
-        ("prediction interval", "guide/distributions", "prediction interval"),
-        ("three graders", "how_to/soft_labels", ""),
-        ("raters", "how_to/soft_labels", "raters"),
-        ("pipeline", "how_to/pipeline", "pipeline"),
-        ("free text", "how_to/text", "free text"),
-        ("id column", "how_to/text", "id column"),
-    ],
-)
-def test_a_search_finds_the_page(words, page, in_title):
-    text = (DOCS / f"{page}.md").read_text(encoding="utf-8").lower()
-    assert in_title in text.partition("\n")[0]
-    assert all(word in text for word in words.split())
-
-
 # The pages for contributors name files that exist
 
 
@@ -132,10 +88,6 @@ def test_pages_name_files_that_exist(page):
     assert not missing(page.read_text())
 
 
-def test_a_missing_file_is_found():
-    assert missing("`rows/native.py`, `adapters/<name>/`, `rows/gone.py`") == ["rows/gone.py"]
-
-
 # The examples are in the gallery and show every display. That they run is what `make docs` finds
 
 
@@ -143,7 +95,6 @@ EXAMPLES = ROOT / "examples"
 SCRIPTS = sorted(path for path in EXAMPLES.rglob("*.py") if path.name != "demo.py")  # which is a command
 TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in SCRIPTS}
 CONF = (ROOT / "docs" / "conf.py").read_text(encoding="utf-8")
-each = pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
 
 
 def test_every_display_is_in_an_example():
@@ -161,25 +112,3 @@ def test_every_example_is_in_the_gallery():
     listed = {EXAMPLES, *(EXAMPLES / name for name in re.findall(r'"\.\./examples/(\w+)"', folders))}
     assert listed == {path.parent for path in SCRIPTS}
     assert all((folder / "README.rst").exists() for folder in listed)
-
-
-@each
-def test_an_example_begins_with_a_title(path):
-    title, line, *text = ast.get_docstring(TREES[path]).splitlines()
-    assert line == "=" * len(title)
-    assert len(" ".join(text)) > 100
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 140
-
-
-@each
-def test_data_that_are_drawn_are_called_simulated(path):
-    text = path.read_text(encoding="utf-8")
-    assert ("default_rng(" in text) == ("simulated" in (ast.get_docstring(TREES[path]) or ""))
-    assert "default_rng()" not in text  # without a seed the page would differ from run to run
-
-
-def test_links_to_files_lead_somewhere():
-    texts = [path.read_text(encoding="utf-8") for path in [*SCRIPTS, *EXAMPLES.rglob("*.rst")]]
-    found = {name for text in texts for name in re.findall(r"/ordinal-objectives/blob/main/([^>#]+)", text)}
-    assert len(found) >= 3
-    assert all((ROOT / name).exists() for name in found), found
