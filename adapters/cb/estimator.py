@@ -34,10 +34,8 @@ _NAMED = (
 )
 _NATIVE = {"random_state": "random_seed", "n_jobs": "thread_count"}
 _ONE_SCORE = "CatBoost shows no leaves before the training ends, so that thresholds cannot move with x"
-_SHARED = "trainings of one classifier would share the file; ordinal_objectives.adapters.cb.train takes it"
 _REFUSED = {
     **cb_booster.REFUSED,
-    **dict.fromkeys(("save_snapshot", "snapshot_file", "snapshot_interval"), _SHARED),
     **dict.fromkeys(("proportional", "shift_l2", "shift_penalty", "max_shifts", "shift_method"), _ONE_SCORE),
     "eval_metric": "pass it to fit; the ordinal loss is always measured, and ends a training early",
     **dict.fromkeys(("class_weights", "auto_class_weights", "scale_pos_weight"), "use class_weight"),
