@@ -234,7 +234,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
         ValueError
             If labels, weights or parameters are not what the docs allow; the message names the argument.
         """
-        init_model = arguments.as_trained(init_model)  # which may be this one
+        init_model = self._apart(init_model)
         with self._all_or_nothing():
             sets = arguments.GivenSets(
                 eval_set, sample_weight_eval_set, "sample_weight_eval_set", X_val, y_val, sample_weight_val,
@@ -250,9 +250,6 @@ min_data_in_leaf, random_strength, one_hot_max_size
             search = None if decided else (self.learning_rate, self.random_state)
             options: Params = {"watched": held_out, "callbacks": arguments.Schedules([], [])}
             plan = self._plan(self.iterations, rows, search, continued=earlier, **options)
-            belonging = {"baseline": baseline, "init_model": init_model}
-            finds = groups is not None or bool(callbacks)
-            self._given = arguments.GivenToFit.of(sets.given, finds, {}, arguments.Schedules([], []), **belonging)
             pools = [self._pool(some.X, some) for some in (with_start(self._linear, one) for one in (rows, *held_out))]
             with self._under_way():
                 self.booster_, self.evals_result_ = self._train(
@@ -284,7 +281,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
 
         return trial
 
-    def _fixed_rounds(self, n_rounds: int, given: arguments.GivenToFit) -> Params:
+    def _fixed_rounds(self, n_rounds: int) -> Params:
         return {"iterations": n_rounds, "early_stopping_rounds": None}
 
     def _splits(self) -> list[bool]:

@@ -309,7 +309,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
             raise TypeError(f"a file holds no loss of your own; got loss={loss!r}. Pickle the model")
         classes, targets = self._describe_targets()
         return self._as_stored(
-            arguments.kept_arguments(arguments.as_trained(self)) | {"loss": loss},
+            arguments.kept_arguments(self) | {"loss": loss},
             classes,
             proportional=False,
             targets={"estimator": type(self).__name__, **targets},

@@ -6,7 +6,6 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
@@ -91,7 +90,6 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
     _doc_link_template = DOC_LINK
     __dir__ = names_for_users
     _all_or_nothing = arguments.all_or_nothing
-    _set_later: ClassVar = arguments.SET_LATER | {"prediction", "random_state"}
     estimator_: Estimator
     target_: BinnedTarget
     n_features_in_: int

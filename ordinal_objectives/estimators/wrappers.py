@@ -389,10 +389,11 @@ def weighs_costs(estimator: Estimator) -> bool:
     """
     if isinstance(estimator, FrozenEstimator):
         return weighs_costs(estimator.estimator)
-    estimator = arguments.as_trained(estimator)
     if _recalibrates(estimator):
         return False
     if isinstance(estimator, ordinal_classifier.OrdinalClassifier):
+        if estimator.__sklearn_is_fitted__():
+            return isinstance(estimator.trained_spec().loss, CostWeighted)
         try:
             return isinstance(get_loss(estimator.loss, estimator.link, estimator.training_cost), CostWeighted)
         except (TypeError, ValueError):  # fit says what is wrong

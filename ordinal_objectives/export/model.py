@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.aliases import JSON, BoolArray, FloatArray, IndexArray, IntArray, NDArray
-from ordinal_objectives.estimators import arguments, ordinal_classifier
+from ordinal_objectives.estimators import ordinal_classifier
 from ordinal_objectives.histogram_engine.estimator import HistGradientBoostingOrdinalClassifier
 from ordinal_objectives.histogram_engine.multi_output import losses
 from ordinal_objectives.histogram_engine.multi_output.estimator import MultiOutputModel
@@ -213,7 +213,6 @@ def scoring_model(model: object, iterations: int | None = None, by_value: Sequen
         "LGBMOrdinalClassifier": _read_lightgbm,
         "HistGradientBoostingOrdinalClassifier": _read_engine,
     }
-    model = arguments.as_trained(model)
     read = next((readers[kind.__name__] for kind in type(model).__mro__ if kind.__name__ in readers), None)
     if read is None or not isinstance(model, ordinal_classifier.OrdinalClassifier):
         raise TypeError(f"model must be one of {', '.join(readers)}; got {type(model).__name__}")
@@ -330,7 +329,7 @@ def _read_xgboost_multiclass(model: xgboost.XGBClassifier, by_value: Sequence[in
     scorer = _xgboost_scorer(booster, n_iter, add)
     offset = np.log(scorer.offset / (1.0 - scorer.offset)) if n_outputs == 1 else scorer.offset
     offset = np.broadcast_to(offset, n_outputs).astype(np.float64)
-    return replace(scorer, offset=offset, missing=model.missing)
+    return replace(scorer, offset=offset, missing=getattr(model, "_missing", np.nan))
 
 
 def _xgboost_scorer(booster: xgboost.Booster, n_iter: int, add: Callable[[int, int, FloatArray], FloatArray]) -> Scorer:

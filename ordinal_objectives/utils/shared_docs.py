@@ -320,8 +320,8 @@ def public_names(module: str, submodules: Iterable[str] | None = None) -> Callab
 INTERNAL = frozenset(
     (
         *("check_fitted_decision", "check_stages", "divides_rows", "fitted_curve", "fitted_effects", "fitted_member"),
-        *("for_copies", "grown_trees", "has_labels", "n_earlier_rounds", "score_contributions", "trained_parts"),
-        *("trained_rounds", "trained_spec", "weighted_copies"),
+        *("grown_trees", "has_labels", "n_earlier_rounds", "score_contributions", "trained_parts"),
+        *("rounds_of_copies", "trained_rounds", "trained_spec", "weighted_copies"),
     )
 )
 
