@@ -79,8 +79,8 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         Groups of features, by number or name, that may split below each other. Features in no group form another one.
     <<decision_rule, cost_matrix, class_weight>>
     early_stopping : "auto" or bool, default="auto"
-        Stop when the validation loss no longer falls: on ``eval_set``, or else on held-out rows. "auto" does so for
-        more than 10,000 rows, or where ``eval_set`` is given or validation rows judge the trees; not where ``max_iter``
+        Stop when the validation loss no longer falls: on ``X_val``, or else on held-out rows. "auto" does so for
+        more than 10,000 rows, or where ``X_val`` is given or validation rows judge the trees; not where ``max_iter``
         is searched.
     validation_fraction : float, default=0.1
         Share of the rows of positive weight held out, stratified by class.
@@ -268,8 +268,6 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         y: Any,
         *,
         sample_weight: ArrayLike | None = None,
-        eval_set: Any = None,
-        eval_sample_weight: list[Any] | None = None,
         X_val: Any = None,
         y_val: Any = None,
         sample_weight_val: ArrayLike | None = None,
@@ -282,7 +280,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         ----------
         X : array-like of float, or RowBlocks, shape (n_samples, n_features)
             NaN is missing. In frames and tables, columns of numbers, booleans and categories.
-        <<y, sample_weight, eval_set, eval_sample_weight, X_val, y_val, sample_weight_val, groups, callback>>
+        <<y, sample_weight, X_val, y_val, sample_weight_val, groups, callback>>
 
         Returns
         -------
@@ -313,9 +311,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
                 self._check_same_groups(fitted.random_effects_)
             else:
                 self._seed = drawn_seed(self.random_state)
-            sets = arguments.GivenSets(
-                eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val
-            )
+            sets = arguments.GivenSets.of_one(X_val, y_val, sample_weight_val)
             watched = self._check_evaluation(sets)
             for name, asked in (("scoring", scorer), ("random_intercept", self._groups or None)):
                 for one in () if asked is None else (rows, *watched):
@@ -409,7 +405,8 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         self.threshold_history_, self.evals_result_ = grown.thresholds, grown.evals
         losses = grown.evals.get("training", [])[: len(grown.thresholds)]
         found = grown.thresholds, losses, grown.diagnostics
-        spec = OrdinalSpec(loss, **{name: getattr(self, name) for name in OF_MODEL})
+        self._of_model = {name: getattr(self, name) for name in (*OF_MODEL, "boosting_type")}
+        spec = OrdinalSpec(loss, **{name: self._of_model[name] for name in OF_MODEL})
         shifts = None if self.proportional_ else spec.given_shifts
         self._keep(ThresholdRecord.of(spec, *found, shifts=shifts), n_iter)
 
@@ -478,19 +475,13 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         self.check_fitted_decision()
         check_choice(self.importance_type, model_file.IMPORTANCES, name="importance_type")
         return self._as_stored(
-            arguments.kept_arguments(self) | self._host_params | self._of_fit(),
+            arguments.kept_arguments(self) | self._host_params | self._of_model | self._fitted_loss.as_parameters(),
             self.ordered_classes_,
             proportional=self.proportional_,
             linear=None if self._linear is None else self._linear.to_json(),
             random_effects=[effects.to_json() for effects in self._effects],
             found=dict(self._found),
         )
-
-    def _of_fit(self) -> Params:
-        """Return the parameters that say how the trees are read: those of the fit, whatever is set for the next one."""
-        spec = self._record.spec
-        read = {name: getattr(spec, name) for name in OF_MODEL} | spec.loss.as_parameters()
-        return read | {"boosting_type": "rf" if self._fitted_as_forest else "gbdt"}
 
     def _recall(self, stored: JSON, grown: fit_loop.GrownModel) -> None:
         self._refuse_unknown()

@@ -194,9 +194,6 @@ min_data_in_leaf, random_strength, one_hot_max_size
         eval_set: list[tuple[Table, Column]] | None = None,
         sample_weight_eval_set: list[Any] | None = None,
         baseline_eval_set: list[Any] | None = None,
-        X_val: Table = None,
-        y_val: Column = None,
-        sample_weight_val: ArrayLike | None = None,
         groups: ArrayLike | None = None,
         eval_metric: Any = None,
         callbacks: list[Any] | None = None,
@@ -219,7 +216,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
             Weights of each evaluation set.
         baseline_eval_set : list of array-like or None
             Start scores of each evaluation set.
-        <<X_val, y_val, sample_weight_val, groups, eval_metric>>
+        <<groups, eval_metric>>
         callbacks : list of objects or None
             CatBoost's, with a method ``after_iteration``.
         init_model : CatBoostOrdinalClassifier, catboost.CatBoost, path or None
@@ -236,10 +233,8 @@ min_data_in_leaf, random_strength, one_hot_max_size
         """
         init_model = self._apart(init_model)
         with self._all_or_nothing():
-            sets = arguments.GivenSets(
-                eval_set, sample_weight_eval_set, "sample_weight_eval_set", X_val, y_val, sample_weight_val,
-                baseline_eval_set, "baseline_eval_set",
-            )  # fmt: skip
+            weights = sample_weight_eval_set, "sample_weight_eval_set"
+            sets = arguments.GivenSets(eval_set, *weights, baseline_eval_set, "baseline_eval_set")
             training = (X, y, sample_weight, baseline, groups)
             rows, held_out = self._rows_to_fit(training, "baseline", sets, self.random_state)
             continued, earlier = self._continued(init_model)

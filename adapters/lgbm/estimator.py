@@ -176,9 +176,6 @@ importance_type
         eval_names: list[str] | str | None = None,
         eval_sample_weight: list[Any] | None = None,
         eval_init_score: list[Any] | None = None,
-        X_val: Table = None,
-        y_val: Column = None,
-        sample_weight_val: ArrayLike | None = None,
         groups: ArrayLike | None = None,
         eval_metric: Any = None,
         categorical_feature: list[str] | list[int] | str = "auto",
@@ -206,7 +203,7 @@ importance_type
             Weights of each evaluation set.
         eval_init_score : list of array-like or None
             Start scores of each evaluation set.
-        <<X_val, y_val, sample_weight_val, groups, eval_metric>>
+        <<groups, eval_metric>>
         categorical_feature : list of str, list of int, or "auto"
             Categorical columns; "auto" takes the categorical columns of a pandas data frame.
         callbacks : list of callable or None
@@ -228,10 +225,9 @@ importance_type
         init_model = self._apart(init_model)
         with self._all_or_nothing():
             given = self._warned_params()
-            sets = arguments.GivenSets(
-                arguments.either_library(eval_set, eval_X, eval_y), eval_sample_weight, "eval_sample_weight",
-                X_val, y_val, sample_weight_val, eval_init_score, "eval_init_score",
-            )  # fmt: skip
+            pairs = arguments.either_spelling(eval_set, eval_X, eval_y)
+            weights = eval_sample_weight, "eval_sample_weight"
+            sets = arguments.GivenSets(pairs, *weights, eval_init_score, "eval_init_score")
             training = (X, y, sample_weight, init_score, groups)
             rows, held_out = self._rows_to_fit(training, "init_score", sets, given["random_state"])
             booster, earlier = self._continued(init_model, init_score=init_score, eval_init_score=eval_init_score)

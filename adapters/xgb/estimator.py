@@ -171,9 +171,6 @@ importance_type, early_stopping_rounds, callbacks
         eval_set: list[tuple[Table, Column]] | None = None,
         sample_weight_eval_set: list[Any] | None = None,
         base_margin_eval_set: list[Any] | None = None,
-        X_val: Table = None,
-        y_val: Column = None,
-        sample_weight_val: ArrayLike | None = None,
         groups: ArrayLike | None = None,
         xgb_model: XGBOrdinalClassifier | xgboost.Booster | str | PathLike[str] | None = None,
         verbose: bool | int = False,
@@ -196,7 +193,7 @@ importance_type, early_stopping_rounds, callbacks
             Weights of each evaluation set.
         base_margin_eval_set : list of array-like or None
             Start scores of each evaluation set.
-        <<X_val, y_val, sample_weight_val, groups>>
+        <<groups>>
         xgb_model : XGBOrdinalClassifier, xgboost.Booster, path or None
             Model to continue, with its thresholds, and with the same classes, loss and link. All of
             its rounds are kept, also those after the best one of an early stop.
@@ -215,10 +212,8 @@ importance_type, early_stopping_rounds, callbacks
         """
         xgb_model = self._apart(xgb_model)
         with self._all_or_nothing():
-            sets = arguments.GivenSets(
-                eval_set, sample_weight_eval_set, "sample_weight_eval_set", X_val, y_val, sample_weight_val,
-                base_margin_eval_set, "base_margin_eval_set",
-            )  # fmt: skip
+            weights = sample_weight_eval_set, "sample_weight_eval_set"
+            sets = arguments.GivenSets(eval_set, *weights, base_margin_eval_set, "base_margin_eval_set")
             training = (X, y, sample_weight, base_margin, groups)
             rows, held_out = self._rows_to_fit(training, "base_margin", sets, self.random_state)
             continued, earlier = self._continued(xgb_model)

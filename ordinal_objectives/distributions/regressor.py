@@ -158,7 +158,7 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
             if lower is not None:
                 labels = self.target_.encode_intervals(lower, y)
                 rows = replace(rows, codes=labels.middle, labels=labels)
-            sets = {} if eval_set is None else {"eval_set": self._coded(eval_set)}
+            sets = {} if eval_set is None else wrappers.evaluation_keywords(copy, self._coded(eval_set))
             self._member = wrappers.train(copy, rows, classes, **sets)
             self.estimator_ = copy
         return self

@@ -18,18 +18,16 @@ from ordinal_objectives.aliases import ArrayLike, Column, Estimator, FloatArray,
 from ordinal_objectives.estimators.tables import column_names, names_as_text
 from ordinal_objectives.utils.validation import check_start_score, first_few
 
-_GIVE_ROWS = "validation_fraction, or eval_set or X_val and y_val to fit"
+_GIVE_ROWS = "validation_fraction, or eval_set to fit"
 
 
 class GivenSets(NamedTuple):
-    """Evaluation sets, as ``fit`` of XGBoost's or LightGBM's classifier was given them.
+    """Evaluation sets, as ``fit`` was given them.
 
     Attributes
     ----------
     pairs : list of (X, y) or None
     weights, weights_name : list or None, str
-    X_val, y_val, sample_weight_val : array-like or None
-        Another form of one set.
     starts, starts_name : list or None, str
         Scores that the trees' are added to.
     """
@@ -37,39 +35,24 @@ class GivenSets(NamedTuple):
     pairs: object
     weights: Iterable[Column] | None
     weights_name: str
-    X_val: Table
-    y_val: ArrayLike | None
-    sample_weight_val: ArrayLike | None
     starts: Iterable[Column] | None = None
     starts_name: str = ""
 
-    @property
-    def given(self) -> bool:
-        """Whether there is a set."""
-        no_pairs = self.pairs is None or (hasattr(self.pairs, "__len__") and len(self.pairs) == 0)
-        return self.X_val is not None or not no_pairs
+    @classmethod
+    def of_one(cls, X_val: Table, y_val: ArrayLike | None, sample_weight_val: ArrayLike | None) -> GivenSets:
+        """Return one set or none, as scikit-learn spells it; raise ValueError if a part of it is missing."""
+        parts = {"X_val": X_val, "y_val": y_val}
+        missing = [name for name, part in parts.items() if part is None]
+        if len(missing) == 1 or (missing and sample_weight_val is not None):
+            raise ValueError(f"X_val and y_val go together, and with sample_weight_val; {missing[0]} is None")
+        one = [] if missing else [(X_val, y_val)]
+        return cls(one, None if sample_weight_val is None else [sample_weight_val], "sample_weight_val")
 
     def each(self) -> list[tuple[Table, ArrayLike, ArrayLike | None]]:
-        """Return features, labels and weights of each set, which ``X_val`` and ``y_val`` may spell.
-
-        Raises
-        ------
-        ValueError
-            If a set is given in both forms, or a part of it is missing.
-        """
-        X_val, y_val, pairs, weights_name = self.X_val, self.y_val, self.pairs, self.weights_name
-        if X_val is None and y_val is None:
-            if self.sample_weight_val is not None:
-                raise ValueError("sample_weight_val belongs to X_val and y_val, which are None")
-            pairs = evaluation_pairs(pairs)
-            weights = one_for_each(self.weights, pairs, weights_name)
-            return [(X, y, weight) for (X, y), weight in zip(pairs, weights, strict=True)]
-        if X_val is None or y_val is None:
-            raise ValueError(f"X_val and y_val go together; {'X_val' if X_val is None else 'y_val'} is None")
-        for name, other in (("eval_set", pairs), (weights_name, self.weights)):
-            if other is not None:
-                raise ValueError(f"{name} and X_val, y_val, sample_weight_val say the same thing; give one of them")
-        return [(X_val, y_val, self.sample_weight_val)]
+        """Return features, labels and weights of each set; raise ValueError if they are none."""
+        pairs = evaluation_pairs(self.pairs)
+        weights = one_for_each(self.weights, pairs, self.weights_name)
+        return [(X, y, weight) for (X, y), weight in zip(pairs, weights, strict=True)]
 
 
 def evaluation_pairs(eval_set: object) -> list[tuple[Table, ArrayLike]]:
@@ -100,7 +83,7 @@ def one_for_each(values: Column, sets: Sequence[object], name: str) -> list[Colu
     return each
 
 
-def either_library(eval_set: object, eval_X: object, eval_y: object) -> Any:
+def either_spelling(eval_set: object, eval_X: object, eval_y: object) -> Any:
     """Return the pairs of ``eval_set``, or those that LightGBM's ``eval_X`` and ``eval_y`` spell.
 
     Raises

@@ -164,9 +164,6 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
         groups: ArrayLike | None = None,
         eval_set: object = None,
         eval_sample_weight: list[ArrayLike | None] | None = None,
-        X_val: Table = None,
-        y_val: ArrayLike | None = None,
-        sample_weight_val: ArrayLike | None = None,
     ) -> OrdinalEnsembleClassifier:
         """Train all copies of all members.
 
@@ -181,7 +178,8 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
             takes groups are given them.
         eval_set : (X, y) pair, list of such pairs, or None
             Evaluated after the training; where weights are found, it is by the last one.
-        <<eval_sample_weight, X_val, y_val, sample_weight_val>>
+        eval_sample_weight : list of array-like or None
+            Weights of each evaluation set.
 
         Returns
         -------
@@ -204,7 +202,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
             n_bags = validation.check_integer("n_bags", self.n_bags, 1)
             subsample = validation.check_number("subsample", self.subsample, above=0.0, at_most=1.0)
             refit = validation.check_flag("refit", self.refit)
-            sets = GivenSets(eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val)
+            sets = GivenSets(eval_set, eval_sample_weight, "eval_sample_weight")
             evaluated = self._check_evaluation(sets)
             seed, fraction = split_seed(self.random_state), self.validation_fraction if given is None else None
             rows, evaluated = hold_out_unless_given(rows, evaluated, fraction, seed)

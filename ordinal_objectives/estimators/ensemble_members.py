@@ -149,6 +149,8 @@ class TrainingRows:
             )
         labels = wrappers.labels_of(rows, present)
         keywords: dict[str, object] = {"eval_set": [(rows.X, labels)]}
+        if stopping == "early_stopping":
+            keywords = {"X_val": rows.X, "y_val": labels}
         if has_fit_parameter(copy, "eval_X"):  # LightGBM has given eval_set up
             keywords = {"eval_X": rows.X, "eval_y": labels}
         if rows.weight is not None:
@@ -158,6 +160,8 @@ class TrainingRows:
 
 def _weighted_evaluation(name: str, copy: Estimator, X: Table, labels: object, weight: FloatArray) -> Params:
     """Return what tells the ``fit`` of a copy the weights of the rows that it stops early by."""
+    if has_fit_parameter(copy, "sample_weight_val"):
+        return {"sample_weight_val": weight}
     weights_name = next((name for name in _EVALUATION_WEIGHTS if has_fit_parameter(copy, name)), None)
     if weights_name is not None:
         return {weights_name: [weight]}
@@ -173,7 +177,7 @@ def _stopping(member: Estimator) -> str | None:
     """Return the parameter by which a member stops early on rows that ``fit`` is given, or None."""
     given = member.get_params(deep=False)
     asked = given.get("early_stopping")  # or "auto"
-    if isinstance(asked, (bool, np.bool_)) and asked and has_fit_parameter(member, "eval_set"):
+    if isinstance(asked, (bool, np.bool_)) and asked and isinstance(member, ordered_classifier.OrderedClassifier):
         return "early_stopping"
     if given.get("validation_fraction") is not None:
         return None

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from contextlib import nullcontext
 from dataclasses import fields, replace
 from os import PathLike
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -88,7 +89,7 @@ class HostClassifier(OrdinalClassifier):
     _rounds_name: ClassVar[str] = "n_estimators"
     _n_earlier: int = 0
     # By which parameters the fit read its rows: predictions read theirs so, whatever is set for the next one.
-    _of_rows: Params = {}
+    _of_rows: Mapping[str, Any] = MappingProxyType({})
     # What a search tries, with few rows and with more, and what "auto" is where nothing is searched.
     _tried: ClassVar[tuple[held_out.Settings, held_out.Settings]]
     _unsearched: ClassVar[Params]
@@ -525,7 +526,7 @@ class HostClassifier(OrdinalClassifier):
         """Return the description of the classifier in a file, in JSON's types."""
         classes, dtype = files.labels_to_json(self.ordered_classes_)
         names = getattr(self, "feature_names_in_", None)
-        given = (arguments.kept_arguments(self) | self._host_params | self._of_rows).items()
+        given = (arguments.kept_arguments(self) | self._host_params | dict(self._of_rows)).items()
         params, left_out = files.parameters_to_json({name: value for name, value in given if name not in _NOT_IN_FILES})
         return {
             "classes": classes,

@@ -306,7 +306,7 @@ def _read_xgboost(model: XGBOrdinalClassifier, n_iter: int, by_value: Sequence[i
         return vectors.astype(np.float64) if len(vectors) else np.repeat(values, n_thresholds, axis=1)
 
     scorer = _xgboost_scorer(booster, n_iter, add)
-    scorer = replace(scorer, missing=np.nan if model.missing is None else model.missing)
+    scorer = replace(scorer, missing=getattr(model, "_missing", np.nan))
     if record.outputs is None:
         return replace(scorer, offset=np.repeat(scorer.offset, 1 if record.shifts is None else n_thresholds))
     mixing = record.outputs.mixing
@@ -329,7 +329,7 @@ def _read_xgboost_multiclass(model: xgboost.XGBClassifier, by_value: Sequence[in
     scorer = _xgboost_scorer(booster, n_iter, add)
     offset = np.log(scorer.offset / (1.0 - scorer.offset)) if n_outputs == 1 else scorer.offset
     offset = np.broadcast_to(offset, n_outputs).astype(np.float64)
-    return replace(scorer, offset=offset, missing=getattr(model, "_missing", np.nan))
+    return replace(scorer, offset=offset, missing=model.missing)
 
 
 def _xgboost_scorer(booster: xgboost.Booster, n_iter: int, add: Callable[[int, int, FloatArray], FloatArray]) -> Scorer:

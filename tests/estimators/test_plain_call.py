@@ -312,16 +312,16 @@ def test_copies_of_a_model_have_the_settings_that_it_found(name, tmp_path):
     make, rounds = CALLS[name]
     X, y = rich(1_500)
     model = make().fit(X, y, X_val=X[:100], y_val=y[:100]) if name != "histogram" else make().fit(X, y)
-    fixed = model._fixed_rounds(3, model._given_to_copies())
+    fixed = model._fixed_rounds(3)
     found = model.round_search_.settings
     assert found.items() <= fixed.items()
     assert fixed[rounds] == 3
     for path in (tmp_path / "model.json", tmp_path / "again.json"):
         model.save_model(path)
         model = make().load_model(path)
-        assert found.items() <= model._fixed_rounds(3, model._given_to_copies()).items()
+        assert found.items() <= model._fixed_rounds(3).items()
     model.set_params(**{rounds: 3}).fit(X, y)
-    assert not found.keys() & model._fixed_rounds(3, model._given_to_copies()).keys()
+    assert not found.keys() & model._fixed_rounds(3).keys()
 
 
 @pytest.mark.parametrize(("n", "expected"), [(30, 1), (150, 3), (1_000, 20), (10**6, 20)])
