@@ -149,7 +149,7 @@ class TrainingRows:
             )
         labels = wrappers.labels_of(rows, present)
         keywords: dict[str, object] = {"eval_set": [(rows.X, labels)]}
-        if stopping == "early_stopping":
+        if not has_fit_parameter(copy, "eval_set"):
             keywords = {"X_val": rows.X, "y_val": labels}
         if has_fit_parameter(copy, "eval_X"):  # LightGBM has given eval_set up
             keywords = {"eval_X": rows.X, "eval_y": labels}
@@ -177,7 +177,8 @@ def _stopping(member: Estimator) -> str | None:
     """Return the parameter by which a member stops early on rows that ``fit`` is given, or None."""
     given = member.get_params(deep=False)
     asked = given.get("early_stopping")  # or "auto"
-    if isinstance(asked, (bool, np.bool_)) and asked and isinstance(member, ordered_classifier.OrderedClassifier):
+    is_ours = isinstance(member, ordered_classifier.OrderedClassifier)
+    if isinstance(asked, (bool, np.bool_)) and asked and (is_ours or has_fit_parameter(member, "eval_set")):
         return "early_stopping"
     if given.get("validation_fraction") is not None:
         return None
