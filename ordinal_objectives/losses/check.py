@@ -67,8 +67,8 @@ def check_loss(loss: base.OrdinalLoss, n_classes: int = 5) -> None:
     (gradient, by_thresholds), (hessian, cross), (_, V) = map(slopes, ("value", "gradient", "threshold_gradient"))
     expected = {
         "gradient": (rows.gradient, gradient),
-        "gradient, minus the sum of threshold_gradient,": (rows.gradient, -rows.threshold_gradient.sum(axis=1)),
         "threshold_gradient": (rows.threshold_gradient, by_thresholds[:, 0]),
+        "gradient, minus the sum of threshold_gradient,": (rows.gradient, -rows.threshold_gradient.sum(axis=1)),
         "cross": (rows.cross, cross[:, 0]),
         "the Hessian in the score, minus the sum of cross,": (rows.hessian, hessian),
         "curvature": (rows.curvature, np.diagonal(V, axis1=1, axis2=2)),
