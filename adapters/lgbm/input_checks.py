@@ -128,7 +128,7 @@ def resolved(own: Mapping[str, Any], others: Mapping[str, Any]) -> tuple[Params,
 def checked_params(params: Mapping[str, Any]) -> Params:
     """Return the parameters of a training as LightGBM takes them; raise ValueError for one that is refused.
 
-    ``metric="None"`` is left out, and monotone constraints become numbers.
+    ``metric="None"`` is left out, monotone constraints become numbers, and groups of features lists.
     """
     params = check_metrics(params)
     refuse_parameters(params, {alias: why for name, why in _REFUSED_BY_TRAIN.items() for alias in _ALIASES[name]})
@@ -137,6 +137,9 @@ def checked_params(params: Mapping[str, Any]) -> Params:
     for name in _ALIASES["monotone_constraints"]:
         if params.get(name) is not None:
             params[name] = signs_of(params[name], name=name)
+    groups = params.get("interaction_constraints")
+    if isinstance(groups, Sequence) and not isinstance(groups, str):  # sets of columns make its file unreadable
+        params["interaction_constraints"] = [[*one] for one in groups]
     return params
 
 
