@@ -178,8 +178,8 @@ def all_or_nothing(estimator: Estimator) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before)
         raise
 
 
@@ -266,7 +266,7 @@ def validate_columns(estimator: Estimator, X: Table, *, reset: bool, **options: 
 
 def keep_arguments(estimator: Estimator, given: Params) -> None:
     """Store what a constructor was given, its ``locals()``, each argument under its own name, as scikit-learn asks."""
-    vars(estimator).update({name: value for name, value in given.items() if name not in ("self", "__class__")})
+    estimator.__dict__.update({name: value for name, value in given.items() if name not in ("self", "__class__")})
 
 
 def keeper(kind: type[Any]) -> Any:
@@ -303,7 +303,7 @@ def keep_names(estimator: Estimator, text: Iterable[str] | None = None, numbers:
     """Keep the names of the training's columns, or the text of those that are numbers, and forget an earlier fit's."""
     names = {"feature_names_in_": None if text is None else np.array(text, dtype=object), "_column_numbers": numbers}
     for name, found in names.items():
-        vars(estimator).pop(name, None)
+        estimator.__dict__.pop(name, None)
         if found is not None:
             setattr(estimator, name, found)
 

@@ -136,7 +136,7 @@ class HostClassifier(OrdinalClassifier):
         """Forget what an earlier fit found beside trees, thresholds and classes."""
         self.round_search_ = self._linear = self._n_rounds = None
         self._found, self._effects, self._groups, self._n_earlier = {}, (), (), 0
-        vars(self).pop("evals_result_", None)
+        self.__dict__.pop("evals_result_", None)
 
     def _bind_groups(self, matrix: Any, rows: Rows) -> None:
         """Let a matrix of the library carry the groups of its rows."""

@@ -181,7 +181,7 @@ def proportional_odds_test(
     classes: Any = None
     for train, test in splits.split(codes, codes):
         weights = None if sample_weight is None else weight[train]
-        options = {"fit_params": fit_params, "proportional": False}
+        options: Params = {"fit_params": fit_params, "proportional": False}
         copy = trained_again(found, take_rows(X, train), take_rows(y, train), weights, random, **options)
         model, prepared = unwrapped(copy)
         rows = prepared(take_rows(X, test))

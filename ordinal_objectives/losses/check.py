@@ -51,7 +51,8 @@ def check_loss(loss: base.OrdinalLoss, n_classes: int = 5) -> None:
     rng, n = np.random.default_rng(0), 2 * n_classes
     step, y = step_of(loss.link), np.arange(n, dtype=np.int32) % n_classes
     unit = step / 1e-6
-    f, theta = 1.5 * unit * rng.normal(size=n), unit * (np.arange(n_classes - 1) - 0.5 * n_classes)
+    f: FloatArray = 1.5 * unit * rng.normal(size=n)
+    theta: FloatArray = unit * (np.arange(n_classes - 1, dtype=np.float64) - 0.5 * n_classes)
     loss.check_formulas(f, y, theta)
 
     def at(point: FloatArray) -> quantities.RowDerivatives:
