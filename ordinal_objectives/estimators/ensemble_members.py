@@ -177,7 +177,7 @@ def _stopping(member: Estimator) -> str | None:
     """Return the parameter by which a member stops early on rows that ``fit`` is given, or None."""
     given = member.get_params(deep=False)
     asked = given.get("early_stopping")  # or "auto"
-    is_ours = isinstance(member, ordered_classifier.OrderedClassifier)
+    is_ours = any(kind.__module__.startswith("ordinal_objectives.") for kind in type(member).__mro__)
     if isinstance(asked, (bool, np.bool_)) and asked and (is_ours or has_fit_parameter(member, "eval_set")):
         return "early_stopping"
     if given.get("validation_fraction") is not None:
