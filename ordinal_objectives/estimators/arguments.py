@@ -174,12 +174,11 @@ def start_scores(given: Mapping[str, ArrayLike | None], name: str | None, n_samp
 @contextmanager
 def all_or_nothing(estimator: Estimator) -> Iterator[None]:
     """Put every attribute back if the body raises: a failed ``fit`` or ``load_model`` leaves the model as it was."""
-    before = vars(estimator).copy()
+    before = estimator.__dict__.copy()
     try:
         yield
     except BaseException:
-        estimator.__dict__.clear()
-        estimator.__dict__.update(before)
+        estimator.__dict__ = before
         raise
 
 
@@ -266,7 +265,7 @@ def validate_columns(estimator: Estimator, X: Table, *, reset: bool, **options: 
 
 def keep_arguments(estimator: Estimator, given: Params) -> None:
     """Store what a constructor was given, its ``locals()``, each argument under its own name, as scikit-learn asks."""
-    estimator.__dict__.update({name: value for name, value in given.items() if name not in ("self", "__class__")})
+    estimator.__dict__ |= {name: value for name, value in given.items() if name not in ("self", "__class__")}
 
 
 def keeper(kind: type[Any]) -> Any:
@@ -302,10 +301,8 @@ def names_of_constructors(kind: type[Any], own: Iterable[str]) -> list[str]:
 def keep_names(estimator: Estimator, text: Iterable[str] | None = None, numbers: Sequence[str] | None = None) -> None:
     """Keep the names of the training's columns, or the text of those that are numbers, and forget an earlier fit's."""
     names = {"feature_names_in_": None if text is None else np.array(text, dtype=object), "_column_numbers": numbers}
-    for name, found in names.items():
-        estimator.__dict__.pop(name, None)
-        if found is not None:
-            setattr(estimator, name, found)
+    estimator.__dict__ = {name: value for name, value in vars(estimator).items() if name not in names}
+    estimator.__dict__ |= {name: found for name, found in names.items() if found is not None}
 
 
 def only_reads(callback: object, own: tuple[type, ...]) -> bool:

@@ -23,7 +23,6 @@ EXCEPTIONS = {
     "adapters/xgb/dask.py: matrix.feature_names": "XGBoost's matrix on Dask, which has no method for the names",
     "adapters/groups.py: vars(matrix).pop('ordinal_groups', None)": MATRICES,
     "ordinal_objectives/estimators/host_classifier.py: matrix.ordinal_groups": MATRICES,
-    "adapters/xgb/spark_estimator.py: classifier._given": OF_TASKS,
     "adapters/xgb/spark_estimator.py: classifier._levels": OF_TASKS,
     "adapters/xgb/spark_estimator.py: classifier.booster_": OF_TASKS,
     "adapters/xgb/spark_estimator.py: classifier.evals_result_": OF_TASKS,
@@ -34,8 +33,6 @@ EXCEPTIONS = {
     "adapters/xgb/booster.py: booster.__class__": "XGBoost makes the booster; ours completes what leaves its training",
     "adapters/xgb/train.py: stopper.maximize": "XGBoost's own callback, which no method tells the direction",
 }
-for _made in ("__dict__", "steps"):
-    EXCEPTIONS[f"ordinal_objectives/estimators/arguments.py: found.{_made}"] = "of a copy that was just made"
 EXCEPTIONS["ordinal_objectives/estimators/arguments.py: estimator.__dict__"] = (
     "methods of several classes; names are kept as scikit-learn's validate_data keeps feature_names_in_"
 )
