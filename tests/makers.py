@@ -36,8 +36,10 @@ def watching(model: Any, X: Any, y: Any, weight: Any = None) -> dict[str, Any]:
     """Return an evaluation set, and its weights, as the ``fit`` of a classifier takes them."""
     if has_fit_parameter(model, "X_val"):
         return {"X_val": X, "y_val": y} | ({} if weight is None else {"sample_weight_val": weight})
+    if weight is None:
+        return {"eval_set": [(X, y)]}
     name = next(one for one in ("sample_weight_eval_set", "eval_sample_weight") if has_fit_parameter(model, one))
-    return {"eval_set": [(X, y)]} | ({} if weight is None else {name: [weight]})
+    return {"eval_set": [(X, y)], name: [weight]}
 
 
 def make_xgb(**params: Any) -> XGBOrdinalClassifier:

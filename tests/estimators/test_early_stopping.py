@@ -187,9 +187,9 @@ def test_a_pipeline_transforms_x_val(data):
     with config_context(enable_metadata_routing=True):
         model = make().set_fit_request(eval_set=[(True, True)])
         pipe = Pipeline([("scale", StandardScaler()), ("model", model)], transform_input=["X_val"])
-        pipe.fit(X[:400], y[:400], eval_set=[(X[400:], y[400:])])
+        pipe.fit(X[:400], y[:400], X_val=X[400:], y_val=y[400:])
     scale = StandardScaler().fit(X[:400])
-    alone = make().fit(scale.transform(X[:400]), y[:400], eval_set=[(scale.transform(X[400:]), y[400:])])
+    alone = make().fit(scale.transform(X[:400]), y[:400], X_val=scale.transform(X[400:]), y_val=y[400:])
     assert seen(pipe[-1]) == seen(alone)
 
 

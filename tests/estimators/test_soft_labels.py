@@ -343,7 +343,7 @@ def test_targets_of_one_value_a_row_refuse_labels(kind):
     with pytest.raises(TypeError, match="y must hold one label a row here"):
         kind().fit(X, SOFT)
     with pytest.raises(TypeError, match="y of an evaluation set must hold one label a row here"):
-        kind().fit(X, Y, X_val=X, y_val=SOFT)
+        kind().fit(X, Y, **watching(kind, X, SOFT))
 
 
 def test_catboost_refuses_labels_by_name():
