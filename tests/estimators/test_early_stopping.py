@@ -185,7 +185,7 @@ def test_a_pipeline_transforms_x_val(data):
     X, y = data
     X = X * 100 + 5
     with config_context(enable_metadata_routing=True):
-        model = make().set_fit_request(eval_set=[(True, True)])
+        model = make().set_fit_request(X_val=True, y_val=True)
         pipe = Pipeline([("scale", StandardScaler()), ("model", model)], transform_input=["X_val"])
         pipe.fit(X[:400], y[:400], X_val=X[400:], y_val=y[400:])
     scale = StandardScaler().fit(X[:400])
