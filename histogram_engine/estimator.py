@@ -79,8 +79,8 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         Groups of features, by number or name, that may split below each other. Features in no group form another one.
     <<decision_rule, cost_matrix, class_weight>>
     early_stopping : "auto" or bool, default="auto"
-        Stop when the validation loss no longer falls: on ``eval_set``, or else on held-out rows. "auto" does so for
-        more than 10,000 rows, or where ``eval_set`` is given or validation rows judge the trees; not where ``max_iter``
+        Stop when the validation loss no longer falls: on ``X_val``, or else on held-out rows. "auto" does so for
+        more than 10,000 rows, or where ``X_val`` is given or validation rows judge the trees; not where ``max_iter``
         is searched.
     validation_fraction : float, default=0.1
         Share of the rows of positive weight held out, stratified by class.
@@ -268,8 +268,6 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         y: Any,
         *,
         sample_weight: ArrayLike | None = None,
-        eval_set: Any = None,
-        eval_sample_weight: list[Any] | None = None,
         X_val: Any = None,
         y_val: Any = None,
         sample_weight_val: ArrayLike | None = None,
@@ -282,7 +280,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         ----------
         X : array-like of float, or RowBlocks, shape (n_samples, n_features)
             NaN is missing. In frames and tables, columns of numbers, booleans and categories.
-        <<y, sample_weight, eval_set, eval_sample_weight, X_val, y_val, sample_weight_val, groups, callback>>
+        <<y, sample_weight, X_val, y_val, sample_weight_val, groups, callback>>
 
         Returns
         -------
@@ -313,10 +311,8 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
                 self._check_same_groups(fitted.random_effects_)
             else:
                 self._seed = drawn_seed(self.random_state)
-            sets = arguments.GivenSets(
-                eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val
-            )
-            watched = given = self._check_evaluation(sets)
+            sets = arguments.GivenSets.of_one(X_val, y_val, sample_weight_val)
+            watched = self._check_evaluation(sets)
             for name, asked in (("scoring", scorer), ("random_intercept", self._groups or None)):
                 for one in () if asked is None else (rows, *watched):
                     refuse_soft(one.labels, name=f"y with {name}={getattr(self, name)!r}")
@@ -325,10 +321,6 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
             decided = plan.decide(rows, watched, earlier, linear, stopping)
             parameters, self.round_search_, self._linear = decided.parameters, decided.search, decided.linear
             self._found = {} if self.round_search_ is None else self.round_search_.settings
-            self._given = arguments.GivenToFit(
-                found_rounds=bool(given) or groups is not None or callback is not None,
-                refused=self._refused_to_copies(given, groups, fitted),
-            )
             rows, *watched = [with_start(self._linear, one) for one in (decided.rows, *decided.watched)]
             scored = None if scorer is None else fit_loop.scored_by(scorer, self._labels, self._decide_in_round)
             self._max_bins, self.proportional_ = parameters.max_bins, parameters.shifts is None
@@ -340,14 +332,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         self._warn_if_constant(len(rows), "min_samples_leaf", parameters.min_samples_leaf, stacklevel=4)
         return self
 
-    def _refused_to_copies(self, given: list[Any], groups: Any, continued: Any) -> tuple[str, ...]:
-        """Return the names of what copies on other rows cannot be given."""
-        judged = self.judged_by == "validation" and self.divides_rows()
-        rows = {"evaluation sets that judge its trees": bool(given), "groups": groups is not None}
-        names = [name for name, there in rows.items() if judged and there]
-        return (*names, *(["a model to continue, by warm_start"] if continued is not None else []))
-
-    def _fixed_rounds(self, n_rounds: int, given: arguments.GivenToFit) -> Params:
+    def _fixed_rounds(self, n_rounds: int) -> Params:
         return {**self._found, "max_iter": n_rounds, "early_stopping": False}
 
     def divides_rows(self) -> bool:
@@ -420,7 +405,8 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         self.threshold_history_, self.evals_result_ = grown.thresholds, grown.evals
         losses = grown.evals.get("training", [])[: len(grown.thresholds)]
         found = grown.thresholds, losses, grown.diagnostics
-        spec = OrdinalSpec(loss, **{name: getattr(self, name) for name in OF_MODEL})
+        self._of_model = {name: getattr(self, name) for name in (*OF_MODEL, "boosting_type")}
+        spec = OrdinalSpec(loss, **{name: self._of_model[name] for name in OF_MODEL})
         shifts = None if self.proportional_ else spec.given_shifts
         self._keep(ThresholdRecord.of(spec, *found, shifts=shifts), n_iter)
 
@@ -488,15 +474,13 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         self._refuse_unknown()
         self.check_fitted_decision()
         check_choice(self.importance_type, model_file.IMPORTANCES, name="importance_type")
-        trained = arguments.as_trained(self)
         return self._as_stored(
-            arguments.kept_arguments(trained) | trained._host_params | self._fitted_loss.as_parameters(),
+            arguments.kept_arguments(self) | self._host_params | self._of_model | self._fitted_loss.as_parameters(),
             self.ordered_classes_,
             proportional=self.proportional_,
             linear=None if self._linear is None else self._linear.to_json(),
             random_effects=[effects.to_json() for effects in self._effects],
             found=dict(self._found),
-            given={} if self._given is None else self._given.to_json(),
         )
 
     def _recall(self, stored: JSON, grown: fit_loop.GrownModel) -> None:
@@ -504,7 +488,6 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         self._keep_labels(labels.OrderedLabels(stored["classes"]))
         self._check_decision()
         self.proportional_, self._found = stored["proportional"], dict(stored["found"])
-        self._given = arguments.GivenToFit.from_json(stored["given"])
         if stored["linear"] is not None:
             self._linear = LinearPart.from_json(stored["linear"], self.n_features_in_)
         effects = tuple(RandomEffects.from_json(one, self.n_features_in_) for one in stored["random_effects"] or ())

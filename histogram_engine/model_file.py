@@ -12,8 +12,7 @@ Layout, all numbers little-endian:
    parameters that JSON cannot hold, and ``proportional``, whether leaves have one value; and null where there is none:
    ``curvature`` (n_classes - 1 numbers), ``linear``, a linear part that the trees start from, ``random_effects`` of
    groups, and of several outputs ``start``, the outputs before the first tree, and ``targets``, what
-   the estimator knows of them; ``found``, values of parameters that a search has found; ``given``, what ``fit`` was
-   given that copies must know of;
+   the estimator knows of them; ``found``, values of parameters that a search has found;
    ``column_numbers``, names of features that are numbers, as text, or null;
 4. the arrays, one after the other without padding.
 
@@ -128,7 +127,6 @@ class EngineModel:
             numbers = stored["column_numbers"]
             arguments.keep_names(model, stored["feature_names"], None if numbers is None else numbers.tolist())
             model._recall(stored, grown)
-        arguments.keep_params_of_fit(model)
         self.__dict__ = model.__dict__
         files.warn_of(stored["left_out"], stacklevel=2)
         return self
@@ -164,7 +162,6 @@ class EngineModel:
             "left_out": left_out,
             **dict.fromkeys(("linear", "random_effects", "targets")),
             "found": {},
-            "given": {},
             **others,
         }
 

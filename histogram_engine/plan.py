@@ -126,7 +126,7 @@ class TrainingPlan:
         if fit_loop.check_scoring(model.scoring) is not None:
             raise ValueError(
                 f"scoring={model.scoring!r} decides when to stop, and with max_iter='auto' the loss of rows held "
-                f"out finds the number of trees: pass early_stopping=True, or an eval_set, or max_iter as a number"
+                f"out finds the number of trees: pass early_stopping=True, or X_val and y_val, or max_iter as a number"
             )
         given = {"max_leaf_nodes": model.max_leaf_nodes}
         settings = held_out.settings_to_try(*_TRIED, given, len(rows.weighted))

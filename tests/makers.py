@@ -19,6 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.validation import has_fit_parameter
 from xgboost import XGBClassifier
 
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
@@ -29,6 +30,16 @@ XGB_DEFAULTS = {"subsample": 1.0}
 LGB_DEFAULTS = {"learning_rate": 0.1, "subsample": 1.0, "subsample_freq": 0, "min_child_samples": 20}
 SKLEARN_DEFAULTS = {"subsample": 1.0, "min_samples_leaf": 20, "l2_regularization": 0.0}
 SMALL = {"learning_rate": 0.3, "n_jobs": 1}
+
+
+def watching(model: Any, X: Any, y: Any, weight: Any = None) -> dict[str, Any]:
+    """Return an evaluation set, and its weights, as the ``fit`` of a classifier takes them."""
+    if has_fit_parameter(model, "X_val"):
+        return {"X_val": X, "y_val": y} | ({} if weight is None else {"sample_weight_val": weight})
+    if weight is None:
+        return {"eval_set": [(X, y)]}
+    name = next(one for one in ("sample_weight_eval_set", "eval_sample_weight") if has_fit_parameter(model, one))
+    return {"eval_set": [(X, y)], name: [weight]}
 
 
 def make_xgb(**params: Any) -> XGBOrdinalClassifier:

@@ -32,6 +32,7 @@ from hypothesis.stateful import (
 )
 from sklearn.base import clone
 
+from makers import watching
 from ordinal_objectives import (
     OrdinalDistributionRegressor,
     decide,
@@ -203,7 +204,7 @@ class Machine(RuleBasedStateMachine):
         )
         if found is not None:
             assert found is model
-            self.fitted, self.adapted, self.watched = rows, False, "eval_set" in given
+            self.fitted, self.adapted, self.watched = rows, False, not given.keys().isdisjoint({"eval_set", "X_val"})
         return found is not None
 
     is_fitted = precondition(lambda self: self.fitted is not None)
@@ -283,8 +284,7 @@ class Machine(RuleBasedStateMachine):
     @rule()
     def stop_early(self) -> None:
         self.model.set_params(**self.kind.stops_early)
-        held = [(self.X(self.new), self.y(self.new))]
-        self.train("stop early", self.rows, eval_set=held)
+        self.train("stop early", self.rows, **watching(self.model, self.X(self.new), self.y(self.new)))
         fresh = self.make().get_params()
         self.model.set_params(**{name: fresh[name] for name in self.kind.stops_early})
 

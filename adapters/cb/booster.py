@@ -54,6 +54,7 @@ _ONE_VALUE = {
     "task_type": ("CPU", "CatBoost runs objectives of Python on the processor alone"),
     "metric_period": (1, "thresholds take a step in each round"),
     "leaf_estimation_backtracking": ("No", "the metric would be evaluated between rounds"),
+    "save_snapshot": (False, "a snapshot has no thresholds; save a model of fewer rounds, and go on by init_model"),
     "boost_from_average": (False, "the score starts at 0, and the thresholds hold the location"),
 }
 
@@ -68,8 +69,7 @@ def checked_params(params: Mapping[str, Any]) -> Params:
     if signs is not None and not isinstance(signs, str):
         params = {**params, "monotone_constraints": validation.signs_of(signs, name="monotone_constraints")}
     quiet = not {"verbose", "logging_level", "silent", "verbose_eval"} & params.keys()
-    writes = {"allow_writing_files": bool(params.get("save_snapshot"))}
-    return {**writes, **({"verbose": False} if quiet else {}), **params, **FIXED}
+    return {"allow_writing_files": False, **({"verbose": False} if quiet else {}), **params, **FIXED}
 
 
 # Record

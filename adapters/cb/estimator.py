@@ -34,10 +34,8 @@ _NAMED = (
 )
 _NATIVE = {"random_state": "random_seed", "n_jobs": "thread_count"}
 _ONE_SCORE = "CatBoost shows no leaves before the training ends, so that thresholds cannot move with x"
-_SHARED = "trainings of one classifier would share the file; ordinal_objectives.adapters.cb.train takes it"
 _REFUSED = {
     **cb_booster.REFUSED,
-    **dict.fromkeys(("save_snapshot", "snapshot_file", "snapshot_interval"), _SHARED),
     **dict.fromkeys(("proportional", "shift_l2", "shift_penalty", "max_shifts", "shift_method"), _ONE_SCORE),
     "eval_metric": "pass it to fit; the ordinal loss is always measured, and ends a training early",
     **dict.fromkeys(("class_weights", "auto_class_weights", "scale_pos_weight"), "use class_weight"),
@@ -196,9 +194,6 @@ min_data_in_leaf, random_strength, one_hot_max_size
         eval_set: list[tuple[Table, Column]] | None = None,
         sample_weight_eval_set: list[Any] | None = None,
         baseline_eval_set: list[Any] | None = None,
-        X_val: Table = None,
-        y_val: Column = None,
-        sample_weight_val: ArrayLike | None = None,
         groups: ArrayLike | None = None,
         eval_metric: Any = None,
         callbacks: list[Any] | None = None,
@@ -221,7 +216,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
             Weights of each evaluation set.
         baseline_eval_set : list of array-like or None
             Start scores of each evaluation set.
-        <<X_val, y_val, sample_weight_val, groups, eval_metric>>
+        <<groups, eval_metric>>
         callbacks : list of objects or None
             CatBoost's, with a method ``after_iteration``.
         init_model : CatBoostOrdinalClassifier, catboost.CatBoost, path or None
@@ -236,12 +231,10 @@ min_data_in_leaf, random_strength, one_hot_max_size
         ValueError
             If labels, weights or parameters are not what the docs allow; the message names the argument.
         """
-        init_model = arguments.as_trained(init_model)  # which may be this one
+        init_model = self._apart(init_model)
         with self._all_or_nothing():
-            sets = arguments.GivenSets(
-                eval_set, sample_weight_eval_set, "sample_weight_eval_set", X_val, y_val, sample_weight_val,
-                baseline_eval_set, "baseline_eval_set",
-            )  # fmt: skip
+            weights = sample_weight_eval_set, "sample_weight_eval_set"
+            sets = arguments.GivenSets(eval_set, *weights, baseline_eval_set, "baseline_eval_set")
             training = (X, y, sample_weight, baseline, groups)
             rows, held_out = self._rows_to_fit(training, "baseline", sets, self.random_state)
             continued, earlier = self._continued(init_model)
@@ -252,9 +245,6 @@ min_data_in_leaf, random_strength, one_hot_max_size
             search = None if decided else (self.learning_rate, self.random_state)
             options: Params = {"watched": held_out, "callbacks": arguments.Schedules([], [])}
             plan = self._plan(self.iterations, rows, search, continued=earlier, **options)
-            belonging = {"baseline": baseline, "init_model": init_model}
-            finds = groups is not None or bool(callbacks)
-            self._given = arguments.GivenToFit.of(sets.given, finds, {}, arguments.Schedules([], []), **belonging)
             pools = [self._pool(some.X, some) for some in (with_start(self._linear, one) for one in (rows, *held_out))]
             with self._under_way():
                 self.booster_, self.evals_result_ = self._train(
@@ -286,7 +276,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
 
         return trial
 
-    def _fixed_rounds(self, n_rounds: int, given: arguments.GivenToFit) -> Params:
+    def _fixed_rounds(self, n_rounds: int) -> Params:
         return {"iterations": n_rounds, "early_stopping_rounds": None}
 
     def _splits(self) -> list[bool]:

@@ -1,40 +1,24 @@
-"""Training with CatBoost, with the ordinal objective, its metric and its callback in place; also interrupted ones."""
+"""Training with CatBoost, with the ordinal objective, its metric and its callback in place."""
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
-import zlib
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
 from catboost import CatBoost, CatBoostError, Pool
 
 from ordinal_objectives.adapters import arguments
 from ordinal_objectives.adapters.cb import booster as cb_booster
 from ordinal_objectives.adapters.cb.objective import OrdinalObjective
 from ordinal_objectives.adapters.cb.training import CatBoostTraining, RoundMetric
-from ordinal_objectives.adapters.run import TrainingRun
 from ordinal_objectives.adapters.training import Plan
 from ordinal_objectives.aliases import ArrayLike, Params, Table
 from ordinal_objectives.losses import OrdinalLoss
-from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
-from ordinal_objectives.utils import files
 from ordinal_objectives.utils.extras import round_bar
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import collected, refuse_masked
-
-# Parameters that a training may be resumed without, or with others.
-_OF_THE_RUN = {
-    *("iterations", "verbose", "logging_level", "silent", "verbose_eval", "thread_count", "used_ram_limit"),
-    *("allow_writing_files", "save_snapshot", "snapshot_file", "snapshot_interval", "train_dir"),
-    *cb_booster.SAME["iterations"],
-}
 
 
 @documented
@@ -66,9 +50,8 @@ def train(
         Labels are class codes 0..n_classes - 1.
     params : mapping or None
         Those of ``catboost.CatBoost``. Losses, metrics, a GPU, and what changes the scores of earlier trees
-        (model_shrink_rate, langevin, posterior_sampling) are refused. ``allow_writing_files`` and ``verbose`` are False
-        unless given. With ``save_snapshot`` a training that was interrupted is resumed: the thresholds are in a file
-        beside ``snapshot_file``, of its name and ``.thresholds``.
+        (model_shrink_rate, langevin, posterior_sampling) are refused, and so are snapshots, which hold no thresholds.
+        ``allow_writing_files`` and ``verbose`` are False unless given.
     iterations : int or None
         Number of rounds; None takes that of ``params``, or CatBoost's 1000.
     eval_set : catboost.Pool, tuple of (X, y), list of them, or None
@@ -155,23 +138,15 @@ def train_spec(
     pools = [_as_pool(one, "eval_set") for one in sets]
     spec, record = asked
     options |= {"eval_set": pools or None}
-    snapshot = _Snapshot(params, spec, record, pool, pools) if params.get("save_snapshot") else None
-    if snapshot is not None and init_model is not None:
-        raise ValueError("params['save_snapshot'] and init_model cannot go together: a snapshot has the trees of both")
-    resumed = None if snapshot is None else snapshot.record(pool, options, n_rounds)
-    record = resumed or record
     # A copy, which does not know the rows of its training: CatBoost would go on from their baseline.
     previous = None if init_model is None else cb_booster.as_model(init_model).copy()
     n_threads = params.get("thread_count")
     plan = Plan(driven=True, **(carried or {}))
     objective = OrdinalObjective.of(spec, record, pool, previous, n_threads=n_threads, plan=plan, metrics=metrics)
     training, run = objective.training, objective.training.run
-    if resumed is not None:
-        training.resume(resumed)
     model = CatBoost(params | objective.params)
     with round_bar(progress, n_rounds, what) as show:
         hooks: list[Any] = [objective.callback]
-        hooks += [] if snapshot is None else [_AfterRound(lambda n_rounds: snapshot.write(run))]
         hooks += [_Guarded(training, callback) for callback in callbacks or ()]
         hooks += [] if show is None else [_AfterRound(lambda n_rounds: show(n_rounds, run.newest_loss()))]
         try:
@@ -216,87 +191,3 @@ class _AfterRound:
     def after_iteration(self, info: Any) -> bool:
         self._act(info.iteration)
         return True
-
-
-class _Snapshot:
-    """CatBoost's snapshot of a training, which it writes between rounds when it likes, and the thresholds beside it.
-
-    Parameters
-    ----------
-    params : dict
-        CatBoost's parameters, ``save_snapshot`` among them.
-    spec : OrdinalSpec
-    start : ThresholdRecord or None
-        Thresholds that are given.
-    pool : Pool
-        The training rows.
-    sets : list of Pool
-        The evaluated ones, in their order.
-    """
-
-    def __init__(
-        self, params: Params, spec: OrdinalSpec, start: ThresholdRecord | None, pool: Pool, sets: list[Pool]
-    ) -> None:
-        folder, file = params.get("train_dir") or "catboost_info", params.get("snapshot_file")
-        self._params = {name: value for name, value in params.items() if name not in cb_booster.SAME["iterations"]}
-        self._path = Path(folder, file or "experiment.cbsnapshot")
-        self._thresholds = Path(f"{self._path}.thresholds")
-        self._spec = spec
-        loss, steps = spec.loss, spec.common_parameters
-        # CatBoost compares features and most parameters, and neither labels nor what is only known here.
-        of_trees = {name: value for name, value in params.items() if name not in _OF_THE_RUN}
-        self._training: Params = {
-            "parameters": repr(sorted(of_trees.items())),
-            "loss, link or threshold steps": repr((loss.identity, loss.link.identity, steps)),
-            "given thresholds": [repr(spec.thresholds), None if start is None else start.to_json()],
-            "labels, weights or baseline": _checksum(pool),
-            "evaluation sets": [_checksum(one) for one in sets],
-        }
-
-    def record(self, pool: Pool, options: Params, n_rounds: int) -> ThresholdRecord | None:
-        """Return the record of the training that is resumed, up to its snapshot; None where there is no snapshot.
-
-        CatBoost tells how many trees a snapshot has by making a model of it, where it has all rounds that are asked
-        for.
-
-        Raises
-        ------
-        ValueError
-            If the snapshot is of another training, or has more than ``n_rounds`` rounds.
-        """
-        if not self._path.exists():
-            return None
-        if not self._thresholds.exists():
-            raise ValueError(f"snapshot_file={self._path} has no thresholds beside it: {self._thresholds} is not there")
-        with files.as_damaged_file(self._thresholds):
-            stored, _, text = self._thresholds.read_text(encoding="utf-8").partition("\n")
-            before, record = json.loads(stored), ThresholdRecord.from_json(text)
-            others = [name for name, value in self._training.items() if before.get(name) != value]
-        if others:
-            raise ValueError(f"snapshot_file={self._path} is of a training with other {', and other '.join(others)}")
-        objective = OrdinalObjective.of(self._spec, None, pool, None)
-        with TemporaryDirectory() as folder:
-            file = shutil.copy(self._path, folder)
-            of_copy = {"iterations": 1, "train_dir": folder, "snapshot_file": file}
-            model = CatBoost(self._params | objective.params | of_copy)
-            try:
-                model.fit(pool, **options | {"use_best_model": False})
-            except CatBoostError as error:
-                reason = str(error).replace(str(file), str(self._path))
-                raise ValueError(f"CatBoost does not resume snapshot_file={self._path}: {reason}") from error
-        n_trees = model.tree_count_ - objective.training.run.record().n_iterations  # a snapshot may have no tree yet
-        if n_trees > n_rounds:
-            raise ValueError(f"iterations must be at least {n_trees}, those of snapshot_file; got {n_rounds}")
-        return record.kept(n_trees)
-
-    def write(self, run: TrainingRun) -> None:
-        """Write the thresholds of a run, before CatBoost writes its snapshot of the round."""
-        newer = Path(f"{self._thresholds}.new")
-        newer.write_text(f"{json.dumps(self._training)}\n{run.record().to_json()}", encoding="utf-8")
-        os.replace(newer, self._thresholds)
-
-
-def _checksum(pool: Pool) -> list[int]:
-    """Return the number of rows of a pool, and a checksum of their labels, weights and start scores."""
-    texts = [repr(np.asarray(of).tolist()) for of in (pool.get_label(), pool.get_weight(), pool.get_baseline())]
-    return [pool.num_row(), zlib.crc32("\n".join(texts).encode())]

@@ -96,13 +96,9 @@ class CatBoostTraining(Training):
         self._run = run = self.begin(_PoolRows(pool), self.continues)
         self.results: dict[str, dict[str, list[float]]] = {}
         self.error: BaseException | None = None
-        self._iteration, self._n_evaluated, self._uncounted = run.first_iteration, 0, run.first_iteration
+        self._iteration, self._n_evaluated = run.first_iteration, 0
         self._sets: list[_PoolRows] = []
         self._keep_derivatives(score)
-
-    def resume(self, record: ThresholdRecord) -> None:
-        """Go on where CatBoost's snapshot ended: it counts the rounds before, and their score is known to it alone."""
-        self._uncounted, self.run.training_loss[-1] = 0, record.training_loss[-1]
 
     @property
     def run(self) -> TrainingRun:
@@ -187,10 +183,10 @@ class CatBoostTraining(Training):
                 "the metric was not evaluated on the training rows in this round, so the thresholds cannot follow: "
                 "pass objective.params among CatBoost's, and leave metric_period at 1"
             )
-        if n_rounds != (seen := self._iteration - self._uncounted):
+        if n_rounds != (seen := self._iteration - self.run.first_iteration):
             raise ValueError(
                 f"an objective belongs to one fit: this one has seen {seen} rounds, and the fit {n_rounds}. Make "
-                f"another one; ocb.train resumes snapshots"
+                f"another one, and leave out save_snapshot"
             )
         self._n_evaluated = 0
 

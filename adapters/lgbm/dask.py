@@ -47,7 +47,7 @@ from ordinal_objectives.adapters.dask import (
 )
 from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, input_checks
 from ordinal_objectives.adapters.lgbm.estimator import LGBMOrdinalClassifier
-from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, checked_callbacks, schedules, train_spec
+from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, checked_callbacks, train_spec
 from ordinal_objectives.estimators import arguments
 from ordinal_objectives.estimators.held_out import rounds_unsearched, smallest_leaf
 from ordinal_objectives.estimators.tables import names_as_text, refuse_text_and_dates
@@ -420,7 +420,7 @@ importance_type, early_stopping_round
         eval_set = arguments.evaluation_pairs(eval_set)
         is_training = [rows is X and labels is y for rows, labels in eval_set]
         y = self._check_collections(X, y)
-        init_model = arguments.as_trained(init_model)  # which may be this one
+        init_model = self._apart(init_model)
         with self._all_or_nothing():
             given = self._warned_params()
             self._fit_labels(X, y)
@@ -429,7 +429,7 @@ importance_type, early_stopping_round
             check_numbers_of_rows("init_score", init_score)
             sets = self._evaluation_sets(eval_set, eval_sample_weight, eval_init_score)
             arguments.check_rounds("early_stopping_round", given["early_stopping_round"], len(sets))
-            scheduled = schedules(callbacks := checked_callbacks(callbacks))
+            callbacks = checked_callbacks(callbacks)
             levels = self._find_levels(header := self._header(X), booster, init_model)
             listed = partial(input_checks.with_levels, places=self._category_places, levels=levels)
             codes = self._codes(y)
@@ -443,9 +443,6 @@ importance_type, early_stopping_round
                 )
                 for i, part in enumerate(sets)
             ]
-            belonging = {"init_score": init_score, "init_model": init_model}
-            kept = {"categorical_feature": categorical_feature}
-            self._given = arguments.GivenToFit.of(bool(sets), False, kept, scheduled, **belonging)
             asked = _Given(
                 (self._spec("LGBMOrdinalClassifier"), None),
                 self._params_for(training.n_weighted),

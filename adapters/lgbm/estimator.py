@@ -176,9 +176,6 @@ importance_type
         eval_names: list[str] | str | None = None,
         eval_sample_weight: list[Any] | None = None,
         eval_init_score: list[Any] | None = None,
-        X_val: Table = None,
-        y_val: Column = None,
-        sample_weight_val: ArrayLike | None = None,
         groups: ArrayLike | None = None,
         eval_metric: Any = None,
         categorical_feature: list[str] | list[int] | str = "auto",
@@ -206,7 +203,7 @@ importance_type
             Weights of each evaluation set.
         eval_init_score : list of array-like or None
             Start scores of each evaluation set.
-        <<X_val, y_val, sample_weight_val, groups, eval_metric>>
+        <<groups, eval_metric>>
         categorical_feature : list of str, list of int, or "auto"
             Categorical columns; "auto" takes the categorical columns of a pandas data frame.
         callbacks : list of callable or None
@@ -225,13 +222,12 @@ importance_type
         ValueError
             If labels, weights or parameters are not what the docs allow; the message names the argument.
         """
-        init_model = arguments.as_trained(init_model)  # which may be this one
+        init_model = self._apart(init_model)
         with self._all_or_nothing():
             given = self._warned_params()
-            sets = arguments.GivenSets(
-                arguments.either_library(eval_set, eval_X, eval_y), eval_sample_weight, "eval_sample_weight",
-                X_val, y_val, sample_weight_val, eval_init_score, "eval_init_score",
-            )  # fmt: skip
+            pairs = arguments.either_spelling(eval_set, eval_X, eval_y)
+            weights = eval_sample_weight, "eval_sample_weight"
+            sets = arguments.GivenSets(pairs, *weights, eval_init_score, "eval_init_score")
             training = (X, y, sample_weight, init_score, groups)
             rows, held_out = self._rows_to_fit(training, "init_score", sets, given["random_state"])
             booster, earlier = self._continued(init_model, init_score=init_score, eval_init_score=eval_init_score)
@@ -242,11 +238,6 @@ importance_type
                 given["n_estimators"], rows, search, continued=earlier, watched=unseen, callbacks=scheduled,
                 says=self._native_params()["verbosity"] > 0, categorical_feature=categorical_feature,
             )  # fmt: skip
-            by_metric = search is None and eval_metric is not None  # it may end the training
-            finds = groups is not None or by_metric or len(callbacks) > len(scheduled.known)
-            kept = {"categorical_feature": categorical_feature}
-            belonging = {"init_score": init_score, "init_model": init_model}
-            self._given = arguments.GivenToFit.of(sets.given, finds, kept, scheduled, **belonging)
             train_set, *valid_sets = self._datasets([rows, *held_out], categorical_feature, self._linear)
             n_sets = len(valid_sets)
             self.evals_result_, trees = dict[str, Any](), TreesOfRounds()
@@ -341,15 +332,7 @@ importance_type
             self._bind_groups(sets[-1], given)
         return sets
 
-    def _given_to_copies(self) -> arguments.GivenToFit:
-        given = super()._given_to_copies()
-        if not given.of_file:
-            return given
-        by_type = self._category_places or []
-        others = [place for place in np.flatnonzero(self.is_categorical_).tolist() if place not in by_type]
-        return replace(given, kept={"categorical_feature": others} if others else {})
-
-    def _fixed_rounds(self, n_rounds: int, given: arguments.GivenToFit) -> Params:
+    def _fixed_rounds(self, n_rounds: int) -> Params:
         others = dict.fromkeys(name for name in input_checks.ROUNDS_AND_STOPPING if name in self._host_params)
         return {**others, **self._found, "n_estimators": n_rounds, "early_stopping_round": None}
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from os import PathLike
 from typing import Any
 
@@ -130,7 +128,7 @@ def resolved(own: Mapping[str, Any], others: Mapping[str, Any]) -> tuple[Params,
 def checked_params(params: Mapping[str, Any]) -> Params:
     """Return the parameters of a training as LightGBM takes them; raise ValueError for one that is refused.
 
-    ``metric="None"`` is left out, monotone constraints become numbers, and groups of features lists of them.
+    ``metric="None"`` is left out, monotone constraints become numbers, and groups of features lists.
     """
     params = check_metrics(params)
     refuse_parameters(params, {alias: why for name, why in _REFUSED_BY_TRAIN.items() for alias in _ALIASES[name]})
@@ -139,29 +137,10 @@ def checked_params(params: Mapping[str, Any]) -> Params:
     for name in _ALIASES["monotone_constraints"]:
         if params.get(name) is not None:
             params[name] = signs_of(params[name], name=name)
-    if params.get("interaction_constraints") is not None:
-        params["interaction_constraints"] = _groups_of(params["interaction_constraints"])
+    groups = params.get("interaction_constraints")
+    if isinstance(groups, Sequence) and not isinstance(groups, str):  # sets of columns make its file unreadable
+        params["interaction_constraints"] = [[*one] for one in groups]
     return params
-
-
-def _groups_of(given: Any) -> list[list[int]]:
-    """Return groups of features, which LightGBM reads as none or as others unless they are lists of numbers."""
-    groups = given
-    if isinstance(given, str):
-        with suppress(ValueError):
-            groups = json.loads(given if given.lstrip().startswith("[[") else f"[{given}]")
-    try:
-        groups = [[*one] for one in groups]
-        are_numbers = [
-            np.dtype(type(one)).kind in "iuf" and one >= 0 and one == int(one) for of in groups for one in of
-        ]
-    except (TypeError, ValueError):
-        are_numbers = [False]
-    if not all(are_numbers):
-        raise ValueError(
-            f"interaction_constraints must hold lists of numbers of columns, as LightGBM knows them; got {given!r}"
-        )
-    return [sorted(map(int, one)) for one in groups]
 
 
 def refuse_boosting(name: str, value: object) -> None:

@@ -39,7 +39,7 @@ from ordinal_objectives.adapters.dask import (
 )
 from ordinal_objectives.adapters.xgb import booster as xgb_booster, input_checks
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
-from ordinal_objectives.adapters.xgb.train import arguments_of, own_copies, schedules, train as train_here
+from ordinal_objectives.adapters.xgb.train import arguments_of, own_copies, train as train_here
 from ordinal_objectives.estimators import arguments, labels, tables
 from ordinal_objectives.estimators.held_out import rounds_unsearched
 from ordinal_objectives.estimators.tables import refuse_text_and_dates
@@ -424,7 +424,7 @@ class DaskXGBOrdinalClassifier(DaskClassifier, XGBOrdinalClassifier):
             If a worker is lost. To try once more, restart the client and make the collections again.
         """
         y = self._check_collections(X, y)
-        xgb_model = arguments.as_trained(xgb_model)  # which may be this one
+        xgb_model = self._apart(xgb_model)
         with self._all_or_nothing():
             self._fit_labels(X, y)
             continued, earlier = self._continued(xgb_model)
@@ -443,8 +443,6 @@ class DaskXGBOrdinalClassifier(DaskClassifier, XGBOrdinalClassifier):
             for i, part in enumerate(sets):
                 part = DaskRows(self._with_levels(part.X, continued), self._codes(part.y), part.weight, part.margin)
                 evals.append((self._dask_matrix(part, f"validation_{i}", dtrain), f"validation_{i}"))
-            belonging = {"base_margin": base_margin, "xgb_model": xgb_model}
-            self._given = arguments.GivenToFit.of(bool(sets), False, {}, schedules(self.callbacks), **belonging)
             trained = _train_spec(
                 (self._spec("XGBOrdinalClassifier"), None),
                 self.client,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import sys
-from dataclasses import replace
 from numbers import Real
 from os import PathLike
 from pathlib import Path
@@ -172,9 +171,6 @@ importance_type, early_stopping_rounds, callbacks
         eval_set: list[tuple[Table, Column]] | None = None,
         sample_weight_eval_set: list[Any] | None = None,
         base_margin_eval_set: list[Any] | None = None,
-        X_val: Table = None,
-        y_val: Column = None,
-        sample_weight_val: ArrayLike | None = None,
         groups: ArrayLike | None = None,
         xgb_model: XGBOrdinalClassifier | xgboost.Booster | str | PathLike[str] | None = None,
         verbose: bool | int = False,
@@ -197,7 +193,7 @@ importance_type, early_stopping_rounds, callbacks
             Weights of each evaluation set.
         base_margin_eval_set : list of array-like or None
             Start scores of each evaluation set.
-        <<X_val, y_val, sample_weight_val, groups>>
+        <<groups>>
         xgb_model : XGBOrdinalClassifier, xgboost.Booster, path or None
             Model to continue, with its thresholds, and with the same classes, loss and link. All of
             its rounds are kept, also those after the best one of an early stop.
@@ -214,12 +210,10 @@ importance_type, early_stopping_rounds, callbacks
         ValueError
             If labels, weights or parameters are not what the docs allow; the message names the argument.
         """
-        xgb_model = arguments.as_trained(xgb_model)  # which may be this one
+        xgb_model = self._apart(xgb_model)
         with self._all_or_nothing():
-            sets = arguments.GivenSets(
-                eval_set, sample_weight_eval_set, "sample_weight_eval_set", X_val, y_val, sample_weight_val,
-                base_margin_eval_set, "base_margin_eval_set",
-            )  # fmt: skip
+            weights = sample_weight_eval_set, "sample_weight_eval_set"
+            sets = arguments.GivenSets(eval_set, *weights, base_margin_eval_set, "base_margin_eval_set")
             training = (X, y, sample_weight, base_margin, groups)
             rows, held_out = self._rows_to_fit(training, "base_margin", sets, self.random_state)
             continued, earlier = self._continued(xgb_model)
@@ -232,8 +226,6 @@ importance_type, early_stopping_rounds, callbacks
             search, scheduled = self._search_of(params, callbacks, continued)
             options: Params = {"watched": held_out, "callbacks": scheduled, "says": bool(verbose)}
             plan = self._plan(self.n_estimators, rows, search, continued=earlier, **options)
-            belonging = {"base_margin": base_margin, "xgb_model": xgb_model}
-            self._given = arguments.GivenToFit.of(sets.given, groups is not None, {}, scheduled, **belonging)
             dtrain, *matrices = self._matrices([rows, *held_out], continued)
             evals = [(matrix, f"validation_{i}") for i, matrix in enumerate(matrices)]
             with self._under_way():
@@ -290,17 +282,9 @@ importance_type, early_stopping_rounds, callbacks
 
         return trial
 
-    def _given_to_copies(self) -> arguments.GivenToFit:
-        given, every = super()._given_to_copies(), input_checks.callbacks_in(self.callbacks)
-        if not every:
-            return given
-        stops = [callback for callback in every if isinstance(callback, xgboost.callback.EarlyStopping)]
-        callbacks = {"callbacks": [*given.kept.get("callbacks", ()), *copy.deepcopy(stops)]}
-        return replace(given, kept={}, changed={**given.changed, **callbacks})
-
-    def _fixed_rounds(self, n_rounds: int, given: arguments.GivenToFit) -> Params:
-        stopping = xgboost.callback.EarlyStopping
-        others = [one for one in given.changed.get("callbacks", ()) if not isinstance(one, stopping)]
+    def _fixed_rounds(self, n_rounds: int) -> Params:
+        every, stopping = input_checks.callbacks_in(self.callbacks), xgboost.callback.EarlyStopping
+        others = [callback for callback in every if not isinstance(callback, stopping)]
         return {**self._found, "n_estimators": n_rounds, "early_stopping_rounds": None, "callbacks": others or None}
 
     @one_thread_after_fork()
@@ -339,6 +323,10 @@ importance_type, early_stopping_rounds, callbacks
 
     def _carried(self) -> Params:
         return super()._carried() | {"attributes": input_checks.attributes(self._levels)}
+
+    def _forget_fit(self) -> None:
+        super()._forget_fit()
+        self._of_rows = {name: getattr(self, name) for name in ("missing", "feature_types", "enable_categorical")}
 
     def _levels_to_fit(self, X: Table, continued: xgboost.Booster | None) -> input_checks.Levels:
         """Return the levels of the training: the continued model's, or else those of the rows."""
@@ -413,7 +401,7 @@ importance_type, early_stopping_rounds, callbacks
     @property
     def _missing(self) -> float:
         """What stands for a missing value; None is NaN, as XGBoost has it."""
-        missing = arguments.of_fit(self, "missing")
+        missing = self._of_rows["missing"]
         too_large = isinstance(missing, int) and abs(missing) > sys.float_info.max
         if isinstance(missing, (bool, np.bool_)) or not isinstance(missing, (Real, np.number, type(None))) or too_large:
             raise ValueError(f"missing must be a number or None; got {missing!r}")
@@ -437,7 +425,7 @@ importance_type, early_stopping_rounds, callbacks
         self, X: Table, rows: Rows | None = None, *, like: xgboost.DMatrix | xgboost.Booster, name: str = "X"
     ) -> xgboost.DMatrix:
         """Return a matrix of rows to evaluate, or of features to predict, as codes of the training's levels."""
-        types = like.feature_types if self._levels else arguments.of_fit(self, "feature_types")
+        types = like.feature_types if self._levels else self._of_rows["feature_types"]
         return self._dmatrix(input_checks.coded(X, self._levels, self._missing, name=name), rows, types)
 
     def _dmatrix(self, X: Table, rows: Rows | None, feature_types: Any, **options: Any) -> xgboost.DMatrix:
@@ -451,7 +439,7 @@ importance_type, early_stopping_rounds, callbacks
             X,
             missing=self._missing,
             nthread=library_n_threads(self.n_jobs),
-            enable_categorical=arguments.of_fit(self, "enable_categorical"),
+            enable_categorical=self._of_rows["enable_categorical"],
             feature_types=feature_types,
             **options,
         )

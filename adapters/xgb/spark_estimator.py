@@ -43,7 +43,7 @@ except ImportError as error:
 
 from ordinal_objectives.adapters.xgb import booster as xgb_booster, spark as xgb_spark
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
-from ordinal_objectives.adapters.xgb.train import schedules, train_spec
+from ordinal_objectives.adapters.xgb.train import train_spec
 from ordinal_objectives.aliases import FloatArray, Params, Table
 from ordinal_objectives.estimators import arguments
 from ordinal_objectives.estimators.held_out import rounds_unsearched
@@ -233,7 +233,6 @@ class SparkXGBOrdinalClassifier(Estimator, _Columns, DefaultParamsReadable, Defa
 
         asked, params = (classifier._spec("XGBOrdinalClassifier"), None), classifier._native_params()
         n_rounds = rounds_unsearched("n_estimators", classifier.n_estimators)
-        classifier._given = arguments.GivenToFit.of(held_out is not None, False, {}, schedules(None))
         carried = classifier._carried()
 
         def train_rows(here: Params, dtrain: xgboost.DMatrix, **evaluated: Any) -> xgboost.Booster:

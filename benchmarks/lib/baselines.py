@@ -26,7 +26,7 @@ def vector_multiclass(train: Rows, valid: Rows | None, rounds: int, n_classes: i
     watch: dict[str, Any] = {}
     if valid is not None:
         seen = np.isin(valid[1], train[1])  # a class that is new there has no score
-        watch = {"eval_set": (encode.transform(valid[0])[seen], valid[1][seen])}
+        watch = {"X_val": encode.transform(valid[0])[seen], "y_val": valid[1][seen]}
     model.fit(encode.transform(train[0]), train[1], **watch)
 
     def predict(X: pd.DataFrame) -> tuple[NDArray[np.intp], NDArray[np.float64]]:

@@ -84,7 +84,7 @@ def ordinal(
             n_jobs=1,
             **options,
         )
-        watch: dict[str, Any] = {} if valid is None else {"eval_set": (encode.transform(valid[0]), valid[1])}
+        watch: dict[str, Any] = {} if valid is None else {"X_val": encode.transform(valid[0]), "y_val": valid[1]}
         model.fit(encode.transform(train[0]), train[1], **watch)
         loss = np.nan if valid is None else min(model.evals_result_["validation"])
         predict = partial(_classes_and_proba, model, encode=encode.transform)
@@ -127,7 +127,7 @@ def as_printed(train: Rows, valid: Rows | None, rounds: int, n_classes: int, dep
         proportional=True,
         **HOST_DEFAULTS["native"] | THESIS_OPTIONS | options,
     )
-    model.fit(encode.transform(train[0]), train[1], eval_set=(encode.transform(judges[0]), judges[1]))
+    model.fit(encode.transform(train[0]), train[1], X_val=encode.transform(judges[0]), y_val=judges[1])
     predict = partial(_classes_and_proba, model, encode=encode.transform)
     return Fitted(predict, min(model.evals_result_["validation"]), model.n_iter_)
 

@@ -58,8 +58,8 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
     search : {"restricted", "unrestricted"}, default="restricted"
         With ``max_outputs``: whether the two sides of a split change the same outputs, or each its own.
     early_stopping : "auto" or bool, default="auto"
-        Stop when the validation loss no longer falls: on ``eval_set``, or else on rows held out.
-        "auto" does so for more than 10,000 rows, or where ``eval_set`` is given.
+        Stop when the validation loss no longer falls: on ``X_val``, or else on rows held out.
+        "auto" does so for more than 10,000 rows, or where ``X_val`` is given.
     validation_fraction : float, default=0.1
         Share of the rows of positive weight held out.
     <<n_iter_no_change, tol>>
@@ -166,8 +166,6 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
         y: Any,
         *,
         sample_weight: ArrayLike | None = None,
-        eval_set: Any = None,
-        eval_sample_weight: list[Any] | None = None,
         X_val: Any = None,
         y_val: Any = None,
         sample_weight_val: ArrayLike | None = None,
@@ -182,7 +180,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
             NaN is missing. In frames and tables, columns of numbers, booleans and categories.
         y : array-like, shape (n_samples,) or (n_samples, n_targets)
             Numbers, or of a classifier labels, or columns of 0 and 1.
-        <<sample_weight, eval_set, eval_sample_weight, X_val, y_val, sample_weight_val, groups, callback>>
+        <<sample_weight, X_val, y_val, sample_weight_val, groups, callback>>
 
         Raises
         ------
@@ -191,9 +189,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
             The model stays as it was.
         """
         with self._all_or_nothing():
-            sets = arguments.GivenSets(
-                eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val
-            )
+            sets = arguments.GivenSets.of_one(X_val, y_val, sample_weight_val)
             parameters, stopping = self._parameters(), fit_loop.EarlyStopping.of(self)
             fit_loop.check_callback(callback)
             validation.check_choice(self.importance_type, model_file.IMPORTANCES, name="importance_type")
@@ -309,7 +305,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
             raise TypeError(f"a file holds no loss of your own; got loss={loss!r}. Pickle the model")
         classes, targets = self._describe_targets()
         return self._as_stored(
-            arguments.kept_arguments(arguments.as_trained(self)) | {"loss": loss},
+            arguments.kept_arguments(self) | {"loss": loss},
             classes,
             proportional=False,
             targets={"estimator": type(self).__name__, **targets},

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -23,7 +22,7 @@ from ordinal_objectives.aliases import (
 )
 from ordinal_objectives.decision import decide
 from ordinal_objectives.decisions.around import AroundClassifier
-from ordinal_objectives.estimators.arguments import SET_LATER, keep_arguments, of_fit
+from ordinal_objectives.estimators.arguments import keep_arguments
 from ordinal_objectives.estimators.held_out import Rows, split_seed
 from ordinal_objectives.estimators.wrappers import FittedMember
 from ordinal_objectives.utils import documented, validation
@@ -208,8 +207,6 @@ class OrdinalPredictionSets(AroundClassifier):
     True
     """
 
-    _set_later: ClassVar = SET_LATER | {"alpha", "coverage", "severity"}
-
     def __init__(
         self,
         estimator: object,
@@ -257,10 +254,12 @@ class OrdinalPredictionSets(AroundClassifier):
             If the calibration rows, or with ``coverage="class"`` those of a class, are too few for ``alpha``.
         """
         with self._all_or_nothing():
-            self._check_sets()
+            validation.check_choice(self.method, METHODS, name="method")
+            is_cross = self.method == "cross"
+            self._check_sets(is_cross=is_cross, several=False)
             rows = self._check_rows(X, y, sample_weight, groups)
             several = rows.labels is not None
-            self._check_sets(several=several)
+            self._check_sets(is_cross=is_cross, several=several)
             if several and sample_weight is not None:
                 raise ValueError("sample_weight must be None where labels are intervals or several answers")
             members = self._members(rows)
@@ -279,9 +278,8 @@ class OrdinalPredictionSets(AroundClassifier):
             warnings.warn(f"For alpha={self.alpha} {text}.", UserWarning, stacklevel=2)
         return self
 
-    def _check_sets(self, n_parts: int = 1, *, several: bool = False) -> None:
-        """Check the parameters that sets are predicted with, which may have been set after a fit of several parts."""
-        validation.check_choice(method := of_fit(self, "method"), METHODS, name="method")
+    def _check_sets(self, *, is_cross: bool, several: bool) -> None:
+        """Check the parameters that sets are predicted with, which may have been set after a fit."""
         validation.check_choice(self.coverage, COVERAGES, name="coverage")
         if several and self.coverage == "class":
             raise ValueError(
@@ -291,7 +289,7 @@ class OrdinalPredictionSets(AroundClassifier):
             validation.check_number("alpha", self.alpha, above=0.0, below=1.0)
         if self.severity is not None:
             validation.check_number("severity", self.severity, above=0.0)
-            if method == "cross" or n_parts > 1:
+            if is_cross:
                 raise ValueError("severity needs method='split'; got method='cross'")
         elif self.alpha is None:
             raise ValueError("alpha and severity are both None; give one of them")
@@ -368,7 +366,7 @@ class OrdinalPredictionSets(AroundClassifier):
     def _bounds(self, X: object) -> tuple[IndexArray, IndexArray]:
         """Return the codes of the lowest and the highest class of each row's set."""
         check_is_fitted(self)
-        self._check_sets(len(self._parts), several=not all(part.one_class for part in self._parts))
+        self._check_sets(is_cross=len(self._parts) > 1, several=not all(part.one_class for part in self._parts))
         X = self._check_features(X, reset=False)
         proba = [part.member.proba(X, self.n_classes_) for part in self._parts]
         scores = [tail_scores(part_proba) for part_proba in proba]

@@ -6,7 +6,6 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
@@ -91,7 +90,6 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
     _doc_link_template = DOC_LINK
     __dir__ = names_for_users
     _all_or_nothing = arguments.all_or_nothing
-    _set_later: ClassVar = arguments.SET_LATER | {"prediction", "random_state"}
     estimator_: Estimator
     target_: BinnedTarget
     n_features_in_: int
@@ -160,7 +158,7 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
             if lower is not None:
                 labels = self.target_.encode_intervals(lower, y)
                 rows = replace(rows, codes=labels.middle, labels=labels)
-            sets = {} if eval_set is None else {"eval_set": self._coded(eval_set)}
+            sets = {} if eval_set is None else wrappers.evaluation_keywords(copy, self._coded(eval_set))
             self._member = wrappers.train(copy, rows, classes, **sets)
             self.estimator_ = copy
         return self

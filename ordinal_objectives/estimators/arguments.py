@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
-import copy
 import difflib
 import functools
 import inspect
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
-from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from ordinal_objectives.aliases import JSON, ArrayLike, Column, Estimator, FloatArray, Params, Table
-from ordinal_objectives.estimators.held_out import is_auto
-from ordinal_objectives.estimators.tables import PLAIN, column_names, names_as_text
-from ordinal_objectives.utils.validation import check_flag, check_start_score, first_few
+from ordinal_objectives.aliases import ArrayLike, Column, Estimator, FloatArray, Params, Table
+from ordinal_objectives.estimators.tables import column_names, names_as_text
+from ordinal_objectives.utils.validation import check_start_score, first_few
 
-_GIVE_ROWS = "validation_fraction, or eval_set or X_val and y_val to fit"
+_GIVE_ROWS = "validation_fraction, or eval_set to fit"
 
 
 class GivenSets(NamedTuple):
-    """Evaluation sets, as ``fit`` of XGBoost's or LightGBM's classifier was given them.
+    """Evaluation sets, as ``fit`` was given them.
 
     Attributes
     ----------
     pairs : list of (X, y) or None
     weights, weights_name : list or None, str
-    X_val, y_val, sample_weight_val : array-like or None
-        Another form of one set.
     starts, starts_name : list or None, str
         Scores that the trees' are added to.
     """
@@ -42,39 +35,24 @@ class GivenSets(NamedTuple):
     pairs: object
     weights: Iterable[Column] | None
     weights_name: str
-    X_val: Table
-    y_val: ArrayLike | None
-    sample_weight_val: ArrayLike | None
     starts: Iterable[Column] | None = None
     starts_name: str = ""
 
-    @property
-    def given(self) -> bool:
-        """Whether there is a set."""
-        no_pairs = self.pairs is None or (hasattr(self.pairs, "__len__") and len(self.pairs) == 0)
-        return self.X_val is not None or not no_pairs
+    @classmethod
+    def of_one(cls, X_val: Table, y_val: ArrayLike | None, sample_weight_val: ArrayLike | None) -> GivenSets:
+        """Return one set or none, as scikit-learn spells it; raise ValueError if a part of it is missing."""
+        parts = {"X_val": X_val, "y_val": y_val}
+        missing = [name for name, part in parts.items() if part is None]
+        if len(missing) == 1 or (missing and sample_weight_val is not None):
+            raise ValueError(f"X_val and y_val go together, and with sample_weight_val; {missing[0]} is None")
+        one = [] if missing else [(X_val, y_val)]
+        return cls(one, None if sample_weight_val is None else [sample_weight_val], "sample_weight_val")
 
     def each(self) -> list[tuple[Table, ArrayLike, ArrayLike | None]]:
-        """Return features, labels and weights of each set, which ``X_val`` and ``y_val`` may spell.
-
-        Raises
-        ------
-        ValueError
-            If a set is given in both forms, or a part of it is missing.
-        """
-        X_val, y_val, pairs, weights_name = self.X_val, self.y_val, self.pairs, self.weights_name
-        if X_val is None and y_val is None:
-            if self.sample_weight_val is not None:
-                raise ValueError("sample_weight_val belongs to X_val and y_val, which are None")
-            pairs = evaluation_pairs(pairs)
-            weights = one_for_each(self.weights, pairs, weights_name)
-            return [(X, y, weight) for (X, y), weight in zip(pairs, weights, strict=True)]
-        if X_val is None or y_val is None:
-            raise ValueError(f"X_val and y_val go together; {'X_val' if X_val is None else 'y_val'} is None")
-        for name, other in (("eval_set", pairs), (weights_name, self.weights)):
-            if other is not None:
-                raise ValueError(f"{name} and X_val, y_val, sample_weight_val say the same thing; give one of them")
-        return [(X_val, y_val, self.sample_weight_val)]
+        """Return features, labels and weights of each set; raise ValueError if they are none."""
+        pairs = evaluation_pairs(self.pairs)
+        weights = one_for_each(self.weights, pairs, self.weights_name)
+        return [(X, y, weight) for (X, y), weight in zip(pairs, weights, strict=True)]
 
 
 def evaluation_pairs(eval_set: object) -> list[tuple[Table, ArrayLike]]:
@@ -105,7 +83,7 @@ def one_for_each(values: Column, sets: Sequence[object], name: str) -> list[Colu
     return each
 
 
-def either_library(eval_set: object, eval_X: object, eval_y: object) -> Any:
+def either_spelling(eval_set: object, eval_X: object, eval_y: object) -> Any:
     """Return the pairs of ``eval_set``, or those that LightGBM's ``eval_X`` and ``eval_y`` spell.
 
     Raises
@@ -197,11 +175,8 @@ def start_scores(given: Mapping[str, ArrayLike | None], name: str | None, n_samp
 def all_or_nothing(estimator: Estimator) -> Iterator[None]:
     """Put every attribute back if the body raises: a failed ``fit`` or ``load_model`` leaves the model as it was."""
     before = estimator.__dict__.copy()
-    # Until it ends the present parameters count.
-    estimator.__dict__ = {name: value for name, value in before.items() if name != "_params_of_fit"}
     try:
         yield
-        keep_params_of_fit(estimator)
     except BaseException:
         estimator.__dict__ = before
         raise
@@ -311,58 +286,6 @@ def kept_arguments(estimator: Estimator) -> Params:
     return {name: getattr(estimator, name) for name in _kept_names(kind)}
 
 
-# Parameters that predictions and displays read as they are now, or that belong to the machine.
-SET_LATER = frozenset({"decision_rule", "cost_matrix", "importance_type", "n_jobs", "progress", "verbose", "verbosity"})
-
-
-def keep_params_of_fit(estimator: Estimator) -> None:
-    """Keep what the parameters are at the end of ``fit`` or ``load_model``, apart from whatever is set later."""
-    kind: Any = type(estimator)
-    kept = vars(estimator)
-    names = {*estimator.get_params(deep=False), *_kept_names(kind), "_host_params"} & kept.keys()
-    given = {name: kept[name] for name in names}
-    plain = (*PLAIN, type(None))
-    estimator.__dict__ |= {"_params_of_fit": {k: v if isinstance(v, plain) else _apart(v) for k, v in given.items()}}
-
-
-def _apart(value: Any) -> Any:
-    if type(value) in (list, tuple, set, frozenset):
-        return type(value)(map(_apart, value))
-    if type(value) is dict:
-        return {name: _apart(entry) for name, entry in value.items()}
-    if isinstance(value, FrozenEstimator):  # which a clone is too
-        return FrozenEstimator(value.estimator)
-    if hasattr(value, "get_params") and not isinstance(value, type):
-        return clone(value)
-    try:
-        return copy.deepcopy(value)
-    except Exception:  # a user's object that cannot be copied, for a reason of its own
-        return value
-
-
-def of_fit(estimator: Estimator, name: str) -> Any:
-    """Return a parameter as it was in the fit, whatever has been set since; that of now where there was none."""
-    return vars(estimator).get("_params_of_fit", vars(estimator))[name]
-
-
-def as_trained(estimator: Estimator) -> Any:
-    """Return a fitted estimator of this package with all parameters of its fit, whatever has been set since.
-
-    ``SET_LATER``, or a class's own ``_set_later``, are those of now. Of a pipeline it is the last step. Anything else
-    is returned as it is, the same object.
-    """
-    if isinstance(estimator, Pipeline):
-        (name, last), found = estimator.steps[-1], copy.copy(estimator)
-        found.steps = [*estimator.steps[:-1], (name, as_trained(last))]
-        return found
-    params = getattr(estimator, "_params_of_fit", None)
-    if params is None:
-        return estimator
-    found, later = object.__new__(type(estimator)), getattr(estimator, "_set_later", SET_LATER)
-    found.__dict__ = vars(estimator) | {name: value for name, value in params.items() if name not in later}
-    return found
-
-
 def names_of_constructors(kind: type[Any], own: Iterable[str]) -> list[str]:
     """Return the names of a constructor, and of its parents' as far as it passes arguments on to them."""
     names = set(own)
@@ -382,96 +305,13 @@ def keep_names(estimator: Estimator, text: Iterable[str] | None = None, numbers:
     estimator.__dict__ |= {name: found for name, found in names.items() if found is not None}
 
 
-# What fit was given beside its rows, as far as a copy that is trained on other rows must know it
-
-
-@dataclass(frozen=True)
-class GivenToFit:
-    """What ``fit`` was given beside its rows.
-
-    Attributes
-    ----------
-    found_rounds : bool
-        Whether it may have found the number of rounds, as an evaluation set does.
-    kept : mapping of str to object
-        Keywords of ``fit`` that copies are given too.
-    changed : mapping of str to object
-        Parameters that copies have instead, since the model did not use its own.
-    refused : tuple of str
-        Names of arguments that belong to the rows, or to a model that was continued: no copy can be given them.
-    of_file : bool
-        Whether a model file says so, which holds no keywords of ``fit``.
-    """
-
-    found_rounds: bool = False
-    kept: Params = field(default_factory=dict)
-    changed: Params = field(default_factory=dict)
-    refused: tuple[str, ...] = ()
-    of_file: bool = False
-
-    @classmethod
-    def of(cls, sets: bool, may_find_rounds: bool, kept: Params, callbacks: Schedules, **belonging: Any) -> GivenToFit:
-        """Return what the ``fit`` of a host's classifier was given.
-
-        Parameters
-        ----------
-        sets : bool
-            Whether evaluation sets, which take the place of rows held out.
-        may_find_rounds : bool
-            Whether anything else that may find the number of rounds.
-        kept : mapping of str to object
-            Keywords of ``fit``; those that are None, "auto" or an empty list say nothing.
-        callbacks : Schedules
-            Those of the training; copies are given the known ones.
-        **belonging
-            What belongs to the rows, or to a model that is continued.
-        """
-        refused = [name for name, value in belonging.items() if value is not None]
-        changed = {"validation_fraction": None} if sets else {}
-        kept = {**kept, "callbacks": callbacks.known}
-        held = {k: _apart(v) for k, v in kept.items() if not (v is None or is_auto(v) or np.size(v) == 0)}
-        refused += [f"the callback {name}, without only_reads = True" for name in callbacks.unknown]
-        return cls(sets or may_find_rounds, held, changed, tuple(refused))
-
-    def without_callbacks(self) -> GivenToFit:
-        """Return what can be pickled: callbacks need not, and copies without them would be other models."""
-        if "callbacks" not in self.kept:
-            return self
-        others = {name: value for name, value in self.kept.items() if name != "callbacks"}
-        return replace(self, kept=others, refused=(*self.refused, "callbacks, which no file keeps"))
-
-    def to_json(self) -> JSON:
-        """Return what a model file holds, nothing where copies are trained by the parameters alone."""
-        refused = list(self.without_callbacks().refused)
-        if not (self.found_rounds or self.changed or refused):
-            return {}
-        return {"found_rounds": self.found_rounds, "changed": self.changed, "refused": refused}
-
-    @classmethod
-    def from_json(cls, stored: JSON) -> GivenToFit:
-        """Return what a model file says.
-
-        Raises
-        ------
-        ValueError
-            If it is not what :meth:`to_json` returns.
-        """
-        if not stored:
-            return cls(of_file=True)
-        changed, refused = stored["changed"], stored["refused"]
-        if changed not in ({}, {"validation_fraction": None}) or not isinstance(refused, list):
-            raise ValueError(f"what fit was given must be as save_model writes it; got {stored!r}")
-        found_rounds = check_flag("found_rounds", stored["found_rounds"])
-        return cls(found_rounds, changed=changed, refused=tuple(map(str, refused)), of_file=True)
-
-
 def only_reads(callback: object, own: tuple[type, ...]) -> bool:
     """Return whether a callback changes no parameter: one of the library's ``own``, or one that says so of itself."""
     return type(callback) in own or getattr(callback, "only_reads", False) is True
 
 
 class Schedules(NamedTuple):
-    """Callbacks that change parameters: copies of the library's own, and the names of those that may change some."""
+    """Callbacks that change parameters: the library's own, and the names of those that may change some."""
 
     known: list[Any]
     unknown: list[str]
@@ -482,7 +322,7 @@ class Schedules(NamedTuple):
         others = [callback for callback in callbacks if not only_reads(callback, own)]
         unknown = [callback for callback in others if type(callback) is not schedule]
         names = [getattr(callback, "__name__", type(callback).__name__) for callback in unknown]
-        return cls(copy.deepcopy([callback for callback in others if type(callback) is schedule]), names)
+        return cls([callback for callback in others if type(callback) is schedule], names)
 
     def warn_of_unknown(self) -> None:
         """Warn of callbacks that may change parameters, where some of the rows are trained on first.

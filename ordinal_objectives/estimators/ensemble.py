@@ -18,7 +18,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, Params, Seed, Table
-from ordinal_objectives.estimators.arguments import GivenSets, as_trained, explains_keywords, keep_arguments, keep_names
+from ordinal_objectives.estimators.arguments import GivenSets, explains_keywords, keep_arguments, keep_names
 from ordinal_objectives.estimators.ensemble_members import CRITERIA, TrainingRows, best_weights, check_members, is_pair
 from ordinal_objectives.estimators.held_out import Rows, hold_out_unless_given, n_rows, split_seed
 from ordinal_objectives.estimators.labels import OrderedLabels
@@ -164,9 +164,6 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
         groups: ArrayLike | None = None,
         eval_set: object = None,
         eval_sample_weight: list[ArrayLike | None] | None = None,
-        X_val: Table = None,
-        y_val: ArrayLike | None = None,
-        sample_weight_val: ArrayLike | None = None,
     ) -> OrdinalEnsembleClassifier:
         """Train all copies of all members.
 
@@ -181,7 +178,8 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
             takes groups are given them.
         eval_set : (X, y) pair, list of such pairs, or None
             Evaluated after the training; where weights are found, it is by the last one.
-        <<eval_sample_weight, X_val, y_val, sample_weight_val>>
+        eval_sample_weight : list of array-like or None
+            Weights of each evaluation set.
 
         Returns
         -------
@@ -204,7 +202,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
             n_bags = validation.check_integer("n_bags", self.n_bags, 1)
             subsample = validation.check_number("subsample", self.subsample, above=0.0, at_most=1.0)
             refit = validation.check_flag("refit", self.refit)
-            sets = GivenSets(eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val)
+            sets = GivenSets(eval_set, eval_sample_weight, "eval_sample_weight")
             evaluated = self._check_evaluation(sets)
             seed, fraction = split_seed(self.random_state), self.validation_fraction if given is None else None
             rows, evaluated = hold_out_unless_given(rows, evaluated, fraction, seed)
@@ -215,6 +213,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
                 for (name, member), seeds_of_member in zip(members, seeds, strict=True)
                 for copy_seed in seeds_of_member
             )
+            self._trained_members = members
             self._fitted = {name: fitted[i * n_bags : (i + 1) * n_bags] for i, name in enumerate(names)}
             self._evaluate(evaluated, given)
         return self
@@ -306,11 +305,10 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
                 )
         classes, dtype = files.labels_to_json(self.ordered_classes_)
         names = getattr(self, "feature_names_in_", None)
-        trained = as_trained(self)
-        own = {name: value for name, value in _parameters(trained).items() if name not in _NOT_PARAMETERS}
+        own = {name: value for name, value in _parameters(self).items() if name not in _NOT_PARAMETERS}
         params, left_out = files.parameters_to_json(own)
         members, copies_by_file = [], dict[str, FittedMember]()
-        for i, (name, template) in enumerate(check_members(trained.members)):
+        for i, (name, template) in enumerate(self._trained_members):
             copies, library = self._fitted[name], kinds[name].__name__
             member_params, lost = files.parameters_to_json(_parameters(template))
             left_out += [f"{name}__{parameter}" for parameter in lost]
@@ -402,6 +400,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
                     copy, shape = kind(**_from_json(own)), (self.n_classes_, self.n_features_in_)
                     copies.append(_read_copy(copy, own_file, columns, *shape))
                 self._fitted[name] = copies
+            self._trained_members = list(self.members)
             self.weights_ = files.numbers_from_json(contents["weights"], "weights")
             n_members = len(self._fitted)
             if self.weights_.shape != (n_members,) or self.weights_.min() < 0 or not np.isclose(self.weights_.sum(), 1):

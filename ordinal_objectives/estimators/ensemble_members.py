@@ -149,6 +149,8 @@ class TrainingRows:
             )
         labels = wrappers.labels_of(rows, present)
         keywords: dict[str, object] = {"eval_set": [(rows.X, labels)]}
+        if not has_fit_parameter(copy, "eval_set"):
+            keywords = {"X_val": rows.X, "y_val": labels}
         if has_fit_parameter(copy, "eval_X"):  # LightGBM has given eval_set up
             keywords = {"eval_X": rows.X, "eval_y": labels}
         if rows.weight is not None:
@@ -158,6 +160,8 @@ class TrainingRows:
 
 def _weighted_evaluation(name: str, copy: Estimator, X: Table, labels: object, weight: FloatArray) -> Params:
     """Return what tells the ``fit`` of a copy the weights of the rows that it stops early by."""
+    if has_fit_parameter(copy, "sample_weight_val"):
+        return {"sample_weight_val": weight}
     weights_name = next((name for name in _EVALUATION_WEIGHTS if has_fit_parameter(copy, name)), None)
     if weights_name is not None:
         return {weights_name: [weight]}
@@ -173,7 +177,8 @@ def _stopping(member: Estimator) -> str | None:
     """Return the parameter by which a member stops early on rows that ``fit`` is given, or None."""
     given = member.get_params(deep=False)
     asked = given.get("early_stopping")  # or "auto"
-    if isinstance(asked, (bool, np.bool_)) and asked and has_fit_parameter(member, "eval_set"):
+    is_ours = any(kind.__module__.startswith("ordinal_objectives.") for kind in type(member).__mro__)
+    if isinstance(asked, (bool, np.bool_)) and asked and (is_ours or has_fit_parameter(member, "eval_set")):
         return "early_stopping"
     if given.get("validation_fraction") is not None:
         return None

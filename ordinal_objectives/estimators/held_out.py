@@ -142,7 +142,7 @@ def hold_out(rows: AnyRows, fraction: float, seed: int, asked: str | None = None
     y, groups, weighted = rows.codes, rows.groups, rows.weighted
     n_held = math.ceil(fraction * len(weighted))
     if n_held == len(weighted):
-        asked, hint = (f"validation_fraction={fraction}", "; pass eval_set") if asked is None else (asked, "")
+        asked, hint = (f"validation_fraction={fraction}", "; pass an evaluation set") if asked is None else (asked, "")
         raise ValueError(f"{asked} of {len(weighted)} rows with weight leaves none to train on{hint}")
     if groups is None:
         class_sizes = np.bincount(y[weighted])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import numbers
@@ -10,6 +11,7 @@ from collections.abc import Collection, Mapping
 from contextlib import nullcontext
 from dataclasses import fields, replace
 from os import PathLike
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -62,8 +64,6 @@ _NOT_IN_FILES = frozenset(parameter_names("classifier", in_files=True)) | {
     *("classes", "cost_matrix", "decision_rule", "training_cost"),
     *("device", "n_jobs", "progress", "verbose", "verbosity"),
 }
-# What a fit leaves beside names of features, and a file may not hold.
-_OF_FIT = ("evals_result_", "round_search_", "_n_rounds", "_n_earlier", "_given")
 
 
 class RoundPlan(NamedTuple):
@@ -88,6 +88,8 @@ class HostClassifier(OrdinalClassifier):
     _knows_training_set: ClassVar[bool] = False
     _rounds_name: ClassVar[str] = "n_estimators"
     _n_earlier: int = 0
+    # By which parameters the fit read its rows: predictions read theirs so, whatever is set for the next one.
+    _of_rows: Mapping[str, Any] = MappingProxyType({})
     # What a search tries, with few rows and with more, and what "auto" is where nothing is searched.
     _tried: ClassVar[tuple[held_out.Settings, held_out.Settings]]
     _unsearched: ClassVar[Params]
@@ -132,8 +134,9 @@ class HostClassifier(OrdinalClassifier):
 
     def _forget_fit(self) -> None:
         """Forget what an earlier fit found beside trees, thresholds and classes."""
-        self.round_search_ = self._linear = self._given = self._n_rounds = None
-        self._found, self._effects, self._groups = {}, (), ()
+        self.round_search_ = self._linear = self._n_rounds = None
+        self._found, self._effects, self._groups, self._n_earlier = {}, (), (), 0
+        self.__dict__.pop("evals_result_", None)
 
     def _bind_groups(self, matrix: Any, rows: Rows) -> None:
         """Let a matrix of the library carry the groups of its rows."""
@@ -189,8 +192,6 @@ class HostClassifier(OrdinalClassifier):
 
     def __getstate__(self) -> Params:
         state: Params = super().__getstate__()
-        if state.get("_given") is not None and "callbacks" not in state:  # as parameters they are pickled
-            state = state | {"_given": state["_given"].without_callbacks()}
         return state | {"booster_": BoosterInTransit(state["booster_"])} if "booster_" in state else state
 
     def __setstate__(self, state: Params) -> None:
@@ -220,7 +221,7 @@ class HostClassifier(OrdinalClassifier):
         files.check_path(path)
         self.check_fitted_decision()
         self._refuse_unknown()
-        self._carry(arguments.as_trained(self)._description())  # raises an error for labels that no file holds
+        self._carry(self._description())  # raises an error for labels that no file holds
         self._write(path)
 
     def load_model(self, path: str | PathLike[str]) -> HostClassifier:
@@ -287,9 +288,8 @@ class HostClassifier(OrdinalClassifier):
                 self._keep_labels(labels)
                 self._check_decision()
                 self.n_features_in_ = n_features
-                for name in _OF_FIT:
-                    self.__dict__.pop(name, None)
-                self._found, self._given = found, arguments.GivenToFit.from_json(described.get("given", {}))
+                self._forget_fit()
+                self._found = found
                 if "n_rounds" in described:
                     self._n_rounds = validation.check_integer("n_rounds", described["n_rounds"], n_iter)
                 self._effects = record.random_effects
@@ -320,9 +320,12 @@ class HostClassifier(OrdinalClassifier):
         """Return how many rounds the continued model had, 0 without one; those of ``evals_result_`` follow them."""
         return self._n_earlier
 
+    def _apart(self, model: Booster) -> Booster:
+        """Return a model to go on with, of which this fit changes nothing: it may be this very one."""
+        return copy.copy(model) if model is self else model
+
     def _continued(self, model: Booster) -> tuple[Booster | None, ThresholdRecord | None]:
         """Return the booster of the model that ``fit`` goes on with, and its record."""
-        self._n_earlier = 0
         if model is None:
             return None, None
         name, is_ours = self._continued_by, isinstance(model, arguments.keeper(type(self)))
@@ -504,7 +507,7 @@ class HostClassifier(OrdinalClassifier):
     def _in_files(self) -> Params:
         """Return the description of the classifier for files that others write."""
         try:
-            return arguments.as_trained(self)._description()
+            return self._description()
         except TypeError:  # labels that no file holds; loading the booster as a classifier raises an error
             return {"classes": None, "dtype": "O"}
 
@@ -523,8 +526,7 @@ class HostClassifier(OrdinalClassifier):
         """Return the description of the classifier in a file, in JSON's types."""
         classes, dtype = files.labels_to_json(self.ordered_classes_)
         names = getattr(self, "feature_names_in_", None)
-        given_to_fit = {} if self._given is None else self._given.to_json()
-        given = (arguments.kept_arguments(self) | self._host_params).items()
+        given = (arguments.kept_arguments(self) | self._host_params | dict(self._of_rows)).items()
         params, left_out = files.parameters_to_json({name: value for name, value in given if name not in _NOT_IN_FILES})
         return {
             "classes": classes,
@@ -535,7 +537,6 @@ class HostClassifier(OrdinalClassifier):
             "params": params,
             "left_out": left_out,
             **({"found": self._found} if self._found else {}),
-            **({"given": given_to_fit} if given_to_fit else {}),
             **self._found_at_end(),
         }
 

@@ -13,7 +13,7 @@ from scipy.sparse.linalg import spsolve
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, Table
-from ordinal_objectives.estimators import arguments, tables
+from ordinal_objectives.estimators import tables
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.estimators.random_effects import GroupColumn, RandomEffects
 from ordinal_objectives.estimators.random_intercept import IntegratedEffects, ScoredRows, with_location
@@ -91,7 +91,7 @@ def with_groups(
 def _take_groups(
     self: Classifier, X: Table, codes: IntArray, weight: FloatArray, start: Mapping[str, ArrayLike | None]
 ) -> Classifier:
-    """Take the groups of labelled rows; copies that are trained anew would not have them."""
+    """Take the groups of labelled rows."""
     before, columns = self._effects, GroupColumn.with_new(X, self._groups)
     self._groups, self._effects = columns, ()
     checked = self._check_features(X, reset=False)
@@ -99,15 +99,13 @@ def _take_groups(
     effects = [_extended(*one) for one in zip(before, columns, strict=True)]
     found = _found(effects, rows, self._fitted_loss, self.thresholds_, getattr(self, "n_jobs", None))
     self._effects = tuple(one.settled(self.n_iter_) for one in found)
-    given = self._given_to_copies()
-    self._given = replace(given, refused=(*given.refused, "groups by with_groups"))
     self._carry()
     return self
 
 
 def _class_weights(self: OrdinalClassifier) -> FloatArray:
     """Return the weight of each class in the training of a model, (n_classes,)."""
-    asked = arguments.as_trained(self).class_weight
+    asked = self.class_weight
     if isinstance(asked, str):
         raise ValueError(
             f"with_groups needs a model whose class_weight is None or a dict, since the weights that "

@@ -20,7 +20,6 @@ from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, LabelAr
 from ordinal_objectives.decision import decide
 from ordinal_objectives.estimators import adapted, held_out, random_effects, tables
 from ordinal_objectives.estimators.arguments import (
-    GivenToFit,
     keep_arguments,
     kept_arguments,
     near_name,
@@ -70,7 +69,6 @@ class OrdinalClassifier(OrderedClassifier):
     n_iter_: int
     # Where it differs from n_iter_: LightGBM adds no tree in a round without a split.
     _n_rounds: int | None = None
-    _given: GivenToFit | None = None  # None of a model that was not trained by ``fit``
     # Values of parameters that the search of the training found: copies and files have them too.
     _found: Mapping[str, Any] = MappingProxyType({})
     proportional_: bool
@@ -305,13 +303,12 @@ class OrdinalClassifier(OrderedClassifier):
         return copy.deepcopy(self)._take_thresholds(fitted)
 
     def _take_thresholds(self: Classifier, thresholds: FloatArray) -> Classifier:
-        """Take other thresholds at the end; copies that are trained anew would not have them."""
-        given, record, n = self._given or GivenToFit(of_file=True), self._record.copied(), self.n_iter_
+        """Take other thresholds at the end."""
+        record, n = self._record.copied(), self.n_iter_
         beyond = len(record.thresholds) - n  # a training that goes on may keep rounds after the best one
         record.thresholds[n:], record.training_loss[n:] = [thresholds] * beyond, [float("nan")] * beyond
         adapted.forget_losses(getattr(self, "evals_result_", {}), n, beyond, getattr(self, "_n_earlier", 0))
         self._record, self.thresholds_ = record, thresholds
-        self._given = replace(given, refused=(*given.refused, "thresholds by refit_thresholds"))
         self._carry()
         return self
 
@@ -340,42 +337,14 @@ class OrdinalClassifier(OrderedClassifier):
         check_is_fitted(self)
         return self.n_iter_ if self._n_rounds is None else self._n_rounds
 
-    def for_copies(self, *, own_rounds: bool) -> tuple[Params, Params]:
-        """Return parameters, and keywords of ``fit``, by which copies on other rows are trained as this model was.
-
-        Those are beside its parameters; a model that is ``as_trained`` has those of its fit.
-
-        Parameters
-        ----------
-        own_rounds : bool
-            Whether copies train as many rounds as the model did. They do anyway where arguments of its ``fit`` may have
-            found the number.
-
-        Raises
-        ------
-        ValueError
-            If ``fit`` was given what copies cannot be.
-        """
+    def rounds_of_copies(self) -> Params:
+        """Return the parameters by which copies on other rows train as many rounds as this model did."""
         check_is_fitted(self)
-        given = self._given_to_copies()
-        if given.refused:
-            raise ValueError(
-                f"estimator must be a model whose copies can be trained on other rows; its fit was given "
-                f"{', '.join(given.refused)}, which a copy cannot get: fit it without"
-            )
-        params = dict(given.changed)
-        fixed = own_rounds or given.found_rounds
-        if fixed:
-            params |= self._fixed_rounds(max(self.trained_rounds(), 1), given)
-        if fixed and held_out.is_auto(self.linear):
-            params["linear"] = self._linear is not None
-        return params, dict(given.kept)
-
-    def _given_to_copies(self) -> GivenToFit:
-        return GivenToFit(of_file=True) if self._given is None else self._given
+        params = self._fixed_rounds(max(self.trained_rounds(), 1))
+        return params | ({"linear": self._linear is not None} if held_out.is_auto(self.linear) else {})
 
     @abstractmethod
-    def _fixed_rounds(self, n_rounds: int, given: GivenToFit) -> Params:
+    def _fixed_rounds(self, n_rounds: int) -> Params:
         """Return the parameters of a training of so many rounds, which nothing ends early."""
 
     def divides_rows(self) -> bool:

@@ -209,6 +209,22 @@ def labels_of(rows: held_out.Rows, present: IntArray) -> IndexArray | OrdinalLab
     return np.searchsorted(present, rows.codes) if rows.labels is None else rows.labels
 
 
+def evaluation_keywords(copy: Estimator, pairs: list[tuple[Table, Any]]) -> Params:
+    """Return evaluation sets as the ``fit`` of a classifier takes them, or a pipeline or search that ends in one.
+
+    Raises
+    ------
+    ValueError
+        If there are several, and it takes one.
+    """
+    last = FinalClassifier.of(copy).estimator
+    if not has_fit_parameter(last, "X_val"):
+        return {"eval_set": pairs}
+    if len(pairs) != 1:
+        raise ValueError(f"eval_set must hold one (X, y) pair for {type(last).__name__}; got {len(pairs)}")
+    return dict(zip(("X_val", "y_val"), pairs[0], strict=True))
+
+
 def row_keywords(
     what: str, copy: Estimator, weight: FloatArray | None, groups: LabelArray | None = None, **others: object
 ) -> Params:
@@ -224,7 +240,7 @@ def row_keywords(
         search does not pass groups on to a classifier that divides rows.
     """
     last = FinalClassifier.of(copy)
-    if "eval_set" in others and last.in_fit:
+    if others.keys() & {"eval_set", "X_val"} and last.in_fit:
         raise ValueError(
             f"{what} is a pipeline, whose steps eval_set does not pass: transform the rows of training and evaluation, "
             f"and give them to the last step alone"
@@ -389,10 +405,11 @@ def weighs_costs(estimator: Estimator) -> bool:
     """
     if isinstance(estimator, FrozenEstimator):
         return weighs_costs(estimator.estimator)
-    estimator = arguments.as_trained(estimator)
     if _recalibrates(estimator):
         return False
     if isinstance(estimator, ordinal_classifier.OrdinalClassifier):
+        if estimator.__sklearn_is_fitted__():
+            return isinstance(estimator.trained_spec().loss, CostWeighted)
         try:
             return isinstance(get_loss(estimator.loss, estimator.link, estimator.training_cost), CostWeighted)
         except (TypeError, ValueError):  # fit says what is wrong

@@ -37,7 +37,6 @@ _OF_PACKAGE = {
     "decisions.tuned": "CutPoints OrdinalTunedClassifier",
     "distributions.binned_target": "BinnedTarget",
     "distributions.regressor": "OrdinalDistributionRegressor",
-    "estimators.arguments": "GivenToFit",
     "estimators.host_classifier": "BoosterInTransit",
     "estimators.tables": "CategoryColumns",
     "estimators.ensemble": "OrdinalEnsembleClassifier",

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.aliases import JSON, BoolArray, FloatArray, IndexArray, IntArray, NDArray
-from ordinal_objectives.estimators import arguments, ordinal_classifier
+from ordinal_objectives.estimators import ordinal_classifier
 from ordinal_objectives.histogram_engine.estimator import HistGradientBoostingOrdinalClassifier
 from ordinal_objectives.histogram_engine.multi_output import losses
 from ordinal_objectives.histogram_engine.multi_output.estimator import MultiOutputModel
@@ -213,7 +213,6 @@ def scoring_model(model: object, iterations: int | None = None, by_value: Sequen
         "LGBMOrdinalClassifier": _read_lightgbm,
         "HistGradientBoostingOrdinalClassifier": _read_engine,
     }
-    model = arguments.as_trained(model)
     read = next((readers[kind.__name__] for kind in type(model).__mro__ if kind.__name__ in readers), None)
     if read is None or not isinstance(model, ordinal_classifier.OrdinalClassifier):
         raise TypeError(f"model must be one of {', '.join(readers)}; got {type(model).__name__}")
@@ -307,7 +306,7 @@ def _read_xgboost(model: XGBOrdinalClassifier, n_iter: int, by_value: Sequence[i
         return vectors.astype(np.float64) if len(vectors) else np.repeat(values, n_thresholds, axis=1)
 
     scorer = _xgboost_scorer(booster, n_iter, add)
-    scorer = replace(scorer, missing=np.nan if model.missing is None else model.missing)
+    scorer = replace(scorer, missing=getattr(model, "_missing", np.nan))
     if record.outputs is None:
         return replace(scorer, offset=np.repeat(scorer.offset, 1 if record.shifts is None else n_thresholds))
     mixing = record.outputs.mixing

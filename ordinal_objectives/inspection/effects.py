@@ -8,7 +8,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from ordinal_objectives.aliases import ArrayLike, Column, Estimator, FloatArray, IndexArray, LabelArray, Seed, Table
+from ordinal_objectives.aliases import (
+    ArrayLike,
+    Column,
+    Estimator,
+    FloatArray,
+    IndexArray,
+    LabelArray,
+    Params,
+    Seed,
+    Table,
+)
 from ordinal_objectives.estimators.held_out import take_rows
 from ordinal_objectives.inspection import rows
 from ordinal_objectives.utils import extras, validation
@@ -366,6 +376,7 @@ def average_marginal_effects(
     n_refits: int = 0,
     confidence: float = 0.95,
     sample_weight: ArrayLike | None = None,
+    fit_params: Params | None = None,
     random_state: Seed = None,
 ) -> MarginalEffects:
     r"""Return the mean change of each class's probability where one feature changes.
@@ -417,6 +428,9 @@ def average_marginal_effects(
         0 and below 1.
     sample_weight : array-like of float, shape (n_samples,), or None, default=None
         Weights of the rows, in the means, the step and the training of copies. Rows of weight 0 are left out.
+    fit_params : mapping of str to object, or None, default=None
+        Keywords of the ``fit`` of copies beside rows and weights, such as LightGBM's ``categorical_feature``: what the
+        model's own fit was given is not kept.
     random_state : int, RandomState instance or None, default=None
         Seed of the copies. None takes NumPy's global state.
 
@@ -432,8 +446,7 @@ def average_marginal_effects(
         If the estimator has no margins, or an argument is of a wrong type.
     ValueError
         If there is no such feature, it holds neither numbers nor categories, or fewer than two values, there is no such
-        reference level, step and reference do not suit the feature, an argument is out of range, or, with ``n_refits``,
-        ``fit`` was given what copies cannot be, such as a model to continue.
+        reference level, step and reference do not suit the feature, or an argument is out of range.
 
     References
     ----------
@@ -472,7 +485,8 @@ def average_marginal_effects(
             return np.asarray(model.ordered_classes_)[reached.sum(axis=1)]
 
         weights = None if sample_weight is None else weight
-        for copy, places in rows.trained_on_drawn_rows(estimator, X, labels_of, n_refits, weights, random):
+        drawn_rows = (estimator, X, labels_of, n_refits, weights, random)
+        for copy, places in rows.trained_on_drawn_rows(*drawn_rows, fit_params=fit_params):
             drawn_effects.append(_means(change.of(*rows.unwrapped(copy), X)[:, places], weight[places]))
         drawn = np.array(drawn_effects)
         kept = _kept_shares(effects, drawn.mean(axis=0))

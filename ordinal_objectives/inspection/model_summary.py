@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from ordinal_objectives.aliases import ArrayLike, Column, Estimator, FloatArray, LabelArray, Seed, Table
+from ordinal_objectives.aliases import ArrayLike, Column, Estimator, FloatArray, LabelArray, Params, Seed, Table
 from ordinal_objectives.estimators.held_out import take_rows
 from ordinal_objectives.inspection import rows
 from ordinal_objectives.inspection.features import ThresholdImportances, threshold_columns, threshold_importances
@@ -129,6 +129,7 @@ def summary(
     *,
     n_refits: int = 0,
     sample_weight: ArrayLike | None = None,
+    fit_params: Params | None = None,
     random_state: Seed = None,
 ) -> ModelSummary:
     """Return a fitted model in a few lines: print it.
@@ -148,6 +149,9 @@ def summary(
         the score spreads them too.
     sample_weight : array-like of float, shape (n_samples,), or None, default=None
         Weights of the rows of X in the training of copies.
+    fit_params : mapping of str to object, or None, default=None
+        Keywords of the ``fit`` of copies beside rows and weights, such as LightGBM's ``categorical_feature``: what the
+        model's own fit was given is not kept.
     random_state : int, RandomState instance or None, default=None
         Seed of the permutations and of the copies. None takes NumPy's global state.
 
@@ -162,8 +166,7 @@ def summary(
     TypeError
         If the estimator is no classifier with margins, or ``n_refits`` no integer.
     ValueError
-        If ``n_refits`` is negative or 1, or not 0 without X and y, or X and y differ in rows, or ``fit`` was given what
-        copies cannot be, such as a model to continue.
+        If ``n_refits`` is negative or 1, or not 0 without X and y, or X and y differ in rows.
 
     Examples
     --------
@@ -181,7 +184,7 @@ def summary(
     if n_refits == 1 or (n_refits and (X is None or y is None)):
         raise ValueError(f"n_refits must be 0, or at least 2 with X and y; got {n_refits}")
     found = None if X is None else threshold_importances(estimator, X, random_state=random)
-    spread = _spread(estimator, rows.as_rows(X), y, n_refits, sample_weight, random) if n_refits else None
+    spread = _spread(estimator, rows.as_rows(X), y, n_refits, sample_weight, fit_params, random) if n_refits else None
     last = getattr(estimator, "best_estimator_", estimator)
     transforms = isinstance(last, Pipeline) and len(last) > 1  # into other features than those of X
     own = None if found is not None and transforms else getattr(model, "feature_importances_", None)
@@ -210,6 +213,7 @@ def _spread(
     y: Column,
     n_refits: int,
     sample_weight: ArrayLike | None,
+    fit_params: Params | None,
     random: np.random.RandomState,
 ) -> FloatArray:
     """Return the standard deviations of the thresholds of copies, (n_classes - 1,)."""
@@ -218,6 +222,13 @@ def _spread(
         raise ValueError(f"X and y must have the same number of rows; got {n_samples} and {len(y)}")
     weight = None if sample_weight is None else row_weights(sample_weight, n_samples)
     copies = rows.trained_on_drawn_rows(
-        estimator, X, lambda drawn: take_rows(y, drawn), n_refits, weight, random, is_labelled=True
+        estimator,
+        X,
+        lambda drawn: take_rows(y, drawn),
+        n_refits,
+        weight,
+        random,
+        is_labelled=True,
+        fit_params=fit_params,
     )
     return np.std([rows.unwrapped(copy)[0].thresholds_ for copy, _ in copies], axis=0, ddof=1)

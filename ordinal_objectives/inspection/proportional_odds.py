@@ -9,7 +9,17 @@ from scipy.optimize import minimize
 from scipy.special import ndtr
 from sklearn.model_selection import StratifiedShuffleSplit
 
-from ordinal_objectives.aliases import ArrayLike, BoolArray, Estimator, FloatArray, IntArray, LabelArray, Seed, Table
+from ordinal_objectives.aliases import (
+    ArrayLike,
+    BoolArray,
+    Estimator,
+    FloatArray,
+    IntArray,
+    LabelArray,
+    Params,
+    Seed,
+    Table,
+)
 from ordinal_objectives.estimators.held_out import take_rows
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.wrappers import last_step
@@ -79,6 +89,7 @@ def proportional_odds_test(
     n_splits: int = 5,
     test_size: float = 0.5,
     sample_weight: ArrayLike | None = None,
+    fit_params: Params | None = None,
     random_state: Seed = None,
 ) -> ProportionalOddsTest:
     r"""Test proportional odds: whether shifts that some rows show are confirmed by others.
@@ -121,6 +132,9 @@ def proportional_odds_test(
         Share of the rows that is held out, above 0 and below 1.
     sample_weight : array-like of float, shape (n_samples,), or None, default=None
         Weights of the rows, in training and in the sums.
+    fit_params : mapping of str to object, or None, default=None
+        Keywords of the ``fit`` of copies beside rows and weights, such as LightGBM's ``categorical_feature``: what the
+        model's own fit was given is not kept.
     random_state : int, RandomState instance or None, default=None
         Seed of the splits and of the copies. None takes NumPy's global state.
 
@@ -134,8 +148,7 @@ def proportional_odds_test(
         If the estimator is none of these, or an argument is of a wrong type.
     ValueError
         If there are fewer than three classes, a class has a single row, X and y differ in rows, an argument is out of
-        range, the estimator refuses ``proportional=False``, or its ``fit`` was given what copies cannot be, such as a
-        model to continue.
+        range, or the estimator refuses ``proportional=False``.
 
     References
     ----------
@@ -168,7 +181,8 @@ def proportional_odds_test(
     classes: Any = None
     for train, test in splits.split(codes, codes):
         weights = None if sample_weight is None else weight[train]
-        copy = trained_again(found, take_rows(X, train), take_rows(y, train), weights, random, proportional=False)
+        options: Params = {"fit_params": fit_params, "proportional": False}
+        copy = trained_again(found, take_rows(X, train), take_rows(y, train), weights, random, **options)
         model, prepared = unwrapped(copy)
         rows = prepared(take_rows(X, test))
         below = model.encode_labels(take_rows(y, test))[:, np.newaxis] <= np.arange(len(model.thresholds_))

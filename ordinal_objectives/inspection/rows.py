@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from copy import deepcopy
 
 import numpy as np
 from scipy.sparse import csr_matrix, hstack, issparse
@@ -20,9 +19,10 @@ from ordinal_objectives.aliases import (
     IndexArray,
     LabelArray,
     Level,
+    Params,
     Table,
 )
-from ordinal_objectives.estimators import arguments, held_out, labels, tables, wrappers
+from ordinal_objectives.estimators import held_out, labels, tables, wrappers
 from ordinal_objectives.utils.validation import collected, drawn_seed, seeds_of
 
 
@@ -261,14 +261,14 @@ def grid(column: FloatArray, resolution: int) -> tuple[LabelArray, IndexArray]:
 
 
 def untrained(estimator: Estimator) -> Estimator:
-    """Return what is copied and trained: the best one of a fitted search, else the estimator, as it was trained.
+    """Return what is copied and trained: the best one of a fitted search, else the estimator.
 
     Raises
     ------
     TypeError
         If it is no classifier of this package, and no pipeline or fitted search that ends in one.
     """
-    found = arguments.as_trained(getattr(estimator, "best_estimator_", estimator))
+    found = getattr(estimator, "best_estimator_", estimator)
     last, _ = wrappers.last_step(found)
     if not all(hasattr(last, name) for name in ("fit", "get_params", "predict_cumulative_proba", "encode_labels")):
         raise TypeError(
@@ -286,23 +286,19 @@ def trained_again(
     random: np.random.RandomState,
     *,
     own_rounds: bool = False,
+    fit_params: Params | None = None,
     **params: object,
 ) -> Estimator:
     """Return a copy of an estimator, with a seed of its own and other parameters of its last step, fitted.
 
-    A copy of a fitted one is trained as that was; with ``own_rounds`` for as many rounds, however it found them.
-
-    Raises
-    ------
-    ValueError
-        If its ``fit`` was given what a copy cannot be.
+    ``fit_params`` are other keywords of the last step's ``fit``. With ``own_rounds`` the copy of a fitted estimator
+    trains as many rounds as that did, however it found them.
     """
     copy, (last, path) = clone(estimator), wrappers.last_step(estimator)
     seeds = seeds_of(copy, drawn_seed(random))
-    is_fitted = hasattr(last, "for_copies") and last.__sklearn_is_fitted__()
-    as_it_was, keywords = deepcopy(last.for_copies(own_rounds=own_rounds)) if is_fitted else ({}, {})
-    copy.set_params(**seeds, **{path + key: value for key, value in (as_it_was | params).items()})
-    return copy.fit(X, y, **wrappers.row_keywords("estimator", copy, weight, **keywords))
+    rounds = last.rounds_of_copies() if own_rounds and hasattr(last, "rounds_of_copies") else {}
+    copy.set_params(**seeds, **{path + key: value for key, value in (rounds | params).items()})
+    return copy.fit(X, y, **wrappers.row_keywords("estimator", copy, weight, **(fit_params or {})))
 
 
 def trained_on_drawn_rows(
@@ -314,6 +310,7 @@ def trained_on_drawn_rows(
     random: np.random.RandomState,
     *,
     is_labelled: bool = False,
+    fit_params: Params | None = None,
 ) -> Iterator[tuple[Estimator, IndexArray]]:
     """Yield copies of a fitted estimator, trained on rows drawn with replacement, and these rows.
 
@@ -324,7 +321,7 @@ def trained_on_drawn_rows(
     """
     found = untrained(estimator)
     model, _ = unwrapped(found)
-    options = {"own_rounds": is_labelled, "classes": model.ordered_classes_}
+    options = {"own_rounds": is_labelled, "fit_params": fit_params, "classes": model.ordered_classes_}
     for _ in range(n_copies):
         rows = random.randint(X.shape[0], size=X.shape[0])
         weights = None if weight is None else weight[rows]

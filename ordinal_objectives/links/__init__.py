@@ -14,7 +14,7 @@ from __future__ import annotations
 from ordinal_objectives.aliases import FloatArray
 from ordinal_objectives.links.base import LINKS, IntervalTerms, Link
 from ordinal_objectives.links.built_in import Cauchit, Cloglog, Logit, Loglog, Probit
-from ordinal_objectives.links.check import check_formulas, check_link
+from ordinal_objectives.links.check import check_link
 from ordinal_objectives.registry import Registry
 from ordinal_objectives.utils import public_names
 
@@ -63,7 +63,7 @@ def get_link(link: str | Link) -> Link:
         try:
             _ = known.mirror_link  # raises where there is none
         except ValueError:
-            check_formulas(known)  # a wrong formula is the better message
+            check_link(known)  # a wrong formula is the better message
             raise
         return known
     if not isinstance(link, str):

@@ -100,7 +100,7 @@ y : array-like, shape (n_samples,)
 sample_weight : array-like of float, shape (n_samples,), or None
     Weights of the rows, finite and non-negative. None for ones.
 X_val, y_val, sample_weight_val : array-like or None
-    One evaluation set in another form, with which early stopping works inside a pipeline.
+    An evaluation set, evaluated after each tree; early stopping uses it.
 groups : array-like, shape (n_samples,), or None
     Rows of one group stay together where rows are held out.
 max_iter : int
@@ -124,10 +124,6 @@ n_iter_no_change : int
     Early stopping ends the training after so many trees without a lower validation loss.
 tol : float
     Smallest decrease of the validation loss that counts, from the last value that counted: small decreases add up.
-eval_set : (X, y) pair, list of such pairs, or None
-    Evaluated after each tree; early stopping uses the last one.
-eval_sample_weight : list of array-like or None
-    Weights of each evaluation set.
 callback : callable or None
     ``callback(iteration, evals_result)`` after each tree; training ends if it returns True.
 path : path-like
@@ -320,8 +316,8 @@ def public_names(module: str, submodules: Iterable[str] | None = None) -> Callab
 INTERNAL = frozenset(
     (
         *("check_fitted_decision", "check_stages", "divides_rows", "fitted_curve", "fitted_effects", "fitted_member"),
-        *("for_copies", "grown_trees", "has_labels", "n_earlier_rounds", "score_contributions", "trained_parts"),
-        *("trained_rounds", "trained_spec", "weighted_copies"),
+        *("grown_trees", "has_labels", "n_earlier_rounds", "score_contributions", "trained_parts"),
+        *("rounds_of_copies", "trained_rounds", "trained_spec", "weighted_copies"),
     )
 )
 

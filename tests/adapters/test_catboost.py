@@ -244,58 +244,6 @@ class Interrupt:
         return True
 
 
-@pytest.mark.parametrize("of_levels", [False, True], ids=["numbers", "categories"])
-@pytest.mark.parametrize("n_rounds", [1, 7])
-def test_a_training_that_was_interrupted_is_resumed(rows, tmp_path, n_rounds, of_levels):
-    X, y, w = rows
-    frame, options = pd.DataFrame(X, columns=list("abcd")), {}
-    if of_levels:
-        frame["a"], options = np.digitize(X[:, 0], np.linspace(-2, 2, 30)).astype(str), {"cat_features": ["a"]}
-    pool, valid = Pool(frame, y, weight=w, **options), Pool(frame[400:], y[400:], **options)
-    stops = {"eval_set": valid, "early_stopping_rounds": 5}
-    params = SMALL | {"iterations": 40, "train_dir": str(tmp_path), "snapshot_interval": 0}
-    params |= {"save_snapshot": True, "snapshot_file": "snapshot"}
-    for stop in (n_rounds, n_rounds + 1):  # the second one is resumed, and interrupted again
-        with pytest.raises(KeyboardInterrupt):
-            ocb.train(pool, params, callbacks=[Interrupt(stop)], **stops)
-    resumed, whole = ocb.train(pool, params, **stops), ocb.train(pool, SMALL | {"iterations": 40}, **stops)
-    found, expected = ocb.threshold_record(resumed), ocb.threshold_record(whole)
-    assert found.n_iterations == expected.n_iterations > n_rounds
-    np.testing.assert_allclose(found.thresholds, expected.thresholds, atol=1e-6)
-    np.testing.assert_allclose(found.training_loss, expected.training_loss, rtol=1e-6)
-    np.testing.assert_allclose(ocb.predict_proba(resumed, frame), ocb.predict_proba(whole, frame), atol=1e-6)
-
-
-def test_a_snapshot_that_cannot_be_resumed_is_named(rows, tmp_path):
-    X, y, _ = rows
-    pool, params = Pool(X, y), SMALL | {"train_dir": str(tmp_path), "save_snapshot": True, "snapshot_interval": 0}
-    half = ocb.train(pool, params | {"iterations": 6})
-    more = ocb.train(pool, params)  # as many as SMALL has
-    np.testing.assert_allclose(
-        ocb.threshold_record(more).thresholds, ocb.threshold_record(ocb.train(pool, SMALL)).thresholds, atol=1e-6
-    )
-    with pytest.raises(ValueError, match=r"snapshot_file=.* is of a training with other parameters"):
-        ocb.train(pool, params | {"depth": 5})
-    with pytest.raises(ValueError, match="is of a training with other loss, link or threshold steps"):
-        ocb.train(pool, params, link="probit")
-    with pytest.raises(ValueError, match=r"save_snapshot.* and init_model cannot go together"):
-        ocb.train(pool, params, init_model=half)
-    for file in ("experiment.cbsnapshot.thresholds", "experiment.cbsnapshot"):
-        content = (tmp_path / file).read_bytes()
-        for part in (content[: len(content) // 2], b""):
-            (tmp_path / file).write_bytes(part)
-            if file.endswith("thresholds"):
-                with pytest.raises(ValueError, match=rf"{file} is damaged"):
-                    ocb.train(pool, params)
-            else:  # CatBoost says that it cannot read it, and begins anew
-                again = ocb.threshold_record(ocb.train(pool, params))
-                np.testing.assert_allclose(again.thresholds, ocb.threshold_record(more).thresholds, atol=1e-6)
-        (tmp_path / file).write_bytes(content)
-    (tmp_path / "experiment.cbsnapshot.thresholds").unlink()
-    with pytest.raises(ValueError, match=r"experiment.cbsnapshot.thresholds is not there"):
-        ocb.train(pool, params)
-
-
 def test_a_baseline_is_where_the_score_starts(rows):
     X, y, _ = rows
     start = 0.5 * X[:, 0] + 1
@@ -411,6 +359,7 @@ def test_other_trees_are_noticed(rows, tmp_path):
         ({"langevin": True}, "changes the scores of earlier trees"),
         ({"posterior_sampling": True}, "changes the scores of earlier trees"),
         ({"auto_class_weights": "Balanced"}, "pass weights"),
+        ({"save_snapshot": True}, "a snapshot has no thresholds"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
@@ -457,37 +406,6 @@ def test_a_loss_of_ones_own(rows):
     X, y, _ = rows
     record = ocb.threshold_record(ocb.train((X[:300], y[:300]), SMALL, loss=Rising()))
     assert record.training_loss[-1] < record.training_loss[0]
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"threshold_update": "fixed"}, "other loss, link or threshold steps"),
-        ({"hessian": "majorized"}, "other loss, link or threshold steps"),
-        ({"thresholds": [-3.0, 0.0, 3.0]}, "other given thresholds"),
-        ({"learning_rate": 0.1}, "other parameters"),
-        ({"labels": 1}, "other labels, weights or baseline"),
-        ({"sets": 1}, "other evaluation sets"),
-        ({"iterations": 3}, "iterations must be at least 5, those of snapshot_file; got 3"),
-    ],
-)
-def test_snapshots_of_another_training_are_refused(tmp_path, changed, message):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(120, 3))
-    y = np.digitize(X[:, 0] + rng.normal(size=120), [-1.0, 0.0, 1.0])
-    params = {"depth": 2, "learning_rate": 0.4, "save_snapshot": True, "train_dir": str(tmp_path)}
-    one, other = catboost_pools(X, y)
-    ocb.train((X, y), params, 5, eval_set=[one, other])
-    labels = (y + 1) % 4 if changed.pop("labels", 0) else y
-    sets = [other, one] if changed.pop("sets", 0) else [one, other]
-    params |= {name: changed.pop(name) for name in ("learning_rate",) if name in changed}
-    rounds = changed.pop("iterations", 6)
-    with pytest.raises(ValueError, match=message):
-        ocb.train((X, labels), params, rounds, eval_set=sets, **changed)
-
-
-def catboost_pools(X, y):
-    return tuple(Pool(X[rows], y[rows]) for rows in (slice(40), slice(40, 80)))
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])

@@ -481,29 +481,6 @@ def test_catboost_reads_fields_of_records():
     np.testing.assert_array_equal(ocb.predict_proba(model, records["x"]), ocb.predict_proba(expected, X))
 
 
-def test_groups_of_features_are_lists_of_columns():
-    X = np.random.default_rng(0).normal(size=(200, 3))
-    y = np.digitize(X[:, 0] * X[:, 1] + X[:, 2], [-0.5, 0.5])
-
-    def proba(groups):
-        params = {"verbosity": -1, "interaction_constraints": groups}
-        return olgbm.predict_proba(olgbm.train(params, lightgbm.Dataset(X, y), 5), X)
-
-    expected = proba([[0], [1, 2]])
-    assert np.abs(expected - proba(None)).max() > 0.01
-    for same in (
-        [np.array([0]), np.array([1, 2])],
-        [range(1), range(1, 3)],
-        [{0}, {1.0, 2.0}],
-        "[0], [1,2]",
-        "[[0],[1,2]]",
-    ):
-        np.testing.assert_array_equal(proba(same), expected)
-    for wrong in ([["a"], ["b"]], [[0], [1, -1]], [[0.5]], [[True, 2]], [0, 1], "garbage", "[a],[b]", 3):
-        with pytest.raises(ValueError, match="interaction_constraints must hold lists of numbers of columns"):
-            proba(wrong)
-
-
 def test_signs_of_categories_are_refused():
     """XGBoost would leave the column out of all trees, or ignore the sign."""
     X = pd.DataFrame({"town": pd.Categorical(np.arange(60) % 4), "age": np.arange(60.0)})

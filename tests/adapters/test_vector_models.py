@@ -63,7 +63,7 @@ def test_classifiers_stop_early_and_go_on(make):
         "early_stopping_rounds" if make is XGBOrdinalClassifier else "early_stopping_round": 5,
         "learning_rate": 0.5,
     }
-    model = make(n_estimators=200, proportional=False, shift_l2=0.1, **stopper).fit(X, y, X_val=Xv, y_val=yv)
+    model = make(n_estimators=200, proportional=False, shift_l2=0.1, **stopper).fit(X, y, eval_set=[(Xv, yv)])
     assert model.n_iter_ < 200
     history = np.array(next(iter(model.evals_result_.values()))["all_threshold"])
     assert model.n_iter_ == history.argmin() + 1

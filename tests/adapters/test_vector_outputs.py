@@ -312,7 +312,7 @@ def test_the_classifier_takes_it_as_an_option(tmp_path):
     model = XGBOrdinalClassifier(
         n_estimators=60, shift_method="host", learning_rate=0.5, early_stopping_rounds=4, shift_l2=2.0, max_depth=3,
         classes=labels, n_jobs=1,
-    ).fit(X, labels[y], X_val=Xv, y_val=labels[yv])  # fmt: skip
+    ).fit(X, labels[y], eval_set=[(Xv, labels[yv])])  # fmt: skip
     assert not model.proportional_
     assert model.n_iter_ < model._record.n_iterations
     proba = model.predict_proba_ordered(Xv)
@@ -325,7 +325,7 @@ def test_the_classifier_takes_it_as_an_option(tmp_path):
     assert (loaded.shift_method, loaded.proportional, loaded.shift_l2) == ("host", False, 2.0)
     np.testing.assert_array_equal(loaded.predict(Xv), model.predict(Xv))
     np.testing.assert_array_equal(
-        clone(model).fit(X, labels[y], X_val=Xv, y_val=labels[yv]).predict_proba(Xv), model.predict_proba(Xv)
+        clone(model).fit(X, labels[y], eval_set=[(Xv, labels[yv])]).predict_proba(Xv), model.predict_proba(Xv)
     )
 
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings, strategies as st
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
+from makers import watching
 from ordinal_objectives import (
     HistGradientBoostingOrdinalClassifier,
     LGBMOrdinalClassifier,
@@ -170,7 +171,7 @@ def test_training_stops_by_censored_rows(name):
     model = OrdinalDistributionRegressor(STOPPING[name], n_cuts=4).fit(X, ends, eval_set=[(X_held, held)])
     labels = [model.target_.encode_intervals(*of.T) for of in (ends, held)]
     inner = clone(STOPPING[name]).set_params(classes=range(model.target_.n_classes))
-    inner.fit(X, labels[0], eval_set=[(X_held, labels[1])])
+    inner.fit(X, labels[0], **watching(inner, X_held, labels[1]))
     np.testing.assert_array_equal(model.estimator_.predict_proba(X), inner.predict_proba(X))
     other = OrdinalDistributionRegressor(STOPPING[name], n_cuts=4).fit(X, ends, eval_set=[(X, ends)])
     assert (other.predict_cdf(X, [1.0]) != model.predict_cdf(X, [1.0])).any()

@@ -11,11 +11,10 @@ import pytest
 from scipy.optimize import minimize
 from xgboost import callback
 
-from makers import make_engine, make_lgb, make_xgb
+from makers import make_engine, make_lgb, make_xgb, watching
 from ordinal_objectives import XGBOrdinalClassifier
 from ordinal_objectives.estimators import adapted
 from ordinal_objectives.export import to_onnx
-from ordinal_objectives.inspection import average_marginal_effects
 from ordinal_objectives.links import get_link
 from ordinal_objectives.losses import CumulativeLink
 from ordinal_objectives.metrics import ordinal_log_loss
@@ -69,9 +68,6 @@ def test_an_adapted_model_is_kept_by_files_pickles_and_onnx(trained: Any, tmp_pa
     (name,) = [entry.name for entry in session.get_inputs()]
     of_graph = session.run(None, {name: X.astype(np.float32)})
     np.testing.assert_allclose(next(part for part in of_graph if np.shape(part) == expected.shape), expected, atol=2e-5)
-    for other in (model, read):  # copies that are trained anew would have the old population's thresholds
-        with pytest.raises(ValueError, match="its fit was given thresholds by refit_thresholds"):
-            average_marginal_effects(other, X, 0, n_refits=2)
 
 
 def test_without_a_shift_the_thresholds_stay_near() -> None:
@@ -186,8 +182,8 @@ def test_a_training_goes_on_from_the_new_thresholds_after_an_early_stop(make: An
 
 @pytest.mark.parametrize("make", [make_xgb, make_lgb, make_engine])
 def test_evaluation_losses_of_the_old_thresholds_are_not_those_of_the_new_ones(make: Any) -> None:
-    sets: Any = {"eval_set": [rows(100, 1)]}
-    model = make(**ROUNDS[make]).fit(*rows(400, 0), **sets)
+    model = make(**ROUNDS[make])
+    model.fit(*rows(400, 0), **watching(model, *rows(100, 1)))
     moved = TrainingDisplay.from_estimator(model.refit_thresholds(*rows(100, 2, THRESHOLDS + 1.0))).losses
     for name, losses in TrainingDisplay.from_estimator(model).losses.items():
         stale = model.n_iter_

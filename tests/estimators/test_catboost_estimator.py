@@ -78,7 +78,7 @@ def test_early_stopping_by_the_last_set(rows):
     losses = model.evals_result_["validation_1"]["all_threshold"]
     assert list(model.evals_result_["validation_0"]) == ["all_threshold", "qwk", "rps"]
     assert model.n_iter_ == np.argmin(losses) + 1 == len(losses) - 5
-    last = make_cat(**params).fit(X[:300], y[:300], X_val=X[300:], y_val=y[300:])
+    last = make_cat(**params).fit(X[:300], y[:300], eval_set=[(X[300:], y[300:])])
     assert last.n_iter_ == model.n_iter_
     assert make_cat(**params, validation_fraction=0.2).fit(X, y).n_iter_ < 200
     kept = make_cat(**params, use_best_model=False).fit(X[:300], y[:300], **sets)

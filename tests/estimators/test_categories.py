@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import xgboost
 
-from makers import make_engine, make_lgb, make_xgb
+from makers import make_engine, make_lgb, make_xgb, watching
 from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier, trees
 from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.adapters.xgb.booster import TreeReader, rounds_of
@@ -38,7 +38,7 @@ def matrix(X, y, **options):
 def test_models_cut_short_and_every_stage_read_them_alike(kind, stops, proportional, table):
     X, other, y = table
     model = kind(n_estimators=100, proportional=proportional, n_jobs=1, learning_rate=0.3, **stops)
-    model.fit(X[:300], y[:300], eval_set=[(other[300:], y[300:])])
+    model.fit(X[:300], y[:300], **watching(model, other[300:], y[300:]))
     assert model.n_iter_ < 97
     np.testing.assert_array_equal(model.predict_proba(other), model.predict_proba(X))
     for ours, theirs in zip(model.staged_predict_proba(other), model.staged_predict_proba(X), strict=True):

@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from makers import ALL, MAKERS, make_cat
+from makers import ALL, MAKERS, make_cat, watching
 from ordinal_objectives import (
     HistGradientBoostingOrdinalClassifier,
     LGBMOrdinalClassifier,
@@ -129,7 +129,7 @@ def test_arrays_of_text_and_dates_are_refused_as_frames_are(kind, container):
         with pytest.raises(ValueError, match=message):
             use(X)
     with pytest.raises(ValueError, match=message):
-        kind().fit(numbers, y, eval_set=[(X, y)])
+        kind().fit(numbers, y, **watching(kind(), X, y))
 
 
 @pytest.mark.parametrize("kind", [XGBOrdinalClassifier, LGBMOrdinalClassifier])

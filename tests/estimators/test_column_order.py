@@ -13,6 +13,7 @@ import ordinal_objectives as oo
 lightgbm = pytest.importorskip("lightgbm")
 xgboost = pytest.importorskip("xgboost")
 
+from makers import watching  # noqa: E402
 from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb  # noqa: E402
 
 rng = np.random.default_rng(0)
@@ -102,7 +103,7 @@ def test_numbered_columns_keep_their_order(kind, names, tmp_path):
         with pytest.raises(ValueError, match=ORDER), pytest.warns(UserWarning, match="has feature names"):
             known.predict_proba(as_text)
     with pytest.raises(ValueError, match=ORDER):
-        CLASSIFIERS[kind]().fit(rows, y, eval_set=[(reversed_columns(rows), y)])
+        CLASSIFIERS[kind]().fit(rows, y, **watching(CLASSIFIERS[kind](), reversed_columns(rows), y))
     model.fit(X, y)  # of an array, no order is known
     model.predict_proba(reversed_columns(rows))
 

@@ -1,17 +1,13 @@
-"""Copies that inspections train: as many rounds as the model, and all that its fit was given, or a refusal."""
+"""Copies that inspections train: by the parameters, and what the caller gives their fit."""
 
 from __future__ import annotations
 
-import pickle
-
-import lightgbm
 import numpy as np
 import pandas as pd
 import pytest
 import xgboost
-from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer
 
 from makers import make_cat, make_engine, make_lgb, make_xgb
 from ordinal_objectives import (
@@ -21,9 +17,8 @@ from ordinal_objectives import (
     XGBOrdinalClassifier,
 )
 from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.estimators.arguments import as_trained
 from ordinal_objectives.inspection import average_marginal_effects, proportional_odds_test, rows, summary
-from own_losses import Scaled, Steep
+from own_losses import Steep
 
 N = 240
 RNG = np.random.default_rng(0)
@@ -130,21 +125,19 @@ OF_CODES = np.digitize(X[:, 0] + 3 * (CODES % 2) + RNG.logistic(size=N), [0, 1.5
 
 
 @BOTH
-@pytest.mark.parametrize("how", ["plain", "pipeline", "search", "file", "pickle"])
-def test_copies_read_codes_as_the_model_does(how, inspect, trained, tmp_path):
+@pytest.mark.parametrize("how", ["plain", "pipeline", "file"])
+def test_copies_are_given_what_the_caller_gives_them(how, inspect, trained, tmp_path):
     options = {"n_estimators": 6, "num_leaves": 4, "min_child_samples": 10}
     model, given = make("lgbm", **options), {"categorical_feature": [1]}
     if how == "pipeline":
         model = make_pipeline(FunctionTransformer(), model)
-        given = {"lgbmordinalclassifier__categorical_feature": [1]}
-    if how == "search":
-        model = GridSearchCV(model, {"learning_rate": [0.2]}, cv=2)
-    model.fit(WITH_CODES, OF_CODES, **given)
+        model.fit(WITH_CODES, OF_CODES, lgbmordinalclassifier__categorical_feature=[1])
+    else:
+        model.fit(WITH_CODES, OF_CODES, **given)
     if how == "file":
         model.save_model(tmp_path / "model.txt")
         model = LGBMOrdinalClassifier(n_jobs=1).load_model(tmp_path / "model.txt")
-    model = pickle.loads(pickle.dumps(model)) if how == "pickle" else model
-    found = inspected(inspect, model, WITH_CODES, OF_CODES)
+    found = inspected(inspect, model, WITH_CODES, OF_CODES, fit_params=given)
     for copy, _, _ in trained:
         last = copy[-1] if how == "pipeline" else copy
         assert last.is_categorical_.tolist() == [False, True]
@@ -154,40 +147,14 @@ def test_copies_read_codes_as_the_model_does(how, inspect, trained, tmp_path):
     )
 
 
-def never_better(y, proba):
-    return 1.0
-
-
-STOPPED = {
-    "xgb": lambda: make("xgb", n_estimators=200, early_stopping_rounds=4).fit(
-        X[TRAIN], Y[TRAIN], eval_set=[(X[HELD], Y[HELD])]
-    ),
-    "xgb and a share": lambda: make("xgb", n_estimators=200, early_stopping_rounds=4, validation_fraction=0.5).fit(
-        X[TRAIN], Y[TRAIN], X_val=X[HELD], y_val=Y[HELD]
-    ),
-    "xgb by groups": lambda: make("xgb", n_estimators=200, early_stopping_rounds=4, validation_fraction=0.5).fit(
-        X, Y, groups=np.arange(N) // 4
-    ),
-    "lgbm by a callback": lambda: make("lgbm", n_estimators=200).fit(
-        X[TRAIN], Y[TRAIN], eval_set=[(X[HELD], Y[HELD])], callbacks=[lightgbm.early_stopping(4, verbose=False)]
-    ),
-    "lgbm by a metric": lambda: make("lgbm", n_estimators=200, early_stopping_rounds=4, validation_fraction=0.3).fit(
-        X, Y, eval_metric=never_better
-    ),
-    "lgbm": lambda: make("lgbm", n_estimators=200, early_stopping_rounds=4).fit(
-        X[TRAIN], Y[TRAIN], eval_X=X[HELD], eval_y=Y[HELD]
-    ),
-    "engine": lambda: make("engine", max_iter=200).fit(X[TRAIN], Y[TRAIN], X_val=X[HELD], y_val=Y[HELD]),
-    "engine, groups": lambda: make("engine").fit(X, Y, groups=np.arange(N) // 4),
-}
-
-
-@BOTH
-@pytest.mark.parametrize("how", STOPPED)
-def test_rounds_that_rows_given_to_fit_have_found_are_kept(how, inspect, trained):
-    model = STOPPED[how]()
-    inspected(inspect, model)
+@pytest.mark.parametrize(("kind", "name"), [("xgb", "early_stopping_rounds"), ("lgbm", "early_stopping_round")])
+def test_early_stopping_without_rows_is_named(kind, name, trained):
+    model = make(kind, n_estimators=200, **{name: 4}).fit(X[TRAIN], Y[TRAIN], eval_set=[(X[HELD], Y[HELD])])
+    inspected("summary", model)  # it trains the rounds of the model
     assert [copy.n_iter_ for copy, _, _ in trained] == [model.n_iter_] * 2 != [200] * 2
+    with pytest.raises(ValueError, match=name):
+        inspected("effects", model)
+    inspected("effects", model, fit_params={"eval_set": [(X[HELD], Y[HELD])]})
 
 
 @BOTH
@@ -198,40 +165,6 @@ def test_early_stopping_of_copies_begins_anew(inspect, trained):
     by_argument = inspected(inspect, make("xgb", early_stopping_rounds=5, **options).fit(X, Y))
     np.testing.assert_allclose(by_callback, by_argument)
     assert all(copy.n_iter_ > 5 for copy, _, _ in trained)
-
-
-@BOTH
-@pytest.mark.parametrize("kind", ["xgb", "lgbm"])
-def test_copies_follow_a_schedule(kind, inspect):
-    options = {"n_estimators": 8, "learning_rate": 0.05}
-    if kind == "xgb":
-        scheduled = make("xgb", **options, callbacks=[xgboost.callback.LearningRateScheduler(lambda i: 0.05)]).fit(X, Y)
-    else:
-        by_round = lightgbm.reset_parameter(learning_rate=[0.05] * 8)
-        scheduled = make("lgbm", **options | {"learning_rate": 0.5}).fit(X, Y, callbacks=[by_round])
-        with pytest.raises(ValueError, match="its fit was given callbacks, which no file keeps"):
-            inspected(inspect, pickle.loads(pickle.dumps(scheduled)))
-    np.testing.assert_allclose(inspected(inspect, scheduled), inspected(inspect, make(kind, **options).fit(X, Y)))
-
-
-@BOTH
-@pytest.mark.parametrize("kind", ["xgb", "xgb by a list", "lgbm"])
-def test_callbacks_changed_in_place_change_no_copies(kind, inspect):
-    by_list, kind = kind.endswith("list"), kind.split()[0]
-    options = {"n_estimators": 8, "learning_rate": 0.05}
-    expected = inspected(inspect, make(kind, **options).fit(X, Y))
-    if kind == "xgb":
-        rates = [0.05] * 8
-        callback = xgboost.callback.LearningRateScheduler(rates if by_list else lambda i: 0.05)
-        model = make("xgb", callbacks=[callback], **options).fit(X, Y)
-        rates[:] = [0.9] * 8
-        if not by_list:
-            callback.learning_rates = lambda i: 0.9
-    else:
-        callback = lightgbm.reset_parameter(learning_rate=[0.05] * 8)
-        model = make("lgbm", **options).fit(X, Y, callbacks=[callback])
-        callback.kwargs["learning_rate"][:] = [0.9] * 8
-    np.testing.assert_allclose(inspected(inspect, model), expected)
 
 
 @pytest.mark.parametrize("kind", ["xgb", "lgbm", "cat"])
@@ -247,39 +180,11 @@ def test_a_loss_changed_in_place_changes_no_model(brings, kind, tmp_path):
         np.testing.assert_array_equal(one.predict_proba(X), expected)
 
 
-@pytest.mark.parametrize("how", ["columns", "loss"])
-def test_what_fit_was_given_changed_in_place_changes_no_copies(how):
-    columns, own_loss = [2], Scaled()
-    Z = np.column_stack([X[:, 0], np.arange(N) % 4, np.arange(N) % 5])
-    model = make_lgb().fit(Z, Y, categorical_feature=columns) if how == "columns" else make_xgb(loss=own_loss).fit(Z, Y)
-
-    def copied():
-        return rows.trained_again(as_trained(model), Z, Y, None, np.random.RandomState(0), own_rounds=True)
-
-    expected = copied().predict_proba(Z)
-    columns.append(1)
-    own_loss.times = 20.0
-    np.testing.assert_array_equal(copied().predict_proba(Z), expected)
-
-
 @BOTH
 def test_copies_have_seeds_by_every_name_of_lightgbm(inspect, trained):
     model = LGBMOrdinalClassifier(n_estimators=3, seed=7, n_jobs=1).fit(X, Y)
     inspected(inspect, model)  # no warning of a seed that is not used
     assert len({copy.get_params()["seed"] for copy, _, _ in trained} | {7}) == 3
-
-
-@BOTH
-def test_copies_write_no_checkpoints(inspect, tmp_path):
-    save = xgboost.callback.TrainingCheckPoint(tmp_path, interval=2)
-    model = make("xgb", n_estimators=6, callbacks=[save]).fit(X, Y)
-    files = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
-    inspected(inspect, model)
-    assert files == {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} != {}
-
-
-def rate_of(iteration):
-    return 0.3
 
 
 class SteepLoss(AllThreshold):
@@ -293,61 +198,9 @@ class SteepLoss(AllThreshold):
         return super()._proba(self.steepness * x)
 
 
-class Own(xgboost.callback.TrainingCallback):
-    """Might do anything."""
-
-
-def continued(kind):
-    first = FIXED[kind](n_estimators=3).fit(X, Y)
-    return FIXED[kind](n_estimators=3).fit(X, Y, **{"xgb_model" if kind == "xgb" else "init_model": first})
-
-
-REFUSED = {
-    "xgb_model": lambda: continued("xgb"),
-    "init_model": lambda: continued("lgbm"),
-    "a model to continue, by warm_start": lambda: (
-        make("engine", max_iter=3, warm_start=True).fit(X, Y).set_params(max_iter=5).fit(X, Y)
-    ),
-    "base_margin": lambda: make_xgb().fit(X, Y, base_margin=X[:, 0]),
-    "init_score": lambda: make_lgb().fit(X, Y, init_score=X[:, 0]),
-    "the callback Own, without only_reads = True": lambda: make_xgb(callbacks=[Own()]).fit(X, Y),
-    "the callback own, without only_reads = True": lambda: make_lgb().fit(X, Y, callbacks=[own]),
-    "evaluation sets that judge its trees": lambda: make_engine(pruning=True, judged_by="validation").fit(
-        X[TRAIN], Y[TRAIN], X_val=X[HELD], y_val=Y[HELD]
-    ),
-    "groups": lambda: make_engine(adaptive_step=True, judged_by="validation").fit(X, Y, groups=np.arange(N) // 4),
-}
-
-
-def own(env):
-    """Might do anything."""
-
-
-@BOTH
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_copies_cannot_be_given_is_named(name, inspect, trained):
-    words = f"estimator must be a model whose copies can be trained on other rows; its fit was given {name}, which"
-    with pytest.raises(ValueError, match=words):
-        inspected(inspect, REFUSED[name]())
-    assert not trained
-
-
 def loaded(model, path):
     model.save_model(path)
     return type(model)(n_jobs=1).load_model(path)
-
-
-@pytest.mark.parametrize("how", STOPPED)
-def test_loaded_models_keep_rounds_that_rows_given_to_fit_have_found(how, tmp_path):
-    model = STOPPED[how]()
-    again = loaded(loaded(model, tmp_path / "model.json"), tmp_path / "model.json")
-    np.testing.assert_allclose(inspected("effects", again), inspected("effects", model))
-
-
-@pytest.mark.parametrize("name", [name for name in REFUSED if "Own" not in name])  # loading warns of that
-def test_loaded_models_name_what_copies_cannot_be_given(name, tmp_path):
-    with pytest.raises(ValueError, match=f"its fit was given {name}, which"):
-        inspected("effects", loaded(REFUSED[name](), tmp_path / "model.json"))
 
 
 def of_booster(model, path):
@@ -361,29 +214,6 @@ def of_booster(model, path):
 
 def made(kind, **options):
     return make_cat(**options) if kind == "cat" else FIXED[kind](**options)
-
-
-OF_BOOSTERS = {
-    "xgb_model": lambda: continued("xgb"),
-    "init_model": lambda: continued("lgbm"),
-    "baseline": lambda: made("cat").fit(X, Y, baseline=X[:, 0]),
-    "base_margin": REFUSED["base_margin"],
-    "init_score": REFUSED["init_score"],
-    **{
-        f"thresholds by refit_thresholds of {kind}": lambda kind=kind: made(kind).fit(X, Y).refit_thresholds(X, Y)
-        for kind in ("xgb", "lgbm", "cat")
-    },
-}
-
-
-@pytest.mark.parametrize("name", OF_BOOSTERS)
-def test_files_of_boosters_name_what_copies_cannot_be_given(name, tmp_path):
-    kind = name.rpartition(" ")[2]
-    if kind in ("baseline", "cat"):
-        pytest.importorskip("catboost")
-    model = OF_BOOSTERS[name]()
-    with pytest.raises(ValueError, match=f"its fit was given {name.removesuffix(f' of {kind}')}, which"):
-        of_booster(model, tmp_path / "model.ubj").for_copies(own_rounds=True)
 
 
 @pytest.mark.parametrize("kind", ["xgb", "lgbm", "cat"])
@@ -400,79 +230,16 @@ def test_files_of_boosters_are_those_of_models(kind, tmp_path):
         assert again._record.classifier == other._record.classifier
 
 
-def test_checkpoints_name_what_copies_cannot_be_given(tmp_path):
-    save = xgboost.callback.TrainingCheckPoint(tmp_path, interval=2)
-    make_xgb(n_estimators=4, callbacks=[save]).fit(X, Y, base_margin=X[:, 0])
-    with pytest.warns(UserWarning, match="callbacks"):
-        stopped = XGBOrdinalClassifier().load_model(sorted(tmp_path.iterdir())[0])
-    with pytest.raises(ValueError, match="its fit was given base_margin, which"):
-        stopped.for_copies(own_rounds=True)
-
-
-CALLBACKS = {
-    "the callback Own, without only_reads = True": Own,
-    "callbacks, which no file keeps": lambda: xgboost.callback.LearningRateScheduler(rate_of),
-}
-
-
-@pytest.mark.parametrize("name", CALLBACKS)
-@pytest.mark.parametrize("read", [loaded, of_booster])
-def test_files_name_callbacks_that_copies_lack(read, name, tmp_path):
-    model = make_xgb(n_estimators=5, callbacks=[CALLBACKS[name]()]).fit(X, Y)
-    with pytest.warns(UserWarning, match="callbacks"):
-        read_model = read(model, tmp_path / "model.ubj")
-    with pytest.raises(ValueError, match=f"its fit was given {name}"):
-        read_model.for_copies(own_rounds=True)
-    if name != "the callback Own, without only_reads = True":
-        pickle.loads(pickle.dumps(model)).for_copies(own_rounds=True)
-
-
-def test_effects_without_refits_need_no_copies():
-    assert average_marginal_effects(REFUSED["xgb_model"](), X, 0).lower is None
-    assert summary(REFUSED["xgb_model"](), X, Y).threshold_spread is None
-
-
-def test_another_fit_forgets_what_an_earlier_one_was_given(tmp_path):
-    model = make_xgb().fit(X, Y, base_margin=X[:, 0]).fit(X, Y)
-    inspected("summary", model)
-    other = make_lgb().fit(X, Y)
-    other.save_model(tmp_path / "model.txt")
-    model = make_lgb().fit(X, Y, init_score=X[:, 0]).load_model(tmp_path / "model.txt")
-    np.testing.assert_allclose(inspected("summary", model), inspected("summary", other))
-
-
-@KINDS
-@BOTH
-def test_copies_have_the_loss_of_the_fit(kind, inspect):
-    def later(**options):
-        return FIXED[kind](link="probit").fit(X, Y).set_params(**options)
-
-    expected = inspected(inspect, later())
-    np.testing.assert_array_equal(inspected(inspect, later(link="logit")), expected)
-    np.testing.assert_array_equal(inspected(inspect, later(loss="cumulative_link", link="cloglog")), expected)
-
-
-def test_the_test_of_proportional_odds_judges_the_loss_of_the_fit():
-    model = make_xgb(loss="cumulative_link").fit(X, Y).set_params(loss="all_threshold")
+def test_the_test_of_proportional_odds_judges_the_loss_of_now():
+    model = make_xgb().fit(X, Y).set_params(loss="cumulative_link")
     with pytest.raises(ValueError, match="got loss='cumulative_link'"):
         proportional_odds_test(model, X, Y)
-    model = make_xgb().fit(X, Y)
-    found = proportional_odds_test(model, X, Y, random_state=0).p_values
-    model.set_params(loss="cumulative_link")
-    np.testing.assert_array_equal(proportional_odds_test(model, X, Y, random_state=0).p_values, found)
 
 
-def test_copies_of_the_test_of_proportional_odds_are_trained_as_the_model():
+def test_copies_of_the_test_of_proportional_odds_are_given_what_the_caller_gives_them():
     data = pd.DataFrame(WITH_CODES, columns=["x", "code"])
     whole = data.assign(code=pd.Categorical(CODES))
-    options = {"n_estimators": 12, "num_leaves": 4, "min_child_samples": 10}
-    by_fit = make("lgbm", **options).fit(data, OF_CODES, categorical_feature=["code"])
-    by_type = make("lgbm", **options).fit(whole, OF_CODES)
-    found, expected = (
-        proportional_odds_test(model, table, OF_CODES, random_state=0)
-        for model, table in ((by_fit, data), (by_type, whole))
-    )
+    model = make("lgbm", n_estimators=12, num_leaves=4, min_child_samples=10)
+    found = proportional_odds_test(model, data, OF_CODES, fit_params={"categorical_feature": ["code"]}, random_state=0)
+    expected = proportional_odds_test(model, whole, OF_CODES, random_state=0)
     np.testing.assert_allclose(found.p_values, expected.p_values, rtol=1e-6)
-    with pytest.raises(ValueError, match="its fit was given xgb_model"):
-        proportional_odds_test(REFUSED["xgb_model"](), X, Y)
-    proportional_odds_test(make_pipeline(StandardScaler(), make_xgb()), X, Y, random_state=0)  # not fitted

@@ -334,16 +334,6 @@ def test_numbered_columns_keep_their_order(data, tmp_path):
             known.predict_proba(backwards)
 
 
-@pytest.mark.parametrize("by", ["save_model", "booster"])
-def test_files_name_what_copies_cannot_be_given(data, by, tmp_path):
-    X, y, w = data
-    X_, y_, w_ = parted(X, y, w)
-    model = DaskXGBOrdinalClassifier(**OPTIONS).fit(X_, y_, base_margin=w_)
-    (model if by == "save_model" else model.booster_).save_model(tmp_path / "model.ubj")
-    with pytest.raises(ValueError, match="its fit was given base_margin, which a copy cannot get"):
-        XGBOrdinalClassifier().load_model(tmp_path / "model.ubj").for_copies(own_rounds=True)
-
-
 # What is wrong with rows on one worker is told by the argument's name
 
 

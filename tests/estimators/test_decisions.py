@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from makers import make_engine, make_lgb, make_xgb
+from makers import make_engine, make_lgb, make_xgb, watching
 from ordinal_objectives import OrdinalEnsembleClassifier, OrdinalTunedClassifier
 from ordinal_objectives.decision import decide
 from ordinal_objectives.export.onnx.model import to_onnx
@@ -28,14 +28,13 @@ def rounds(kind, n):
 @each_pair({"kind": MAKE, "metric": ["qwk", "lwk", "mae", "zero_one"], "weighted": [False, True]})
 def test_the_metrics_of_rounds_judge_the_decisions_of_the_model(kind, metric, weighted):
     in_fit = {"eval_metric": metric} if kind == "lgbm" else {}
-    if weighted:
-        in_fit |= {"sample_weight_eval_set" if kind == "xgb" else "eval_sample_weight": [W[:200], W[200:]]}
     given = {} if kind == "lgbm" else {"eval_metric": metric}
     given |= {"early_stopping": False} if kind == "engine" else {}
-    sets = [(X[:200], Y[:200]), (X[200:], Y[200:])]
-    model = MAKE[kind](**UPWARDS, **given).fit(X[:200], Y[:200], eval_set=sets, **in_fit)
+    model = MAKE[kind](**UPWARDS, **given)
+    in_fit |= watching(model, X[200:], Y[200:], W[200:] if weighted else None)
+    model.fit(X[:200], Y[:200], **in_fit)
     results = model.evals_result_
-    logged = results[f"validation_1_{metric}"] if kind == "engine" else list(results.values())[-1][metric]
+    logged = results[f"validation_{metric}"] if kind == "engine" else list(results.values())[-1][metric]
     of_last = METRICS[metric].function(Y[200:], model.predict(X[200:]), W[200:] if weighted else None)
     assert logged[-1] == pytest.approx(of_last, abs=1e-6)
     median = METRICS[metric].function(Y[200:], decide(model.predict_proba(X[200:])), W[200:] if weighted else None)
@@ -44,12 +43,12 @@ def test_the_metrics_of_rounds_judge_the_decisions_of_the_model(kind, metric, we
 
 
 def test_early_stopping_looks_at_the_decisions_of_the_model():
-    given = {"eval_set": [(X[200:], Y[200:])]}
-    model = make_engine(**UPWARDS, scoring="qwk", max_iter=60).fit(X[:200], Y[:200], **given)
+    model = make_engine(**UPWARDS, scoring="qwk", max_iter=60)
+    model.fit(X[:200], Y[:200], X_val=X[200:], y_val=Y[200:])
     achieved = METRICS["qwk"].function(Y[200:], model.predict(X[200:]))
     assert max(model.evals_result_["validation_score"]) == pytest.approx(achieved, abs=1e-6)
     host = make_xgb(**UPWARDS, eval_metric="qwk", early_stopping_rounds=10, n_estimators=60).fit(
-        X[:200], Y[:200], **given
+        X[:200], Y[:200], eval_set=[(X[200:], Y[200:])]
     )
     achieved = METRICS["qwk"].function(Y[200:], host.predict(X[200:]))
     assert max(host.evals_result_["validation_0"]["qwk"]) == pytest.approx(achieved, abs=1e-6)

@@ -1,4 +1,4 @@
-"""Early stopping without an evaluation set made by hand: rows held out, and X_val, y_val."""
+"""Early stopping by rows held out, and by evaluation sets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn import config_context
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from makers import SKLEARN_DEFAULTS
+from makers import SKLEARN_DEFAULTS, watching
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.estimators.held_out import Rows, check_groups, hold_out
 
@@ -59,38 +59,38 @@ def test_rows_held_out_stop_the_training(make, data):
     assert model.n_iter_ < 100
     fit, held = hold_out(Rows(X, y), 0.25, getattr(model, "_seed", 0))
     assert len(held.codes) == 150
-    by_hand = make(random_state=0).fit(fit.X, fit.codes, eval_set=[(held.X, held.codes)])
+    by_hand = make(random_state=0).fit(fit.X, fit.codes, **watching(make(), held.X, held.codes))
     assert seen(by_hand) == seen(model)
     np.testing.assert_array_equal(by_hand.predict_proba(X), model.predict_proba(X))
 
 
-@ALL
-def test_x_val_is_another_spelling_of_an_evaluation_set(make, data):
+def test_parts_of_an_evaluation_set_go_together(data):
     X, y = data
     weight = np.linspace(0.5, 2.0, 200)
-    model = make().fit(X[:400], y[:400], X_val=X[400:], y_val=y[400:], sample_weight_val=weight)
-    weights = "sample_weight_eval_set" if isinstance(model, XGBOrdinalClassifier) else "eval_sample_weight"
-    by_set = make().fit(X[:400], y[:400], eval_set=[(X[400:], y[400:])], **{weights: [weight]})
-    assert seen(model) == seen(by_set)
-    np.testing.assert_array_equal(model.predict_proba(X), by_set.predict_proba(X))
     held = {"X_val": X[400:], "y_val": y[400:]}
     for wrong, message in [
-        ({"X_val": X}, "X_val and y_val go together; y_val is None"),
-        ({"y_val": y}, "X_val and y_val go together; X_val is None"),
-        ({"sample_weight_val": weight}, "sample_weight_val belongs to X_val and y_val, which are None"),
-        ({**held, "eval_set": [(X, y)]}, "eval_set and X_val, y_val, sample_weight_val say the same thing"),
-        ({**held, weights: [weight]}, f"{weights} and X_val, y_val, sample_weight_val say the same thing"),
-        ({**held, "sample_weight_val": weight[:3]}, "must have shape"),
+        ({"X_val": X}, "y_val is None"),
+        ({"y_val": y}, "X_val is None"),
+        ({"sample_weight_val": weight}, "X_val is None"),
+        ({**held, "sample_weight_val": weight[:3]}, "sample_weight_val must have shape"),
     ]:
         with pytest.raises(ValueError, match=message):
-            make().fit(X, y, **wrong)
+            MAKERS["histogram"]().fit(X, y, **wrong)
+
+
+@ALL
+def test_each_trainer_has_one_spelling(make, data):
+    X, y = data
+    others = {"eval_set": [(X, y)]} if make is MAKERS["histogram"] else {"X_val": X, "y_val": y}
+    with pytest.raises(TypeError, match=next(iter(others))):
+        make().fit(X, y, **others)
 
 
 @ALL
 def test_rows_given_leave_none_to_hold_out(make, data):
     X, y = data
-    given = {"X_val": X[400:], "y_val": y[400:]}
     model, plain = make(validation_fraction=0.25), make()
+    given = watching(plain, X[400:], y[400:])
     np.testing.assert_array_equal(
         model.fit(X[:400], y[:400], **given).predict_proba(X), plain.fit(X[:400], y[:400], **given).predict_proba(X)
     )
@@ -101,7 +101,7 @@ def test_what_cannot_stop_is_refused(make, data):
     X, y = data
     name = "early_stopping_rounds" if make is MAKERS["xgboost"] else "early_stopping_round"
     for params, error, message in [
-        ({}, ValueError, f"{name}=3 needs rows to look at: give validation_fraction, or eval_set or X_val"),
+        ({}, ValueError, f"{name}=3 needs rows to look at: give validation_fraction, or eval_set"),
         ({name: -1}, ValueError, f"{name} must be an integer of at least 0 or None; got -1"),
         ({name: 2.5}, TypeError, f"{name} must be an integer of at least 0 or None; got 2.5"),
         ({"validation_fraction": 1.0}, ValueError, "validation_fraction must be a finite number above 0 and below 1"),
@@ -180,8 +180,8 @@ def test_rows_are_taken_out_of_any_container(make, container, data):
     assert seen(model) == pytest.approx(seen(make(validation_fraction=0.25).fit(X, y)), rel=1e-6)
 
 
-@ALL
-def test_a_pipeline_transforms_x_val(make, data):
+def test_a_pipeline_transforms_x_val(data):
+    make = MAKERS["histogram"]
     X, y = data
     X = X * 100 + 5
     with config_context(enable_metadata_routing=True):
@@ -203,10 +203,10 @@ def test_a_metric_that_is_nan_at_first_does_not_stay_the_best(make):
     model = make(learning_rate=0.05, proportional=True)
     if isinstance(model, XGBOrdinalClassifier):
         model.set_params(eval_metric="tau_b", early_stopping_rounds=30)
-        model.fit(X[:400], y[:400], X_val=X[400:], y_val=y[400:])
+        model.fit(X[:400], y[:400], eval_set=[(X[400:], y[400:])])
     else:
         model.set_params(early_stopping_round=30)
-        model.fit(X[:400], y[:400], X_val=X[400:], y_val=y[400:], eval_metric="tau_b")
+        model.fit(X[:400], y[:400], eval_set=[(X[400:], y[400:])], eval_metric="tau_b")
     (found,) = model.evals_result_.values()
     assert found["tau_b"][0] == -np.inf
     assert model.n_iter_ - 1 in (np.argmax(found["tau_b"]), np.argmin(found["all_threshold"]))

@@ -33,7 +33,7 @@ def data():
 def fit(kind, data, **params):
     X, y = data
     small = {"n_estimators": 200, "learning_rate": 0.3, "n_jobs": 1, **params}
-    return kind(**small).fit(X[:400], y[:400], X_val=X[400:], y_val=y[400:])
+    return kind(**small).fit(X[:400], y[:400], eval_set=[(X[400:], y[400:])])
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ import pytest
 import xgboost
 from scipy import sparse
 
+from makers import watching
 from ordinal_objectives import (
     HistGradientBoostingMultiOutputClassifier,
     HistGradientBoostingOrdinalClassifier,
@@ -143,9 +144,9 @@ def test_frames_keep_their_names(kind, container, ordinal_data):
 def test_lazy_frames_are_collected(kind, rounds, ordinal_data):
     X, y = ordinal_data(100)
     frame, options = pl.DataFrame(X, schema=NAMES), {rounds: 3, "random_state": 0}
-    lazy = kind(**options).fit(frame.lazy(), y, eval_set=[(frame.lazy(), y)])
+    lazy = kind(**options).fit(frame.lazy(), y, **watching(kind(), frame.lazy(), y))
     assert lazy.feature_names_in_.tolist() == NAMES
-    expected = kind(**options).fit(frame, y, eval_set=[(frame, y)]).predict_proba(frame)
+    expected = kind(**options).fit(frame, y, **watching(kind(), frame, y)).predict_proba(frame)
     np.testing.assert_array_equal(lazy.predict_proba(frame.lazy()), expected)
 
 

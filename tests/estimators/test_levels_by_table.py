@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 import xgboost
 
-from makers import make_cat
+from makers import make_cat, watching
 from ordinal_objectives import (
     CatBoostOrdinalClassifier,
     HistGradientBoostingOrdinalClassifier,
@@ -158,16 +158,15 @@ def test_predictions(trainer, kind, trained, given):
 
 @pytest.mark.parametrize(("trainer", "kind", "trained", "given"), FEW)
 def test_evaluation_sets(trainer, kind, trained, given):
-    X, other, key = rows(trained, kind), rows(given, kind, BACKWARDS[kind]), "eval_set"
-    model = make(trainer).fit(X, Y, **{key: [(other, Y)]})
+    X, other = rows(trained, kind), rows(given, kind, BACKWARDS[kind])
+    model = make(trainer).fit(X, Y, **watching(make(trainer), other, Y))
     watched = next(result for name, result in model.evals_result_.items() if name.startswith("valid"))
     losses = watched if trainer == "engine" else watched["all_threshold"]
     np.testing.assert_allclose(losses[-1], model.training_loss_[-1], rtol=1e-5)  # these are the same rows
     np.testing.assert_allclose(model.predict_proba(X), reference(trainer, kind), atol=1e-6)
     if trainer == "xgboost":
-        for more in ({key: [(strange(given, kind), Y)]}, {"X_val": strange(given, kind), "y_val": Y}):
-            with pytest.raises(ValueError, match=NAMES_IT[kind]):
-                make(trainer).fit(X, Y, **more)
+        with pytest.raises(ValueError, match=NAMES_IT[kind]):
+            make(trainer).fit(X, Y, eval_set=[(strange(given, kind), Y)])
 
 
 @pytest.mark.parametrize(("trainer", "kind", "trained", "given"), [one for one in FEW if one.values[0] != "engine"])

@@ -20,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
 
-from makers import LGB_DEFAULTS, SKLEARN_DEFAULTS, XGB_DEFAULTS, mean_loss
+from makers import LGB_DEFAULTS, SKLEARN_DEFAULTS, XGB_DEFAULTS, mean_loss, watching
 from ordinal_objectives import (
     AllThreshold,
     CatBoostOrdinalClassifier,
@@ -184,7 +184,7 @@ def test_the_trees_are_those_of_its_scores_as_start(kind, options):
 @pytest.mark.parametrize("kind", KINDS)
 def test_recorded_losses_are_those_of_the_predictions(kind, options):
     stops = {"early_stopping": False} if kind == "engine" else {}
-    model = make(kind, **options, **stops).fit(X[:300], Y[:300], eval_set=[(X[300:], Y[300:])])
+    model = make(kind, **options, **stops).fit(X[:300], Y[:300], **watching(make(kind), X[300:], Y[300:]))
     if kind == "engine":
         recorded = model.evals_result_["validation"][model.n_iter_]
     else:

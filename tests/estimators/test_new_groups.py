@@ -183,8 +183,6 @@ def test_mistakes_are_named():
         model.with_groups(X, y, sample_weight=[1.0])
     with pytest.raises(ValueError, match="features"):
         model.with_groups(X[:, :3], y)
-    with pytest.raises(ValueError, match="groups by with_groups"):
-        model.with_groups(X, y).for_copies(own_rounds=True)
     assert not hasattr(CatBoostOrdinalClassifier, "with_groups")
 
 

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
 
-from makers import make_cat, make_engine, make_lgb, make_xgb
+from makers import make_cat, make_engine, make_lgb, make_xgb, watching
 from ordinal_objectives.metrics import ordinal_log_loss, ranked_probability_score
 from pairs import pairwise
 
@@ -174,8 +174,12 @@ def fitted(
     elif metric is not None:
         more["eval_metric"] = metric
     if sets:
-        watched["eval_set"] = [(one.X, one.y) for one in sets]
-        watched[SET_WEIGHTS.get(trainer, "eval_sample_weight")] = [one.weight for one in sets]
+        if trainer == "histogram":
+            (one,) = sets
+            watched |= watching(TRAINERS[trainer](), one.X, one.y, one.weight)
+        else:
+            watched["eval_set"] = [(one.X, one.y) for one in sets]
+            watched[SET_WEIGHTS.get(trainer, "eval_sample_weight")] = [one.weight for one in sets]
         if data.start is not None:
             watched[SET_STARTS[trainer]] = [one.start for one in sets]
     if options.continued == "no":

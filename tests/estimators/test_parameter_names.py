@@ -15,7 +15,7 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from makers import ALL, make_lgb, make_xgb
+from makers import ALL, make_lgb, make_xgb, watching
 from ordinal_objectives import (
     HistGradientBoostingMultiOutputClassifier,
     HistGradientBoostingMultiOutputRegressor,
@@ -274,7 +274,7 @@ def small(kind, **params):
 def test_every_name_is_where_the_table_says(place, halves):
     kind = CLASSIFIERS[place]
     X, y, Xv, yv = halves
-    fitted = small(kind).fit(X, y, eval_set=[(Xv, yv)])
+    fitted = small(kind).fit(X, y, **watching(kind(), Xv, yv))
     found = {"constructor": set(inspect.signature(kind).parameters), "fit": set(inspect.signature(kind.fit).parameters)}
     told = set()
     for cells in table().values():
@@ -327,13 +327,12 @@ def test_every_metric_on_every_set_stops_lightgbm(halves):
     assert by_loss.n_iter_ > 5
 
 
-def test_the_loss_on_the_last_set_stops_the_engine(halves):
+def test_the_loss_on_the_set_stops_the_engine(halves):
     X, y, Xv, yv = halves
-    wrong = (Xv, 3 - yv)  # its loss rises from the first tree on
     options = {"n_iter_no_change": 3, "max_leaf_nodes": 4}
-    model = small(HistGradientBoostingOrdinalClassifier, **options).fit(X, y, eval_set=[(Xv, yv), wrong])
-    assert model.n_iter_ == 0
-    model = small(HistGradientBoostingOrdinalClassifier, **options).fit(X, y, eval_set=[wrong, (Xv, yv)])
+    model = small(HistGradientBoostingOrdinalClassifier, **options).fit(X, y, X_val=Xv, y_val=3 - yv)
+    assert model.n_iter_ == 0  # the loss rises from the first tree on
+    model = small(HistGradientBoostingOrdinalClassifier, **options).fit(X, y, X_val=Xv, y_val=yv)
     assert model.n_iter_ > 5
 
 

@@ -91,16 +91,16 @@ def test_where_early_stopping_or_a_model_decides_nothing_is_searched(name, data)
     X, y = data
     make, rounds = CALLS[name]
     if name == "xgboost":
-        stopped = make(early_stopping_rounds=5, learning_rate=0.01).fit(X, y, X_val=X, y_val=y)
+        stopped = make(early_stopping_rounds=5, learning_rate=0.01).fit(X, y, eval_set=[(X, y)])
         by_callback = make(learning_rate=0.01, callbacks=[xgboost.callback.EarlyStopping(rounds=5)])
-        assert len(by_callback.fit(X, y, X_val=X, y_val=y).evals_result_["validation_0"]["all_threshold"]) == 100
+        assert len(by_callback.fit(X, y, eval_set=[(X, y)]).evals_result_["validation_0"]["all_threshold"]) == 100
         continued = make().fit(X, y, xgb_model=make(n_estimators=2).fit(X, y))
         assert continued.n_iter_ == 102
     elif name == "lightgbm":
         stopped = make(learning_rate=0.01).fit(
-            X, y, X_val=X.copy(), y_val=y, callbacks=[lightgbm.early_stopping(5, verbose=False)]
+            X, y, eval_set=[(X.copy(), y)], callbacks=[lightgbm.early_stopping(5, verbose=False)]
         )
-        assert make(early_stopping_round=5, learning_rate=0.01).fit(X, y, X_val=X.copy(), y_val=y).n_iter_ == 100
+        assert make(early_stopping_round=5, learning_rate=0.01).fit(X, y, eval_set=[(X.copy(), y)]).n_iter_ == 100
         continued = make().fit(X, y, init_model=make(n_estimators=2).fit(X, y))
         assert continued.n_iter_ == 102
     else:
@@ -311,17 +311,17 @@ def test_a_search_makes_its_rows_ready_once(name, monkeypatch):
 def test_copies_of_a_model_have_the_settings_that_it_found(name, tmp_path):
     make, rounds = CALLS[name]
     X, y = rich(1_500)
-    model = make().fit(X, y, X_val=X[:100], y_val=y[:100]) if name != "histogram" else make().fit(X, y)
-    fixed = model._fixed_rounds(3, model._given_to_copies())
+    model = make().fit(X, y, eval_set=[(X[:100], y[:100])]) if name != "histogram" else make().fit(X, y)
+    fixed = model._fixed_rounds(3)
     found = model.round_search_.settings
     assert found.items() <= fixed.items()
     assert fixed[rounds] == 3
     for path in (tmp_path / "model.json", tmp_path / "again.json"):
         model.save_model(path)
         model = make().load_model(path)
-        assert found.items() <= model._fixed_rounds(3, model._given_to_copies()).items()
+        assert found.items() <= model._fixed_rounds(3).items()
     model.set_params(**{rounds: 3}).fit(X, y)
-    assert not found.keys() & model._fixed_rounds(3, model._given_to_copies()).keys()
+    assert not found.keys() & model._fixed_rounds(3).keys()
 
 
 @pytest.mark.parametrize(("n", "expected"), [(30, 1), (150, 3), (1_000, 20), (10**6, 20)])

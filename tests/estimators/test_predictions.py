@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from makers import MAKERS, PAIR, draw, given
+from makers import MAKERS, PAIR, draw, given, watching
 from ordinal_objectives import (
     AllThreshold,
     HistGradientBoostingOrdinalClassifier,
@@ -173,7 +173,7 @@ def recorded_losses(model):
 def test_replayed_losses_are_recorded_ones_or_lower(kind, tmp_path):
     X, y = replayed_rows()
     make, options = KINDS[kind]
-    model = make(**options, **LONG_STEPS, n_jobs=1, random_state=0).fit(X, y, eval_set=[(X.copy(), y)])
+    model = make(**options, **LONG_STEPS, n_jobs=1, random_state=0).fit(X, y, **watching(make(), X.copy(), y))
     model.save_model(tmp_path / "model.ubj")
     loaded = make(n_jobs=1).load_model(tmp_path / "model.ubj")
     recorded = np.array(recorded_losses(loaded)[1:])

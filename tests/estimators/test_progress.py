@@ -11,7 +11,7 @@ import pytest
 import tqdm.auto
 import xgboost
 
-from makers import make_engine, make_lgb, make_xgb
+from makers import make_engine, make_lgb, make_xgb, watching
 from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 
 RNG = np.random.default_rng(0)
@@ -52,7 +52,7 @@ def bars(monkeypatch):
 @pytest.mark.parametrize("watched", [False, True])
 @pytest.mark.parametrize("kind", MAKE)
 def test_every_round_is_counted_with_the_newest_loss(kind, watched, bars):
-    sets = {"eval_set": [(X[150:], Y[150:])]} if watched else {}
+    sets = watching(MAKE[kind](), X[150:], Y[150:]) if watched else {}
     options = {"early_stopping": False} if kind == "engine" else {}
     model = MAKE[kind](progress=True, **options).fit(X[:150], Y[:150], **sets)
     (bar,) = bars

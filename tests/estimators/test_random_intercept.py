@@ -333,7 +333,7 @@ def test_a_model_goes_on_with_its_effects():
     whole = make(max_iter=40).fit(X, y)
     model = make(max_iter=20, warm_start=True).fit(X, y)
     first, stages = ordinal_log_loss(y, model.predict_proba(X)), list(model.staged_predict_proba(X))
-    model.set_params(max_iter=40).fit(X, y, eval_set=[(X, y)])
+    model.set_params(max_iter=40).fit(X, y, X_val=X, y_val=y)
     assert first > ordinal_log_loss(y, model.predict_proba(X)) + 0.001
     np.testing.assert_allclose(model.random_effects_.effects, whole.random_effects_.effects, atol=0.15)
     # The rows that are watched have had the effects of each stage.

@@ -12,7 +12,7 @@ import pytest
 import xgboost
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from makers import make_cat, make_engine, make_lgb, make_xgb
+from makers import make_cat, make_engine, make_lgb, make_xgb, watching
 from ordinal_objectives import (
     HistGradientBoostingMultiOutputClassifier,
     HistGradientBoostingMultiOutputRegressor,
@@ -96,7 +96,7 @@ def test_counts_train_on_repeated_rows(kind, params):
 @EVERY
 @pytest.mark.parametrize("params", MODELS[:5], ids=lambda params: "-".join(map(str, params.values())))
 def test_intervals_lower_their_loss(kind, params):
-    losses = losses_of(MAKE[kind](**params).fit(X, INTERVALS, eval_set=[(X, INTERVALS)]))
+    losses = losses_of(MAKE[kind](**params).fit(X, INTERVALS, **watching(MAKE[kind](), X, INTERVALS)))
     assert losses[-1] < 0.8 * losses[0]
     if kind == "engine":
         assert (np.diff(losses) <= 1e-6).all()
@@ -113,7 +113,7 @@ def test_losses_without_a_likelihood_refuse_intervals(kind, params):
 @pytest.mark.parametrize("params", MODELS[:5], ids=lambda params: "-".join(map(str, params.values())))
 def test_intervals_held_out_are_judged_by_their_log_loss(kind, params):
     some = slice(100, 240, 2)
-    model = MAKE[kind](**params).fit(X, INTERVALS, eval_set=[(X[some], INTERVALS[some])])
+    model = MAKE[kind](**params).fit(X, INTERVALS, **watching(MAKE[kind](), X[some], INTERVALS[some]))
     found = list(model.evals_result_.values())[-1]
     losses = next(iter(found.values())) if isinstance(found, dict) else found
     assert losses[-1] == pytest.approx(ordinal_log_loss(INTERVALS[some], model.predict_proba(X[some])), rel=1e-5)
@@ -199,16 +199,16 @@ def test_accuracy_counts_answers():
 def test_metrics_judge_each_answer():
     row, code, weight = SOFT.answers()
     metric = {"eval_metric": "rps"}
-    soft = make_engine(**metric).fit(X, Y, eval_set=[(X, SOFT)])
-    repeated = make_engine(**metric).fit(X, Y, eval_set=[(X[row], code)], eval_sample_weight=[weight])
+    soft = make_engine(**metric).fit(X, Y, X_val=X, y_val=SOFT)
+    repeated = make_engine(**metric).fit(X, Y, X_val=X[row], y_val=code, sample_weight_val=weight)
     name = next(key for key in soft.evals_result_ if key.endswith("rps"))
     np.testing.assert_allclose(soft.evals_result_[name], repeated.evals_result_[name], rtol=1e-6)
     with pytest.raises(ValueError, match="eval_metric='rps' needs the class of each row"):
-        make_engine(**metric).fit(X, Y, eval_set=[(X, INTERVALS)])
+        make_engine(**metric).fit(X, Y, X_val=X, y_val=INTERVALS)
     with pytest.raises(TypeError, match="y with scoring='accuracy' must hold one label a row"):
         make_engine(scoring="accuracy", early_stopping=True).fit(X, SOFT)
     with pytest.raises(TypeError, match="y with scoring='accuracy' must hold one label a row"):
-        make_engine(scoring="accuracy", early_stopping=True).fit(X, Y, eval_set=[(X, SOFT)])
+        make_engine(scoring="accuracy", early_stopping=True).fit(X, Y, X_val=X, y_val=SOFT)
 
 
 def test_frameworks_take_labels_beside_the_matrix():
@@ -343,7 +343,7 @@ def test_targets_of_one_value_a_row_refuse_labels(kind):
     with pytest.raises(TypeError, match="y must hold one label a row here"):
         kind().fit(X, SOFT)
     with pytest.raises(TypeError, match="y of an evaluation set must hold one label a row here"):
-        kind().fit(X, Y, eval_set=[(X, SOFT)])
+        kind().fit(X, Y, **watching(kind, X, SOFT))
 
 
 def test_catboost_refuses_labels_by_name():

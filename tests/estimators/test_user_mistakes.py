@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 
-from makers import ALL, MAKERS, make_cat, make_engine, make_lgb, make_xgb
+from makers import ALL, MAKERS, make_cat, make_engine, make_lgb, make_xgb, watching
 from ordinal_objectives import (
     HistGradientBoostingMultiOutputClassifier,
     HistGradientBoostingMultiOutputRegressor,
@@ -44,7 +44,6 @@ from ordinal_objectives.inspection import (
         ({"class_weight": {0: "heavy"}}, {}, "class_weight must be an array of numbers"),
         ({"cost_matrix": "linear"}, {}, "cost_matrix must be an array of numbers"),
         ({"cost_matrix": [[0], [1, 0]]}, {}, "cost_matrix must be an array of numbers"),
-        ({}, {"eval_set": 5}, r"eval_set must be a list of \(X, y\) pairs; got 5"),
     ],
 )
 def test_what_is_no_number_is_refused_by_name(make, params, given, message, data):
@@ -53,9 +52,11 @@ def test_what_is_no_number_is_refused_by_name(make, params, given, message, data
         make(**params).fit(X, y, **given)
 
 
-@ALL
+@pytest.mark.parametrize("make", [MAKERS["xgboost"], MAKERS["lightgbm"]])
 def test_a_tuple_of_evaluation_sets_is_a_list_of_them(make, data):
     X, y = data
+    with pytest.raises(ValueError, match=r"eval_set must be a list of \(X, y\) pairs; got 5"):
+        make().fit(X, y, eval_set=5)
     sets = (X[:100], y[:100]), (X[100:], y[100:])
     by_tuple, by_list = make().fit(X, y, eval_set=sets), make().fit(X, y, eval_set=list(sets))
     assert by_tuple.evals_result_ == by_list.evals_result_
@@ -108,7 +109,7 @@ def test_a_file_of_the_engine_names_the_classes_of_its_fit(data, tmp_path):
 @ALL
 def test_a_loaded_model_has_no_losses_of_an_earlier_fit(make, data, tmp_path):
     X, y = data
-    model = make().fit(X, y, eval_set=[(X, y)])
+    model = make().fit(X, y, **watching(make(), X, y))
     alone = make().fit(X[:150], y[:150])
     alone.save_model(tmp_path / "model.json")
     assert (
@@ -261,7 +262,7 @@ def test_folds_and_sets_with_other_classes(make, data):
     assert np.isfinite(cross_val_score(make(), X, rare, **cv)).all()
     assert np.isfinite(cross_val_score(make(classes=[0, 1, 2, 3, 7]), X, rare, **cv)).all()
     with pytest.raises(ValueError, match=r"y of an evaluation set holds labels outside .* Pass classes="):
-        make().fit(X, y, eval_set=[(X, rare)])
+        make().fit(X, y, **watching(make(), X, rare))
 
 
 @ALL
@@ -313,7 +314,7 @@ def test_columns_of_one_name_are_refused(make, frame, arrow):
             use(twice)
 
 
-@ALL
+@pytest.mark.parametrize("make", [MAKERS["xgboost"], MAKERS["lightgbm"]])
 def test_evaluation_sets_are_named(make, frame):
     X, y = frame
     for bad in (X.iloc[:, :2], X.iloc[:0]):

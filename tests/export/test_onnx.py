@@ -250,7 +250,7 @@ def test_sets_of_categories_and_missing_values(n_codes, floats):
 
 def test_first_iterations(array):
     X, y = array
-    held = {"X_val": X[:60], "y_val": y[:60]}
+    held = {"eval_set": [(X[:60], y[:60])]}
     stopped = XGBOrdinalClassifier(n_estimators=200, early_stopping_rounds=3, classes=NAMES).fit(X[60:], y[60:], **held)
     assert stopped.n_iter_ < stopped.booster_.num_boosted_rounds() < 200
     assert_same(stopped, X, "float64")

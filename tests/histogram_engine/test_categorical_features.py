@@ -221,7 +221,7 @@ def test_text_is_no_number_of_a_category(rows):
     ):
         model.predict(pd.DataFrame({"x": x, "g": pd.Categorical(g)}))
     with pytest.raises(ValueError, match="evaluation set 0: column 'g' holds categories that are numbers"):
-        make().fit(X, y, eval_set=(pd.DataFrame({"x": x, "g": g}), y))
+        make().fit(X, y, X_val=pd.DataFrame({"x": x, "g": g}), y_val=y)
     by_number = make(categorical_features=["g"]).fit(pd.DataFrame({"x": x, "g": g}), y)
     with pytest.raises(ValueError, match="holds categories that are text; those of the training are numbers"):
         by_number.predict(X)
@@ -246,7 +246,7 @@ def test_warm_start_keeps_the_categories(rows):
 def test_the_ways_to_train(rows, options):
     x, g, y = rows
     X = frame(x, with_missing(g))
-    model = make(**{"subsample": 0.7, "early_stopping": "auto", **options}).fit(X, y, eval_set=None)
+    model = make(**{"subsample": 0.7, "early_stopping": "auto", **options}).fit(X, y)
     assert model.feature_importances_[1] > model.feature_importances_[0] > 0
     assert model.score(X, y) > 0.4
 

@@ -103,7 +103,7 @@ def test_leaves_are_clipped_by_the_weights_of_rows(data, params):
     times = np.arange(400) % 3  # a third of the rows has no weight
     options = {"max_iter": 3, "max_leaf_nodes": 15, "monotonic_cst": [1, -1, 1, 0], "min_samples_leaf": 1, **params}
     options |= {"subsample": 1.0, "early_stopping": False}
-    held = {"eval_set": [(data[0][400:], data[1][400:])]} if "judged_by" in params else {}
+    held = {"X_val": data[0][400:], "y_val": data[1][400:]} if "judged_by" in params else {}
     weighted = make_engine(**options).fit(X, y, sample_weight=times.astype(float), **held)
     repeated = make_engine(**options).fit(np.repeat(X, times, axis=0), np.repeat(y, times), **held)
     assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-6)

@@ -128,8 +128,8 @@ def test_continued_training_cuts_at_the_same_iterations(data, first, options):
 def test_a_model_stopped_early_continues_with_the_cuts_of_its_last_tree(data):
     X, y = data
     options = {"learning_rate": 1.0, "rebin_every": 4}
-    watched = (X[400:], y[400:])
-    stopped = make(max_iter=200, n_iter_no_change=6, warm_start=True, **options).fit(X[:400], y[:400], eval_set=watched)
+    stopped = make(max_iter=200, n_iter_no_change=6, warm_start=True, **options)
+    stopped.fit(X[:400], y[:400], X_val=X[400:], y_val=y[400:])
     kept = stopped.n_iter_
     assert kept < len(stopped.evals_result_["training"]) - 4  # it has cut anew since
     stopped.set_params(max_iter=kept + 2, early_stopping=False).fit(X[:400], y[:400])

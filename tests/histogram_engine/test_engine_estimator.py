@@ -44,7 +44,7 @@ def test_saved_models_replay_their_training_loss(data, tmp_path, variant):
     fitted = {
         "whole": make(**options).fit(X, y),
         "stopped": make(**options, learning_rate=1.0, n_iter_no_change=2).fit(
-            X[:400], y[:400], eval_set=(X[400:], y[400:])
+            X[:400], y[:400], X_val=X[400:], y_val=y[400:]
         ),
         "continued": make(**{**options, "max_iter": 5, "warm_start": True}).fit(X, y).set_params(max_iter=12).fit(X, y),
     }
@@ -64,7 +64,9 @@ def test_saved_models_replay_their_training_loss(data, tmp_path, variant):
 
 def test_early_stopping_keeps_the_best_iteration(data):
     X, y = data
-    model = make(max_iter=200, learning_rate=0.5, n_iter_no_change=5).fit(X[:300], y[:300], eval_set=(X[300:], y[300:]))
+    model = make(max_iter=200, learning_rate=0.5, n_iter_no_change=5).fit(
+        X[:300], y[:300], X_val=X[300:], y_val=y[300:]
+    )
     losses = model.evals_result_["validation"]
     assert model.n_iter_ == int(np.argmin(losses)) < len(losses) - 1 < 200
     staged = list(model.staged_predict_proba(X))
@@ -77,7 +79,7 @@ def test_early_stopping_keeps_the_best_iteration(data):
 def test_gains_below_tol_add_up(data):
     X, y = data
     options = {"max_iter": 100, "learning_rate": 0.02, "n_iter_no_change": 5, "tol": 0.02}
-    losses = make(**options).fit(X[:300], y[:300], eval_set=(X[300:], y[300:])).evals_result_["validation"]
+    losses = make(**options).fit(X[:300], y[:300], X_val=X[300:], y_val=y[300:]).evals_result_["validation"]
     counted = [0]
     for t, loss in enumerate(losses):
         if loss < losses[counted[-1]] - 0.02:

@@ -85,7 +85,7 @@ def test_columns_that_are_no_numbers_are_refused_by_name(container, data):
         with pytest.raises(ValueError, match=name):
             use(X)
     with pytest.raises(ValueError, match=name):
-        make().fit(numeric, y, eval_set=(X, y))
+        make().fit(numeric, y, X_val=X, y_val=y)
 
 
 @pytest.mark.parametrize("container", NUMBERS)
@@ -104,7 +104,7 @@ def test_any_layout_in_memory_is_taken(data):
     shifted = np.frombuffer(b"\0" + X.tobytes(), offset=1).reshape(X.shape)
     expected = make().fit(X, y, sample_weight=weight).predict_raw(X)
     for same in (records["X"], shifted, X[::-1].copy()[::-1], np.asfortranarray(X), X.astype(">f8")):
-        model = make().fit(same, records["y"], sample_weight=records["weight"], eval_set=(same, y))
+        model = make().fit(same, records["y"], sample_weight=records["weight"], X_val=same, y_val=y)
         for raw in (model.predict_raw(same), model.predict_raw(X)):
             np.testing.assert_array_equal(raw, expected)
 

@@ -98,26 +98,29 @@ def test_other_rows_and_weights_continue(data, tmp_path, loaded):
 
 
 def test_a_saved_file_keeps_loss_and_bins_of_the_fit(data, tmp_path):
-    """Parameters set after fit change neither the model nor its file."""
+    """Parameters set after fit are for the next one: the file gives back this model."""
     X, y = data
     model = make(max_bins=32, link="probit").fit(X, y)
     model.set_params(max_bins=64, link="logit", loss="cumulative_link").save_model(tmp_path / "model")
     loaded = HistGradientBoostingOrdinalClassifier().load_model(tmp_path / "model")
     np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
-    assert (loaded.max_bins, loaded.link, loaded.loss) == (32, "probit", "all_threshold")
+    assert (loaded.max_bins, loaded.link, loaded.loss) == (64, "probit", "all_threshold")
 
 
 def test_losses_belong_to_their_iterations_whichever_rows_are_watched(data):
     """Sets that come later are judged after the earlier trees as well, and no set keeps another's losses."""
     X, y = data
-    rows = {"first": (X[:200], y[:200]), "second": (X[200:], y[200:])}
+    rows = {
+        "first": {"X_val": X[:200], "y_val": y[:200]},
+        "second": {"X_val": X[200:], "y_val": y[200:]},
+    }
     stays = {"early_stopping": False}
-    whole = {name: make(max_iter=10, **stays).fit(X, y, eval_set=watched) for name, watched in rows.items()}
-    for before in (None, *rows.values()):
+    whole = {name: make(max_iter=10, **stays).fit(X, y, **watched) for name, watched in rows.items()}
+    for before in ({}, *rows.values()):
         for name, after in rows.items():
-            model = make(**stays).fit(X, y, eval_set=before).set_params(max_iter=10).fit(X, y, eval_set=after)
+            model = make(**stays).fit(X, y, **before).set_params(max_iter=10).fit(X, y, **after)
             assert model.evals_result_ == whole[name].evals_result_
-        alone = make(**stays).fit(X, y, eval_set=before).set_params(max_iter=10).fit(X, y)
+        alone = make(**stays).fit(X, y, **before).set_params(max_iter=10).fit(X, y)
         assert alone.evals_result_ == {"training": whole["first"].evals_result_["training"]}
 
 

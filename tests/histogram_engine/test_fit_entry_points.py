@@ -84,7 +84,7 @@ def test_targets_of_a_regressor_are_numbers(kind):
         make_regressor().fit(X, targets)
     if targets is not TEXT and getattr(targets, "ndim", 1) == 1:
         with pytest.raises(ValueError, match=f"^y of an evaluation set {allowed}; got {got}"):
-            make_regressor().fit(X, Y, eval_set=(X, targets))
+            make_regressor().fit(X, Y, X_val=X, y_val=targets)
 
 
 @pytest.mark.parametrize(

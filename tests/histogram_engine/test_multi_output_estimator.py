@@ -331,18 +331,18 @@ def test_targets_that_do_not_suit_are_refused(data):
     with pytest.raises(ValueError, match=r"y must lie within 1e\+38 of 0"):
         regressor().fit(X, Y * 1e39)
     with pytest.raises(ValueError, match="evaluation set"):
-        regressor().fit(X, Y, eval_set=(X, Y[:, :2]))
+        regressor().fit(X, Y, X_val=X, y_val=Y[:, :2])
     records = np.array([(name,) for name in names], dtype=[("name", "U9")])
     with pytest.raises(ValueError, match="y must hold labels; got an array of records"):
         classifier().fit(X, records)
     model = classifier().fit(X, names)
-    for use in (lambda: model.score(X, records), lambda: classifier().fit(X, names, eval_set=(X, records))):
+    for use in (lambda: model.score(X, records), lambda: classifier().fit(X, names, X_val=X, y_val=records)):
         with pytest.raises(ValueError, match=r"y( of an evaluation set)? must hold labels; got an array of records"):
             use()
     hidden = np.ma.masked_array(labels, labels == 1)
     with pytest.raises(ValueError, match="y of an evaluation set is a masked array"):
-        classifier().fit(X, labels, eval_set=(X, hidden))
+        classifier().fit(X, labels, X_val=X, y_val=hidden)
     with pytest.raises(ValueError, match="'gnu', which is not among"):
-        classifier().fit(X, names, eval_set=(X[:2], ["ant", "gnu"]))
+        classifier().fit(X, names, X_val=X[:2], y_val=["ant", "gnu"])
     with pytest.raises(ValueError, match="6 columns of 0 and 1"):
-        classifier().fit(X, labels, eval_set=(X, labels[:, :2]))
+        classifier().fit(X, labels, X_val=X, y_val=labels[:, :2])

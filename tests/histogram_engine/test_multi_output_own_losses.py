@@ -113,7 +113,7 @@ def test_losses_of_evaluation_sets_are_checked():
         return np.where(y[:, 0] == 99.0, np.nan, v), g, h
 
     with pytest.raises(ValueError, match=r"Own\.derivatives must return losses that are numbers; got nan"):
-        fit(Own(answer), eval_set=(X[:9], np.full((9, 2), 99.0)))
+        fit(Own(answer), X_val=X[:9], y_val=np.full((9, 2), 99.0))
 
 
 @pytest.mark.parametrize(

@@ -166,7 +166,7 @@ def test_mistakes_are_told(data, params, error, message):
 
 def test_a_search_by_the_loss_refuses_a_scorer(data):
     X, y, *_ = data
-    with pytest.raises(ValueError, match=re.escape("pass early_stopping=True, or an eval_set, or")):
+    with pytest.raises(ValueError, match=re.escape("pass early_stopping=True, or X_val and y_val, or")):
         make(scoring="neg_mae").set_params(max_iter="auto").fit(X, y)
     make(scoring="neg_mae", early_stopping=True).set_params(max_iter="auto").fit(X, y)
 

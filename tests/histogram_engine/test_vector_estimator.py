@@ -124,7 +124,7 @@ def test_bins_follow_the_hessians_whatever_judges_splits(data, gain):
 
 def test_the_validation_loss_is_that_of_predictions(data):
     X, y = data
-    model = make(shift_l2=0.1, learning_rate=0.5, max_iter=30).fit(X[:600], y[:600], eval_set=(X[600:], y[600:]))
+    model = make(shift_l2=0.1, learning_rate=0.5, max_iter=30).fit(X[:600], y[:600], X_val=X[600:], y_val=y[600:])
     margins = model.thresholds_ - model._scores(X[600:])
     assert (np.diff(margins, axis=1) < 0).any()
     expected = AllThreshold().margin_derivatives(np.sort(margins, axis=1), y[600:], "exact").value.mean()

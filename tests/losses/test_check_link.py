@@ -5,16 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ordinal_objectives import AllThreshold
+from ordinal_objectives import AllThreshold, CumulativeLink
 from ordinal_objectives.links import Cauchit, Cloglog, Logit, check_link, register_link
 from ordinal_objectives.losses import check_loss
 from own_losses import Steep
-
-NUMBERS = r"got -?[\d.e-]+, where finite differences say -?[\d.e-]+"
-
-
-def slightly(numbers):
-    return 1.001 * numbers
 
 
 def wrong_link(**changed):
@@ -26,75 +20,38 @@ def wrong_link(**changed):
     return type("WrongLink", (Steep,), {name: method(name, change) for name, change in changed.items()})()
 
 
+def slightly(numbers):
+    return 1.001 * numbers
+
+
 def parts(place):
     return lambda terms: tuple(1.01 * term if k == place else term for k, term in enumerate(terms))
 
 
-def interval_part(name):
-    return lambda terms: type(terms)(**(vars(terms) | {name: 1.01 * getattr(terms, name)}))
-
-
 @pytest.mark.parametrize(
-    ("link", "message"),
+    ("link", "name"),
     [
-        (wrong_link(_link=slightly), "^link of link .* is wrong at p=.*, where inverse of it must give"),
-        (wrong_link(density=np.negative), "^density of link .* must be positive, so that G increases; got -"),
-        (wrong_link(density=slightly), rf"^density of link .*: {NUMBERS}"),
-        (wrong_link(density_derivative=slightly), rf"^density_derivative of link .*: {NUMBERS}"),
-        (wrong_link(log_inverse=slightly), "^log_inverse of link .* where log inverse is"),
-        (wrong_link(complement=slightly), "^complement of link .* where 1 - inverse is"),
-        (wrong_link(log_complement=slightly), r"^log_complement of link .* where log\(1 - inverse\) is"),
-        (wrong_link(lower=parts(0)), "^the value of lower of link .* where minus the logarithm is"),
-        (wrong_link(lower=parts(1)), rf"^the first derivative of lower of link .*: {NUMBERS}"),
-        (wrong_link(lower=parts(2)), rf"^the second derivative of lower of link .*: {NUMBERS}"),
-        (wrong_link(upper=parts(1)), rf"^the first derivative of upper of link .*: {NUMBERS}"),
-        (wrong_link(sharp_curvature=lambda c: 0.5 * c), "^the parabola of sharp_curvature of link .* nowhere below"),
-        *(
-            (wrong_link(_interval=interval_part(name)), rf"^{name} of interval of link .* is wrong at lower=.*, upper=")
-            for name in ("value", "d_lower", "d_upper", "d_shift", "d_lower_shift", "d_upper_shift")
-        ),
+        (wrong_link(_link=slightly), "inverse"),
+        (wrong_link(density=np.negative), "density"),
+        (wrong_link(density=slightly), "density"),
+        (wrong_link(density_derivative=slightly), "density_derivative"),
+        (wrong_link(lower=parts(0)), "the value of lower"),
+        (wrong_link(lower=parts(1)), "the first derivative of lower"),
+        (wrong_link(lower=parts(2)), "the second derivative of lower"),
     ],
 )
-def test_a_wrong_quantity_of_a_link_is_named(link, message):
+def test_a_wrong_quantity_of_a_link_is_named(link, name):
     for check in (check_link, lambda link: check_loss(AllThreshold(link))):
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(ValueError, match=f"^{name} of link"):
             check(link)
 
 
-class LowBound(Steep):
-    curvature_bound = 0.5  # it is 1
-
-
-class NotConvex(Cauchit):
-    """-log G is not convex, and this does not say so."""
-
-    name = mirror = "not convex"
-    curvature_floor = 0.0
-
-
-class WrongHigherLink(Logit):
-    def lower(self, x):
-        return super().lower(x)
-
-    def higher(self, x):
-        third, fourth = super().higher(x)
-        return third, 1.01 * fourth
-
-    highest_order = 4
-
-
-@pytest.mark.parametrize(
-    ("link", "message"),
-    [
-        (LowBound(), "^curvature_bound of link .* must be no less than the curvature of -log G, but is 0.5"),
-        (NotConvex(), "^curvature_floor of link .* must be no less than minus the curvature of -log G, but is 0"),
-        (WrongHigherLink(), rf"^the fourth derivative of higher of link .*: {NUMBERS}"),
-    ],
-    ids=repr,
-)
-def test_constants_of_a_link_are_checked(link, message):
-    with pytest.raises(ValueError, match=message):
-        check_link(link)
+def test_a_loss_checks_what_it_reads_of_a_link():
+    link = wrong_link(_interval=lambda terms: type(terms)(**(vars(terms) | {"d_lower": 1.01 * terms.d_lower})))
+    with pytest.raises(ValueError, match="threshold_gradient of loss"):
+        check_loss(CumulativeLink(link))
+    with pytest.raises(ValueError, match="gradient of loss"):
+        check_loss(AllThreshold(wrong_link(upper=parts(1))))
 
 
 class Halved(Cloglog):
@@ -107,9 +64,7 @@ class Halved(Cloglog):
 
 def test_a_wrong_derivative_is_told_before_a_mirror_that_is_missing():
     for use in (check_link, AllThreshold, register_link):
-        with pytest.raises(
-            ValueError, match=rf"^the first derivative of lower of link '.*Halved' is wrong .*{NUMBERS}"
-        ):
+        with pytest.raises(ValueError, match=r"^the first derivative of lower of link '.*Halved'"):
             use(Halved())
     with pytest.raises(ValueError, match=r"is not symmetric, and mirror='loglog' is no built-in link"):
         AllThreshold(type("Same", (Cloglog,), {})())

@@ -87,9 +87,9 @@ def test_entries_that_extend_types_of_python_are_their_values(members, values):
 def test_members_of_an_enum_meet_everything_around_a_model():
     names = [one.value for one in Risk]
     y = [list(Risk)[code] for code in CODES]
-    model = engine(random_state=0, classes=list(Risk), class_weight={Risk.high: 2.0}).fit(X, y, eval_set=(X, y))
+    model = engine(random_state=0, classes=list(Risk), class_weight={Risk.high: 2.0}).fit(X, y, X_val=X, y_val=y)
     same = engine(random_state=0, classes=names, class_weight={"high": 2.0})
-    same.fit(X, np.array(names)[CODES], eval_set=(X, np.array(names)[CODES]))
+    same.fit(X, np.array(names)[CODES], X_val=X, y_val=np.array(names)[CODES])
     np.testing.assert_array_equal(model.predict_proba(X), same.predict_proba(X))
     np.testing.assert_array_equal(model.predict_at_least(X, Risk.lowish), same.predict_at_least(X, "lowish"))
     assert model.score(X, y) == same.score(X, np.array(names)[CODES])
@@ -210,7 +210,7 @@ def test_mixed_labels_are_refused_everywhere():
     mixed = labelled([0, 1, "1"])
     model = engine(classes=["0", "1", "2"]).fit(X, CODES.astype(str))
     for wrong in (
-        lambda: engine(classes=["0", "1", "2"]).fit(X, CODES.astype(str), eval_set=[(X, mixed)]),
+        lambda: engine(classes=["0", "1", "2"]).fit(X, CODES.astype(str), X_val=X, y_val=mixed),
         lambda: model.encode_labels(mixed),
         lambda: OrdinalCalibratedClassifier(engine()).fit(X, mixed),
         lambda: compare_updates(X, mixed),

@@ -15,7 +15,7 @@ from sklearn.metrics import confusion_matrix
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from makers import ALL, make_cat, make_engine, make_lgb, make_xgb
+from makers import ALL, make_cat, make_engine, make_lgb, make_xgb, watching
 from ordinal_objectives import OrdinalDistributionRegressor, OrdinalLabels, OrdinalPredictionSets
 from ordinal_objectives.decisions import cumulative_reliability
 from ordinal_objectives.inspection import feature_effect, partial_probabilities
@@ -144,7 +144,7 @@ def test_training_curves_are_those_of_the_records(make):
     fitted = make_pipeline(StandardScaler(), make())
     fitted.fit(X[:200], CODES[:200])
     assert len(TrainingDisplay.from_estimator(fitted).losses) == 1
-    fitted = make().fit(X[:200], CODES[:200], eval_set=[(X[200:], CODES[200:])])
+    fitted = make().fit(X[:200], CODES[:200], **watching(make(), X[200:], CODES[200:]))
     display = TrainingDisplay.from_estimator(fitted)
     training, watched = display.axes_[0].lines[:2]
     np.testing.assert_array_equal(training.get_ydata(), fitted.training_loss_)

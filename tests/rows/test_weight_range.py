@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import xgboost
 
-from makers import LGB_DEFAULTS, SKLEARN_DEFAULTS, XGB_DEFAULTS
+from makers import LGB_DEFAULTS, SKLEARN_DEFAULTS, XGB_DEFAULTS, watching
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.losses import get_loss
@@ -23,7 +23,7 @@ MODELS = {
     "native": (
         HistGradientBoostingOrdinalClassifier,
         {"max_iter": 5, **SKLEARN_DEFAULTS, **FREE},
-        "eval_sample_weight",
+        "sample_weight_val",
     ),
 }
 each_model = pytest.mark.parametrize("name", MODELS)
@@ -45,7 +45,7 @@ def test_weights_out_of_range_are_refused(name, weight, rows):
     with pytest.raises(ValueError, match="^sample_weight " + message):
         make(**params).fit(X, y, sample_weight=weights)
     with pytest.raises(ValueError, match=f"^{of_evaluation} " + message):
-        make(**params).fit(X, y, eval_set=[(X.copy(), y)], **{of_evaluation: [weights]})
+        make(**params).fit(X, y, **watching(make(), X.copy(), y, weights))
     with pytest.raises(ValueError, match="^class_weight " + message):
         make(**params, class_weight=dict.fromkeys(range(4), weight)).fit(X, y)
     root = np.full(len(y), np.sqrt(weight))

@@ -104,7 +104,10 @@ def fitted(name: str, data: str, seed: int, **options: Any) -> tuple[Any, tuple[
     rows = sample(data, N_TRAIN + N_VALIDATION + N_TEST, seed)
     ends = [N_TRAIN, N_TRAIN + N_VALIDATION]
     (X, X_val, X_test), (y, y_val, y_test), (_, _, margins) = (np.split(part, ends) for part in rows)
-    return MODELS[name](**options).fit(X, y, X_val=X_val, y_val=y_val), (X_test, y_test, margins)
+    model = MODELS[name](**options)
+    is_native = isinstance(model, HistGradientBoostingOrdinalClassifier)
+    watched = {"X_val": X_val, "y_val": y_val} if is_native else {"eval_set": [(X_val, y_val)]}
+    return model.fit(X, y, **watched), (X_test, y_test, margins)
 
 
 def measure(name: str, data: str, seed: int) -> dict[str, float]:

@@ -185,7 +185,7 @@ def _ours(
         n_jobs=1,
         **options,
     )
-    watch = {"eval_set": (problem.valid.X, valid)} if stop else {}
+    watch = {"X_val": problem.valid.X, "y_val": valid} if stop else {}
     model.fit(problem.fit.X, fit, **watch)
 
     def predict(X: Array, rounds: int | None) -> Array:
