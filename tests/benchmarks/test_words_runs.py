@@ -25,7 +25,8 @@ from claims.accuracy.plain_call import (
 from claims.decisions import kappa
 from claims.report.words import Tables
 from lib import report
-from lib.set_ratios import NUMBERS, SHARES, rows_of
+from lib.set_ratios import GROUPS, NUMBERS, SHARES, log_ratios, rows_of, set_means
+from lib.statistics import ratio_interval
 from ordinal_objectives import XGBOrdinalClassifier
 
 OURS = {beside: of_trainer(trainer, True)[0] for beside, trainer in BESIDE.items()}
@@ -49,7 +50,7 @@ def means_of(name, group="evaluation", seeds=None):
 
 
 def ratio(means, one, other):
-    return (means.loc[one] + 1e-4) / (means.loc[other] + 1e-4)
+    return np.exp(log_ratios(means, one, other)[0])
 
 
 def test_plain_call_2(means):
@@ -70,23 +71,23 @@ def test_plain_call_3(means):
 
 
 def test_plain_call_of_catboost():
-    """`CatBoostOrdinalClassifier()` is lower than CatBoost's own call by RPS on 29 sets and by log loss on 32, in .15
+    """`CatBoostOrdinalClassifier()` is lower than CatBoost's own call by RPS on 27 sets and by log loss on 29, in .15
     of its time; our other three are lower still on average."""
     means = means_of(NAME, seeds=range(PARTITIONS["evaluation"][CATBOOST]))
     beside = ratio(means, CATBOOST_ORDINAL, CATBOOST)
-    assert [(beside[name] < 1).sum() for name in ("rps", "log_loss")] == [29, 32]
+    assert [(beside[name] < 1).sum() for name in ("rps", "log_loss")] == [27, 29]
     assert np.exp(np.log(beside["seconds"]).mean()) == pytest.approx(0.15, abs=0.005)
     assert all(np.log(ratio(means, one, CATBOOST_ORDINAL)[["rps", "log_loss"]]).mean().lt(0).all() for one in PLAIN)
 
 
 def test_catboost_with_the_same_settings():
-    """Where each stops by its own loss, ours has a lower RPS on 22 sets and a lower log loss on 23, of which 27 each
-    were hoped for; with 100 rounds it has so on 21 and 19."""
+    """Where each stops by its own loss, ours has a lower RPS on 21 sets and a lower log loss on 22, of which 27 each
+    were hoped for; with 100 rounds it has so on 20 and 19."""
     means = means_of(same_settings.NAME)
     pairs = zip(same_settings.ORDINAL, same_settings.MULTICLASS, strict=True)
     hundred, stopped = (ratio(means, *pair)[["rps", "log_loss"]] for pair in pairs)
-    assert (stopped < 1).sum().tolist() == [22, 23]
-    assert (hundred < 1).sum().tolist() == [21, 19]
+    assert (stopped < 1).sum().tolist() == [21, 22]
+    assert (hundred < 1).sum().tolist() == [20, 19]
 
 
 def test_catboost_with_the_same_settings_2():
@@ -109,17 +110,32 @@ def test_readme():
 def test_plain_call_4():
     """CatBoost's call has a lower RPS than the native one on seven sets, most of all on `stocks` and `new_thyroid`."""
     means = means_of(NAME, seeds=range(PARTITIONS["evaluation"][CATBOOST]))
-    beside = ratio(means, OURS["HistGradientBoostingClassifier()"], CATBOOST)["rps"].sort_values()
+    beside = ratio(means, OURS["HistGradientBoostingClassifier()"], CATBOOST)["rps"].dropna().sort_values()
     assert (beside > 1).sum() == 7
     assert set(beside.index[-2:]) == {"stocks", "new_thyroid"}
 
 
 def test_plain_call_5():
-    """Sets that are nearly solved make these means larger: on the median set the native one's RPS is lower by five
-    hundredths."""
+    """On the median set the native one's RPS is lower by five hundredths."""
     means = means_of(NAME, seeds=range(PARTITIONS["evaluation"][CATBOOST]))
-    beside = ratio(means, OURS["HistGradientBoostingClassifier()"], CATBOOST)["rps"]
-    assert beside.median() == pytest.approx(0.95, abs=0.005)
+    beside = ratio(means, OURS["HistGradientBoostingClassifier()"], CATBOOST)
+    assert beside["rps"].median() == pytest.approx(0.95, abs=0.006)
+
+
+def test_plain_call_6():
+    """By absolute error its lead is small: the interval of the mean holds 1, and it is lower on 23 sets of 35."""
+    means = means_of(NAME, seeds=range(PARTITIONS["evaluation"][CATBOOST]))
+    mae = ratio(means, OURS["HistGradientBoostingClassifier()"], CATBOOST)["mae"].dropna()
+    low, high = ratio_interval(mae)
+    assert low < 1 < high
+    assert ((mae < 1).sum(), len(mae)) == (23, 35)
+
+
+def test_plain_call_7():
+    """One fit of scikit-learn's diverged, on `nursery`: that partition is left out for both."""
+    of_pairs = {beside: set_means(rows_of(NAME, "evaluation"), GROUPS["evaluation"])[1].get(beside) for beside in OURS}
+    assert of_pairs.pop("HistGradientBoostingClassifier()") == [("nursery", "2")]
+    assert not any(of_pairs.values())
 
 
 def test_confirmation_of_plain_calls():
@@ -148,17 +164,17 @@ def test_ensembles_1(of_ensembles):
 
 
 def test_ensembles_2(of_ensembles):
-    """Beside one native model it is lower by RPS on 25 sets, by little."""
+    """Beside one native model it is lower by RPS on 22 sets, by little."""
     beside = ratio(of_ensembles, ensembles.DEFAULT, ensembles.PLAIN)["rps"]
-    assert (beside < 1).sum() == 25
+    assert (beside < 1).sum() == 22
     assert beside[beside < 1].median() > 0.98
 
 
 def test_ensembles_3(of_ensembles):
-    """It is higher by more than a tenth on `car`, `balance_scale` and `nursery`, where the features decide the class:
+    """It is higher by more than a tenth on `balance_scale` and `nursery`, where the features decide the class:
     there the size of the trees counts for more than an average."""
     beside = ratio(of_ensembles, ensembles.DEFAULT, ensembles.PLAIN)["rps"]
-    assert set(beside.index[beside > 1.1]) == {"car", "balance_scale", "nursery"}
+    assert set(beside.index[beside > 1.1]) == {"balance_scale", "nursery"}
 
 
 @pytest.fixture(scope="module")
@@ -205,17 +221,19 @@ def test_costs_3():
 
 
 def test_distributions():
-    """The native one is lower than each rival on 19 of the 22 sets or more, and by four hundredths on average than the
-    closest, the quantile forest, in a seventh of its time."""
+    """Sets that share rows count once, so 22 sets as 16: of these the native one is lower than each rival on 13 or
+    more. On average it is lower by four hundredths than the closest two, the quantile forest and XGBoost's 19
+    quantiles; the interval beside the latter holds 1."""
     rows = {row["method"]: row for row in distributions_tables()["distributions"]}
     ranks = sorted(rows, key=lambda method: rows[method]["mean rank by CRPS"])
     assert set(ranks[:3]) == {"ours, native", "ours, LightGBM", "ours, XGBoost"}
     rivals = {method: row for method, row in rows.items() if not method.startswith("ours")}
-    assert min(row["native lower on"] for row in rivals.values()) == 19
-    closest = min(rivals, key=lambda method: rivals[method]["crps / native"])
-    assert closest == "quantile forest"
-    assert rivals[closest]["crps / native"] == pytest.approx(1.04, abs=0.005)
-    assert rivals[closest]["seconds / native"] == pytest.approx(7, abs=0.5)
+    assert min(row["native lower on"] for row in rivals.values()) == 13
+    closest = sorted(rivals, key=lambda method: rivals[method]["crps / native"])[:2]
+    assert set(closest) == {"quantile forest", "XGBoost, 19 quantiles"}
+    assert [rivals[one]["crps / native"] for one in closest] == pytest.approx([1.04, 1.04], abs=0.005)
+    low, high = (float(end) for end in rivals["XGBoost, 19 quantiles"]["of crps: interval"].strip("[]").split(", "))
+    assert low < 1 < high
     by_set = {row["data"]: row for row in distributions_tables()["distributions_by_set"]}
     assert len(by_set) == 22
     assert min(by_set["diabetes"][method] for method in rivals) < 1
