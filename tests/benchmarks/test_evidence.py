@@ -60,12 +60,12 @@ def test_table_of_the_readme():
             assert found[1] == f"{np.median(ratios):.2f}"
             assert int(found[4]) == np.sum(ratios < 1)
             without_one = [np.median(np.delete(ratios, i)) for i in range(len(ratios))]
-            assert of == "seconds" or np.ptp(without_one) < 0.03
+            assert of == "seconds" or (np.ptp(without_one) < 0.045 and max(without_one) < 1)
             assert of == "seconds" or float(found[2]) <= np.median(ratios) <= float(found[3]) < 1
 
 
 def test_pages_equal_what_other_code_finds_in_the_raw_runs(capsys):
-    """Code that shares nothing with the tables' computes the numbers of five pages; it takes seconds to read the runs."""
+    """Code that shares nothing with the tables' finds the numbers of five pages; reading the runs takes seconds."""
     assert recompute.main() == 0
     assert re.match(r"\d{3} cells compared, 0 differ", capsys.readouterr().out)
 
