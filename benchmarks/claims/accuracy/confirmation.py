@@ -78,7 +78,7 @@ def overall(found: dict[str, dict[str, pd.Series]], own: pd.DataFrame) -> Table:
 
 
 def kinds(found: dict[str, dict[str, pd.Series]]) -> Table:
-    """Return the ratios of the sets with ordered classes, and of regression targets that are cut into classes, apart."""
+    """Return the ratios of the sets with ordered classes, and of regression targets cut into classes, apart."""
     groups = {
         "ordered classes": [name for name, source in CONFIRMATION.items() if source.classes],
         "cut at deciles": [name for name, source in CONFIRMATION.items() if not source.classes],
