@@ -209,6 +209,9 @@ CONFIRMATION = {
     "movielens100k": Source("C_movielens100k", (100004, 5), classes=tuple(k / 2 for k in range(1, 11))),
 }
 
+# The same rows with other features or another target: they count once in means and tests over sets.
+SAME_ROWS = {"cpu_small": "cpu_act", "census8L": "census16H", "diabetes012": "brfss_genhlth"}
+
 SOURCES = SIXTEEN | ORDINAL | OTHER | BINARY | NOMINAL | FEW_ROWS | SOME_ROWS | MORE_ROWS | CONFIRMATION
 
 
@@ -257,6 +260,19 @@ def read(name: str) -> pd.DataFrame:
 def default_rule(name: str) -> str:
     """Return "classes" for a set whose target has them, "quantile" for a regression target."""
     return "classes" if name in ORDINAL or SOURCES[name].classes else "quantile"
+
+
+def rows_from(name: str) -> str:
+    """Return the set whose rows a set has: itself, but for samples (``"mv 50"``) and those of ``SAME_ROWS``."""
+    whole, _, n_train = name.rpartition(" ")
+    return SAME_ROWS.get(name, whole if n_train.isdigit() else name)
+
+
+def n_test(name: str) -> int:
+    """Return how many rows `partition` keeps to test on; of sets with groups about so many."""
+    source = SOURCES[name]
+    n_rows = min(source.shape[0], MOST_ROWS)
+    return source.sizes[1] if source.sizes else n_rows - 7 * n_rows // 10
 
 
 def discretise(target: NDArray[np.float64], rule: str) -> NDArray[np.int32]:

@@ -47,10 +47,15 @@ def write(name: str, title: str, rows: list[dict[str, Any]], notes: str = "", ru
     where = machine() if runs is None else machines(runs)[0]
     content = {"title": title, "notes": notes, "machine": where, "rows": rows}
     (RESULTS / f"{name}.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    lines = [f"# {title}", "", table(rows), "", notes, "", measured_on(where)]
-    text = "\n".join(lines).replace("\n\n\n", "\n\n") + "\n"
+    text = page(content)
     (RESULTS / f"{name}.md").write_text(text, encoding="utf-8")
     print(text)
+
+
+def page(content: dict[str, Any]) -> str:
+    """Return a result, as its JSON file holds it, as a page of Markdown."""
+    lines = [f"# {content['title']}", "", table(content["rows"]), "", content["notes"], ""]
+    return "\n".join([*lines, measured_on(content["machine"])]).replace("\n\n\n", "\n\n") + "\n"
 
 
 class Result:
@@ -131,7 +136,17 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 def measured_on(*machines: dict[str, Any], more: Sequence[str] = ()) -> str:
     """Return machines in one sentence; ``more`` names versions that it says where they are known."""
-    short = ("processor", "cores", "instruction set", "python", "numpy", "xgboost", "lightgbm", *more)
+    short = (
+        "ordinal_objectives",
+        "processor",
+        "cores",
+        "instruction set",
+        "python",
+        "numpy",
+        "xgboost",
+        "lightgbm",
+        *more,
+    )
     found = {key: dict.fromkeys(str(where[key]) for where in machines if key in where) for key in short}
     return "Measured on: " + "; ".join(f"{key} {', '.join(values)}" for key, values in found.items() if values) + "."
 

@@ -26,22 +26,26 @@ from lib.data import (
     SOME_ROWS,
     default_rule,
     load,
+    n_test,
     partition,
+    rows_from,
 )
 from lib.runner import Row, resume
+from lib.statistics import Comparison, ratio_interval
 from ordinal_objectives.decision import decide
 from ordinal_objectives.metrics import METRICS
 
-NUMBERS = ("mae", "zero_one", "rps", "log_loss", "seconds")
+ERRORS = ("mae", "zero_one", "rps", "log_loss")
+NUMBERS = (*ERRORS, "seconds")
 COLUMNS = ("data", "seed", "method", *NUMBERS, "rounds", "failure")
-# Added to means before their logarithms, since some are 0.
-ADDED = 1e-4
+# A fit whose log loss is so many times the median of the same method's on the same set has diverged.
+DIVERGED = 10.0
 SHARES = "class shares"
 NOTE = (
-    "Geometric mean over sets of the ratio to the first method, and in brackets on how many sets it is lower; absolute "
-    "error of the median class, zero-one error of the most probable class. `above class shares`: sets with a higher "
-    "RPS or log loss than the shares of the classes in the training rows. Seconds of the processor, one thread, with "
-    "all that is held out and searched."
+    "Ratios to the first method, or to the one named: geometric mean over sets [its interval]; median; sets lower / "
+    "equal / higher, and p that it is lower. Absolute error of the median class, zero-one error of the most probable "
+    "one. `above class shares`: sets with a higher RPS or log loss than the shares of the training classes. Seconds of "
+    "the processor, one thread, all searches included: mean (sets lower)."
 )
 
 # Sets on which designs are chosen, with their samples of few rows; those of the evidence; those kept aside.
@@ -189,18 +193,66 @@ def of_shares(rows: tuple[Any, Any], X_test: Any, n_classes: int) -> tuple[NDArr
     return np.tile(shares, (len(X_test), 1)), 0
 
 
-def ratios(rows: list[Row], beside: str, methods: Iterable[str], sets: Collection[str]) -> list[Row]:
-    """Return of each method the geometric mean of its ratios to another, and on how many sets it is below.
-
-    A last column counts the sets on which it is above the shares of the classes by RPS or log loss.
-    """
+def set_means(rows: Iterable[Row], sets: Collection[str]) -> tuple[pd.DataFrame, dict[str, list[tuple[str, str]]]]:
+    """Return the mean errors of each method on each set, and the fits of each method that diverged: set, partition."""
     table = pd.DataFrame([row for row in rows if row["data"] in set(sets) and not row["failure"]])
     table[list(NUMBERS)] = table[list(NUMBERS)].astype(float)
-    means = table.groupby(["method", "data"])[list(NUMBERS)].mean()
+    usual = table.groupby(["method", "data"])["log_loss"].transform("median")
+    diverged: dict[str, list[tuple[str, str]]] = {}
+    for row in table[table["log_loss"] > DIVERGED * usual].itertuples():
+        diverged.setdefault(str(row.method), []).append((str(row.data), str(row.seed)))
+    return table.groupby(["method", "data"])[list(NUMBERS)].mean(), diverged
+
+
+def log_ratios(means: pd.DataFrame, method: str, beside: str) -> tuple[pd.DataFrame, dict[str, list[str]]]:
+    """Return the logarithms of a method's ratios to another, and the errors that leave out a set, by set.
+
+    An error leaves out the sets that one of both solves: its mean there is below what one test row weighs. Sets that
+    share rows are one, with the mean of their logarithms.
+    """
+    ours, theirs = means.loc[method], means.loc[beside]
+    both = ours.index[ours.index.isin(theirs.index)]
+    ours, theirs = ours.loc[both], theirs.loc[both]
+    of_a_row = pd.Series({data: 1.0 / n_test(str(data)) for data in both})
+    solved = ours[list(ERRORS)].lt(of_a_row, axis=0) | theirs[list(ERRORS)].lt(of_a_row, axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(ours) - np.log(theirs)
+    logs[list(ERRORS)] = logs[list(ERRORS)].mask(solved)
+    logs = logs.groupby(logs.index.map(rows_from), sort=False).mean()
+    return logs, {str(data): list(solved.columns[solved.loc[data]]) for data in both if solved.loc[data].any()}
+
+
+def ratios(rows: list[Row], beside: str, methods: Iterable[str], sets: Collection[str]) -> list[Row]:
+    """Return how the errors of each method compare with another's over the sets; see ``NOTE``.
+
+    A partition on which the other method's fit diverged is left out for both, and the last column names it with the
+    sets that an error leaves out.
+    """
+    _, diverged = set_means(rows, sets)
+    lost = diverged.get(beside, [])
+    means, _ = set_means([row for row in rows if (row["data"], str(row["seed"])) not in lost], sets)
     shares, found = means.loc[SHARES], []
     for method in [beside, *(name for name in methods if name in means.index)]:
-        logs = (np.log(means.loc[method] + ADDED) - np.log(means.loc[beside] + ADDED)).dropna()  # sets that both have
+        logs, solved = log_ratios(means, method, beside)
         above = ((means.loc[method] > shares.loc[means.loc[method].index])[["rps", "log_loss"]]).any(axis=1)
-        cells = {name: f"{np.exp(logs[name].mean()):.3f} ({int((logs[name] < 0).sum())})" for name in NUMBERS}
-        found.append({"method": method, **cells, "above class shares": int(above.sum()), "sets": len(logs)})
+        cells = dict.fromkeys(NUMBERS, "1") if method == beside else {name: _compared(logs[name]) for name in ERRORS}
+        if method != beside:
+            cells["seconds"] = f"{np.exp(logs['seconds'].mean()):.3f} ({int((logs['seconds'] < 0).sum())})"
+        left_out = [f"{data} by {', '.join(errors)}" for data, errors in solved.items() if method != beside]
+        if method != beside:
+            left_out += [f"partition {seed} of {data}, where {beside} diverged" for data, seed in lost]
+        found.append(
+            {"method": method, **cells, "above class shares": int(above.sum()), "sets": len(logs)}
+            | {"left out": "; ".join(left_out) or "-"}
+        )
     return found
+
+
+def _compared(logs: pd.Series) -> str:
+    logs = logs.dropna()
+    if not len(logs):
+        return "-"
+    counts = Comparison(logs, np.zeros(len(logs)))
+    low, high = ratio_interval(np.exp(logs))
+    between = f"{np.exp(logs.mean()):.3f} [{low:.3f}, {high:.3f}]; {np.exp(logs.median()):.3f}"
+    return f"{between}; {counts.counts}, p {counts.p:.2g}"

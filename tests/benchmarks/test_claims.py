@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from claims.accuracy import artificial, censored, distributions, plain_call, shifts_simulated
 from claims.accuracy.shifts_simulated import DIFFER, PROPORTIONAL, THETA
 from claims.decisions import prediction_sets, recalibration
-from lib.set_ratios import ratios, rows_of
+from lib.set_ratios import SHARES, ratios, rows_of
 from ordinal_objectives.metrics import ranked_probability_score
 
 
@@ -183,18 +183,58 @@ def rows():
 
 def test_ratios_are_means_of_logarithms_over_sets(rows):
     few = ratios(rows, "XGBClassifier()", plain_call.of_trainer("XGBoost"), ["mv 50", "thyroid 200"])
-    assert few[0]["rps"] == "1.000 (0)"
+    assert few[0]["rps"] == "1"
     named = next(one for one in few if one["method"] == "XGBoost, depth 4")
 
     def mean(data, method):
         return np.mean([float(r["rps"]) for r in rows if (r["data"], r["method"]) == (data, method)])
 
-    logs = [
-        np.log((mean(data, "XGBoost, depth 4") + 1e-4) / (mean(data, "XGBClassifier()") + 1e-4))
-        for data in ("mv 50", "thyroid 200")
-    ]
-    assert named["rps"] == f"{np.exp(np.mean(logs)):.3f} ({sum(log < 0 for log in logs)})"
+    logs = [np.log(mean(data, "XGBoost, depth 4") / mean(data, "XGBClassifier()")) for data in ("mv 50", "thyroid 200")]
+    lower = sum(log < 0 for log in logs)
+    assert named["rps"].startswith(f"{np.exp(np.mean(logs)):.3f} [")
+    assert f"; {np.exp(np.median(logs)):.3f}; {lower} / 0 / {2 - lower}, p " in named["rps"]
     assert named["sets"] == 2
+
+
+def errors(method, data, seed=0, mae=0.5, log_loss=1.0):
+    values = {"mae": mae, "zero_one": 0.5, "rps": 0.5, "log_loss": log_loss, "seconds": 1.0}
+    return {"data": data, "seed": seed, "method": method, "failure": ""} | values
+
+
+def compared_by(ours, theirs):
+    sets = {row["data"] for row in ours + theirs}
+    shares = [errors(SHARES, data) for data in sets]
+    return ratios([*ours, *theirs, *shares], "theirs", ["ours"], sets)[1]
+
+
+@pytest.mark.parametrize("solved", [0.0, 1e-3])
+def test_a_solved_set_leaves_the_mean_and_is_named(solved):
+    ours = [errors("ours", "esl", mae=0.4), errors("ours", "car", mae=solved)]
+    row = compared_by(ours, [errors("theirs", "esl"), errors("theirs", "car")])
+    assert row["mae"].startswith("0.800 ")
+    assert row["left out"] == "car by mae"
+    assert row["rps"].startswith("1.000 ")
+
+
+def test_sets_that_share_rows_count_once():
+    names = ("cpu_act", "cpu_small", "esl")
+    ours = [errors("ours", name, mae=mae) for name, mae in zip(names, (0.25, 1.0, 0.4), strict=True)]
+    row = compared_by(ours, [errors("theirs", name) for name in names])
+    assert row["sets"] == 2
+    assert row["mae"].startswith(f"{0.8**0.5:.3f} ")
+    assert "; 1 / 1 / 0, p" in row["mae"]
+
+
+@pytest.mark.parametrize(("diverged", "ratio", "named"), [("theirs", 0.5, True), ("ours", 8.0, False)])
+def test_a_diverged_fit_of_the_others_leaves_the_mean_and_is_named(diverged, ratio, named):
+    losses = {"ours": [0.5, 0.5, 0.5], "theirs": [1.0, 1.0, 1.0]}
+    losses[diverged][2] = 23.0
+    ours, theirs = (
+        [errors(one, "esl", seed, log_loss=loss) for seed, loss in enumerate(losses[one])] for one in losses
+    )
+    row = compared_by(ours, theirs)
+    assert row["log_loss"].startswith(f"{ratio:.3f} ")
+    assert ("partition 2 of esl, where theirs diverged" in row["left out"]) == named
 
 
 @pytest.mark.parametrize(("n_rows", "leaf"), [(40, 1), (500, 10), (5000, 20)])

@@ -31,6 +31,7 @@ def tables(path: Path = FILE) -> dict[str, Table]:
     found = {metric: by_set(runs, metric) for metric in JUDGED}
     return {
         "confirmation": noted(overall(found, own), own),
+        "confirmation kinds": noted(kinds(found), own),
         "confirmation sets": noted(sets(found, own), own),
         "confirmation failures": accuracy_tables.failures(own),
     }
@@ -74,6 +75,26 @@ def overall(found: dict[str, dict[str, pd.Series]], own: pd.DataFrame) -> Table:
         f"rounded` has one answer. Partitions fewer than ten: {_few(own)}."
     )
     return Table(rows, note) if any(found.values()) else Table([])
+
+
+def kinds(found: dict[str, dict[str, pd.Series]]) -> Table:
+    """Return the ratios of the sets with ordered classes, and of regression targets cut into classes, apart."""
+    groups = {
+        "ordered classes": [name for name, source in CONFIRMATION.items() if source.classes],
+        "cut at deciles": [name for name, source in CONFIRMATION.items() if not source.classes],
+    }
+    rows = [
+        {"targets": words, "method": method}
+        | {
+            METRICS[metric]: _summary(np.log(ratios[ratios.index.isin(names)]))
+            for metric in BY_SET
+            if (ratios := found[metric].get(method)) is not None
+        }
+        for words, names in groups.items()
+        for method in RIVALS
+        if all(method in found[metric] for metric in BY_SET)
+    ]
+    return Table(rows, "Means, intervals and counts as above." if rows else "")
 
 
 def _few(own: pd.DataFrame) -> str:

@@ -152,9 +152,9 @@ def claims(runs: pd.DataFrame, timed: pd.DataFrame, curves: pd.DataFrame, memory
     if "digits" in have:
         full, diagonal = mean("digits", HESSIAN_RUNS["full"], "top_1"), mean("digits", VECTOR, "top_1")
         ms = round_ms(timed, "digits", HESSIAN_RUNS["full"]) / round_ms(timed, "digits", VECTOR)
-        claim = "the full Hessian is slower and no more accurate on digits"
+        claim = "the full Hessian is similarly accurate and much slower on digits"
         here = f"{100 * full:.2f}% for {100 * diagonal:.2f}%, {ms:.1f} times as long"
-        table.append(line(claim, "98.17% for 98.30%, 5.0 times as long", here, full <= diagonal and ms > 1))
+        table.append(line(claim, "98.17% for 98.30%, 5.0 times as long", here, abs(full - diagonal) < 0.005 and ms > 2))
     ratios_of_rounds = {
         name: round_ms(timed, name, VECTOR) / round_ms(timed, name, "LightGBM") for name in timed["data"].unique()
     }
