@@ -447,9 +447,6 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
             )
         return features
 
-    def _prediction_data(self, X: object) -> Any:
-        return X
-
     def _score(self, data: Any, start: int, stop: int) -> FloatArray:
         return self._ensemble.scores(data, start, stop, effective_n_threads(self.n_jobs))
 

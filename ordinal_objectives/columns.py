@@ -144,10 +144,18 @@ class Columns:
         X = tables.as_table(X, name=name)
         if X.shape[1] != self.n_features:
             raise ValueError(f"{name} has {X.shape[1]} features, and the training had {self.n_features}")
-        given = tables.names_as_text(X)
-        if None not in (given, self.names) and given != self.names:
-            arguments.refuse_other_order(self.names, X, name=name)
-            raise ValueError(f"{name} must have the columns of the training, {first_few(self.names)}; got {given}")
+        arguments.refuse_other_order(self.names, X, name=name)
+        known, given = self.names or [], tables.column_names(X) or []
+        if given and given != known and not all(map(str.isdecimal, known)):  # scikit-learn compares no numbers
+            raise ValueError(
+                f"{name} must have the columns of the training, {first_few(known)}; got {first_few(given)}"
+            )
+        others = [place for place in tables.places_of(X, tables.FROM_DTYPE) if place not in self.levels]
+        if others:
+            raise ValueError(
+                f"{name} must have categories only in the columns of the training that had them; got "
+                f"{first_few([tables.called(X, place) for place in others])}"
+            )
         codes = {place: self._codes(X, place, levels, name, refuse_new) for place, levels in self.levels.items()}
         table = X if issparse(X) else tables.with_columns(X, codes)
         numbers = tables.read_numbers(table, name=name, **{"accept_sparse": "csr", **checks})

@@ -402,11 +402,6 @@ min_data_in_leaf, random_strength, one_hot_max_size
         codes = np.where(which < 0, len(known), tables.codes_in(X, place, known))
         return np.array([*texts, unknown], dtype=object)[codes]
 
-    def _names(self) -> list[str] | None:
-        """Return the names of the columns, numbers as text; None where the training had none."""
-        names = getattr(self, "feature_names_in_", None)
-        return getattr(self, "_column_numbers", None) if names is None else list(names)
-
     def _score(self, data: Pool, start: int, stop: int) -> FloatArray:
         return cb_booster.predict_raw(self.booster_, data, start, stop, threads.library_n_threads(self.n_jobs) or -1)
 

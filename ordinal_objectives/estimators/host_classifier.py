@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.aliases import Booster, FloatArray, Params, Seed, Table
+from ordinal_objectives.columns import Columns
 from ordinal_objectives.estimators import arguments, held_out, linear
 from ordinal_objectives.estimators.held_out import RoundSearch, Rows, Trial
 from ordinal_objectives.estimators.labels import OrderedLabels
@@ -96,6 +97,9 @@ class HostClassifier(OrdinalClassifier):
     validation_fraction: float | None
     linear_l2: float
     random_intercept: object
+    columns_: Columns
+    # Those of the model that fit continues.
+    _earlier_columns: Columns | None = None
     n_jobs: int | None
     round_search_: RoundSearch | None = None
 
@@ -304,10 +308,17 @@ class HostClassifier(OrdinalClassifier):
                     arguments.keep_names(self, numbers=written)
                 else:
                     arguments.keep_names(self, written or text)
+                if hasattr(self, "columns_"):
+                    self.columns_ = replace(self.columns_, names=self._names())
                 self._linear = started
                 self._keep(record, n_iter)
         files.warn_of(left_out, stacklevel=2)
         return self
+
+    def _names(self) -> list[str] | None:
+        """Return the names of the columns, numbers as text; None where the training had none."""
+        names = getattr(self, "feature_names_in_", None)
+        return getattr(self, "_column_numbers", None) if names is None else list(names)
 
     def _forget_params(self, kept: Collection[str]) -> None:
         """Set parameters to their defaults, and drop those of the library below, but for some."""

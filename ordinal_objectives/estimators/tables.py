@@ -76,6 +76,12 @@ def _kind(dtype: object) -> str:
     return next((kind for kind, pattern in _KINDS.items() if pattern.fullmatch(name)), "other")
 
 
+def is_ordered(X: Table, place: int) -> bool:
+    """Tell whether a column has a category type with an order."""
+    dtype = list(_types(X))[place]
+    return bool(getattr(getattr(dtype, "pyarrow_dtype", dtype), "ordered", False))
+
+
 def column_names(X: Table) -> list[str] | None:
     """Return the names of the columns of a frame or an Arrow table; None unless all are strings, as scikit-learn."""
     names = _names(X)

@@ -425,8 +425,8 @@ def _read_lightgbm(model: LGBMOrdinalClassifier, n_iter: int, by_value: Sequence
             return np.full(n_outputs, leaf["leaf_value"])
         return np.asarray(vectors[leaf.get("leaf_index", 0)], dtype=np.float64)
 
-    places = (record.classifier or {}).get("category_columns", by_value)  # LightGBM's file has only the levels
-    return _lightgbm_scorer(booster, content, n_outputs, value_of, places)
+    scorer = _lightgbm_scorer(booster, content, n_outputs, value_of, model.columns_.levels)
+    return replace(scorer, codes_everywhere=True)
 
 
 @one_thread_after_fork()
@@ -446,7 +446,13 @@ def _read_lightgbm_multiclass(model: lightgbm.LGBMClassifier, by_value: Sequence
     def value_of(number: int, leaf: JSON) -> FloatArray:
         return np.where(np.arange(n_outputs) == number % n_outputs, leaf["leaf_value"], 0.0)
 
-    return _lightgbm_scorer(booster, content, n_outputs, value_of, by_value)
+    levels = booster.pandas_categorical or []
+    if by_value and len(by_value) != len(levels):
+        raise ValueError(
+            f"X_example must have the {len(levels)} column(s) of a category type that the training had; it has "
+            f"{len(by_value)}"
+        )
+    return _lightgbm_scorer(booster, content, n_outputs, value_of, dict(zip(by_value, levels, strict=False)))
 
 
 def _lightgbm_scorer(
@@ -454,7 +460,7 @@ def _lightgbm_scorer(
     content: JSON,
     n_outputs: int,
     value_of: Callable[[int, JSON], FloatArray],
-    by_value: Sequence[int],
+    levels: Mapping[int, list[Any]],
 ) -> Scorer:
     """Return the scorer of trees in LightGBM's JSON.
 
@@ -466,15 +472,9 @@ def _lightgbm_scorer(
     n_outputs : int
     value_of : callable
         What a leaf of a tree, given by its number, adds to each output.
-    by_value : sequence of int
-        Columns of a category type of the rows to predict.
+    levels : mapping of int to list
+        Of the columns of categories.
     """
-    levels = booster.pandas_categorical or []
-    if by_value and len(by_value) != len(levels):
-        raise ValueError(
-            f"X_example must have the {len(levels)} column(s) of a category type that the training had; it has "
-            f"{len(by_value)}"
-        )
     zero_is_missing = set[int]()
     trees = [
         _lightgbm_tree(tree["tree_structure"], n_outputs, partial(value_of, number), zero_is_missing)
@@ -484,7 +484,7 @@ def _lightgbm_scorer(
         trees,
         np.zeros(n_outputs),
         zero_is_missing=np.array(sorted(zero_is_missing), dtype=np.intp),
-        levels=dict(zip(by_value, map(list, levels), strict=False)),
+        levels=levels,
     )
 
 

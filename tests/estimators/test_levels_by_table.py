@@ -95,7 +95,7 @@ def make(trainer, **more):
 
 def takes(trainer, kind, table):
     """Tell whether levels of a kind exist in such a table, and the trainer reads its categories."""
-    return (kind == "text" or table not in OF_TEXT) and (trainer != "lightgbm" or table in OF_PANDAS)
+    return kind == "text" or table not in OF_TEXT
 
 
 def rows(table, kind, levels=None, values=None):
