@@ -401,33 +401,26 @@ importance_type
         return booster, lgbm_booster.threshold_record(booster)
 
     def _check_features(self, X: Table, *, reset: bool) -> Table:
-        checked = super()._check_features(X, reset=reset)
-        if reset:
-            self._take_columns(checked)
-        columns = replace(self.columns_, names=None) if self._has_written_names(checked) else self.columns_
-        numbers = columns.encode(checked, refuse_new=reset)
+        numbers = self._encoded(super()._check_features(X, reset=reset), reset=reset)
         # LightGBM knows SciPy's sparse matrices, not yet its sparse arrays.
         return csr_matrix(numbers) if isinstance(numbers, csr_array) else numbers
 
     def _take_columns(self, X: Table) -> None:
-        """Take the columns of a training: their levels are those of the model that is continued, if one is."""
-        found, earlier = Columns.learn(X, declared=True), self._earlier_columns
-        self.columns_ = found if earlier is None else replace(found, levels=earlier.levels)
+        super()._take_columns(X)
         self._unordered = [place for place in self.columns_.levels if not tables.is_ordered(X, place)]
 
-    def _columns_of(self, model: object) -> Columns | None:
-        """Return the columns of a model that is to be continued, if one is."""
-        if model is None:
-            return None
-        if isinstance(model, LGBMOrdinalClassifier):
-            check_is_fitted(model, msg="init_model must be a fitted model; got an %(name)s that has not been fitted")
-            return model.columns_
-        booster = lgbm_booster.as_booster(model)
-        return _columns_in(booster, lgbm_booster.threshold_record(booster))
-
-    def _description(self) -> Params:
-        levels = files.value_to_json(self.columns_.to_json())
-        return super()._description() | ({"levels": levels} if levels else {})
+    def _own_columns(self, booster: lightgbm.Booster) -> Columns:
+        if not booster.pandas_categorical:
+            return Columns(booster.num_feature())
+        names, infos = booster.feature_name(), booster.dump_model(num_iteration=1)["feature_infos"]
+        places = [place for place, name in enumerate(names) if infos.get(name, {}).get("values")]
+        levels = booster.pandas_categorical
+        if len(levels) != len(places):
+            raise ValueError(
+                f"the model must say which columns its {len(levels)} lists of levels belong to; {len(places)} of its "
+                f"columns hold categories of more than one value"
+            )
+        return Columns.from_json([list(pair) for pair in zip(places, levels, strict=True)], len(names))
 
     @threads.one_thread_after_fork()
     def _score(self, data: Table, start: int, stop: int) -> FloatArray:
@@ -445,7 +438,7 @@ importance_type
         self.booster_ = lgbm_booster.load_model(path)
         record = lgbm_booster.carried_record(self.booster_).copied()
         with files.as_damaged_file(path):
-            self.columns_ = _columns_in(self.booster_, record)
+            self.columns_ = self._columns_in(self.booster_, record)
         n_iter = self.booster_.current_iteration()
         lgbm_booster.check_all_rounds(self.booster_, record, n_iter)
         return record, n_iter, self.booster_.num_feature()
@@ -479,22 +472,6 @@ def _search_of(
     rate = 0.1 if given["learning_rate"] is None else given["learning_rate"]  # LightGBM's default
     rate = arguments.smallest_rate(rate, first_rates(scheduled.known)) if is_auto(given["n_estimators"]) else rate
     return (rate, given["random_state"]), scheduled
-
-
-def _columns_in(booster: lightgbm.Booster, record: ThresholdRecord) -> Columns:
-    """Return the columns of a booster, with the levels that the record of a classifier names, or LightGBM's own."""
-    n_features, content = booster.num_feature(), (record.classifier or {}).get("levels")
-    if record.classifier is not None:
-        return Columns.from_json(files.value_from_json(content or []), n_features)
-    names, infos = booster.feature_name(), booster.dump_model(num_iteration=1)["feature_infos"]
-    places = [place for place, name in enumerate(names) if infos.get(name, {}).get("values")]
-    levels = booster.pandas_categorical or []
-    if levels and len(levels) != len(places):
-        raise ValueError(
-            f"the model must say which columns its {len(levels)} lists of levels belong to; {len(places)} of its "
-            f"columns hold categories of more than one value"
-        )
-    return Columns.from_json([list(pair) for pair in zip(places, levels, strict=False)], n_features)
 
 
 def _as_feval(metric: EvalMetric) -> Callable[..., list[Result]]:

@@ -134,6 +134,47 @@ class HostClassifier(OrdinalClassifier):
             self._groups = GroupColumn.learn(X, getattr(self, "random_intercept", None), missing=missing)
         return super()._check_features(self._with_codes(X, reset=reset), reset=reset)
 
+    def _encoded(self, X: Table, *, reset: bool) -> Any:
+        """Return checked features as numbers; those of ``fit`` say which columns there are."""
+        if reset:
+            self._take_columns(X)
+        columns = replace(self.columns_, names=None) if self._has_written_names(X) else self.columns_
+        return columns.encode(X, refuse_new=reset)
+
+    def _take_columns(self, X: Table) -> None:
+        """Take the columns of a training: their levels are those of the model that is continued, if one is."""
+        found, earlier = self._learned(X), self._earlier_columns
+        self.columns_ = found if earlier is None else replace(found, levels=earlier.levels)
+
+    def _learned(self, X: Table) -> Columns:
+        return Columns.learn(X, declared=True)
+
+    def _columns_of(self, model: Booster) -> Columns | None:
+        """Return the columns of a model that is to be continued, if one is."""
+        booster = self._opened(model)
+        if booster is None or booster is not model:
+            return None if booster is None else model.columns_
+        return self._columns_in(*self._read_continued(model))
+
+    @abstractmethod
+    def _own_columns(self, booster: Booster) -> Columns:
+        """Return the columns of a booster with the levels that the library keeps."""
+
+    def _columns_in(self, booster: Booster, record: ThresholdRecord) -> Columns:
+        """Return the columns of a booster, with the levels that the record of a classifier names, or its own."""
+        own = self._own_columns(booster)
+        if record.classifier is None:
+            return own
+        return Columns.from_json(files.value_from_json(record.classifier.get("levels", [])), own.n_features)
+
+    def _opened(self, model: Booster) -> Booster | None:
+        """Return the booster, or what stands for it, of a model that ``fit`` is to go on with."""
+        if not isinstance(model, arguments.keeper(type(self))):
+            return model
+        name = self._continued_by
+        check_is_fitted(model, msg=f"{name} must be a fitted model; got an %(name)s that has not been fitted")
+        return model.booster_
+
     def _forget_fit(self) -> None:
         """Forget what an earlier fit found beside trees, thresholds and classes."""
         self.round_search_ = self._linear = self._given = self._n_rounds = None
@@ -309,7 +350,8 @@ class HostClassifier(OrdinalClassifier):
                 else:
                     arguments.keep_names(self, written or text)
                 if hasattr(self, "columns_"):
-                    self.columns_ = replace(self.columns_, names=self._names())
+                    missing = getattr(self, "_missing", np.nan)
+                    self.columns_ = replace(self.columns_, names=self._names(), missing=missing)
                 self._linear = started
                 self._keep(record, n_iter)
         files.warn_of(left_out, stacklevel=2)
@@ -336,11 +378,8 @@ class HostClassifier(OrdinalClassifier):
         self._n_earlier = 0
         if model is None:
             return None, None
-        name, is_ours = self._continued_by, isinstance(model, arguments.keeper(type(self)))
-        if is_ours:
-            check_is_fitted(model, msg=f"{name} must be a fitted model; got an %(name)s that has not been fitted")
-        booster, record = self._read_continued(model.booster_ if is_ours else model)
-        self._check_same_classes(record, model, name)
+        booster, record = self._read_continued(self._opened(model))
+        self._check_same_classes(record, model, self._continued_by)
         self._n_earlier = record.n_iterations
         return booster, record
 
@@ -428,7 +467,7 @@ class HostClassifier(OrdinalClassifier):
 
         def fit_linear(some: Rows) -> linear.LinearPart:
             some = replace(some, X=without(some.X, self._groups))
-            given: Params = {"missing": self._missing} if hasattr(self, "_missing") else {}
+            given: Params = {"missing": self.columns_.missing_in_codes} if hasattr(self, "columns_") else {}
             given |= {"hessian": self.hessian, "categories": categories, "n_threads": self.n_jobs}
             return linear.LinearPart.fit(some, self.n_classes_, self._ordinal_loss(), self.linear_l2, **given)
 
@@ -534,6 +573,7 @@ class HostClassifier(OrdinalClassifier):
         """Return the description of the classifier in a file, in JSON's types."""
         classes, dtype = files.labels_to_json(self.ordered_classes_)
         names = getattr(self, "feature_names_in_", None)
+        levels = self.columns_.to_json() if hasattr(self, "columns_") else []
         given_to_fit = {} if self._given is None else self._given.to_json()
         given = (arguments.kept_arguments(self) | self._host_params).items()
         params, left_out = files.parameters_to_json({name: value for name, value in given if name not in _NOT_IN_FILES})
@@ -547,6 +587,7 @@ class HostClassifier(OrdinalClassifier):
             "left_out": left_out,
             **({"found": self._found} if self._found else {}),
             **({"given": given_to_fit} if given_to_fit else {}),
+            **({"levels": files.value_to_json(levels)} if levels else {}),
             **self._found_at_end(),
         }
 

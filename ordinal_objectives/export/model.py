@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -116,8 +115,6 @@ class Scorer:
     levels : dict of int to list
         Levels of the columns that hold categories by value; the code of a level is its place. A level that is missing
         or unknown is a missing value.
-    codes_everywhere : bool
-        Whether a linear part reads codes as well, in the place of the columns themselves.
     """
 
     trees: list[ScoringTree]
@@ -126,7 +123,6 @@ class Scorer:
     missing: float = np.nan
     zero_is_missing: IndexArray = field(default_factory=lambda: np.zeros(0, np.intp))
     levels: Mapping[int, list[object]] = field(default_factory=dict)
-    codes_everywhere: bool = False
 
     @property
     def n_outputs(self) -> int:
@@ -258,7 +254,7 @@ def multi_output_scorer(model: MultiOutputModel) -> tuple[Scorer, str]:
 
 def _engine_scorer(trees: list[Tree], offset: FloatArray, levels: dict[int, list[object]]) -> Scorer:
     sizes = {place: len(column) for place, column in levels.items()}
-    return Scorer([_engine_tree(tree, sizes) for tree in trees], offset, levels=levels, codes_everywhere=True)
+    return Scorer([_engine_tree(tree, sizes) for tree in trees], offset, levels=levels)
 
 
 def _engine_tree(tree: Tree, sizes: dict[int, int]) -> ScoringTree:
@@ -307,7 +303,7 @@ def _read_xgboost(model: XGBOrdinalClassifier, n_iter: int, by_value: Sequence[i
         return vectors.astype(np.float64) if len(vectors) else np.repeat(values, n_thresholds, axis=1)
 
     scorer = _xgboost_scorer(booster, n_iter, add)
-    scorer = replace(scorer, missing=np.nan if model.missing is None else model.missing)
+    scorer = replace(scorer, missing=model.columns_.missing, levels=model.columns_.levels)
     if record.outputs is None:
         return replace(scorer, offset=np.repeat(scorer.offset, 1 if record.shifts is None else n_thresholds))
     mixing = record.outputs.mixing
@@ -362,16 +358,9 @@ def _xgboost_scorer(booster: xgboost.Booster, n_iter: int, add: Callable[[int, i
             values = np.array(tree["split_conditions"], dtype=np.float64)[leaves, np.newaxis]
         trees.append(_xgboost_tree(tree, add(number, output, values) * weight))
     base = np.array(json.loads(learner["learner_model_param"]["base_score"]), dtype=np.float64).ravel()
-    from ordinal_objectives.adapters.xgb.input_checks import levels_of
+    from ordinal_objectives.adapters.xgb.booster import levels_of
 
-    # What the classifier keeps of levels is whole; XGBoost's own are text where they were floats or booleans.
-    ours = levels_of(booster) if booster.attr("ordinal_levels") is not None else {}
-    levels = {
-        place: list(ours.get(place) or ()) or _levels(one, place, learner["feature_names"])
-        for place, one in enumerate(model["cats"]["enc"])
-        if one["values"]
-    }
-    return Scorer(trees, base, reads_float32=True, levels=levels)
+    return Scorer(trees, base, reads_float32=True, levels=levels_of(booster))
 
 
 def _xgboost_tree(tree: JSON, leaf_values: FloatArray) -> ScoringTree:
@@ -399,17 +388,6 @@ def _xgboost_tree(tree: JSON, leaf_values: FloatArray) -> ScoringTree:
     )
 
 
-def _levels(column: JSON, place: int, names: list[str]) -> list[object]:
-    """Return the levels of a column of categories."""
-    if "type" in column:
-        return list(column["values"])
-    text = np.array(column["values"], dtype=np.int8).tobytes()
-    if not text.isascii():  # XGBoost cuts such names off, since it counts letters for bytes
-        name = repr(names[place]) if names else place
-        raise ValueError(f"column {name} must have categories in ASCII: XGBoost's file does not hold others whole")
-    return [text[start:stop].decode() for start, stop in pairwise(column["offsets"])]
-
-
 @one_thread_after_fork()
 def _read_lightgbm(model: LGBMOrdinalClassifier, n_iter: int, by_value: Sequence[int]) -> Scorer:
     from ordinal_objectives.adapters.lgbm.booster import check_all_rounds, threshold_record
@@ -425,8 +403,7 @@ def _read_lightgbm(model: LGBMOrdinalClassifier, n_iter: int, by_value: Sequence
             return np.full(n_outputs, leaf["leaf_value"])
         return np.asarray(vectors[leaf.get("leaf_index", 0)], dtype=np.float64)
 
-    scorer = _lightgbm_scorer(booster, content, n_outputs, value_of, model.columns_.levels)
-    return replace(scorer, codes_everywhere=True)
+    return _lightgbm_scorer(booster, content, n_outputs, value_of, model.columns_.levels)
 
 
 @one_thread_after_fork()

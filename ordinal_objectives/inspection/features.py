@@ -390,8 +390,9 @@ def _codes(scorer: Scorer, X: Table) -> FloatArray:
         dense = np.full(X.shape, np.nan if scorer.reads_float32 else 0.0)
         dense[stored.row, stored.col] = stored.data
         X = dense
-    codes = Columns(X.shape[1], scorer.levels).encode(X).astype(np.float64)
-    return np.where(labels.are_missing(codes, scorer.missing), np.nan, codes)
+    columns = Columns(X.shape[1], scorer.levels, missing=scorer.missing)
+    codes = columns.encode(X).astype(np.float64)
+    return np.where(labels.are_missing(codes, columns.missing_in_codes), np.nan, codes)
 
 
 @one_thread_after_fork()
