@@ -487,6 +487,8 @@ class DaskXGBOrdinalClassifier(DaskClassifier, XGBOrdinalClassifier):
         if not self.columns_.levels:
             return X
         encode = partial(_encoded, self.columns_, refuse_new)
+        # XGBoost's matrix would raise only that a part has failed, not why.
+        self.client.gather(self.client.compute([delayed(len)(delayed(encode)(part)) for part in parts_of(X)]))
         if isinstance(X, da.Array):
             return X.map_blocks(encode, meta=np.empty((0, 0)))
         return X.map_partitions(encode, meta=encode(self._header(X)))

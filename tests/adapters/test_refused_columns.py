@@ -167,7 +167,7 @@ def test_categories_for_a_model_without_levels_are_refused(make_set, rows, tmp_p
 def test_codes_of_a_classifier_are_no_categories():
     model = make_lgb().fit(FRAME.assign(g=FRAME.g.cat.codes), Y, categorical_feature=["g"])
     for rows in (FRAME, SOME):
-        with pytest.raises(ValueError, match="X must have categories .*; got column 'g'"):
+        with pytest.raises(ValueError, match=r"X must have categories .*; got column 'g'"):
             model.predict(rows)
 
 
