@@ -64,7 +64,7 @@ _NOT_IN_FILES = frozenset(parameter_names("classifier", in_files=True)) | {
     *("device", "n_jobs", "progress", "verbose", "verbosity"),
 }
 # What a fit leaves beside names of features, and a file may not hold.
-_OF_FIT = ("evals_result_", "round_search_", "_n_rounds", "_n_earlier", "_given")
+_OF_FIT = ("evals_result_", "round_search_", "_n_rounds", "_n_earlier", "_given", "_earlier_columns", "_unordered")
 
 
 class RoundPlan(NamedTuple):

@@ -183,10 +183,11 @@ def as_table(X: Table, *, name: str = "X") -> Table:
     Anything else, such as a list or a tensor, is read by the protocol of arrays.
     """
     X = collected(X, name=name)
+    is_series = hasattr(X, "iloc")
     if not (isinstance(X, np.ndarray) or issparse(X) or hasattr(X, "columns")):
         X = arrays.as_array(X, name=name)
     if len(X.shape) != 2:
-        ways = "X.to_frame(), a row X.iloc[[i]]" if hasattr(X, "iloc") else "X.reshape(-1, 1), a row X.reshape(1, -1)"
+        ways = "X.to_frame(), a row X.iloc[[i]]" if is_series else "X.reshape(-1, 1), a row X.reshape(1, -1)"
         raise ValueError(
             f"Expected 2D array or table {name}; got shape {X.shape}. Reshape your data: a column is {ways}"
         )

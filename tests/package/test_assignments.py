@@ -24,7 +24,7 @@ EXCEPTIONS = {
     "adapters/groups.py: vars(matrix).pop('ordinal_groups', None)": MATRICES,
     "ordinal_objectives/estimators/host_classifier.py: matrix.ordinal_groups": MATRICES,
     "adapters/xgb/spark_estimator.py: classifier._given": OF_TASKS,
-    "adapters/xgb/spark_estimator.py: classifier._levels": OF_TASKS,
+    "adapters/xgb/spark_estimator.py: classifier.columns_": OF_TASKS,
     "adapters/xgb/spark_estimator.py: classifier.booster_": OF_TASKS,
     "adapters/xgb/spark_estimator.py: classifier.evals_result_": OF_TASKS,
     "adapters/xgb/spark_estimator.py: setattr(_Columns, _name, Param(HasParams._dummy(), _name, _words))": (
