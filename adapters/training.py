@@ -9,8 +9,8 @@ from __future__ import annotations
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -106,8 +106,6 @@ class Plan:
         The linear score that a classifier's trees are added to, as the record holds it.
     classifier : dict or None
         What a file that is written during the training says of the classifier.
-    attributes : dict of str to str
-        What its booster says beside the record.
     """
 
     driven: bool = False
@@ -115,7 +113,6 @@ class Plan:
     settings_stay: bool = False
     linear: dict[str, object] | None = None
     classifier: dict[str, object] | None = None
-    attributes: Mapping[str, str] = field(default_factory=dict)
 
 
 class _OfThread(threading.local):

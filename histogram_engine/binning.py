@@ -10,6 +10,7 @@ from scipy.sparse import issparse
 
 from ordinal_objectives import _core
 from ordinal_objectives.aliases import FloatArray, RealArray
+from ordinal_objectives.columns import Columns
 from ordinal_objectives.estimators import arguments, tables
 from ordinal_objectives.row_blocks import RowBlocks, blocks_of, header_of
 
@@ -19,18 +20,32 @@ SUBSAMPLE = 200_000
 _UNEVEN = 100.0
 
 
-def learn_categories(X: Any, asked: Any, max_bins: int) -> tables.CategoryColumns:
-    """Return the columns of categories that ``categorical_features`` asks for, with the levels that occur in X."""
+# Levels of a column: with the missing values each has a bin, and a bin is a byte.
+MOST_LEVELS = 254
+
+
+def learn_columns(X: Any, asked: Any, max_bins: int) -> Columns:
+    """Return the columns of a table, with the levels of those that ``categorical_features`` asks for."""
     if isinstance(X, RowBlocks):
-        found = tables.CategoryColumns.learn([X.header], asked, max_bins)
-        return tables.CategoryColumns.learn(X.tables(), asked, max_bins) if found.levels else found
-    if len(X.shape) != 2 or issparse(X):  # refused where features are checked
-        return tables.CategoryColumns()
-    return tables.CategoryColumns.learn([X], asked, max_bins)
+        columns = Columns.learn(X.header, asked, blocks=X.tables())
+    elif issparse(X):  # refused where features are checked
+        return Columns(X.shape[1])
+    else:
+        columns = Columns.learn(X, asked)
+    most = min(MOST_LEVELS, max_bins)
+    for place, levels in columns.levels.items():
+        if len(levels) > most:
+            because = "" if max_bins >= MOST_LEVELS else f", as max_bins={max_bins} says"
+            raise ValueError(
+                f"{tables.called(header_of(X), place)} has {len(levels)} categories, and the engine takes at most "
+                f"{most}{because}: join rare ones, or encode them as numbers, for instance by scikit-learn's "
+                f"TargetEncoder, and leave the column out of categorical_features"
+            )
+    return columns
 
 
 def check_features(
-    estimator: object, X: object, categories: tables.CategoryColumns, *, reset: bool, blocks: bool
+    estimator: object, X: object, columns: Columns, *, reset: bool, blocks: bool
 ) -> RealArray | RowBlocks:
     """Return a table as float32 or float64, (n_samples, n_features); `reset` is for those of ``fit``.
 
@@ -42,18 +57,18 @@ def check_features(
     if blocks and isinstance(X, RowBlocks):
         if X.shape[0] < 1 + reset:
             raise ValueError(f"Found RowBlocks with {X.shape[0]} sample(s) while a minimum of {1 + reset} is required")
-        tables.read_numbers(categories.encode(X.header), ensure_min_samples=0)
-        features = X.encoded(categories)
+        columns.encode(X.header, ensure_min_samples=0)
+        features = X.encoded(columns)
     else:
-        features = tables.read_numbers(categories.encode(X), estimator=estimator, ensure_min_samples=1 + reset)
+        features = columns.encode(X, estimator=estimator, ensure_min_samples=1 + reset, accept_sparse=False)
     if reset:
         arguments.validate_columns(estimator, header_of(X), reset=True, skip_check_array=True)
     return features
 
 
-def check_same_categories(X: object, asked: object, categories: tables.CategoryColumns) -> None:
+def check_same_categories(X: object, asked: object, columns: Columns) -> None:
     """Raise ValueError unless the columns that ``categorical_features`` asks for are those of the model."""
-    now, before = tables.places_of(header_of(X), asked), sorted(categories.levels)
+    now, before = tables.places_of(header_of(X), asked), sorted(columns.levels)
     if now != before:
         raise ValueError(f"warm_start continues a model of categories in the columns {before}; got {now}")
 

@@ -316,7 +316,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
             for name, asked in (("scoring", scorer), ("random_intercept", self._groups or None)):
                 for one in () if asked is None else (rows, *watched):
                     refuse_soft(one.labels, name=f"y with {name}={getattr(self, name)!r}")
-            plan = TrainingPlan(self, parameters, self._categories, self._seed, self._groups)
+            plan = TrainingPlan(self, parameters, self.columns_, self._seed, self._groups)
             linear = None if earlier is None else self._linear
             decided = plan.decide(rows, watched, earlier, linear, stopping)
             parameters, self.round_search_, self._linear = decided.parameters, decided.search, decided.linear
@@ -355,7 +355,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
     def _with_rows(self, parameters: BoostingParameters, n_rows: int) -> BoostingParameters:
         """Return the parameters for a number of rows with weight, with the constraints of the features."""
         names, n_features = getattr(self, "feature_names_in_", None), self.n_features_in_
-        categories = self._categories.mask(n_features)
+        categories = self.columns_.mask
         constraints = Constraints.of(self.monotonic_cst, self.interaction_cst, n_features, names, categories)
         parameters = parameters.changed(constraints=constraints)
         if held_out.is_auto(self.min_samples_leaf):
@@ -386,7 +386,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
             arguments.validate_columns(self, header_of(X), reset=False, skip_check_array=True)
         except ValueError as error:
             raise ValueError(f"warm_start continues a model of other features: {error}") from None
-        binning.check_same_categories(X, self.categorical_features, self._categories)
+        binning.check_same_categories(X, self.categorical_features, self.columns_)
 
     def _check_same_groups(self, before: RandomEffects | dict[int, RandomEffects] | None) -> None:
         places = before.column.place if isinstance(before, RandomEffects) else before and list(before)
@@ -426,15 +426,12 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         if reset:
             self._groups = GroupColumn.learn(X, self.random_intercept, self._groups if self._continues() else ())
         features = super()._check_features(self._with_codes(X, reset=reset), reset=reset)
-        if any(column.place in self._categories.levels for column in self._groups):
+        if any(column.place in self.columns_.levels for column in self._groups):
             raise ValueError(
                 f"random_intercept must name a column that categorical_features does not name; got "
                 f"{self.random_intercept!r}"
             )
         return features
-
-    def _prediction_data(self, X: object) -> Any:
-        return X
 
     def _score(self, data: Any, start: int, stop: int) -> FloatArray:
         return self._ensemble.scores(data, start, stop, effective_n_threads(self.n_jobs))

@@ -37,6 +37,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.aliases import JSON, BoolArray, FloatArray, IntArray, LabelArray, NDArray, Params
+from ordinal_objectives.columns import Columns
 from ordinal_objectives.estimators import arguments, tables
 from ordinal_objectives.histogram_engine import binning, fit_loop
 from ordinal_objectives.row_blocks import RowBlocks
@@ -76,7 +77,7 @@ class EngineModel:
     n_jobs: int | None
     n_features_in_: int
     feature_names_in_: NDArray[Any]
-    _categories: tables.CategoryColumns
+    columns_: Columns
     _grown: fit_loop.GrownModel
     _seed: int
     _max_bins: int
@@ -88,8 +89,8 @@ class EngineModel:
     def _check_features(self, X: object, *, reset: bool) -> Any:
         X = X if isinstance(X, RowBlocks) else tables.as_table(X)
         if reset and not self._continues():
-            self._categories = binning.learn_categories(X, self.categorical_features, self.max_bins)
-        return binning.check_features(self, X, self._categories, reset=reset, blocks=not self._is_multi_output)
+            self.columns_ = binning.learn_columns(X, self.categorical_features, self.max_bins)
+        return binning.check_features(self, X, self.columns_, reset=reset, blocks=not self._is_multi_output)
 
     @documented
     def save_model(self, path: str | os.PathLike[str]) -> None:
@@ -123,7 +124,7 @@ class EngineModel:
             model.__dict__ |= vars(arguments.keeper(type(self))(**stored["params"]))
             effective_n_threads(model.n_jobs)
             model.n_features_in_ = stored["n_features"]
-            model._seed, model._max_bins, model._categories = stored["seed"], stored["max_bins"], stored["categories"]
+            model._seed, model._max_bins, model.columns_ = stored["seed"], stored["max_bins"], stored["categories"]
             numbers = stored["column_numbers"]
             arguments.keep_names(model, stored["feature_names"], None if numbers is None else numbers.tolist())
             model._recall(stored, grown)
@@ -158,7 +159,7 @@ class EngineModel:
             "column_numbers": getattr(self, "_column_numbers", None),
             "seed": self._seed,
             "max_bins": self._max_bins,
-            "categories": self._categories.to_json(),
+            "categories": self.columns_.to_json(),
             "left_out": left_out,
             **dict.fromkeys(("linear", "random_effects", "targets")),
             "found": {},
@@ -190,12 +191,12 @@ class EngineModel:
     def is_categorical_(self) -> BoolArray:
         """Which features are categories, (n_features,)."""
         check_is_fitted(self)
-        return self._categories.mask(self.n_features_in_)
+        return self.columns_.mask
 
     def category_levels(self) -> dict[int, list[Any]]:
         """Return the levels of each feature of categories, in the order of their codes."""
         check_is_fitted(self)
-        return {place: list(levels) for place, levels in self._categories.levels.items()}
+        return {place: list(levels) for place, levels in self.columns_.levels.items()}
 
 
 def save(stored: JSON, grown: fit_loop.GrownModel, path: str | os.PathLike[str]) -> None:
@@ -261,9 +262,9 @@ def load(path: str | os.PathLike[str], *, multi_output: bool = False) -> tuple[J
     return stored, grown
 
 
-def _check_splits(ensemble: TreeEnsemble, categories: tables.CategoryColumns) -> None:
+def _check_splits(ensemble: TreeEnsemble, columns: Columns) -> None:
     """Raise ValueError unless the columns of categories, and no others, are split by them."""
-    by_category = categories.mask(ensemble.n_features)
+    by_category = columns.mask
     for tree in ensemble.trees:
         inner = tree.feature >= 0
         if (by_category[tree.feature[inner]] != has_set(tree.categories, len(inner))[inner]).any():
@@ -302,8 +303,10 @@ def _checked(header: JSON, arrays: dict[str, NDArray[Any]]) -> tuple[JSON, fit_l
     n_outputs = len(start) if start is not None else None if proportional else n_thresholds
     ensemble = TreeEnsemble(_trees(arrays, n_outputs), n_features)
     ensemble.check()
-    categories = tables.CategoryColumns.from_json(header["categories"], n_features)
-    _check_splits(ensemble, categories)
+    text, numbers = (files.names_from_json(header[name], n_features) for name in ("feature_names", "column_numbers"))
+    names = numbers if text is None else text
+    columns = Columns.from_json(header["categories"], n_features, names, most=binning.MOST_LEVELS)
+    _check_splits(ensemble, columns)
     n_trees = len(ensemble)
     if len(arrays["thresholds"]) != (n_trees + 1) * n_thresholds:
         raise ValueError(f"its {n_trees} trees need {n_trees + 1} sets of thresholds")
@@ -323,11 +326,11 @@ def _checked(header: JSON, arrays: dict[str, NDArray[Any]]) -> tuple[JSON, fit_l
     stored = header | {
         "params": {str(name): files.value_from_json(value) for name, value in header["params"].items()},
         "classes": classes,
-        "feature_names": files.names_from_json(header["feature_names"], n_features),
-        "column_numbers": files.names_from_json(header["column_numbers"], n_features),
+        "feature_names": text,
+        "column_numbers": numbers,
         "targets": None if start is None else dict(header["targets"]),
         "left_out": [str(name) for name in header["left_out"]],
-        "categories": categories,
+        "categories": columns,
     }
     return stored, fit_loop.GrownModel(ensemble, thresholds, evals, cuts, curvature, diagnostics, start=start)
 

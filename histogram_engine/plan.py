@@ -15,7 +15,8 @@ from scipy.optimize import minimize_scalar
 
 from ordinal_objectives import _core, predictions
 from ordinal_objectives.aliases import FloatArray, Params
-from ordinal_objectives.estimators import held_out, linear as linear_scores, random_effects, random_intercept, tables
+from ordinal_objectives.columns import Columns
+from ordinal_objectives.estimators import held_out, linear as linear_scores, random_effects, random_intercept
 from ordinal_objectives.estimators.linear import LinearPart
 from ordinal_objectives.estimators.random_effects import GroupColumn
 from ordinal_objectives.estimators.random_intercept import EffectsLearner
@@ -74,7 +75,7 @@ class TrainingPlan:
     model : HistGradientBoostingOrdinalClassifier
     parameters : BoostingParameters
         Before a search for the number of trees.
-    categories : CategoryColumns
+    columns : Columns
     seed : int
     groups : tuple of GroupColumn
         The columns of groups with random effects.
@@ -82,7 +83,7 @@ class TrainingPlan:
 
     model: Any
     parameters: BoostingParameters
-    categories: tables.CategoryColumns
+    columns: Columns
     seed: int
     groups: tuple[GroupColumn, ...] = ()
 
@@ -152,7 +153,7 @@ class TrainingPlan:
 
     def labelled(self, rows: held_out.Rows) -> LabelledRows:
         """Return checked rows as a run takes them."""
-        model, sizes = self.model, self.categories.sizes
+        model, sizes = self.model, self.columns.sizes
         return LabelledRows(rows.X, rows.y, model.n_classes_, rows.weight, rows.start, sizes, self.groups)
 
     def fit_linear(self, rows: held_out.Rows) -> LinearPart:
@@ -165,7 +166,7 @@ class TrainingPlan:
             spec.loss,
             model.linear_l2,
             hessian=spec.hessian,
-            categories=self.categories.levels,
+            categories=self.columns.levels,
             n_threads=model.n_jobs,
         )
 

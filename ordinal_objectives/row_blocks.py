@@ -8,8 +8,8 @@ from typing import NoReturn
 import numpy as np
 
 from ordinal_objectives.aliases import NDArray, RealArray, Table
+from ordinal_objectives.columns import Columns
 from ordinal_objectives.estimators import arguments, tables
-from ordinal_objectives.estimators.tables import CategoryColumns
 from ordinal_objectives.utils.validation import collected
 
 __all__ = ["RowBlocks"]
@@ -58,7 +58,7 @@ class RowBlocks:
     """
 
     header: Table = None  # until the first block is read
-    _categories: CategoryColumns | None = None  # until they are known
+    _columns: Columns | None = None  # until they are known
 
     def __init__(self, blocks: Iterable[object]) -> None:
         if isinstance(blocks, Iterator) or not isinstance(blocks, Iterable):
@@ -105,20 +105,21 @@ class RowBlocks:
 
     def tables(self) -> Iterator[object]:
         """Read the blocks as they were given, one at a time."""
-        return map(collected, self._blocks)
+        yield from map(collected, self._blocks)
 
-    def encoded(self, categories: CategoryColumns) -> RowBlocks:
+    def encoded(self, columns: Columns) -> RowBlocks:
         """Return the same blocks, whose categories are numbers."""
-        return _EncodedBlocks(self, categories)
+        return _EncodedBlocks(self, columns)
 
     def _numbers(self, table: Table) -> RealArray:
         """Return a block as an array; before its categories are known it does not matter what stands for them."""
-        if self._categories is not None:
-            table = self._categories.encode(table)
-        else:
-            places = [place for place, (_, _, kind) in enumerate(tables.column_kinds(table)) if kind == "category"]
-            table = tables.with_columns(table, {place: np.full(table.shape[0], np.nan) for place in places})
-        return tables.read_numbers(table, ensure_min_samples=0)
+        columns = self._columns
+        if columns is None:
+            table = tables.as_table(table)
+            places = tables.places_of(table, tables.FROM_DTYPE)
+            columns = Columns(table.shape[1], {place: [] for place in places})
+        numbers: RealArray = columns.encode(table, ensure_min_samples=0, accept_sparse=False)
+        return numbers
 
     def _read(self) -> Iterator[RealArray]:
         for i, given in enumerate(self._blocks):
@@ -152,9 +153,9 @@ class RowBlocks:
 class _EncodedBlocks(RowBlocks):
     """Blocks that have been counted, and whose categories are known."""
 
-    def __init__(self, counted: RowBlocks, categories: CategoryColumns) -> None:
+    def __init__(self, counted: RowBlocks, columns: Columns) -> None:
         self.__dict__.update(vars(counted))
-        self._categories = categories
+        self._columns = columns
 
 
 def blocks_of(X: RealArray | RowBlocks) -> Iterable[tuple[int, RealArray]]:

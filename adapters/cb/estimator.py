@@ -18,6 +18,7 @@ from ordinal_objectives.adapters.arguments import check_same_columns
 from ordinal_objectives.adapters.cb import booster as cb_booster
 from ordinal_objectives.adapters.cb.train import train_spec
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, Level, NDArray, Params, Seed, Table
+from ordinal_objectives.columns import Columns
 from ordinal_objectives.estimators import arguments, tables
 from ordinal_objectives.estimators.held_out import Rows, Trial
 from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS, HostClassifier
@@ -138,7 +139,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
     # Places of the columns that are no numbers, by the parameter that names them.
     _places: dict[str, list[int]]
     # Of the columns of categories, as far as the model says so.
-    _levels = tables.CategoryColumns()
+    _levels: Columns
     # How many numbers the vectors of a column have, as far as the model says so.
     _lengths: Mapping[int, int] = {}
 
@@ -297,7 +298,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
         check_same_columns("init_model", n_trained, self.n_features_in_, _names_of(booster), self._names())
         return booster, record
 
-    def _levels_to_fit(self, X: Table, earlier: ThresholdRecord | None) -> tables.CategoryColumns:
+    def _levels_to_fit(self, X: Table, earlier: ThresholdRecord | None) -> Columns:
         """Return the levels of the training: the continued model's, and those of the rows."""
         levels = dict(_levels_in(earlier, self.n_features_in_).levels)
         for place in self._places["cat_features"]:
@@ -324,7 +325,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
                     f"{tables.called(X, place)} has new levels in another type of floats than the training's: its own "
                     f"levels would not be found any more. Pass the type of the training"
                 )
-        return tables.CategoryColumns(levels)
+        return Columns(self.n_features_in_, levels)
 
     # Rows as CatBoost's pools
 
@@ -390,11 +391,6 @@ min_data_in_leaf, random_strength, one_hot_max_size
         unknown = max(texts, key=len) + "?"
         codes = np.where(which < 0, len(known), tables.codes_in(X, place, known))
         return np.array([*texts, unknown], dtype=object)[codes]
-
-    def _names(self) -> list[str] | None:
-        """Return the names of the columns, numbers as text; None where the training had none."""
-        names = getattr(self, "feature_names_in_", None)
-        return getattr(self, "_column_numbers", None) if names is None else list(names)
 
     def _score(self, data: Pool, start: int, stop: int) -> FloatArray:
         return cb_booster.predict_raw(self.booster_, data, start, stop, threads.library_n_threads(self.n_jobs) or -1)
@@ -498,11 +494,11 @@ def _dense_columns(X: Table) -> dict[int, Column]:
     return {place: np.asarray(X.iloc[:, place]) for place, (_, dtype, _) in kinds if str(dtype).startswith("Sparse")}
 
 
-def _levels_in(record: ThresholdRecord | None, n_features: int) -> tables.CategoryColumns:
+def _levels_in(record: ThresholdRecord | None, n_features: int) -> Columns:
     """Return the levels that the record of a classifier names."""
     described = (None if record is None else record.classifier) or {}
     levels: Any = files.value_from_json(described.get("levels", []))
-    return tables.CategoryColumns.from_json(levels, n_features, most=np.inf)
+    return Columns.from_json(levels, n_features)
 
 
 def _text(level: Level, kind: type) -> str:

@@ -53,7 +53,7 @@ from ordinal_objectives.estimators.held_out import rounds_unsearched, smallest_l
 from ordinal_objectives.estimators.tables import names_as_text, refuse_text_and_dates
 from ordinal_objectives.rows import fail_together
 
-_Listed: TypeAlias = Callable[..., Any]
+_Encode: TypeAlias = Callable[..., Any]
 
 
 class _Trained(NamedTuple):
@@ -87,7 +87,7 @@ class _Given(NamedTuple):
     asked: Asked
     params: Params
     n_rounds: int
-    categorical_feature: Any
+    columns: Params
     callbacks: list[Any]
     options: Params
 
@@ -171,7 +171,7 @@ async def _cause(futures: Sequence[distributed.Future], first: Exception) -> Bas
     return next((error for error, lost in zip(errors, is_lost, strict=True) if not lost), first)
 
 
-def _parts_on_workers(client: distributed.Client, rows: DaskRows, name: str, listed: _Listed) -> _Parts:
+def _parts_on_workers(client: distributed.Client, rows: DaskRows, name: str, encode: _Encode) -> _Parts:
     """Return rows, checked, in the memory of the workers; their labels are class codes.
 
     Parameters
@@ -180,20 +180,20 @@ def _parts_on_workers(client: distributed.Client, rows: DaskRows, name: str, lis
     rows : DaskRows
     name : str
         What messages call the features.
-    listed : callable
-        ``listed(X, name=name)`` returns features whose categories are listed as in the training.
+    encode : callable
+        ``encode(X, name=name)`` returns features as numbers, an array or a sparse matrix.
     """
     check_partitions(rows.X, name, label=rows.y, weight=rows.weight, init_score=rows.margin)
     X, names = parts_of(rows.X), names_as_text(rows.X)
     columns = [[None] * len(X) if values is None else parts_of(values) for values in rows[1:]]
-    futures = client.compute([delayed(_checked)(name, names, listed, *part) for part in zip(X, *columns, strict=True)])
+    futures = client.compute([delayed(_checked)(name, names, encode, *part) for part in zip(X, *columns, strict=True)])
     sizes = client.gather([client.submit(_sizes, part) for part in futures])  # raises what is wrong with a part
     kept = [future for future, (n_rows, _) in zip(futures, sizes, strict=True) if n_rows]
     return _Parts(kept, *map(sum, zip(*sizes, strict=True)))
 
 
 def _checked(
-    name: str, names: list[str] | None, listed: _Listed, X: Table, codes: Any, weight: Any, start: Any
+    name: str, names: list[str] | None, encode: _Encode, X: Table, codes: Any, weight: Any, start: Any
 ) -> _Part:
     """Return a part of some rows; raise ValueError for what is wrong with it."""
     check_same_names(names, names_as_text(X), name=f"each part of {name}")
@@ -202,7 +202,7 @@ def _checked(
         raise ValueError(fault.replace("{name}", name))
     refuse_text_and_dates(X, name=name)
     numbers = [None if values is None else numbers_of_rows(values, name=name) for values in (codes, weight, start)]
-    return _Part(listed(X, name=name), *numbers)
+    return _Part(encode(X, name=name), *numbers)
 
 
 def _sizes(part: _Part) -> tuple[int, int]:
@@ -229,23 +229,18 @@ def _drawn(part: _Part, share: float, seed: list[int]) -> Table:
         return part.X
     n = part.X.shape[0]
     rows = np.sort(np.random.default_rng(seed).choice(n, size=max(1, round(share * n)), replace=False))
-    return part.X.iloc[rows] if hasattr(part.X, "iloc") else part.X[rows]
+    return part.X[rows]
 
 
 def _joined_rows(parts: Sequence[Any]) -> Table:
-    """Return the rows of several parts: arrays, sparse matrices or pandas frames."""
-    if hasattr(parts[0], "iloc"):
-        import pandas as pd
-
-        return pd.concat(parts, ignore_index=True)
+    """Return the rows of several parts, arrays or sparse matrices."""
     return vstack(parts, format="csr") if issparse(parts[0]) else np.concatenate(parts)
 
 
 def _joined(parts: Sequence[_Part], like: Table) -> _Part:
     """Return parts as one; without any, a row of the sample that weighs nothing, since LightGBM takes no empty set."""
     if not parts:
-        first = like.iloc[:1] if hasattr(like, "iloc") else like[:1]
-        return _Part(first, np.zeros(1), np.zeros(1), None)
+        return _Part(like[:1], np.zeros(1), np.zeros(1), None)
     return _Part(
         _joined_rows([part.X for part in parts]),
         *(None if values[0] is None else np.concatenate(values) for values in list(zip(*parts, strict=True))[1:]),
@@ -265,7 +260,7 @@ def _train_here(
 
     None among the evaluated sets stands for the training set.
     """
-    asked, params, n_rounds, categorical_feature, callbacks, options = cloudpickle.loads(given)
+    asked, params, n_rounds, columns, callbacks, options = cloudpickle.loads(given)
     params = {"num_threads": n_threads, "tree_learner": "data"} | params
     with CommunicatorContext(**connect):
         workers = Collective()
@@ -273,9 +268,7 @@ def _train_here(
         def datasets() -> list[lightgbm.Dataset]:
             # All workers find the same bins, those of a sample of all rows. LightGBM would take each feature's from the
             # rows of one worker.
-            bins = lightgbm.Dataset(
-                sample, np.zeros(sample.shape[0]), params=dict(params), categorical_feature=categorical_feature
-            ).construct()
+            bins = lightgbm.Dataset(sample, np.zeros(sample.shape[0]), params=dict(params), **columns).construct()
 
             def dataset(parts: list[_Part]) -> lightgbm.Dataset:
                 part = _joined(parts, sample)
@@ -430,24 +423,26 @@ importance_type, early_stopping_round
             sets = self._evaluation_sets(eval_set, eval_sample_weight, eval_init_score)
             arguments.check_rounds("early_stopping_round", given["early_stopping_round"], len(sets))
             callbacks = checked_callbacks(callbacks)
-            levels = self._find_levels(header := self._header(X), booster, init_model)
-            listed = partial(input_checks.with_levels, places=self._category_places, levels=levels)
+            self._earlier_columns = self._columns_of(init_model)
+            self._take_columns(self._header(X))
+            encode = partial(self.columns_.encode, ensure_min_samples=0)
             codes = self._codes(y)
             rows = DaskRows(X, codes, self._weights(codes, sample_weight), init_score)
-            training = _parts_on_workers(self.client, rows, "X", partial(listed, refuse=True))
+            training = _parts_on_workers(self.client, rows, "X", partial(encode, refuse_new=booster is not None))
             evaluated = [
                 training
                 if is_training[i]
                 else _parts_on_workers(
-                    self.client, part._replace(y=self._codes(part.y)), f"X of evaluation set {i}", listed
+                    self.client, part._replace(y=self._codes(part.y)), f"X of evaluation set {i}", encode
                 )
                 for i, part in enumerate(sets)
             ]
+            names = "auto" if self.columns_.names is None else self.columns_.names
             asked = _Given(
                 (self._spec("LGBMOrdinalClassifier"), None),
                 self._params_for(training.n_weighted),
                 rounds_unsearched("n_estimators", given["n_estimators"]),  # workers hold the rows: none is searched
-                input_checks.categorical_columns(categorical_feature, header),
+                {"categorical_feature": self._categorical_columns(categorical_feature), "feature_name": names},
                 callbacks,
                 {"init_model": booster, "carried": self._carried(), "set_names": ["X", "X of an evaluation set"]},
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from os import PathLike
 from typing import Any, ClassVar
@@ -20,6 +20,7 @@ from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, input_chec
 from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, checked_callbacks, first_rates, schedules, train_spec
 from ordinal_objectives.adapters.training import bind_labels, labels_of
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, NDArray, Params, Seed, Table
+from ordinal_objectives.columns import Columns
 from ordinal_objectives.estimators import arguments, new_groups, tables
 from ordinal_objectives.estimators.held_out import Rows, Trial, is_auto, smallest_leaf
 from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS, HostClassifier
@@ -28,6 +29,7 @@ from ordinal_objectives.estimators.random_effects import random_effects_of_model
 from ordinal_objectives.eval_metric import EvalMetric, Result, for_early_stopping
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
+from ordinal_objectives.utils import files
 from ordinal_objectives.utils.shared_docs import documented
 
 
@@ -111,8 +113,8 @@ importance_type
     _start_name: ClassVar = "init_score"
     _continued_by: ClassVar = "init_model"
     _knows_training_set: ClassVar = True
-    # None: those of a category type, of a model that was trained without the classifier.
-    _category_places: list[int] | None = None
+    # Columns of categories that LightGBM takes for such by itself: of a category type without an order.
+    _unordered: Sequence[int] = ()
     _fit_hints: ClassVar = input_checks.FIT_HINTS
     random_effects_ = random_effects_of_model
     with_groups = new_groups.with_groups
@@ -229,9 +231,9 @@ importance_type
             weights = eval_sample_weight, "eval_sample_weight"
             sets = arguments.GivenSets(pairs, *weights, eval_init_score, "eval_init_score")
             training = (X, y, sample_weight, init_score, groups)
+            self._earlier_columns = self._columns_of(init_model)
             rows, held_out = self._rows_to_fit(training, "init_score", sets, given["random_state"])
             booster, earlier = self._continued(init_model, init_score=init_score, eval_init_score=eval_init_score)
-            rows, held_out = self._with_levels(rows, held_out, booster, init_model)
             unseen = [held for held in held_out if held is not rows]
             search, scheduled = _search_of(given, callbacks := checked_callbacks(callbacks), booster, len(held_out))
             plan = self._plan(
@@ -317,14 +319,15 @@ importance_type
 
         LightGBM 4.5 sets the categorical columns anew in a second training on them, which needs data that it ``keeps``.
         """
-        sets = list[lightgbm.Dataset]()
+        sets, names = list[lightgbm.Dataset](), self.columns_.names
+        categories = self._categorical_columns(categorical_feature)
         for given in rows:
             if sets and given is rows[0]:
                 sets.append(sets[0])
                 continue
             part = with_start(linear, replace(given, X=without(given.X, self._groups)))
-            columns = {"categorical_feature": input_checks.categorical_columns(categorical_feature, part.X)}
-            options: Params = {"reference": sets[0]} if sets else columns
+            options: Params = {"reference": sets[0]} if sets else {"categorical_feature": categories}
+            options |= {"feature_name": "auto" if names is None else names}
             options |= {"weight": part.weight, "init_score": part.start, "free_raw_data": not keeps}
             sets.append(lightgbm.Dataset(part.X, part.codes, **options))
             if part.labels is not None:
@@ -361,11 +364,13 @@ importance_type
         infos = self.booster_.dump_model(num_iteration=1)["feature_infos"]  # of a category it lists the codes
         return np.array([bool(infos.get(name, {}).get("values")) for name in self.booster_.feature_name()], np.bool_)
 
+    def _categorical_columns(self, given: Any) -> list[int]:
+        """Return the columns that LightGBM is to take for categories, by their places."""
+        by_type = list(self._unordered) if is_auto(given) else []
+        return input_checks.categorical_places(given, self.columns_.names, self.n_features_in_) or by_type
+
     def _categories(self, X: Table, **options: Any) -> list[int]:
-        columns = input_checks.categorical_columns(options["categorical_feature"], X)
-        names = tables.column_names(X) or []
-        given = columns if isinstance(columns, list) else []  # "auto" is known by the columns' types
-        return [names.index(column) if isinstance(column, str) else column for column in given]
+        return sorted({*self.columns_.levels, *self._categorical_columns(options["categorical_feature"])})
 
     def _continued(self, model: object, **starts: Any) -> tuple[lightgbm.Booster | None, ThresholdRecord | None]:
         given = [name for name, start in starts.items() if start is not None]
@@ -380,41 +385,30 @@ importance_type
         return booster, lgbm_booster.threshold_record(booster)
 
     def _check_features(self, X: Table, *, reset: bool) -> Table:
+        numbers = self._encoded(super()._check_features(X, reset=reset), reset=reset)
         # LightGBM knows SciPy's sparse matrices, not yet its sparse arrays.
-        checked = super()._check_features(X, reset=reset)
-        input_checks.check_columns(checked)
-        return csr_matrix(checked) if isinstance(checked, csr_array) else checked
+        return csr_matrix(numbers) if isinstance(numbers, csr_array) else numbers
 
-    def _find_levels(self, X: Table, booster: lightgbm.Booster | None, model: Any) -> Any:
-        """Set which columns hold categories, and return their levels: the continued model's, or else those of X."""
-        if booster is None:
-            self._category_places = input_checks.category_places(X)
-            return input_checks.levels_of(X)
-        ours = isinstance(model, LGBMOrdinalClassifier)
-        self._category_places = model._category_places if ours else _places_in(lgbm_booster.carried_record(booster))
-        return booster.pandas_categorical
+    def _forget_fit(self) -> None:
+        super()._forget_fit()
+        self._unordered = ()
 
-    def _with_levels(
-        self, rows: Rows, held_out: list[Rows], booster: lightgbm.Booster | None, model: Any
-    ) -> tuple[Rows, list[Rows]]:
-        """Set which columns hold categories, and return rows to train on and to evaluate with the training's levels."""
-        levels = self._find_levels(rows.X, booster, model)
-        places = self._category_places
-        first = replace(rows, X=input_checks.with_levels(rows.X, places, levels, refuse=booster is not None))
-        evaluated = [
-            first
-            if held is rows
-            else replace(held, X=input_checks.with_levels(held.X, places, levels, name=f"X of evaluation set {i}"))
-            for i, held in enumerate(held_out)
-        ]
-        return first, evaluated
+    def _take_columns(self, X: Table) -> None:
+        super()._take_columns(X)
+        self._unordered = [place for place in self.columns_.levels if not tables.is_ordered(X, place)]
 
-    def _prediction_data(self, X: Table) -> Table:
-        return input_checks.with_levels(X, self._category_places, self.booster_.pandas_categorical)
-
-    def _description(self) -> Params:
-        places = self._category_places
-        return super()._description() | ({"category_columns": places} if places else {})
+    def _own_columns(self, booster: lightgbm.Booster) -> Columns:
+        if not booster.pandas_categorical:
+            return Columns(booster.num_feature())
+        names, infos = booster.feature_name(), booster.dump_model(num_iteration=1)["feature_infos"]
+        places = [place for place, name in enumerate(names) if infos.get(name, {}).get("values")]
+        levels = booster.pandas_categorical
+        if len(levels) != len(places):
+            raise ValueError(
+                f"the model must say which columns its {len(levels)} lists of levels belong to; {len(places)} of its "
+                f"columns hold categories of more than one value"
+            )
+        return Columns.from_json([list(pair) for pair in zip(places, levels, strict=True)], len(names))
 
     @threads.one_thread_after_fork()
     def _score(self, data: Table, start: int, stop: int) -> FloatArray:
@@ -431,7 +425,8 @@ importance_type
     def _read(self, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
         self.booster_ = lgbm_booster.load_model(path)
         record = lgbm_booster.carried_record(self.booster_).copied()
-        self._category_places = _places_in(record)
+        with files.as_damaged_file(path):
+            self.columns_ = self._columns_in(self.booster_, record)
         n_iter = self.booster_.current_iteration()
         lgbm_booster.check_all_rounds(self.booster_, record, n_iter)
         return record, n_iter, self.booster_.num_feature()
@@ -465,12 +460,6 @@ def _search_of(
     rate = 0.1 if given["learning_rate"] is None else given["learning_rate"]  # LightGBM's default
     rate = arguments.smallest_rate(rate, first_rates(scheduled.known)) if is_auto(given["n_estimators"]) else rate
     return (rate, given["random_state"]), scheduled
-
-
-def _places_in(record: ThresholdRecord) -> list[int] | None:
-    """Return the columns of categories that a classifier's record names; None of another one's."""
-    described = record.classifier
-    return None if described is None else [int(place) for place in described.get("category_columns", ())]
 
 
 def _as_feval(metric: EvalMetric) -> Callable[..., list[Result]]:

@@ -17,6 +17,7 @@ from scipy.sparse import issparse
 from ordinal_objectives.adapters import arguments
 from ordinal_objectives.adapters.arguments import refuse_parameters
 from ordinal_objectives.aliases import Params, Table
+from ordinal_objectives.columns import Columns
 from ordinal_objectives.estimators import held_out, tables
 from ordinal_objectives.estimators.arguments import refuse_other_order
 from ordinal_objectives.estimators.tables import called, column_kinds
@@ -291,8 +292,8 @@ def _check_names(data: lightgbm.Dataset, name: str) -> None:
         )
 
 
-def categorical_columns(columns: Any, X: Table) -> Any:
-    """Return ``categorical_feature`` as LightGBM reads it: None, "auto", or a list of str and int.
+def categorical_places(columns: Any, names: Sequence[str] | None, n_features: int) -> list[int]:
+    """Return the places of columns that ``categorical_feature`` names; none for None and "auto".
 
     Raises
     ------
@@ -300,18 +301,20 @@ def categorical_columns(columns: Any, X: Table) -> Any:
         If it holds what is neither the name nor the number of a column.
     """
     if columns is None or held_out.is_auto(columns):
-        return columns
-    names = tables.column_names(X) or []
-    given = as_objects(columns, name="categorical_feature").tolist()
-    for column in given if isinstance(given, list) else [given]:
-        is_place = isinstance(column, (int, np.integer)) and not isinstance(column, bool)
-        known = isinstance(given, list) and (0 <= column < X.shape[1] if is_place else column in names)
-        if not known:
+        return []
+    given, known = as_objects(columns, name="categorical_feature").tolist(), list(names or ())
+    places: list[Any] = [
+        known.index(column) if isinstance(column, str) and column in known else column
+        for column in (given if isinstance(given, list) else [None])
+    ]
+    for place in places:
+        is_place = isinstance(place, (int, np.integer)) and not isinstance(place, bool)
+        if not is_place or not 0 <= place < n_features:
             raise ValueError(
                 f"categorical_feature must be 'auto' or a list of columns' names, or of their places below "
-                f"{X.shape[1]}; got {columns!r}"
+                f"{n_features}; got {columns!r}"
             )
-    return [str(column) if isinstance(column, str) else int(column) for column in given]
+    return [int(place) for place in places]
 
 
 def check_linear(linear_tree: object, train_set: lightgbm.Dataset) -> None:
@@ -352,16 +355,6 @@ def category_places(X: Table) -> list[int]:
     return [i for i, (_, _, kind) in enumerate(column_kinds(X)) if kind == "category"] if hasattr(X, "iloc") else []
 
 
-def levels_of(X: Table) -> list[list[Any]]:
-    """Return the levels of each column of categories, as LightGBM keeps them in ``pandas_categorical``.
-
-    Levels that its files do not hold, such as intervals, dates and tuples, are known by their text.
-    """
-    places = category_places(X)
-    columns = [(getattr(X.dtypes.iloc[place], "categories", None), tables.levels_in(X, place)[0]) for place in places]
-    return [list(held) if held is not None and _can_be_held(held) else levels for held, levels in columns]
-
-
 def _can_be_held(levels: Iterable[Any]) -> bool:
     return all(isinstance(level, (*tables.PLAIN, np.integer, np.floating)) for level in levels)
 
@@ -393,69 +386,30 @@ def _check_same_levels(X: Table, train_set: lightgbm.Dataset, name: str) -> None
     if tables.column_names(X) is not None:
         arguments.check_same_names(tables.column_names(trained), tables.column_names(X), name=name)
     refuse_other_order(tables.names_as_text(trained), X, name=name)
-    places, in_fit = category_places(X), category_places(trained)
-    is_frame = hasattr(trained, "iloc")
-    if is_frame and hasattr(X, "iloc") and places != in_fit:
-        differ = [called(X, place) for place in sorted({*places} ^ {*in_fit})]
-        raise ValueError(
-            f"{name} must have categories where the training set has them; got others in {first_few(differ)}"
-        )
-    if places:
-        levels = levels_of(trained) if is_frame else train_set.pandas_categorical
-        with_levels(X, in_fit if is_frame else None, levels, name=name)
+    if not hasattr(X, "iloc"):
+        return
+    if hasattr(trained, "iloc"):
+        Columns.learn(trained, declared=True).encode(X, name=name)
+    else:
+        with_codes(X, train_set.pandas_categorical, name=name)
 
 
-def with_levels(
-    X: Table, places: Sequence[int] | None, levels: Sequence[list[Any]] | None, *, name: str = "X", refuse: bool = False
-) -> Any:
-    """Return rows whose categories are listed as in the training; an unknown level is missing.
-
-    LightGBM compares levels only by their values, so that text is unknown where the training had numbers, and reads
-    values of an array as codes.
-
-    Parameters
-    ----------
-    X : array or table
-    places : list of int or None
-        The columns of categories, in increasing order; None takes those of a pandas frame that have a category type.
-    levels : list of list or None
-        Of each column: ``pandas_categorical`` of the booster.
-    name : str
-        The argument's name in messages.
-    refuse : bool
-        Whether an unknown level is an error, as where trees are to be grown on it.
+def with_codes(X: Table, levels: Sequence[list[Any]] | None, *, name: str) -> Any:
+    """Return a pandas frame as numbers by the levels of a model, ``pandas_categorical``; anything else as it is.
 
     Raises
     ------
     ValueError
-        If the model holds no levels, or a column has categories that had numbers in fit, text in place of numbers, or
-        numbers in place of text.
+        If the model holds levels of other columns than the frame, or none, or has text where the frame has numbers.
     """
-    here, levels, from_fit = category_places(X), levels or [], places is not None
-    places = here if places is None else places
-    if here and not levels and not from_fit:
+    places, levels = category_places(X), levels or []
+    if not places:
+        return X
+    if len(places) != len(levels):
         raise ValueError(
-            f"{name} has categories in {first_few([called(X, place) for place in here])}, and the model holds no "
-            f"levels: it was trained on codes, or on a binary file, which keeps none. Pass the codes of the training"
+            f"{name} must have categories in the {len(levels)} columns of the training that had them; got others: "
+            f"{first_few([called(X, place) for place in places])}. A model that was trained on codes, or on a binary "
+            f"file, keeps no levels; pass codes"
         )
-    others = [f"{called(X, place)} of type {X.dtypes.iloc[place]}" for place in here if place not in places]
-    if others or (hasattr(X, "iloc") and len(places) != len(levels)):
-        shown = first_few(others) or f"{len(places)} of a category type for {len(levels)}"
-        raise ValueError(f"{name} must have categories in the columns of fit that had them; got {shown}")
-    columns = dict[int, Any]()
-    for place, of_model in zip(places, levels, strict=False):
-        dtype = X.dtypes.iloc[place] if hasattr(X, "iloc") else None
-        categories = getattr(dtype, "categories", None)
-        if categories is not None and list(map(repr, categories)) == list(map(repr, of_model)):
-            continue
-        if issparse(X):
-            raise ValueError(f"{name} is a sparse matrix, and {called(X, place)} has levels; pass a table")
-        codes = tables.codes_in(X, place, [tables.plain_level(level) for level in of_model], name=name, refuse=refuse)
-        if not hasattr(X, "iloc"):
-            columns[place] = np.where(codes < 0, np.nan, codes)
-            continue
-        import pandas as pd
-
-        index = pd.Index(of_model, dtype=None if of_model else object)
-        columns[place] = pd.Categorical.from_codes(codes, index, ordered=bool(getattr(dtype, "ordered", False)))
-    return tables.with_columns(X, columns)
+    plain = {place: [tables.plain_level(level) for level in own] for place, own in zip(places, levels, strict=True)}
+    return Columns(X.shape[1], plain).encode(X, name=name)

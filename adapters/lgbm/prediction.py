@@ -65,9 +65,7 @@ def rows_for(booster: lightgbm.Booster, data: Table) -> Table:
     if given is not None and not input_checks.are_made_up(names):
         arguments.check_same_names(names, input_checks.written_names(given))
     refuse_other_order(names, data, name="data")
-    if not input_checks.category_places(data):
-        return data
-    return input_checks.with_levels(data, None, booster.pandas_categorical, name="data")
+    return input_checks.with_codes(data, booster.pandas_categorical, name="data")
 
 
 def predict_raw(booster: lightgbm.Booster, data: Table, start: int, stop: int, **params: Any) -> NDArray[Any]:

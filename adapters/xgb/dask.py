@@ -7,6 +7,8 @@ lost connections of other workers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -40,7 +42,8 @@ from ordinal_objectives.adapters.dask import (
 from ordinal_objectives.adapters.xgb import booster as xgb_booster, input_checks
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
 from ordinal_objectives.adapters.xgb.train import arguments_of, own_copies, train as train_here
-from ordinal_objectives.estimators import arguments, labels, tables
+from ordinal_objectives.columns import Columns
+from ordinal_objectives.estimators import arguments, tables
 from ordinal_objectives.estimators.held_out import rounds_unsearched
 from ordinal_objectives.estimators.tables import refuse_text_and_dates
 from ordinal_objectives.threads import library_n_threads
@@ -427,6 +430,8 @@ class DaskXGBOrdinalClassifier(DaskClassifier, XGBOrdinalClassifier):
         xgb_model = self._apart(xgb_model)
         with self._all_or_nothing():
             self._fit_labels(X, y)
+            self._earlier_columns = self._columns_of(xgb_model)
+            self._take_columns(X)
             continued, earlier = self._continued(xgb_model)
             if earlier is not None:
                 earlier.check_start(False, "xgb_model")
@@ -436,12 +441,11 @@ class DaskXGBOrdinalClassifier(DaskClassifier, XGBOrdinalClassifier):
             rounds = self.early_stopping_rounds
             arguments.check_rounds("early_stopping_rounds", rounds, len(sets), instead="eval_set to fit")
             codes = self._codes(y)
-            self._levels = self._levels_of_parts(X) if continued is None else input_checks.levels_of(continued)
-            X = X if continued is None else self._with_levels(X, continued)
+            X = self._codes_of(X, refuse_new=continued is not None)
             dtrain = self._dask_matrix(DaskRows(X, codes, self._weights(codes, sample_weight), base_margin))
             evals = []
             for i, part in enumerate(sets):
-                part = DaskRows(self._with_levels(part.X, continued), self._codes(part.y), part.weight, part.margin)
+                part = DaskRows(self._codes_of(part.X), self._codes(part.y), part.weight, part.margin)
                 evals.append((self._dask_matrix(part, f"validation_{i}", dtrain), f"validation_{i}"))
             trained = _train_spec(
                 (self._spec("XGBOrdinalClassifier"), None),
@@ -464,37 +468,28 @@ class DaskXGBOrdinalClassifier(DaskClassifier, XGBOrdinalClassifier):
         self._warn_if_constant(0, "min_child_weight", stacklevel=4)
         return self
 
-    def _levels_of_parts(self, X: Table) -> input_checks.Levels:
-        """Return the levels of the training: those that the first part declares, and the codes that all parts have."""
+    def _learned(self, X: Table) -> Columns:
+        """Return the columns that the first part declares, with the codes that all parts have."""
         header = self._header(X)
         check_same_names(tables.names_as_text(X), tables.names_as_text(header), name="each part of X")
-        levels = dict(input_checks.learned(header, self.feature_types, self._missing))
-        for place, kind in enumerate(self.feature_types or ()):
-            if kind == "c" and not levels.get(place):
-                column = X[:, [place]] if isinstance(X, da.Array) else X.iloc[:, [place]]
-                occurring = [
-                    self.client.compute(delayed(tables.occurring)(part, 0, labels.marks(self._missing)))
-                    for part in parts_of(column)
-                ]
-                found = self.client.gather(occurring)
-                levels[place] = {code: code for code in sorted(labels.present(set().union(*found), self._missing))}
-        return levels
+        columns = super()._learned(header)
+        for place in columns.levels.keys() - set(tables.places_of(header, tables.FROM_DTYPE)):
+            of_parts = [delayed(super()._learned)(part) for part in parts_of(X)]
+            found = self.client.gather(self.client.compute(of_parts))
+            occurring = tables.in_order(set().union(*(one.levels[place] for one in found)))
+            columns = replace(columns, levels={**columns.levels, place: occurring})
+        return columns
 
-    def _with_levels(self, X: Table, continued: Any) -> Table:
-        """Return rows whose levels are listed as in the training; raise ValueError if one of them is unknown."""
-        if not self._levels:
+    def _codes_of(self, X: Table, *, refuse_new: bool = False) -> Table:
+        """Return rows with codes in place of levels; without levels as they are."""
+        if not self.columns_.levels:
             return X
-        given = self._levels, self._missing
-        faults = self.client.gather([self.client.compute(delayed(_fault)(part, *given)) for part in parts_of(X)])
-        fault = next((fault for fault in faults if fault), None)
-        if fault is not None:
-            raise ValueError(fault)
+        encode = partial(_encoded, self.columns_, refuse_new)
+        # XGBoost's matrix would raise only that a part has failed, not why.
+        self.client.gather(self.client.compute([delayed(len)(delayed(encode)(part)) for part in parts_of(X)]))
         if isinstance(X, da.Array):
-            return X
-        header = self._header(X)
-        input_checks.named(header, self._levels, continued, self._missing)  # whether XGBoost can be given their names
-        meta = input_checks.named(header, self._levels, None, self._missing)
-        return X.map_partitions(input_checks.named, self._levels, None, self._missing, meta=meta)
+            return X.map_blocks(encode, meta=np.empty((0, 0)))
+        return X.map_partitions(encode, meta=encode(self._header(X)))
 
     def _dask_matrix(self, rows: DaskRows, name: str = "the training set", like: object = None) -> Any:
         X, codes, weight, margin = rows
@@ -502,19 +497,16 @@ class DaskXGBOrdinalClassifier(DaskClassifier, XGBOrdinalClassifier):
         options = {
             "weight": weight,
             "base_margin": margin,
-            "missing": self._missing,
-            "enable_categorical": self.enable_categorical,
-            "feature_types": self.feature_types,
+            "missing": self.columns_.missing_in_codes,
+            "enable_categorical": True,
+            "feature_types": self._feature_types(),
         }
         if self.tree_method not in _QUANTILES:
             return xgboost.dask.DaskDMatrix(self.client, X, codes, **options)
         return xgboost.dask.DaskQuantileDMatrix(self.client, X, codes, max_bin=self.max_bin, ref=like, **options)
 
 
-def _fault(part: object, levels: input_checks.Levels, missing: float) -> str:
-    """Return which level of some rows the training did not have, if any."""
-    try:
-        input_checks.coded(part, levels, missing)
-    except ValueError as error:
-        return str(error)
-    return ""
+def _encoded(columns: Columns, refuse_new: bool, part: Table) -> Table:
+    """Return a part of some rows as numbers, a frame as a frame."""
+    codes = columns.encode(part, refuse_new=refuse_new, ensure_min_samples=0)
+    return type(part)(codes, columns=part.columns, index=part.index) if hasattr(part, "iloc") else codes

@@ -7,7 +7,6 @@ import sys
 from numbers import Real
 from os import PathLike
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +17,8 @@ from ordinal_objectives.adapters.training import bind_labels
 from ordinal_objectives.adapters.xgb import booster as xgb_booster, input_checks, prediction
 from ordinal_objectives.adapters.xgb.train import CustomMetric, asks_for_early_stop, first_rates, schedules, train_spec
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, IntArray, NDArray, Params, Seed, Table
-from ordinal_objectives.estimators import arguments, new_groups
+from ordinal_objectives.columns import Columns
+from ordinal_objectives.estimators import arguments, new_groups, tables
 from ordinal_objectives.estimators.held_out import Rows, Trial
 from ordinal_objectives.estimators.host_classifier import HostClassifier
 from ordinal_objectives.estimators.linear import with_start
@@ -104,9 +104,6 @@ importance_type, early_stopping_rounds, callbacks
     _host_checks_names: ClassVar = True
     random_effects_ = random_effects_of_model
     with_groups = new_groups.with_groups
-    # XGBoost takes a level that it does not know for another one, and one outside ASCII too, if the order differs: it
-    # is given codes of these.
-    _levels: input_checks.Levels = MappingProxyType({})
 
     def __init__(
         self,
@@ -215,9 +212,9 @@ importance_type, early_stopping_rounds, callbacks
             weights = sample_weight_eval_set, "sample_weight_eval_set"
             sets = arguments.GivenSets(eval_set, *weights, base_margin_eval_set, "base_margin_eval_set")
             training = (X, y, sample_weight, base_margin, groups)
+            self._earlier_columns = self._columns_of(xgb_model)
             rows, held_out = self._rows_to_fit(training, "base_margin", sets, self.random_state)
             continued, earlier = self._continued(xgb_model)
-            self._levels = self._levels_to_fit(rows.X if self.validation_fraction is None else X, continued)
             arguments.check_rounds("early_stopping_rounds", self.early_stopping_rounds, len(held_out))
             metric = CustomMetric(self._metrics(self.eval_metric))
             callbacks, rounds = metric.early_stopping(self.callbacks, self.early_stopping_rounds)
@@ -261,7 +258,7 @@ importance_type, early_stopping_rounds, callbacks
 
     def _trial(self, fit: Rows, held: Rows, **options: Any) -> Trial:
         dtrain = self._training_matrix(fit)
-        matrix = self._matrix(held.X, held, like=dtrain)
+        matrix = self._dmatrix(held.X, held, dtrain)
 
         def trial(most: int, patience: int | None, settings: Params) -> list[float]:
             result: dict[str, dict[str, list[float]]] = {}
@@ -299,7 +296,7 @@ importance_type, early_stopping_rounds, callbacks
         return np.array([kind == "c" for kind in types], dtype=np.bool_)
 
     def _categories(self, X: Table, **options: Any) -> list[int]:
-        return [place for place, kind in enumerate(self.feature_types or ()) if kind == "c"]
+        return list(self.columns_.levels)
 
     def _continued(self, model: Any) -> tuple[xgboost.Booster | None, ThresholdRecord | None]:
         booster, record = super()._continued(model)
@@ -313,7 +310,7 @@ importance_type, early_stopping_rounds, callbacks
             known = np.nan if given is None else given
         if not np.array_equal(known, self._missing, equal_nan=True):
             raise ValueError(f"xgb_model was trained with missing={known}; got missing={self._missing}")
-        return booster, record
+        return xgb_booster.without_levels(booster), record
 
     def _read_continued(self, model: Any) -> tuple[xgboost.Booster, ThresholdRecord]:
         # As from a file: a booster in memory has the parameters of its training, with which XGBoost would go on.
@@ -321,19 +318,20 @@ importance_type, early_stopping_rounds, callbacks
         booster = xgboost.Booster(model_file=model.save_raw("ubj")) if is_booster else input_checks.from_file(model)
         return booster, xgb_booster.threshold_record(booster)
 
-    def _carried(self) -> Params:
-        return super()._carried() | {"attributes": input_checks.attributes(self._levels)}
+    def _check_features(self, X: Table, *, reset: bool) -> Table:
+        return self._encoded(super()._check_features(X, reset=reset), reset=reset)
 
     def _forget_fit(self) -> None:
         super()._forget_fit()
         self._of_rows = {name: getattr(self, name) for name in ("missing", "feature_types", "enable_categorical")}
 
-    def _levels_to_fit(self, X: Table, continued: xgboost.Booster | None) -> input_checks.Levels:
-        """Return the levels of the training: the continued model's, or else those of the rows."""
-        if continued is not None:
-            return input_checks.levels_of(continued)
-        rows = X if self.validation_fraction is None else self._check_features(X, reset=False)
-        return input_checks.learned(rows, self.feature_types, self._missing)
+    def _learned(self, X: Table) -> Columns:
+        places = set(tables.places_of(X, tables.FROM_DTYPE)) if self.enable_categorical else set[int]()
+        places |= {place for place, kind in enumerate(self.feature_types or ()) if kind == "c" and place < X.shape[1]}
+        return Columns.learn(X, sorted(places), declared=True, missing=self._missing)
+
+    def _own_columns(self, booster: xgboost.Booster) -> Columns:
+        return Columns(booster.num_features(), xgb_booster.levels_of(booster))
 
     def _resolved_params(self) -> Params:
         params = super()._resolved_params()
@@ -348,22 +346,21 @@ importance_type, early_stopping_rounds, callbacks
     def _prediction_data(self, X: Table) -> Table:
         # XGBoost reads an array where it lies; making a matrix of one row costs more than its prediction.
         if isinstance(X, np.ndarray) and self._record.last_only is False:
-            missing = self._missing
-            input_checks.check_finite(X, missing)
-            return input_checks.coded(X, self._levels, missing)
-        return self._matrix(X, like=self.booster_)
+            input_checks.check_finite(X, self.columns_.missing_in_codes)
+            return X
+        return self._dmatrix(X, None, self.booster_)
 
     @one_thread_after_fork()
     def _score(self, data: Table, start: int, stop: int) -> FloatArray:
         if start or stop != self.booster_.num_boosted_rounds():
             xgb_booster.check_all_rounds(self.booster_, self._record, stop)
-        outputs, missing = self._record.outputs, self._missing
+        outputs, missing = self._record.outputs, self.columns_.missing_in_codes
         if not self.proportional_ and outputs is None:
             n_threads = effective_n_threads(self.n_jobs)
             return prediction.leaf_scores(self.booster_, self._record, data, start, stop, missing, n_threads)
         if isinstance(data, np.ndarray):
             options = {"predict_type": "margin", "iteration_range": (start, stop), "missing": missing}
-            scores = self.booster_.inplace_predict(data, **options)
+            scores = self.booster_.inplace_predict(data, validate_features=False, **options)
         else:
             scores = self.booster_.predict(data, output_margin=True, iteration_range=(start, stop))
         return np.asarray(scores, dtype=np.float64) if outputs is None else outputs.scores(scores, start, stop)
@@ -387,7 +384,7 @@ importance_type, early_stopping_rounds, callbacks
         if record.outputs is None:
             self.split_outputs = "score"
         with files.as_damaged_file(path):
-            self._levels = input_checks.levels_of(self.booster_)
+            self.columns_ = self._columns_in(self.booster_, record)
             prediction.check_leaves(self.booster_, record)
             n_iter = xgb_booster.kept_rounds(self.booster_)
         xgb_booster.check_all_rounds(self.booster_, record, n_iter)
@@ -411,24 +408,27 @@ importance_type, early_stopping_rounds, callbacks
         """Return the training matrix and those to evaluate, with the linear part in their start."""
         first, *others = (with_start(self._linear, some) for some in rows)
         dtrain = self._training_matrix(first, continued)
-        named_sets = ((some, f"X of evaluation set {i}") for i, some in enumerate(others))
-        return [dtrain, *(self._matrix(some.X, some, like=dtrain, name=name) for some, name in named_sets)]
+        return [dtrain, *(self._dmatrix(some.X, some, dtrain) for some in others)]
 
     def _training_matrix(self, rows: Rows, continued: xgboost.Booster | None = None) -> xgboost.DMatrix:
-        types = self.feature_types if continued is None or not self._levels else continued.feature_types
-        X = input_checks.named(rows.X, self._levels, continued, self._missing)
         weights = self.feature_weights  # XGBoost reads what is masked, and numbers of the other byte order
         weights = None if weights is None else as_floats(weights, name="feature_weights")
-        return self._dmatrix(X, rows, types, feature_weights=weights)
+        return self._dmatrix(rows.X, rows, continued, feature_weights=weights)
 
-    def _matrix(
-        self, X: Table, rows: Rows | None = None, *, like: xgboost.DMatrix | xgboost.Booster, name: str = "X"
+    def _feature_types(self) -> list[str] | None:
+        """Return the types of the features for XGBoost."""
+        types, levels = self.feature_types, self.columns_.levels
+        if not levels:
+            return types
+        types = ["q"] * self.n_features_in_ if types is None else list(types)
+        return ["c" if place in levels else kind for place, kind in enumerate(types)]
+
+    def _dmatrix(
+        self, X: Table, rows: Rows | None, like: xgboost.DMatrix | xgboost.Booster | None, **options: Any
     ) -> xgboost.DMatrix:
-        """Return a matrix of rows to evaluate, or of features to predict, as codes of the training's levels."""
-        types = like.feature_types if self._levels else self._of_rows["feature_types"]
-        return self._dmatrix(input_checks.coded(X, self._levels, self._missing, name=name), rows, types)
-
-    def _dmatrix(self, X: Table, rows: Rows | None, feature_types: Any, **options: Any) -> xgboost.DMatrix:
+        """Return a matrix of encoded rows, with names and types of the columns as another one or a booster has them."""
+        types = None if like is None else like.feature_types
+        names = like.feature_names if rows is None and like is not None else self.columns_.names
         if rows is not None:
             start = rows.start
             if start is not None and self.shift_method == "host":  # the score is the first of the outputs
@@ -437,10 +437,11 @@ importance_type, early_stopping_rounds, callbacks
             X = without(X, self._groups)
         matrix = xgboost.DMatrix(
             X,
-            missing=self._missing,
+            missing=self.columns_.missing_in_codes,
             nthread=library_n_threads(self.n_jobs),
-            enable_categorical=self._of_rows["enable_categorical"],
-            feature_types=feature_types,
+            enable_categorical=True,
+            feature_names=names,
+            feature_types=self._feature_types() if types is None else types,
             **options,
         )
         if rows is not None and rows.labels is not None:
@@ -529,6 +530,6 @@ importance_type, early_stopping_rounds, callbacks
         <<X>>
         """
         check_is_fitted(self)
-        matrix = self._matrix(self._check_features(X, reset=False), like=self.booster_)
+        matrix = self._dmatrix(self._check_features(X, reset=False), None, self.booster_)
         leaves = self.booster_.predict(matrix, pred_leaf=True, iteration_range=(0, self.n_iter_))
         return np.asarray(leaves, dtype=np.int32).reshape(matrix.num_row(), -1)

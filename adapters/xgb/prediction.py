@@ -78,8 +78,8 @@ def leaf_scores(
             X = X if np.isnan(missing) else np.where(np.float32(missing) == X, np.float32(np.nan), X)
             known.ensemble.add_to(scores, X, start, stop, n_threads)
             return scores
-        types = booster.feature_types
-        data = xgboost.DMatrix(data, missing=missing, feature_types=types, enable_categorical=True)
+        of_columns = {"feature_names": booster.feature_names, "feature_types": booster.feature_types}
+        data = xgboost.DMatrix(data, missing=missing, enable_categorical=True, **of_columns)
 
     def find_leaves(first: int, last: int) -> NDArray[Any]:
         # XGBoost finds leaves only from the first tree on.

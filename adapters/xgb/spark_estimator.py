@@ -45,6 +45,7 @@ from ordinal_objectives.adapters.xgb import booster as xgb_booster, spark as xgb
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
 from ordinal_objectives.adapters.xgb.train import train_spec
 from ordinal_objectives.aliases import FloatArray, Params, Table
+from ordinal_objectives.columns import Columns
 from ordinal_objectives.estimators import arguments
 from ordinal_objectives.estimators.held_out import rounds_unsearched
 from ordinal_objectives.estimators.labels import OrderedLabels
@@ -208,10 +209,12 @@ class SparkXGBOrdinalClassifier(Estimator, _Columns, DefaultParamsReadable, Defa
         classifier._begin_on_cluster(classes, n_features)
         names = None if isinstance(given, str) else list(given)
         arguments.keep_names(classifier, names)
-        types = classifier.feature_types
-        for place in classifier._categories(rows):
+        levels = {}
+        for place in (i for i, kind in enumerate(classifier.feature_types or ()) if kind == "c"):
             occurring = rows.select(functions.col(_FEATURES)[place]).dropna().distinct().collect()
-            classifier._levels = {**classifier._levels, place: {code: code for (code,) in sorted(occurring)}}
+            levels[place] = [float(code) for (code,) in sorted(occurring)]
+        known = classifier.columns_ = Columns(n_features, levels, names)
+        types = classifier._feature_types()
         codes = dict(zip(found.tolist(), classes.encode(found).tolist(), strict=True))
         rows = rows.withColumn(_CODE, _looked_up(codes, label))
         weights = None if weight is None else functions.col(weight).cast("double")
@@ -229,7 +232,7 @@ class SparkXGBOrdinalClassifier(Estimator, _Columns, DefaultParamsReadable, Defa
         def matrix(part: Table) -> xgboost.DMatrix:
             weight = part[_WEIGHT].to_numpy() if _WEIGHT in part else None
             given = {"weight": weight, "feature_names": names, "feature_types": types, "enable_categorical": True}
-            return xgboost.DMatrix(_array(part[_FEATURES], n_features), part[_CODE], **given)
+            return xgboost.DMatrix(known.encode(_array(part[_FEATURES], n_features)), part[_CODE], **given)
 
         asked, params = (classifier._spec("XGBOrdinalClassifier"), None), classifier._native_params()
         n_rounds = rounds_unsearched("n_estimators", classifier.n_estimators)

@@ -206,7 +206,7 @@ def arguments_of(
     dtrain : DMatrix or DaskDMatrix
         What the model is trained on.
     carried : mapping or None
-        What a classifier adds: ``linear``, ``classifier`` and ``attributes`` of :class:`.training.Plan`.
+        What a classifier adds: ``linear`` and ``classifier`` of :class:`.training.Plan`.
 
     Raises
     ------

@@ -218,7 +218,6 @@ class XGBoostTraining(Training):
             booster = model if isinstance(model, xgboost.Booster) else state.booster_of(dtrain)
             if booster is not None:
                 xgb_booster.store_record(booster, self._renewed(booster, run))
-                booster.set_attr(**self.plan.attributes)
         for booster in [model] if isinstance(model, xgboost.Booster) else boosters_of(state.model):
             booster.set_param(state.afterwards)
         state.end()
@@ -246,7 +245,6 @@ class XGBoostTraining(Training):
                 "objective.callback before the callback that saves the booster"
             )
         if record is not None:
-            copy.set_attr(**self.plan.attributes)
             xgb_booster.store_record(copy, replace(record, classifier=self.plan.classifier))
         copy.set_param(state.afterwards)
         return copy

@@ -218,7 +218,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
                 watched = [held]
             self._max_bins = parameters.max_bins
             loss = run.CheckedLoss(self._fitted_loss, self._n_columns())
-            options: Params = {"seed": self._seed, "n_threads": self.n_jobs, "categories": self._categories.sizes}
+            options: Params = {"seed": self._seed, "n_threads": self.n_jobs, "categories": self.columns_.sizes}
             training = run.MultiOutputRun(parameters, loss, rows, earlier=earlier, **options)
             followed = [
                 run.WatchedTargets(name, one, loss, parameters.hessian, training.start, self.n_jobs)
@@ -244,7 +244,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
     def _check_continued(self, X: object, parameters: run.MultiOutputParameters) -> None:
         """Raise ValueError, naming what differs, unless a fit can continue the fitted model."""
         self._check_features(X, reset=False)
-        check_same_categories(X, self.categorical_features, self._categories)
+        check_same_categories(X, self.categorical_features, self.columns_)
         if parameters.max_bins != self._max_bins:
             raise ValueError(
                 f"warm_start continues a model of max_bins={self._max_bins}; got max_bins={parameters.max_bins}"

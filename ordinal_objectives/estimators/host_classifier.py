@@ -18,6 +18,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.aliases import Booster, FloatArray, Params, Seed, Table
+from ordinal_objectives.columns import Columns
 from ordinal_objectives.estimators import arguments, held_out, linear
 from ordinal_objectives.estimators.held_out import RoundSearch, Rows, Trial
 from ordinal_objectives.estimators.labels import OrderedLabels
@@ -98,6 +99,9 @@ class HostClassifier(OrdinalClassifier):
     validation_fraction: float | None
     linear_l2: float
     random_intercept: object
+    columns_: Columns
+    # Those of the model that fit continues.
+    _earlier_columns: Columns | None = None
     n_jobs: int | None
     round_search_: RoundSearch | None = None
 
@@ -131,6 +135,47 @@ class HostClassifier(OrdinalClassifier):
             missing = getattr(self, "_missing", np.nan)
             self._groups = GroupColumn.learn(X, getattr(self, "random_intercept", None), missing=missing)
         return super()._check_features(self._with_codes(X, reset=reset), reset=reset)
+
+    def _encoded(self, X: Table, *, reset: bool) -> Any:
+        """Return checked features as numbers; those of ``fit`` say which columns there are."""
+        if reset:
+            self._take_columns(X)
+        columns = replace(self.columns_, names=None) if self._has_written_names(X) else self.columns_
+        return columns.encode(X, refuse_new=reset)
+
+    def _take_columns(self, X: Table) -> None:
+        """Take the columns of a training: their levels are those of the model that is continued, if one is."""
+        found, earlier = self._learned(X), self._earlier_columns
+        self.columns_ = found if earlier is None else replace(found, levels=earlier.levels)
+
+    def _learned(self, X: Table) -> Columns:
+        return Columns.learn(X, declared=True)
+
+    def _columns_of(self, model: Booster) -> Columns | None:
+        """Return the columns of a model that is to be continued, if one is."""
+        booster = self._opened(model)
+        if booster is None or booster is not model:
+            return None if booster is None else model.columns_
+        return self._columns_in(*self._read_continued(model))
+
+    @abstractmethod
+    def _own_columns(self, booster: Booster) -> Columns:
+        """Return the columns of a booster with the levels that the library keeps."""
+
+    def _columns_in(self, booster: Booster, record: ThresholdRecord) -> Columns:
+        """Return the columns of a booster, with the levels that the record of a classifier names, or its own."""
+        own = self._own_columns(booster)
+        if record.classifier is None:
+            return own
+        return Columns.from_json(files.value_from_json(record.classifier.get("levels", [])), own.n_features)
+
+    def _opened(self, model: Booster) -> Booster | None:
+        """Return the booster, or what stands for it, of a model that ``fit`` is to go on with."""
+        if not isinstance(model, arguments.keeper(type(self))):
+            return model
+        name = self._continued_by
+        check_is_fitted(model, msg=f"{name} must be a fitted model; got an %(name)s that has not been fitted")
+        return model.booster_
 
     def _forget_fit(self) -> None:
         """Forget what an earlier fit found beside trees, thresholds and classes."""
@@ -289,6 +334,7 @@ class HostClassifier(OrdinalClassifier):
                 self._check_decision()
                 self.n_features_in_ = n_features
                 self._forget_fit()
+                self._earlier_columns = None
                 self._found = found
                 if "n_rounds" in described:
                     self._n_rounds = validation.check_integer("n_rounds", described["n_rounds"], n_iter)
@@ -304,10 +350,18 @@ class HostClassifier(OrdinalClassifier):
                     arguments.keep_names(self, numbers=written)
                 else:
                     arguments.keep_names(self, written or text)
+                if hasattr(self, "columns_"):
+                    missing = getattr(self, "_missing", np.nan)
+                    self.columns_ = replace(self.columns_, names=self._names(), missing=missing)
                 self._linear = started
                 self._keep(record, n_iter)
         files.warn_of(left_out, stacklevel=2)
         return self
+
+    def _names(self) -> list[str] | None:
+        """Return the names of the columns, numbers as text; None where the training had none."""
+        names = getattr(self, "feature_names_in_", None)
+        return getattr(self, "_column_numbers", None) if names is None else list(names)
 
     def _forget_params(self, kept: Collection[str]) -> None:
         """Set parameters to their defaults, and drop those of the library below, but for some."""
@@ -328,11 +382,8 @@ class HostClassifier(OrdinalClassifier):
         """Return the booster of the model that ``fit`` goes on with, and its record."""
         if model is None:
             return None, None
-        name, is_ours = self._continued_by, isinstance(model, arguments.keeper(type(self)))
-        if is_ours:
-            check_is_fitted(model, msg=f"{name} must be a fitted model; got an %(name)s that has not been fitted")
-        booster, record = self._read_continued(model.booster_ if is_ours else model)
-        self._check_same_classes(record, model, name)
+        booster, record = self._read_continued(self._opened(model))
+        self._check_same_classes(record, model, self._continued_by)
         self._n_earlier = record.n_iterations
         return booster, record
 
@@ -420,7 +471,7 @@ class HostClassifier(OrdinalClassifier):
 
         def fit_linear(some: Rows) -> linear.LinearPart:
             some = replace(some, X=without(some.X, self._groups))
-            given: Params = {"missing": self._missing} if hasattr(self, "_missing") else {}
+            given: Params = {"missing": self.columns_.missing_in_codes} if hasattr(self, "columns_") else {}
             given |= {"hessian": self.hessian, "categories": categories, "n_threads": self.n_jobs}
             return linear.LinearPart.fit(some, self.n_classes_, self._ordinal_loss(), self.linear_l2, **given)
 
@@ -527,6 +578,7 @@ class HostClassifier(OrdinalClassifier):
         classes, dtype = files.labels_to_json(self.ordered_classes_)
         names = getattr(self, "feature_names_in_", None)
         given = (arguments.kept_arguments(self) | self._host_params | dict(self._of_rows)).items()
+        levels = self.columns_.to_json() if hasattr(self, "columns_") else []
         params, left_out = files.parameters_to_json({name: value for name, value in given if name not in _NOT_IN_FILES})
         return {
             "classes": classes,
@@ -537,6 +589,7 @@ class HostClassifier(OrdinalClassifier):
             "params": params,
             "left_out": left_out,
             **({"found": self._found} if self._found else {}),
+            **({"levels": files.value_to_json(levels)} if levels else {}),
             **self._found_at_end(),
         }
 

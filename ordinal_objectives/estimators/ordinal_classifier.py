@@ -173,9 +173,9 @@ class OrdinalClassifier(OrderedClassifier):
             warn_of_costs([metric.__name__ for metric in metrics if metric.judges_probabilities])
         return metrics
 
-    @abstractmethod
     def _prediction_data(self, X: Table) -> Any:
         """Turn checked features into what :meth:`_score` takes, once for all iterations."""
+        return X
 
     @abstractmethod
     def _score(self, data: Any, start: int, stop: int) -> FloatArray:

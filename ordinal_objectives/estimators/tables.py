@@ -6,7 +6,6 @@ import numbers
 import re
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
@@ -15,7 +14,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
 
-from ordinal_objectives.aliases import BoolArray, Column, IndexArray, Level, RealArray, Table
+from ordinal_objectives.aliases import Column, IndexArray, Level, Table
 from ordinal_objectives.utils import arrays, validation
 from ordinal_objectives.utils.validation import collected, first_few, is_no_number, readable, refuse_masked
 
@@ -77,6 +76,12 @@ def _kind(dtype: object) -> str:
     return next((kind for kind, pattern in _KINDS.items() if pattern.fullmatch(name)), "other")
 
 
+def is_ordered(X: Table, place: int) -> bool:
+    """Tell whether a column has a category type with an order."""
+    dtype = list(_types(X))[place]
+    return bool(getattr(getattr(dtype, "pyarrow_dtype", dtype), "ordered", False))
+
+
 def column_names(X: Table) -> list[str] | None:
     """Return the names of the columns of a frame or an Arrow table; None unless all are strings, as scikit-learn."""
     names = _names(X)
@@ -114,15 +119,17 @@ def refuse_text_and_dates(X: Table, *, name: str = "X", hint: str = OF_HOSTS) ->
         raise ValueError(f"{allowed}; got {first_few(strange)}. {hint}")
 
 
-def read_numbers(X: Table, **checks: object) -> RealArray:
-    """Return features that are numbers as float32 or float64, (n_samples, n_features).
+def read_numbers(X: Table, *, name: str = "X", hint: str = _OF_ENGINE, **checks: object) -> Any:
+    """Return features that are numbers as float32 or float64, (n_samples, n_features), an array or a sparse matrix.
 
     NumPy would read the codes or the labels of a category, the digits of a string and the ticks of a date as
-    numbers. Values are checked only in columns of Python objects.
+    numbers. Values are checked only in columns of Python objects. An array of the right kind is not copied.
 
     Parameters
     ----------
-    X : array-like, pandas or polars frame, or Arrow table, shape (n_samples, n_features)
+    X : array-like, sparse matrix, pandas or polars frame, or Arrow table, shape (n_samples, n_features)
+    name, hint : str
+        The argument's name in messages, and what else to do.
     **checks
         As in scikit-learn's ``check_array``. NaN and infinity pass.
 
@@ -134,8 +141,13 @@ def read_numbers(X: Table, **checks: object) -> RealArray:
         If an array of objects holds what is neither a string nor a number.
     """
     X = as_table(X)
-    refuse_but_numbers(X, name="X", hint=_OF_ENGINE)
-    numbers_of = check_array(X, input_name="X", ensure_all_finite=False, dtype=[np.float64, np.float32], **checks)
+    refuse_but_numbers(X, name=name, hint=hint)
+    if hasattr(X, "iloc"):  # scikit-learn warns of sparse columns
+        sparse = [i for i, dtype in enumerate(X.dtypes) if str(dtype).startswith("Sparse")]
+        X = with_columns(X, {i: np.asarray(X.iloc[:, i]) for i in sparse})
+    numbers_of = check_array(X, input_name=name, ensure_all_finite=False, dtype=[np.float64, np.float32], **checks)
+    if issparse(numbers_of):
+        return numbers_of
     return np.require(numbers_of, requirements="A")  # any strides of whole entries: fields of records have others
 
 
@@ -165,14 +177,21 @@ def refuse_but_numbers(values: Column, *, name: str, hint: str) -> None:
         raise ValueError(f"{allowed}; got {first_few(strange)}. {hint}")
 
 
-def as_table(X: Table) -> Table:
-    """Return features as an array, a sparse matrix, a frame or an Arrow table; raise ValueError if they are none."""
-    X = collected(X)
-    X = X if hasattr(X, "shape") else arrays.as_array(X, name="X")
+def as_table(X: Table, *, name: str = "X") -> Table:
+    """Return features as an array, a sparse matrix, a frame or an Arrow table; raise ValueError if they are none.
+
+    Anything else, such as a list or a tensor, is read by the protocol of arrays.
+    """
+    X = collected(X, name=name)
+    is_series = hasattr(X, "iloc")
+    if not (isinstance(X, np.ndarray) or issparse(X) or hasattr(X, "columns")):
+        X = arrays.as_array(X, name=name)
     if len(X.shape) != 2:
-        ways = "X.to_frame(), a row X.iloc[[i]]" if hasattr(X, "iloc") else "X.reshape(-1, 1), a row X.reshape(1, -1)"
-        raise ValueError(f"Expected 2D array or table X; got shape {X.shape}. Reshape your data: a column is {ways}")
-    check_table(X)
+        ways = "X.to_frame(), a row X.iloc[[i]]" if is_series else "X.reshape(-1, 1), a row X.reshape(1, -1)"
+        raise ValueError(
+            f"Expected 2D array or table {name}; got shape {X.shape}. Reshape your data: a column is {ways}"
+        )
+    check_table(X, name=name)
     return X
 
 
@@ -481,84 +500,6 @@ def plain_level(value: Level) -> Level:
 
 
 FROM_DTYPE = "from_dtype"
-MOST = 254  # levels of a column: with the missing values each has a bin, and a bin is a byte
-
-
-@dataclass(frozen=True)
-class CategoryColumns:
-    """The levels of each column of categories.
-
-    Attributes
-    ----------
-    levels : mapping of int to list
-        Of each such column, in the order of their numbers: text, integers, floats and booleans.
-    """
-
-    levels: Mapping[int, list[Level]] = field(default_factory=dict)
-
-    @classmethod
-    def learn(cls, tables: Iterable[Table], asked: object, max_bins: int) -> CategoryColumns:
-        """Return the levels that occur in a table, or in the blocks of one.
-
-        Parameters
-        ----------
-        tables : iterable of array, frame or Arrow table, shape (n_samples, n_features)
-            At least one; they are read once.
-        asked : None, "from_dtype", or array-like of bool, int or str
-            The columns of categories: those of a category type, a mask, numbers or names of columns.
-        max_bins : int
-            Levels that a column may have.
-
-        Raises
-        ------
-        ValueError
-            If a column is not there, or has too many levels; the message names it.
-        """
-        header, levels = None, dict[int, set[Level]]()
-        for table in tables:
-            if header is None:
-                header, levels = without_rows(table), {place: set() for place in places_of(table, asked)}
-            for place, column_levels in levels.items():
-                column_levels |= occurring(table, place)
-        return cls({place: _learned(header, place, in_order(found), max_bins) for place, found in levels.items()})
-
-    @property
-    def sizes(self) -> dict[int, int]:
-        """How many levels each of the columns has, at least 1."""
-        return {place: max(1, len(levels)) for place, levels in self.levels.items()}
-
-    def mask(self, n_features: int) -> BoolArray:
-        """Return which features are categories, (n_features,)."""
-        return np.isin(np.arange(n_features), list(self.levels))
-
-    def encode(self, X: Table) -> Table:
-        """Return a table with numbers in place of levels, NaN for a level that is missing or unknown.
-
-        Raises
-        ------
-        ValueError
-            If a column holds text where the levels are numbers, or numbers where they are text, or a float that is
-            one of several levels rounded.
-        """
-        codes = {place: codes_in(X, place, levels) for place, levels in self.levels.items()}
-        return with_columns(X, {place: np.where(of < 0, np.nan, of) for place, of in codes.items()})
-
-    def to_json(self) -> list[list[Level]]:
-        """Return the levels in JSON's types."""
-        return [[place, list(levels)] for place, levels in self.levels.items()]
-
-    @classmethod
-    def from_json(cls, content: Iterable[list[Level]], n_features: int, most: float = MOST) -> CategoryColumns:
-        """Read what :meth:`to_json` wrote; raise ValueError if it is damaged, or has columns of more levels."""
-        levels: dict[int, list[Level]] = {}
-        for place, column_levels in content:
-            plain = all(isinstance(level, PLAIN) for level in column_levels)
-            if type(place) is not int or not 0 <= place < n_features or place in levels:
-                raise ValueError(f"it has categories of the column {place!r}, and {n_features} features")
-            if not plain or len(set(column_levels)) != len(column_levels) or len(column_levels) > most:
-                raise ValueError(f"the categories of column {place} must differ, and be at most {most}")
-            levels[place] = list(column_levels)
-        return cls(levels)
 
 
 def places_of(X: Table, asked: object, *, name: str = "categorical_features") -> list[int]:
@@ -582,18 +523,3 @@ def places_of(X: Table, asked: object, *, name: str = "categorical_features") ->
             named = f", or names among {first_few([repr(name) for name in names])}" if names else ""
             raise ValueError(f"{name} must be numbers of columns from 0 to {n_features - 1}{named}; got {entry!r}")
     return sorted({int(place) for place in places})
-
-
-def _learned(X: Table, place: int, levels: list[Level], max_bins: int) -> list[Level]:
-    """Return the levels of a column, or raise ValueError if they are not what the engine takes."""
-    if any(isinstance(level, float) and not np.isfinite(level) for level in levels):
-        raise ValueError(f"{called(X, place)} must hold finite categories; got an infinite one")
-    most = min(MOST, max_bins)
-    if len(levels) > most:
-        because = "" if max_bins >= MOST else f", as max_bins={max_bins} says"
-        raise ValueError(
-            f"{called(X, place)} has {len(levels)} categories, and the engine takes at most {most}{because}: join rare "
-            f"ones, or encode them as numbers, for instance by scikit-learn's TargetEncoder, and leave the column out "
-            f"of categorical_features"
-        )
-    return levels

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -116,8 +115,6 @@ class Scorer:
     levels : dict of int to list
         Levels of the columns that hold categories by value; the code of a level is its place. A level that is missing
         or unknown is a missing value.
-    codes_everywhere : bool
-        Whether a linear part reads codes as well, in the place of the columns themselves.
     """
 
     trees: list[ScoringTree]
@@ -126,7 +123,6 @@ class Scorer:
     missing: float = np.nan
     zero_is_missing: IndexArray = field(default_factory=lambda: np.zeros(0, np.intp))
     levels: Mapping[int, list[object]] = field(default_factory=dict)
-    codes_everywhere: bool = False
 
     @property
     def n_outputs(self) -> int:
@@ -257,7 +253,7 @@ def multi_output_scorer(model: MultiOutputModel) -> tuple[Scorer, str]:
 
 def _engine_scorer(trees: list[Tree], offset: FloatArray, levels: dict[int, list[object]]) -> Scorer:
     sizes = {place: len(column) for place, column in levels.items()}
-    return Scorer([_engine_tree(tree, sizes) for tree in trees], offset, levels=levels, codes_everywhere=True)
+    return Scorer([_engine_tree(tree, sizes) for tree in trees], offset, levels=levels)
 
 
 def _engine_tree(tree: Tree, sizes: dict[int, int]) -> ScoringTree:
@@ -306,7 +302,7 @@ def _read_xgboost(model: XGBOrdinalClassifier, n_iter: int, by_value: Sequence[i
         return vectors.astype(np.float64) if len(vectors) else np.repeat(values, n_thresholds, axis=1)
 
     scorer = _xgboost_scorer(booster, n_iter, add)
-    scorer = replace(scorer, missing=getattr(model, "_missing", np.nan))
+    scorer = replace(scorer, missing=model.columns_.missing, levels=model.columns_.levels)
     if record.outputs is None:
         return replace(scorer, offset=np.repeat(scorer.offset, 1 if record.shifts is None else n_thresholds))
     mixing = record.outputs.mixing
@@ -361,16 +357,9 @@ def _xgboost_scorer(booster: xgboost.Booster, n_iter: int, add: Callable[[int, i
             values = np.array(tree["split_conditions"], dtype=np.float64)[leaves, np.newaxis]
         trees.append(_xgboost_tree(tree, add(number, output, values) * weight))
     base = np.array(json.loads(learner["learner_model_param"]["base_score"]), dtype=np.float64).ravel()
-    from ordinal_objectives.adapters.xgb.input_checks import levels_of
+    from ordinal_objectives.adapters.xgb.booster import levels_of
 
-    # What the classifier keeps of levels is whole; XGBoost's own are text where they were floats or booleans.
-    ours = levels_of(booster) if booster.attr("ordinal_levels") is not None else {}
-    levels = {
-        place: list(ours.get(place) or ()) or _levels(one, place, learner["feature_names"])
-        for place, one in enumerate(model["cats"]["enc"])
-        if one["values"]
-    }
-    return Scorer(trees, base, reads_float32=True, levels=levels)
+    return Scorer(trees, base, reads_float32=True, levels=levels_of(booster))
 
 
 def _xgboost_tree(tree: JSON, leaf_values: FloatArray) -> ScoringTree:
@@ -398,17 +387,6 @@ def _xgboost_tree(tree: JSON, leaf_values: FloatArray) -> ScoringTree:
     )
 
 
-def _levels(column: JSON, place: int, names: list[str]) -> list[object]:
-    """Return the levels of a column of categories."""
-    if "type" in column:
-        return list(column["values"])
-    text = np.array(column["values"], dtype=np.int8).tobytes()
-    if not text.isascii():  # XGBoost cuts such names off, since it counts letters for bytes
-        name = repr(names[place]) if names else place
-        raise ValueError(f"column {name} must have categories in ASCII: XGBoost's file does not hold others whole")
-    return [text[start:stop].decode() for start, stop in pairwise(column["offsets"])]
-
-
 @one_thread_after_fork()
 def _read_lightgbm(model: LGBMOrdinalClassifier, n_iter: int, by_value: Sequence[int]) -> Scorer:
     from ordinal_objectives.adapters.lgbm.booster import check_all_rounds, threshold_record
@@ -424,8 +402,7 @@ def _read_lightgbm(model: LGBMOrdinalClassifier, n_iter: int, by_value: Sequence
             return np.full(n_outputs, leaf["leaf_value"])
         return np.asarray(vectors[leaf.get("leaf_index", 0)], dtype=np.float64)
 
-    places = (record.classifier or {}).get("category_columns", by_value)  # LightGBM's file has only the levels
-    return _lightgbm_scorer(booster, content, n_outputs, value_of, places)
+    return _lightgbm_scorer(booster, content, n_outputs, value_of, model.columns_.levels)
 
 
 @one_thread_after_fork()
@@ -445,7 +422,13 @@ def _read_lightgbm_multiclass(model: lightgbm.LGBMClassifier, by_value: Sequence
     def value_of(number: int, leaf: JSON) -> FloatArray:
         return np.where(np.arange(n_outputs) == number % n_outputs, leaf["leaf_value"], 0.0)
 
-    return _lightgbm_scorer(booster, content, n_outputs, value_of, by_value)
+    levels = booster.pandas_categorical or []
+    if by_value and len(by_value) != len(levels):
+        raise ValueError(
+            f"X_example must have the {len(levels)} column(s) of a category type that the training had; it has "
+            f"{len(by_value)}"
+        )
+    return _lightgbm_scorer(booster, content, n_outputs, value_of, dict(zip(by_value, levels, strict=False)))
 
 
 def _lightgbm_scorer(
@@ -453,7 +436,7 @@ def _lightgbm_scorer(
     content: JSON,
     n_outputs: int,
     value_of: Callable[[int, JSON], FloatArray],
-    by_value: Sequence[int],
+    levels: Mapping[int, list[Any]],
 ) -> Scorer:
     """Return the scorer of trees in LightGBM's JSON.
 
@@ -465,15 +448,9 @@ def _lightgbm_scorer(
     n_outputs : int
     value_of : callable
         What a leaf of a tree, given by its number, adds to each output.
-    by_value : sequence of int
-        Columns of a category type of the rows to predict.
+    levels : mapping of int to list
+        Of the columns of categories.
     """
-    levels = booster.pandas_categorical or []
-    if by_value and len(by_value) != len(levels):
-        raise ValueError(
-            f"X_example must have the {len(levels)} column(s) of a category type that the training had; it has "
-            f"{len(by_value)}"
-        )
     zero_is_missing = set[int]()
     trees = [
         _lightgbm_tree(tree["tree_structure"], n_outputs, partial(value_of, number), zero_is_missing)
@@ -483,7 +460,7 @@ def _lightgbm_scorer(
         trees,
         np.zeros(n_outputs),
         zero_is_missing=np.array(sorted(zero_is_missing), dtype=np.intp),
-        levels=dict(zip(by_value, map(list, levels), strict=False)),
+        levels=levels,
     )
 
 

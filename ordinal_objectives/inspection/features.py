@@ -11,6 +11,7 @@ from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
 
 from ordinal_objectives.aliases import Estimator, FloatArray, IndexArray, LabelArray, RealArray, Seed, Table
+from ordinal_objectives.columns import Columns
 from ordinal_objectives.estimators import held_out, labels, random_effects, tables
 from ordinal_objectives.export import lightgbm_model, xgboost_model
 from ordinal_objectives.export.model import Scorer, scoring_model
@@ -389,8 +390,9 @@ def _codes(scorer: Scorer, X: Table) -> FloatArray:
         dense = np.full(X.shape, np.nan if scorer.reads_float32 else 0.0)
         dense[stored.row, stored.col] = stored.data
         X = dense
-    codes = tables.read_numbers(tables.CategoryColumns(scorer.levels).encode(X)).astype(np.float64)
-    return np.where(labels.are_missing(codes, scorer.missing), np.nan, codes)
+    columns = Columns(X.shape[1], scorer.levels, missing=scorer.missing)
+    codes = columns.encode(X).astype(np.float64)
+    return np.where(labels.are_missing(codes, columns.missing_in_codes), np.nan, codes)
 
 
 @one_thread_after_fork()

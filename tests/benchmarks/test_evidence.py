@@ -69,8 +69,8 @@ def test_table_of_the_readme():
                     ours = runs[plain_call.RECOMMENDED, data, seed]
                     sums[data] += float(ours[of]), float(theirs[of])
             logs = defaultdict(list)
-            for data, (ours, theirs) in sums.items():
-                logs[SHARED.get(data, data)].append(np.log(ours / theirs))
+            for data, pair in sums.items():
+                logs[SHARED.get(data, data)].append(np.log(pair[0] / pair[1]))
             ratios = np.exp([np.mean(of_rows) for of_rows in logs.values()])
             assert (len(sums), len(ratios)) == (39, 36)
             found = re.fullmatch(r"([\d.]+)(?: ([\d.]+)-([\d.]+))? \((\d+)\)", row[column])

@@ -495,8 +495,8 @@ def test_a_step_onto_a_number_that_means_missing_is_no_missing_value(stored):
         effects = (average_marginal_effects(*of, 0, step=step).effects for of in ((found, marked), (expected, X)))
         np.testing.assert_allclose(*effects, atol=1e-6)
     table = pd.DataFrame({"letter": pd.Categorical(np.resize(["a", "b", "c"], len(y)))})
-    with pytest.raises(ValueError, match="missing must not be a code, 0 to 2"):
-        XGBOrdinalClassifier(n_estimators=2, missing=1.0 + 1e-9).fit(table, y)
+    plain, marked = (XGBOrdinalClassifier(n_estimators=2, missing=of).fit(table, y) for of in (np.nan, 1.0 + 1e-9))
+    np.testing.assert_array_equal(marked.predict_proba(table), plain.predict_proba(table))  # no code is missing
 
 
 def test_a_code_that_means_missing_is_no_level_in_float32():

@@ -10,7 +10,7 @@ import xgboost
 from sklearn.base import clone
 
 from makers import BOTH, XGB_DEFAULTS, make_lgb, make_xgb, mean_loss
-from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
+from ordinal_objectives import XGBOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.metrics import ranked_probability_score
 
@@ -223,11 +223,11 @@ def with_categories(levels, n=300):
 def test_lightgbm_refuses_data_sets_with_categories_in_another_order(constructed):
     first, y = with_categories(list("uvwxz"))
     second, _ = with_categories(list("zwxvu"))
-    start = LGBMOrdinalClassifier(n_estimators=3, n_jobs=1).fit(first, y)
+    start = olgbm.train({"verbosity": -1}, lightgbm.Dataset(first, y), 3)
     message = r"categories \[\['u', 'v', 'w', 'x', 'z'\]\]; here they are \[\['z', 'w', 'x', 'v', 'u'\]\]"
     data = lightgbm.Dataset(second, y, free_raw_data=False)
     with pytest.raises(ValueError, match=message):
-        olgbm.train({"verbosity": -1}, data.construct() if constructed else data, 3, init_model=start.booster_)
+        olgbm.train({"verbosity": -1}, data.construct() if constructed else data, 3, init_model=start)
 
 
 @pytest.mark.parametrize("put", [np.asarray, pd.DataFrame], ids=["array", "frame"])

@@ -128,7 +128,8 @@ def test_a_code_that_means_missing_adds_nothing(as_table):
 def test_a_level_that_has_the_value_of_missing_stays_one():
     levels = pd.DataFrame({"a": X[:, 0], "b": pd.Categorical(RNG.choice([-1, 5, 7], size=N))})
     model = XGBOrdinalClassifier(n_estimators=2, linear=True, missing=-1).fit(levels, Y)
-    assert model.linear_.levels == {1: [-1, 5, 7]}
+    assert model.columns_.levels == {1: [-1, 5, 7]}
+    assert model.linear_.levels == {1: [0.0, 1.0, 2.0]}
 
 
 def test_missing_none_is_nan(tmp_path):

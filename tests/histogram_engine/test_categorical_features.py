@@ -18,7 +18,7 @@ from ordinal_objectives import (
     HistGradientBoostingOrdinalClassifier,
     RowBlocks,
 )
-from ordinal_objectives.estimators.tables import CategoryColumns
+from ordinal_objectives.columns import Columns
 from ordinal_objectives.inspection import feature_effect, threshold_importances
 
 N, LEVELS = 400, [f"level {i}" for i in range(12)]
@@ -115,7 +115,7 @@ def test_columns_are_asked_for_by_number_mask_or_name(rows, asked):
     x, g, y = rows
     X = pd.DataFrame({"x": x, "g": 10 * g})
     by_category = make(categorical_features=asked).fit(X, y)
-    assert by_category._categories.levels == {1: list(range(0, 120, 10))}
+    assert by_category.columns_.levels == {1: list(range(0, 120, 10))}
     np.testing.assert_array_equal(
         by_category.predict_proba(X), make().fit(X.astype({"g": "category"}), y).predict_proba(X)
     )
@@ -209,7 +209,7 @@ def test_too_many_categories_are_refused_by_name(rows):
     with pytest.raises(ValueError, match="column 1 must hold finite categories"):
         make(categorical_features=[1]).fit(np.column_stack([x, np.where(g == 0, np.inf, g)]), y)
     X["g"] = pd.Categorical(many % 254)
-    assert make(min_samples_category=1).fit(X, y)._categories.sizes == {1: 254}
+    assert make(min_samples_category=1).fit(X, y).columns_.sizes == {1: 254}
 
 
 def test_text_is_no_number_of_a_category(rows):
@@ -233,9 +233,9 @@ def test_warm_start_keeps_the_categories(rows):
     x, g, y = rows
     X, first = frame(x, g), g < 9
     model = make(max_iter=4, warm_start=True).fit(X[first], y[first])
-    known = model._categories.levels
+    known = model.columns_.levels
     model.set_params(max_iter=8).fit(X, y)  # the others are unknown to it
-    assert model._categories.levels == known
+    assert model.columns_.levels == known
     unknown = model.predict_proba(frame(x, np.full(N, 11)))
     np.testing.assert_array_equal(unknown, model.predict_proba(frame(x, np.full(N, -1))))
     with pytest.raises(ValueError, match=r"continues a model of categories in the columns \[1\]; got \[0, 1\]"):
@@ -333,4 +333,4 @@ def test_damaged_categories_are_refused(rows, tmp_path):
 @pytest.mark.parametrize("content", [[[0, [[1]]]], [[0, ["a", "a"]]], [[2, ["a"]]], [[0, ["a"]], [0, ["b"]]]])
 def test_damaged_levels_are_refused(content):
     with pytest.raises(ValueError, match="categories of"):
-        CategoryColumns.from_json(content, 2)
+        Columns.from_json(content, 2, most=254)

@@ -26,21 +26,30 @@ _DEGREE = 14
 def linear_predictors(features: Features, found: ScoringModel) -> str:
     """Return the linear predictors of a fitted classifier, (n_samples, n_classes - 1)."""
     graph, scorer = features.graph, found.scorer
-    matrix = features.matrix(scorer.levels)
+    matrix = _without_marks(graph, features.matrix(scorer.levels), scorer, len(features.columns))
     scores = tree_scores(graph, _as_read(graph, matrix, scorer, len(features.columns)), scorer)
     if found.model.linear_ is not None:
-        # The engine gives its linear part the codes; XGBoost's and LightGBM's get the columns themselves.
-        if scorer.codes_everywhere:
-            features = Features.from_matrix(graph, matrix, len(features.columns))
+        features = Features.from_matrix(graph, matrix, len(features.columns))
         scores = graph.op("Add", scores, _linear_scores(features, found.model.linear_))
     return graph.op("Sub", (found.thresholds - scorer.offset)[np.newaxis], scores)
 
 
 def raw_predictions(features: Features, scorer: Scorer) -> str:
     """Return the sums of trees and offset, (n_samples, n_outputs)."""
-    graph, matrix = features.graph, features.matrix(scorer.levels)
+    graph, n_features = features.graph, len(features.columns)
+    matrix = _without_marks(graph, features.matrix(scorer.levels), scorer, n_features)
     scores = tree_scores(graph, _as_read(graph, matrix, scorer, len(features.columns)), scorer)
     return graph.op("Add", scores, scorer.offset[np.newaxis])
+
+
+def _without_marks(graph: Graph, matrix: str, scorer: Scorer, n_features: int) -> str:
+    """Return features with NaN in the place of the number that stands for a missing value, which no code is."""
+    if np.isnan(scorer.missing):
+        return matrix
+    as_read = graph.floats(graph.cast(matrix, np.float32)) if graph.is_double else matrix
+    is_number = ~np.isin(np.arange(n_features), list(scorer.levels))[np.newaxis]
+    missing = graph.op("And", graph.op("Equal", as_read, np.float32(scorer.missing)), graph.constant(is_number))
+    return graph.op("Where", missing, np.nan, matrix)
 
 
 def _as_read(graph: Graph, matrix: str, scorer: Scorer, n_features: int) -> str:
@@ -53,9 +62,6 @@ def _as_read(graph: Graph, matrix: str, scorer: Scorer, n_features: int) -> str:
 
     if scorer.reads_float32 and graph.is_double:
         matrix = graph.floats(graph.cast(matrix, np.float32))
-    if not np.isnan(scorer.missing):
-        missing = graph.op("Equal", matrix, np.float32(scorer.missing))
-        matrix = graph.op("Where", missing, np.nan, matrix)
     if len(scorer.zero_is_missing):
         small = graph.op("LessOrEqual", graph.op("Abs", matrix), LIGHTGBM_ZERO)
         missing = graph.op("And", small, where(scorer.zero_is_missing))
@@ -79,10 +85,6 @@ def _linear_scores(features: Features, linear: LinearPart) -> str:
     ]
     if len(linear.places):
         numbers = features.numbers(linear.places.tolist())
-        if not np.isnan(linear.missing):
-            as_read = graph.floats(graph.cast(numbers, np.float32)) if graph.is_double else numbers
-            missing = graph.op("Equal", as_read, np.float32(linear.missing))
-            numbers = graph.op("Where", missing, np.nan, numbers)
         with graph.in_doubles():  # a mean far from 0, rounded to float32, would move all rows
             numbers = graph.floats(numbers)
             known = graph.op("Not", graph.op("IsNaN", numbers))

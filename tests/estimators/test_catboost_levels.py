@@ -1,4 +1,4 @@
-"""Levels of categories in every kind of table, at every entry point: the right answer, or a refusal by name."""
+"""Levels of CatBoost, which are text, in every kind of table, and tables that are no frames for every trainer."""
 
 from __future__ import annotations
 
@@ -10,16 +10,13 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-import xgboost
 
 from makers import make_cat, watching
 from ordinal_objectives import (
     CatBoostOrdinalClassifier,
     HistGradientBoostingOrdinalClassifier,
-    LGBMOrdinalClassifier,
-    XGBOrdinalClassifier,
 )
-from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
+from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.estimators import tables
 from pairs import each_pair
 
@@ -77,13 +74,10 @@ OF_PANDAS = [pandas_frame, nullable, arrow_backed]
 OF_TEXT = [enum, categorical]
 TABLES = [*OF_PANDAS, arrow, batch, *OF_TEXT]
 TRAINERS = {
-    "xgboost": (XGBOrdinalClassifier, {"n_estimators": 4, "subsample": 1.0, "learning_rate": 0.5, "n_jobs": 1}),
-    "lightgbm": (LGBMOrdinalClassifier, {"n_estimators": 4, "learning_rate": 0.5, "n_jobs": 1, "verbose": -1}),
     "catboost": (make_cat, {"iterations": 4, "learning_rate": 0.5}),
-    "engine": (HistGradientBoostingOrdinalClassifier, {"max_iter": 4, "learning_rate": 0.5, "random_state": 0}),
 }
 
-CONTINUED = {"xgboost": "xgb_model", "lightgbm": "init_model", "catboost": "init_model"}
+CONTINUED = {"catboost": "init_model"}
 
 
 def make(trainer, **more):
@@ -95,7 +89,7 @@ def make(trainer, **more):
 
 def takes(trainer, kind, table):
     """Tell whether levels of a kind exist in such a table, and the trainer reads its categories."""
-    return (kind == "text" or table not in OF_TEXT) and (trainer != "lightgbm" or table in OF_PANDAS)
+    return kind == "text" or table not in OF_TEXT
 
 
 def rows(table, kind, levels=None, values=None):
@@ -134,7 +128,6 @@ PAIRS = [
     if trained is given or pandas_frame in (trained, given)
 ]
 FEW = [pair for pair in PAIRS if pair.values[2] in (pandas_frame, arrow, categorical)]
-NAMES_IT = {kind: rf"in column 't', .*; got {NEW[kind]}$" for kind in LEVELS}
 
 
 @pytest.mark.parametrize(("trainer", "kind", "trained", "given"), PAIRS)
@@ -145,11 +138,6 @@ def test_predictions(trainer, kind, trained, given):
     np.testing.assert_allclose(model.predict_proba(reordered), expected, atol=1e-6)
     np.testing.assert_allclose(list(model.staged_predict_proba(reordered))[-1], expected, atol=1e-6)
     unseen = strange(given, kind)
-    if trainer == "xgboost":
-        for use in (model.predict, model.predict_raw, model.predict_cumulative_proba, model.apply):
-            with pytest.raises(ValueError, match=NAMES_IT[kind]):
-                use(unseen)
-        return
     found = model.predict_proba(unseen)  # the unknown level is missing
     np.testing.assert_allclose(found[:-1], expected[:-1], atol=1e-6)
     empty = pandas_frame([None], LEVELS[kind]).assign(a=NOISE[-1])
@@ -164,9 +152,6 @@ def test_evaluation_sets(trainer, kind, trained, given):
     losses = watched if trainer == "engine" else watched["all_threshold"]
     np.testing.assert_allclose(losses[-1], model.training_loss_[-1], rtol=1e-5)  # these are the same rows
     np.testing.assert_allclose(model.predict_proba(X), reference(trainer, kind), atol=1e-6)
-    if trainer == "xgboost":
-        with pytest.raises(ValueError, match=NAMES_IT[kind]):
-            make(trainer).fit(X, Y, eval_set=[(strange(given, kind), Y)])
 
 
 @pytest.mark.parametrize(("trainer", "kind", "trained", "given"), [one for one in FEW if one.values[0] != "engine"])
@@ -183,81 +168,20 @@ def test_continued_trainings(trainer, kind, trained, given, tmp_path):
     def proba(X):
         further = make(trainer).fit(X, Y, **{keyword: start})
         assert further.n_iter_ == 8
-        if trainer == "xgboost":
-            with pytest.raises(ValueError, match=NAMES_IT[kind]):
-                further.predict(strange(given, kind))
         return further.predict_proba(rows(trained, kind))
 
     expected = proba(rows(trained, kind))
     other = rows(given, kind, BACKWARDS[kind])
-    if trainer == "xgboost" and kind == "numbers" and trained in OF_PANDAS and given not in OF_PANDAS:
-        with pytest.raises(ValueError, match="column 't' must come in the kind of table"):  # XGBoost's own limit
-            make(trainer).fit(other, Y, **{keyword: start})
-    else:
-        np.testing.assert_allclose(proba(other), expected, atol=1e-5)
-    if trainer == "catboost":  # which goes on with new levels
-        further = make(trainer).fit(strange(given, kind), Y, **{keyword: start})
-        first = list(further.staged_predict_proba(rows(trained, kind)))[3]
-        np.testing.assert_allclose(first, reference(trainer, kind), atol=1e-6)
-    else:
-        with pytest.raises(ValueError, match=NAMES_IT[kind]):
-            make(trainer).fit(strange(given, kind), Y, **{keyword: start})
-
-
-KIND, ASCII = "must come in the kind of table that xgb_model", "must have levels in ASCII where xgb_model is continued"
-
-
-@pytest.mark.parametrize(
-    ("trained", "given", "distinct", "same"),
-    [("pandas", "pandas", None, ASCII), ("polars", "polars", None, None)]
-    + [("pandas", "polars", KIND, KIND), ("polars", "pandas", KIND, ASCII)],
-)
-def test_xgboost_goes_on_with_names_that_it_can_compare(trained, given, distinct, same):
-    rng = np.random.default_rng(0)
-    which = rng.integers(0, 5, size=300)
-    y = np.digitize(np.array([1.0, -2.0, 0.0, 2.0, -0.5])[which] + 0.5 * rng.normal(size=300), [-1.0, 1.0])
-    # XGBoost 3.2 counts letters for bytes: what it cuts of pandas' names differs, or two become the same.
-    if not xgboost.__version__.startswith("3.2."):
-        distinct = same = None
-    for levels, refusal in ((["ü", "é", "zz", "a", "ñandú"], distinct), (["ñandú", "a", "zz", "é", "ü"], same)):
-        text = [levels[i] for i in which]
-        tables = {
-            "pandas": pd.DataFrame({"t": pd.Categorical(text, categories=levels)}),
-            "polars": pl.DataFrame({"t": pl.Series(text, dtype=pl.Enum(levels))}),
-        }
-        start, further = (XGBOrdinalClassifier(n_estimators=3, loss="cumulative_link") for _ in range(2))
-        start.fit(tables[trained], y)
-        if refusal is None:
-            further.fit(tables[given], y, xgb_model=start)
-            loss = -np.log(further.predict_proba(tables[given])[np.arange(300), y]).mean()
-            assert further.training_loss_[-1] == pytest.approx(loss, abs=1e-5)
-        else:
-            with pytest.raises(ValueError, match=f"column 't' {refusal}"):
-                further.fit(tables[given], y, xgb_model=start)
+    np.testing.assert_allclose(proba(other), expected, atol=1e-5)
+    further = make(trainer).fit(strange(given, kind), Y, **{keyword: start})  # which goes on with new levels
+    first = list(further.staged_predict_proba(rows(trained, kind)))[3]
+    np.testing.assert_allclose(first, reference(trainer, kind), atol=1e-6)
 
 
 @pytest.mark.parametrize(("trainer", "kind", "trained", "given"), FEW)
 def test_loaded_models(trainer, kind, trained, given, tmp_path):
     model, expected = loaded(fitted(trainer, kind, trained), tmp_path), reference(trainer, kind)
     np.testing.assert_allclose(model.predict_proba(rows(given, kind, BACKWARDS[kind])), expected, atol=1e-6)
-    if trainer == "xgboost":
-        with pytest.raises(ValueError, match=NAMES_IT[kind]):
-            model.predict(strange(given, kind))
-
-
-@pytest.mark.filterwarnings("ignore:X has feature names")
-@pytest.mark.parametrize("given", TABLES)
-@pytest.mark.parametrize("booster", ["gbtree", "dart"])
-def test_bare_boosters_know_their_levels(booster, given, tmp_path):
-    data = xgboost.DMatrix(rows(pandas_frame, "text"), Y, enable_categorical=True, nthread=1)
-    oxgb.train({"nthread": 1, "booster": booster}, data, 4, threshold_update="newton").save_model(
-        tmp_path / "bare.json"
-    )
-    model = XGBOrdinalClassifier().load_model(tmp_path / "bare.json")
-    expected = model.predict_proba(rows(pandas_frame, "text"))
-    np.testing.assert_allclose(model.predict_proba(rows(given, "text", BACKWARDS["text"])), expected, atol=1e-6)
-    with pytest.raises(ValueError, match=NAMES_IT["text"]):
-        model.predict(strange(given, "text"))
 
 
 # Levels of another type, by the levels of the training: equal values are the same level, others are refused.
@@ -304,18 +228,6 @@ def test_levels_of_another_type(trainer, retyped, fewer, tmp_path):
         np.testing.assert_array_equal(further, again)
 
 
-def test_numbers_of_the_engine_in_a_shorter_type():
-    X = np.column_stack([np.array([0.1, 0.7, 1 / 3])[WHICH], NOISE])
-    model = make("engine", categorical_features=[0]).fit(X, Y)
-    narrow = X.astype(np.float32)
-    narrow[:, 1] = np.abs(narrow[:, 1])
-    wide = narrow.astype(np.float64)
-    wide[:, 0] = X[:, 0]
-    np.testing.assert_array_equal(model.predict_proba(narrow), model.predict_proba(wide))
-    other = make("engine", categorical_features=[0]).fit(narrow, Y)
-    np.testing.assert_array_equal(other.predict_proba(wide), other.predict_proba(narrow))
-
-
 @pytest.mark.parametrize("trainer", TRAINERS)
 def test_a_float_that_may_be_two_levels_is_refused(trainer):
     ids = [0.1, float(np.float32(0.1)), 5.0]
@@ -323,40 +235,6 @@ def test_a_float_that_may_be_two_levels_is_refused(trainer):
     rounded = pd.DataFrame({"a": NOISE, "t": pd.Categorical(np.array(ids, np.float32)[WHICH])})
     with pytest.raises(ValueError, match=r"column 't' holds 0\.1\d+ as float32, which may be any of"):
         model.predict(rounded)
-
-
-@pytest.mark.parametrize("as_table", [np.asarray, pd.DataFrame, pl.DataFrame], ids=["numpy", "pandas", "polars"])
-def test_codes_that_feature_types_declares(as_table, tmp_path):
-    X = np.column_stack([NOISE, WHICH]).astype(np.float64)
-    new = X.copy()
-    new[0, 1] = 7
-    put = (lambda rows: as_table(rows, schema=["a", "t"])) if as_table is pl.DataFrame else as_table
-    model = make("xgboost", feature_types=["q", "c"]).fit(put(X), Y)
-    further = make("xgboost", feature_types=["q", "c"]).fit(put(X), Y, xgb_model=model)
-    for one in (model, further, loaded(model, tmp_path)):
-        assert one.predict(put(X)).shape == (N,)
-        with pytest.raises(ValueError, match="got 7"):
-            one.predict(put(new))
-    with pytest.raises(ValueError, match="got 7"):
-        make("xgboost", feature_types=["q", "c"]).fit(put(X), Y, eval_set=[(put(new), Y)])
-    with pytest.raises(ValueError, match="got 7"):
-        make("xgboost", feature_types=["q", "c"]).fit(put(new), Y, xgb_model=model)
-
-
-def test_arrays_are_matched_by_value():
-    values = np.array(NUMBERS, dtype=np.float64)[WHICH]
-    array = np.column_stack([NOISE, values])
-    for trainer in TRAINERS:
-        model = fitted(trainer, "numbers", pandas_frame)
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "X does not have valid feature names")
-            if trainer == "xgboost":
-                with pytest.raises(ValueError, match="feature names"):
-                    model.predict(array)
-                continue
-            np.testing.assert_allclose(model.predict_proba(array), reference(trainer, "numbers"), atol=1e-6)
-            with pytest.raises(ValueError, match=r"column 1 holds categories that are numbers; .* are text"):
-                fitted(trainer, "text", pandas_frame).predict(array)
 
 
 def test_booleans_are_levels():
