@@ -37,7 +37,7 @@ for update in ("newton", "joint"):
     model = HistGradientBoostingOrdinalClassifier(
         threshold_update=update, early_stopping=False, **plain
     )
-    models[update] = model.fit(X_train, y_train, eval_set=[(X_test, y_test)])
+    models[update] = model.fit(X_train, y_train, X_val=X_test, y_val=y_test)
 
 # %%
 # The first rounds

@@ -194,7 +194,7 @@ def _fit(
     model = HistGradientBoostingOrdinalClassifier(
         max_iter=rounds, n_jobs=1, early_stopping=watched is not None, n_iter_no_change=plain.patience, **options
     )
-    native: dict[str, Any] = {} if watched is None else {"eval_set": watched}
+    native = {} if watched is None else {"X_val": watched[0], "y_val": watched[1]}
     return model.fit(*rows, **native)
 
 
