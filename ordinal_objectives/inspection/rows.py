@@ -318,9 +318,19 @@ def trained_on_drawn_rows(
     no copy may divide rows, to find a number of rounds or to judge trees: those held out would be those trained on.
     So copies train as many rounds as the model, and where rows judge anyway, a row that is drawn twice is one of
     twice the weight.
+
+    Raises
+    ------
+    ValueError
+        If the model has thresholds of another population, by ``refit_thresholds``.
     """
     found = untrained(estimator)
     model, _ = unwrapped(found)
+    if np.isnan(getattr(model, "training_loss_", [0.0])[-1]):  # the loss that new thresholds leave unknown
+        raise ValueError(
+            "estimator has thresholds by refit_thresholds, which copies that are trained again do not have; pass the "
+            "model before them"
+        )
     options = {"own_rounds": is_labelled, "fit_params": fit_params, "classes": model.ordered_classes_}
     for _ in range(n_copies):
         rows = random.randint(X.shape[0], size=X.shape[0])

@@ -15,6 +15,7 @@ from makers import make_engine, make_lgb, make_xgb, watching
 from ordinal_objectives import XGBOrdinalClassifier
 from ordinal_objectives.estimators import adapted
 from ordinal_objectives.export import to_onnx
+from ordinal_objectives.inspection import average_marginal_effects
 from ordinal_objectives.links import get_link
 from ordinal_objectives.losses import CumulativeLink
 from ordinal_objectives.metrics import ordinal_log_loss
@@ -68,6 +69,9 @@ def test_an_adapted_model_is_kept_by_files_pickles_and_onnx(trained: Any, tmp_pa
     (name,) = [entry.name for entry in session.get_inputs()]
     of_graph = session.run(None, {name: X.astype(np.float32)})
     np.testing.assert_allclose(next(part for part in of_graph if np.shape(part) == expected.shape), expected, atol=2e-5)
+    for other in (model, read):  # copies that are trained anew would have the old population's thresholds
+        with pytest.raises(ValueError, match="estimator has thresholds by refit_thresholds"):
+            average_marginal_effects(other, X, 0, n_refits=2)
 
 
 def test_without_a_shift_the_thresholds_stay_near() -> None:
