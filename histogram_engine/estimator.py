@@ -179,7 +179,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         ``predict_proba``; NaN where there is none.
     oob_loss_ : float
         Weighted mean loss of these.
-    <<n_features_in_, is_categorical_, feature_names_in_, diagnostics_>>
+    <<n_features_in_, columns_, is_categorical_, feature_names_in_, diagnostics_>>
 
     Examples
     --------

@@ -79,7 +79,7 @@ importance_type
         Of each feature, by ``importance_type``.
     evals_result_ : dict of str to dict
         Loss and metrics of each evaluation set after 1, 2, ... rounds, as :func:`lightgbm.record_evaluation` fills it.
-    <<n_features_in_, is_categorical_, feature_names_in_, diagnostics_>>
+    <<n_features_in_, columns_, is_categorical_, feature_names_in_, diagnostics_>>
 
     Notes
     -----

@@ -13,7 +13,6 @@ import weakref
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import pairwise
 from operator import index
 from typing import Any
 
@@ -21,7 +20,7 @@ import numpy as np
 import xgboost
 
 from ordinal_objectives.adapters.followed_scores import GrownTree
-from ordinal_objectives.aliases import JSON, ArrayLike, FloatArray, IndexArray, IntArray, Level, NDArray
+from ordinal_objectives.aliases import JSON, ArrayLike, FloatArray, IndexArray, IntArray, NDArray
 from ordinal_objectives.spec import TREE_UPDATES
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -213,38 +212,6 @@ def categories_of(booster: xgboost.Booster) -> JSON | None:
     content = json.loads(bytes(xgboost.Booster.save_raw(booster, "json")))
     grown = content["learner"]["gradient_booster"]
     return grown.get("gbtree", grown)["model"].get("cats")  # dart holds trees one deeper
-
-
-def levels_of(booster: xgboost.Booster) -> dict[int, list[Level]]:
-    """Return the levels that XGBoost keeps in a booster, in the order of their codes.
-
-    Raises
-    ------
-    ValueError
-        If a level is not in ASCII: XGBoost 3.2 counts letters for bytes, and cuts the levels after it.
-    """
-    found = dict[int, list[Level]]()
-    for place, of_column in enumerate((categories_of(booster) or {}).get("enc", [])):
-        values, ends = of_column["values"], of_column.get("offsets")
-        if ends:
-            text = np.array(values, dtype=np.int16).astype(np.uint8).tobytes()
-            if not text.isascii():
-                name = repr(booster.feature_names[place]) if booster.feature_names else place
-                raise ValueError(f"column {name} must have categories in ASCII: XGBoost does not hold others whole")
-            found[place] = [text[a:b].decode() for a, b in pairwise(ends)]
-        elif ends is None:
-            found[place] = list(values)
-    return found
-
-
-def without_levels(booster: xgboost.Booster) -> xgboost.Booster:
-    """Return a booster that takes codes in training: one that keeps levels asks for rows with the same ones."""
-    if not any(of_column["values"] for of_column in (categories_of(booster) or {}).get("enc", [])):
-        return booster
-    content = json.loads(bytes(booster.save_raw("json")))
-    grown = content["learner"]["gradient_booster"]
-    grown.get("gbtree", grown)["model"]["cats"] = {"enc": [], "feature_segments": [], "sorted_idx": []}
-    return xgboost.Booster(model_file=bytearray(json.dumps(content).encode()))
 
 
 # Up to so many rounds, writing the bytes of all takes less time than slicing off the newest one. On a GPU the arrays of

@@ -72,7 +72,7 @@ importance_type, early_stopping_rounds, callbacks
         Of each feature, by ``importance_type``; they sum to 1.
     evals_result_ : dict of str to dict
         Loss and metrics of each evaluation set after 1, 2, ... rounds, as :func:`xgboost.train` fills it.
-    <<n_features_in_, is_categorical_, feature_names_in_, diagnostics_>>
+    <<n_features_in_, columns_, is_categorical_, feature_names_in_, diagnostics_>>
 
     Notes
     -----
@@ -310,7 +310,7 @@ importance_type, early_stopping_rounds, callbacks
             known = np.nan if given is None else given
         if not np.array_equal(known, self._missing, equal_nan=True):
             raise ValueError(f"xgb_model was trained with missing={known}; got missing={self._missing}")
-        return xgb_booster.without_levels(booster), record
+        return input_checks.without_levels(booster), record
 
     def _read_continued(self, model: Any) -> tuple[xgboost.Booster, ThresholdRecord]:
         # As from a file: a booster in memory has the parameters of its training, with which XGBoost would go on.
@@ -331,7 +331,7 @@ importance_type, early_stopping_rounds, callbacks
         return Columns.learn(X, sorted(places), declared=True, missing=self._missing)
 
     def _own_columns(self, booster: xgboost.Booster) -> Columns:
-        return Columns(booster.num_features(), xgb_booster.levels_of(booster))
+        return Columns(booster.num_features(), input_checks.levels_of(booster))
 
     def _resolved_params(self) -> Params:
         params = super()._resolved_params()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import warnings
+from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,8 @@ import numpy as np
 import xgboost
 
 from ordinal_objectives.adapters import arguments
-from ordinal_objectives.aliases import JSON, RealArray, Table
+from ordinal_objectives.adapters.xgb import booster as xgb_booster
+from ordinal_objectives.aliases import JSON, Level, RealArray, Table
 from ordinal_objectives.estimators import host_classifier
 from ordinal_objectives.utils import files
 from ordinal_objectives.utils.validation import first_few
@@ -245,3 +248,35 @@ def from_file(path: str | PathLike[str], params: JSON | None = None) -> xgboost.
     content = content_of(path)
     with files.as_damaged_file(path):
         return xgboost.Booster(params, model_file=content)
+
+
+def levels_of(booster: xgboost.Booster) -> dict[int, list[Level]]:
+    """Return the levels that XGBoost keeps in a booster, in the order of their codes.
+
+    Raises
+    ------
+    ValueError
+        If a level is not in ASCII: XGBoost 3.2 counts letters for bytes, and cuts the levels after it.
+    """
+    found = dict[int, list[Level]]()
+    for place, of_column in enumerate((xgb_booster.categories_of(booster) or {}).get("enc", [])):
+        values, ends = of_column["values"], of_column.get("offsets")
+        if ends:
+            text = np.array(values, dtype=np.int16).astype(np.uint8).tobytes()
+            if not text.isascii():
+                name = repr(booster.feature_names[place]) if booster.feature_names else place
+                raise ValueError(f"column {name} must have categories in ASCII: XGBoost does not hold others whole")
+            found[place] = [text[a:b].decode() for a, b in pairwise(ends)]
+        elif ends is None:
+            found[place] = list(values)
+    return found
+
+
+def without_levels(booster: xgboost.Booster) -> xgboost.Booster:
+    """Return a booster that takes codes in training: one that keeps levels asks for rows with the same ones."""
+    if not any(of_column["values"] for of_column in (xgb_booster.categories_of(booster) or {}).get("enc", [])):
+        return booster
+    content = json.loads(bytes(booster.save_raw("json")))
+    grown = content["learner"]["gradient_booster"]
+    grown.get("gbtree", grown)["model"]["cats"] = {"enc": [], "feature_segments": [], "sorted_idx": []}
+    return xgboost.Booster(model_file=bytearray(json.dumps(content).encode()))

@@ -353,7 +353,7 @@ class HistGradientBoostingMultiOutputRegressor(RegressorMixin, MultiOutputModel)
     ----------
     n_outputs_ : int
         Targets.
-    <<n_iter_, best_iteration_, evals_result_, feature_importances_, n_features_in_, is_categorical_>>
+    <<n_iter_, best_iteration_, evals_result_, feature_importances_, n_features_in_, columns_, is_categorical_>>
     <<feature_names_in_, diagnostics_>>
 
     References
@@ -450,7 +450,7 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
         Sorted; with columns of labels their numbers.
     n_outputs_ : int
         Classes, labels, or 1 where there are two classes.
-    <<n_iter_, best_iteration_, evals_result_, feature_importances_, n_features_in_, is_categorical_>>
+    <<n_iter_, best_iteration_, evals_result_, feature_importances_, n_features_in_, columns_, is_categorical_>>
     <<feature_names_in_, diagnostics_>>
 
     Examples

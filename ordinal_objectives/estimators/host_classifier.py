@@ -164,17 +164,15 @@ class HostClassifier(OrdinalClassifier):
 
     def _columns_in(self, booster: Booster, record: ThresholdRecord) -> Columns:
         """Return the columns of a booster, with the levels that the record of a classifier names, or its own."""
-        own = self._own_columns(booster)
-        if record.classifier is None:
-            return own
-        return Columns.from_json(files.value_from_json(record.classifier.get("levels", [])), own.n_features)
+        own, described = self._own_columns(booster), record.classifier
+        levels = None if described is None else files.value_from_json(described.get("levels", []))
+        return own if levels is None else Columns.from_json(levels, own.n_features)
 
     def _opened(self, model: Booster) -> Booster | None:
         """Return the booster, or what stands for it, of a model that ``fit`` is to go on with."""
         if not isinstance(model, arguments.keeper(type(self))):
             return model
-        name = self._continued_by
-        check_is_fitted(model, msg=f"{name} must be a fitted model; got an %(name)s that has not been fitted")
+        check_is_fitted(model, msg=f"{self._continued_by} must be fitted; got an %(name)s that has not been fitted")
         return model.booster_
 
     def _forget_fit(self) -> None:
@@ -334,8 +332,7 @@ class HostClassifier(OrdinalClassifier):
                 self._check_decision()
                 self.n_features_in_ = n_features
                 self._forget_fit()
-                self._earlier_columns = None
-                self._found = found
+                self._earlier_columns, self._found = None, found
                 if "n_rounds" in described:
                     self._n_rounds = validation.check_integer("n_rounds", described["n_rounds"], n_iter)
                 self._effects = record.random_effects

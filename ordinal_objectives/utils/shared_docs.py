@@ -178,6 +178,8 @@ random_effects_ : RandomEffects, dict of these, or None
     groups; ``to_frame()`` returns a table of them. Of several columns, by the number of each.
 n_features_in_ : int
     Number of features of the training.
+columns_ : Columns
+    Names of the columns and the levels of categories; ``columns_.encode(X)`` is X as the trees read it.
 is_categorical_ : ndarray of bool, shape (n_features,)
     Which features are categories.
 feature_names_in_ : ndarray of object, shape (n_features,)
