@@ -357,7 +357,7 @@ def _xgboost_scorer(booster: xgboost.Booster, n_iter: int, add: Callable[[int, i
             values = np.array(tree["split_conditions"], dtype=np.float64)[leaves, np.newaxis]
         trees.append(_xgboost_tree(tree, add(number, output, values) * weight))
     base = np.array(json.loads(learner["learner_model_param"]["base_score"]), dtype=np.float64).ravel()
-    from ordinal_objectives.adapters.xgb.booster import levels_of
+    from ordinal_objectives.adapters.xgb.input_checks import levels_of
 
     return Scorer(trees, base, reads_float32=True, levels=levels_of(booster))
 
