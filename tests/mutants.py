@@ -96,13 +96,7 @@ AREAS = {
         ),
     ),
     # Of data/option_mutants.csv, which is written by hand: nothing is drawn.
-    "pairs": (
-        (),
-        (
-            "tests/estimators/test_option_pairs.py tests/estimators/test_option_gaps.py "
-            "tests/adapters/test_pairs_of_training.py tests/adapters/test_stopping_rules.py"
-        ),
-    ),
+    "pairs": ((), "tests/estimators tests/adapters tests/histogram_engine tests/distributions tests/decisions"),
     "files": (
         ("utils/files.py", "utils/validation.py", "histogram_engine/model_file.py", "adapters/xgb/input_checks.py"),
         (

@@ -153,3 +153,17 @@ def test_after_an_early_stop_the_last_effects_are_those_of_the_kept_rounds():
     assert stopped.best_iteration + 1 < stopped.num_boosted_rounds()
     effects = [oxgb.threshold_record(one).random_effects[0].effects for one in (stopped, short)]
     np.testing.assert_allclose(*effects, atol=1e-6)
+
+
+def test_rows_of_new_groups_count_by_their_weights_in_an_evaluation_set():
+    X, y, _, group = simulated(10, 3, n_groups=30)
+    half, weight, found = np.arange(len(y)) % 2 == 0, 0.5 + X[:, 0] ** 2, {}
+    train, held = (xgboost.DMatrix(X[of, :3], y[of], weight=weight[of]) for of in (half, ~half))
+    new = np.where(group[~half] < 15, group[~half], 1000 + group[~half])
+    options = {"loss": "cumulative_link", "threshold_update": "newton", "random_intercept": group[half]}
+    options |= {"evals": [(held, "held")], "eval_random_intercept": [new], "evals_result": found, "verbose_eval": False}
+    booster = oxgb.train({"max_depth": 3, "nthread": 1}, train, 4, **options)
+    proba = oxgb.predict_proba(booster, held, random_intercept=new, iteration_range=(0, 3))
+    by_hand = ordinal_log_loss(y[~half], proba, sample_weight=weight[~half])
+    np.testing.assert_allclose(found["held"]["cumulative_link"][2], by_hand, rtol=1e-3)
+    assert abs(by_hand - ordinal_log_loss(y[~half], proba)) > 1e-2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from functools import partial
 
 import numpy as np
@@ -95,6 +96,15 @@ def test_other_rows_and_weights_continue(data, tmp_path, loaded):
     np.testing.assert_array_equal(model._score(X, 0, 5), raw)
     losses = model.evals_result_["training"]
     assert losses[10] < losses[5]
+
+
+def test_a_copy_of_the_model_before_keeps_its_trees(data):
+    X, y = data[:2]
+    model = make(max_iter=2, warm_start=True).fit(X, y)
+    before, trees = copy.copy(model), list(model._ensemble.trees)
+    model.set_params(max_iter=5).fit(X, y)
+    assert before._ensemble.trees == trees
+    assert len(model._ensemble.trees) == 5
 
 
 def test_a_saved_file_keeps_loss_and_bins_of_the_fit(data, tmp_path):
