@@ -153,7 +153,7 @@ class Columns:
         others = [place for place in tables.places_of(X, tables.FROM_DTYPE) if place not in self.levels]
         if others:
             raise ValueError(
-                f"{name} must have categories only in the columns of the training that had them; got "
+                f"{name} must have numbers where the training takes numbers; got categories in "
                 f"{first_few([tables.called(X, place) for place in others])}"
             )
         codes = {place: self._codes(X, place, levels, name, refuse_new) for place, levels in self.levels.items()}

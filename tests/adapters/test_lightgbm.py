@@ -348,7 +348,7 @@ def test_a_deep_copy_is_continued(ordinal_data):
 
 def test_what_cannot_be_continued_is_named(ordinal_data):
     X, y = ordinal_data(300)
-    with pytest.raises(NotFittedError, match="init_model must be a fitted model"):
+    with pytest.raises(NotFittedError, match="init_model must be fitted"):
         LGBMOrdinalClassifier().fit(X, y, init_model=LGBMOrdinalClassifier())
     for wrong in (3, X):
         with pytest.raises(TypeError, match=f"init_model must be .* got {type(wrong).__name__}"):

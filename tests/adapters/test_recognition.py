@@ -344,5 +344,5 @@ def test_xgb_model_may_be_a_copy_but_not_unfitted(ordinal_data):
     again = XGBOrdinalClassifier(n_estimators=3, subsample=1.0).fit(X, y, xgb_model=copy.deepcopy(model))
     np.testing.assert_array_equal(again.predict_proba(X), expected.predict_proba(X))
     assert again.n_iter_ == 8
-    with pytest.raises(ValueError, match=r"xgb_model must be a fitted model; got an XGBOrdinalClassifier that has not"):
+    with pytest.raises(ValueError, match=r"xgb_model must be fitted; got an XGBOrdinalClassifier that has not"):
         XGBOrdinalClassifier().fit(X, y, xgb_model=XGBOrdinalClassifier())

@@ -46,7 +46,7 @@ def of_estimator(name, model, X, y):
     written = pickle.dumps(model)
     special = {
         "fit": lambda: clone(model).fit(X, y),
-        "rounds_of_copies": model.rounds_of_copies,
+        "rounds_of_copies": getattr(model, "rounds_of_copies", None),
         "encode_labels": lambda: model.encode_labels(y),
         "predict_at_least": lambda: model.predict_at_least(X, model.classes_[-1]),
         "score": lambda: model.score(X, y),

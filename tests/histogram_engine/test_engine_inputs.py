@@ -71,8 +71,8 @@ NUMBERS = {
 @pytest.mark.parametrize("container", NO_NUMBERS)
 def test_columns_that_are_no_numbers_are_refused_by_name(container, data):
     X, y = NO_NUMBERS[container](), data[1]
-    name = "X must hold numbers, booleans and missing values; got " + (
-        "column 'b' of type " if hasattr(X, "columns") else "(an array of type|the value)"
+    name = "X must (hold numbers, booleans and missing values|have numbers where the training takes numbers); got " + (
+        "(categories in )?column 'b'" if hasattr(X, "columns") else "(an array of type|the value)"
     )
     error = TypeError if "among objects" in container else ValueError
     with pytest.raises(error, match=name):
