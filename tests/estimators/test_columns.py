@@ -15,6 +15,9 @@ from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdina
 from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.columns import Columns
 
+# scikit-learn 1.7 knows no names of polars.
+pytestmark = pytest.mark.filterwarnings("ignore:X (does not have valid|has) feature names")
+
 N = 120
 RNG = np.random.default_rng(0)
 WHICH = RNG.integers(0, 3, N)
@@ -290,7 +293,6 @@ def test_an_ordered_category_of_pandas_stays_what_its_library_takes_it_for(train
 
 
 @every_trainer
-@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_arrays_are_matched_by_value(trainer):
     X = pandas_frame(values_of("numbers"), LEVELS["numbers"])
     model = MAKERS[trainer]().fit(X, Y)
