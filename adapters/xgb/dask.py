@@ -473,12 +473,13 @@ class DaskXGBOrdinalClassifier(DaskClassifier, XGBOrdinalClassifier):
         header = self._header(X)
         check_same_names(tables.names_as_text(X), tables.names_as_text(header), name="each part of X")
         columns = super()._learned(header)
-        for place in columns.levels.keys() - set(tables.places_of(header, tables.FROM_DTYPE)):
-            of_parts = [delayed(super()._learned)(part) for part in parts_of(X)]
-            found = self.client.gather(self.client.compute(of_parts))
-            occurring = tables.in_order(set().union(*(one.levels[place] for one in found)))
-            columns = replace(columns, levels={**columns.levels, place: occurring})
-        return columns
+        places = sorted(columns.levels.keys() - set(tables.places_of(header, tables.FROM_DTYPE)))
+        if not places:
+            return columns
+        learn = delayed(partial(Columns.learn, asked=places, missing=self._missing))
+        found = self.client.gather(self.client.compute([learn(part) for part in parts_of(X)]))
+        occurring = {place: tables.in_order(set().union(*(one.levels[place] for one in found))) for place in places}
+        return replace(columns, levels={**columns.levels, **occurring})
 
     def _codes_of(self, X: Table, *, refuse_new: bool = False) -> Table:
         """Return rows with codes in place of levels; without levels as they are."""

@@ -48,6 +48,21 @@ def parted(*arrays, rows=250):
     return [da.from_array(array, chunks=(rows, *array.shape[1:])) for array in arrays]
 
 
+@pytest.mark.parametrize("table", ["array", "frame"])
+def test_numbers_that_feature_types_calls_categories_have_the_codes_of_all_parts(data, table):
+    X, y, _ = data
+    X = np.column_stack([X[:, 0], np.digitize(X[:, 1], [0.5, 1.0, 1.5]) + 3.0, np.arange(800) // 200])  # by parts
+    options = OPTIONS | {"feature_types": ["q", "c", "c"]}
+    X_, y_ = parted(X, y, rows=200)
+    given = X
+    if table == "frame":
+        given = pd.DataFrame(X, columns=list("abc"))
+        X_ = dd.from_dask_array(X_, columns=given.columns)
+    model, alone = DaskXGBOrdinalClassifier(**options).fit(X_, y_), XGBOrdinalClassifier(**options).fit(given, y)
+    assert model.columns_.levels == alone.columns_.levels == {1: [3.0, 4.0, 5.0, 6.0], 2: [0.0, 1.0, 2.0, 3.0]}
+    np.testing.assert_allclose(model.predict_proba(given), alone.predict_proba(given), atol=1e-5)
+
+
 @pytest.mark.parametrize(
     "options", [{}, {"threshold_update": "joint", "proportional": True, "class_weight": "balanced"}], ids=str
 )
