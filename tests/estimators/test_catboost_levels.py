@@ -10,6 +10,20 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from level_tables import (
+    LEVELS,
+    NEW,
+    NOISE,
+    WHICH,
+    N,
+    arrow,
+    arrow_backed,
+    batch,
+    categorical,
+    enum,
+    nullable,
+    pandas_frame,
+)
 
 from makers import make_cat, watching
 from ordinal_objectives import (
@@ -23,53 +37,9 @@ from pairs import each_pair
 # Many cases. scikit-learn 1.7 knows no names of polars and Arrow.
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:X (does not have valid|has) feature names")]
 
-N = 240
-RNG = np.random.default_rng(0)
-WHICH = RNG.integers(0, 3, N)
-NOISE = RNG.normal(size=N)
+RNG = np.random.default_rng(1)
 Y = np.digitize(0.3 * NOISE + np.array([-3.0, 3.0, 0.0])[WHICH] + 0.3 * RNG.logistic(size=N), [-1.0, 1.5])
-TEXT, NUMBERS = ["mid", "up", "low"], [30, 10, 20]
-BACKWARDS = {"text": TEXT[::-1], "numbers": NUMBERS[::-1]}
-LEVELS = {"text": TEXT, "numbers": NUMBERS}
-NEW = {"text": "aaa", "numbers": 15}  # sorts before, or between, the known ones
-
-
-def pandas_frame(values, levels):
-    return pd.DataFrame({"a": NOISE[: len(values)], "t": pd.Categorical(values, levels)})
-
-
-def nullable(values, levels):
-    kind = "string" if isinstance(levels[0], str) else "Int64"
-    return pd.DataFrame(
-        {"a": pd.array(NOISE[: len(values)], "Float64"), "t": pd.Categorical(values, pd.Index(levels, dtype=kind))}
-    )
-
-
-def arrow_backed(values, levels):
-    column = pd.arrays.ArrowExtensionArray(dictionary(values, levels))
-    return pd.DataFrame({"a": NOISE[: len(values)], "t": column})
-
-
-def dictionary(values, levels):
-    return pa.DictionaryArray.from_arrays(pa.array([levels.index(value) for value in values], pa.int8()), levels)
-
-
-def arrow(values, levels):
-    return pa.table({"a": NOISE[: len(values)], "t": dictionary(values, levels)})
-
-
-def batch(values, levels):
-    return arrow(values, levels).to_batches()[0]
-
-
-def enum(values, levels):
-    return pl.DataFrame({"a": NOISE[: len(values)], "t": pl.Series(values, dtype=pl.Enum(levels))})
-
-
-def categorical(values, levels):
-    return pl.DataFrame({"a": NOISE[: len(values)], "t": pl.Series(values, dtype=pl.Categorical)})
-
-
+BACKWARDS = {kind: levels[::-1] for kind, levels in LEVELS.items()}
 OF_PANDAS = [pandas_frame, nullable, arrow_backed]
 OF_TEXT = [enum, categorical]
 TABLES = [*OF_PANDAS, arrow, batch, *OF_TEXT]

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 import xgboost
+from level_tables import (
+    LEVELS,
+    NEW,
+    NOISE,
+    WHICH,
+    N,
+    arrow,
+    arrow_backed,
+    batch,
+    categorical,
+    enum,
+    nullable,
+    pandas_frame,
+)
 from scipy.sparse import csr_matrix
 
 from makers import make_cat, watching
@@ -18,49 +30,8 @@ from ordinal_objectives.columns import Columns
 # scikit-learn 1.7 knows no names of polars.
 pytestmark = pytest.mark.filterwarnings("ignore:X (does not have valid|has) feature names")
 
-N = 120
-RNG = np.random.default_rng(0)
-WHICH = RNG.integers(0, 3, N)
-NOISE = RNG.normal(size=N)
+RNG = np.random.default_rng(1)
 Y = np.digitize(np.array([-3.0, 3.0, 0.0])[WHICH] + RNG.logistic(size=N), [-1.0, 1.5])
-LEVELS = {"text": ["mid", "up", "low"], "numbers": [30, 10, 20]}
-NEW = {"text": "aaa", "numbers": 15}  # sorts before, or between, the known ones
-
-
-def dictionary(values, levels):
-    indices = pa.array([None if value is None else levels.index(value) for value in values], pa.int8())
-    return pa.DictionaryArray.from_arrays(indices, levels)
-
-
-def pandas_frame(values, levels):
-    return pd.DataFrame({"a": NOISE[: len(values)], "t": pd.Categorical(values, levels)})
-
-
-def nullable(values, levels):
-    kind = "string" if isinstance(levels[0], str) else "Int64"
-    of_kind = pd.Categorical(values, pd.Index(levels, dtype=kind))
-    return pd.DataFrame({"a": pd.array(NOISE[: len(values)], "Float64"), "t": of_kind})
-
-
-def arrow_backed(values, levels):
-    column = pd.arrays.ArrowExtensionArray(dictionary(values, levels))
-    return pd.DataFrame({"a": NOISE[: len(values)], "t": column})
-
-
-def arrow(values, levels):
-    return pa.table({"a": NOISE[: len(values)], "t": dictionary(values, levels)})
-
-
-def batch(values, levels):
-    return arrow(values, levels).to_batches()[0]
-
-
-def enum(values, levels):
-    return pl.DataFrame({"a": NOISE[: len(values)], "t": pl.Series(values, dtype=pl.Enum(levels))})
-
-
-def categorical(values, levels):
-    return pl.DataFrame({"a": NOISE[: len(values)], "t": pl.Series(values, dtype=pl.Categorical)})
 
 
 def lazy(values, levels):
