@@ -43,22 +43,14 @@ BACKWARDS = {kind: levels[::-1] for kind, levels in LEVELS.items()}
 OF_PANDAS = [pandas_frame, nullable, arrow_backed]
 OF_TEXT = [enum, categorical]
 TABLES = [*OF_PANDAS, arrow, batch, *OF_TEXT]
-TRAINERS = {
-    "catboost": (make_cat, {"iterations": 4, "learning_rate": 0.5}),
-}
-
-CONTINUED = {"catboost": "init_model"}
 
 
-def make(trainer, **more):
-    if trainer == "catboost":
-        pytest.importorskip("catboost")
-    kind, options = TRAINERS[trainer]
-    return kind(**options | more)
+def make():
+    return make_cat(iterations=4, learning_rate=0.5)
 
 
-def takes(trainer, kind, table):
-    """Tell whether levels of a kind exist in such a table, and the trainer reads its categories."""
+def takes(kind, table):
+    """Tell whether levels of a kind exist in such a table."""
     return kind == "text" or table not in OF_TEXT
 
 
@@ -69,12 +61,12 @@ def rows(table, kind, levels=None, values=None):
 
 
 @cache
-def fitted(trainer, kind, table):
-    return make(trainer).fit(rows(table, kind), Y)
+def fitted(kind, table):
+    return make().fit(rows(table, kind), Y)
 
 
-def reference(trainer, kind):
-    return fitted(trainer, kind, pandas_frame).predict_proba(rows(pandas_frame, kind))
+def reference(kind):
+    return fitted(kind, pandas_frame).predict_proba(rows(pandas_frame, kind))
 
 
 def strange(table, kind):
@@ -89,20 +81,19 @@ def loaded(model, tmp_path):
 
 
 PAIRS = [
-    pytest.param(trainer, kind, trained, given, id=f"{trainer}-{kind}-{trained.__name__}-{given.__name__}")
-    for trainer in TRAINERS
+    pytest.param(kind, trained, given, id=f"{kind}-{trained.__name__}-{given.__name__}")
     for kind in LEVELS
     for trained in TABLES
     for given in TABLES
-    if takes(trainer, kind, trained) and takes(trainer, kind, given)
+    if takes(kind, trained) and takes(kind, given)
     if trained is given or pandas_frame in (trained, given)
 ]
-FEW = [pair for pair in PAIRS if pair.values[2] in (pandas_frame, arrow, categorical)]
+FEW = [pair for pair in PAIRS if pair.values[1] in (pandas_frame, arrow, categorical)]
 
 
-@pytest.mark.parametrize(("trainer", "kind", "trained", "given"), PAIRS)
-def test_predictions(trainer, kind, trained, given):
-    model, expected = fitted(trainer, kind, trained), reference(trainer, kind)
+@pytest.mark.parametrize(("kind", "trained", "given"), PAIRS)
+def test_predictions(kind, trained, given):
+    model, expected = fitted(kind, trained), reference(kind)
     np.testing.assert_allclose(model.predict_proba(rows(given, kind)), expected, atol=1e-6)
     reordered = rows(given, kind, BACKWARDS[kind])
     np.testing.assert_allclose(model.predict_proba(reordered), expected, atol=1e-6)
@@ -114,21 +105,21 @@ def test_predictions(trainer, kind, trained, given):
     np.testing.assert_allclose(found[-1:], model.predict_proba(empty), atol=1e-6)
 
 
-@pytest.mark.parametrize(("trainer", "kind", "trained", "given"), FEW)
-def test_evaluation_sets(trainer, kind, trained, given):
+@pytest.mark.parametrize(("kind", "trained", "given"), FEW)
+def test_evaluation_sets(kind, trained, given):
     X, other = rows(trained, kind), rows(given, kind, BACKWARDS[kind])
-    model = make(trainer).fit(X, Y, **watching(make(trainer), other, Y))
+    model = make().fit(X, Y, **watching(make(), other, Y))
     watched = next(result for name, result in model.evals_result_.items() if name.startswith("valid"))
-    losses = watched if trainer == "engine" else watched["all_threshold"]
+    losses = watched["all_threshold"]
     np.testing.assert_allclose(losses[-1], model.training_loss_[-1], rtol=1e-5)  # these are the same rows
-    np.testing.assert_allclose(model.predict_proba(X), reference(trainer, kind), atol=1e-6)
+    np.testing.assert_allclose(model.predict_proba(X), reference(kind), atol=1e-6)
 
 
-@pytest.mark.parametrize(("trainer", "kind", "trained", "given"), [one for one in FEW if one.values[0] != "engine"])
-def test_continued_trainings(trainer, kind, trained, given, tmp_path):
-    model = fitted(trainer, kind, trained)
+@pytest.mark.parametrize(("kind", "trained", "given"), FEW)
+def test_continued_trainings(kind, trained, given, tmp_path):
+    model = fitted(kind, trained)
     source = ("model", "booster", "file")[TABLES.index(given) % 3]
-    start, keyword = model, CONTINUED[trainer]
+    start = model
     if source != "model":
         start = model.booster_
     if source == "file":
@@ -136,21 +127,21 @@ def test_continued_trainings(trainer, kind, trained, given, tmp_path):
         start = tmp_path / "model.json"
 
     def proba(X):
-        further = make(trainer).fit(X, Y, **{keyword: start})
+        further = make().fit(X, Y, init_model=start)
         assert further.n_iter_ == 8
         return further.predict_proba(rows(trained, kind))
 
     expected = proba(rows(trained, kind))
     other = rows(given, kind, BACKWARDS[kind])
     np.testing.assert_allclose(proba(other), expected, atol=1e-5)
-    further = make(trainer).fit(strange(given, kind), Y, **{keyword: start})  # which goes on with new levels
+    further = make().fit(strange(given, kind), Y, init_model=start)  # which goes on with new levels
     first = list(further.staged_predict_proba(rows(trained, kind)))[3]
-    np.testing.assert_allclose(first, reference(trainer, kind), atol=1e-6)
+    np.testing.assert_allclose(first, reference(kind), atol=1e-6)
 
 
-@pytest.mark.parametrize(("trainer", "kind", "trained", "given"), FEW)
-def test_loaded_models(trainer, kind, trained, given, tmp_path):
-    model, expected = loaded(fitted(trainer, kind, trained), tmp_path), reference(trainer, kind)
+@pytest.mark.parametrize(("kind", "trained", "given"), FEW)
+def test_loaded_models(kind, trained, given, tmp_path):
+    model, expected = loaded(fitted(kind, trained), tmp_path), reference(kind)
     np.testing.assert_allclose(model.predict_proba(rows(given, kind, BACKWARDS[kind])), expected, atol=1e-6)
 
 
@@ -175,14 +166,14 @@ def of_codes(levels, which=WHICH, order=(2, 0, 1)):
     return pd.DataFrame({"a": NOISE[: len(which)], "t": pd.Categorical.from_codes(np.argsort(order)[which], index)})
 
 
-@each_pair({"trainer": TRAINERS, "retyped": RETYPED, "fewer": [False, True]})
-def test_levels_of_another_type(trainer, retyped, fewer, tmp_path):
+@each_pair({"retyped": RETYPED, "fewer": [False, True]})
+def test_levels_of_another_type(retyped, fewer, tmp_path):
     known, given, same = RETYPED[retyped]
     X, other = of_codes(known), of_codes(given)
     here = np.flatnonzero(WHICH != 2) if fewer else np.arange(N)
     other = other.iloc[here]
     other = other.assign(t=other["t"].cat.remove_unused_categories())
-    model = make(trainer).fit(X, Y)
+    model = make().fit(X, Y)
     for one in (model, loaded(model, tmp_path)):
         if same:
             np.testing.assert_array_equal(one.predict_proba(other), model.predict_proba(X)[here])
@@ -192,16 +183,14 @@ def test_levels_of_another_type(trainer, retyped, fewer, tmp_path):
             ValueError, match="column 't' holds categories that are {}; .* training are {}".format(*words)
         ):
             one.predict(other)
-    if same and not fewer and trainer != "engine":
-        keyword = CONTINUED[trainer]
-        again, further = (make(trainer).fit(rows, Y, **{keyword: model}).predict_proba(X) for rows in (X, other))
+    if same and not fewer:
+        again, further = (make().fit(rows, Y, init_model=model).predict_proba(X) for rows in (X, other))
         np.testing.assert_array_equal(further, again)
 
 
-@pytest.mark.parametrize("trainer", TRAINERS)
-def test_a_float_that_may_be_two_levels_is_refused(trainer):
+def test_a_float_that_may_be_two_levels_is_refused():
     ids = [0.1, float(np.float32(0.1)), 5.0]
-    model = make(trainer).fit(of_codes(ids), Y)
+    model = make().fit(of_codes(ids), Y)
     rounded = pd.DataFrame({"a": NOISE, "t": pd.Categorical(np.array(ids, np.float32)[WHICH])})
     with pytest.raises(ValueError, match=r"column 't' holds 0\.1\d+ as float32, which may be any of"):
         model.predict(rounded)
@@ -209,10 +198,9 @@ def test_a_float_that_may_be_two_levels_is_refused(trainer):
 
 def test_booleans_are_levels():
     X = of_codes([False, True], np.minimum(WHICH, 1), (1, 0))
-    for trainer in TRAINERS:
-        model = make(trainer).fit(X, Y)
-        other = X.assign(t=X["t"].cat.reorder_categories([False, True]))
-        np.testing.assert_array_equal(model.predict_proba(other), model.predict_proba(X))
+    model = make().fit(X, Y)
+    other = X.assign(t=X["t"].cat.reorder_categories([False, True]))
+    np.testing.assert_array_equal(model.predict_proba(other), model.predict_proba(X))
 
 
 def test_the_library_reads_data_sets_of_bare_lightgbm_alike():
@@ -258,23 +246,21 @@ PLAIN = pd.DataFrame({"a": NOISE, "b": 100.0 + WHICH})
 
 
 @pytest.mark.parametrize("other", OTHERS)
-@pytest.mark.parametrize("trainer", TRAINERS)
-def test_other_tables_are_read_by_name(trainer, other):
-    put, model = OTHERS[other], make(trainer).fit(PLAIN, Y)
+def test_other_tables_are_read_by_name(other):
+    put, model = OTHERS[other], make().fit(PLAIN, Y)
     np.testing.assert_array_equal(model.predict_proba(put(PLAIN)), model.predict_proba(PLAIN))
-    trained = make(trainer).fit(put(PLAIN), Y)
+    trained = make().fit(put(PLAIN), Y)
     assert trained.feature_names_in_.tolist() == ["a", "b"]
     with pytest.raises(ValueError, match="feature names should match"):
         model.predict(put(PLAIN[["b", "a"]]))
 
 
-@pytest.mark.parametrize("trainer", TRAINERS)
-def test_tables_that_nothing_reads_by_name_are_refused(trainer):
-    model = make(trainer).fit(PLAIN, Y)
+def test_tables_that_nothing_reads_by_name_are_refused():
+    model = make().fit(PLAIN, Y)
     with pytest.raises(TypeError, match=r"^X must be an array, .* or an Arrow table; got .*Frame, which must be"):
         model.predict(Frame(PLAIN))
     with pytest.raises(TypeError, match=r"got .*Frame"):
-        make(trainer).fit(Frame(PLAIN), Y)
+        make().fit(Frame(PLAIN), Y)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         with pytest.raises(ValueError, match=r"2D|2-dimensional"):
