@@ -10,6 +10,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+
 from level_tables import (
     LEVELS,
     NEW,
@@ -24,7 +25,6 @@ from level_tables import (
     nullable,
     pandas_frame,
 )
-
 from makers import make_cat, watching
 from ordinal_objectives import (
     CatBoostOrdinalClassifier,

@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import xgboost
+from scipy.sparse import csr_matrix
+
 from level_tables import (
     LEVELS,
     NEW,
@@ -20,8 +22,6 @@ from level_tables import (
     nullable,
     pandas_frame,
 )
-from scipy.sparse import csr_matrix
-
 from makers import make_cat, watching
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.adapters import xgb as oxgb
