@@ -289,7 +289,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
         check_is_fitted(self)
         return np.isin(np.arange(self.n_features_in_), self._places["cat_features"])
 
-    def _categories(self, X: Table, **options: Any) -> Collection[int]:
+    def _categories(self, **options: Any) -> Collection[int]:
         return self._places["cat_features"]
 
     def _read_continued(self, model: object) -> tuple[CatBoost, ThresholdRecord]:

@@ -369,7 +369,7 @@ importance_type
         by_type = list(self._unordered) if is_auto(given) else []
         return input_checks.categorical_places(given, self.columns_.names, self.n_features_in_) or by_type
 
-    def _categories(self, X: Table, **options: Any) -> list[int]:
+    def _categories(self, **options: Any) -> list[int]:
         return sorted({*self.columns_.levels, *self._categorical_columns(options["categorical_feature"])})
 
     def _continued(self, model: object, **starts: Any) -> tuple[lightgbm.Booster | None, ThresholdRecord | None]:

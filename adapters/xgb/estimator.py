@@ -295,7 +295,7 @@ importance_type, early_stopping_rounds, callbacks
         types = self.booster_.feature_types or [""] * self.n_features_in_
         return np.array([kind == "c" for kind in types], dtype=np.bool_)
 
-    def _categories(self, X: Table, **options: Any) -> list[int]:
+    def _categories(self, **options: Any) -> list[int]:
         return list(self.columns_.levels)
 
     def _continued(self, model: Any) -> tuple[xgboost.Booster | None, ThresholdRecord | None]:

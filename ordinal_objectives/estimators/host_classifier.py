@@ -204,7 +204,7 @@ class HostClassifier(OrdinalClassifier):
         """
 
     @abstractmethod
-    def _categories(self, X: Table, **options: Any) -> Collection[int]:
+    def _categories(self, **options: Any) -> Collection[int]:
         """Return the columns of numbers that the library takes for categories."""
 
     @abstractmethod
@@ -464,7 +464,7 @@ class HostClassifier(OrdinalClassifier):
             if continued.linear is not None:
                 self._linear = linear.LinearPart.from_json(continued.linear, self.n_features_in_)
             return RoundPlan(held_out.rounds_unsearched(self._rounds_name, asked), {})
-        categories = self._categories(rows.X, **options) if self.linear is not False else ()
+        categories = self._categories(**options) if self.linear is not False else ()
 
         def fit_linear(some: Rows) -> linear.LinearPart:
             some = replace(some, X=without(some.X, self._groups))

@@ -184,7 +184,7 @@ class ScoringModel:
     model: ordinal_classifier.OrdinalClassifier
 
 
-def scoring_model(model: object, iterations: int | None = None, by_value: Sequence[int] = ()) -> ScoringModel:
+def scoring_model(model: object, iterations: int | None = None) -> ScoringModel:
     """Return what a fitted classifier of this package computes.
 
     Parameters
@@ -192,8 +192,6 @@ def scoring_model(model: object, iterations: int | None = None, by_value: Sequen
     model : XGBOrdinalClassifier, LGBMOrdinalClassifier or HistGradientBoostingOrdinalClassifier
     iterations : int or None, default=None
         Number of its first iterations, with the thresholds that belong to them; None for all that it predicts with.
-    by_value : sequence of int, default=()
-        Columns of a category type of the rows to predict.
 
     Raises
     ------
@@ -204,7 +202,7 @@ def scoring_model(model: object, iterations: int | None = None, by_value: Sequen
     ValueError
         If it has no such iteration, or its booster has no trees that could be written down.
     """
-    readers: dict[str, Callable[[Any, int, Sequence[int]], Scorer]] = {
+    readers: dict[str, Callable[[Any, int], Scorer]] = {
         "XGBOrdinalClassifier": _read_xgboost,
         "LGBMOrdinalClassifier": _read_lightgbm,
         "HistGradientBoostingOrdinalClassifier": _read_engine,
@@ -214,7 +212,7 @@ def scoring_model(model: object, iterations: int | None = None, by_value: Sequen
         raise TypeError(f"model must be one of {', '.join(readers)}; got {type(model).__name__}")
     check_is_fitted(model)
     n_iter = model.n_iter_ if iterations is None else check_integer("iterations", iterations, 0, model.n_iter_)
-    scorer = read(model, n_iter, by_value).with_unknown_missing()
+    scorer = read(model, n_iter).with_unknown_missing()
     return ScoringModel(scorer, model.threshold_history_[n_iter], n_iter, model)
 
 
@@ -235,8 +233,7 @@ def refuse_effects(found: ScoringModel, name: str) -> None:
         raise ValueError(f"model must be without random_intercept: {name} does not hold effects of groups")
 
 
-def _read_engine(model: HistGradientBoostingOrdinalClassifier, n_iter: int, by_value: Sequence[int]) -> Scorer:
-    """Read the native engine, which knows itself which columns are ``by_value``."""
+def _read_engine(model: HistGradientBoostingOrdinalClassifier, n_iter: int) -> Scorer:
     if n_iter < model.n_iter_:
         model.check_stages()
     offset = np.zeros(1 if model.proportional_ else len(model.thresholds_))
@@ -287,8 +284,7 @@ def member_scorer(estimator: object, by_value: Sequence[int]) -> Scorer | None:
 
 
 @one_thread_after_fork()
-def _read_xgboost(model: XGBOrdinalClassifier, n_iter: int, by_value: Sequence[int]) -> Scorer:
-    """Read an XGBoost model, whose booster knows which columns are ``by_value``."""
+def _read_xgboost(model: XGBOrdinalClassifier, n_iter: int) -> Scorer:
     from ordinal_objectives.adapters.xgb.booster import check_all_rounds, threshold_record
 
     booster, record = model.booster_, threshold_record(model.booster_)
@@ -388,7 +384,7 @@ def _xgboost_tree(tree: JSON, leaf_values: FloatArray) -> ScoringTree:
 
 
 @one_thread_after_fork()
-def _read_lightgbm(model: LGBMOrdinalClassifier, n_iter: int, by_value: Sequence[int]) -> Scorer:
+def _read_lightgbm(model: LGBMOrdinalClassifier, n_iter: int) -> Scorer:
     from ordinal_objectives.adapters.lgbm.booster import check_all_rounds, threshold_record
 
     booster, record = model.booster_, threshold_record(model.booster_)
@@ -402,7 +398,7 @@ def _read_lightgbm(model: LGBMOrdinalClassifier, n_iter: int, by_value: Sequence
             return np.full(n_outputs, leaf["leaf_value"])
         return np.asarray(vectors[leaf.get("leaf_index", 0)], dtype=np.float64)
 
-    return _lightgbm_scorer(booster, content, n_outputs, value_of, model.columns_.levels)
+    return _lightgbm_scorer(content, n_outputs, value_of, model.columns_.levels)
 
 
 @one_thread_after_fork()
@@ -428,11 +424,10 @@ def _read_lightgbm_multiclass(model: lightgbm.LGBMClassifier, by_value: Sequence
             f"X_example must have the {len(levels)} column(s) of a category type that the training had; it has "
             f"{len(by_value)}"
         )
-    return _lightgbm_scorer(booster, content, n_outputs, value_of, dict(zip(by_value, levels, strict=False)))
+    return _lightgbm_scorer(content, n_outputs, value_of, dict(zip(by_value, levels, strict=False)))
 
 
 def _lightgbm_scorer(
-    booster: lightgbm.Booster,
     content: JSON,
     n_outputs: int,
     value_of: Callable[[int, JSON], FloatArray],
@@ -442,9 +437,8 @@ def _lightgbm_scorer(
 
     Parameters
     ----------
-    booster : lightgbm.Booster
     content : dict
-        Of its model.
+        The model in JSON.
     n_outputs : int
     value_of : callable
         What a leaf of a tree, given by its number, adds to each output.

@@ -341,11 +341,8 @@ HistGradientBoostingOrdinalClassifier
         X = prepared(X)
         background = None if background is None else prepared(background)
     names = names_of_model(whole, model) if hasattr(model, "n_features_in_") else []
-    groups = {column.place for column in getattr(model, "_groups", ())}  # which trees do not see
-    kinds = enumerate(kind for *_, kind in tables.column_kinds(X))
-    categories = [place for place, kind in kinds if kind == "category" and place not in groups]
     explains_itself = hasattr(model, "score_contributions")  # CatBoost, whose trees nothing else reads
-    found = None if explains_itself else scoring_model(model, by_value=categories)
+    found = None if explains_itself else scoring_model(model)
     X = tables.as_table(X)
     if output == "probability":
         validation.check_integer("n_permutations", n_permutations, 1)

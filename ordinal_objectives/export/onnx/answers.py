@@ -198,7 +198,7 @@ def _probabilities(features: Features, model: OrderedClassifier, iterations: int
             "model must be one whose answers a graph holds, and it holds no sets; got OrdinalPredictionSets: write its "
             "estimators_, trained on class codes"
         )
-    return probabilities.ordinal_probabilities(features, scoring_model(model, iterations, features.by_value))
+    return probabilities.ordinal_probabilities(features, scoring_model(model, iterations))
 
 
 def _of_member(features: Features, member: FittedMember, n_classes: int, others: Others) -> str:
