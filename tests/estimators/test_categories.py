@@ -85,7 +85,7 @@ def test_categories_stand_where_they_stood_in_fit(ordinal_data, tmp_path):
     numbers = pd.DataFrame(X, columns=list("abcd"))
     categories = numbers.assign(a=pd.Categorical(np.where(X[:, 0] > 0, "u", "v")))
     for fitted, other, words in (
-        (numbers, categories, "X must have categories only .*; got column 'a'"),
+        (numbers, categories, "X must have numbers .* column 'a'"),
         (categories, numbers, "column 'a' holds categories that are numbers"),
     ):
         model = XGBOrdinalClassifier(n_estimators=4, n_jobs=1, enable_categorical=True).fit(fitted, y)
