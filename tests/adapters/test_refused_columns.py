@@ -157,7 +157,7 @@ def test_categories_for_a_model_without_levels_are_refused(make_set, rows, tmp_p
     olgbm.save_model(booster, tmp_path / "model.json")
     model = make_lgb().load_model(tmp_path / "model.json")
     for use in (model.predict, model.predict_proba, model.predict_raw):
-        with pytest.raises(ValueError, match="X must have numbers .* column 'g'"):
+        with pytest.raises(ValueError, match=r"X must have numbers .* column 'g'"):
             use(rows)
     valid = lightgbm.Dataset(rows, Y[: len(rows)], reference=train_set)
     with pytest.raises(ValueError, match=f"valid_sets {message}"):
@@ -167,7 +167,7 @@ def test_categories_for_a_model_without_levels_are_refused(make_set, rows, tmp_p
 def test_codes_of_a_classifier_are_no_categories():
     model = make_lgb().fit(FRAME.assign(g=FRAME.g.cat.codes), Y, categorical_feature=["g"])
     for rows in (FRAME, SOME):
-        with pytest.raises(ValueError, match="X must have numbers .* column 'g'"):
+        with pytest.raises(ValueError, match=r"X must have numbers .* column 'g'"):
             model.predict(rows)
 
 
