@@ -16,11 +16,12 @@ from dask import delayed
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives import tables
 from ordinal_objectives.aliases import Column, FloatArray, Params, Table
-from ordinal_objectives.estimators import arguments, tables
+from ordinal_objectives.estimators import arguments
 from ordinal_objectives.estimators.host_classifier import HostClassifier
 from ordinal_objectives.estimators.labels import OrderedLabels, ordered_categories
-from ordinal_objectives.estimators.tables import refuse_but_numbers, refuse_text_and_dates
+from ordinal_objectives.tables import refuse_but_numbers, refuse_text_and_dates
 from ordinal_objectives.utils import documented
 from ordinal_objectives.utils.validation import as_floats, first_few
 

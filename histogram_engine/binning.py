@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from ordinal_objectives import _core
+from ordinal_objectives import _core, tables
 from ordinal_objectives.aliases import FloatArray, RealArray
 from ordinal_objectives.columns import Columns
-from ordinal_objectives.estimators import arguments, tables
+from ordinal_objectives.estimators import arguments
 from ordinal_objectives.row_blocks import RowBlocks, blocks_of, header_of
 
 # Rows that the cuts of a large table are computed from.

@@ -36,9 +36,10 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives import tables
 from ordinal_objectives.aliases import JSON, BoolArray, FloatArray, IntArray, LabelArray, NDArray, Params
 from ordinal_objectives.columns import Columns
-from ordinal_objectives.estimators import arguments, tables
+from ordinal_objectives.estimators import arguments
 from ordinal_objectives.histogram_engine import binning, fit_loop
 from ordinal_objectives.row_blocks import RowBlocks
 from ordinal_objectives.threads import effective_n_threads

@@ -7,9 +7,9 @@ from typing import NoReturn
 
 import numpy as np
 
+from ordinal_objectives import tables
 from ordinal_objectives.aliases import NDArray, RealArray, Table
 from ordinal_objectives.columns import Columns
-from ordinal_objectives.estimators import arguments, tables
 from ordinal_objectives.utils.validation import collected
 
 __all__ = ["RowBlocks"]
@@ -146,7 +146,7 @@ class RowBlocks:
                     f"block {i} must have the columns of block 0, in their order; its column {j} is {names[j]!r}, that "
                     f"of block 0 is {first[j]!r}"
                 )
-            arguments.refuse_other_order(tables.names_as_text(self.header), table, name=f"block {i}")
+            tables.refuse_other_order(tables.names_as_text(self.header), table, name=f"block {i}")
             yield block
 
 

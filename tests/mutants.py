@@ -88,7 +88,7 @@ AREAS = {
         ),
     ),
     "tables": (
-        ("estimators/tables.py", "predictions.py", "row_blocks.py", "threads.py"),
+        ("tables.py", "predictions.py", "row_blocks.py", "threads.py"),
         (
             "tests/estimators/test_column_kinds.py tests/estimators/test_levels_by_table.py "
             "tests/estimators/test_predictions.py tests/histogram_engine/test_row_blocks.py "

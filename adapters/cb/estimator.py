@@ -13,13 +13,13 @@ from catboost import CatBoost, CatBoostClassifier, Pool
 from scipy.sparse import csr_matrix, issparse
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives import threads
+from ordinal_objectives import tables, threads
 from ordinal_objectives.adapters.arguments import check_same_columns
 from ordinal_objectives.adapters.cb import booster as cb_booster
 from ordinal_objectives.adapters.cb.train import train_spec
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, Level, NDArray, Params, Seed, Table
-from ordinal_objectives.columns import Columns
-from ordinal_objectives.estimators import arguments, tables
+from ordinal_objectives.columns import Columns, float_type, levels_in
+from ordinal_objectives.estimators import arguments
 from ordinal_objectives.estimators.held_out import Rows, Trial
 from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS, HostClassifier
 from ordinal_objectives.estimators.linear import with_start
@@ -138,8 +138,6 @@ min_data_in_leaf, random_strength, one_hot_max_size
     _not_in_files: ClassVar = HostClassifier._not_in_files | {"logging_level", "silent", "used_ram_limit"}
     # Places of the columns that are no numbers, by the parameter that names them.
     _places: dict[str, list[int]]
-    # Of the columns of categories, as far as the model says so.
-    _levels: Columns
     # How many numbers the vectors of a column have, as far as the model says so.
     _lengths: Mapping[int, int] = {}
 
@@ -237,10 +235,9 @@ min_data_in_leaf, random_strength, one_hot_max_size
             weights = sample_weight_eval_set, "sample_weight_eval_set"
             sets = arguments.GivenSets(eval_set, *weights, baseline_eval_set, "baseline_eval_set")
             training = (X, y, sample_weight, baseline, groups)
+            continued, earlier = self._read_model(init_model)
             rows, held_out = self._rows_to_fit(training, "baseline", sets, self.random_state)
-            continued, earlier = self._continued(init_model)
-            self._levels = self._levels_to_fit(rows.X, earlier)
-            self._lengths = {place: lengths[0] for place, lengths in self._lengths_in(rows.X)}
+            self._check_continued(init_model, continued, earlier)
             arguments.check_rounds("early_stopping_rounds", self.early_stopping_rounds, len(held_out))
             decided = bool(self.early_stopping_rounds) or continued is not None
             search = None if decided else (self.learning_rate, self.random_state)
@@ -294,55 +291,72 @@ min_data_in_leaf, random_strength, one_hot_max_size
 
     def _read_continued(self, model: object) -> tuple[CatBoost, ThresholdRecord]:
         booster = cb_booster.as_model(model)
-        record, n_trained = cb_booster.threshold_record(booster), len(booster.feature_names_)
-        check_same_columns("init_model", n_trained, self.n_features_in_, _names_of(booster), self._names())
-        return booster, record
+        return booster, cb_booster.threshold_record(booster)
 
-    def _levels_to_fit(self, X: Table, earlier: ThresholdRecord | None) -> Columns:
-        """Return the levels of the training: the continued model's, and those of the rows."""
-        levels = dict(_levels_in(earlier, self.n_features_in_).levels)
-        for place in self._places["cat_features"]:
-            if earlier is not None and place not in levels:  # CatBoost alone knows those of its trees
-                continue
-            (found, which), known = tables.levels_in(X, place), levels.get(place, [])
-            new = (tables.codes_in(X, place, known) < 0) & (which >= 0)
-            levels[place] = known + [found[i] for i in np.unique(which[new])]
+    def _check_continued(self, model: object, booster: CatBoost | None, record: ThresholdRecord | None) -> None:
+        super()._check_continued(model, booster, record)
+        if booster is not None:
+            n_trained, names = len(booster.feature_names_), _names_of(booster)
+            check_same_columns("init_model", n_trained, self.n_features_in_, names, self._names())
+
+    def _own_columns(self, booster: CatBoost) -> Columns:
+        return Columns(len(booster.feature_names_))
+
+    def _learned(self, X: Table) -> Columns:
+        columns = Columns.learn(X, self._places["cat_features"])
+        for place, levels in columns.levels.items():
             texts: dict[str, Level] = {}
-            for level in levels[place]:
+            for level in levels:
                 if level is not (other := texts.setdefault(_text(level, float), level)):
                     raise ValueError(
                         f"{tables.called(X, place)} has the levels {other!r} and {level!r}, one for CatBoost: make "
                         f"them differ"
                     )
-            as_missing = _text_of_missing([_text(level, float) for level in known])
-            if known and as_missing in texts:
-                raise ValueError(
-                    f"{tables.called(X, place)} has the new level {as_missing!r}, which stands for a missing one in "
-                    f"init_model: make them differ"
-                )
-            if known and new.any() and (tables.codes_in(X, place, levels[place])[which >= 0] < 0).any():
-                raise ValueError(
-                    f"{tables.called(X, place)} has new levels in another type of floats than the training's: its own "
-                    f"levels would not be found any more. Pass the type of the training"
-                )
-        return Columns(self.n_features_in_, levels)
+        return columns
 
     # Rows as CatBoost's pools
 
     def _check_features(self, X: Table, *, reset: bool) -> Table:
-        """Check X; columns of text and of vectors pass, if a parameter names them."""
+        """Check X, and return its columns as numbers; those of text and of vectors stay what they are, in a frame."""
         X = tables.as_table(X)
         if reset:
             self._places = {name: _places(X, name, getattr(self, name)) for name in _COLUMNS}
         named = [name for name in _COLUMNS if self._places[name]]
         if named and issparse(X):
             raise ValueError(f"X must be a table or an array where {named[0]} names columns; got a sparse matrix")
-        if named and not hasattr(X, "columns"):
-            X = extras.data_frame(X)
-        others = {place: np.zeros(X.shape[0]) for places in self._places.values() for place in places}
-        others = {place: zeros for place, zeros in others.items() if place < X.shape[1]}
-        checked = super()._check_features(tables.with_columns(X, others), reset=reset)
-        return X if others else checked
+        zeros = np.zeros(X.shape[0])
+        others = [place for places in self._places.values() for place in places if place < X.shape[1]]
+        checked = super()._check_features(tables.with_columns(X, dict.fromkeys(others, zeros)), reset=reset)
+        if not others:
+            return self._encoded(checked, reset=reset)
+        known = self._earlier_columns if reset else self.columns_
+        codes = self._places["cat_features"] if known is None else known.levels
+        no_numbers = [place for place in others if place not in codes]
+        numbers = self._encoded(tables.with_columns(X, dict.fromkeys(no_numbers, zeros)), reset=reset)
+        lengths = dict(self._lengths_in(X))
+        if reset:
+            self._lengths = {place: of_rows[0] for place, of_rows in lengths.items()}
+        for place, of_rows in lengths.items():
+            if of_rows != [expected := self._lengths.get(place, of_rows[0])]:
+                raise ValueError(
+                    f"{tables.called(X, place)} must have vectors of {expected} numbers, as in the training, where "
+                    f"CatBoost would read beyond their end; got some of {of_rows[-1 if of_rows[0] == expected else 0]}"
+                )
+        if not no_numbers:
+            return numbers
+        return tables.with_columns(
+            extras.data_frame(numbers), {place: self._as_given(X, place) for place in no_numbers}
+        )
+
+    def _as_given(self, X: Table, place: int) -> Column:
+        """Return a column that holds no numbers as CatBoost reads it, (n_samples,)."""
+        if place in self._places["embedding_features"]:
+            return tables.column_at(X, place)
+        if place in self._places["text_features"]:
+            return _texts(X, place)
+        levels, which = levels_in(X, place)  # of a model of others, whose levels only CatBoost knows
+        kind = float_type(X, place) or float
+        return np.array([*(_text(level, kind) for level in levels), "nan"], dtype=object)[which]
 
     def _prediction_data(self, X: Table) -> Pool:
         return self._pool(X)
@@ -358,39 +372,20 @@ min_data_in_leaf, random_strength, one_hot_max_size
         """Return checked features as CatBoost reads them, with labels, weights and start scores of rows."""
         given: Params = {} if rows is None else {"label": rows.codes, "weight": rows.weight, "baseline": rows.start}
         given |= {"thread_count": threads.library_n_threads(self.n_jobs) or -1}
-        for place, lengths in self._lengths_in(X):
-            if lengths != [expected := self._lengths.get(place, lengths[0])]:
-                raise ValueError(
-                    f"{tables.called(X, place)} must have vectors of {expected} numbers, as in the training, where "
-                    f"CatBoost would read beyond their end; got some of {lengths[-1 if lengths[0] == expected else 0]}"
-                )
-        if hasattr(X, "columns"):
-            columns = {place: self._as_text(X, place) for place in self._places["cat_features"]}
-            columns |= {place: _texts(X, place) for place in self._places["text_features"]}
-            columns |= {place: tables.column_at(X, place) for place in self._places["embedding_features"]}
-            others = dict.fromkeys(columns, np.zeros(X.shape[0])) | _dense_columns(X)
-            X = tables.with_columns(X, others)
-            tables.refuse_but_numbers(X, name="X", hint=_NAMED)
-            X = tables.read_numbers(X)
-            if columns:
-                X = tables.with_columns(extras.data_frame(X), columns)
-                given |= self._places
-        elif issparse(X):  # CatBoost knows SciPy's matrices with short indices
+        if issparse(X):  # CatBoost knows SciPy's matrices with short indices
             data = np.require(X.data, requirements="W")  # those that joblib shares with processes are read-only
             X = csr_matrix((data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
+        elif any(self._places.values()):
+            X = X if hasattr(X, "columns") else extras.data_frame(X)
+            X = tables.with_columns(X, {place: self._as_text(X, place) for place in self.columns_.levels})
+            given |= self._places
         return Pool(X, feature_names=self._names(), **given)
 
     def _as_text(self, X: Table, place: int) -> NDArray[np.object_]:
-        """Return the levels of a column as text, (n_samples,), those of the training as there, whatever their type."""
-        (levels, which), known = tables.levels_in(X, place), self._levels.levels.get(place)
-        if known is None:  # an older file, or a model of others, whose levels only CatBoost knows
-            kind = tables.float_type(X, place) or float
-            return np.array([*(_text(level, kind) for level in levels), "nan"], dtype=object)[which]
-        texts = [_text(level, float) for level in known]
-        texts.append(_text_of_missing(texts))
-        unknown = max(texts, key=len) + "?"
-        codes = np.where(which < 0, len(known), tables.codes_in(X, place, known))
-        return np.array([*texts, unknown], dtype=object)[codes]
+        """Return a column of codes as the text of their levels, (n_samples,), and another text where one is missing."""
+        texts = [_text(level, float) for level in self.columns_.levels[place]]
+        codes = np.nan_to_num(tables.column_at(X, place), nan=len(texts)).astype(np.intp)
+        return np.array([*texts, _text_of_missing(texts)], dtype=object)[codes]
 
     def _score(self, data: Pool, start: int, stop: int) -> FloatArray:
         return cb_booster.predict_raw(self.booster_, data, start, stop, threads.library_n_threads(self.n_jobs) or -1)
@@ -406,7 +401,6 @@ min_data_in_leaf, random_strength, one_hot_max_size
     def _description(self) -> Params:
         return super()._description() | {
             "column_numbers": getattr(self, "_column_numbers", None),
-            "levels": files.value_to_json(self._levels.to_json()),
             "lengths": list(self._lengths.items()),
         }
 
@@ -416,7 +410,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
         of_kind = ("get_cat_feature_indices", "get_text_feature_indices", "get_embedding_feature_indices")
         self._places = {name: getattr(self.booster_, get)() for name, get in zip(_COLUMNS, of_kind, strict=True)}
         with files.as_damaged_file(path):
-            self._levels = _levels_in(record, n_features)
+            self.columns_ = self._columns_in(self.booster_, record)
             self._lengths = {int(place): int(n) for place, n in (record.classifier or {}).get("lengths", [])}
         return record, record.n_iterations, n_features
 
@@ -464,7 +458,7 @@ def _places(X: Table, name: str, asked: Any) -> list[int]:
 
 def _texts(X: Table, place: int) -> NDArray[np.object_]:
     """Return a column of text, (n_samples,); a missing text has no words."""
-    levels, which = tables.levels_in(X, place)
+    levels, which = levels_in(X, place)
     strange = [level for level in levels if not isinstance(level, str)]
     if strange:
         raise ValueError(
@@ -486,19 +480,6 @@ def _length(vector: Any, column: str) -> int:
             f"{reprlib.repr(vector)}"
         )
     return len(numbers)
-
-
-def _dense_columns(X: Table) -> dict[int, Column]:
-    """Return the columns of a pandas frame that are sparse, as arrays."""
-    kinds = enumerate(tables.column_kinds(X))
-    return {place: np.asarray(X.iloc[:, place]) for place, (_, dtype, _) in kinds if str(dtype).startswith("Sparse")}
-
-
-def _levels_in(record: ThresholdRecord | None, n_features: int) -> Columns:
-    """Return the levels that the record of a classifier names."""
-    described = (None if record is None else record.classifier) or {}
-    levels: Any = files.value_from_json(described.get("levels", []))
-    return Columns.from_json(levels, n_features)
 
 
 def _text(level: Level, kind: type) -> str:

@@ -50,8 +50,8 @@ from ordinal_objectives.adapters.lgbm.estimator import LGBMOrdinalClassifier
 from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, checked_callbacks, train_spec
 from ordinal_objectives.estimators import arguments
 from ordinal_objectives.estimators.held_out import rounds_unsearched, smallest_leaf
-from ordinal_objectives.estimators.tables import names_as_text, refuse_text_and_dates
 from ordinal_objectives.rows import fail_together
+from ordinal_objectives.tables import names_as_text, refuse_text_and_dates
 
 _Encode: TypeAlias = Callable[..., Any]
 
@@ -417,13 +417,14 @@ importance_type, early_stopping_round
         with self._all_or_nothing():
             given = self._warned_params()
             self._fit_labels(X, y)
-            booster, _ = self._continued(init_model, init_score=init_score, eval_init_score=eval_init_score)
+            self._refuse_starts(init_model, init_score=init_score, eval_init_score=eval_init_score)
+            booster, earlier = self._read_model(init_model)
+            self._check_continued(init_model, booster, earlier)
             check_numbers_of_rows("sample_weight", sample_weight)
             check_numbers_of_rows("init_score", init_score)
             sets = self._evaluation_sets(eval_set, eval_sample_weight, eval_init_score)
             arguments.check_rounds("early_stopping_round", given["early_stopping_round"], len(sets))
             callbacks = checked_callbacks(callbacks)
-            self._earlier_columns = self._columns_of(init_model)
             self._take_columns(self._header(X))
             encode = partial(self.columns_.encode, ensure_min_samples=0)
             codes = self._codes(y)

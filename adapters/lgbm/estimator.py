@@ -14,14 +14,14 @@ import numpy as np
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives import threads
+from ordinal_objectives import tables, threads
 from ordinal_objectives.adapters.arguments import check_set_names
 from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, input_checks, prediction
 from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, checked_callbacks, first_rates, schedules, train_spec
 from ordinal_objectives.adapters.training import bind_labels, labels_of
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, NDArray, Params, Seed, Table
 from ordinal_objectives.columns import Columns
-from ordinal_objectives.estimators import arguments, new_groups, tables
+from ordinal_objectives.estimators import arguments, new_groups
 from ordinal_objectives.estimators.held_out import Rows, Trial, is_auto, smallest_leaf
 from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS, HostClassifier
 from ordinal_objectives.estimators.linear import LinearPart, with_start
@@ -231,9 +231,10 @@ importance_type
             weights = eval_sample_weight, "eval_sample_weight"
             sets = arguments.GivenSets(pairs, *weights, eval_init_score, "eval_init_score")
             training = (X, y, sample_weight, init_score, groups)
-            self._earlier_columns = self._columns_of(init_model)
+            self._refuse_starts(init_model, init_score=init_score, eval_init_score=eval_init_score)
+            booster, earlier = self._read_model(init_model)
             rows, held_out = self._rows_to_fit(training, "init_score", sets, given["random_state"])
-            booster, earlier = self._continued(init_model, init_score=init_score, eval_init_score=eval_init_score)
+            self._check_continued(init_model, booster, earlier)
             unseen = [held for held in held_out if held is not rows]
             search, scheduled = _search_of(given, callbacks := checked_callbacks(callbacks), booster, len(held_out))
             plan = self._plan(
@@ -372,13 +373,12 @@ importance_type
     def _categories(self, **options: Any) -> list[int]:
         return sorted({*self.columns_.levels, *self._categorical_columns(options["categorical_feature"])})
 
-    def _continued(self, model: object, **starts: Any) -> tuple[lightgbm.Booster | None, ThresholdRecord | None]:
+    def _refuse_starts(self, model: object, **starts: Any) -> None:
         given = [name for name, start in starts.items() if start is not None]
         if given and model is not None:
             raise ValueError(
                 f"{given[0]} is not allowed beside init_model: LightGBM puts the model's scores in its place"
             )
-        return super()._continued(model)
 
     def _read_continued(self, model: object) -> tuple[lightgbm.Booster, ThresholdRecord]:
         booster = lgbm_booster.as_booster(model)

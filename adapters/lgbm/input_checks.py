@@ -14,13 +14,13 @@ import numpy as np
 from lightgbm.basic import _ConfigAliases
 from scipy.sparse import issparse
 
+from ordinal_objectives import tables
 from ordinal_objectives.adapters import arguments
 from ordinal_objectives.adapters.arguments import refuse_parameters
 from ordinal_objectives.aliases import Params, Table
-from ordinal_objectives.columns import Columns
-from ordinal_objectives.estimators import held_out, tables
-from ordinal_objectives.estimators.arguments import refuse_other_order
-from ordinal_objectives.estimators.tables import called, column_kinds
+from ordinal_objectives.columns import PLAIN, Columns, plain_level
+from ordinal_objectives.estimators import held_out
+from ordinal_objectives.tables import called, column_kinds
 from ordinal_objectives.utils.validation import as_objects, collected, first_few, refuse_masked, signs_of
 
 # Every parameter of LightGBM with all its names, the primary one first; LightGBM ignores an unknown one.
@@ -356,7 +356,7 @@ def category_places(X: Table) -> list[int]:
 
 
 def _can_be_held(levels: Iterable[Any]) -> bool:
-    return all(isinstance(level, (*tables.PLAIN, np.integer, np.floating)) for level in levels)
+    return all(isinstance(level, (*PLAIN, np.integer, np.floating)) for level in levels)
 
 
 def _check_levels(X: Table, name: str) -> None:
@@ -385,7 +385,7 @@ def _check_same_levels(X: Table, train_set: lightgbm.Dataset, name: str) -> None
         raise ValueError(f"{name} must have the {there[1]} columns of the training set; got {here[1]}")
     if tables.column_names(X) is not None:
         arguments.check_same_names(tables.column_names(trained), tables.column_names(X), name=name)
-    refuse_other_order(tables.names_as_text(trained), X, name=name)
+    tables.refuse_other_order(tables.names_as_text(trained), X, name=name)
     if not hasattr(X, "iloc"):
         return
     if hasattr(trained, "iloc"):
@@ -411,5 +411,5 @@ def with_codes(X: Table, levels: Sequence[list[Any]] | None, *, name: str) -> An
             f"{first_few([called(X, place) for place in places])}. A model that was trained on codes, or on a binary "
             f"file, keeps no levels; pass codes"
         )
-    plain = {place: [tables.plain_level(level) for level in own] for place, own in zip(places, levels, strict=True)}
+    plain = {place: [plain_level(level) for level in own] for place, own in zip(places, levels, strict=True)}
     return Columns(X.shape[1], plain).encode(X, name=name)

@@ -13,13 +13,11 @@ from typing import Any
 import lightgbm
 import numpy as np
 
-from ordinal_objectives import decision, predictions, threads, trees
+from ordinal_objectives import decision, predictions, tables, threads, trees
 from ordinal_objectives.adapters import arguments
 from ordinal_objectives.adapters.groups import proba_beside
 from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, input_checks
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, NDArray, Table
-from ordinal_objectives.estimators import tables
-from ordinal_objectives.estimators.arguments import refuse_other_order
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils import shared_docs, validation
 
@@ -64,7 +62,7 @@ def rows_for(booster: lightgbm.Booster, data: Table) -> Table:
     names, given = booster.feature_name(), tables.column_names(data)
     if given is not None and not input_checks.are_made_up(names):
         arguments.check_same_names(names, input_checks.written_names(given))
-    refuse_other_order(names, data, name="data")
+    tables.refuse_other_order(names, data, name="data")
     return input_checks.with_codes(data, booster.pandas_categorical, name="data")
 
 

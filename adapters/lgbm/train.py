@@ -15,6 +15,7 @@ import numpy as np
 from lightgbm.callback import CallbackEnv
 from numpy.typing import ArrayLike
 
+from ordinal_objectives import tables
 from ordinal_objectives.adapters import arguments
 from ordinal_objectives.adapters.groups import bound_groups, with_last_effects
 from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, input_checks, prediction
@@ -28,8 +29,7 @@ from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
 from ordinal_objectives.adapters.lgbm.training import BeforeIterationCallback, LightGBMTraining, set_and_metric
 from ordinal_objectives.adapters.training import Plan, bind_labels
 from ordinal_objectives.aliases import Table
-from ordinal_objectives.estimators import tables
-from ordinal_objectives.estimators.arguments import Schedules, refuse_other_order
+from ordinal_objectives.estimators.arguments import Schedules
 from ordinal_objectives.estimators.held_out import take_rows
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.ordinal_labels import OrdinalLabels
@@ -426,7 +426,7 @@ def _check_continues(booster: lightgbm.Booster, train_set: lightgbm.Dataset) -> 
         "init_model", booster.num_feature(), n_columns, _written(booster.feature_name()), _written(names)
     )
     if names is None:
-        refuse_other_order(booster.feature_name(), rows.data)
+        tables.refuse_other_order(booster.feature_name(), rows.data)
     here = train_set.pandas_categorical  # None until LightGBM has read the rows
     columns = getattr(train_set.data, "items", None)
     if here is None and hasattr(train_set.data, "iloc") and columns is not None:

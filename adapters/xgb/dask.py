@@ -26,6 +26,7 @@ try:
 except ImportError as error:
     raise extras.not_installed(error, "xgboost", "dask") from None
 
+from ordinal_objectives import tables
 from ordinal_objectives.adapters.arguments import Asked, check_asked, check_same_names, given_options, spec_and_record
 from ordinal_objectives.adapters.dask import (
     LARGEST,
@@ -42,10 +43,10 @@ from ordinal_objectives.adapters.dask import (
 from ordinal_objectives.adapters.xgb import booster as xgb_booster, input_checks
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
 from ordinal_objectives.adapters.xgb.train import arguments_of, own_copies, train as train_here
-from ordinal_objectives.columns import Columns
-from ordinal_objectives.estimators import arguments, tables
+from ordinal_objectives.columns import Columns, in_order
+from ordinal_objectives.estimators import arguments
 from ordinal_objectives.estimators.held_out import rounds_unsearched
-from ordinal_objectives.estimators.tables import refuse_text_and_dates
+from ordinal_objectives.tables import refuse_text_and_dates
 from ordinal_objectives.threads import library_n_threads
 from ordinal_objectives.utils.validation import collected, first_few
 
@@ -430,9 +431,9 @@ class DaskXGBOrdinalClassifier(DaskClassifier, XGBOrdinalClassifier):
         xgb_model = self._apart(xgb_model)
         with self._all_or_nothing():
             self._fit_labels(X, y)
-            self._earlier_columns = self._columns_of(xgb_model)
+            continued, earlier = self._read_model(xgb_model)
             self._take_columns(X)
-            continued, earlier = self._continued(xgb_model)
+            self._check_continued(xgb_model, continued, earlier)
             if earlier is not None:
                 earlier.check_start(False, "xgb_model")
             check_numbers_of_rows("sample_weight", sample_weight)
@@ -478,7 +479,7 @@ class DaskXGBOrdinalClassifier(DaskClassifier, XGBOrdinalClassifier):
             return columns
         learn = delayed(partial(Columns.learn, asked=places, missing=self._missing))
         found = self.client.gather(self.client.compute([learn(part) for part in parts_of(X)]))
-        occurring = {place: tables.in_order(set().union(*(one.levels[place] for one in found))) for place in places}
+        occurring = {place: in_order(set().union(*(one.levels[place] for one in found))) for place in places}
         return replace(columns, levels={**columns.levels, **occurring})
 
     def _codes_of(self, X: Table, *, refuse_new: bool = False) -> Table:
@@ -486,11 +487,18 @@ class DaskXGBOrdinalClassifier(DaskClassifier, XGBOrdinalClassifier):
         if not self.columns_.levels:
             return X
         encode = partial(_encoded, self.columns_, refuse_new)
-        # XGBoost's matrix would raise only that a part has failed, not why.
-        self.client.gather(self.client.compute([delayed(len)(delayed(encode)(part)) for part in parts_of(X)]))
         if isinstance(X, da.Array):
-            return X.map_blocks(encode, meta=np.empty((0, 0)))
-        return X.map_partitions(encode, meta=encode(self._header(X)))
+            codes = X.map_blocks(encode, meta=np.empty((0, 0)))
+        else:
+            codes = X.map_partitions(encode, meta=encode(self._header(X)))
+        codes = self.client.persist(codes)
+        distributed.wait(codes)
+        for future in distributed.futures_of(
+            codes
+        ):  # XGBoost's matrix would raise only that a part has failed, not why
+            if future.status == "error":
+                future.result()
+        return codes
 
     def _dask_matrix(self, rows: DaskRows, name: str = "the training set", like: object = None) -> Any:
         X, codes, weight, margin = rows

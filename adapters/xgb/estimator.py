@@ -13,12 +13,13 @@ import numpy as np
 import xgboost
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives import tables
 from ordinal_objectives.adapters.training import bind_labels
 from ordinal_objectives.adapters.xgb import booster as xgb_booster, input_checks, prediction
 from ordinal_objectives.adapters.xgb.train import CustomMetric, asks_for_early_stop, first_rates, schedules, train_spec
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, IntArray, NDArray, Params, Seed, Table
 from ordinal_objectives.columns import Columns
-from ordinal_objectives.estimators import arguments, new_groups, tables
+from ordinal_objectives.estimators import arguments, new_groups
 from ordinal_objectives.estimators.held_out import Rows, Trial
 from ordinal_objectives.estimators.host_classifier import HostClassifier
 from ordinal_objectives.estimators.linear import with_start
@@ -212,9 +213,9 @@ importance_type, early_stopping_rounds, callbacks
             weights = sample_weight_eval_set, "sample_weight_eval_set"
             sets = arguments.GivenSets(eval_set, *weights, base_margin_eval_set, "base_margin_eval_set")
             training = (X, y, sample_weight, base_margin, groups)
-            self._earlier_columns = self._columns_of(xgb_model)
+            continued, earlier = self._read_model(xgb_model)
             rows, held_out = self._rows_to_fit(training, "base_margin", sets, self.random_state)
-            continued, earlier = self._continued(xgb_model)
+            self._check_continued(xgb_model, continued, earlier)
             arguments.check_rounds("early_stopping_rounds", self.early_stopping_rounds, len(held_out))
             metric = CustomMetric(self._metrics(self.eval_metric))
             callbacks, rounds = metric.early_stopping(self.callbacks, self.early_stopping_rounds)
@@ -298,10 +299,14 @@ importance_type, early_stopping_rounds, callbacks
     def _categories(self, **options: Any) -> list[int]:
         return list(self.columns_.levels)
 
-    def _continued(self, model: Any) -> tuple[xgboost.Booster | None, ThresholdRecord | None]:
-        booster, record = super()._continued(model)
+    def _read_model(self, model: Any) -> tuple[xgboost.Booster | None, ThresholdRecord | None]:
+        booster, record = super()._read_model(model)
+        return None if booster is None else input_checks.without_levels(booster), record
+
+    def _check_continued(self, model: Any, booster: xgboost.Booster | None, record: ThresholdRecord | None) -> None:
+        super()._check_continued(model, booster, record)
         if record is None:
-            return None, None
+            return
         known, described = self._missing, (record.classifier or {}).get("params", {})
         if isinstance(model, XGBOrdinalClassifier):
             known = model._missing
@@ -310,7 +315,6 @@ importance_type, early_stopping_rounds, callbacks
             known = np.nan if given is None else given
         if not np.array_equal(known, self._missing, equal_nan=True):
             raise ValueError(f"xgb_model was trained with missing={known}; got missing={self._missing}")
-        return input_checks.without_levels(booster), record
 
     def _read_continued(self, model: Any) -> tuple[xgboost.Booster, ThresholdRecord]:
         # As from a file: a booster in memory has the parameters of its training, with which XGBoost would go on.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import warnings
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
@@ -18,7 +17,6 @@ from ordinal_objectives.adapters.xgb import booster as xgb_booster
 from ordinal_objectives.aliases import JSON, Level, RealArray, Table
 from ordinal_objectives.estimators import host_classifier
 from ordinal_objectives.utils import files
-from ordinal_objectives.utils.validation import first_few
 
 
 def check_finite(X: RealArray, missing: float) -> None:
@@ -35,81 +33,6 @@ def check_matrix(booster: xgboost.Booster, data: Table) -> None:
         raise ValueError(f"data must have at most the model's {booster.num_features()} columns; got {data.num_col()}")
 
 
-def check_levels(
-    trained: xgboost.Booster | xgboost.DMatrix, data: xgboost.DMatrix, name: str, *, in_order: bool = False
-) -> None:
-    """Raise ValueError if a matrix has levels of categories that the model or the training's matrix has not, or none.
-
-    XGBoost takes a level that it does not know for another one, unless it comes last. Rows that continue a model must
-    have its levels ``in_order``: trees are grown on the rows' codes, and predict by the model's. XGBoost shows the
-    levels of a matrix through pyarrow only; without it, a warning says that they are not compared.
-    """
-    if "c" not in (trained.feature_types or ()) or not hasattr(trained, "get_categories"):
-        return
-    if data.get_categories().empty():
-        return
-    if trained.get_categories().empty():
-        raise ValueError(
-            f"{name} has levels of categories, and those of the training are not known: XGBoost keeps none "
-            f"of codes, and a slice of a booster forgets them. Pass codes, with the feature_types of the training"
-        )
-    try:
-        known, here = _levels(trained), _levels(data)
-    except ImportError as error:
-        warnings.warn(
-            f"levels of categories in {name} are not compared with those of the training: {error}", stacklevel=2
-        )
-        return
-    for place, levels in here.items():
-        of_training = known.get(place, levels)
-        letters = "".join(map(str, [*of_training, *levels]))
-        are_cut = any("\udc80" <= letter <= "\udcff" for letter in letters)  # bytes that are no letter, read as such
-        if are_cut and (levels != of_training or len(set(levels)) < len(levels)):
-            raise ValueError(
-                f"{name} must have levels in ASCII in {_column(data, place)}: XGBoost cuts others in tables of pandas, "
-                f"and takes them for one another; got {first_few(levels, repr)}"
-            )
-        others = {code: level for code, level in enumerate(levels) if level not in of_training}
-        if others and (unseen := [level for code, level in others.items() if code in _codes(data, place)]):
-            raise ValueError(
-                f"{name} must have the levels of the training in {_column(data, place)}, {first_few(of_training)}; got "
-                f"{first_few(unseen)}"
-            )
-        if in_order and levels != of_training:
-            raise ValueError(
-                f"{name} must list the levels of {_column(data, place)} in the order of the model that is continued, "
-                f"{first_few(of_training, repr)}; got {first_few(levels, repr)}"
-            )
-
-
-def _column(data: xgboost.DMatrix, place: int) -> str:
-    return f"column {place if data.feature_names is None else data.feature_names[place]!r}"
-
-
-def _levels(of: xgboost.Booster | xgboost.DMatrix) -> dict[int, list[Any]]:
-    """Return the levels of columns by place, with surrogates where XGBoost 3.2 cuts text.
-
-    Raises ImportError without pyarrow.
-
-    :func:`_stored` needs no pyarrow, but reads all of a booster's model, which takes too long before every prediction.
-    """
-    columns = of.get_categories(export_to_arrow=True).to_arrow()
-    return {place: _decoded(values) for place, (_, values) in enumerate(columns) if values is not None}
-
-
-def _decoded(values: Any) -> list[Any]:
-    """Return levels in an Arrow array."""
-    if str(values.type) not in ("string", "large_string"):
-        return list(values.to_pylist())
-    texts = values.cast("large_binary" if str(values.type) == "large_string" else "binary").to_pylist()
-    return [text.decode("utf-8", "surrogateescape") for text in texts]
-
-
-def _codes(data: xgboost.DMatrix, place: int) -> set[float]:
-    """Return the codes that the rows of a column have."""
-    return set(np.unique(data.get_data()[:, [place]].data))
-
-
 def check_continues(booster: Any, dtrain: Any) -> None:
     """Raise ValueError if the rows to train on have other columns than the model that is continued, if one is.
 
@@ -119,8 +42,6 @@ def check_continues(booster: Any, dtrain: Any) -> None:
         names = (dtrain.feature_names or ()) if isinstance(dtrain, xgboost.DMatrix) else None
         here = int(dtrain.num_col())
         arguments.check_same_columns("xgb_model", booster.num_features(), here, booster.feature_names, names)
-        if isinstance(dtrain, xgboost.DMatrix):
-            check_levels(booster, dtrain, "dtrain")
 
 
 # Metrics whose names begin so are the better the higher, as XGBoost's early stopping has it.

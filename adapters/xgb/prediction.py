@@ -194,7 +194,6 @@ def proba_of(
 ) -> FloatArray:
     """Return class probabilities of a booster whose record is known; see :func:`predict_proba`."""
     input_checks.check_matrix(booster, data)
-    input_checks.check_levels(booster, data, "data")
     has_start = data.get_base_margin().size > 0
     record.check_start(has_start, "data has no base_margin", has_groups=random_intercept is not None)
     end = xgb_booster.last_round(booster, iteration_range)

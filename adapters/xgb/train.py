@@ -221,8 +221,6 @@ def arguments_of(
     spec, record = asked
     model, function = options.get("xgb_model"), options.get("custom_metric")
     input_checks.check_continues(model, dtrain)
-    for dmatrix, name in evals or () if is_here else ():
-        input_checks.check_levels(dtrain, dmatrix, f"{name!r} of evals")
     callbacks = input_checks.callbacks_in(options.get("callbacks"))
     plan = Plan(
         driven=True,

@@ -364,8 +364,6 @@ class XGBoostTraining(Training):
         if not np.isfinite(predt).all():
             raise ValueError("the training set starts at scores that are NaN or infinite; base_margin must be finite")
         booster = self.callback_state.booster_of(dtrain)
-        if previous is not None and booster is not None:
-            input_checks.check_levels(booster, dtrain, "the training set", in_order=True)
         if previous is not None:
             previous.check_start(dtrain.get_base_margin().size > 0, "the training set has no base_margin")
         if booster is not None:

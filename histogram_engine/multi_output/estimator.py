@@ -15,8 +15,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from ordinal_objectives import tables
 from ordinal_objectives.aliases import JSON, ArrayLike, FloatArray, IntArray, LabelArray, NDArray, Params
-from ordinal_objectives.estimators import arguments, held_out, tables
+from ordinal_objectives.estimators import arguments, held_out
 from ordinal_objectives.estimators.labels import as_labels
 from ordinal_objectives.histogram_engine import fit_loop, model_file
 from ordinal_objectives.histogram_engine.binning import check_same_categories

@@ -14,9 +14,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
+from ordinal_objectives import tables
 from ordinal_objectives.aliases import ArrayLike, Column, Estimator, FloatArray, Params, Table
-from ordinal_objectives.estimators.tables import column_names, names_as_text
-from ordinal_objectives.utils.validation import check_start_score, first_few
+from ordinal_objectives.utils.validation import check_start_score
 
 _GIVE_ROWS = "validation_fraction, or eval_set to fit"
 
@@ -226,26 +226,6 @@ def near_name(name: str, *groups: Iterable[str]) -> str | None:
     return next((found[0] for found in matches if found), None)
 
 
-def refuse_other_order(known: Sequence[str] | None, X: Table, *, name: str = "X") -> None:
-    """Raise ValueError if rows have the columns of the training in another order, also where their names are numbers.
-
-    Parameters
-    ----------
-    known : sequence of str or None
-        The text of the training's names; None where there were none.
-    X : object
-        The rows; without names they pass.
-    name : str
-        The argument's name in messages.
-    """
-    names = names_as_text(X)
-    if known is None or names is None or names == list(known) or sorted(names) != sorted(known):
-        return
-    raise ValueError(
-        f"{name} must have its columns in the order of the training, {first_few(list(known))}; got {first_few(names)}"
-    )
-
-
 def validate_columns(estimator: Estimator, X: Table, *, reset: bool, **options: Any) -> Table:
     """Return what scikit-learn's ``validate_data`` does, which knows no names but text; numbers keep their order."""
     try:
@@ -257,9 +237,11 @@ def validate_columns(estimator: Estimator, X: Table, *, reset: bool, **options: 
     if reset:
         # scikit-learn keeps the names that it knows, which depends on its version and the kind of table.
         text = getattr(estimator, "feature_names_in_", None)
-        keep_names(estimator, text, None if column_names(X) else names_as_text(X))
+        keep_names(estimator, text, None if tables.column_names(X) else tables.names_as_text(X))
     else:
-        refuse_other_order(getattr(estimator, "_column_numbers", getattr(estimator, "feature_names_in_", None)), X)
+        tables.refuse_other_order(
+            getattr(estimator, "_column_numbers", getattr(estimator, "feature_names_in_", None)), X
+        )
     return checked
 
 

@@ -141,7 +141,7 @@ class HostClassifier(OrdinalClassifier):
         if reset:
             self._take_columns(X)
         columns = replace(self.columns_, names=None) if self._has_written_names(X) else self.columns_
-        return columns.encode(X, refuse_new=reset)
+        return columns.encode(X, refuse_new=reset, hint=self._hint)
 
     def _take_columns(self, X: Table) -> None:
         """Take the columns of a training: their levels are those of the model that is continued, if one is."""
@@ -151,12 +151,18 @@ class HostClassifier(OrdinalClassifier):
     def _learned(self, X: Table) -> Columns:
         return Columns.learn(X, declared=True)
 
-    def _columns_of(self, model: Booster) -> Columns | None:
-        """Return the columns of a model that is to be continued, if one is."""
-        booster = self._opened(model)
-        if booster is None or booster is not model:
-            return None if booster is None else model.columns_
-        return self._columns_in(*self._read_continued(model))
+    def _read_model(self, model: Booster) -> tuple[Booster | None, ThresholdRecord | None]:
+        """Return the booster of the model that ``fit`` goes on with, and its record; its columns are those of X."""
+        self._earlier_columns = None
+        if model is None:
+            return None, None
+        is_ours = isinstance(model, arguments.keeper(type(self)))
+        if is_ours:
+            says = f"{self._continued_by} must be fitted; got an %(name)s that has not been fitted"
+            check_is_fitted(model, msg=says)
+        booster, record = self._read_continued(model.booster_ if is_ours else model)
+        self._earlier_columns = model.columns_ if is_ours else self._columns_in(booster, record)
+        return booster, record
 
     @abstractmethod
     def _own_columns(self, booster: Booster) -> Columns:
@@ -167,13 +173,6 @@ class HostClassifier(OrdinalClassifier):
         own, described = self._own_columns(booster), record.classifier
         levels = None if described is None else files.value_from_json(described.get("levels", []))
         return own if levels is None else Columns.from_json(levels, own.n_features)
-
-    def _opened(self, model: Booster) -> Booster | None:
-        """Return the booster, or what stands for it, of a model that ``fit`` is to go on with."""
-        if not isinstance(model, arguments.keeper(type(self))):
-            return model
-        check_is_fitted(model, msg=f"{self._continued_by} must be fitted; got an %(name)s that has not been fitted")
-        return model.booster_
 
     def _forget_fit(self) -> None:
         """Forget what an earlier fit found beside trees, thresholds and classes."""
@@ -347,9 +346,8 @@ class HostClassifier(OrdinalClassifier):
                     arguments.keep_names(self, numbers=written)
                 else:
                     arguments.keep_names(self, written or text)
-                if hasattr(self, "columns_"):
-                    missing = getattr(self, "_missing", np.nan)
-                    self.columns_ = replace(self.columns_, names=self._names(), missing=missing)
+                missing = getattr(self, "_missing", np.nan)
+                self.columns_ = replace(self.columns_, names=self._names(), missing=missing)
                 self._linear = started
                 self._keep(record, n_iter)
         files.warn_of(left_out, stacklevel=2)
@@ -375,14 +373,11 @@ class HostClassifier(OrdinalClassifier):
         """Return a model to go on with, of which this fit changes nothing: it may be this very one."""
         return copy.copy(model) if model is self else model
 
-    def _continued(self, model: Booster) -> tuple[Booster | None, ThresholdRecord | None]:
-        """Return the booster of the model that ``fit`` goes on with, and its record."""
-        if model is None:
-            return None, None
-        booster, record = self._read_continued(self._opened(model))
-        self._check_same_classes(record, model, self._continued_by)
-        self._n_earlier = record.n_iterations
-        return booster, record
+    def _check_continued(self, model: Booster, booster: Booster | None, record: ThresholdRecord | None) -> None:
+        """Check that the rows of ``fit`` go on with a model, if there is one, which :meth:`_read_model` has read."""
+        if record is not None:
+            self._check_same_classes(record, model, self._continued_by)
+            self._n_earlier = record.n_iterations
 
     def _rows_to_fit(
         self, training: tuple[Any, Any, Any, Any, Any], start: str, sets: arguments.GivenSets, random_state: Seed
@@ -468,8 +463,8 @@ class HostClassifier(OrdinalClassifier):
 
         def fit_linear(some: Rows) -> linear.LinearPart:
             some = replace(some, X=without(some.X, self._groups))
-            given: Params = {"missing": self.columns_.missing_in_codes} if hasattr(self, "columns_") else {}
-            given |= {"hessian": self.hessian, "categories": categories, "n_threads": self.n_jobs}
+            given: Params = {"hessian": self.hessian, "categories": categories, "n_threads": self.n_jobs}
+            given |= {"missing": self.columns_.missing_in_codes}
             return linear.LinearPart.fit(some, self.n_classes_, self._ordinal_loss(), self.linear_l2, **given)
 
         def trial_of(fit: Rows, held: Rows) -> Trial:
@@ -575,7 +570,7 @@ class HostClassifier(OrdinalClassifier):
         classes, dtype = files.labels_to_json(self.ordered_classes_)
         names = getattr(self, "feature_names_in_", None)
         given = (arguments.kept_arguments(self) | self._host_params | dict(self._of_rows)).items()
-        levels = self.columns_.to_json() if hasattr(self, "columns_") else []
+        levels = self.columns_.to_json()
         params, left_out = files.parameters_to_json({name: value for name, value in given if name not in _NOT_IN_FILES})
         return {
             "classes": classes,

@@ -22,7 +22,6 @@ from ordinal_objectives.aliases import (
     IndexArray,
     IntArray,
     LabelArray,
-    Level,
     Params,
 )
 from ordinal_objectives.utils.arrays import as_array, plain
@@ -475,23 +474,6 @@ def refuse_mixed(values: object, array: LabelArray, *, name: str) -> None:
             f"Unknown label type: mixed. {name} must hold values of one type; got "
             f"{' beside '.join(map(repr, first.values()))}"
         )
-
-
-def are_missing(values: object, missing: float) -> BoolArray:
-    """Tell which numbers are the one that stands for a missing value, as XGBoost compares them: in float32."""
-    with np.errstate(over="ignore"):
-        return np.asarray(np.asarray(values).astype(np.float32) == np.float32(missing))
-
-
-def marks(missing: float) -> tuple[float, float]:
-    """Return the number that stands for a missing value, and what float32 makes of it."""
-    with np.errstate(over="ignore"):
-        return missing, float(np.float32(missing))
-
-
-def present(levels: Iterable[Level], missing: float) -> list[Level]:
-    """Return the levels but a number that stands for a missing value."""
-    return [level for level in levels if isinstance(level, str) or not are_missing(level, missing)]
 
 
 def name_none(names: LabelArray) -> BoolArray:

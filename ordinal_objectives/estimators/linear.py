@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -13,12 +13,10 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_array
 
-from ordinal_objectives.aliases import JSON, FloatArray, IndexArray, Level, Params, Table
+from ordinal_objectives.aliases import JSON, FloatArray, IndexArray, Params, RealArray, Table
+from ordinal_objectives.columns import are_missing
 from ordinal_objectives.estimators.held_out import RoundSearch, Rows, Settings, Trial, TrialOf, find_rounds, is_auto
-from ordinal_objectives.estimators.labels import are_missing, marks, present
-from ordinal_objectives.estimators.tables import codes_in, column_kinds, in_order, occurring, refuse_but_numbers
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.row_blocks import RowBlocks, blocks_of
 from ordinal_objectives.rows import CPU
@@ -56,8 +54,8 @@ class LinearPart:
         Columns of numbers.
     mean, scale, low, high : ndarray of float64, shape (n_numbers,)
         Of each: mean, standard deviation, smallest and largest value of the training.
-    levels : dict of int to list
-        Levels of each column of categories.
+    levels : dict of int to list of float
+        Codes of each column of categories, increasing.
     weights : ndarray of float64, shape (n_numbers,)
         Of the scaled columns of numbers; empty until they are fitted.
     level_weights : list of ndarray of float64, shape (n_levels,) each
@@ -65,8 +63,8 @@ class LinearPart:
     missing : float
         A number that stands for a missing value, beside NaN.
     read : callable or None
-        ``read(X)`` returns the columns that the part was fitted to: the engine's have codes in the place of levels.
-        None: X holds them.
+        ``read(X)`` returns the columns that the part was fitted to, with codes in the place of levels. None: X holds
+        them.
     """
 
     n_features: int
@@ -75,7 +73,7 @@ class LinearPart:
     scale: FloatArray
     low: FloatArray
     high: FloatArray
-    levels: dict[int, list[object]]
+    levels: dict[int, list[float]]
     weights: FloatArray
     level_weights: list[FloatArray]
     missing: float = np.nan
@@ -99,7 +97,8 @@ class LinearPart:
         Parameters
         ----------
         rows : Rows
-            The linear score is added to their start scores.
+            Their features are numbers, (n_samples, n_features), NaN where they are missing. The linear score is added
+            to their start scores.
         n_classes : int
         loss : OrdinalLoss
         l2 : float
@@ -107,7 +106,7 @@ class LinearPart:
         hessian : str
             One that the loss has; it is not used.
         categories : collection of int
-            Columns of numbers that are categories.
+            Columns of codes of categories.
         missing : float
         n_threads : int or None
 
@@ -116,7 +115,7 @@ class LinearPart:
         ConvergenceWarning
             If the weights are not found in 5,000 steps.
         """
-        X, sample_weight, start = rows.X, rows.weight, rows.start
+        X, sample_weight, start = _matrix(rows.X), rows.weight, rows.start
         scaled = cls._scaled(X, sample_weight, categories, missing)
         table = scaled._encode(X)
         options = {} if loss.codes is None else {"precision": "float64"}
@@ -177,8 +176,7 @@ class LinearPart:
         if issparse(X) or isinstance(X, RowBlocks):
             kind = "RowBlocks" if isinstance(X, RowBlocks) else "a sparse matrix"
             raise ValueError(f"X must be an array or a table where linear is not False; got {kind}")
-        kinds = {i: kind for i, (_, _, kind) in enumerate(column_kinds(X))}
-        of_levels = [i for i in range(X.shape[1]) if i in categories or kinds.get(i, "number") != "number"]
+        of_levels = sorted(categories)
         places = np.setdiff1d(np.arange(X.shape[1]), of_levels)
         values = _numbers(X, places, missing)
         known = np.isfinite(values)
@@ -194,22 +192,14 @@ class LinearPart:
         usable = np.isfinite(mean) & np.isfinite(scale) & (scale > 0.0)
         mean, scale = np.where(usable, mean, 0.0), np.where(usable, scale, 1.0)
         low, high = np.where(usable, low, 0.0), np.where(usable, high, 0.0)
-        levels = {place: in_order(occurring(X, place, marks(missing))) for place in of_levels}
-        for place in of_levels:
-            if kinds.get(place, "number") == "number":  # codes, of which one may stand for a missing value
-                levels[place] = present(levels[place], missing)
+        levels = {place: np.unique(codes[~np.isnan(codes)]).tolist() for place, codes in _codes(X, of_levels, missing)}
         return cls(X.shape[1], places, mean, scale, low, high, levels, np.zeros(0), [], missing)
 
-    def _encode(self, X: object) -> Encoded:
+    def _encode(self, X: RealArray) -> Encoded:
         values = np.clip(_numbers(X, self.places, self.missing), self.low, self.high)
         numbers: FloatArray = np.nan_to_num((values - self.mean) / self.scale, copy=False, nan=0.0)
-        return numbers, [codes_in(X, place, self._known(levels)) for place, levels in self.levels.items()]
-
-    def _known(self, levels: list[Level]) -> dict[Level, int]:
-        """Return the code of each level; -1 of the number that stands for a missing one, unless it is a level."""
-        known = {level: code for code, level in enumerate(levels)}
-        is_coded = np.isfinite(self.missing) and not any(isinstance(level, str) for level in levels)
-        return dict.fromkeys(marks(self.missing) if is_coded else (), -1) | known
+        codes = _codes(X, self.levels, self.missing)
+        return numbers, [_places_among(np.array(self.levels[place]), values) for place, values in codes]
 
     def scores(self, X: object) -> FloatArray:
         """Return g(x) of rows, (n_samples,).
@@ -238,7 +228,7 @@ class LinearPart:
         return contributions
 
     def _columns(self, X: object) -> Table:
-        return X if self.read is None else self.read(X)
+        return _matrix(X if self.read is None else self.read(X))
 
     def to_json(self) -> dict[str, object]:
         """Return the part in JSON's types; numbers round-trip exactly."""
@@ -262,7 +252,10 @@ class LinearPart:
         """
         numbers = {name: numbers_from_json(content[name], name) for name in _ARRAYS}
         places = [check_integer("places", place, 0, n_features - 1) for place in content["places"]]
-        levels = {check_integer("levels", place, 0, n_features - 1): list(of) for place, of in content["levels"]}
+        levels = {
+            check_integer("levels", place, 0, n_features - 1): numbers_from_json(of, "levels").tolist()
+            for place, of in content["levels"]
+        }
         level_weights = [numbers_from_json(weights, "level_weights") for weights in content["level_weights"]]
         all_places = sorted([*places, *levels])
         if content["n_features"] != n_features or all_places != list(range(n_features)):
@@ -271,6 +264,8 @@ class LinearPart:
             raise ValueError(f"the linear part must hold {len(places)} weights and scales above 0")
         if [len(weights) for weights in level_weights] != [len(set(of)) for of in levels.values()]:
             raise ValueError("the linear part must hold one weight for each level")
+        if any(of != sorted(of) for of in levels.values()):
+            raise ValueError("the codes of the linear part must increase")
         missing = np.nan if content["missing"] is None else float(content["missing"])
         given: Params = {"levels": levels, "level_weights": level_weights, "missing": missing, **numbers}
         return cls(n_features, np.array(places, dtype=np.intp), **given)
@@ -293,20 +288,34 @@ def _lowest(objective: Callable[..., Any], x: FloatArray, weigh: Callable[[Float
     return fitted
 
 
-def _numbers(X: Table, places: IndexArray, missing: float) -> FloatArray:
-    """Return columns of numbers, NaN where they are missing."""
-    columns = places.tolist()
-    if not columns:
-        return np.zeros((X.shape[0], 0))
-    X = X.select(columns) if hasattr(X, "itercolumns") else (X.iloc if hasattr(X, "iloc") else X)[:, columns]  # Arrow
-    if hasattr(X, "columns"):
-        refuse_but_numbers(X, name="X", hint="The linear part was fitted to numbers there")
-    values: FloatArray = check_array(
-        X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0, copy=True, input_name="X"
-    )
-    if missing == missing:
+def _matrix(X: Table) -> Table:
+    """Return features as an array: of a frame the columns that hold no numbers, text and vectors, are zeros."""
+    if not hasattr(X, "iloc"):
+        return X
+    columns = [X.iloc[:, place] for place in range(X.shape[1])]
+    return np.column_stack([np.zeros(len(X)) if column.dtype == object else column for column in columns])
+
+
+def _numbers(X: RealArray, places: IndexArray, missing: float) -> FloatArray:
+    """Return columns of numbers, NaN where they are missing, as a copy."""
+    values: FloatArray = X[:, places].astype(np.float64)
+    if not np.isnan(missing):
         values[are_missing(values, missing)] = np.nan
     return values
+
+
+def _codes(X: RealArray, places: Collection[int], missing: float) -> Iterator[tuple[int, FloatArray]]:
+    """Yield the places of columns of codes, and the codes, NaN where they are missing."""
+    for place in places:
+        yield place, _numbers(X, np.array([place]), missing).ravel()
+
+
+def _places_among(levels: FloatArray, codes: FloatArray) -> IndexArray:
+    """Return the place of each code among increasing ones, -1 where it is none of them."""
+    if not len(levels):
+        return np.full(len(codes), -1, dtype=np.intp)
+    at = np.minimum(np.searchsorted(levels, codes), len(levels) - 1)
+    return np.where(levels[at] == codes, at, -1)
 
 
 def _score(table: Encoded, weights: FloatArray, level_weights: list[FloatArray]) -> FloatArray:

@@ -12,8 +12,8 @@ from scipy.sparse import csc_matrix, diags, hstack
 from scipy.sparse.linalg import spsolve
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives import tables
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, Table
-from ordinal_objectives.estimators import tables
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.estimators.random_effects import GroupColumn, RandomEffects
 from ordinal_objectives.estimators.random_intercept import IntegratedEffects, ScoredRows, with_location

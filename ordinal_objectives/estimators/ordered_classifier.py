@@ -25,9 +25,9 @@ from ordinal_objectives.decision import check_rule, decide
 from ordinal_objectives.estimators.arguments import GivenSets, all_or_nothing, names_of_constructors, validate_columns
 from ordinal_objectives.estimators.held_out import Rows, check_groups, n_rows
 from ordinal_objectives.estimators.labels import OrderedLabels, as_labels, warn_of_many_classes
-from ordinal_objectives.estimators.tables import OF_HOSTS, as_table, refuse_text_and_dates
 from ordinal_objectives.metrics import zero_one_error
 from ordinal_objectives.ordinal_labels import OrdinalLabels
+from ordinal_objectives.tables import OF_HOSTS, as_table, refuse_text_and_dates
 from ordinal_objectives.utils import DOC_LINK, documented, names_for_users, validation
 
 

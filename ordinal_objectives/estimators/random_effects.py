@@ -9,14 +9,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import issparse
 
+from ordinal_objectives import tables
 from ordinal_objectives.aliases import JSON, Estimator, FloatArray, IndexArray, Level, Table
-from ordinal_objectives.estimators import tables
+from ordinal_objectives.columns import MISSING, PLAIN, codes_in, in_order, occurring
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.row_blocks import RowBlocks
 from ordinal_objectives.utils import arrays, extras, files, validation
 
-# What stands in the column of groups: the place of a known one, or of these.
-NEW, MISSING = -1, -2
 # Nodes of the Gauss-Hermite quadrature over the effect of a new group.
 _NODES = 31
 
@@ -84,7 +83,7 @@ class GroupColumn:
         column = int(place)
         if not 0 <= column < X.shape[1]:
             raise ValueError(f"random_intercept must be a column from 0 to {X.shape[1] - 1}; got {asked!r}")
-        groups = [group for group in tables.in_order(tables.occurring(X, column)) if group != missing]
+        groups = [group for group in in_order(occurring(X, column)) if group != missing]
         if any(isinstance(group, float) and not group.is_integer() for group in groups):
             raise ValueError(
                 f"random_intercept must name a column of groups; {tables.called(X, column)} holds fractions"
@@ -105,15 +104,8 @@ class GroupColumn:
 
     def encode(self, X: Table) -> Table:
         """Return a table with codes in the place of the groups."""
-        found, which = tables.levels_in(X, self.place)
-        number = {group: code for code, group in enumerate(self.groups)} | {self.missing: MISSING}
-        present = np.unique(which[which >= 0])
-        kinds = {isinstance(found[i], str) for i in present}
-        if not kinds <= {isinstance(group, str) for group in self.groups}:
-            got, trained = ("text", "numbers") if True in kinds else ("numbers", "text")
-            raise ValueError(f"{tables.called(X, self.place)} names groups by {got}, and the training by {trained}")
-        codes = np.array([*(number.get(level, NEW) for level in found), MISSING], dtype=np.float64)
-        return tables.with_columns(X, {self.place: codes[which]})
+        codes = codes_in(X, self.place, self.groups, missing=self.missing)
+        return tables.with_columns(X, {self.place: codes.astype(np.float64)})
 
     def codes(self, X: Table) -> IndexArray:
         """Return the codes of the groups in a table that has been encoded, (n_samples,)."""
@@ -236,7 +228,7 @@ class RandomEffects:
     def from_json(cls, content: JSON, n_features: int = sys.maxsize) -> RandomEffects:
         """Read what :meth:`to_json` wrote; raise ValueError, KeyError or TypeError if it is damaged."""
         groups = list(content["groups"])
-        if not all(isinstance(group, tables.PLAIN) for group in groups) or len(set(groups)) != len(groups):
+        if not all(isinstance(group, PLAIN) for group in groups) or len(set(groups)) != len(groups):
             raise ValueError("the groups of the random effects must differ")
         place, name = validation.check_integer("place", content["place"], 0, n_features - 1), content.get("name")
         if not isinstance(name, (str, type(None))):

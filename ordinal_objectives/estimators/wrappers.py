@@ -22,8 +22,9 @@ from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from ordinal_objectives import tables
 from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IndexArray, IntArray, LabelArray, Params, Table
-from ordinal_objectives.estimators import arguments, held_out, ordinal_classifier, tables
+from ordinal_objectives.estimators import arguments, held_out, ordinal_classifier
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.losses import CostWeighted, get_loss
 from ordinal_objectives.ordinal_labels import OrdinalLabels

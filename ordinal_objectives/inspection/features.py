@@ -10,9 +10,10 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
 
+from ordinal_objectives import tables
 from ordinal_objectives.aliases import Estimator, FloatArray, IndexArray, LabelArray, RealArray, Seed, Table
-from ordinal_objectives.columns import Columns
-from ordinal_objectives.estimators import held_out, labels, random_effects, tables
+from ordinal_objectives.columns import Columns, are_missing
+from ordinal_objectives.estimators import held_out, random_effects
 from ordinal_objectives.export import lightgbm_model, xgboost_model
 from ordinal_objectives.export.model import Scorer, scoring_model
 from ordinal_objectives.inspection.rows import as_rows, name_of, names_of_model, unwrapped, with_column_of
@@ -389,7 +390,7 @@ def _codes(scorer: Scorer, X: Table) -> FloatArray:
         X = dense
     columns = Columns(X.shape[1], scorer.levels, missing=scorer.missing)
     codes = columns.encode(X).astype(np.float64)
-    return np.where(labels.are_missing(codes, columns.missing_in_codes), np.nan, codes)
+    return np.where(are_missing(codes, columns.missing_in_codes), np.nan, codes)
 
 
 @one_thread_after_fork()

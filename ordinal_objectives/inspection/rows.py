@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives import tables
 from ordinal_objectives.aliases import (
     ArrayLike,
     BoolArray,
@@ -22,7 +23,8 @@ from ordinal_objectives.aliases import (
     Params,
     Table,
 )
-from ordinal_objectives.estimators import held_out, labels, tables, wrappers
+from ordinal_objectives.columns import are_missing, as_dictionary
+from ordinal_objectives.estimators import held_out, labels, wrappers
 from ordinal_objectives.utils.validation import collected, drawn_seed, seeds_of
 
 
@@ -217,7 +219,7 @@ def _missing_to_xgboost(estimator: Estimator, X: Table, column: int, values: Flo
         )
     if number is None:
         return np.zeros(len(values), dtype=bool)
-    is_mark = labels.are_missing(values, number)
+    is_mark = are_missing(values, number)
     if issparse(X) and issparse(prepared(held_out.take_rows(X, np.arange(1)))):
         stored = tables.column_at(X, column)
         is_mark &= ~np.isnan(stored)
@@ -231,7 +233,7 @@ def categories(
 ) -> tuple[LabelArray, IndexArray]:
     """Return the categories that occur in a column, in their own order or sorted, and a row that has each."""
     values = _column(X, column)
-    dictionary = tables.as_dictionary(values)
+    dictionary = as_dictionary(values)
     order = getattr(getattr(values, "dtype", None), "categories", None)
     order = order if dictionary is None else dictionary.dictionary.to_pylist()
     is_number = _kind(X, column) == "number"

@@ -1,9 +1,8 @@
-"""Levels of CatBoost, which are text, in every kind of table, and tables that are no frames for every trainer."""
+"""Tables that are no frames, and what is no level."""
 
 from __future__ import annotations
 
 import warnings
-from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -12,195 +11,31 @@ import pyarrow as pa
 import pytest
 
 from level_tables import (
-    LEVELS,
-    NEW,
     NOISE,
     WHICH,
     N,
-    arrow,
-    arrow_backed,
-    batch,
-    categorical,
-    enum,
-    nullable,
-    pandas_frame,
 )
-from makers import make_cat, watching
+from makers import make_cat
 from ordinal_objectives import (
     CatBoostOrdinalClassifier,
     HistGradientBoostingOrdinalClassifier,
 )
 from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.estimators import tables
-from pairs import each_pair
+from ordinal_objectives.columns import levels_in
 
 # Many cases. scikit-learn 1.7 knows no names of polars and Arrow.
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:X (does not have valid|has) feature names")]
 
 RNG = np.random.default_rng(1)
 Y = np.digitize(0.3 * NOISE + np.array([-3.0, 3.0, 0.0])[WHICH] + 0.3 * RNG.logistic(size=N), [-1.0, 1.5])
-BACKWARDS = {kind: levels[::-1] for kind, levels in LEVELS.items()}
-OF_PANDAS = [pandas_frame, nullable, arrow_backed]
-OF_TEXT = [enum, categorical]
-TABLES = [*OF_PANDAS, arrow, batch, *OF_TEXT]
 
 
 def make():
     return make_cat(iterations=4, learning_rate=0.5)
 
 
-def takes(kind, table):
-    """Tell whether levels of a kind exist in such a table."""
-    return kind == "text" or table not in OF_TEXT
-
-
-def rows(table, kind, levels=None, values=None):
-    levels = LEVELS[kind] if levels is None else levels
-    values = [LEVELS[kind][which] for which in WHICH] if values is None else values
-    return table(values, levels)
-
-
-@cache
-def fitted(kind, table):
-    return make().fit(rows(table, kind), Y)
-
-
-def reference(kind):
-    return fitted(kind, pandas_frame).predict_proba(rows(pandas_frame, kind))
-
-
-def strange(table, kind):
-    """Return rows with all levels in another order, and one that no training had."""
-    values = [LEVELS[kind][which] for which in WHICH[:-1]] + [NEW[kind]]
-    return rows(table, kind, [NEW[kind], *BACKWARDS[kind]], values)
-
-
-def loaded(model, tmp_path):
-    model.save_model(tmp_path / "model.json")
-    return type(model)().load_model(tmp_path / "model.json")
-
-
-PAIRS = [
-    pytest.param(kind, trained, given, id=f"{kind}-{trained.__name__}-{given.__name__}")
-    for kind in LEVELS
-    for trained in TABLES
-    for given in TABLES
-    if takes(kind, trained) and takes(kind, given)
-    if trained is given or pandas_frame in (trained, given)
-]
-FEW = [pair for pair in PAIRS if pair.values[1] in (pandas_frame, arrow, categorical)]
-
-
-@pytest.mark.parametrize(("kind", "trained", "given"), PAIRS)
-def test_predictions(kind, trained, given):
-    model, expected = fitted(kind, trained), reference(kind)
-    np.testing.assert_allclose(model.predict_proba(rows(given, kind)), expected, atol=1e-6)
-    reordered = rows(given, kind, BACKWARDS[kind])
-    np.testing.assert_allclose(model.predict_proba(reordered), expected, atol=1e-6)
-    np.testing.assert_allclose(list(model.staged_predict_proba(reordered))[-1], expected, atol=1e-6)
-    unseen = strange(given, kind)
-    found = model.predict_proba(unseen)  # the unknown level is missing
-    np.testing.assert_allclose(found[:-1], expected[:-1], atol=1e-6)
-    empty = pandas_frame([None], LEVELS[kind]).assign(a=NOISE[-1])
-    np.testing.assert_allclose(found[-1:], model.predict_proba(empty), atol=1e-6)
-
-
-@pytest.mark.parametrize(("kind", "trained", "given"), FEW)
-def test_evaluation_sets(kind, trained, given):
-    X, other = rows(trained, kind), rows(given, kind, BACKWARDS[kind])
-    model = make().fit(X, Y, **watching(make(), other, Y))
-    watched = next(result for name, result in model.evals_result_.items() if name.startswith("valid"))
-    losses = watched["all_threshold"]
-    np.testing.assert_allclose(losses[-1], model.training_loss_[-1], rtol=1e-5)  # these are the same rows
-    np.testing.assert_allclose(model.predict_proba(X), reference(kind), atol=1e-6)
-
-
-@pytest.mark.parametrize(("kind", "trained", "given"), FEW)
-def test_continued_trainings(kind, trained, given, tmp_path):
-    model = fitted(kind, trained)
-    source = ("model", "booster", "file")[TABLES.index(given) % 3]
-    start = model
-    if source != "model":
-        start = model.booster_
-    if source == "file":
-        model.save_model(tmp_path / "model.json")
-        start = tmp_path / "model.json"
-
-    def proba(X):
-        further = make().fit(X, Y, init_model=start)
-        assert further.n_iter_ == 8
-        return further.predict_proba(rows(trained, kind))
-
-    expected = proba(rows(trained, kind))
-    other = rows(given, kind, BACKWARDS[kind])
-    np.testing.assert_allclose(proba(other), expected, atol=1e-5)
-    further = make().fit(strange(given, kind), Y, init_model=start)  # which goes on with new levels
-    first = list(further.staged_predict_proba(rows(trained, kind)))[3]
-    np.testing.assert_allclose(first, reference(kind), atol=1e-6)
-
-
-@pytest.mark.parametrize(("kind", "trained", "given"), FEW)
-def test_loaded_models(kind, trained, given, tmp_path):
-    model, expected = loaded(fitted(kind, trained), tmp_path), reference(kind)
-    np.testing.assert_allclose(model.predict_proba(rows(given, kind, BACKWARDS[kind])), expected, atol=1e-6)
-
-
-# Levels of another type, by the levels of the training: equal values are the same level, others are refused.
-RETYPED = {
-    "floats": ([1, 2, 3], [1.0, 2.0, 3.0], True),
-    "integers": ([1.0, 2.0, 3.0], [1, 2, 3], True),
-    "float32": ([1, 2, 3], np.array([1, 2, 3], np.float32), True),
-    "int8": ([1, 2, 3], np.array([1, 2, 3], np.int8), True),
-    "nullable": ([1, 2, 3], pd.array([1, 2, 3], "Int64"), True),
-    "of Arrow": ([1, 2, 3], pd.array([1, 2, 3], "int64[pyarrow]"), True),
-    "booleans": ([0, 1, 2], [False, True, 2], True),
-    "text": ([1, 2, 3], ["1", "2", "3"], False),
-    "numbers": (["1", "2", "3"], [1, 2, 3], False),
-    "fractions in float32": ([0.1, 0.7, 1 / 3], np.array([0.1, 0.7, 1 / 3], np.float32), True),
-    "fractions in float64": (np.array([0.1, 0.7, 1 / 3], np.float32), [0.1, 0.7, 1 / 3], True),
-}
-
-
-def of_codes(levels, which=WHICH, order=(2, 0, 1)):
-    index = pd.Index(levels)[list(order)] if not isinstance(levels, list) else pd.Index([levels[i] for i in order])
-    return pd.DataFrame({"a": NOISE[: len(which)], "t": pd.Categorical.from_codes(np.argsort(order)[which], index)})
-
-
-@each_pair({"retyped": RETYPED, "fewer": [False, True]})
-def test_levels_of_another_type(retyped, fewer, tmp_path):
-    known, given, same = RETYPED[retyped]
-    X, other = of_codes(known), of_codes(given)
-    here = np.flatnonzero(WHICH != 2) if fewer else np.arange(N)
-    other = other.iloc[here]
-    other = other.assign(t=other["t"].cat.remove_unused_categories())
-    model = make().fit(X, Y)
-    for one in (model, loaded(model, tmp_path)):
-        if same:
-            np.testing.assert_array_equal(one.predict_proba(other), model.predict_proba(X)[here])
-            continue
-        words = ("text", "numbers") if retyped == "text" else ("numbers", "text")
-        with pytest.raises(
-            ValueError, match="column 't' holds categories that are {}; .* training are {}".format(*words)
-        ):
-            one.predict(other)
-    if same and not fewer:
-        again, further = (make().fit(rows, Y, init_model=model).predict_proba(X) for rows in (X, other))
-        np.testing.assert_array_equal(further, again)
-
-
-def test_a_float_that_may_be_two_levels_is_refused():
-    ids = [0.1, float(np.float32(0.1)), 5.0]
-    model = make().fit(of_codes(ids), Y)
-    rounded = pd.DataFrame({"a": NOISE, "t": pd.Categorical(np.array(ids, np.float32)[WHICH])})
-    with pytest.raises(ValueError, match=r"column 't' holds 0\.1\d+ as float32, which may be any of"):
-        model.predict(rounded)
-
-
-def test_booleans_are_levels():
-    X = of_codes([False, True], np.minimum(WHICH, 1), (1, 0))
-    model = make().fit(X, Y)
-    other = X.assign(t=X["t"].cat.reorder_categories([False, True]))
-    np.testing.assert_array_equal(model.predict_proba(other), model.predict_proba(X))
+def of_codes(levels):
+    return pd.DataFrame({"a": NOISE, "t": pd.Categorical.from_codes(WHICH, levels)})
 
 
 def test_the_library_reads_data_sets_of_bare_lightgbm_alike():
@@ -280,7 +115,7 @@ def test_bytes_are_no_levels():
     for name, kinds in tables_of_bytes.items():
         for X in kinds:
             with pytest.raises(ValueError, match=f"{name} must hold text or numbers; got b'a': decode bytes"):
-                tables.levels_in(X, 0)
+                levels_in(X, 0)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from ordinal_objectives import (
     XGBOrdinalClassifier,
 )
 from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.estimators.tables import without_rows
+from ordinal_objectives.tables import without_rows
 from ordinal_objectives.utils.validation import as_floats
 
 TOWNS = (["Aachen", "Bonn", "Celle"], ["Berlin", "Köln", "München"], ["東京", "Alm", "大阪"], [3, 1, 2])

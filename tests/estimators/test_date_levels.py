@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import ordinal_objectives as oo
-from ordinal_objectives.estimators.tables import codes_in, levels_in, plain_level
+from ordinal_objectives.columns import codes_in, levels_in, plain_level
 
 pytestmark = pytest.mark.filterwarnings("ignore:X (does not have valid|has) feature names")
 rng = np.random.default_rng(0)
@@ -96,12 +96,6 @@ def test_blocks():
 
     both = proba(CATEGORIES["pandas"], CATEGORIES["pandas dates"])
     np.testing.assert_array_equal(both, proba(CATEGORIES["pandas"], CATEGORIES["pandas"]))
-
-
-def test_levels_of_older_files():
-    older = [f"{day} 00:00:00" for day in DAYS]
-    for kind, rows in TABLES.items():
-        np.testing.assert_array_equal(codes_in(rows, 0, older), WHICH, err_msg=kind)
 
 
 def test_times_of_the_day_stay_apart():

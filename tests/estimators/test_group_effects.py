@@ -10,7 +10,8 @@ import pytest
 
 from grouped_rows import crossed, of_host
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
-from ordinal_objectives.estimators.random_effects import NEW, GroupColumn, RandomEffects, with_effects
+from ordinal_objectives.columns import NEW
+from ordinal_objectives.estimators.random_effects import GroupColumn, RandomEffects, with_effects
 from ordinal_objectives.estimators.random_intercept import EffectsLearner, IntegratedEffects
 from ordinal_objectives.losses import CumulativeLink
 

@@ -29,17 +29,6 @@ def table():
     return frame
 
 
-def test_tables_of_every_kind_have_one_score():
-    frame = table()
-    part = fitted(frame)
-    expected = part.scores(frame)
-    assert part.levels == {1: ["blue", "green", "red"]}
-    for other in (polars.from_pandas(frame), pyarrow.Table.from_pandas(frame, preserve_index=False)):
-        np.testing.assert_allclose(part.scores(other), expected, rtol=0, atol=1e-14)  # tables lie differently in memory
-        again = fitted(other)
-        np.testing.assert_allclose(again.scores(frame), expected, atol=1e-6)
-
-
 def test_tables_may_have_no_numbers():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"g": pd.Categorical(rng.choice(["a", "b", "c"], 90))})
@@ -50,18 +39,10 @@ def test_tables_may_have_no_numbers():
         np.testing.assert_allclose(model.predict_raw(X), expected, atol=1e-6)
 
 
-def test_missing_values_of_pandas_own_types_add_nothing():
-    frame = pd.DataFrame(
-        {"a": pd.array([None, *X[1:, 0]], "Float64"), "b": pd.array([None] + [1, 2, 3] * 133, "Int64")}
-    )
-    part = LinearPart.fit(Rows(frame, Y), 4, AllThreshold(), 5.0, categories=[1])
-    assert part.levels == {1: [1, 2, 3]}
-    assert not part.contributions(frame)[0].any()
-
-
 def test_contributions_add_up_and_what_is_missing_adds_nothing():
     frame = table()
-    part = fitted(frame)
+    model = XGBOrdinalClassifier(n_estimators=2, linear=True, random_state=0).fit(frame, Y)
+    part = model.linear_
     of_features = part.contributions(frame)
     np.testing.assert_allclose(of_features.sum(axis=1), part.scores(frame), atol=1e-12)
     assert of_features[3, 0] == of_features[4, 1] == 0.0

@@ -13,7 +13,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEnc
 
 from makers import make_engine, make_lgb, make_xgb
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
-from ordinal_objectives.estimators.tables import codes_in
+from ordinal_objectives.columns import MISSING, NEW, codes_in
 from ordinal_objectives.inspection import (
     accumulated_local_effects,
     average_marginal_effects,
@@ -90,9 +90,9 @@ def test_files_keep_which_columns_are_categories(tmp_path):
 
 
 def test_a_fraction_that_no_row_had_has_no_code():
-    assert codes_in(np.array([[0.5], [0.75], [np.nan]]), 0, [0.25, 0.5]).tolist() == [1, -1, -1]
+    assert codes_in(np.array([[0.5], [0.75], [np.nan]]), 0, [0.25, 0.5]).tolist() == [1, NEW, MISSING]
     close = np.array([[0.5 + 1e-9]])  # the levels were float64, though shorter types hold them as well
-    assert codes_in(close, 0, [0.25, 0.5]).tolist() == [-1]
+    assert codes_in(close, 0, [0.25, 0.5]).tolist() == [NEW]
 
 
 def test_numbers_stay_numbers():

@@ -20,7 +20,8 @@ from ordinal_objectives import (
     OrdinalLabels,
     OrdinalPredictionSets,
 )
-from ordinal_objectives.estimators.random_effects import NEW, GroupColumn, RandomEffects, with_effects
+from ordinal_objectives.columns import NEW
+from ordinal_objectives.estimators.random_effects import GroupColumn, RandomEffects, with_effects
 from ordinal_objectives.estimators.random_intercept import EffectsLearner
 from ordinal_objectives.histogram_engine.run import EngineRun
 from ordinal_objectives.inspection.effects import _kept_shares

@@ -13,7 +13,8 @@ from numpy.typing import DTypeLike
 from onnx import helper, numpy_helper
 
 from ordinal_objectives.aliases import ArrayLike, LabelArray, Level, Params
-from ordinal_objectives.estimators.tables import column_kinds, levels_in
+from ordinal_objectives.columns import levels_in
+from ordinal_objectives.tables import column_kinds
 
 # What every node here is known in. Versions of ai.onnx from 18 on take the axes of a reduction as an input too.
 ML = "ai.onnx.ml"
@@ -239,7 +240,7 @@ class Features:
             return tensor if len(places) == len(self.columns) else self.graph.columns(tensor, places)
         return self.graph.beside([self.graph.floats(self._values(column)) for column in columns])
 
-    def looked_up(self, place: int, levels: list[object], values: LabelArray, otherwise: float) -> str:
+    def looked_up(self, place: int, levels: Sequence[object], values: LabelArray, otherwise: float) -> str:
         """Return what belongs to the level of each row, in the graph's floats, (n_samples, 1)."""
         graph, column = self.graph, self.columns[place]
         kind = "float" if column.kind == "number" else column.kind

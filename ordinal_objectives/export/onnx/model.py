@@ -11,10 +11,10 @@ from onnx import helper
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives import tables
 from ordinal_objectives.aliases import ArrayLike, Estimator
 from ordinal_objectives.distributions import OrdinalDistributionRegressor
 from ordinal_objectives.distributions.judging import levels_of
-from ordinal_objectives.estimators import arguments, tables
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.export.onnx.answers import add_answers, answers_of, as_tensor
@@ -151,7 +151,7 @@ def _check_columns(model: Estimator, X_example: object, inputs: list[str], taken
     if known is not None and names is not None and names != list(known):
         wrong = [f"{name!r} for {one!r}" for name, one in zip(names, known, strict=True) if name != one]
         raise ValueError(f"X_example must have the columns of the training, in their order; got {first_few(wrong)}")
-    arguments.refuse_other_order(getattr(model, "_column_numbers", None), X_example, name="X_example")
+    tables.refuse_other_order(getattr(model, "_column_numbers", None), X_example, name="X_example")
     strange = [repr(name) for name in inputs if name in ("", *taken)]
     if strange:
         raise ValueError(

@@ -1,12 +1,11 @@
-"""Tables of every kind: types and names of columns, levels of categories, and categories as numbers."""
+"""Tables of every kind: types and names of their columns, and their numbers."""
 
 from __future__ import annotations
 
 import numbers
 import re
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
-from datetime import datetime, timedelta, timezone
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
 
-from ordinal_objectives.aliases import Column, IndexArray, Level, Table
+from ordinal_objectives.aliases import Column, Level, Table
 from ordinal_objectives.utils import arrays, validation
 from ordinal_objectives.utils.validation import collected, first_few, is_no_number, readable, refuse_masked
 
@@ -36,7 +35,8 @@ def _names(X: Table) -> Any:
     return X.schema.names if _is_arrow(X) else getattr(X, "columns", None)
 
 
-def _types(X: Table) -> Any:
+def types_of(X: Table) -> Any:
+    """Return the types of the columns of a frame or an Arrow table; None of what has one for all."""
     return X.schema.types if _is_arrow(X) else getattr(X, "dtypes", None)
 
 
@@ -57,7 +57,7 @@ def column_kinds(X: Table) -> Iterator[tuple[Level, object, str]]:
         Booleans are numbers, durations are dates. A column of Python objects is read: it holds numbers if all of
         them are, and text if one of them is.
     """
-    types = _types(X)
+    types = types_of(X)
     for i, (name, dtype) in enumerate(() if types is None else zip(_names(X), types, strict=True)):
         kind = _kind(dtype)
         if isinstance(dtype, np.dtype) and dtype.kind == "O" and hasattr(X, "iloc"):
@@ -78,7 +78,7 @@ def _kind(dtype: object) -> str:
 
 def is_ordered(X: Table, place: int) -> bool:
     """Tell whether a column has a category type with an order."""
-    dtype = list(_types(X))[place]
+    dtype = list(types_of(X))[place]
     return bool(getattr(getattr(dtype, "pyarrow_dtype", dtype), "ordered", False))
 
 
@@ -222,145 +222,6 @@ def _strange(X: Table, kinds: tuple[str, ...], allowed: str) -> list[str]:
     return [f"the value {value!r}" for value in strange]
 
 
-# Levels that a file holds as they are; others are known by their text.
-PLAIN = (str, bool, int, float)
-# Older files hold dates of pandas with it.
-_MIDNIGHT = " 00:00:00"
-# Types of floats by the names that NumPy, pandas, polars and Arrow give them.
-_FLOATS: dict[str, type] = {
-    **dict.fromkeys(("float16", "Float16", "halffloat"), np.float16),
-    **dict.fromkeys(("float32", "Float32", "float"), np.float32),
-    **dict.fromkeys(("float64", "Float64", "double"), np.float64),
-}
-
-
-def levels_in(X: Table, place: int, known: Collection[Level] = ()) -> tuple[list[Level], IndexArray]:
-    """Return levels of a column, and which of them each row has.
-
-    Bytes, lists, records, and numbers so large that their type of floats rounds them, unless known, are a ValueError.
-
-    Parameters
-    ----------
-    X : array, sparse matrix, pandas or polars frame, or Arrow table, shape (n_samples, n_features)
-    place : int
-
-    Returns
-    -------
-    levels : list
-        All that occur, and those that a column of a category type declares, in its order.
-    which : ndarray of int, shape (n_samples,)
-        -1 where the level is missing, and where a sparse matrix stores none.
-    """
-    try:
-        levels, which = _levels_in(column_at(X, place))
-    except TypeError as error:  # of a list or a record, whose text depends on the kind of table
-        raise ValueError(f"{called(X, place)} must hold text or numbers, no lists or records: {error}") from None
-    of_bytes = next((level for level in levels if isinstance(level, bytes)), None)
-    if of_bytes is not None:  # their text would be b'...', which no other table holds
-        raise ValueError(f"{called(X, place)} must hold text or numbers; got {of_bytes!r}: decode bytes")
-    floats = float_type(X, place) or np.float64
-    first_rounded = 2.0 ** (np.finfo(floats).nmant + 1)
-    large = [level for level in levels if isinstance(level, float) and first_rounded <= abs(level) < np.inf]
-    if any(level not in known for level in large):
-        raise ValueError(
-            f"{called(X, place)} holds levels of {first_rounded:.0f} and more, which {floats.__name__} rounds, so that "
-            f"one may be mistaken for another: pass integers or text"
-        )
-    return levels, which
-
-
-def _levels_in(column: Column) -> tuple[list[Level], IndexArray]:
-    dictionary = as_dictionary(column)
-    if dictionary is not None:
-        return _distinct(dictionary.dictionary.to_pylist(), dictionary.indices.cast("int64").fill_null(-1).to_numpy())
-    if hasattr(column, "to_physical") and str(column.dtype).startswith(("Enum", "Categorical")):  # polars
-        numbers_of = np.nan_to_num(column.to_physical().to_numpy().astype(np.float64), nan=-1.0).astype(np.intp)
-        if str(column.dtype).startswith("Enum"):
-            return _distinct(column.dtype.categories.to_list(), numbers_of)
-        present = column.drop_nulls().unique(maintain_order=True)
-        places = {int(number): i for i, number in enumerate(present.to_physical().to_list())}
-        found, inverse = np.unique(numbers_of, return_inverse=True)
-        found_places = np.array([places.get(int(number), -1) for number in found], np.intp)
-        return _distinct(present.to_list(), found_places[inverse])
-    if hasattr(column, "iloc") and hasattr(column, "cat"):  # pandas
-        return _distinct(column.cat.categories.astype(object), column.cat.codes.to_numpy(np.intp))
-    dtype = getattr(column, "dtype", None)
-    if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
-        values, which = np.unique(np.asarray(column), return_inverse=True)
-        n_known = int(np.count_nonzero(values == values))
-        return values[:n_known].tolist(), np.where(which < n_known, which, -1)
-    given = _values(column)
-    return _distinct(given, np.arange(len(given)))
-
-
-def codes_in(
-    X: Table, place: int, known: Mapping[Level, int] | Collection[Level], *, name: str = "X", refuse: bool = False
-) -> IndexArray:
-    """Return the code that each row's level has among the known ones, (n_samples,); -1 where it is missing or unknown.
-
-    Levels are the same if their values are: 1, 1.0 and True, and a float and what float32 makes of it where either the
-    rows or the training had that type. So are a date and its midnight.
-
-    Parameters
-    ----------
-    X : array or table, shape (n_samples, n_features)
-    place : int
-    known : mapping of level to int, or list of levels, whose codes are their places
-    name : str
-        The argument's name in messages.
-    refuse : bool
-        Whether an unknown level is an error.
-
-    Raises
-    ------
-    ValueError
-        If rows have text where the known levels are numbers, or numbers where they are text; if a float may be one of
-        several levels; or if a level is unknown and this is refused. The message names the column.
-    """
-    number = known if isinstance(known, Mapping) else {level: code for code, level in enumerate(known)}
-    found, which = levels_in(X, place, number)
-    present = np.unique(which[which >= 0])
-    levels = [found[i] for i in present]
-    _check_kinds(called(X, place), levels, number)
-    codes = np.full(len(found) + 1, -1, dtype=np.intp)
-    codes[present] = [number.get(level, number.get(f"{level}{_MIDNIGHT}", -1)) for level in levels]
-    if any(isinstance(level, float) for level in levels):
-        rows_type, training_type = float_type(X, place) or float, _narrow_type(number)
-        in_rows: dict[Level, list[Level]] = {}  # which may have rounded levels of the training
-        for level in number:
-            if not isinstance(level, str):
-                in_rows.setdefault(_rounded(level, rows_type), []).append(level)
-        for i, level in zip(present, levels, strict=True):
-            if isinstance(level, float):
-                same = in_rows.get(level, [level])
-                if len({number[one] for one in same if one in number}) > 1:
-                    raise ValueError(
-                        f"{called(X, place)} holds {level!r} as {rows_type.__name__}, which may be any of the "
-                        f"training's levels {first_few(same, repr)}; pass the type of the training"
-                    )
-                codes[i] = number.get(same[0], -1)
-                if codes[i] < 0 and training_type is not None:
-                    codes[i] = number.get(_rounded(level, training_type), -1)
-    if refuse and (codes[present] < 0).any():
-        others = in_order(level for level, code in zip(levels, codes[present], strict=True) if code < 0)
-        raise ValueError(
-            f"{name} must have the levels of the training in {called(X, place)}, {first_few(list(number))}; got "
-            f"{first_few(others)}"
-        )
-    return codes[which]
-
-
-def occurring(X: Table, place: int, known: Collection[Level] = ()) -> set[Level]:
-    """Return the levels that rows of a column have; of which some may be known, as :func:`levels_in` has it."""
-    found, which = levels_in(X, place, known)
-    return {found[i] for i in np.unique(which[which >= 0])}
-
-
-def in_order(levels: Iterable[Level]) -> list[Level]:
-    """Return levels with numbers first, then text, both increasing."""
-    return sorted(levels, key=lambda level: (isinstance(level, str), level))
-
-
 def with_columns(X: Table, columns: Mapping[int, Column]) -> Table:
     """Return a table with others in place of some columns: arrays, or columns of tables of its kind."""
     if not columns:
@@ -386,55 +247,6 @@ def with_columns(X: Table, columns: Mapping[int, Column]) -> Table:
     return X
 
 
-def _check_kinds(column: str, levels: list[Level], known: Collection[Level]) -> None:
-    """Raise ValueError if rows hold text and no known level is text, or numbers and no known level is one."""
-    if not known:
-        return
-    for is_text in (True, False):
-        given = [level for level in levels if isinstance(level, str) is is_text]
-        if given and not any(isinstance(level, str) is is_text for level in known):
-            raise ValueError(
-                f"{column} holds categories that are {_kind_of(given)}; those of the training are {_kind_of(known)} "
-                f"(got {first_few(given, repr)} for {first_few(list(known), repr)})"
-            )
-
-
-def _kind_of(levels: Collection[Level]) -> str:
-    if any(isinstance(level, str) for level in levels):
-        return "text"
-    return "booleans" if all(isinstance(level, bool) for level in levels) else "numbers"
-
-
-def _rounded(level: Level, kind: type) -> float:
-    try:
-        with np.errstate(over="ignore"):
-            return float(kind(level))
-    except OverflowError:  # an integer that no row holds
-        return np.inf
-
-
-def _narrow_type(known: Collection[Level]) -> type | None:
-    """Return the type of floats shorter than float64 that the levels of the training had; None if it was none.
-
-    A fraction that came from a shorter type has more digits in float64 than there, as .1 has.
-    """
-    fractions = [level for level in known if isinstance(level, float) and not level.is_integer()]
-    for kind in (np.float16, np.float32):
-        fits = all(_rounded(level, kind) == level for level in fractions)
-        if fits and any(len(repr(level)) > len(str(kind(level))) for level in fractions):
-            return kind
-    return None
-
-
-def float_type(X: Table, place: int) -> type | None:
-    """Return the type of floats that a column, or its categories, are declared to have; None for any other."""
-    types = _types(X)
-    dtype = X.dtype if types is None else list(types)[place]
-    dtype = getattr(getattr(dtype, "categories", None), "dtype", dtype)
-    dtype = getattr(dtype, "pyarrow_dtype", dtype)
-    return _FLOATS.get(str(getattr(dtype, "value_type", dtype)))
-
-
 def column_at(X: Table, place: int) -> Column:
     """Return one column; what a sparse matrix does not store is missing."""
     if hasattr(X, "iloc"):
@@ -448,55 +260,6 @@ def column_at(X: Table, place: int) -> Column:
     stored, column = X[:, [place]].tocoo(), np.full(X.shape[0], np.nan)
     column[stored.row] = stored.data
     return column
-
-
-def as_dictionary(column: Column) -> Column:
-    """Return a column of Arrow, or of pandas with Arrow's types, as one dictionary array; None if it is none."""
-    arrow_type = getattr(getattr(column, "dtype", None), "pyarrow_dtype", getattr(column, "type", None))
-    if not hasattr(arrow_type, "value_type") or not hasattr(arrow_type, "index_type"):
-        return None
-    return readable(column.array.__arrow_array__() if hasattr(column, "array") else column, name="X")
-
-
-def _distinct(levels: Iterable[Level], which: IndexArray) -> tuple[list[Level], IndexArray]:
-    """Return levels in plain types, each once, and which of them rows have."""
-    number: dict[Level, int] = {None: -1}
-    places = [number.setdefault(plain_level(level), len(number) - 1) for level in levels]
-    return list(number)[1:], np.array([*places, -1], dtype=np.intp)[which]
-
-
-def _values(column: Column) -> list[Level]:
-    """Return the values of one column, None where they are missing."""
-    if hasattr(column, "notna"):
-        return column.astype(object).where(column.notna(), None).tolist()  # pandas.NA is not comparable
-    if getattr(getattr(column, "dtype", None), "time_unit", None) == "ns":  # polars would cut them to microseconds
-        column = column.to_arrow()
-    if isinstance(column, np.ndarray) and column.dtype.kind in "mM":  # nanoseconds would become integers
-        return list(column)
-    name = next(name for name in ("to_pylist", "to_list", "tolist") if hasattr(column, name))
-    return list(getattr(column, name)())
-
-
-def plain_level(value: Level) -> Level:
-    """Return a level in one of the types that files hold; bytes, lists and records as they are."""
-    if isinstance(value, bytes) or not isinstance(value, Hashable):
-        return value
-    if value is None or value != value:
-        return None
-    if isinstance(value, (np.datetime64, np.timedelta64)):  # of any unit
-        kind: Any = f"{value.dtype.kind}8[us]"
-        value = value.astype(kind).item() if value.astype(kind) == value else str(value).replace("T", " ")
-    if isinstance(value, (bool, np.bool_)):
-        return bool(value)
-    if isinstance(value, numbers.Integral) or (isinstance(value, Decimal) and value == int(value)):
-        return int(value)
-    if isinstance(value, timedelta) and not getattr(value, "nanoseconds", 0):  # libraries write durations differently
-        return str(timedelta(value.days, value.seconds, value.microseconds))
-    if isinstance(value, datetime) and value.tzinfo is not None:
-        return str(value.astimezone(timezone.utc))
-    if isinstance(value, datetime) and getattr(value, "nanosecond", 0) == 0:
-        return str(value).removesuffix(_MIDNIGHT)  # a date, which some tables hold as a time
-    return float(value) if isinstance(value, (numbers.Real, Decimal)) else str(value)
 
 
 FROM_DTYPE = "from_dtype"
@@ -523,3 +286,23 @@ def places_of(X: Table, asked: object, *, name: str = "categorical_features") ->
             named = f", or names among {first_few([repr(name) for name in names])}" if names else ""
             raise ValueError(f"{name} must be numbers of columns from 0 to {n_features - 1}{named}; got {entry!r}")
     return sorted({int(place) for place in places})
+
+
+def refuse_other_order(known: Sequence[str] | None, X: Table, *, name: str = "X") -> None:
+    """Raise ValueError if rows have the columns of the training in another order, also where their names are numbers.
+
+    Parameters
+    ----------
+    known : sequence of str or None
+        The text of the training's names; None where there were none.
+    X : object
+        The rows; without names they pass.
+    name : str
+        The argument's name in messages.
+    """
+    names = names_as_text(X)
+    if known is None or names is None or names == list(known) or sorted(names) != sorted(known):
+        return
+    raise ValueError(
+        f"{name} must have its columns in the order of the training, {first_few(list(known))}; got {first_few(names)}"
+    )
