@@ -229,3 +229,11 @@ def test_a_warm_start_looks_again_and_grows_the_same_trees(rounds):
     continued.set_params(max_iter=8).fit(X, y)
     assert 0 < whole.diagnostics_["n_all_cross_terms"] < 8
     np.testing.assert_array_equal(continued.predict_proba(X), whole.predict_proba(X))
+
+
+def test_a_warm_start_keeps_bins_of_equal_hessian(data):
+    X, y = data
+    options = {"max_bins": 8, "rebin_every": 3, "early_stopping": False}
+    whole, continued = make(max_iter=8, **options).fit(X, y), make(max_iter=5, **options).fit(X, y)
+    continued.set_params(max_iter=8).fit(X, y)
+    np.testing.assert_array_equal(continued.predict_proba(X), whole.predict_proba(X))
