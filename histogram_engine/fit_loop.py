@@ -393,7 +393,7 @@ def fit_loop(
 
     def record() -> bool:
         nonlocal of_kept
-        history.append(run.thresholds.copy())
+        history.append(run.thresholds)
         evals["training"].append(run.training_loss)
         judged = [note(rows.measure(run.thresholds), evals) for rows in watched]
         ends = stopping is not None and stopping.should_stop(judged[-1], len(trees))

@@ -209,7 +209,7 @@ class TrainingPlan:
         else:
             score = labelled.started(earlier.ensemble.scores(rows.X, 0, n_trees, n_threads))
             score = score if effects is None else effects.add_to(score)
-            last = earlier.thresholds[-1].copy()
+            last = earlier.thresholds[-1]
             start = RunStart(score, last, n_trees, earlier.cuts, earlier.curvature, effects)
         judge = sets[-1].sums if parameters.judged_by == "validation" else None
         run = EngineRun(parameters, labelled, seed=self.seed, n_threads=n_threads, start=start, judge=judge)

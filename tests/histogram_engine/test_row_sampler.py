@@ -196,6 +196,20 @@ def test_rows_outside_find_their_leaves(data, share, n_threads):
         assert tree.count[0] == round(share * len(y))
 
 
+def test_leaves_of_a_tree_that_a_sample_grew_are_those_of_all_rows(data):
+    X, y = data
+    parameters = BoostingParameters.of(
+        "all_threshold", subsample=0.4, threshold_update="fixed", learning_rate=0.5, l2_regularization=0.0
+    )
+    run = EngineRun(parameters, LabelledRows(X, y, 4), n_threads=1)
+    gradient, hessian = run.state.now.gradient.copy(), run.state.now.hessian.copy()
+    tree = run.advance()
+    leaf = run.state.leaf_of_row
+    leaves = np.unique(leaf)
+    G, H = (np.bincount(leaf, of_rows)[leaves] for of_rows in (gradient, hessian))
+    assert_allclose(tree.value[leaves], -0.5 * G / H, rtol=1e-5)
+
+
 @pytest.mark.parametrize("loss", ["all_threshold", "immediate_threshold", "cumulative_link"])
 @pytest.mark.parametrize("link", ["logit", "probit"])
 @pytest.mark.parametrize("weighted", [False, True])
