@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -268,3 +269,15 @@ def test_evaluation_sets_have_labels_too():
         model = OrdinalEnsembleClassifier([("one", engine())]).fit(X, labels, eval_set=[(X[some], labels[some])])
         found = model.evals_result_["validation_0"]["ensemble"]
         assert found["rps"] == pytest.approx(ranked_probability_score(labels[some], model.predict_proba(X[some])))
+
+
+def test_answers_of_a_row_keep_its_weight_and_stay_together():
+    labels = OrdinalLabels.from_shares([[0.25, 0.75, 0.0], [0.0, 0.0, 1.0], [0.5, 0.0, 0.5]], classes=[0, 1, 2])
+    rows = Rows(np.arange(3.0)[:, np.newaxis], np.array([1, 2, 0]), np.array([2.0, 3.0, 4.0]), labels=labels)
+    answers = rows.by_answer()
+    assert answers.X[:, 0].tolist() == [0, 0, 1, 2, 2]
+    assert answers.codes.tolist() == [0, 1, 2, 0, 2]
+    assert answers.weight.tolist() == [0.5, 1.5, 3.0, 2.0, 2.0]
+    assert answers.groups.tolist() == [0, 0, 1, 2, 2]
+    grouped = replace(rows, groups=np.array([7, 7, 8])).by_answer()
+    assert grouped.groups.tolist() == [7, 7, 7, 8, 8]
