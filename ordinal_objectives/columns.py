@@ -177,9 +177,9 @@ class Columns:
         return numbers
 
     def _codes(self, X: Table, place: int, levels: list[Level], name: str, refuse: bool) -> Any:
-        """Return the codes of a column, float64 (n_samples,)."""
+        """Return the codes of a column, (n_samples,), float32 where it holds them: a frame of float32 stays one."""
         codes = codes_in(X, place, levels, missing=self.missing, name=name, refuse=refuse)
-        return np.where(codes < 0, np.nan, codes)
+        return np.where(codes < 0, np.nan, codes).astype(np.float32 if len(levels) <= 2**24 else np.float64)
 
     def to_json(self) -> list[list[Any]]:
         """Return the levels in JSON's types."""

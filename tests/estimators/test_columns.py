@@ -137,6 +137,12 @@ def test_an_array_of_the_right_kind_is_not_copied(kind):
     assert np.shares_memory(Columns(3).encode(sparse).data, sparse.data)
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_a_frame_of_one_kind_of_numbers_keeps_it(kind):
+    frame = pandas_frame(values_of("text"), LEVELS["text"]).astype({"a": kind})
+    assert Columns.learn(frame).encode(frame).dtype == kind
+
+
 def test_a_sparse_matrix_stores_codes():
     X = csr_matrix(([7.0, 3.0, 5.0, 2.0], ([0, 1, 2, 2], [1, 1, 1, 0])), shape=(4, 2))
     columns = Columns.learn(X, [1], missing=2.0)
