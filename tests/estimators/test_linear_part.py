@@ -120,8 +120,9 @@ def test_of_intervals_the_classes_are_weighed_by_the_part_s_own_probabilities(li
         found = minimize(objective, x, (share / share.sum(axis=1, keepdims=True),)).x
         x, change = found, np.abs(found - x).max()
         share = inside * loss.predict_proba(scaled @ x[3:], x[:3])
-    part = LinearPart.fit(Rows(X[:n], labels, None), 4, loss, 5.0)
-    np.testing.assert_allclose(part.weights, x[3:], atol=1e-3)
+    for start in (None, np.full(n, 2.0)):  # a constant is the thresholds'
+        part = LinearPart.fit(Rows(X[:n], labels, None, start), 4, loss, 5.0)
+        np.testing.assert_allclose(part.weights, x[3:], atol=1e-3)
 
 
 @pytest.mark.parametrize("noise", [0.01, 0.1])
