@@ -1,7 +1,5 @@
 """The runs of plain calls and ensembles: which there are, and that the default of the tables is the library's."""
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from claims.accuracy import ensembles, plain_call, same_settings, tree_sizes
@@ -53,13 +51,3 @@ def test_the_default_is_the_librarys():
         assert {key: value for key, value in given.items() if key != "missing"} == {
             key: value for key, value in expected.items() if key != "missing"
         }
-
-
-@pytest.mark.parametrize("method", [ensembles.ONE, ensembles.DEFAULT])
-def test_a_method_predicts_every_class(method):
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame(rng.normal(size=(120, 3)), columns=list("abc"))
-    y = np.digitize(X["a"], [-0.5, 0.5]).astype(np.int32)
-    proba, _ = ensembles._predicted(method, (X, y), X[:5], 4)
-    assert proba.shape == (5, 4)
-    np.testing.assert_allclose(proba.sum(axis=1), 1.0)

@@ -125,12 +125,6 @@ def test_a_mode_of_the_host_works_or_is_refused_by_name(host, mode, data):
 
 
 @pytest.mark.parametrize("host", MAKERS)
-def test_boosting_a_stack_is_refused_by_scikit_learn(host, data):
-    with pytest.raises(ValueError, match="StackingClassifier doesn't support sample_weight"):
-        AdaBoostClassifier(stacking(MAKERS[host])).fit(*data)
-
-
-@pytest.mark.parametrize("host", MAKERS)
 def test_a_bag_that_lacks_a_class_keeps_its_column(host, data):
     X, y = data
     y = np.where(y == 3, 2, y)

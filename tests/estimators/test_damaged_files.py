@@ -175,14 +175,6 @@ def test_the_digest_notices_every_change():
     assert {kind for kind, _, answer, _ in answers if answer != "refused"} <= {"ensemble", "CatBoost"}
 
 
-@EACH
-def test_files_without_a_digest_load_as_ever(name, data, saved):
-    form, path, model = saved(name)
-    rewritten(path, lambda text: text)
-    assert b"sha256" not in path.read_bytes()
-    np.testing.assert_array_equal(form.make().load_model(path).predict_proba(data[0]), model.predict_proba(data[0]))
-
-
 @pytest.mark.parametrize("name", ["model.json", "model.ubj", "model.txt"])
 def test_the_library_reads_a_file_with_a_digest_and_writes_it_without(name, data, saved, tmp_path):
     X, _ = data

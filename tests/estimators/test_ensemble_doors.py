@@ -103,20 +103,3 @@ def test_parameters_are_refused_and_the_model_stays(params, error, message, data
     model.set_params(decision_rule="median")
     np.testing.assert_array_equal(model.predict_proba(X), before)
     assert model.classes_.tolist() == [0, 1, 2, 3]
-
-
-def test_a_member_that_fails_names_itself(data):
-    X, y = data
-    model = OrdinalEnsembleClassifier([PAIR[0], ("svm", LogisticRegression(C=-1.0))])
-    with pytest.raises(ValueError, match="member 'svm' cannot be trained: InvalidParameterError: The 'C' parameter"):
-        model.fit(X, y)
-    assert not hasattr(model, "classes_")
-    X = X.copy()
-    X[0, 0] = np.nan
-    with pytest.raises(ValueError, match="member 'linear' cannot be trained: ValueError: Input X contains NaN"):
-        OrdinalEnsembleClassifier(PAIR, subsample=1.0).fit(X, y)
-
-
-def test_keywords_of_fit_say_where_they_belong(data):
-    with pytest.raises(TypeError, match=r"fit takes no 'weights': it belongs to the constructor, OrdinalEnsemble"):
-        OrdinalEnsembleClassifier(PAIR).fit(*data, weights="rps")  # type: ignore[call-arg]

@@ -79,14 +79,6 @@ def test_a_refused_fit_names_the_argument_and_changes_nothing(make, params, chan
 
 
 @BOTH
-def test_wrong_types_are_refused(make, data):
-    with pytest.raises(TypeError, match=r"n_estimators must be an integer of at least 1, or 'auto'; got 2.5"):
-        make(n_estimators=2.5).fit(*data)
-    with pytest.raises(TypeError, match=r"n_threads \(n_jobs\) must be an integer or None; got 'all'"):
-        make(n_jobs="all").fit(*data)
-
-
-@BOTH
 def test_lengths_are_compared(make, data):
     X, y = data
     with pytest.raises(ValueError, match="X and y must have the same number of rows; got 300 and 299"):

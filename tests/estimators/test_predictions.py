@@ -117,25 +117,6 @@ def test_single_trees_without_a_split_are_counted(shift_method):
     assert model.diagnostics_["n_without_split"] == sum("[f" not in text for text in texts) < len(texts)
 
 
-def test_a_linear_booster_has_no_trees_to_split():
-    X, y = rows(60)
-    model = XGBOrdinalClassifier(n_estimators=2, booster="gblinear", proportional=True, n_jobs=1, verbosity=0).fit(X, y)
-    assert model.diagnostics_["n_without_split"] == 0
-
-
-@EACH
-def test_a_fit_looks_at_its_trees_once(kind, monkeypatch):
-    looked, model = [], MAKERS[kind]()
-
-    def splits():
-        looked.append(type(model)._splits(model))
-        return looked[-1]
-
-    monkeypatch.setattr(model, "_splits", splits)
-    model.fit(*rows(200))
-    assert [len(found) for found in looked] == [5]
-
-
 # What the pages promise of recorded losses: a saved model gives them again, and lower ones where margins cross
 
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.stats import kstest, norm
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from makers import ALL, make_engine, make_xgb
+from makers import ALL, make_engine
 from ordinal_objectives.inspection import proportional_odds_test
 from ordinal_objectives.inspection.proportional_odds import centred, holm, null_margins, score_statistics
 from ordinal_objectives.links import LINKS, get_link
@@ -126,29 +124,6 @@ def test_whole_weights_are_copies_of_rows():
 
 
 # The entry point
-
-
-def test_labels_and_tables_of_every_kind_give_the_same():
-    X, codes = sample(300, 0, (1.0, 0.0, 0.0))
-    names = np.array(["poor", "fair", "good", "best"])  # not in the order of the alphabet
-    expected = proportional_odds_test(small(make_xgb), X, codes, n_splits=2, random_state=0)
-    assert expected.classes.tolist() == [0, 1, 2, 3]
-    frame, before = pd.DataFrame(X, columns=["a", "b", "c"]), X.copy()
-    ordered = pd.Categorical.from_codes(codes, names, ordered=True)
-    pipeline = make_pipeline(StandardScaler(), small(make_xgb))
-    found = proportional_odds_test(small(make_xgb), frame, ordered, n_splits=2, random_state=0)
-    np.testing.assert_array_equal(found.statistics, expected.statistics)
-    table = found.to_frame()
-    assert table.index.tolist() == ["<= poor", "<= fair", "<= good", "overall"]
-    declared = proportional_odds_test(small(make_xgb, classes=names), X, names[codes], n_splits=2, random_state=0)
-    np.testing.assert_array_equal(declared.statistics, expected.statistics)
-    assert table.loc["overall", "p_value"] == found.overall_p_value
-    through = proportional_odds_test(pipeline, frame, codes, n_splits=2, random_state=0, sample_weight=np.ones(300))
-    assert through.statistics.shape == (3,)
-    search = GridSearchCV(small(make_xgb), {"n_estimators": [10]}, cv=2).fit(X, codes)
-    same = proportional_odds_test(search, X.tolist(), codes.tolist(), n_splits=2, random_state=0)
-    np.testing.assert_array_equal(same.statistics, expected.statistics)
-    np.testing.assert_array_equal(X, before)
 
 
 @pytest.mark.parametrize(

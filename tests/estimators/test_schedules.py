@@ -73,40 +73,12 @@ def test_a_steady_schedule_is_searched_with_as_its_rate_is(fit, rows):
 
 
 @BOTH
-def test_a_schedule_that_changes_counts(fit, rows):
-    falling = fit(rows, lambda iteration: RATE if iteration < 15 else 1e-9)
-    rounds = falling.round_search_.losses
-    np.testing.assert_allclose(rounds[17:30], rounds[17], rtol=1e-4)
-    assert falling.n_iter_ < plain(fit, rows).n_iter_
-
-
-@BOTH
 def test_a_schedule_with_a_state_is_asked_by_its_own_training_alone(fit, rows):
     steady = Steady()
     model = fit(rows, steady, n_estimators=12)
     assert steady.asked == model.n_iter_ == 12
     steady = Steady()
     assert fit(rows, steady).n_iter_ == steady.asked
-
-
-def test_own_callbacks_are_warned_of_where_some_rows_are_trained_on(rows):
-    X, y = rows
-    words = r"callbacks holds Logs, which n_estimators='auto' does not call"
-    with pytest.warns(UserWarning, match=words):
-        XGBOrdinalClassifier(callbacks=[Logs()], n_jobs=1).fit(X, y)
-
-    def logs(env):
-        seen.append(env.iteration)
-
-    seen, model = [], LGBMOrdinalClassifier(n_jobs=1)
-    with pytest.warns(UserWarning, match=words.replace("Logs", "logs")):
-        assert model.fit(X, y, callbacks=[logs]).n_iter_ == len(seen)
-    seen.clear()
-    vars(logs)["only_reads"] = True
-    assert model.fit(X, y, callbacks=[logs]).n_iter_ == len(seen)
-    reads = Logs()
-    reads.only_reads = True
-    assert XGBOrdinalClassifier(callbacks=[reads], n_jobs=1).fit(X, y).n_iter_ == len(reads.seen)
 
 
 def test_where_no_rows_are_divided_any_callback_will_do(rows):

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.inspection import partial_dependence, permutation_importance
@@ -20,11 +20,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.fixes import parse_version
 
-from makers import ALL, make_lgb, make_xgb
+from makers import ALL
 from ordinal_objectives import (
-    HistGradientBoostingMultiOutputClassifier,
-    HistGradientBoostingMultiOutputRegressor,
-    OrdinalTunedClassifier,
     metrics,
     scorers,
 )
@@ -299,68 +296,3 @@ def test_a_subclass_may_have_a_constructor_of_its_own(make, names_all, data, tmp
             model.set_params(max_depth=2)
     again = type(model)().load_model(tmp_path / "model.json")
     np.testing.assert_array_equal(again.fit(X, codes).predict_proba(X), plain.predict_proba(X))
-
-
-@ALL
-def test_a_mixin_with_a_constructor_changes_no_parameter(make, data):
-    X, codes = data
-    kind: Any = type(make())
-
-    class Noted(BaseEstimator):
-        def __init__(self, note=None):
-            self.note = note
-
-    class WithNote(kind, Noted):
-        def __init__(self, note=None, **others):
-            kind.__init__(self, **others)
-            Noted.__init__(self, note)
-
-    class NotesLater(kind, Noted):  # nothing calls the mixin's constructor
-        pass
-
-    plain = make(max_depth=1, link="probit", subsample=0.5, random_state=0).fit(X, codes)
-    assert NotesLater().get_params().keys() == make().get_params().keys()
-    later = clone(NotesLater(**plain.get_params())).fit(X, codes)
-    np.testing.assert_array_equal(later.predict_proba(X), plain.predict_proba(X))
-    model = WithNote("mine", **plain.get_params())
-    for one in (model, clone(model)):
-        assert one.note == "mine"
-        np.testing.assert_array_equal(one.fit(X, codes).predict_proba(X), plain.predict_proba(X))
-
-
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [
-        (HistGradientBoostingMultiOutputClassifier, "max_iter"),
-        (HistGradientBoostingMultiOutputRegressor, "max_iter"),
-        (OrdinalTunedClassifier, "cv"),
-    ],
-)
-def test_a_subclass_is_copied_with_what_it_passes_on(kind, name):
-    parent: Any = kind
-
-    class PassesOn(parent):
-        def __init__(self, note=None, **others):
-            self.note = note
-            super().__init__(**others)
-
-    others = {"estimator": make_xgb()} if name == "cv" else {}
-    model = clone(PassesOn("mine", **others, **{name: 7}))
-    assert (model.note, getattr(model, name), getattr(model.set_params(**{name: 8}), name)) == ("mine", 7, 8)
-
-
-@pytest.mark.parametrize(("make", "name"), [(make_xgb, "max_delta_step"), (make_lgb, "path_smooth")])
-def test_a_subclass_may_name_what_its_parent_passes_on(make, name, data):
-    X, codes = data
-    kind: Any = type(make())
-
-    class Names(kind):
-        def __init__(self, max_delta_step=0.0, path_smooth=0.0, **others):
-            self.max_delta_step, self.path_smooth = max_delta_step, path_smooth
-            super().__init__(**{name: getattr(self, name)}, **others)
-
-    model = Names(**make().get_params() | {name: 5.0}).set_params(**{name: 0.3})
-    plain = make(**{name: 0.3}).fit(X, codes)
-    for one in (model, clone(model)):
-        assert one.get_params()[name] == 0.3
-        np.testing.assert_array_equal(one.fit(X, codes).predict_proba(X), plain.predict_proba(X))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 from typing import Any
 
 import lightgbm
@@ -14,9 +12,6 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from makers import make_cat, make_engine, make_lgb, make_xgb, watching
 from ordinal_objectives import (
-    HistGradientBoostingMultiOutputClassifier,
-    HistGradientBoostingMultiOutputRegressor,
-    OrdinalDistributionRegressor,
     OrdinalLabels,
     RowBlocks,
 )
@@ -24,7 +19,7 @@ from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.export import to_onnx
 from ordinal_objectives.inspection import shap_values
 from ordinal_objectives.metrics import ordinal_log_loss
-from ordinal_objectives.scorers import OrdinalScorer, get_scorer, get_scorer_names, neg_mae_scorer, neg_rps_scorer
+from ordinal_objectives.scorers import get_scorer, get_scorer_names, neg_rps_scorer
 
 MAKE = {"xgb": make_xgb, "lgbm": make_lgb, "engine": make_engine}
 K, N = 4, 240
@@ -177,13 +172,6 @@ def test_balanced_classes_count_answers(kind):
         np.testing.assert_allclose(model.threshold_history_[0], expected.threshold_history_[0], atol=1e-6)
 
 
-@EVERY
-def test_rows_with_the_same_class_in_the_middle_are_searched(kind):
-    labels = OrdinalLabels.from_shares(np.where(X[:, :1] > 0, [[0.6, 0.4]], [[0.9, 0.1]]))
-    rounds = {"max_iter": "auto"} if kind == "engine" else {"n_estimators": "auto"}
-    assert MAKE[kind](**rounds).fit(X, labels).round_search_.n_iter >= 1
-
-
 def test_accuracy_counts_answers():
     model = make_engine().fit(X, Y)
     right = model.predict(X) == Y
@@ -234,28 +222,6 @@ def test_one_class_a_row_is_the_label_of_a_matrix(labels):
     np.testing.assert_array_equal(olgbm.predict_proba(found, X), olgbm.predict_proba(plain, X))
 
 
-def test_folds_and_workers_refuse_labels_by_name():
-    matrix, objective = xgboost.DMatrix(X), oxgb.OrdinalObjective()
-    objective.bind(matrix, SOFT)
-    with pytest.raises(ValueError, match="for the folds of cv, take the classifier"):
-        oxgb.cv({}, matrix, 2)
-    with pytest.raises(ValueError, match="for the folds of cv, take the classifier"):
-        xgboost.cv({"disable_default_eval_metric": 1, "base_score": 0.0}, matrix, 2, obj=objective)
-    data = lightgbm.Dataset(X)
-    olgbm.train({"verbosity": -1}, data, 1, labels=SOFT)
-    with pytest.raises(ValueError, match="for the folds of cv, take the classifier"):
-        olgbm.cv({"verbosity": -1, "metric": "None"}, data, 2)
-    matrix.set_label(np.zeros(N))
-    with pytest.raises(ValueError, match="has been given other labels"):
-        oxgb.train({}, matrix, 2)
-    with pytest.raises(ValueError, match="labels must have an entry for each of the 100 rows of the matrix; got 240"):
-        oxgb.train({}, xgboost.DMatrix(X[:100]), 2, labels=SOFT)
-    with pytest.raises(TypeError, match="labels must be OrdinalLabels; got list"):
-        oxgb.train({}, xgboost.DMatrix(X), 2, labels=[0, 1])
-    with pytest.raises(ValueError, match="n_classes must be 4, that of labels; got 7"):
-        oxgb.train({}, xgboost.DMatrix(X), 2, labels=SOFT, n_classes=7)
-
-
 def with_objective(host, data, objective=None, **options):
     """Train by a library's own train, with a new objective unless one is given."""
     if host == "xgboost":
@@ -304,26 +270,6 @@ def test_parts_of_a_matrix_do_not_lose_its_labels_in_silence(part, tmp_path):
 
 
 @pytest.mark.parametrize("host", ["xgboost", "lightgbm"])
-def test_parts_take_labels_of_their_own(host):
-    whole, objective = bound(host)
-    parts = [whole.slice(ROWS) if host == "xgboost" else whole.subset(ROWS) for _ in range(2)]
-    objective.bind(parts[0], SOFT[ROWS])
-    parts[1].set_label(K - 1 - Y[ROWS])
-    of_labels, of_codes = (with_objective(host, part) for part in parts)
-    table = X[ROWS] if host == "lightgbm" else xgboost.DMatrix(X[ROWS])
-    proba = (oxgb if host == "xgboost" else olgbm).predict_proba
-    assert np.abs(proba(of_labels, table) - proba(of_codes, table)).max() > 0.01
-
-
-def test_copies_of_a_data_set_keep_labels():
-    data, _ = bound("lightgbm")
-    copies = [copy.deepcopy(data), pickle.loads(pickle.dumps(data))]
-    expected = olgbm.predict_proba(with_objective("lightgbm", data), X)
-    for one in copies:
-        np.testing.assert_array_equal(olgbm.predict_proba(with_objective("lightgbm", one), X), expected)
-
-
-@pytest.mark.parametrize("host", ["xgboost", "lightgbm"])
 def test_an_evaluation_set_with_other_labels_is_refused(host):
     whole, objective = bound(host)
     other, _ = bound(host)
@@ -333,17 +279,6 @@ def test_an_evaluation_set_with_other_labels_is_refused(host):
         with_objective(
             host, whole, objective, **watched, **{"custom_metric" if host == "xgboost" else "feval": objective.metric}
         )
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [OrdinalDistributionRegressor, HistGradientBoostingMultiOutputClassifier, HistGradientBoostingMultiOutputRegressor],
-)
-def test_targets_of_one_value_a_row_refuse_labels(kind):
-    with pytest.raises(TypeError, match="y must hold one label a row here"):
-        kind().fit(X, SOFT)
-    with pytest.raises(TypeError, match="y of an evaluation set must hold one label a row here"):
-        kind().fit(X, Y, **watching(kind, X, SOFT))
 
 
 def test_catboost_refuses_labels_by_name():
@@ -404,19 +339,6 @@ def test_scorers_judge_each_answer(kind):
     assert (cross_val_score(MAKE[kind](), X, INTERVALS, cv=3, scoring=neg_rps_scorer) < 0.0).all()
     search = GridSearchCV(MAKE[kind](), {"learning_rate": [1e-6, 0.3]}, cv=3, scoring=neg_rps_scorer).fit(X, SOFT)
     assert search.best_params_["learning_rate"] == 0.3
-
-
-def test_scorers_know_the_order_of_the_classes():
-    names = np.array(["poor", "fair", "good", "best"])
-    texts = OrdinalLabels(SOFT.patterns, SOFT.codes, names)
-    model, of_numbers = make_engine().fit(X, texts), make_engine().fit(X, SOFT)
-    assert neg_rps_scorer(model, X, texts) == neg_rps_scorer(of_numbers, X, SOFT)
-    assert neg_mae_scorer(model, X, texts) == neg_mae_scorer(of_numbers, X, SOFT)
-    others = OrdinalLabels(SOFT.patterns, SOFT.codes, names[::-1])
-    with pytest.raises(ValueError, match="classes must be those of the labels"):
-        neg_rps_scorer(model, X, others)
-    with pytest.raises(TypeError, match="y_true must hold one label a row here"):
-        OrdinalScorer(lambda y, predicted, sample_weight=None: 0.0)(model, X, texts)
 
 
 def test_labels_cannot_be_changed_in_place():

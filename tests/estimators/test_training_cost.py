@@ -119,15 +119,6 @@ def test_costs_whose_steps_do_not_grow_are_trained_without_rows_of_an_inner_clas
 
 
 @pytest.mark.parametrize("make", [make_xgb, make_lgb])
-def test_a_linear_part_beside_fixed_thresholds_is_refused_by_name(data, make):
-    X, y, *_ = data
-    with pytest.raises(ValueError, match=r"linear=True needs thresholds that are fitted .*threshold_update='fixed'"):
-        make(linear=True, threshold_update="fixed").fit(X, y)
-    model = make(linear="auto", n_estimators="auto", threshold_update="fixed").fit(X[:200], y[:200])
-    assert model.linear_ is None
-
-
-@pytest.mark.parametrize("make", [make_xgb, make_lgb])
 def test_metrics_of_probabilities_warn(data, make):
     X, y, X_test, y_test = data
     how = {"eval_metric": ["mae", "rps"]}

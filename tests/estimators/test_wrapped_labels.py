@@ -252,19 +252,3 @@ def test_sets_hold_whole_intervals(severity):
         assert np.mean(inside) > np.mean(whole)
     else:
         assert np.mean(misses) < severity + 0.01
-
-
-def test_files_need_nothing(tmp_path):
-    for labels in (SOFT, INTERVALS):
-        model = OrdinalEnsembleClassifier([("one", engine())]).fit(X, labels)
-        model.save_model(tmp_path / "model.zip")
-        loaded = OrdinalEnsembleClassifier().load_model(tmp_path / "model.zip")
-        np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
-
-
-def test_evaluation_sets_have_labels_too():
-    some = slice(0, N, 2)
-    for labels in (SOFT, INTERVALS):
-        model = OrdinalEnsembleClassifier([("one", engine())]).fit(X, labels, eval_set=[(X[some], labels[some])])
-        found = model.evals_result_["validation_0"]["ensemble"]
-        assert found["rps"] == pytest.approx(ranked_probability_score(labels[some], model.predict_proba(X[some])))
