@@ -212,43 +212,12 @@ def test_booster_without_thresholds_is_refused(ordinal_data, tmp_path):
         olgbm.save_model(plain, tmp_path / "other.txt")
 
 
-def test_wrong_booster_is_not_attached(ordinal_data):
-    X, y = ordinal_data(200)
-    dtrain = xgboost.DMatrix(X, y)
-    objective = oxgb.OrdinalObjective(5)
-    xgboost.train(XGB_PARAMS, dtrain, 5, obj=objective)
-    with pytest.raises(ValueError, match="booster has 3 rounds, but this objective's latest training had 5"):
-        objective.attach(xgboost.train({}, dtrain, 3))
-
-
 @pytest.mark.parametrize("value", [(2, 4), (0, 10_000), (0, -1), (0, 2.5), 3, (0,), "ab", (0, 3, 1), (1, 0)])
 def test_other_iteration_ranges_are_refused(ordinal_data, value):
     X, y = ordinal_data(200)
     booster = oxgb.train({}, xgboost.DMatrix(X, y), 5)
     with pytest.raises(ValueError, match=r"iteration_range must start at 0.* end at one of 0\.\.5"):
         oxgb.predict_proba(booster, xgboost.DMatrix(X), value)
-
-
-@pytest.mark.parametrize("value", ["-1", "abc", "2.5", ""])
-def test_a_damaged_best_iteration_is_named(ordinal_data, value):
-    X, y = ordinal_data(200)
-    booster = oxgb.train({}, xgboost.DMatrix(X, y), 5)
-    booster.set_attr(best_iteration=value)
-    with pytest.raises(ValueError, match="best_iteration of the booster must be an integer of at least 0"):
-        oxgb.predict_proba(booster, xgboost.DMatrix(X))
-
-
-@pytest.mark.parametrize("host", ["xgboost", "lightgbm"])
-def test_labels_of_evaluation_sets_are_named(ordinal_data, host):
-    X, y = ordinal_data(200)
-    data = lightgbm.Dataset(X, y)
-    evals = [(xgboost.DMatrix(X, y + 1), "v")]
-    trainings = {
-        "xgboost": lambda: oxgb.train({}, xgboost.DMatrix(X, y), 3, evals=evals, verbose_eval=False),
-        "lightgbm": lambda: olgbm.train({"verbosity": -1}, data, 3, [data.create_valid(X, y + 1)]),
-    }
-    with pytest.raises(ValueError, match="an evaluation set holds labels outside"):
-        trainings[host]()
 
 
 @given(

@@ -100,19 +100,6 @@ def test_a_classifier_parses_no_text_of_its_own(kind, parsed, tmp_path):
     assert not parsed
 
 
-@each_kind
-def test_a_file_is_parsed_once(kind, parsed, tmp_path):
-    booster, data = trained(**kind), matrix()
-    expected = oxgb.predict_proba(booster, data)
-    booster.save_model(tmp_path / "model.json")
-    del booster
-    gc.collect()
-    loaded = xgboost.Booster(model_file=tmp_path / "model.json")
-    for _ in range(3):
-        np.testing.assert_array_equal(oxgb.predict_proba(loaded, data), expected)
-    assert len(parsed) == 1
-
-
 def test_records_are_forgotten_with_their_boosters():
     booster = trained()
     text = booster.attr(oxgb.ATTRIBUTE)
@@ -124,13 +111,6 @@ def test_records_are_forgotten_with_their_boosters():
     del part
     gc.collect()
     assert text not in of_xgboost._by_text
-
-
-def test_boosters_with_the_same_text_keep_their_own_records():
-    """Losses of a user's can differ where text does not."""
-    one, other = trained(), trained()
-    assert one.attr(oxgb.ATTRIBUTE) == other.attr(oxgb.ATTRIBUTE)
-    assert stored_record(one) is not stored_record(other)
 
 
 class Mark:
@@ -208,20 +188,6 @@ def test_what_a_user_does_to_a_record_changes_no_model(host, kind):
     np.testing.assert_array_equal(module.predict_proba(booster, data), expected)
     with pytest.raises(AttributeError, match="cannot assign"):
         record.loss = "other"
-
-
-def test_lightgbm_writes_the_text_of_a_loaded_booster_once(parsed, written, tmp_path):
-    booster = on_lightgbm()
-    expected = olgbm.predict_proba(booster, X)
-    olgbm.save_model(booster, tmp_path / "model.txt")
-    parsed.clear()
-    written.clear()
-    loaded = lightgbm.Booster(model_file=tmp_path / "model.txt")
-    for _ in range(3):
-        np.testing.assert_array_equal(olgbm.predict_proba(loaded, X), expected)
-    assert (len(parsed), len(written)) == (1, 2)  # a tree, to see whether there is a record, and the whole model
-    again = pickle.loads(pickle.dumps(loaded))
-    np.testing.assert_array_equal(olgbm.predict_proba(again, X), expected)
 
 
 def test_lightgbm_writes_no_text_of_a_booster_that_it_has_trained(parsed, written):
