@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import warnings
 from functools import partial
 from types import SimpleNamespace
@@ -227,50 +226,6 @@ def test_a_search_takes_the_best_where_folds_lack_a_class(scorer):
         assert search.best_params_ == {"reg_lambda": 1.0}
 
 
-@pytest.mark.parametrize("wrap", [lambda model: model, lambda model: make_pipeline(StandardScaler(), model)])
-@pytest.mark.parametrize("classes", [[1, 2, 3], [3, 2, 1]])
-def test_labels_outside_the_classes_that_were_given_are_refused(classes, wrap):
-    X, y = np.arange(40.0)[:, np.newaxis], np.arange(40) // 14 + 1
-    model = wrap(make_xgb(n_estimators=2, classes=classes)).fit(X, y)
-    with pytest.raises(ValueError, match=r"y_true holds labels outside the classes .*; got 4"):
-        neg_mae_scorer(model, X, np.where(y == 3, 4, y))
-    with pytest.raises(ValueError, match=r"y_true holds labels outside the classes .*; got 'x'"):
-        neg_mae_scorer(make_xgb(n_estimators=2).fit(X, y), X, np.full(40, "x"))
-
-
-def test_binary_labels_and_estimators_without_classes(graded):
-    X, _, codes = graded
-    model = LogisticRegression().fit(X, codes > 0)
-    assert neg_rps_scorer(model, X, codes > 0) < 0.0
-
-    class Codes:
-        def predict(self, X):
-            return np.zeros(len(X), dtype=int)
-
-    assert neg_mae_scorer(Codes(), X, codes) == -1.0
-
-
-def test_a_metric_of_the_table_needs_no_traits(graded):
-    X, y, _ = graded
-    model = NearestGrade().fit(X, y)
-    for scorer in ALL:
-        assert OrdinalScorer(scorer.metric)(model, X, y) == scorer(model, X, y)
-    with pytest.raises(TypeError, match="greater_is_better must be True or False; got 'yes'"):
-        OrdinalScorer(max, greater_is_better="yes")
-    assert OrdinalScorer(qwk_scorer.metric, greater_is_better=False)(model, X, y) == -qwk_scorer(model, X, y)
-    assert repr(OrdinalScorer(max)) == "OrdinalScorer(max, response_method='predict', greater_is_better=False)"
-
-
-def test_an_estimator_needs_no_more_than_what_is_judged():
-    class Bare:
-        classes_ = np.arange(2)
-
-        def predict_proba(self, X):
-            return np.array([[0.75, 0.25], [0.5, 0.5]])
-
-    assert neg_rps_scorer(Bare(), [[0.0], [1.0]], [0, 1]) == -(0.25**2 + 0.5**2) / 2
-
-
 def test_scores_of_an_estimator_that_has_none_are_refused(graded):
     X, y, codes = graded
     model = make_pipeline(FunctionTransformer(), LogisticRegression()).fit(X, codes)
@@ -304,12 +259,6 @@ def test_weights_are_routed_where_scikit_learn_routes(graded):
         assert scores[0] == neg_mae_scorer(estimator.fit(X, y), X, y, sample_weight=weight)
         with pytest.raises(sklearn.exceptions.UnsetMetadataPassedError):
             cross_val_score(estimator, X, y, scoring=neg_mae_scorer, params={"sample_weight": weight})
-
-
-def test_scorers_are_pickled_and_shown():
-    twin = pickle.loads(pickle.dumps(qwk_scorer))
-    assert twin.metric is metrics.quadratic_weighted_kappa
-    assert repr(twin) == "OrdinalScorer(quadratic_weighted_kappa, response_method='predict', greater_is_better=True)"
 
 
 def test_scorers_have_names():
