@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import sys
 from itertools import permutations
 from math import factorial
@@ -18,7 +17,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from exported import CATEGORIES, mixed_rows, train
 from makers import MAKERS, make_engine
@@ -162,21 +161,6 @@ def test_numbers_that_are_missing():
     assert_sums(train("lightgbm", X, y, categories=False, zero_as_missing=True), X, "score", 1e-10)
 
 
-@TRAINERS
-@pytest.mark.parametrize("categories", [True, False])
-def test_lists(trainer, categories):
-    X, y = mixed_rows()
-    model = train(trainer, X, y, categories=categories, linear=True)
-    np.testing.assert_array_equal(shap_values(model, X[:9].tolist()).values, shap_values(model, X[:9]).values)
-
-
-def test_trees_without_a_split():
-    X, y = mixed_rows()
-    with pytest.warns(UserWarning, match="no tree has a split"):
-        model = train("engine", X, y, min_samples_leaf=150)
-    assert not assert_sums(model, X, "cumulative", 1e-10).any()
-
-
 def test_no_trees():
     X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 3
     options = {"learning_rate": 1.0, "min_samples_leaf": 2, "validation_fraction": 0.4, "n_iter_no_change": 2}
@@ -198,16 +182,6 @@ def test_what_it_refuses():
         shap_values(model, X, background=X)
     with pytest.raises(ValueError, match="3 features"):
         shap_values(model, X[:, :3])
-
-
-@TRAINERS
-def test_model_and_rows_stay_as_they_were(trainer):
-    X, y = mixed_rows()
-    model = train(trainer, X, y)
-    before, rows = pickle.dumps(model), X.copy()
-    shap_values(model, X)
-    np.testing.assert_array_equal(X, rows)
-    assert pickle.dumps(model) == before
 
 
 def test_without_libraries(monkeypatch):
@@ -333,14 +307,6 @@ def test_pipelines_are_explained_by_what_their_steps_make(trainer, output, kind)
     assert found.feature_names == names
     predicted = getattr(model, OUTPUTS[output])(inner[0].transform(rows))
     np.testing.assert_allclose(found.values.sum(axis=-1) + found.base_values, predicted, atol=1e-5)
-
-
-def test_features_without_names_are_numbered():
-    X, y = mixed_rows()
-    model = make_pipeline(FunctionTransformer(), MAKERS["xgboost"]()).fit(X, y)
-    assert shap_values(model, X[:3]).feature_names == ["feature 0", "feature 1", "feature 2", "feature 3"]
-    with pytest.raises(TypeError, match="got LogisticRegression"):
-        shap_values(make_pipeline(FunctionTransformer(), LogisticRegression()).fit(np.nan_to_num(X), y), X)
 
 
 @pytest.mark.parametrize("output", ["score", "cumulative"])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
@@ -106,33 +104,3 @@ def test_what_it_refuses():
         to_treelite(train("engine", X, y, linear=True))
     with pytest.raises(ValueError, match="iterations must be"):
         to_treelite(train("engine", X, y), iterations=7)
-
-
-def test_refuses_other_missing_values():
-    X, y = mixed_rows()
-    with pytest.raises(ValueError, match=r"zeros for missing values.*features \[0, 1"):
-        to_treelite(train("lightgbm", X, y, categories=False, zero_as_missing=True))
-    filled = np.where(np.isnan(X), -9.0, X)
-    model = train("xgboost", filled, y, categories=False, missing=-9.0)
-    with pytest.raises(ValueError, match=r"NaN for missing values, as treelite does; it has missing=-9"):
-        to_treelite(model)
-    before = model.predict_proba_ordered(filled)
-    model = train("xgboost", X, y, categories=False)
-    assert_same(proba(model, treelite.gtil.predict(to_treelite(model), X)), before, 1e-6)
-
-
-def test_without_treelite(monkeypatch):
-    X, y = mixed_rows()
-    model = train("engine", X, y)
-    monkeypatch.setitem(sys.modules, "treelite", None)
-    with pytest.raises(ModuleNotFoundError, match=r"treelite.*pip install 'ordinal-objectives\[treelite\]'"):
-        to_treelite(model)
-
-
-def test_labels_that_json_does_not_hold_are_refused():
-    X, y = mixed_rows(n_classes=2)
-    labels = np.empty(2, dtype=object)
-    labels[:] = [(1, 2), (1, 3)]
-    model = HistGradientBoostingOrdinalClassifier(classes=labels, max_iter=2).fit(X, labels[y])
-    with pytest.raises(TypeError, match=r"only strings and numbers .* got \(1, 2\)"):
-        to_treelite(model)
