@@ -127,27 +127,6 @@ def test_whatever_leaves_a_callback_is_a_finished_model(rows, how, when, train, 
         assert oxgb.threshold_record(booster).training_loss == oxgb.threshold_record(whole).training_loss[: n + 1]
 
 
-def test_an_interrupted_training_can_be_saved_until_another_begins(rows):
-    X, y = rows
-    dtrain, held = xgboost.DMatrix(X, y), []
-
-    def stop(model):
-        held[:] = [model]
-        if model.num_boosted_rounds() == 3:
-            raise KeyboardInterrupt
-
-    objective = oxgb.OrdinalObjective(4)
-    params = PARAMS | {"base_score": 0.0, "disable_default_eval_metric": 1}
-    with pytest.raises(KeyboardInterrupt):
-        xgboost.train(params, dtrain, ROUNDS, obj=objective, callbacks=[Save(stop), objective.callback])
-    booster = xgboost.Booster(model_file=held[0].save_raw())
-    whole = trained("xgboost.train", "newton", dtrain)
-    np.testing.assert_array_equal(oxgb.predict_proba(booster, dtrain), oxgb.predict_proba(whole, dtrain, (0, 3)))
-    xgboost.train(params, dtrain, 2, obj=objective, callbacks=[objective.callback])
-    with pytest.raises(ValueError, match="training was interrupted"):
-        held[0].save_raw()
-
-
 def test_what_is_saved_behind_early_stopping_knows_the_best_round_so_far(rows):
     X, y = rows
     dtrain, dvalid = xgboost.DMatrix(X[:120], y[:120]), xgboost.DMatrix(X[120:], y[120:])

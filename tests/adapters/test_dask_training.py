@@ -286,35 +286,6 @@ def test_weights_of_nothing_and_rows_without_a_label_are_named(client):
     assert farthest(found, oxgb.threshold_record(alone)) < 1e-6
 
 
-@pytest.mark.parametrize("n_workers", [1, 2])
-def test_parts_with_other_categories_are_refused(client, n_workers):
-    """XGBoost would take the same codes for other categories where their number is the same."""
-    dd = pytest.importorskip("dask.dataframe")
-    pd = pytest.importorskip("pandas")
-    rng = np.random.default_rng(0)
-    plan = np.array(["a", "b", "c{}"])[rng.integers(0, 3, 200)]
-    orders = [["a", "b", "c{}"], ["c{}", "b", "a"]]
-
-    def matrix(orders):
-        parts = [
-            pd.DataFrame({"x": rng.normal(size=100), "plan": pd.Categorical(plan[100 * i :][:100], order)})
-            for i, order in enumerate(orders)
-        ]
-        workers = addresses(client)[:n_workers]
-        placed = [client.scatter(part, workers=[workers[i % n_workers]], hash=False) for i, part in enumerate(parts)]
-        X = dd.from_delayed(placed, meta=parts[0].iloc[:0], verify_meta=False)
-        y = da.from_array(rng.integers(0, 3, 200), chunks=100)
-        return xgboost.dask.DaskDMatrix(client, X, y, enable_categorical=True)
-
-    good = matrix([orders[0]] * 2)
-    message = r"column 'plan' of .* must have the same categories in all parts; got 'a', 'b', 'c{}' and 'c{}', 'b', 'a'"
-    with pytest.raises(ValueError, match=message):
-        oxgb_dask.train(client, PARAMS, matrix(orders), 1)
-    with pytest.raises(ValueError, match=message.replace(".*", "valid")):
-        oxgb_dask.train(client, PARAMS, good, 1, evals=[(matrix(orders), "valid")])
-    assert oxgb_dask.train(client, PARAMS, good, 1)["booster"].num_boosted_rounds() == 1
-
-
 class KillOne(xgboost.callback.TrainingCallback):
     """Kills the process of one worker in the third round."""
 

@@ -188,18 +188,6 @@ def test_a_training_after_early_stopping(started):
     assert len(olgbm.threshold_record(stopped).thresholds) == before
 
 
-@CALLBACK
-def test_two_boosters_of_one_data_set_are_told_apart(ordinal_data, callback):
-    """Whoever updates two boosters in turn with one objective would mix their thresholds."""
-    data = lightgbm.Dataset(*ordinal_data(300), free_raw_data=False)
-    objective = olgbm.OrdinalObjective(5)
-    boosters = [lightgbm.Booster({**QUIET, "objective": "none"}, data) for _ in range(2)]
-    for booster in boosters:
-        booster.update(fobj=objective)
-    with pytest.raises(ValueError, match="one objective for each booster"):
-        boosters[0].update(fobj=objective)
-
-
 @UPDATES
 @pytest.mark.parametrize("options", [{}, {"min_gain_to_split": 5.0}])
 def test_a_record_is_of_its_round(ordinal_data, update, options):
@@ -233,21 +221,6 @@ def test_rollback_is_refused(ordinal_data, update, times):
         olgbm.train(
             {"verbosity": -1}, data, 10, n_classes=5, threshold_update=update, callbacks=[rollback_after([4], times)]
         )
-
-
-def test_rollback_without_the_callback(ordinal_data):
-    """A tree that the objective never saw leaves no trace; one that a metric showed it cannot be taken back."""
-    X, y = ordinal_data(2000)
-    data = lightgbm.Dataset(X, y, free_raw_data=False)
-    objective = olgbm.OrdinalObjective(5)
-    booster = train(objective, data, 20, callback=False, callbacks=[rollback_after(range(3, 19, 4))])
-    objective.attach(booster, X)
-    record = olgbm.threshold_record(booster)
-    assert record.n_iterations == booster.current_iteration() == 16
-    np.testing.assert_allclose(replayed_loss(booster, record, X, y)[:-1], record.training_loss[1:-1], rtol=1e-5)
-    shown = {"valid_sets": [data], "feval": objective.metric}
-    with pytest.raises(ValueError, match="rollback_one_iter"):
-        train(objective, data, 10, callback=False, callbacks=[rollback_after([4])], **shown)
 
 
 @UPDATES

@@ -267,6 +267,3 @@ def test_threads_share_an_objective_but_not_a_training(ordinal_data, host, updat
         np.testing.assert_array_equal(found[i].training_loss, expected[i].training_loss)
         np.testing.assert_array_equal(own[i], expected[i].thresholds[-1])
     assert any(np.array_equal(shared.thresholds_, one.thresholds[-1]) for one in expected)
-
-
-# the model that a classifier goes on with

@@ -124,25 +124,6 @@ def test_categories_for_a_model_without_levels_are_refused(make_set, rows, tmp_p
         olgbm.train(PARAMS, make_set(tmp_path), 2, [valid])
 
 
-@pytest.mark.parametrize("rows", [FRAME, SOME], ids=["all levels", "some levels"])
-@pytest.mark.parametrize("options", [{}, {"proportional": False}])
-def test_categories_for_a_model_of_xgboost_without_levels_are_refused(options, rows):
-    types = {"feature_types": ["q", "c"], "enable_categorical": True}
-    codes = xgboost.DMatrix(FRAME.assign(g=FRAME.g.cat.codes), Y, **types)
-    booster = oxgb.train({}, codes, 3, **options)
-    named = xgboost.DMatrix(rows, Y[: len(rows)], enable_categorical=True)
-    assert oxgb.predict(booster, codes).shape == Y.shape
-    for use in (oxgb.predict, oxgb.predict_proba):
-        part = oxgb.train({}, named, 3, **options)[:2]
-        for unknown in (booster, *([part] if part.get_categories().empty() else [])):  # XGBoost 3.2 forgets them
-            with pytest.raises(ValueError, match="data has levels of categories, and those of the training are not"):
-                use(unknown, named)
-    with pytest.raises(ValueError, match="'rows' of evals has levels of categories"):
-        oxgb.train({}, codes, 3, evals=[(named, "rows")], **options)
-    with pytest.raises(ValueError, match="dtrain has levels of categories"):
-        oxgb.train({}, named, 3, xgb_model=booster, **options)
-
-
 TABLES_OF_LEVELS = {
     "pandas": lambda frame: frame,
     "arrow": lambda frame: pa.Table.from_pandas(frame, preserve_index=False),

@@ -224,30 +224,6 @@ def test_xgboost_rounds_a_common_start(params, constant, halves):
     assert 0.0 < off < plain.n_iter_ * np.spacing(np.float32(constant)) / 2
 
 
-@HOSTS
-def test_wrong_starts_are_refused_by_name(host, halves):
-    X, y, Xv, yv = halves
-    for wrong, message in [
-        ({host.start: np.zeros(7)}, rf"{host.start} must have shape \(300,\), one score a row; got \(7,\)"),
-        ({host.start: np.full(300, np.nan)}, f"{host.start} holds NaN or infinite values"),
-        ({"eval_set": [(Xv, yv)], host.start_of_evaluation: []}, f"{host.start_of_evaluation} must have one entry"),
-        ({"eval_set": [(Xv, yv)], host.start_of_evaluation: [[1.0]]}, rf"{host.start_of_evaluation} must have shape"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            host.make().fit(X, y, **wrong)
-    with pytest.raises(ValueError, match="threshold_update='fixed' cannot fit thresholds to it"):
-        host.make(threshold_update="fixed").fit(X, y, **{host.start: X[:, 0]})
-    model = host.make().fit(X, y)
-    with pytest.raises(ValueError, match=rf"{host.start} must have shape \(300,\)"):
-        model.predict(X, **{host.start: [0.0]})
-    with pytest.raises(TypeError, match=f"take X and {host.start}; got start_score=an array"):
-        model.predict(X, start_score=np.zeros(300))
-    if host is LightGBM:
-        for name, value in (("init_score", np.zeros(300)), ("eval_init_score", [np.zeros(300)])):
-            with pytest.raises(ValueError, match=f"{name} is not allowed beside init_model"):
-                host.make().fit(X, y, eval_set=[(Xv, yv)], init_model=model, **{name: value})
-
-
 def test_a_continued_model_keeps_its_base_score(halves):
     X, y, _, _ = halves
     data = xgboost.DMatrix(X, y)

@@ -231,6 +231,3 @@ def test_data_sets_with_values_that_lightgbm_would_replace(field, value):
 def test_thresholds_start_in_any_order_where_the_loss_has_none(package, rows):
     booster = package.train({}, rows, 1, loss="immediate_threshold", thresholds=[1.0, -1.0])
     assert package.threshold_record(booster).at(0).tolist() == [1.0, -1.0]
-
-
-# The classifier's arguments

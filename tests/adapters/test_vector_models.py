@@ -76,15 +76,6 @@ def test_classifiers_stop_early_and_go_on(make):
 
 
 @CLASSIFIERS
-@pytest.mark.parametrize(("loss", "expected"), [("all_threshold", False), ("cumulative_link", True)])
-def test_auto_says_what_it_chose(make, loss, expected):
-    X, y = data(300)
-    model = make(n_estimators=3, loss=loss, proportional="auto").fit(X, y)
-    assert model.proportional_ is expected
-    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
-
-
-@CLASSIFIERS
 @pytest.mark.parametrize("update", ["schur", "fixed"])
 def test_updates_that_take_no_shifts_are_proportional(make, update):
     X, y = data(300)

@@ -87,19 +87,6 @@ def test_categorical_splits():
         assert one[:, -1].mean() > other[:, -1].mean() + 0.05
 
 
-@pytest.mark.parametrize("rates", [{}, {"rate_drop": 0.5, "one_drop": 1}], ids=["plain", "drops"])
-def test_dart(rates):
-    X, y = data()
-    booster = from_version(DART, "dart", lambda: train(X, y, 12, {"booster": "dart", **rates}))
-    if booster is not None:
-        record = oxgb.threshold_record(booster)
-        assert record.last_only is bool(rates)
-        assert record.training_loss[-1] < 0.95 * record.training_loss[0]
-        scores = record.outputs.scores(booster.predict(xgboost.DMatrix(X), output_margin=True), 0, 12)
-        loss = record.ordinal_loss().margin_derivatives(record.at(12) - scores, y, "exact").value.mean()
-        assert record.training_loss[-1] == pytest.approx(loss, rel=1e-6)
-
-
 def test_dart_halves_no_steps():
     """Dropped trees raise the loss, which says nothing of the newest one."""
     X, y = data()
@@ -133,17 +120,6 @@ def test_contributions_sum_to_the_margins(n_classes):
         if n_classes == N_CLASSES:
             low, high = (np.corrcoef(X[:, 1], found[:, k, 1])[0, 1] for k in (0, 3))
             assert low < -0.5 < 0.5 < high
-
-
-def test_contributions_of_one_score_and_of_renewed_leaves():
-    X, y = data()
-    matrix = xgboost.DMatrix(X)
-    one = train(X, y, proportional=True, shift_method="renewal")
-    found = oxgb.margin_contributions(one, matrix)
-    expected = oxgb.threshold_record(one).at(5) - one.predict(matrix, output_margin=True)[:, np.newaxis]
-    np.testing.assert_allclose(found.sum(axis=2), expected, atol=1e-5)
-    with pytest.raises(ValueError, match="kept beside XGBoost"):
-        oxgb.margin_contributions(train(X, y, shift_method="renewal"), matrix)
 
 
 @pytest.mark.parametrize("params", [{"eta": 0.5, "subsample": 0.1}, {"eta": 1.0, "subsample": 0.3}], ids=str)

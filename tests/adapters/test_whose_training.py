@@ -59,17 +59,6 @@ def all_threshold(proba, data):
     return -np.mean(np.log(np.where(is_above, 1 - below, below)).sum(axis=1))
 
 
-def test_an_earlier_training_on_other_rows_of_the_whole_evaluates_none_of_a_later_one(ordinal_data):
-    whole = lightgbm.Dataset(*ordinal_data(300), free_raw_data=False).construct()
-    first, second, held = (whole.subset(some) for some in (np.arange(200), np.arange(100, 300), np.arange(200, 300)))
-    objective, alone, seen = olgbm.OrdinalObjective(5), olgbm.OrdinalObjective(5), [{}, {}]
-    train_lgb(objective, first, 3, valid_sets=[held], feval=objective.metric)
-    for one, found in zip((objective, alone), seen, strict=True):
-        recorded = lightgbm.record_evaluation(found)
-        train_lgb(one, second, 3, valid_sets=[held], feval=one.metric, callbacks=[recorded])
-    assert seen[0] == seen[1]
-
-
 @pytest.mark.parametrize("update", ["fixed", "newton", "schur", "joint"])
 def test_our_lightgbm_cv_is_right_in_every_entry(ordinal_data, update):
     rows, parts = ordinal_data(300), np.arange(300).reshape(3, 100)

@@ -23,9 +23,6 @@ def test_labels_follow_the_margins_which_are_ordered(data):
     np.testing.assert_allclose(shares, np.mean(1 / (1 + np.exp(-margins)), axis=0), atol=0.015)
 
 
-# The benchmark of recalibration compares a classifier with itself
-
-
 # The benchmark of prediction sets counts what it says
 
 

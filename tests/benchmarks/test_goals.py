@@ -129,6 +129,3 @@ def test_a_goal_on_some_of_its_sets_is_not_decided(best):
     assert table["MAE lower than that of xgb rounded, classes by decile"] == ("15 / 0 / 0 so far", goals.NOT_YET)
     assert table["lowest mean rank of all methods by RPS on the sixteen sets"][1] == goals.NOT_YET
     assert table["lowest mean rank of all methods by RPS on the ordinal sets"][1] == "yes"
-
-
-# The tables of the confirmation: ratios to the default by each metric's own answer, intervals over sets

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -144,20 +143,6 @@ def test_weights_count_in_cuts_and_in_the_training(make, data):
     np.testing.assert_allclose(model.predict(X), inner.predict_proba(X) @ mean)
 
 
-@EACH
-def test_evaluation_sets_hold_numbers(make, data):
-    X, y = data
-    stops = {"n_iter_no_change": 5, "early_stopping": True} if make is TRAINERS["native"] else {}
-    stops |= {"early_stopping_rounds": 5} if make is TRAINERS["xgboost"] else {}
-    stops |= {"early_stopping_round": 5} if make is TRAINERS["lightgbm"] else {}
-    rounds = {"max_iter" if make is TRAINERS["native"] else "n_estimators": 300}
-    model = OrdinalDistributionRegressor(clone(make()).set_params(**stops, **rounds))
-    model.fit(X[:400], y[:400], eval_set=[(X[400:], 2 * y[400:])])
-    assert model.estimator_.n_iter_ < 300
-    with pytest.raises(ValueError, match=r"eval_set must be a list of \(X, y\) pairs"):
-        model.fit(X, y, eval_set=(X, y))
-
-
 def test_conformal_intervals_hold_what_they_promise():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(3000, 2))
@@ -171,30 +156,6 @@ def test_conformal_intervals_hold_what_they_promise():
     plain = OrdinalDistributionRegressor(TRAINERS["native"]()).fit(X, y)
     with pytest.raises(AttributeError, match="predict_conformal_interval needs prediction sets"):
         plain.predict_conformal_interval(X)
-
-
-def test_scorers_work_in_pipelines_and_searches(data):
-    X, y = data
-    model = OrdinalDistributionRegressor(TRAINERS["native"]())
-    crps = cross_val_score(make_pipeline(StandardScaler(), model), X, y, cv=3, scoring=DistributionScorer())
-    assert (crps < 0).all()
-    search = GridSearchCV(
-        model, {"n_cuts": [2, 20]}, cv=3, scoring=DistributionScorer("quantile_loss", levels=[0.1, 0.9])
-    )
-    assert search.fit(X, y).best_params_ == {"n_cuts": 20}
-    fitted, weight = clone(model).fit(X, y), np.random.default_rng(0).integers(0, 3, 600)
-    some = np.repeat(np.arange(600), weight)
-    for measure in ("crps", "quantile_loss", "coverage", "width"):
-        scorer = DistributionScorer(measure)
-        assert scorer(fitted, X, y, weight) == pytest.approx(scorer(fitted, X[some], y[some]))
-        assert scorer(search, X, y) <= 0
-    assert fitted.crps(X, y, weight) == pytest.approx(fitted.crps(X[some], y[some]))
-    assert repr(DistributionScorer("width")) == "DistributionScorer('width', coverage=0.9)"
-    with pytest.raises(TypeError, match=r"\('crps'\) judges distributions, and LogisticRegression has no crps"):
-        DistributionScorer()(LogisticRegression(), X, y)
-    assert DistributionScorer().set_score_request(sample_weight=True).get_metadata_routing().score.requests == {
-        "sample_weight": True
-    }
 
 
 FROZEN = FrozenEstimator(TRAINERS["native"]().fit(np.arange(60.0)[:, np.newaxis], np.arange(60) // 20 + 1))

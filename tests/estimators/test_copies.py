@@ -16,7 +16,6 @@ from ordinal_objectives import (
     LGBMOrdinalClassifier,
     XGBOrdinalClassifier,
 )
-from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.inspection import average_marginal_effects, rows, summary
 from own_losses import Steep
 
@@ -146,16 +145,6 @@ def test_copies_are_given_what_the_caller_gives_them(how, inspect, trained, tmp_
     )
 
 
-@BOTH
-def test_early_stopping_of_copies_begins_anew(inspect, trained):
-    stop = xgboost.callback.EarlyStopping(rounds=5)
-    options = {"n_estimators": 200, "validation_fraction": 0.2, "learning_rate": 0.1}
-    by_callback = inspected(inspect, make("xgb", callbacks=[stop], **options).fit(X, Y))
-    by_argument = inspected(inspect, make("xgb", early_stopping_rounds=5, **options).fit(X, Y))
-    np.testing.assert_allclose(by_callback, by_argument)
-    assert all(copy.n_iter_ > 5 for copy, _, _ in trained)
-
-
 @pytest.mark.parametrize("kind", ["xgb", "lgbm", "cat"])
 @pytest.mark.parametrize("brings", ["loss", "link"])
 def test_a_loss_changed_in_place_changes_no_model(brings, kind, tmp_path):
@@ -185,28 +174,5 @@ def loaded(model, path):
     return type(model)(n_jobs=1).load_model(path)
 
 
-def of_booster(model, path):
-    """Return what is loaded from a file that the booster wrote, and not the model."""
-    if isinstance(model, LGBMOrdinalClassifier):
-        olgbm.save_model(model.booster_, path)
-    else:
-        model.booster_.save_model(path)
-    return type(model)(n_jobs=1).load_model(path)
-
-
 def made(kind, **options):
     return make_cat(**options) if kind == "cat" else FIXED[kind](**options)
-
-
-@pytest.mark.parametrize("kind", ["xgb", "lgbm", "cat"])
-def test_files_of_boosters_are_those_of_models(kind, tmp_path):
-    if kind == "cat":
-        pytest.importorskip("catboost")
-    names = np.array(["a", "b", "c", "d"])
-    for model in (
-        made(kind, decision_rule="mode", classes=list(names)).fit(X, names[Y]),
-        made(kind, early_stopping_rounds=2, classes=list(names)).fit(X, names[Y], eval_set=[(X, names[Y])]),
-    ):
-        again, other = of_booster(model, tmp_path / "booster.ubj"), loaded(model, tmp_path / "model.ubj")
-        np.testing.assert_array_equal(again.predict(X), model.predict(X))
-        assert again._record.classifier == other._record.classifier

@@ -45,21 +45,6 @@ def parted(*arrays, rows=250):
     return [da.from_array(array, chunks=(rows, *array.shape[1:])) for array in arrays]
 
 
-@pytest.mark.parametrize("table", ["array", "frame"])
-def test_numbers_that_feature_types_calls_categories_have_the_codes_of_all_parts(data, table):
-    X, y, _ = data
-    X = np.column_stack([X[:, 0], np.digitize(X[:, 1], [0.5, 1.0, 1.5]) + 3.0, np.arange(800) // 200])  # by parts
-    options = OPTIONS | {"feature_types": ["q", "c", "c"]}
-    X_, y_ = parted(X, y, rows=200)
-    given = X
-    if table == "frame":
-        given = pd.DataFrame(X, columns=list("abc"))
-        X_ = dd.from_dask_array(X_, columns=given.columns)
-    model, alone = DaskXGBOrdinalClassifier(**options).fit(X_, y_), XGBOrdinalClassifier(**options).fit(given, y)
-    assert model.columns_.levels == alone.columns_.levels == {1: [3.0, 4.0, 5.0, 6.0], 2: [0.0, 1.0, 2.0, 3.0]}
-    np.testing.assert_allclose(model.predict_proba(given), alone.predict_proba(given), atol=1e-5)
-
-
 @pytest.mark.parametrize(
     "options", [{}, {"threshold_update": "joint", "proportional": True, "class_weight": "balanced"}], ids=str
 )
@@ -162,15 +147,6 @@ def test_a_label_that_training_lacks_is_named(data):
         DaskXGBOrdinalClassifier(**OPTIONS).fit(X_, missing)
 
 
-def test_weights_that_one_worker_may_not_hold_are_named(data):
-    X, y, w = data
-    X_, y_, w_ = parted(X, y, np.where(np.arange(800) == 700, np.nan, w))
-    message = "weights of the training set must be finite and non-negative; got nan"
-    for options in ({}, {"class_weight": "balanced"}):
-        with pytest.raises(ValueError, match=message):
-            DaskXGBOrdinalClassifier(**OPTIONS | options).fit(X_, y_, sample_weight=w_)
-
-
 def test_weights_meet_their_rows_whatever_their_index_says(data):
     """Two frames multiply where their indices agree; weights belong to the rows beside which they lie."""
     X, y, w = data
@@ -195,15 +171,6 @@ def test_weights_meet_their_rows_whatever_their_index_says(data):
             DaskXGBOrdinalClassifier(**options).fit(
                 in_parts(frame), in_parts(labels), sample_weight=da.from_array(w, chunks=(rows,))
             )
-
-
-def test_a_stop_needs_rows_to_look_at(data):
-    """With ``verbose`` the training set is printed; its loss may not stop the training."""
-    X_, y_ = parted(*data[:2])
-    says = "early_stopping_rounds=3 needs rows to look at: give eval_set to fit; got none"
-    for verbose in (False, True):
-        with pytest.raises(ValueError, match=says):
-            DaskXGBOrdinalClassifier(**OPTIONS, early_stopping_rounds=3).fit(X_, y_, verbose=verbose)
 
 
 def test_levels_are_those_of_the_training_wherever_rows_come_in():

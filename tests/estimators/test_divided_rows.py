@@ -92,13 +92,6 @@ def test_groups_go_to_classifiers_that_divide_rows_themselves():
         assert row_keywords("model", without, None, groups) == {}
 
 
-@pytest.mark.parametrize("trainer", TRAINERS)
-def test_groups_of_another_length_are_refused(trainer, data):
-    make, _, _ = TRAINERS[trainer]
-    with pytest.raises(ValueError, match=r"groups must have shape \(300,\), one group a row; got \(5,\)"):
-        make().fit(*data, groups=np.arange(5))
-
-
 MISSING = {
     "None": lambda names: np.array([None, *names[1:]], dtype=object),
     "NaN": lambda names: [np.nan, *range(1, len(names))],

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import coo_array, csr_matrix
-from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -282,17 +281,6 @@ def test_categories_are_compared_with_a_reference():
     assert numbers.columns.tolist() == ["effect"]
 
 
-def test_pipelines_and_searches_are_unwrapped(ordinal_data):
-    X, y = ordinal_data(120, 3)
-    pipeline = make_pipeline(StandardScaler(), make_engine(max_iter=4)).fit(X, y)
-    weight = np.random.default_rng(0).gamma(2.0, size=120)
-    options = {"n_refits": 2, "sample_weight": weight, "random_state": 0}
-    found = average_marginal_effects(pipeline, X, 0, **options)
-    grid = {"histgradientboostingordinalclassifier__max_iter": [4]}
-    search = GridSearchCV(pipeline, grid, cv=2).fit(X, y)
-    np.testing.assert_allclose(average_marginal_effects(search, X, 0, **options).lower, found.lower)
-
-
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
@@ -431,24 +419,6 @@ def test_what_a_sparse_matrix_does_not_store_is_missing_to_xgboost(kind):
     np.testing.assert_array_equal(model.predict_proba(sparse), model.predict_proba(X))
     for one, other in zip(all_effects(model, sparse), all_effects(model, X), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-6)
-
-
-def test_a_sparse_column_of_ones_has_two_values():
-    X, y = with_holes()
-    model = XGBOrdinalClassifier(n_estimators=5).fit(csr_matrix(np.nan_to_num(X)), y)
-    assert feature_effect(model, csr_matrix(np.nan_to_num(X)), 1).values.tolist() == [0.0, 1.0]
-    ones = np.column_stack([np.nan_to_num(X)[:, 1], np.nan_to_num(X)[:, 0]])
-    model = XGBOrdinalClassifier(n_estimators=5).fit(csr_matrix(ones), y)
-    low, high = ones.copy(), ones.copy()
-    low[:, 0], high[:, 0] = 0.0, 1.0
-    change = (model.predict_proba(csr_matrix(high)) - model.predict_proba(csr_matrix(low))).mean(axis=0)
-    assert np.abs(change).max() > 0.01
-    found = accumulated_local_effects(model, csr_matrix(ones), 0).proba
-    np.testing.assert_allclose(found[-1] - found[0], change, atol=1e-6)
-    above = ones + [1.0, 0.0]
-    change = (model.predict_proba(csr_matrix(above)) - model.predict_proba(csr_matrix(ones))).mean(axis=0)
-    found = average_marginal_effects(model, csr_matrix(ones), 0, step=1.0).effects
-    np.testing.assert_allclose(found, change, atol=1e-6)
 
 
 @pytest.mark.parametrize("make", [XGBOrdinalClassifier, make_lgb, make_cat])

@@ -70,14 +70,6 @@ def test_members_get_codes_in_the_order_of_the_classes(make, data):
     assert np.abs(np.searchsorted(np.arange(4), plain.predict(X)) - codes).mean() < 0.8
 
 
-def test_an_ordered_categorical_says_the_order(data):
-    X, codes = data
-    y = pd.Series(pd.Categorical.from_codes(codes, NAMES, ordered=True))
-    model = OrdinalEnsembleClassifier(PAIR).fit(X, y)
-    assert model.ordered_classes_.tolist() == NAMES.tolist()
-    assert model.score(X, y) == OrdinalEnsembleClassifier(PAIR).fit(X, codes).score(X, codes)
-
-
 def test_copies_have_seeds_and_rows_of_their_own(numbered):
     X, y = numbered
     model = OrdinalEnsembleClassifier([("a", Recorder()), ("b", Recorder())], n_bags=3, subsample=0.7).fit(X, y)
@@ -92,14 +84,6 @@ def test_copies_have_seeds_and_rows_of_their_own(numbered):
     assert [tuple(copy.rows_) for copy in recorders(again)] == rows[:3]
     other = OrdinalEnsembleClassifier([("a", Recorder())], n_bags=3, subsample=0.7, random_state=1).fit(X, y)
     assert not {tuple(copy.rows_) for copy in recorders(other)} & set(rows)
-
-
-def test_all_rows_and_seeds_inside_a_pipeline(numbered):
-    X, y = numbered
-    model = OrdinalEnsembleClassifier([("a", make_pipeline(Recorder()))], subsample=1.0).fit(X, y)
-    steps = [copy[-1] for copy in recorders(model)]
-    assert [step.rows_.tolist() for step in steps] == [list(range(300))] * 2
-    assert len({step.random_state for step in steps}) == 2
 
 
 def test_groups_stay_together(numbered):
@@ -242,33 +226,6 @@ def test_weights_reach_the_members_and_rows_without_are_left_out(numbered):
         np.testing.assert_array_equal(last.weight_, np.where(y == 1, 10.0, 2.0)[kept])
     with pytest.raises(ValueError, match="member 'a' takes no sample_weight in fit"):
         OrdinalEnsembleClassifier([("a", KNeighborsClassifier())]).fit(X, y, sample_weight=weight)
-
-
-@pytest.mark.parametrize("given", [{}, {"class_weight": {1: 2.0}}], ids=str)
-def test_catboost_stops_early_by_weighted_rows(given, data, monkeypatch):
-    catboost, pools = pytest.importorskip("catboost"), []
-    if not hasattr(catboost.CatBoostClassifier, "__sklearn_tags__"):
-        pytest.skip("this CatBoost is older than scikit-learn's tags")
-    pool = catboost.Pool
-
-    def remembered(*args, **options):
-        pools.append(pool(*args, **options))
-        return pools[-1]
-
-    X, y = data
-    weight = None if given else np.where(y == 1, 2.0, 1.0)
-    frame = pd.DataFrame(X)
-    options = {"iterations": 60, "learning_rate": 0.3, "thread_count": 1, "allow_writing_files": False}
-    member = catboost.CatBoostClassifier(**options, early_stopping_rounds=2)
-    model = OrdinalEnsembleClassifier([("a", member)], n_bags=1, random_state=0, **given)
-    with monkeypatch.context() as patched:
-        patched.setattr(catboost, "Pool", remembered)
-        model.fit(frame, y, sample_weight=weight)
-    (held,) = pools
-    of_class = np.array([np.unique(np.array(held.get_weight())[held.get_label() == k]) for k in range(4)])
-    assert of_class.shape == (4, 1)  # one weight a class
-    assert of_class.ravel().tolist() == [1.0, 2.0, 1.0, 1.0]
-    assert model.predict_proba(frame).shape == (len(y), 4)
 
 
 # The pool

@@ -15,19 +15,16 @@ import pandas as pd
 import pytest
 import xgboost
 from sklearn import config_context
-from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_validate
+from sklearn.model_selection import cross_val_predict, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from makers import BOTH, make_engine, make_lgb, make_xgb
+from makers import BOTH, make_lgb, make_xgb
 from ordinal_objectives import XGBOrdinalClassifier
 from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.decision import decide
 from ordinal_objectives.threads import library_n_threads
 
 pytestmark = pytest.mark.slow
-
-ALL = pytest.mark.parametrize("make", [make_xgb, make_lgb, make_engine], ids=["xgboost", "lightgbm", "histogram"])
 
 
 @pytest.fixture
@@ -45,17 +42,6 @@ def test_cross_val_predict_in_two_processes(make, data):
     proba = cross_val_predict(make(), X, y, cv=folds, n_jobs=2, method="predict_proba")
     for train, test in folds:
         np.testing.assert_array_equal(proba[test], make().fit(X[train], y[train]).predict_proba(X[test]))
-
-
-@ALL
-def test_a_search_without_scoring_takes_the_accuracy_of_the_median(make, data):
-    X, y = data
-    folds = [(np.arange(200), np.arange(200, 400))]
-    search = GridSearchCV(make(), {"decision_rule": ["median", "mode"]}, cv=folds).fit(X, y)
-    proba = make().fit(X[:200], y[:200]).predict_proba(X[200:])
-    right = [np.mean(decide(proba, rule) == y[200:]) for rule in ("median", "mode")]
-    np.testing.assert_allclose(search.cv_results_["mean_test_score"], right)
-    assert right[0] != right[1]
 
 
 @BOTH

@@ -184,6 +184,3 @@ def test_random_forest_of_xgboost(ordinal_data):
     trees = [mean_loss(make_xgb(**options, random_state=seed).fit(X, y), *held_out) for seed in range(10)]
     assert mean_loss(forest, *held_out) < np.mean(trees)
     np.testing.assert_allclose(next(forest.staged_predict_proba(X)), forest.predict_proba(X))
-
-
-# categories

@@ -10,7 +10,6 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from makers import BOTH, make_xgb, margins_of
-from ordinal_objectives.inspection import summary
 
 GRADES = ["low", "medium", "high", "top"]
 
@@ -183,14 +182,6 @@ def test_before_fit(make, data):
         next(model.staged_predict_proba(data[0]))
     with pytest.raises(NotFittedError):
         model.save_model("nowhere.json")
-
-
-def test_a_linear_booster_has_the_importances_of_its_coefficients(data):
-    X, y = data
-    model = make_xgb(booster="gblinear", proportional=True, verbosity=0).fit(X, y)
-    sizes = np.abs(list(model.booster_.get_score(importance_type="weight").values()))
-    np.testing.assert_allclose(model.feature_importances_, sizes / sizes.sum(), rtol=1e-6)
-    assert "importance" in str(summary(model))
 
 
 @BOTH

@@ -52,22 +52,6 @@ for thread in threads:
     thread.join()
 end(right == [True] * 8)
 """
-FUNCTIONS = """
-import xgboost
-from ordinal_objectives.adapters import xgb as oxgb
-booster, before = model.booster_, model.booster_.save_config()
-dtrain = xgboost.DMatrix(X, y, nthread=1)
-right = [oxgb.predict_proba(booster, dtrain).shape == expected.shape, model.apply(X).shape == (300, 10)]
-if options.get("proportional", True):
-    right.append(oxgb.margin_contributions(booster, dtrain).shape == (300, 3, 5))
-model.save_model("model.ubj")
-again = type(model)().load_model("model.ubj")
-right.append((again.predict_proba(X) == expected).all())
-right.append(booster.save_config() == before)
-further = type(model)(n_estimators=2, **options).fit(X, y, xgb_model="model.ubj")
-right.append(further.booster_.num_boosted_rounds() == 12)
-end(all(right))
-"""
 in_child = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 pytestmark = pytest.mark.slow
 # One thread would hang nowhere, and a model that was loaded takes as many as the environment says.
@@ -91,12 +75,6 @@ def run(script, kind, options, folder):
 )
 def test_threads_of_a_forked_process_predict_what_the_parent_does(kind, options, tmp_path):
     run(IN_THREADS, kind, options, tmp_path)
-
-
-@in_child
-@pytest.mark.parametrize("options", ['{"proportional": true}', '{"proportional": false}'])
-def test_functions_of_boosters_end_in_a_forked_process(options, tmp_path):
-    run(FUNCTIONS, "XGBOrdinalClassifier", options, tmp_path)
 
 
 @in_child

@@ -12,7 +12,6 @@ import pytest
 from makers import ALL, BOTH
 from ordinal_objectives import XGBOrdinalClassifier
 from ordinal_objectives.inspection import (
-    accumulated_local_effects,
     feature_effect,
     threshold_importances,
 )
@@ -134,16 +133,6 @@ def test_importances_become_a_frame_with_names(data):
     pd.testing.assert_frame_equal(pickle.loads(pickle.dumps(found)).to_frame(), table)
 
 
-def test_importances_refuse_what_they_cannot_use(data):
-    X, _ = data
-    with pytest.raises(ValueError, match=r"n_repeats must be a positive integer; got 0"):
-        threshold_importances(Additive(), X, n_repeats=0)
-    with pytest.raises(ValueError, match=r"X must have at least 2 rows; got 1"):
-        threshold_importances(Additive(), X[:1])
-    with pytest.raises(TypeError, match=r"estimator must be a classifier of ordinal_objectives, .* got object"):
-        threshold_importances(object(), X)
-
-
 # The effect of one feature
 
 
@@ -218,14 +207,3 @@ def test_display_draws_the_score_and_a_line_for_each_threshold(data):
     assert [label.get_text() for label in bar.get_yticklabels()] == display.threshold_names
     lightness = [matplotlib.colors.to_rgb(line.get_color()) @ np.array([0.3, 0.6, 0.1]) for line in right.lines[:3]]
     assert lightness == sorted(lightness)
-
-
-def test_display_draws_local_effects(data):
-    X, y = data
-    model = XGBOrdinalClassifier(n_estimators=5, proportional=False, n_jobs=1).fit(X, y)
-    display = FeatureEffectDisplay.from_estimator(model, X, 1, kind="local", grid_resolution=12)
-    expected = accumulated_local_effects(model, X, 1, grid_resolution=12)
-    np.testing.assert_array_equal(display.axes_[0].lines[0].get_xydata(), np.c_[expected.values, expected.score])
-    assert display.axes_[0].get_ylabel() == "accumulated local effect, scale of the thresholds"
-    with pytest.raises(ValueError, match=r"kind must be one of 'partial', 'local'; got 'both'"):
-        FeatureEffectDisplay.from_estimator(model, X, 1, kind="both")

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import inspect
 import re
-import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
-from lightgbm.basic import _ConfigAliases
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from makers import ALL, make_lgb, make_xgb, watching
+from makers import ALL, make_xgb, watching
 from ordinal_objectives import (
     HistGradientBoostingMultiOutputClassifier,
     HistGradientBoostingMultiOutputRegressor,
@@ -141,22 +139,6 @@ def test_early_stopping_and_held_out_rows_by_either_name(ordinal_data, name):
         LGBMOrdinalClassifier(**{name: 2}).fit(X, y)
 
 
-def test_every_alias_of_lightgbm_is_taken_or_refused():
-    """What lightgbm's own classifier takes; its parameters that no ordinal model can have are refused by all names."""
-    impossible = _ConfigAliases.get(
-        "objective", "num_class", "metric", "boost_from_average", "is_unbalance", "scale_pos_weight",
-        "categorical_feature",
-    )  # fmt: skip
-    own = set(LGBMOrdinalClassifier().get_params())
-    for primary in _ConfigAliases.aliases:
-        for alias in _ConfigAliases.get(primary) - own:
-            if alias in impossible:
-                with pytest.raises(TypeError, match=f"'{alias}'"):
-                    LGBMOrdinalClassifier(**{alias: 1})
-            else:
-                LGBMOrdinalClassifier(**{alias: 1})._refuse_unknown()
-
-
 # Several names for one parameter
 
 
@@ -174,14 +156,6 @@ def test_lightgbms_rule_chooses_and_a_warning_says_so(ordinal_data):
         with pytest.warns(UserWarning, match=f"{kept}={value} is used and {lost}=.* is not"):
             model = LGBMOrdinalClassifier(**options, **names).fit(X, y)
         same(model, LGBMOrdinalClassifier(**options, **taken).fit(X, y))
-
-
-def test_names_that_agree_and_none_are_no_conflict(ordinal_data):
-    X, y = ordinal_data(200, 4)
-    plain = make_lgb(num_leaves=6).fit(X, y)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        same(make_lgb(num_leaves=6, max_leaf_nodes=6, min_data_in_leaf=None).fit(X, y), plain)
 
 
 # scikit-learn's tools

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
@@ -68,21 +66,6 @@ def rows(n):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 3))
     return X, np.arange(n) % 3 if n < 6 else np.digitize(X[:, 0], np.quantile(X[:, 0], [1 / 3, 2 / 3]))
-
-
-@pytest.mark.parametrize(("kind", "limit"), [("lgbm", "min_child_samples"), ("engine", "min_samples_leaf")])
-@pytest.mark.parametrize("proportional", [True, "auto"])
-def test_fewer_rows_than_two_leaves_hold_are_named(kind, limit, proportional):
-    X, y = rows(39)
-    with pytest.warns(UserWarning, match=rf"of {limit}=20 rows, and the training has 39 rows\. .*lower {limit}"):
-        model = MAKERS[kind](proportional=proportional, **{limit: 20}).fit(X, y)
-    assert len(np.unique(model.predict_proba(X), axis=0)) == 1
-    assert model.diagnostics_["n_without_split"] == model.n_iter_
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        fitted = MAKERS[kind](proportional=proportional, **{limit: 5}).fit(X, y)
-    assert len(np.unique(fitted.predict_proba(X), axis=0)) > 1
-    assert fitted.diagnostics_["n_without_split"] == 0
 
 
 @EACH

@@ -11,13 +11,11 @@ import pytest
 import sklearn
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, StackingClassifier, VotingClassifier
+from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.inspection import partial_dependence, permutation_importance
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import get_scorer, get_scorer_names
-from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.model_selection import cross_val_predict, cross_val_score
 from sklearn.utils.fixes import parse_version
 
 from makers import ALL
@@ -96,18 +94,6 @@ def test_costs_and_class_weights_follow_the_order_of_the_classes(make, data):
     np.testing.assert_array_equal(model.predict_proba_ordered(X), plain.predict_proba(X))
 
 
-@ALL
-def test_sorted_classes_are_not_permuted(make, data, monkeypatch):
-    X, codes = data
-    model = make().fit(X, codes)
-    assert model.classes_ is model.ordered_classes_
-    proba = np.full((1, 5), 0.2)
-    for name in ("predict_proba", "margin_proba"):
-        monkeypatch.setattr(type(model._fitted_loss), name, lambda *_: proba)
-    assert model.predict_proba(X) is proba
-    assert next(model.staged_predict_proba(X)) is proba
-
-
 @pytest.mark.slow
 @ALL
 @SPELLED
@@ -184,24 +170,6 @@ def test_inspection(make, spell, told, data):
 
 
 @ALL
-@SPELLED
-@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
-def test_conformal_sets(make, spell, told, data):
-    classification = pytest.importorskip("mapie.classification")
-    X, codes = data
-
-    def sets(spell, **options):
-        y = spell(codes)
-        model = make(**options).fit(X[:200], y[:200])
-        conformal = classification.SplitConformalClassifier(model, confidence_level=0.8, prefit=True)
-        conformal.conformalize(X[200:300], np.asarray(y[200:300]))
-        columns = np.searchsorted(model.classes_, np.asarray(spell(np.arange(5))))
-        return conformal.predict_set(X[300:])[1][:, columns, 0]
-
-    np.testing.assert_array_equal(sets(spell, **told), sets(lambda codes: codes))
-
-
-@ALL
 def test_tools_that_encode_labels_first_are_refused_where_classes_are_declared(make, data):
     X, codes = data
     y, model = NAMES[codes], make(classes=NAMES)
@@ -220,22 +188,6 @@ def test_tools_that_encode_labels_first_are_refused_where_classes_are_declared(m
     if parse_version(sklearn.__version__) >= parse_version("1.8"):
         with pytest.raises(ValueError, match=message):
             CalibratedClassifierCV(model, method="temperature", cv=2).fit(X, y)
-
-
-@pytest.mark.slow
-@ALL
-def test_tools_that_keep_labels_keep_the_order(make, data):
-    X, codes = data
-    # AdaBoost passes weights that sum to 1.
-    plain, model = make(min_child_weight=1e-6), make(min_child_weight=1e-6, classes=NAMES)
-    for tool in (
-        lambda one: AdaBoostClassifier(one, n_estimators=1, random_state=0),
-        lambda one: GridSearchCV(one, {"learning_rate": [0.1, 0.3]}, cv=2, scoring="neg_log_loss"),
-        lambda one: make_pipeline(StandardScaler(), one),
-    ):
-        by_name, by_code = tool(model).fit(X, NAMES[codes]), tool(plain).fit(X, codes)
-        np.testing.assert_array_equal(by_name.predict(X), NAMES[by_code.predict(X)])
-        assert scorers.neg_mae_scorer(by_name, X, NAMES[codes]) == scorers.neg_mae_scorer(by_code, X, codes)
 
 
 @ALL

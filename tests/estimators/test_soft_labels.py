@@ -129,15 +129,6 @@ def test_the_search_ends_where_most_rows_are_intervals(kind):
 
 
 @EVERY
-def test_searches_hold_out_and_score_soft_labels(kind):
-    rounds = {"max_iter": "auto"} if kind == "engine" else {"n_estimators": "auto"}
-    for labels in (SOFT, INTERVALS):
-        model = MAKE[kind](**rounds, linear="auto").fit(X, labels)
-        assert model.round_search_.n_iter >= 1
-    assert cross_val_score(MAKE[kind](), X, SOFT, cv=3).mean() > 0.4
-
-
-@EVERY
 def test_rows_without_a_label_are_left_out(kind):
     y = Y.astype(object)
     y[::5] = None
@@ -267,18 +258,6 @@ def test_parts_of_a_matrix_do_not_lose_its_labels_in_silence(part, tmp_path):
     metric = {"custom_metric" if host == "xgboost" else "feval": objective.metric}
     with pytest.raises(ValueError, match=PART):
         with_objective(host, whole, objective, **watched, **metric)
-
-
-@pytest.mark.parametrize("host", ["xgboost", "lightgbm"])
-def test_an_evaluation_set_with_other_labels_is_refused(host):
-    whole, objective = bound(host)
-    other, _ = bound(host)
-    other.set_label(np.zeros(N))
-    watched = {"evals": [(other, "other")]} if host == "xgboost" else {"valid_sets": [other]}
-    with pytest.raises(ValueError, match="has been given other labels"):
-        with_objective(
-            host, whole, objective, **watched, **{"custom_metric" if host == "xgboost" else "feval": objective.metric}
-        )
 
 
 def test_catboost_refuses_labels_by_name():

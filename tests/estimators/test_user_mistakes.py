@@ -144,9 +144,6 @@ def test_a_decision_function_of_many_classes_names_what_to_call(make, data):
         model.decision_function(data[0])
 
 
-# Features
-
-
 # Names of parameters
 
 
@@ -299,6 +296,3 @@ DOORS = MAKERS | {
 def test_what_draws_nothing_is_named(make, wrong, ordinal_data):
     with pytest.raises(ValueError, match=r"random_state must be an integer from 0 to 4294967295, .* or None; got "):
         make(random_state=wrong).fit(*ordinal_data(60, 3))
-
-
-# What to type instead

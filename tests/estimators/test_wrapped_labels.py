@@ -168,24 +168,6 @@ def test_intervals_train_wrappers(wrap, make):
             WRAP[wrap](refuses).fit(X, INTERVALS)
 
 
-def test_what_needs_a_class_refuses_intervals_by_name():
-    reason = "needs the class of each row, and "
-    with pytest.raises(ValueError, match=f"OrdinalCalibratedClassifier {reason}the labels are intervals"):
-        OrdinalCalibratedClassifier(engine()).fit(X, INTERVALS)
-    with pytest.raises(ValueError, match="class_weight='balanced' needs the class"):
-        OrdinalEnsembleClassifier([("one", engine())], class_weight="balanced").fit(X, INTERVALS)
-    with pytest.raises(ValueError, match="intervals have no class to judge by; mae, zero_one"):
-        OrdinalTunedClassifier(engine(), metric="qwk").fit(X, INTERVALS)
-    for labels in (SOFT, INTERVALS):
-        with pytest.raises(ValueError, match=f"coverage='class' {reason}labels are intervals or several answers"):
-            OrdinalPredictionSets(engine(), coverage="class").fit(X, labels)
-        sets = OrdinalPredictionSets(engine()).fit(X, labels).set_params(coverage="class")
-        with pytest.raises(ValueError, match=f"coverage='class' {reason}"):
-            sets.predict_set(X)
-        with pytest.raises(ValueError, match="sample_weight must be None where labels are intervals or several"):
-            sets.set_params(coverage="marginal").fit(X, labels, sample_weight=np.ones(len(Y)))
-
-
 def test_weights_of_members_are_those_of_the_answers():
     proba = np.stack([make().fit(X[:, [i]], Y).predict_proba(X[:, [i]]) for i, make in enumerate([logistic] * 3)])
     row, code, weight = SOFT.answers()

@@ -115,42 +115,6 @@ def test_losses_of_evaluation_sets_are_checked():
 
 
 @pytest.mark.parametrize(
-    ("start", "message"),
-    [
-        (0.0, "one finite number for each output; got 0.0"),
-        ([], "one finite number for each output"),
-        ([[0.0, 0.0]], "one finite number for each output"),
-        ([0.0, np.nan], "one finite number for each output"),
-        ([0.0, 1j], "real numbers; its answer has the type complex128"),
-    ],
-)
-def test_wrong_starts_are_refused(start, message):
-    with pytest.raises(ValueError, match=rf"^Own\.start must return {message}"):
-        fit(Own(start=start))
-
-
-PREDICTIONS = {
-    "one column": (lambda raw: raw[:, :1], r"\({n}, 1\) of the type float64"),
-    "one row": (lambda raw: raw[0], r"\(2,\) of the type float64"),
-    "the other way round": (lambda raw: raw.T, r"\(2, {n}\) of the type float64"),
-    "text": (lambda raw: raw.astype(str), r"\({n}, 2\) of the type <U"),
-    "complex": (lambda raw: raw * 1j, r"\({n}, 2\) of the type complex128"),
-    "nothing": (lambda raw: None, r"\(\) of the type object"),
-}
-
-
-@pytest.mark.parametrize("kind", PREDICTIONS)
-def test_wrong_predictions_are_refused(kind):
-    loss = Own()
-    model = fit(loss)
-    loss.predict, message = PREDICTIONS[kind]
-    for n, use in ((200, lambda: model.predict(X)), (3, lambda: fit(loss))):
-        expected = rf"numbers, \({n}, 2\) for {n} rows of 2 outputs, as start says; got {message.format(n=n)}"
-        with pytest.raises(ValueError, match=rf"^Own\.predict must return real {expected}"):
-            use()
-
-
-@pytest.mark.parametrize(
     ("method", "argument"), [("start", 0), ("start", 1), ("derivatives", 0), ("derivatives", 1), ("predict", 0)]
 )
 def test_a_loss_cannot_change_what_it_is_given(method, argument):

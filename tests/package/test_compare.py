@@ -220,28 +220,3 @@ def test_the_command_compares_on_a_file_with_text_and_empty_cells(table, tmp_pat
     assert set(frame["update"][frame.status == "refused"]) == {"schur"}
     assert (frame.groupby(["trainer", "update", "hessian"]).size() == 4).sum() == 24
     assert (tmp_path / "out" / "compare.png").stat().st_size > 10_000
-
-
-@pytest.mark.parametrize(
-    ("text", "options", "message"),
-    [
-        ("", [], "cannot be read as a CSV file: No columns to parse"),
-        ("a,y\n", [], "has 0 rows with a target"),
-        ("a,y\n" + "1,2\n" * 6, [], "holds one class, 2; at least two are needed"),
-        ("a,y\n1,0\n2,1\n" * 4, ["--target", "z"], "--target 'z' is not a column"),
-        ("a,y\n" + "".join(f"{i},{i}.5\n" for i in range(30)), [], "looks continuous: it holds 30 different numbers"),
-        ("a,y\n" + "".join(f"{i},{i}\n" for i in range(30)), [], "looks continuous: it holds 30 different numbers"),
-        ("a;y\n" + "1,5;0\n2,5;1\n" * 4, [], "the file is separated by ';'"),
-        ("a,y\n1,0\n2,1\n" * 4, ["--classes", "0", "2"], "outside the classes"),
-        ("a,y\n" + "1,0\n2,1\n" * 4, ["--classes", "0", "one"], "--classes must be numbers, as the target 'y' holds"),
-        ("y\n0\n1\n0\n1\n0\n1\n", [], "has no column beside the target"),
-    ],
-)
-def test_a_file_that_cannot_be_compared_ends_with_one_line(text, options, message, tmp_path, capsys):
-    path = tmp_path / "bad.csv"
-    path.write_text(text)
-    assert main(["compare", str(path), "--target", "y", *options]) == 2
-    error = capsys.readouterr().err
-    assert error.startswith("error: ")
-    assert error.count("\n") == 1
-    assert message in error

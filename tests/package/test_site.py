@@ -68,6 +68,3 @@ def missing(text):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_pages_name_files_that_exist(page):
     assert not missing(page.read_text())
-
-
-# The examples are in the gallery and show every display. That they run is what `make docs` finds
