@@ -90,11 +90,3 @@ def test_shap_values_of_the_booster_sum_to_the_score(library, data, stopped):
         ours = model.booster_.predict(X, pred_contrib=True)
     np.testing.assert_allclose(ours.sum(axis=1), raw, atol=1e-5)
     np.testing.assert_allclose(ours[:, :-1], explained.values, atol=1e-5)
-
-
-def test_shap_values_of_shifts_that_xgboost_fits_by_the_score(data):
-    """What the guide offers in place of TreeExplainer, which ends the process on such a booster."""
-    X, y = data
-    model = XGBOrdinalClassifier(n_estimators=5, shift_method="host", n_jobs=1).fit(X, y)
-    explained = shap.Explainer(model.predict_raw, X[:30])(X[:3], silent=True)
-    np.testing.assert_allclose(explained.values.sum(axis=1) + explained.base_values, model.predict_raw(X[:3]))

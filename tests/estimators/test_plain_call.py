@@ -195,7 +195,7 @@ def test_few_rows_are_divided_several_times():
 @EACH
 def test_noise_of_few_rows_needs_hardly_a_round(name):
     n_iter = []
-    for seed in range(12):
+    for seed in range(5):
         rng = np.random.default_rng(seed)
         n_iter.append(CALLS[name][0]().fit(rng.normal(size=(50, 4)), rng.integers(0, 4, 50)).n_iter_)
     assert np.mean(n_iter) <= 3.0
@@ -376,7 +376,7 @@ def many_classes(rng):
 
 
 def many_columns(rng):
-    X = rng.normal(size=(600, 1_000)).astype(np.float32)
+    X = rng.normal(size=(600, 300)).astype(np.float32)
     return X, np.digitize(X[:, 0] + 0.5 * rng.logistic(size=600), [-1, 0, 1]), 200
 
 

@@ -90,12 +90,6 @@ def test_no_parameter_set_after_a_fit_changes_what_the_model_says(kind, table, t
     before = answers(model, rows)
     later = dict.fromkeys(model.get_params().keys() - SET_LATER, NOTHING) | OF_HOSTS[kind]
     assert len(later) > 25
-    for name, value in later.items():
-        changed = pickle.loads(pickle.dumps(model)).set_params(**{name: value})
-        try:
-            np.testing.assert_array_equal(changed.predict_proba(rows), before[0])
-        except Exception as error:
-            raise AssertionError(f"{name} is read after the fit") from error
     model.set_params(**later)
     assert_same(answers(model, rows), before)
 

@@ -196,6 +196,7 @@ def test_curves_are_fitted_to_shares_as_to_repeated_rows():
     assert soft.fitted_curve().total == pytest.approx(N)  # rows, not answers
 
 
+@pytest.mark.usefixtures("few_cut_points")
 def test_decisions_are_tuned_for_the_answers():
     row, code, weight = SOFT.answers()
     for metric in ("qwk", "mae", lambda y, predicted, sample_weight: np.average(y == predicted, weights=sample_weight)):

@@ -8,7 +8,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.stats import kendalltau, somersd
 from sklearn import metrics as sk
 from sklearn.exceptions import UndefinedMetricWarning
@@ -32,6 +32,7 @@ from ordinal_objectives.metrics.table import MetricTable
 
 DECISION_METRICS = [metric.function for metric in METRICS.values() if metric.judges == "decisions"]
 FORECAST_METRICS = [metric.function for metric in METRICS.values() if metric.judges == "probabilities"]
+FEW = settings(max_examples=40)
 problems = st.tuples(st.integers(0, 2**32 - 1), st.integers(2, 7), st.booleans())
 
 
@@ -49,7 +50,7 @@ def forecasts(problem):
     return true, P, weight
 
 
-@pytest.mark.slow
+@FEW
 @given(problems)
 def test_decisions_against_scikit_learn(problem):
     true, predicted, weight = labels_and_weights(problem)
@@ -61,7 +62,7 @@ def test_decisions_against_scikit_learn(problem):
         assert ours(**arguments) == pytest.approx(kappa, abs=1e-12)
 
 
-@pytest.mark.slow
+@FEW
 @given(problems)
 def test_macro_and_maximum_mae_are_mean_and_maximum_over_classes(problem):
     true, predicted, weight = labels_and_weights(problem)
@@ -79,6 +80,7 @@ def test_errors_within_classes_leave_out_classes_without_weight(metric):
     assert metric([0, 0, 3], [1, 0, 0], sample_weight=[1.0, 1.0, 0.0]) == 0.5
 
 
+@FEW
 @given(problems)
 def test_tau_b_is_scipys_and_counts_weighted_pairs(problem):
     true, predicted, weight = labels_and_weights(problem, n_samples=15)
@@ -94,7 +96,7 @@ def test_tau_b_is_scipys_and_counts_weighted_pairs(problem):
     assert kendall_tau_b(true, predicted, weight) == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.slow
+@FEW
 @given(problems)
 def test_log_loss_against_scikit_learn(problem):
     true, P, weight = forecasts(problem)
@@ -108,6 +110,7 @@ def test_log_loss_of_a_certain_error_is_scikit_learns(dtype):
     assert ordinal_log_loss([0, 1], P) == pytest.approx(sk.log_loss([0, 1], P), rel=1e-6)
 
 
+@FEW
 @given(problems)
 def test_rps_is_the_sum_over_rows_and_thresholds(problem):
     true, P, weight = forecasts(problem)
@@ -117,7 +120,7 @@ def test_rps_is_the_sum_over_rows_and_thresholds(problem):
     assert ranked_probability_score(true, P, weight) == pytest.approx(np.average(rows, weights=weight))
 
 
-@pytest.mark.slow
+@FEW
 @given(problems)
 def test_rps_is_the_mae_of_certain_forecasts_and_the_brier_score_of_two_classes(problem):
     true, predicted, weight = labels_and_weights(problem)
@@ -131,7 +134,7 @@ def test_rps_is_the_mae_of_certain_forecasts_and_the_brier_score_of_two_classes(
     )
 
 
-@pytest.mark.slow
+@FEW
 @given(st.integers(0, 2**32 - 1), st.integers(2, 6), st.integers(2, 25), st.booleans())
 def test_concordance_is_the_share_of_pairs(seed, n_classes, n_samples, ties):
     rng = np.random.default_rng(seed)
@@ -148,7 +151,7 @@ def test_concordance_is_the_share_of_pairs(seed, n_classes, n_samples, ties):
         assert concordance(true, score) == pytest.approx(0.5 + 0.5 * somersd(true, score).statistic)
 
 
-@pytest.mark.slow
+@FEW
 @given(st.integers(0, 2**32 - 1))
 def test_concordance_of_two_classes_is_the_area_under_the_curve(seed):
     rng = np.random.default_rng(seed)
@@ -362,6 +365,7 @@ def test_metrics_do_not_overflow_with_their_weights(scale):
         assert metric(codes, response, np.full(4, scale)) == pytest.approx(metric(codes, response)), name
 
 
+@FEW
 @given(st.integers(0, 2**32 - 1), st.integers(2, 7), st.integers(1, 12))
 def test_calibration_error_is_the_sum_over_thresholds_and_bins(seed, n_classes, n_bins):
     rng = np.random.default_rng(seed)

@@ -20,7 +20,7 @@ MAKE = runpy.run_path(str(ROOT / "notebooks" / "make.py"))
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 OF_A_MACHINE = re.compile(r"(?<![\w:/.])/\w+/\w|/home/|/root/|/tmp/|/Users/|site-packages|\bat 0x|Warning:")
 # Trees of other versions of XGBoost differ a little; committed results do not.
-TOLERANCE = {"quickstart": 0.1, "three_modes": 0.1}
+TOLERANCE = {"quickstart": 0.1}
 each = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
@@ -97,4 +97,4 @@ def test_outputs_are_those_of_today(name):
 
 
 def test_there_are_notebooks():
-    assert {*TOLERANCE, "thesis_experiments"} == {path.stem for path in NOTEBOOKS}
+    assert {*TOLERANCE, "three_modes", "thesis_experiments"} == {path.stem for path in NOTEBOOKS}

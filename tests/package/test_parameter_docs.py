@@ -100,8 +100,10 @@ def test_attributes_of_a_fitted_model_say_what_they_are(kind):
     if kind.__name__.startswith("Dask"):  # fitted on a cluster alone
         return
     X = np.arange(60.0).reshape(-1, 1)
-    options = {"verbosity": -1} if kind.__name__.startswith("LGBM") else {}
-    if inspect.signature(kind).parameters.get("estimator") is not None:
+    parameters = inspect.signature(kind).parameters
+    options = {name: 2 for name in ("max_iter", "n_estimators", "iterations") if name in parameters}
+    options |= {"verbosity": -1} if kind.__name__.startswith("LGBM") else {}
+    if parameters.get("estimator") is not None:
         options = {"estimator": LogisticRegression()}
     if kind is OrdinalEnsembleClassifier:  # the default has 500 rounds
         options = {"members": [("one", HistGradientBoostingOrdinalClassifier(max_iter=2))]}
