@@ -119,7 +119,7 @@ sanitize: .venv-address/instrumented
 # Narrow vectors and cut files are the same to threads; the other sanitizer meets them. So does it tests that run on one
 # thread, where nothing races: a test with threads says so in its name, or its file stands here.
 SERIAL := $(REACHING) and not lightgbm and not flipped_bits and not sse2 and not avx2 and not few_rows_and_heavy and \
-	not shared_out_to_leaves and not blocks_of_other_tables
+	not shared_out_to_leaves
 THREADED := thread or helpers or parts or keep_no_histogram or seed_alone or criteria or oracle or goss or \
 	judged_steps or high_order or cross_terms or binning or pruning or uneven or light_rows or engine_estimator or \
 	warm_start or row_blocks or vector_engine or vector_estimator or leaf_weights or several_values or drawn_for_each_node

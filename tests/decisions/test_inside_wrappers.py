@@ -76,8 +76,7 @@ TEXTS = {
 }
 
 
-@WRAPPERS
-@pytest.mark.parametrize("kind", TEXTS)
+@in_turn("kind", TEXTS)
 def test_texts_reach_a_pipeline_that_reads_them(wrap, kind, data):
     _, y = data
     texts = [f"{'ab'[label % 2]}{'ab'[label // 2]} word{i % 7}" for i, label in enumerate(y)]
@@ -108,8 +107,7 @@ def test_tables_dicts_and_sparse_rows_reach_pipelines(wrap, data):
     assert wrap(make_xgb()).fit(csr_matrix(X), y).predict(csr_matrix(X)).shape == (200,)
 
 
-@WRAPPERS
-@EACH
+@in_turn("nest", NESTED.values())
 def test_a_class_weight_by_label_is_refused_at_any_depth(wrap, nest, data):
     X, y = data
     weights = LogisticRegression(class_weight=dict(zip(NAMES, [9.0, 1.0, 1.0, 1.0], strict=True)))

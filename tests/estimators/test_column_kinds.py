@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import cycle
+
 import lightgbm
 import numpy as np
 import pandas as pd
@@ -39,8 +41,7 @@ NO_NUMBERS = {
 }
 
 
-@pytest.mark.parametrize("container", NO_NUMBERS)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("container", "kind"), list(zip(NO_NUMBERS, cycle(KINDS))))
 def test_arrays_of_text_and_dates_are_refused_as_frames_are(kind, container):
     X, y = NO_NUMBERS[container](), np.arange(100) % 3
     numbers = np.arange(200.0).reshape(100, 2)

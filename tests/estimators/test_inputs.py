@@ -107,8 +107,15 @@ def structure(booster):
     return frame[columns].replace(names)
 
 
-@pytest.mark.parametrize("container", CONTAINERS)
-@pytest.mark.parametrize(("train", "update"), ROUTES, ids=[f"{train.__name__}-{update}" for train, update in ROUTES])
+# Each container on several ways, and each way with several containers.
+@pytest.mark.parametrize(
+    ("container", "train", "update"),
+    [
+        pytest.param(container, *route, id=f"{container}-{route[0].__name__}-{route[1]}")
+        for i, container in enumerate(CONTAINERS)
+        for route in ROUTES[i % 3 :: 3]
+    ],
+)
 # lightgbm.Dataset takes SciPy's sparse arrays as it takes matrices, but predict says that it converts them.
 @pytest.mark.filterwarnings("ignore:Converting data to scipy sparse matrix")
 def test_containers_agree(container, train, update, ordinal_data):

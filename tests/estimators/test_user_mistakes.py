@@ -221,7 +221,7 @@ def test_folds_and_sets_with_other_classes(make, data):
 
 @ALL
 @pytest.mark.parametrize("name", ["decision_rule", "hessian", "threshold_update", "loss", "link"])
-@pytest.mark.parametrize("value", [np.array(["exact", "mode"]), ["mode"], {"mode": 1}, 3])
+@pytest.mark.parametrize("value", [np.array(["exact", "mode"]), 3])
 def test_words_that_are_none_are_refused_by_name(make, name, value, data):
     """An array had raised NumPy's error of an ambiguous truth value."""
     with pytest.raises((ValueError, TypeError), match=f"^{name} must be (one of '|a string or an? )"):
@@ -292,7 +292,6 @@ DOORS = MAKERS | {
 
 
 @pytest.mark.parametrize("make", DOORS.values(), ids=DOORS)
-@pytest.mark.parametrize("wrong", ["a", 1.5, np.random.default_rng(0)])
-def test_what_draws_nothing_is_named(make, wrong, ordinal_data):
+def test_what_draws_nothing_is_named(make, ordinal_data):
     with pytest.raises(ValueError, match=r"random_state must be an integer from 0 to 4294967295, .* or None; got "):
-        make(random_state=wrong).fit(*ordinal_data(60, 3))
+        make(random_state=np.random.default_rng(0)).fit(*ordinal_data(60, 3))

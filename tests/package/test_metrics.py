@@ -33,6 +33,13 @@ from ordinal_objectives.metrics.table import MetricTable
 DECISION_METRICS = [metric.function for metric in METRICS.values() if metric.judges == "decisions"]
 FORECAST_METRICS = [metric.function for metric in METRICS.values() if metric.judges == "probabilities"]
 FEW = settings(max_examples=40)
+
+
+def in_turn(metrics, *cases):
+    """Return the cases, each for one of the metrics, which share their checks."""
+    return [(metric, *case) for metric, case in zip(itertools.cycle(metrics), cases)]
+
+
 problems = st.tuples(st.integers(0, 2**32 - 1), st.integers(2, 7), st.booleans())
 
 
@@ -269,10 +276,10 @@ def test_undefined_metrics_say_so():
     assert quadratic_weighted_kappa([2, 2], [1, 1]) == linear_weighted_kappa([2, 2], [1, 1]) == 0.0
 
 
-@pytest.mark.parametrize("metric", DECISION_METRICS)
 @pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+    ("metric", "arguments", "message"),
+    in_turn(
+        DECISION_METRICS,
         (([0, 1], [0, 1, 1]), "inconsistent numbers of samples"),
         (([0, 1.5], [0, 1]), "y_true"),
         (([0, 1], [0, -1]), "y_pred"),
@@ -280,22 +287,22 @@ def test_undefined_metrics_say_so():
         (([0, 1], [0, 1], [1.0, -1.0]), "sample_weight"),
         (([0, 1], [0, 1], [0.0, 0.0]), "sample_weight"),
         (([0, 1], [0, 1], [1.0]), "sample_weight"),
-    ],
+    ),
 )
 def test_bad_decisions_are_refused(metric, arguments, message):
     with pytest.raises(ValueError, match=message):
         metric(*arguments)
 
 
-@pytest.mark.parametrize("metric", FORECAST_METRICS)
 @pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+    ("metric", "arguments", "message"),
+    in_turn(
+        FORECAST_METRICS,
         (([0, 2], [[0.5, 0.5], [0.5, 0.5]]), "y_true"),
         (([0, 1, 1], [[0.5, 0.5], [0.5, 0.5]]), "inconsistent numbers of samples"),
         (([0, 1], [[0.5, 0.6], [0.5, 0.5]]), "rows of proba must sum to 1; row 0 sums to 1.1"),
         (([0, 1], [0.5, 0.5]), "proba"),
-    ],
+    ),
 )
 def test_bad_forecasts_are_refused(metric, arguments, message):
     with pytest.raises(ValueError, match=message):
