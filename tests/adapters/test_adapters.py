@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import pickle
 
 import lightgbm
 import numpy as np
@@ -19,7 +18,6 @@ from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 XGB_PARAMS = {"base_score": 0.0, "disable_default_eval_metric": 1, "max_depth": 3}
 LGB_PARAMS = {"num_leaves": 8, "verbosity": -1, "metric": "None", "min_data_in_leaf": 5}
-OBJECTIVES = pytest.mark.parametrize("make", [oxgb.OrdinalObjective, olgbm.OrdinalObjective])
 
 
 def train_xgb(objective, X, y, rounds=10, params=None, callback=True, **kwargs):
@@ -131,17 +129,6 @@ def test_one_objective_many_trainings(make, train, ordinal_data, callback):
     np.testing.assert_array_equal(objective.thresholds_, fresh.thresholds_)
     rows = xgboost.DMatrix(Z) if train is train_xgb else Z
     np.testing.assert_array_equal(again.predict(rows), alone.predict(rows))
-
-
-@OBJECTIVES
-def test_copies_start_afresh(make):
-    objective = make(4, loss="cumulative_link", link="probit", hessian="exact", thresholds=[0.0, 1.0, 2.0])
-    for again in (copy.copy(objective), pickle.loads(pickle.dumps(objective))):
-        assert repr(again) == repr(objective)
-        np.testing.assert_array_equal(again.thresholds, [0.0, 1.0, 2.0])
-        assert again.callback is not objective.callback
-        with pytest.raises(ValueError, match="not been used in a training"):
-            _ = again.thresholds_
 
 
 @pytest.mark.parametrize("update", ["newton", "schur"])

@@ -30,22 +30,6 @@ def boost_once(booster):
 
 
 @each_kind
-def test_a_matrix_of_more_columns_is_refused(kind):
-    booster, wider = trained(kind), xgboost.DMatrix(np.c_[X, X])
-    with pytest.raises(ValueError, match="data must have at most the model's 4 columns; got 8"):
-        oxgb.predict_proba(booster, wider)
-
-
-def test_contributions_of_a_matrix_of_other_columns_are_refused():
-    """XGBoost itself writes those of more columns behind its memory."""
-    booster = trained(KINDS["proportional"])
-    with pytest.raises(ValueError, match="data must have at most the model's 4 columns; got 8"):
-        oxgb.margin_contributions(booster, xgboost.DMatrix(np.c_[X, X]))
-    with pytest.raises(ValueError, match="data must have the model's 4 columns; got 3"):
-        oxgb.margin_contributions(booster, xgboost.DMatrix(X[:, :3]))
-
-
-@each_kind
 def test_rounds_that_were_added_by_hand_have_no_thresholds(kind):
     booster, data = trained(kind), xgboost.DMatrix(X, Y)
     expected = oxgb.predict_proba(booster, data)

@@ -234,22 +234,6 @@ def coarse(ordinal_data, n_rows=600):
     return np.round(2 * X), y, np.random.default_rng(0).exponential(size=n_rows)
 
 
-@pytest.mark.parametrize("name", UPDATES)
-def test_xgboost_takes_cupys_arrays(cupy, ordinal_data, monkeypatch, name):
-    X, y, weight = coarse(ordinal_data)
-    passes = []
-
-    class Noted(GPU):
-        def __init__(self, arrays):
-            passes.append(arrays)
-            super().__init__(arrays)
-
-    monkeypatch.setattr(of_xgboost, "GPU", Noted)
-    cpu, cuda = (train(X, y, weight, device=device, **UPDATES[name]) for device in ("cpu", "cuda"))
-    assert passes == [cupy]
-    compare(cuda, cpu, thresholds=1e-3, loss=1e-4, curve=1e-3, proba=2e-3)
-
-
 @pytest.mark.parametrize("name", ["newton", "joint", "shifts", "host's shifts"])
 def test_two_trainings_on_a_gpu_agree_to_the_byte(cupy, ordinal_data, name):
     X, y, weight = coarse(ordinal_data, 5000)

@@ -172,22 +172,6 @@ def test_a_training_after_an_interrupted_one(started, callback, error):
     np.testing.assert_array_equal(objective.thresholds_, fresh.thresholds_)
 
 
-def test_a_training_after_early_stopping(started):
-    X, y, start = started
-    data = lightgbm.Dataset(X, y, init_score=start, free_raw_data=False)
-    valid = data.create_valid(X[:100], (y[:100] + 2) % 5, init_score=start[:100])
-    objective, fresh = olgbm.OrdinalObjective(5), olgbm.OrdinalObjective(5)
-    stop = lightgbm.early_stopping(2, verbose=False)
-    stopped = train(objective, data, 50, valid_sets=[valid], feval=objective.metric, callbacks=[stop])
-    assert stopped.current_iteration() < 50
-    before = len(olgbm.threshold_record(stopped).thresholds)
-    again = train(objective, data, 60)
-    expected = train(fresh, lightgbm.Dataset(X, y, init_score=start), 60)
-    records = [olgbm.threshold_record(booster) for booster in (again, expected)]
-    np.testing.assert_array_equal(records[0].thresholds, records[1].thresholds)
-    assert len(olgbm.threshold_record(stopped).thresholds) == before
-
-
 @UPDATES
 @pytest.mark.parametrize("options", [{}, {"min_gain_to_split": 5.0}])
 def test_a_record_is_of_its_round(ordinal_data, update, options):

@@ -75,17 +75,6 @@ def test_xgboost_reads_pages_from_files(table, update, tmp_path):
     gc.collect()  # its files go before their folder does
 
 
-@pytest.mark.parametrize("update", [{"threshold_update": "joint"}, {"proportional": False}], ids=name_of)
-def test_xgboost_reads_plain_matrices_from_files(table, update, tmp_path):
-    few = [part[:900] for part in table]
-    pages = xgboost.DMatrix(Batches(few, tmp_path / "pages", size=300))
-    whole = xgboost.DMatrix(few[0], few[1], weight=few[2])
-    one, other = (oxgb.threshold_record(oxgb.train(XGB, rows, 3, n_classes=5, **update)) for rows in (pages, whole))
-    np.testing.assert_allclose(one.thresholds, other.thresholds, rtol=0, atol=1e-6)
-    del pages, one
-    gc.collect()
-
-
 class Rows(lightgbm.Sequence):
     """Reads slices and single rows."""
 

@@ -209,21 +209,6 @@ def test_a_common_start_has_no_effect_where_scores_are_doubles(host, params, con
     np.testing.assert_allclose(proba, plain.predict_proba(Xv), atol=1e-5)
 
 
-ONE_SCORE = {"proportional": True, "threshold_update": "newton"}
-IN_FLOATS = pytest.mark.parametrize("params", [ONE_SCORE, {"shift_method": "host"}], ids=["one score", "host"])
-
-
-@IN_FLOATS
-@pytest.mark.parametrize("constant", [2.0**7, 2.0**10])
-def test_xgboost_rounds_a_common_start(params, constant, halves):
-    """Half a step of float32 a round, where the rounding decides no split."""
-    X, y, Xv, _ = halves
-    plain = XGBoost.make(max_depth=1, **params).fit(X, y)
-    moved = XGBoost.make(max_depth=1, **params).fit(X, y, base_margin=np.full(300, constant))
-    off = np.abs(moved.predict_raw(Xv) - plain.predict_raw(Xv)).max()
-    assert 0.0 < off < plain.n_iter_ * np.spacing(np.float32(constant)) / 2
-
-
 def test_a_continued_model_keeps_its_base_score(halves):
     X, y, _, _ = halves
     data = xgboost.DMatrix(X, y)

@@ -16,22 +16,6 @@ def part(n_rows=400, n_classes=3, seed=0):
     return high_order.Part(X, y, n_classes)
 
 
-def test_mark_and_when_it_is_reached():
-    mark = high_order.mark_of(1.0, 0.5)
-    assert mark == pytest.approx(0.505)
-    assert high_order.first([1.0, 0.506, 0.504, 0.6], mark) == 2
-    assert high_order.first([1.0, 0.506], mark) is None
-
-
-def test_one_setting_for_all_partitions_reaches_the_mark_most_often():
-    def tried(order, eta, seconds):
-        return [{"data": "made", "order": order, "eta": eta, "lambda": 1.0, "seconds": one} for one in seconds]
-
-    rows = [row for order in (2, 3, 4) for row in tried(order, 1.0, [1.0, None, 1.0])]
-    rows += tried(2, 0.3, [2.0, 4.0, 3.0]) + tried(3, 0.3, [5.0, 5.0, None]) + tried(4, 0.3, [0.5, 9.0, 0.5])
-    assert high_order.choose(rows, "made") == {2: (0.3, 1.0), 3: (1.0, 1.0), 4: (0.3, 1.0)}
-
-
 @pytest.mark.parametrize("n_classes", [2, 3, 10])
 def test_variants_differ_where_they_say(n_classes):
     """Quadratic splits grow the tree of order two and fill its leaves otherwise; other rules share Halley's tree."""

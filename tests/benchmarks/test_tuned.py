@@ -7,8 +7,6 @@ import pytest
 
 from claims.accuracy import tuned
 from claims.accuracy.tuned import KEYS, SETTINGS, Measure, by_own_decisions, records, searches
-from claims.report import tuned_tables
-from lib import report
 from lib.methods import OURS, Fitted
 from lib.rivals import CATBOOST, SLOW, TUNED, draw
 
@@ -81,40 +79,3 @@ def test_each_metric_has_its_own_decision():
     plain = by_own_decisions(Fitted(lambda X: (np.array([3, 3]), None)), None, np.array([2, 1]))
     assert (plain["zero_one"], plain["mae"]) == (1.0, 1.5)
     assert "rps" not in plain
-
-
-@pytest.fixture
-def results(tmp_path):
-    """Two sets; after four settings ours has fallen from 0.3 to 0.2, and a rival from 0.26 to 0.25, or less on one."""
-    path = tmp_path / "tuned_runs.csv"
-    store = report.RunsFile(path, tuned.COLUMNS)
-    rows = []
-    for data, worse in (("abalone", 0.25), ("wine_red", 0.18)):
-        of_methods = {OURS: {0: 0.3, 3: 0.2}, "lgbm multiclass": {0: 0.26, 2: worse}, "lgbm rounded": {0: 0.4}}
-        for method, found in of_methods.items():
-            for setting, loss in found.items():
-                row = dict(zip(KEYS, ("final", data, 0, method, setting), strict=True)) | {"n_train": 10}
-                rows.append(row | dict.fromkeys(("zero_one", "mae", "qwk"), loss) | {"failure": ""})
-                rows[-1] |= {} if method == "lgbm rounded" else {"rps": loss, "log_loss": loss}
-    rows.append({**dict(zip(KEYS, ("search", "abalone", 0, OURS, 1), strict=True)), "failure": "no, never"})
-    store.add(rows)
-    return path
-
-
-def test_tables_of_the_search(results):
-    tables = tuned_tables.tables(results)
-    assert tables["tuned MAE"].cell(OURS, {"data": "abalone"}) == "0.2000"
-    assert tables["tuned RPS"].cell("lgbm multiclass", {"data": "wine_red"}) == "0.1800"
-    assert (
-        tables["tuned"].cell("MAE", {"method": "lgbm multiclass"}) == "1.061 [0.132, 8.550] (1 / 0 / 1)"
-    )  # sqrt(1.25 * 0.9)
-    assert tables["tuned"].cell("RPS", {"method": "lgbm rounded"}) == "-"
-    curve = tables["tuned curve"]
-    assert curve.cell("after 1", {"metric": "MAE", "method": OURS}) == "1.500"
-    assert curve.cell("after 4", {"metric": "MAE", "method": OURS}) == "1.000"
-    assert curve.cell("after 2", {"metric": "MAE", "method": "lgbm multiclass"}) == "1.300"
-    assert tables["tuned failures"].rows == [
-        {"method": OURS, "data": "abalone", "settings": "1", "reasons": "no, never"}
-    ]
-    assert tuned_tables.draw(results) is not None
-    assert tuned_tables.draw(results.with_name("none.csv")) is None

@@ -196,14 +196,6 @@ def test_parameters_of_sets_are_checked(params, error, message, data):
         OrdinalPredictionSets(LogisticRegression(), **params).fit(*data)
 
 
-@pytest.mark.parametrize("name", ["estimators_", "n_calibration_", "always_included_"])
-def test_attributes_wait_for_fit(name, data):
-    model = OrdinalPredictionSets(LogisticRegression())
-    with pytest.raises(NotFittedError):
-        getattr(model, name)
-    assert len(getattr(model.fit(*data), name)) == {"estimators_": 1, "n_calibration_": 4, "always_included_": 0}[name]
-
-
 FOLDS = "a row of weight 0 still has a place in the folds; scikit-learn lists CalibratedClassifierCV for the same"
 MEDIAN = "it asks for the most probable class; the default is the median class"
 

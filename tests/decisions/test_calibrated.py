@@ -9,9 +9,6 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from makers import draw, given
 from ordinal_objectives import OrdinalCalibratedClassifier
@@ -172,19 +169,6 @@ def test_weights_count_rows_beside_each_other(method):
     repeated = OrdinalCalibratedClassifier(given(5), method=method, classes=range(5))
     repeated.fit(np.repeat(P, weight, axis=0), np.repeat(codes, weight))
     np.testing.assert_allclose(weighted.predict_proba(P), repeated.predict_proba(P), atol=5e-3)
-
-
-def test_weights_reach_the_classifier_inside(ordinal_data):
-    X, y = ordinal_data(120, 3)
-    weight = np.random.default_rng(0).uniform(0.1, 2.0, 120)
-    inner = make_pipeline(StandardScaler(), LogisticRegression())
-    model = OrdinalCalibratedClassifier(inner).fit(X, y, sample_weight=weight)
-    expected = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y, logisticregression__sample_weight=weight)
-    np.testing.assert_array_equal(model.estimator_[-1].coef_, expected[-1].coef_)
-    with pytest.raises(ValueError, match="estimator takes no sample_weight in fit, and the rows have weights"):
-        OrdinalCalibratedClassifier(KNeighborsClassifier()).fit(X, y, sample_weight=weight)
-    with pytest.raises(ValueError, match="sample_weight must be non-negative"):
-        OrdinalCalibratedClassifier(LogisticRegression()).fit(X, y, sample_weight=-weight)
 
 
 @METHODS

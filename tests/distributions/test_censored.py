@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
 
 from makers import watching
 from ordinal_objectives import (
@@ -15,7 +14,6 @@ from ordinal_objectives import (
     OrdinalDistributionRegressor,
     XGBOrdinalClassifier,
 )
-from ordinal_objectives.distributions import DistributionScorer
 from ordinal_objectives.distributions.binned_target import BinnedTarget, most_likely
 
 MONTHS = np.array([3.0, 6.0, 12.0])
@@ -214,16 +212,3 @@ def test_the_log_loss_counts_classes_of_the_rows_and_their_weights():
     expected = -np.average(np.log(proba[np.arange(900), np.searchsorted(cuts, y)]), weights=weight)
     assert model.log_loss(X, y, weight) == pytest.approx(expected)
     assert model.log_loss(X, np.column_stack([y, y]), weight) == pytest.approx(expected)
-
-
-def test_searches_judge_rows_of_which_some_are_censored():
-    X, ends = data()
-    few = HistGradientBoostingOrdinalClassifier(max_iter=30, learning_rate=0.3, early_stopping=False, n_jobs=1)
-    search = GridSearchCV(
-        OrdinalDistributionRegressor(few, n_cuts=8),
-        {"estimator__max_iter": [1, 10]},
-        scoring=DistributionScorer("log_loss"),
-        cv=2,
-        error_score="raise",
-    ).fit(X, ends)
-    assert search.best_params_ == {"estimator__max_iter": 10}

@@ -99,17 +99,6 @@ def test_continued_models_keep_the_order():
         model.fit(reversed_columns(rows), y)
 
 
-def test_lightgbm_functions_keep_the_order():
-    rows = table([0, 1, 2])
-    data = lightgbm.Dataset(rows, y, free_raw_data=False)
-    booster = olgbm.train(QUIET, data, 4, n_classes=4)
-    with pytest.raises(ValueError, match=r"data must have its columns in the order of the training, 0, 1, 2; got 2"):
-        olgbm.predict_proba(booster, reversed_columns(rows))
-    held = lightgbm.Dataset(reversed_columns(rows), y, reference=data)
-    with pytest.raises(ValueError, match=ORDER):
-        olgbm.train(QUIET, data, 4, n_classes=4, valid_sets=[held])
-
-
 def test_wrappers_and_ensembles_keep_the_order(tmp_path):
     rows = table([0, 1, 2])
     ensemble = oo.OrdinalEnsembleClassifier([("engine", CLASSIFIERS["engine"]())]).fit(rows, y)

@@ -297,16 +297,6 @@ def test_wrong_decisions_are_refused_at_load(name, kind, data, saved):
     refused(form, path, model, data[0])
 
 
-NAMES = {"too few": ["a"], "no strings": [1, 2, 3, 4], "a string": "abcd", "nested": [["a"]] * 4}
-
-
-@in_turn(NAMES)
-def test_wrong_feature_names_are_refused(name, kind, data, saved):
-    form, path, model = saved(name)
-    changed(form, path, lambda header, place: place.update(feature_names=NAMES[kind]) or {})
-    refused(form, path, model, data[0])
-
-
 @EACH
 @pytest.mark.parametrize("labels", [GRADES, np.array([10, 20, 30, 40]), np.array([0.5, 1, 2, 4], np.float32)])
 @pytest.mark.parametrize("kind", ["own", "object", "string"])

@@ -134,19 +134,6 @@ def test_what_is_no_collection_is_named(data, name, argument):
         DaskXGBOrdinalClassifier(**OPTIONS).fit(X_, y_, **argument(X_, y_, w))
 
 
-def test_a_label_that_training_lacks_is_named(data):
-    X, y, _ = data
-    X_, y_, other = parted(X, y, np.where(np.arange(800) == 700, "excellent", y))
-    message = "y of an evaluation set holds labels outside the classes .*; got 'excellent'"
-    with pytest.raises(ValueError, match=message):
-        DaskXGBOrdinalClassifier(**OPTIONS).fit(X_, y_, eval_set=[(X_, other)])
-    with pytest.raises(ValueError, match=r"y holds labels outside the classes .*; got 'excellent'"):
-        DaskXGBOrdinalClassifier(**OPTIONS).fit(X_, other)
-    (missing,) = parted(np.where(np.arange(800) == 700, None, y))
-    with pytest.raises(ValueError, match="y must hold labels of one type, and no missing ones"):
-        DaskXGBOrdinalClassifier(**OPTIONS).fit(X_, missing)
-
-
 def test_weights_meet_their_rows_whatever_their_index_says(data):
     """Two frames multiply where their indices agree; weights belong to the rows beside which they lie."""
     X, y, w = data

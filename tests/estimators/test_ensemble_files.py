@@ -143,29 +143,6 @@ def test_damaged_contents_are_refused_and_the_model_stays(change, message, saved
     np.testing.assert_array_equal(model.predict_proba(X), before)
 
 
-OTHER = {
-    "n_bags": 1,
-    "subsample": 0.5,
-    "refit": False,
-    "weights": "rps",
-    "validation_fraction": 0.3,
-    "class_weight": "balanced",
-    "decision_rule": "mode",
-    "cost_matrix": None,
-    "random_state": 7,
-}
-
-
-def test_every_parameter_is_in_the_file(data, tmp_path):
-    model = OrdinalEnsembleClassifier(members(), **OTHER).fit(*data)
-    assert {*OTHER, "members", "classes", "n_jobs"} == set(model.get_params(deep=False))
-    model.save_model(tmp_path / "model.zip")
-    loaded = OrdinalEnsembleClassifier().load_model(tmp_path / "model.zip")
-    assert {name: getattr(loaded, name) for name in OTHER} == OTHER
-    for (_, one), (_, two) in zip(loaded.members, model.members, strict=True):
-        assert repr(sorted(one.get_params().items())) == repr(sorted(two.get_params().items()))
-
-
 @pytest.mark.parametrize(
     "params",
     [{"missing": -999.0}, {"missing": -999.0, "early_stopping_rounds": 2}, {"importance_type": "weight"}],

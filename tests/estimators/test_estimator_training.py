@@ -31,15 +31,6 @@ def test_xgboost_early_stopping(halves):
     np.testing.assert_allclose(oxgb.predict_proba(model.booster_, xgboost.DMatrix(Xv)), model.predict_proba(Xv))
 
 
-def test_xgboost_early_stopping_by_a_callback_that_cuts_the_model(halves):
-    X, y, Xv, yv = halves
-    stop = xgboost.callback.EarlyStopping(rounds=5, save_best=True)
-    model = make_xgb(n_estimators=200, callbacks=[stop]).fit(X, y, eval_set=[(Xv, yv)])
-    assert model.n_iter_ == model.booster_.num_boosted_rounds() < 200
-    seen = model.evals_result_["validation_0"]["all_threshold"]
-    np.testing.assert_allclose(mean_loss(model, Xv, yv), min(seen), rtol=1e-5)
-
-
 def test_lightgbm_early_stopping(halves):
     X, y, Xv, yv = halves
     stop = lightgbm.early_stopping(5, verbose=False)
@@ -170,17 +161,3 @@ def test_random_state_makes_it_reproducible(make, data):
     np.testing.assert_array_equal(*drawn)
     with pytest.raises(ValueError, match="random_state must be an integer"):
         make(random_state="today").fit(X, y)
-
-
-def test_random_forest_of_xgboost(ordinal_data):
-    X, y = ordinal_data(300, 4)
-    forest = make_xgb(
-        n_estimators=1, num_parallel_tree=40, learning_rate=1.0, subsample=0.7, colsample_bynode=0.7, random_state=0
-    ).fit(X, y)
-    assert forest.n_iter_ == 1
-    assert len(forest.booster_.get_dump()) == 40
-    held_out = ordinal_data(300, 4, seed=1)
-    options = {"n_estimators": 1, "learning_rate": 1.0, "subsample": 0.7, "colsample_bynode": 0.7}
-    trees = [mean_loss(make_xgb(**options, random_state=seed).fit(X, y), *held_out) for seed in range(10)]
-    assert mean_loss(forest, *held_out) < np.mean(trees)
-    np.testing.assert_allclose(next(forest.staged_predict_proba(X)), forest.predict_proba(X))

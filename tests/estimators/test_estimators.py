@@ -118,12 +118,6 @@ def test_balanced_weights_give_every_class_the_same_total(make, ordinal_data):
 # Features
 
 
-def test_feature_weights_of_xgboost(data):
-    X, y = data
-    model = make_xgb(feature_weights=[0, 0, 1, 1], colsample_bynode=0.5, random_state=0).fit(X, y)
-    assert (model.feature_importances_[:2] == 0).all()
-
-
 @BOTH
 def test_features_without_a_split_give_the_class_shares(make, data):
     X, y = data

@@ -5,10 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.stats import kstest, norm
-from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
 
 from makers import ALL, make_engine
 from ordinal_objectives.inspection import proportional_odds_test
@@ -146,17 +143,3 @@ def test_what_cannot_be_used_is_named(options, error, message):
     X = np.random.default_rng(0).normal(size=(60, 2))
     with pytest.raises(error, match=message):
         proportional_odds_test(**{"estimator": small(), "X": X, "y": np.arange(60) % 3, **options})
-
-
-@ALL
-def test_a_likelihood_is_refused_with_what_to_set(make, ordinal_data):
-    X, y = ordinal_data(200, 3)
-    model = make(loss="cumulative_link")
-    pipeline = Pipeline([("scale", StandardScaler()), ("inner", Pipeline([("model", model)]))])
-    for one, parameter in ((model, "loss"), (pipeline, "inner__model__loss")):
-        with pytest.raises(
-            ValueError, match=rf"got loss='cumulative_link'. .*set_params\({parameter}='all_threshold'\)"
-        ):
-            proportional_odds_test(one, X, y, random_state=0)
-        other = clone(one).set_params(**{parameter: "all_threshold"})
-        assert proportional_odds_test(other, X, y, n_splits=1, random_state=0).p_values.shape == (2,)

@@ -12,18 +12,6 @@ from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
 RATE = 0.1
 
 
-class Logs(xgboost.callback.TrainingCallback):
-    """Might do anything."""
-
-    def __init__(self):
-        super().__init__()
-        self.seen = []
-
-    def after_iteration(self, model, epoch, evals_log):
-        self.seen.append(epoch)
-        return False
-
-
 class Steady:
     """A schedule that remembers how often it was asked."""
 
@@ -79,24 +67,6 @@ def test_a_schedule_with_a_state_is_asked_by_its_own_training_alone(fit, rows):
     assert steady.asked == model.n_iter_ == 12
     steady = Steady()
     assert fit(rows, steady).n_iter_ == steady.asked
-
-
-def test_where_no_rows_are_divided_any_callback_will_do(rows):
-    X, y = rows
-    logs = Logs()
-    XGBOrdinalClassifier(n_estimators=3, callbacks=[logs]).fit(X, y)
-    held_out = {"early_stopping_rounds": 2, "validation_fraction": 0.2}
-    XGBOrdinalClassifier(n_estimators=3, callbacks=[logs], **held_out).fit(X, y)
-    assert len(logs.seen) == 6
-
-
-def test_a_list_of_rates_has_one_for_each_round(rows):
-    X, y = rows
-    rates = [lightgbm.reset_parameter(learning_rate=[0.1] * 8)]
-    with pytest.raises(ValueError, match=r"reset_parameter\(learning_rate=\[...\]\) where n_estimators='auto'"):
-        LGBMOrdinalClassifier().fit(X, y, callbacks=rates)
-    model = LGBMOrdinalClassifier(n_estimators=8, n_jobs=1).fit(X, y, callbacks=rates)
-    assert model.n_iter_ == 8
 
 
 def test_callbacks_of_a_classifier_are_as_new_after_a_fit(rows, tmp_path):

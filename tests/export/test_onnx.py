@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import enum
-
 import numpy as np
 import onnx
 import onnxruntime
@@ -279,40 +277,6 @@ def test_labels_of_every_type(array):
         found, _ = answers(to_onnx(model, X), X)
         assert found.dtype.kind == model.classes_.dtype.kind
         assert (found == model.predict(X)).mean() > 0.99
-
-
-class Grade(str, enum.Enum):
-    """Text, whose str() is another."""
-
-    LOW = "a"
-    HIGH = "b"
-
-
-@pytest.mark.parametrize(
-    "labels",
-    [
-        np.array(["a", "b"], dtype=object),
-        list(Grade),
-        np.array([-(2**63), 2**63 - 1]),
-        np.array([1, 2**63 - 1], dtype=np.uint64),
-        np.array([0.5, 1.5], dtype=np.float16),
-        np.array(["", "b\0c"], dtype=object),
-    ],
-    ids=str,
-)
-def test_labels_of_a_graph_equal_those_of_the_model(array, labels):
-    model, X, _ = labelled(array, labels)
-    assert (answers(to_onnx(model, X), X)[0] == model.predict(X)).all()
-
-
-def labelled(array, labels):
-    """Return a model of two labels, its rows and theirs."""
-    X, y = array
-    classes = np.empty(2, dtype=object)
-    classes[:] = labels if isinstance(labels, list) else labels.tolist()
-    classes = classes if isinstance(labels, list) else labels
-    y = classes[(y == "best").astype(int)]
-    return HistGradientBoostingOrdinalClassifier(max_iter=3, n_jobs=1, classes=classes).fit(X, y), X, y
 
 
 def test_unknown_and_missing_categories(frame):

@@ -8,13 +8,12 @@ import pytest
 import xgboost
 from lightgbm import LGBMClassifier
 from numpy.testing import assert_allclose
-from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from xgboost import XGBClassifier
 
 from ordinal_objectives import (
@@ -25,7 +24,7 @@ from ordinal_objectives import (
     XGBOrdinalClassifier,
 )
 from ordinal_objectives.export import to_onnx
-from served import answers, far_from_ties, scales_in_float32
+from served import answers, far_from_ties
 
 N, NAMES = 300, ["poor", "fair", "good", "best"]
 TOLERANCE = {"float32": 2e-6, "float64": 1e-6}
@@ -142,29 +141,3 @@ def test_the_rounds_of_a_member_are_those_that_it_predicts_with(array):
     assert member.best_iteration + 1 < member.get_booster().num_boosted_rounds()
     member = FrozenEstimator(member)
     assert_same(OrdinalTunedClassifier(member, classes=range(4)).fit(X, codes), X)
-
-
-def test_an_ensemble_of_columns_of_categories(frame):
-    X, y = frame
-    X = X.astype({"town": "category"})
-    members = [
-        ("o", XGBOrdinalClassifier(n_estimators=9)),
-        ("m", XGBClassifier(n_estimators=9, enable_categorical=True)),
-        ("l", LGBMClassifier(n_estimators=9, verbosity=-1)),
-        ("n", HistGradientBoostingOrdinalClassifier(max_iter=9)),
-    ]
-    assert_same(OrdinalEnsembleClassifier(members, classes=NAMES).fit(X, y), X)
-
-
-@scales_in_float32
-def test_a_member_in_a_pipeline_encodes_the_columns_itself(frame):
-    X, y = frame
-    X = X.astype({"grade": object}).fillna({"grade": "?"})
-    encoded = make_column_transformer(
-        (OneHotEncoder(sparse_output=False), ["town"]),
-        (OrdinalEncoder(), ["grade"]),
-        (StandardScaler(), ["size"]),
-        remainder="passthrough",
-    )
-    member = make_pipeline(encoded, XGBOrdinalClassifier(n_estimators=9))
-    assert_same(OrdinalEnsembleClassifier([("m", member)], classes=NAMES).fit(X, y), X)

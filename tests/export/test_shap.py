@@ -253,20 +253,6 @@ class TestProbabilities:
         with pytest.raises(ValueError, match=r"background must have shape \(n, 4\), n at least 1; got \(0, 4\)"):
             shap_values(model, frame[:4], output="probability", background=frame[:0])
 
-    def test_seeds(self):
-        X, y = mixed_rows()
-        model = train("engine", X, y)
-        np.random.seed(5)  # noqa: NPY002, it must not be ours
-        expected = np.random.random()  # noqa: NPY002
-        np.random.seed(5)  # noqa: NPY002
-        options = {"output": "probability", "n_permutations": 1}
-        first, second, third = (shap_values(model, X[:3], **options, random_state=seed).values for seed in (0, 0, 1))
-        assert np.random.random() == expected  # noqa: NPY002
-        np.testing.assert_array_equal(first, second)
-        assert not np.array_equal(first, third)
-        with pytest.raises(ValueError, match="n_permutations must be an integer at least 1; got 0"):
-            shap_values(model, X, output="probability", n_permutations=0)
-
 
 @TRAINERS
 @pytest.mark.parametrize("output", OUTPUTS)
@@ -303,28 +289,3 @@ def test_values_of_numbers_that_lightgbm_takes_for_zero_are_refused(output):
     tiny = make_engine(max_iter=5).fit(X * 1e-37, y)
     with pytest.raises(ValueError, match=r"do not sum to the score.* up to \d.*numbers within 1e-35 of 0"):
         shap_values(tiny, X * 1e-37, output=output)
-
-
-@pytest.mark.parametrize("output", OUTPUTS)
-def test_values_go_to_shaps_plots_in_one_call(output):
-    shap = pytest.importorskip("shap")
-    X, y = mixed_rows(60, n_classes=3)
-    frame = pandas.DataFrame(X, columns=list("pqrs"))
-    frame["s"] = frame["s"].map(str).astype("category")
-    model = make_engine(classes=["c", "a", "b"], max_iter=5).fit(frame, np.array(["c", "a", "b"])[y])
-    rows = frame[:6]
-    found = shap_values(model, rows, output=output, n_permutations=2, random_state=0)
-    explanation = found.to_shap()
-    assert isinstance(explanation, shap.Explanation)
-    assert explanation.feature_names == list("pqrs")
-    assert explanation.data.shape == rows.shape
-    if output == "score":
-        np.testing.assert_array_equal(explanation.values, found.values)
-        np.testing.assert_array_equal(explanation.base_values, np.full(6, found.base_values))
-        return
-    names = {"cumulative": ["<= c", "<= a"], "probability": ["c", "a", "b"]}[output]
-    assert found.output_names == explanation.output_names == names
-    for k, name in enumerate(names):
-        of_one = explanation[:, :, name]
-        np.testing.assert_array_equal(of_one.values, found.values[:, k])
-        np.testing.assert_array_equal(of_one.base_values, np.full(6, found.base_values[k]))

@@ -45,17 +45,6 @@ def test_files_and_bytes_round_trip(trainer, tmp_path):
 
 
 @TRAINERS
-def test_thresholds_and_names_travel_with_it(trainer):
-    X, y = mixed_rows(n_classes=3)
-    labels = np.array(["low", "middle", "high"])
-    model = train(trainer, X, labels[y], classes=labels, loss="immediate_threshold", link="probit")
-    attributes = to_treelite(model).attributes
-    # treelite's JSON may round the last digit of a number.
-    np.testing.assert_allclose(attributes.pop("thresholds"), model.thresholds_, rtol=1e-15)
-    assert attributes == {"loss": "immediate_threshold", "link": "probit", "classes": labels.tolist()}
-
-
-@TRAINERS
 @pytest.mark.parametrize("iterations", [0, 1, 4])
 def test_first_iterations(trainer, iterations):
     X, y = mixed_rows()
@@ -69,21 +58,6 @@ def test_first_iterations(trainer, iterations):
         assert_same(proba(model, scores, iterations), expected, TOLERANCE[trainer])
     else:
         assert (scores == scores[0]).all()
-
-
-@TRAINERS
-def test_early_stopped(trainer):
-    X, y = mixed_rows(400)
-    stop = {"engine": {"max_iter": 60, "early_stopping": True, "n_iter_no_change": 3}}
-    stop |= {
-        name: {"n_estimators": 60, "early_stopping_rounds": 3, "validation_fraction": 0.3}
-        for name in ("lightgbm", "xgboost")
-    }
-    model = train(trainer, X, y, learning_rate=0.5, **stop[trainer])
-    assert model.n_iter_ < 60
-    exported = to_treelite(model)
-    assert exported.num_tree == model.n_iter_
-    assert_same(proba(model, treelite.gtil.predict(exported, X)), model.predict_proba_ordered(X), TOLERANCE[trainer])
 
 
 def test_trees_that_xgboost_prunes():

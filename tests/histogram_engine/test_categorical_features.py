@@ -14,7 +14,6 @@ from damage_files import without_digest
 from ordinal_objectives import (
     HistGradientBoostingMultiOutputRegressor,
     HistGradientBoostingOrdinalClassifier,
-    RowBlocks,
 )
 
 N, LEVELS = 400, [f"level {i}" for i in range(12)]
@@ -201,23 +200,6 @@ def test_warm_start_keeps_the_categories(rows):
     np.testing.assert_array_equal(unknown, model.predict_proba(frame(x, np.full(N, -1))))
     with pytest.raises(ValueError, match=r"continues a model of categories in the columns \[1\]; got \[0, 1\]"):
         model.set_params(max_iter=9, categorical_features=[0, 1]).fit(X, y)
-
-
-def test_blocks_are_one_table(rows):
-    x, g, y = rows
-    X = frame(x, with_missing(g))
-    parts = [part.assign(g=part["g"].cat.remove_unused_categories()) for part in (X[:50], X[50:])]
-    blocks = RowBlocks(parts)
-    model, expected = make().fit(blocks, y), make().fit(X, y)
-    np.testing.assert_array_equal(model.predict_proba(blocks), expected.predict_proba(X))
-    by_number = make(categorical_features=[1]).fit(RowBlocks([np.column_stack([x, g])]), y)
-    np.testing.assert_array_equal(
-        by_number.predict_proba(np.column_stack([x, g])), make().fit(frame(x, g), y).predict_proba(frame(x, g))
-    )
-    with pytest.raises(ValueError, match="column 'g'"):
-        make(categorical_features=None).fit(blocks, y)
-    with pytest.raises(ValueError, match=r"block 1 of RowBlocks: .* column 'g'"):
-        make().fit(RowBlocks([pd.DataFrame({"x": x[:50], "g": g[:50]}), X[50:]]), y)
 
 
 def test_several_outputs(rows, tmp_path):

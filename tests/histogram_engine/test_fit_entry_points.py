@@ -25,24 +25,6 @@ def make_regressor():
 EACH = pytest.mark.parametrize("make", [make_engine, make_classifier, make_regressor])
 
 
-@EACH
-@pytest.mark.parametrize(
-    ("callback", "got"),
-    [
-        (3, "3"),
-        ([len], r"\[<built-in function len>\]"),
-        (lambda iteration: None, r"<lambda>\(iteration\)"),
-        (lambda *, iteration, evals: None, r"<lambda>\(\*, iteration, evals\)"),
-    ],
-)
-def test_a_callback_that_cannot_be_called_is_refused(make, callback, got):
-    model = make()
-    allowed = r"callback must be a function of \(iteration, evals_result\), or None"
-    with pytest.raises(TypeError, match=f"^{allowed}; got {got}$"):
-        model.fit(X, Y, callback=callback)
-    assert not hasattr(model, "n_iter_")
-
-
 TEXT = [f"{label}.5" for label in Y]
 NO_NUMBERS = {
     "text": (np.array(TEXT), "an array of type <U3"),

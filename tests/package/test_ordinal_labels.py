@@ -140,12 +140,6 @@ def test_names_of_columns_are_classes():
                 make(table.set_axis(wrong, axis=1))
 
 
-def test_the_middle_of_shares_is_that_of_the_counts():
-    counts = np.array([[3, 3, 3, 1, 6, 4], [1, 1, 1, 1, 3, 1]])
-    shares = OrdinalLabels.from_shares(counts / counts.sum(axis=1, keepdims=True))
-    assert shares.middle.tolist() == OrdinalLabels.from_counts(counts).middle.tolist() == [3, 3]
-
-
 def test_shares_of_intervals_are_most_likely():
     labels = OrdinalLabels.from_intervals(
         [0] * 60 + [1] * 20 + [0] * 20, [0] * 60 + [1] * 20 + [1] * 20, classes=[0, 1]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.dummy import DummyClassifier
 from sklearn.metrics import precision_recall_fscore_support
 
 from makers import make_engine
@@ -82,21 +81,6 @@ def test_the_table_by_class_is_scikit_learns(engine, weight):
         off = np.average(np.abs(of["decisions"][of_class] - k), weights=w)
         assert found["mean_absolute_error"][k] == pytest.approx(off)
         assert found["probability"][k] == pytest.approx(np.average(of["probabilities"][of_class, k], weights=w))
-
-
-def test_a_class_without_rows_and_rows_of_one_class(engine):
-    names = GRADES[Y]
-    some = np.flatnonzero(Y[TEST] != 3)
-    found = report(engine, X[TEST][some], names[TEST][some], **FEW)
-    assert found.by_class["rows"][3] == 0
-    assert np.isnan([found.by_class[of][3] for of in ("recall", "mean_absolute_error", "probability")]).all()
-    assert "-" in str(found).splitlines()[-1]
-    one = np.flatnonzero(Y[TEST] == 1)
-    found = report(engine, X[TEST][one], names[TEST][one], **FEW)
-    assert np.isnan(found.values["concordance"]).all()
-    assert found.baseline["mae"] == (0.0, 0.0, 0.0)
-    constant = DummyClassifier().fit(X[TRAIN], Y[TRAIN])
-    assert np.isnan(report(constant, X[TEST], Y[TEST], **FEW).values["tau_b"]).all()
 
 
 def test_labels_of_several_answers_and_of_intervals(engine):

@@ -81,13 +81,6 @@ def test_pipelines_and_searches_give_what_their_steps_give(make, data):
         assert FeatureEffectDisplay.from_estimator(fitted, frame, 1).feature_name == "b"
 
 
-@pytest.mark.parametrize("function", [threshold_importances, lambda e, X: feature_effect(e, X, 0)])
-def test_a_pipeline_that_ends_otherwise_is_refused(function, data):
-    X, _ = data
-    with pytest.raises(TypeError, match="or a pipeline or search that ends in one and is fitted; got StandardScaler"):
-        function(make_pipeline(StandardScaler(), StandardScaler()).fit(X), X)
-
-
 PLANS = ["pro", "basic", "plus"]
 
 
