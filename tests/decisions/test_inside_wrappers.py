@@ -90,7 +90,7 @@ def test_texts_reach_a_pipeline_that_reads_them(wrap, kind, data):
         model.fit(X[:-1], y)
 
 
-@WRAPPERS
+@pytest.mark.parametrize("wrap", [OrdinalPredictionSets, ensemble])
 def test_tables_dicts_and_sparse_rows_reach_pipelines(wrap, data):
     X, y = data
     frame = pd.DataFrame({"age": X[:, 0], "town": np.where(X[:, 1] > 0, "Bonn", "Aachen")})
@@ -122,8 +122,7 @@ def test_a_class_weight_by_label_is_refused_at_any_depth(wrap, nest, data):
             wrap(model, classes=NAMES).fit(X, NAMES[y])
 
 
-@WRAPPERS
-@pytest.mark.parametrize("given", ["search", "searches", "early stopping", "searched"])
+@in_turn("given", ["search", "searches", "early stopping", "searched"])
 def test_labels_of_a_scorer_are_refused_where_others_are_trained_on(wrap, given, data):
     X, y = data
 
@@ -175,8 +174,7 @@ def test_labels_of_scikit_learns_scorers_are_refused_unless_they_are_codes(wrap,
     assert len(wrap(searched(codes)).fit(X, y).classes_) == 4
 
 
-@WRAPPERS
-@pytest.mark.parametrize("scorer", OF_ONE_CLASS.values(), ids=OF_ONE_CLASS)
+@in_turn("scorer", OF_ONE_CLASS.values())
 def test_the_class_that_a_scorer_calls_positive_is_the_same_inside(wrap, scorer, data):
     X, y = data[0], (data[1] > 1).astype(int)
     with pytest.raises(ValueError, match="has a scorer with labels"):

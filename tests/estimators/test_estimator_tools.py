@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 import xgboost
 from sklearn import config_context
-from sklearn.model_selection import cross_val_predict, cross_validate
+from sklearn.model_selection import cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -33,15 +33,6 @@ def data(ordinal_data):
 
 
 # scikit-learn's tools
-
-
-@BOTH
-def test_cross_val_predict_in_two_processes(make, data):
-    X, y = data
-    folds = [(np.flatnonzero(np.arange(400) % 2 == k), np.flatnonzero(np.arange(400) % 2 != k)) for k in (0, 1)]
-    proba = cross_val_predict(make(), X, y, cv=folds, n_jobs=2, method="predict_proba")
-    for train, test in folds:
-        np.testing.assert_array_equal(proba[test], make().fit(X[train], y[train]).predict_proba(X[test]))
 
 
 @BOTH

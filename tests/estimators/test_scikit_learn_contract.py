@@ -18,7 +18,7 @@ from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.model_selection import cross_val_predict, cross_val_score
 from sklearn.utils.fixes import parse_version
 
-from makers import ALL
+from makers import ALL, MAKERS
 from ordinal_objectives import (
     metrics,
     scorers,
@@ -33,12 +33,11 @@ SPELLINGS = {
     "strings": (lambda codes: NAMES[codes], {"classes": NAMES}),
     "ordered categorical": (lambda codes: pd.Series(pd.Categorical.from_codes(codes, NAMES, ordered=True)), {}),
 }
-SPELLED = pytest.mark.parametrize(
-    ("spell", "told"),
-    [
-        pytest.param(*spelling, id=name, marks=[] if name == "strings" else pytest.mark.slow)
-        for name, spelling in SPELLINGS.items()
-    ],
+# Each classifier with one of the spellings, where all go through the same code of labels.
+ONE_EACH = pytest.mark.parametrize(
+    ("make", "spell", "told"),
+    [(make, *spelling) for make, spelling in zip(MAKERS.values(), SPELLINGS.values(), strict=True)],
+    ids=SPELLINGS,
 )
 OF_PROBABILITIES = [name for name in get_scorer_names() if "predict_proba" in get_scorer(name)._response_method]
 OURS = scorers.get_scorer_names()
@@ -94,9 +93,7 @@ def test_costs_and_class_weights_follow_the_order_of_the_classes(make, data):
     np.testing.assert_array_equal(model.predict_proba_ordered(X), plain.predict_proba(X))
 
 
-@pytest.mark.slow
-@ALL
-@SPELLED
+@ONE_EACH
 def test_every_probability_scorer(make, spell, told, data):
     X, codes = data
     train, test = slice(0, 300), slice(300, None)
@@ -134,9 +131,7 @@ def test_two_classes(make, names, ordinal_data):
         assert get_scorer(name)(model, X, names[codes]) == pytest.approx(get_scorer(name)(plain, X, codes)), name
 
 
-@ALL
-@SPELLED
-@pytest.mark.slow
+@ONE_EACH
 @pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
 def test_calibration(make, spell, told, method, data):
     X, codes = data
@@ -149,8 +144,7 @@ def test_calibration(make, spell, told, method, data):
     assert neg_rps(model, X, y) == pytest.approx(neg_rps(plain, X, codes))
 
 
-@ALL
-@SPELLED
+@ONE_EACH
 def test_inspection(make, spell, told, data):
     X, codes = data
     y = spell(codes)

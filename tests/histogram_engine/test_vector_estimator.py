@@ -45,7 +45,7 @@ def training_losses(model, X, y):
 @pytest.mark.parametrize("options", [{}, {"split_gain": "scalar", "shift_penalty": "smooth"}, {"link": "probit"}])
 def test_a_saved_model_replays_its_training(data, tmp_path, options):
     X, y = data
-    model = make(**options).fit(X, y)
+    model = make(max_iter=5, **options).fit(X, y)
     model.save_model(tmp_path / "model")
     np.testing.assert_allclose(training_losses(model, X, y), model.evals_result_["training"], rtol=1e-6)
     loaded = HistGradientBoostingOrdinalClassifier().load_model(tmp_path / "model")
