@@ -84,8 +84,7 @@ SAVES = {
 }
 
 
-@EACH
-@pytest.mark.parametrize("ours_last", [False, True])
+@pytest.mark.parametrize(("train", "update", "ours_last"), [(*one, i % 2 > 0) for i, one in enumerate(TRAINS)])
 def test_checkpoints_predict_and_go_on(rows, tmp_path, train, update, ours_last):
     X, y = rows
     dtrain = xgboost.DMatrix(X, y)

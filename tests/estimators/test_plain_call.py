@@ -249,7 +249,7 @@ SIZES = {"xgboost": "max_depth", "lightgbm": "num_leaves", "histogram": "max_lea
 
 @EACH
 def test_the_size_of_the_trees_is_found_with_many_rows(name):
-    make, _ = CALLS[name]
+    make = partial(CALLS[name][0], learning_rate=0.5)
     few, many = make().fit(*rich(600)), make().fit(*rich(1_500))
     assert len(few.round_search_.tried) == 1
     assert [SIZES[name] in one for one in many.round_search_.tried] == [True, True]
@@ -264,7 +264,7 @@ def test_the_size_of_the_trees_is_found_with_many_rows(name):
 
 
 def penalty(**given):
-    model = LGBMOrdinalClassifier(n_jobs=1, random_state=0, **given)
+    model = LGBMOrdinalClassifier(n_jobs=1, random_state=0, learning_rate=0.5, **given)
     return lambda n: model.fit(*rich(n)).booster_.params["lambda_l2"]
 
 

@@ -33,11 +33,11 @@ def small(make=make_engine, **options):
 
 def test_proportional_rows_are_rejected_at_most_at_the_level():
     """A single split has the level, here 0.1; twice the median of several splits rejects less often."""
-    one = [proportional_odds_test(small(), *sample(300, s), n_splits=1, random_state=s) for s in range(100)]
+    one = [proportional_odds_test(small(), *sample(300, s), n_splits=1, random_state=s) for s in range(50)]
     rejected = np.mean([found.overall_p_value <= 0.1 for found in one])
-    assert rejected < 0.1 + 2.5 * np.sqrt(0.1 * 0.9 / 100)
-    assert np.mean([found.p_values.min() <= 0.1 for found in one]) < 0.1 + 2.5 * np.sqrt(0.1 * 0.9 / 100)
-    several = [proportional_odds_test(small(), *sample(300, s), random_state=s) for s in range(30)]
+    assert rejected < 0.1 + 2.5 * np.sqrt(0.1 * 0.9 / 50)
+    assert np.mean([found.p_values.min() <= 0.1 for found in one]) < 0.1 + 2.5 * np.sqrt(0.1 * 0.9 / 50)
+    several = [proportional_odds_test(small(), *sample(300, s), random_state=s) for s in range(12)]
     assert np.mean([found.overall_p_value <= 0.1 for found in several]) <= 0.1
 
 
@@ -59,7 +59,7 @@ def test_errors_of_the_score_do_not_matter_at_first_order():
     """The true model's score with an error, and shifts that are the error itself at one threshold: z stays standard."""
     rng, link = np.random.default_rng(0), get_link("logit")
     z, plain = [], []
-    for _ in range(200):
+    for _ in range(100):
         x = rng.normal(size=400)
         y = (rng.logistic(size=(400, 1)) > THETA - x[:, None]).sum(axis=1)
         below, error = y[:, None] <= np.arange(3), 0.6 * np.cos(2 * x)

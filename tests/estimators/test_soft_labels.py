@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import cycle
 from typing import Any
 
 import lightgbm
@@ -66,11 +67,11 @@ def losses_of(model):
     return np.array(model._record.training_loss)
 
 
-@EVERY_CASE
-def test_one_class_a_row_trains_the_same_model(kind, params):
+@pytest.mark.parametrize(("labels", "case"), list(zip(cycle(EXACT), CASES)), ids=str)
+def test_one_class_a_row_trains_the_same_model(labels, case):
+    kind, params = case
     expected = MAKE[kind](**params).fit(X, Y).predict_proba(X)
-    for labels in EXACT.values():
-        np.testing.assert_array_equal(MAKE[kind](**params).fit(X, labels).predict_proba(X), expected)
+    np.testing.assert_array_equal(MAKE[kind](**params).fit(X, EXACT[labels]).predict_proba(X), expected)
 
 
 @EVERY_CASE
@@ -315,6 +316,10 @@ def test_scorers_judge_each_answer(kind):
             found, expected = get_scorer(name)(model, X, SOFT), get_scorer(name)(model, X[row], code, weight)
             assert found == pytest.approx(expected, rel=1e-6)
     assert neg_rps_scorer(model, X, INTERVALS) < 0.0
+
+
+def test_searches_judge_each_answer():
+    kind = "engine"
     assert (cross_val_score(MAKE[kind](), X, INTERVALS, cv=3, scoring=neg_rps_scorer) < 0.0).all()
     search = GridSearchCV(MAKE[kind](), {"learning_rate": [1e-6, 0.3]}, cv=3, scoring=neg_rps_scorer).fit(X, SOFT)
     assert search.best_params_["learning_rate"] == 0.3
