@@ -53,7 +53,7 @@ test-clusters:
 	.venv-clusters/bin/python -c 'import pyspark, ray'
 	.venv-clusters/bin/python -m pytest tests/clusters
 
-# Ten thousand runs of the state machines, of which `make test` has a few hundred. Resumes where it was stopped; SEED
+# Ten thousand runs of the state machines, of which `make test` has some. Resumes where it was stopped; SEED
 # begins others.
 RUNS ?= 10000
 SEED ?= 1000
@@ -206,7 +206,7 @@ docs: $(VENV)/installed-docs
 docs-check: docs
 	$(BIN)/python docs/check_overflow.py build/site
 
-# The notebooks with their outputs, which a test compares: after a change of examples/quickstart.py or of results.
+# The notebooks with their outputs: after a change of examples/quickstart.py or of results.
 notebooks: export OMP_NUM_THREADS = 1
 notebooks: $(VENV)/installed-test
 	$(BIN)/python notebooks/make.py
