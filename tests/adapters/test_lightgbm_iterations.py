@@ -85,18 +85,6 @@ def test_continued_models_carry_the_checksums_of_all_their_trees(ordinal_data, u
     assert len(set(trees)) == 16
 
 
-def test_rounds_without_a_split_have_checksums_too(ordinal_data):
-    X, y = ordinal_data(300)
-    schedule = lightgbm.reset_parameter(min_gain_to_split=[1e9, 0.0, 1e9, 0.0, 0.0])
-    booster = trained(X, y, "joint", 5, callbacks=[schedule])
-    assert booster.current_iteration() == len(olgbm.threshold_record(booster).trees) == 4
-    booster.rollback_one_iter()
-    assert olgbm.predict_proba(booster, X).shape == (300, 5)
-    booster.shuffle_models()
-    with pytest.raises(ValueError, match=CHANGED):
-        olgbm.predict_proba(booster, X)
-
-
 # Rounds without a split
 
 
@@ -171,7 +159,6 @@ def test_an_early_stop_keeps_the_best_loss_everywhere(seed, ours, tmp_path):
 
 SMALL = {"verbosity": -1, "num_leaves": 4, "num_threads": 1}
 TINY = {**SMALL, "learning_rate": 1e-300}
-BY_TRAIN = pytest.mark.parametrize("update", ["fixed", "newton", "schur", "joint"])
 SHIFTS = pytest.mark.parametrize("proportional", [True, False], ids=["one score", "shifts"])
 
 
@@ -222,17 +209,6 @@ def test_the_classifier_ends_with_a_model(separable, proportional, start):
     np.testing.assert_allclose(
         model.predict_proba(X, init_score=np.full(300, start)).mean(axis=0), np.bincount(y) / 300, atol=1e-6
     )
-
-
-@BY_TRAIN
-def test_a_rollback_of_such_a_step_is_still_refused(separable, update):
-    def rollback(env):
-        if env.iteration == 2:
-            env.model.rollback_one_iter()
-
-    data = lightgbm.Dataset(*separable, free_raw_data=False)
-    with pytest.raises(ValueError, match="rollback_one_iter"):
-        olgbm.train(TINY, data, 5, n_classes=4, threshold_update=update, callbacks=[rollback])
 
 
 # Features without a split
