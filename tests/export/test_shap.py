@@ -254,9 +254,10 @@ class TestProbabilities:
             shap_values(model, frame[:4], output="probability", background=frame[:0])
 
 
-@TRAINERS
 @pytest.mark.parametrize("output", OUTPUTS)
-@pytest.mark.parametrize("kind", ["pipeline", "nested", "search"])
+@pytest.mark.parametrize(
+    ("trainer", "kind"), [("engine", "pipeline"), ("lightgbm", "nested"), ("xgboost", "search")], ids=str
+)
 def test_pipelines_are_explained_by_what_their_steps_make(trainer, output, kind):
     X, y = mixed_rows()
     frame = pandas.DataFrame({"a": X[:, 0], "b": X[:, 1], "plan": np.array(["x", "y", "z"])[np.arange(len(y)) % 3]})

@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from makers import ALL
+from makers import ALL, MAKERS
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.inspection import feature_effect, threshold_importances
 from ordinal_objectives.plotting import FeatureEffectDisplay, ScoreDistributionDisplay
@@ -58,9 +58,8 @@ def test_the_rows_of_a_model_with_shifts_are_partly_outside_of_the_regions(data)
     assert ScoreDistributionDisplay.from_estimator(model, X, y).n_outside_ > 0
 
 
-@ALL
-def test_pipelines_and_searches_give_what_their_steps_give(make, data):
-    X, y = data
+def test_pipelines_and_searches_give_what_their_steps_give(data):
+    (X, y), make = data, MAKERS["histogram"]
     frame = pd.DataFrame(10.0 * X + 3.0, columns=list("abcdef")[: X.shape[1]])
     pipeline = make_pipeline(StandardScaler(), make()).fit(frame, y)
     search = GridSearchCV(Pipeline([("scale", StandardScaler()), ("model", make())]), {"model__shift_l2": [10.0]}, cv=2)
