@@ -53,7 +53,7 @@ test-clusters:
 	.venv-clusters/bin/python -c 'import pyspark, ray'
 	.venv-clusters/bin/python -m pytest tests/clusters
 
-# Ten thousand runs of the state machines, of which `make test` has a few hundred. Resumes where it was stopped; SEED
+# Ten thousand runs of the state machines, of which `make test` has some. Resumes where it was stopped; SEED
 # begins others.
 RUNS ?= 10000
 SEED ?= 1000
@@ -119,7 +119,7 @@ sanitize: .venv-address/instrumented
 # Narrow vectors and cut files are the same to threads; the other sanitizer meets them. So does it tests that run on one
 # thread, where nothing races: a test with threads says so in its name, or its file stands here.
 SERIAL := $(REACHING) and not lightgbm and not flipped_bits and not sse2 and not avx2 and not few_rows_and_heavy and \
-	not shared_out_to_leaves and not blocks_of_other_tables
+	not shared_out_to_leaves
 THREADED := thread or helpers or parts or keep_no_histogram or seed_alone or criteria or oracle or goss or \
 	judged_steps or high_order or cross_terms or binning or pruning or uneven or light_rows or engine_estimator or \
 	warm_start or row_blocks or vector_engine or vector_estimator or leaf_weights or several_values or drawn_for_each_node
@@ -206,7 +206,7 @@ docs: $(VENV)/installed-docs
 docs-check: docs
 	$(BIN)/python docs/check_overflow.py build/site
 
-# The notebooks with their outputs, which a test compares: after a change of examples/quickstart.py or of results.
+# The notebooks with their outputs: after a change of examples/quickstart.py or of results.
 notebooks: export OMP_NUM_THREADS = 1
 notebooks: $(VENV)/installed-test
 	$(BIN)/python notebooks/make.py

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import pickle
 
 import lightgbm
 import numpy as np
@@ -19,7 +18,6 @@ from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 XGB_PARAMS = {"base_score": 0.0, "disable_default_eval_metric": 1, "max_depth": 3}
 LGB_PARAMS = {"num_leaves": 8, "verbosity": -1, "metric": "None", "min_data_in_leaf": 5}
-OBJECTIVES = pytest.mark.parametrize("make", [oxgb.OrdinalObjective, olgbm.OrdinalObjective])
 
 
 def train_xgb(objective, X, y, rounds=10, params=None, callback=True, **kwargs):
@@ -133,17 +131,6 @@ def test_one_objective_many_trainings(make, train, ordinal_data, callback):
     np.testing.assert_array_equal(again.predict(rows), alone.predict(rows))
 
 
-@OBJECTIVES
-def test_copies_start_afresh(make):
-    objective = make(4, loss="cumulative_link", link="probit", hessian="exact", thresholds=[0.0, 1.0, 2.0])
-    for again in (copy.copy(objective), pickle.loads(pickle.dumps(objective))):
-        assert repr(again) == repr(objective)
-        np.testing.assert_array_equal(again.thresholds, [0.0, 1.0, 2.0])
-        assert again.callback is not objective.callback
-        with pytest.raises(ValueError, match="not been used in a training"):
-            _ = again.thresholds_
-
-
 @pytest.mark.parametrize("update", ["newton", "schur"])
 def test_xgboost_cv_leaks_nothing(ordinal_data, update):
     X, y = ordinal_data(300)
@@ -212,43 +199,12 @@ def test_booster_without_thresholds_is_refused(ordinal_data, tmp_path):
         olgbm.save_model(plain, tmp_path / "other.txt")
 
 
-def test_wrong_booster_is_not_attached(ordinal_data):
-    X, y = ordinal_data(200)
-    dtrain = xgboost.DMatrix(X, y)
-    objective = oxgb.OrdinalObjective(5)
-    xgboost.train(XGB_PARAMS, dtrain, 5, obj=objective)
-    with pytest.raises(ValueError, match="booster has 3 rounds, but this objective's latest training had 5"):
-        objective.attach(xgboost.train({}, dtrain, 3))
-
-
 @pytest.mark.parametrize("value", [(2, 4), (0, 10_000), (0, -1), (0, 2.5), 3, (0,), "ab", (0, 3, 1), (1, 0)])
 def test_other_iteration_ranges_are_refused(ordinal_data, value):
     X, y = ordinal_data(200)
     booster = oxgb.train({}, xgboost.DMatrix(X, y), 5)
     with pytest.raises(ValueError, match=r"iteration_range must start at 0.* end at one of 0\.\.5"):
         oxgb.predict_proba(booster, xgboost.DMatrix(X), value)
-
-
-@pytest.mark.parametrize("value", ["-1", "abc", "2.5", ""])
-def test_a_damaged_best_iteration_is_named(ordinal_data, value):
-    X, y = ordinal_data(200)
-    booster = oxgb.train({}, xgboost.DMatrix(X, y), 5)
-    booster.set_attr(best_iteration=value)
-    with pytest.raises(ValueError, match="best_iteration of the booster must be an integer of at least 0"):
-        oxgb.predict_proba(booster, xgboost.DMatrix(X))
-
-
-@pytest.mark.parametrize("host", ["xgboost", "lightgbm"])
-def test_labels_of_evaluation_sets_are_named(ordinal_data, host):
-    X, y = ordinal_data(200)
-    data = lightgbm.Dataset(X, y)
-    evals = [(xgboost.DMatrix(X, y + 1), "v")]
-    trainings = {
-        "xgboost": lambda: oxgb.train({}, xgboost.DMatrix(X, y), 3, evals=evals, verbose_eval=False),
-        "lightgbm": lambda: olgbm.train({"verbosity": -1}, data, 3, [data.create_valid(X, y + 1)]),
-    }
-    with pytest.raises(ValueError, match="an evaluation set holds labels outside"):
-        trainings[host]()
 
 
 @given(

@@ -30,22 +30,6 @@ def boost_once(booster):
 
 
 @each_kind
-def test_a_matrix_of_more_columns_is_refused(kind):
-    booster, wider = trained(kind), xgboost.DMatrix(np.c_[X, X])
-    with pytest.raises(ValueError, match="data must have at most the model's 4 columns; got 8"):
-        oxgb.predict_proba(booster, wider)
-
-
-def test_contributions_of_a_matrix_of_other_columns_are_refused():
-    """XGBoost itself writes those of more columns behind its memory."""
-    booster = trained(KINDS["proportional"])
-    with pytest.raises(ValueError, match="data must have at most the model's 4 columns; got 8"):
-        oxgb.margin_contributions(booster, xgboost.DMatrix(np.c_[X, X]))
-    with pytest.raises(ValueError, match="data must have the model's 4 columns; got 3"):
-        oxgb.margin_contributions(booster, xgboost.DMatrix(X[:, :3]))
-
-
-@each_kind
 def test_rounds_that_were_added_by_hand_have_no_thresholds(kind):
     booster, data = trained(kind), xgboost.DMatrix(X, Y)
     expected = oxgb.predict_proba(booster, data)
@@ -105,24 +89,3 @@ def test_a_file_with_rounds_that_were_added_by_hand_is_no_classifier(tmp_path):
     booster.save_model(path)
     with pytest.raises(ValueError, match="booster has 5 rounds, but thresholds for only 4"):
         XGBOrdinalClassifier().load_model(path)
-
-
-@each_kind
-@pytest.mark.filterwarnings("ignore:.*Empty dataset")
-def test_no_rows_have_no_predictions(kind):
-    booster, nothing = trained(kind), xgboost.DMatrix(X[:0])
-    assert oxgb.predict_proba(booster, nothing).shape == (0, 4)
-    if kind == KINDS["proportional"]:
-        assert oxgb.margin_contributions(booster, nothing).shape == (0, 3, 5)
-
-
-@pytest.mark.parametrize("wrong", ["all", 2.5, True])
-def test_iterations_that_are_no_number_are_named(wrong, tmp_path):
-    booster = olgbm.train({"verbosity": -1, "num_threads": 1}, lightgbm.Dataset(X, Y), 2)
-    for use in (
-        lambda: olgbm.predict_proba(booster, X, num_iteration=wrong),
-        lambda: olgbm.save_model(booster, tmp_path / "model.txt", num_iteration=wrong),
-    ):
-        with pytest.raises(ValueError, match=f"num_iteration must be None or an integer, .*; got {wrong!r}"):
-            use()
-    assert not list(tmp_path.iterdir())

@@ -47,13 +47,6 @@ def test_learning_on_one_machine_of_several_is_refused(name, options):
 
 
 @needs_wrapper
-def test_the_objective_of_train_says_where_it_belongs():
-    X, y, _ = data()
-    with pytest.raises(TypeError, match="FixedThresholds"):
-        lightgbm.LGBMRegressor(objective=olgbm.OrdinalObjective(4), **PARAMS).fit(X, y)
-
-
-@needs_wrapper
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Parameter .* will be ignored:UserWarning")  # LightGBM's, of its own defaults
 def test_fixed_thresholds_on_dask(client):

@@ -18,10 +18,7 @@ import distributed
 import xgboost.dask
 
 from ordinal_objectives.adapters.collective import Collective
-from ordinal_objectives.adapters.run import TrainingRun
-from ordinal_objectives.adapters.updates import NewtonUpdate
 from ordinal_objectives.adapters.xgb import dask as oxgb_dask
-from ordinal_objectives.spec import OrdinalSpec
 
 pytestmark = pytest.mark.slow
 
@@ -159,22 +156,6 @@ def test_newton_sends_one_vector_a_round_and_a_watched_loss_one_more(client):
     assert sent(evals=[(matrix, "train")]) == [own, own] * 5
 
 
-def test_many_values_take_the_single_machines_step_on_the_same_trees(client):
-    """Where bins are made of parts of the rows, trees differ from one machine's; their thresholds are exact."""
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(1200, 3))
-    y = np.digitize(2 * X[:, 0] + rng.logistic(size=1200), [-2, -0.5, 0.5, 2])
-    params = PARAMS | {"max_bin": 16}
-    matrix = dask_matrix(client, X, y, chunks=[200, 1000], workers=addresses(client)[:2])
-    booster = oxgb_dask.train(client, params, matrix, 10, threshold_update="newton")["booster"]
-    record, whole = oxgb.threshold_record(booster), xgboost.DMatrix(X, y)
-    run = TrainingRun(OrdinalSpec(record.ordinal_loss()), y, N_CLASSES, update=NewtonUpdate())
-    run.advance(np.zeros(1200, np.float32), 0)
-    for t in range(1, 11):
-        run.advance(booster.predict(whole, output_margin=True, iteration_range=(0, t)), t)
-    assert farthest(record, run.record()) < 1e-6
-
-
 @pytest.mark.parametrize("update", [UPDATES[0], UPDATES[2], UPDATES[3]], ids=name_of)
 def test_a_worker_without_rows_and_early_stopping(client, update):
     """One worker has rows to evaluate alone; the loss that stops early is that of all rows."""
@@ -303,63 +284,6 @@ def test_weights_of_nothing_and_rows_without_a_label_are_named(client):
     found = oxgb.threshold_record(oxgb_dask.train(client, PARAMS, dtrain, 2)["booster"])
     alone = oxgb.train(PARAMS, xgboost.DMatrix(X, y, weight=some), 2)
     assert farthest(found, oxgb.threshold_record(alone)) < 1e-6
-
-
-def test_weights_of_a_worker_with_several_parts_add_up():
-    """Those of its last part may be 0: only a training without any weight is refused."""
-    parts = [{"data": np.zeros((2, 1)), "label": np.arange(2), "weight": np.full(2, weight)} for weight in (1.5, 0.0)]
-    assert oxgb_dask._check_worker(parts, np.nan).total == 3.0
-    assert oxgb_dask._check_worker(parts[1:], np.nan).total == 0.0
-
-
-def test_what_xgboost_would_refuse_of_one_worker_is_named(client):
-    X, y, _ = data(300)
-    workers = addresses(client)
-    good = dask_matrix(client, X, y, chunks=[100, 200], workers=workers[:2])
-    spoiled = X.copy()
-    spoiled[250, 1] = -np.inf
-    (X_,) = on_workers(client, [X], [100, 200], workers[:2])
-    for matrix, message in (
-        (dask_matrix(client, spoiled, y, chunks=[100, 200], workers=workers[:2]), "X of valid must hold .*; got -inf"),
-        (dask_matrix(client, X, np.c_[y, y], chunks=[100, 200], workers=workers[:2]), "labels of valid .*; got 2 col"),
-        (xgboost.dask.DaskDMatrix(client, X_), "labels of valid are missing"),
-    ):
-        for dtrain, evals, name in ((matrix, [], "the training set"), (good, [(matrix, "valid")], "valid")):
-            with pytest.raises(ValueError, match=message.replace("valid", name)):
-                oxgb_dask.train(client, PARAMS, dtrain, 1, evals=evals)
-    with pytest.raises(TypeError, match=r"the training set must be an xgboost.dask.DaskDMatrix; got DMatrix"):
-        oxgb_dask.train(client, PARAMS, xgboost.DMatrix(X, y), 1)
-    with pytest.raises(TypeError, match=r"client must be a distributed.Client or None; got str"):
-        oxgb_dask.train("client", PARAMS, good, 1)
-
-
-@pytest.mark.parametrize("n_workers", [1, 2])
-def test_parts_with_other_categories_are_refused(client, n_workers):
-    """XGBoost would take the same codes for other categories where their number is the same."""
-    dd = pytest.importorskip("dask.dataframe")
-    pd = pytest.importorskip("pandas")
-    rng = np.random.default_rng(0)
-    plan = np.array(["a", "b", "c{}"])[rng.integers(0, 3, 200)]
-    orders = [["a", "b", "c{}"], ["c{}", "b", "a"]]
-
-    def matrix(orders):
-        parts = [
-            pd.DataFrame({"x": rng.normal(size=100), "plan": pd.Categorical(plan[100 * i :][:100], order)})
-            for i, order in enumerate(orders)
-        ]
-        workers = addresses(client)[:n_workers]
-        placed = [client.scatter(part, workers=[workers[i % n_workers]], hash=False) for i, part in enumerate(parts)]
-        X = dd.from_delayed(placed, meta=parts[0].iloc[:0], verify_meta=False)
-        y = da.from_array(rng.integers(0, 3, 200), chunks=100)
-        return xgboost.dask.DaskDMatrix(client, X, y, enable_categorical=True)
-
-    good = matrix([orders[0]] * 2)
-    message = r"column 'plan' of .* must have the same categories in all parts; got 'a', 'b', 'c{}' and 'c{}', 'b', 'a'"
-    with pytest.raises(ValueError, match=message):
-        oxgb_dask.train(client, PARAMS, matrix(orders), 1)
-    with pytest.raises(ValueError, match=message.replace(".*", "valid")):
-        oxgb_dask.train(client, PARAMS, good, 1, evals=[(matrix(orders), "valid")])
-    assert oxgb_dask.train(client, PARAMS, good, 1)["booster"].num_boosted_rounds() == 1
 
 
 class KillOne(xgboost.callback.TrainingCallback):

@@ -16,7 +16,7 @@ import pytest
 import xgboost
 
 import fake_cupy
-from ordinal_objectives import AllThreshold, CumulativeLink, OrdinalLabels, XGBOrdinalClassifier
+from ordinal_objectives import AllThreshold, CumulativeLink, XGBOrdinalClassifier
 from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.adapters.xgb import training as of_xgboost
 from ordinal_objectives.losses import get_loss
@@ -220,12 +220,6 @@ def test_the_gpu_is_taken_where_xgboost_and_cupy_share_one(monkeypatch):
         assert isinstance(of_xgboost.device_of(object(), get_loss("all_threshold"), None), GPU)
 
 
-def test_a_booster_on_the_cpu_says_so(ordinal_data):
-    X, y = ordinal_data(100, 3)
-    assert of_xgboost._configured(xgboost.train({"nthread": 1}, xgboost.DMatrix(X, y), 1)) == "cpu"
-    assert isinstance(of_xgboost.device_of(None, get_loss("all_threshold"), None), CPU)
-
-
 @pytest.fixture
 def cupy():
     library = pytest.importorskip("cupy", reason="CuPy is not installed: XGBoost's use of its arrays is not tested")
@@ -238,22 +232,6 @@ def coarse(ordinal_data, n_rows=600):
     """Return rows of few values a feature, which the CPU and the GPU cut at the same places, and their weights."""
     X, y = ordinal_data(n_rows, 4)
     return np.round(2 * X), y, np.random.default_rng(0).exponential(size=n_rows)
-
-
-@pytest.mark.parametrize("name", UPDATES)
-def test_xgboost_takes_cupys_arrays(cupy, ordinal_data, monkeypatch, name):
-    X, y, weight = coarse(ordinal_data)
-    passes = []
-
-    class Noted(GPU):
-        def __init__(self, arrays):
-            passes.append(arrays)
-            super().__init__(arrays)
-
-    monkeypatch.setattr(of_xgboost, "GPU", Noted)
-    cpu, cuda = (train(X, y, weight, device=device, **UPDATES[name]) for device in ("cpu", "cuda"))
-    assert passes == [cupy]
-    compare(cuda, cpu, thresholds=1e-3, loss=1e-4, curve=1e-3, proba=2e-3)
 
 
 @pytest.mark.parametrize("name", ["newton", "joint", "shifts", "host's shifts"])
@@ -276,13 +254,3 @@ def test_a_classifier_on_a_gpu_is_that_of_the_cpu(cupy, ordinal_data, tmp_path):
     loaded = XGBOrdinalClassifier()
     loaded.load_model(tmp_path / "model.json")
     np.testing.assert_allclose(loaded.predict_proba(X), proba, atol=1e-6)
-
-
-def test_labels_of_several_answers_are_refused_by_name(ordinal_data, on_stand_in):
-    X, y = ordinal_data(200, 4)
-    labels = OrdinalLabels.from_counts(np.eye(4)[y] + 0.1)
-    on_stand_in()
-    with pytest.raises(ValueError, match="OrdinalLabels are for a training on the CPU of one machine"):
-        oxgb.train({"max_depth": 3, "nthread": 1}, xgboost.DMatrix(X), 2, labels=labels)
-    with pytest.raises(ValueError, match="OrdinalLabels are for a training on the CPU of one machine"):
-        XGBOrdinalClassifier(n_estimators=2, n_jobs=1).fit(X, labels)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 from pathlib import Path
@@ -13,7 +12,6 @@ import pytest
 import xgboost
 
 from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
-from ordinal_objectives.threads import kept_helpers
 
 TASKS = Path("/proc/self/task")
 RNG = np.random.default_rng(0)
@@ -34,20 +32,6 @@ def all_ended(threads: set[str]) -> bool:
     while threads & tasks() and time.monotonic() < end:
         time.sleep(0.001)
     return not threads & tasks()
-
-
-@pytest.mark.parametrize(("n_threads", "n_samples", "kept"), [(3, 50_000, 2), (1, 50_000, 0), (3, 1_000, 0)])
-def test_helpers_are_kept_for_many_rows_and_given_back(n_threads, n_samples, kept):
-    before = tasks()
-    with kept_helpers(n_threads, n_samples):
-        helpers = tasks() - before
-    assert len(helpers) == kept
-    assert all_ended(helpers)
-    with contextlib.suppress(InterruptedError), kept_helpers(n_threads, n_samples):
-        helpers = tasks() - before
-        raise InterruptedError
-    assert len(helpers) == kept
-    assert all_ended(helpers)
 
 
 @pytest.mark.parametrize("options", [{"threshold_update": "newton"}, {"proportional": False}], ids=["newton", "shifts"])

@@ -168,24 +168,6 @@ def test_an_early_stop_of_xgboost_itself_is_refused_at_predict(rows, ordinal_dat
     assert oxgb.predict_proba(booster, dvalid, (0, rounds)).shape == (100, 5)
 
 
-@KINDS
-def test_staged_predictions_are_refused(rows, params):
-    X, y, _ = rows
-    model = XGBOrdinalClassifier(n_estimators=5, threshold_update="newton", **params).fit(X, y)
-    assert model.predict_proba(X).shape == (400, 5)
-    with pytest.raises(ValueError, match="staged predictions"):
-        next(model.staged_predict_proba(X))
-
-
-def test_a_slice_of_dart_is_refused_and_not_continued(rows):
-    _, _, dtrain = rows
-    booster = oxgb.train(DART, dtrain, 8, threshold_update="newton")
-    with pytest.raises(ValueError, match="first 4 rounds is not in the model"):
-        oxgb.predict_proba(booster[:4], dtrain)
-    with pytest.raises(ValueError, match="first 4 rounds is not in the model"):
-        oxgb.train(DART, dtrain, 2, threshold_update="newton", xgb_model=booster[:4])
-
-
 def test_dart_without_drops_keeps_every_round(rows):
     _, y, dtrain = rows
     booster = oxgb.train({**DART, "rate_drop": 0.0}, dtrain, 8, threshold_update="newton")

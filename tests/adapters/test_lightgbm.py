@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import copy
-import os
 import pickle
-import signal
 import threading
 
 import lightgbm
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.exceptions import NotFittedError
 
 from ordinal_objectives import LGBMOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm
@@ -63,32 +60,6 @@ def test_dart_is_refused_by_name(ordinal_data, update, name, value):
     with pytest.raises(ValueError, match=DART):
         olgbm.train({"verbosity": -1, name: value}, data, 3, n_classes=5, threshold_update=update)
     assert data._handle is None  # refused before anything was done to the data
-
-
-@pytest.mark.parametrize("update", ["fixed", "newton", "schur"])
-@pytest.mark.parametrize("name", ["boosting", "boosting_type", "boost"])
-def test_dart_is_refused_by_the_callback(ordinal_data, update, name):
-    objective = olgbm.OrdinalObjective(5, threshold_update=update)
-    with pytest.raises(ValueError, match=DART):
-        train(objective, lightgbm.Dataset(*ordinal_data(200)), 3, params={name: "dart"})
-
-
-def test_dart_is_refused_in_cross_validation(ordinal_data):
-    objective = olgbm.OrdinalObjective(5)
-    params = {**QUIET, "objective": objective, "boosting": "dart"}
-    with pytest.raises(ValueError, match=DART):
-        lightgbm.cv(params, lightgbm.Dataset(*ordinal_data(300)), 3, nfold=3, callbacks=[objective.callback])
-
-
-def test_without_the_callback_a_dart_booster_gets_no_thresholds(ordinal_data):
-    X, y = ordinal_data(200)
-    objective = olgbm.OrdinalObjective(5)
-    booster = train(objective, lightgbm.Dataset(X, y), 3, callback=False, params={"boosting": "dart"})
-    for use in (objective.attach, objective.predict_proba):
-        with pytest.raises(ValueError, match=DART):
-            use(booster, X)
-    with pytest.raises(ValueError, match="carries no ordinal thresholds"):
-        olgbm.predict_proba(booster, X)
 
 
 @pytest.mark.skipif("bagging_by_query" not in KNOWN, reason="LightGBM 4.5 does not have it")
@@ -201,42 +172,6 @@ def test_a_training_after_an_interrupted_one(started, callback, error):
     np.testing.assert_array_equal(objective.thresholds_, fresh.thresholds_)
 
 
-def test_a_training_after_early_stopping(started):
-    X, y, start = started
-    data = lightgbm.Dataset(X, y, init_score=start, free_raw_data=False)
-    valid = data.create_valid(X[:100], (y[:100] + 2) % 5, init_score=start[:100])
-    objective, fresh = olgbm.OrdinalObjective(5), olgbm.OrdinalObjective(5)
-    stop = lightgbm.early_stopping(2, verbose=False)
-    stopped = train(objective, data, 50, valid_sets=[valid], feval=objective.metric, callbacks=[stop])
-    assert stopped.current_iteration() < 50
-    before = len(olgbm.threshold_record(stopped).thresholds)
-    again = train(objective, data, 60)
-    expected = train(fresh, lightgbm.Dataset(X, y, init_score=start), 60)
-    records = [olgbm.threshold_record(booster) for booster in (again, expected)]
-    np.testing.assert_array_equal(records[0].thresholds, records[1].thresholds)
-    assert len(olgbm.threshold_record(stopped).thresholds) == before
-
-
-@CALLBACK
-def test_two_boosters_of_one_data_set_are_told_apart(ordinal_data, callback):
-    """Whoever updates two boosters in turn with one objective would mix their thresholds."""
-    data = lightgbm.Dataset(*ordinal_data(300), free_raw_data=False)
-    objective = olgbm.OrdinalObjective(5)
-    boosters = [lightgbm.Booster({**QUIET, "objective": "none"}, data) for _ in range(2)]
-    for booster in boosters:
-        booster.update(fobj=objective)
-    with pytest.raises(ValueError, match="one objective for each booster"):
-        boosters[0].update(fobj=objective)
-
-
-def test_a_copy_of_the_scores_is_refused(ordinal_data):
-    """Scores that a wrapper changed are not those that the callback and the metrics see."""
-    objective = olgbm.OrdinalObjective(5)
-    params = {**QUIET, "objective": lambda preds, data: objective(preds + 1.0, data)}
-    with pytest.raises(ValueError, match="the array that LightGBM passes"):
-        lightgbm.train(params, lightgbm.Dataset(*ordinal_data(300)), 3)
-
-
 @UPDATES
 @pytest.mark.parametrize("options", [{}, {"min_gain_to_split": 5.0}])
 def test_a_record_is_of_its_round(ordinal_data, update, options):
@@ -248,19 +183,6 @@ def test_a_record_is_of_its_round(ordinal_data, update, options):
     olgbm.train(params, data, 6, n_classes=5, threshold_update=update, callbacks=[callback])
     for rounds, record in kept:
         assert (len(record.thresholds), len(record.training_loss)) == (rounds + 1, rounds + 1)
-
-
-def test_records_of_a_finished_booster_stay(ordinal_data):
-    """Another booster's evaluation on the data set neither grows a finished record nor is taken for its training."""
-    X, y = ordinal_data(300)
-    data = lightgbm.Dataset(X, y, free_raw_data=False)
-    objective = olgbm.OrdinalObjective(5)
-    record = olgbm.threshold_record(train(objective, data, 5))
-    before = copy.deepcopy(record)
-    with pytest.raises(ValueError, match="one objective for each booster"):
-        lightgbm.train({**QUIET, "objective": "regression"}, data, 3, valid_sets=[data], feval=objective.metric)
-    np.testing.assert_array_equal(record.thresholds, before.thresholds)
-    np.testing.assert_array_equal(record.training_loss, before.training_loss)
 
 
 # Iterations taken back, parameters changed under way
@@ -283,21 +205,6 @@ def test_rollback_is_refused(ordinal_data, update, times):
         olgbm.train(
             {"verbosity": -1}, data, 10, n_classes=5, threshold_update=update, callbacks=[rollback_after([4], times)]
         )
-
-
-def test_rollback_without_the_callback(ordinal_data):
-    """A tree that the objective never saw leaves no trace; one that a metric showed it cannot be taken back."""
-    X, y = ordinal_data(2000)
-    data = lightgbm.Dataset(X, y, free_raw_data=False)
-    objective = olgbm.OrdinalObjective(5)
-    booster = train(objective, data, 20, callback=False, callbacks=[rollback_after(range(3, 19, 4))])
-    objective.attach(booster, X)
-    record = olgbm.threshold_record(booster)
-    assert record.n_iterations == booster.current_iteration() == 16
-    np.testing.assert_allclose(replayed_loss(booster, record, X, y)[:-1], record.training_loss[1:-1], rtol=1e-5)
-    shown = {"valid_sets": [data], "feval": objective.metric}
-    with pytest.raises(ValueError, match="rollback_one_iter"):
-        train(objective, data, 10, callback=False, callbacks=[rollback_after([4])], **shown)
 
 
 @UPDATES
@@ -346,15 +253,6 @@ def test_a_deep_copy_is_continued(ordinal_data):
         np.testing.assert_array_equal(again.predict_proba(X), expected.predict_proba(X))
 
 
-def test_what_cannot_be_continued_is_named(ordinal_data):
-    X, y = ordinal_data(300)
-    with pytest.raises(NotFittedError, match="init_model must be fitted"):
-        LGBMOrdinalClassifier().fit(X, y, init_model=LGBMOrdinalClassifier())
-    for wrong in (3, X):
-        with pytest.raises(TypeError, match=f"init_model must be .* got {type(wrong).__name__}"):
-            LGBMOrdinalClassifier().fit(X, y, init_model=wrong)
-
-
 # Predictions of one LightGBM model from several threads
 
 
@@ -392,46 +290,6 @@ def test_predictions_of_one_model_from_several_threads(shared, twin):
         return sum(not np.array_equal(list(model.staged_predict_proba(X)), staged) for _ in range(10))
 
     assert sum(in_threads(work)) == 0
-
-
-def test_predictions_of_the_same_iterations_run_together(shared, monkeypatch):
-    X, model = shared
-    together = threading.Barrier(3, timeout=30)
-    predict = lightgbm.Booster.predict
-
-    def meet(self, *args, **kwargs):
-        together.wait()
-        return predict(self, *args, **kwargs)
-
-    monkeypatch.setattr(lightgbm.Booster, "predict", meet)
-    in_threads(lambda _: model.predict_proba(X[:10]), 3)
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_fork_during_a_prediction_leaves_no_lock_behind(shared, monkeypatch):
-    X, model = shared
-    inside, done = threading.Event(), threading.Event()
-    predict = lightgbm.Booster.predict
-
-    def wait(self, *args, **kwargs):
-        inside.set()
-        done.wait(30)
-        return predict(self, *args, **kwargs)
-
-    monkeypatch.setattr(lightgbm.Booster, "predict", wait)
-    thread = threading.Thread(target=model.predict_proba, args=(X[:10],))
-    thread.start()
-    assert inside.wait(30)
-    monkeypatch.undo()
-    child = os.fork()
-    if child == 0:
-        signal.alarm(20)
-        # Other iterations than those that the parent's thread is predicting with.
-        os._exit(0 if len(list(model.staged_predict_proba(X[:10]))) == 15 else 1)
-    done.set()
-    thread.join()
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 @pytest.mark.parametrize(

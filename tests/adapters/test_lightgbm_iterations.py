@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
 
 import lightgbm
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 
 from makers import LGB_DEFAULTS, mean_loss
-from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
+from ordinal_objectives import LGBMOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm
 
 QUIET = {"verbosity": -1, "num_leaves": 7, "min_data_in_leaf": 5, "learning_rate": 0.3, "num_threads": 1}
@@ -84,40 +83,6 @@ def test_continued_models_carry_the_checksums_of_all_their_trees(ordinal_data, u
     trees = olgbm.threshold_record(second).trees
     assert trees[:12] == olgbm.threshold_record(first).trees
     assert len(set(trees)) == 16
-
-
-def test_rounds_without_a_split_have_checksums_too(ordinal_data):
-    X, y = ordinal_data(300)
-    schedule = lightgbm.reset_parameter(min_gain_to_split=[1e9, 0.0, 1e9, 0.0, 0.0])
-    booster = trained(X, y, "joint", 5, callbacks=[schedule])
-    assert booster.current_iteration() == len(olgbm.threshold_record(booster).trees) == 4
-    booster.rollback_one_iter()
-    assert olgbm.predict_proba(booster, X).shape == (300, 5)
-    booster.shuffle_models()
-    with pytest.raises(ValueError, match=CHANGED):
-        olgbm.predict_proba(booster, X)
-
-
-def test_another_model_in_the_same_booster_is_refused(ordinal_data):
-    X, y = ordinal_data(300)
-    booster, other = trained(X, y, "newton"), trained(X, 4 - y, "newton")
-    booster.model_from_string(other.model_to_string())
-    with pytest.raises(ValueError, match=CHANGED):
-        olgbm.predict_proba(booster, X)
-
-
-def test_classifiers_keep_the_checksums(ordinal_data, tmp_path):
-    X, y = ordinal_data(300)
-    model = LGBMOrdinalClassifier(n_estimators=8).fit(X, y)
-    model.save_model(tmp_path / "model.txt")
-    loaded = LGBMOrdinalClassifier().load_model(tmp_path / "model.txt")
-    expected = model.predict_proba(X)
-    for one in (model, loaded, copy.deepcopy(model), pickle.loads(pickle.dumps(loaded))):
-        assert len(olgbm.threshold_record(one.booster_).trees) == 8
-        np.testing.assert_array_equal(one.predict_proba(X), expected)
-        one.booster_.shuffle_models()
-        with pytest.raises(ValueError, match=CHANGED):
-            one.save_model(tmp_path / "shuffled.txt")
 
 
 # Rounds without a split
@@ -194,7 +159,6 @@ def test_an_early_stop_keeps_the_best_loss_everywhere(seed, ours, tmp_path):
 
 SMALL = {"verbosity": -1, "num_leaves": 4, "num_threads": 1}
 TINY = {**SMALL, "learning_rate": 1e-300}
-BY_TRAIN = pytest.mark.parametrize("update", ["fixed", "newton", "schur", "joint"])
 SHIFTS = pytest.mark.parametrize("proportional", [True, False], ids=["one score", "shifts"])
 
 
@@ -245,25 +209,6 @@ def test_the_classifier_ends_with_a_model(separable, proportional, start):
     np.testing.assert_allclose(
         model.predict_proba(X, init_score=np.full(300, start)).mean(axis=0), np.bincount(y) / 300, atol=1e-6
     )
-
-
-@BY_TRAIN
-def test_a_rollback_of_such_a_step_is_still_refused(separable, update):
-    def rollback(env):
-        if env.iteration == 2:
-            env.model.rollback_one_iter()
-
-    data = lightgbm.Dataset(*separable, free_raw_data=False)
-    with pytest.raises(ValueError, match="rollback_one_iter"):
-        olgbm.train(TINY, data, 5, n_classes=4, threshold_update=update, callbacks=[rollback])
-
-
-def test_folds_with_small_steps_are_cross_validated(separable):
-    X, y = separable
-    params = {**TINY, "feature_pre_filter": False}
-    history = olgbm.cv(params, lightgbm.Dataset(X, y, free_raw_data=False), 4, n_classes=4, nfold=3)
-    assert np.ptp(history["valid all_threshold-mean"]) < 1e-6
-    assert len(history["valid all_threshold-mean"]) == 4
 
 
 # Features without a split
@@ -388,21 +333,6 @@ def test_an_early_stopped_model_is_continued_by_its_record(rows, kind, tmp_path)
     np.testing.assert_array_equal(olgbm.predict_proba(booster, X, n_trees), olgbm.predict_proba(carrier, X, n_trees))
 
 
-@pytest.mark.parametrize("kind", KINDS[:3])
-def test_olgbm_train_takes_the_record_beside_the_model(rows, kind, tmp_path):
-    model, carrier = stopped(rows, kind, tmp_path)
-    given = continued_by_ours(rows, model, olgbm.threshold_record(carrier))
-    alone = continued_by_ours(rows, model, None)
-    np.testing.assert_array_equal(olgbm.predict_proba(given, rows[0]), olgbm.predict_proba(alone, rows[0]))
-
-
-def test_a_saved_classifier_keeps_the_rounds_after_the_best(rows, tmp_path):
-    model = LGBMOrdinalClassifier(n_estimators=100, early_stopping_round=10, validation_fraction=0.3).fit(*rows)
-    model.save_model(tmp_path / "model.txt")
-    loaded = LGBMOrdinalClassifier().load_model(tmp_path / "model.txt")
-    assert len(loaded.threshold_history_) == len(model.threshold_history_) > model.n_iter_ + 1
-
-
 @pytest.mark.parametrize("ours", [False, True])
 @pytest.mark.parametrize("wrong", ["longer", "shorter", "of other trees"])
 def test_the_record_of_another_model_is_refused(rows, wrong, ours):
@@ -419,25 +349,6 @@ def test_the_record_of_another_model_is_refused(rows, wrong, ours):
         go(rows, model, record)
 
 
-def test_a_model_whose_thresholds_move_is_left_to_olgbm_train(rows):
-    model = olgbm.train(FEW_LEAVES, lightgbm.Dataset(*rows), 3, proportional=False)
-    with pytest.raises(ValueError, match=r"pass proportional=False to .*lgbm\.train, not the framework"):
-        go_on(rows, model, olgbm.threshold_record(model))
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        *(("metric", value) for value in ("None", "none", "NULL", "na", "custom", "", "none,null", ["na", ""])),
-        *(("metrics", "None"), ("metric_types", ["None"])),
-    ],
-)
-def test_no_metric_is_no_refused_metric(rows, name, value):
-    data = lightgbm.Dataset(*rows)
-    assert olgbm.train({**FEW_LEAVES, name: value}, data, 2).num_trees() == 2
-    assert len(olgbm.cv({**FEW_LEAVES, name: value}, lightgbm.Dataset(*rows), 2, proportional=False, nfold=2)) == 2
-
-
 @pytest.mark.parametrize("name", ["metric", "metrics", "metric_types"])
 @pytest.mark.parametrize("value", ["l2", "none,l2", ["None", "l2"]])
 def test_a_built_in_metric_is_refused_by_every_training(rows, name, value):
@@ -446,29 +357,3 @@ def test_a_built_in_metric_is_refused_by_every_training(rows, name, value):
     params = {name: value} if name == "metric" else {"metric": None, name: value}
     with pytest.raises(ValueError, match=r"params\['metric.*'\] = .* is not allowed"):
         plain(rows, 5, params=params)
-
-
-@pytest.mark.parametrize("name", ["early_stopping_round", "early_stopping_rounds", "n_iter_no_change"])
-def test_early_stopping_without_a_metric_is_refused(rows, name):
-    with pytest.raises(ValueError, match=r"needs feval=objective\.metric"):
-        plain(rows, 5, params={name: 3}, feval=False, stop=False)
-
-
-def test_evaluation_sets_without_a_metric_are_warned_of_once(rows):
-    with pytest.warns(UserWarning, match=r"pass feval=objective\.metric") as seen:
-        plain(rows, 5, feval=False, stop=False)
-    assert len(seen) == 1
-    plain(rows, 5, feval=False, stop=False, valid=False)
-
-
-def test_xgboost_classifier_takes_missing_none_as_nan(rows):
-    X, y = rows
-    X = np.where(X > 1.5, np.nan, X)
-    model, expected = (XGBOrdinalClassifier(n_estimators=3, missing=missing).fit(X, y) for missing in (None, np.nan))
-    np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
-
-
-@pytest.mark.parametrize("missing", ["nan", [0], True, 10**400])
-def test_xgboost_classifier_refuses_what_is_no_missing_value(rows, missing):
-    with pytest.raises(ValueError, match=r"missing must be a number or None; got"):
-        XGBOrdinalClassifier(n_estimators=3, missing=missing).fit(*rows)

@@ -75,17 +75,6 @@ def test_xgboost_reads_pages_from_files(table, update, tmp_path):
     gc.collect()  # its files go before their folder does
 
 
-@pytest.mark.parametrize("update", [{"threshold_update": "joint"}, {"proportional": False}], ids=name_of)
-def test_xgboost_reads_plain_matrices_from_files(table, update, tmp_path):
-    few = [part[:900] for part in table]
-    pages = xgboost.DMatrix(Batches(few, tmp_path / "pages", size=300))
-    whole = xgboost.DMatrix(few[0], few[1], weight=few[2])
-    one, other = (oxgb.threshold_record(oxgb.train(XGB, rows, 3, n_classes=5, **update)) for rows in (pages, whole))
-    np.testing.assert_allclose(one.thresholds, other.thresholds, rtol=0, atol=1e-6)
-    del pages, one
-    gc.collect()
-
-
 class Rows(lightgbm.Sequence):
     """Reads slices and single rows."""
 
@@ -110,24 +99,3 @@ def test_lightgbm_reads_batches(table, update):
         records.append(olgbm.threshold_record(olgbm.train(LGBM, dataset, 8, n_classes=5, **update)))
     np.testing.assert_allclose(records[0].thresholds, records[1].thresholds, rtol=0, atol=1e-9)
     np.testing.assert_allclose(records[0].training_loss, records[1].training_loss, rtol=1e-9)
-
-
-@pytest.mark.parametrize("train", [olgbm.train, olgbm.cv])
-@pytest.mark.parametrize("parts", [1, 2])
-def test_linear_leaves_need_rows_in_memory(table, train, parts):
-    X, y, _ = table
-    rows = [Rows(part) for part in np.array_split(X, parts)]
-    dataset = lightgbm.Dataset(rows if parts > 1 else rows[0], y)
-    with pytest.raises(ValueError, match=r"params\['linear_tree'\] = True is not allowed with a lightgbm.Sequence"):
-        train({**LGBM, "linear_tree": True}, dataset, 2)
-
-
-def test_linear_leaves_of_a_subset_need_rows_that_the_whole_has_kept(table):
-    X, y, _ = table
-    params, asked = {**LGBM, "linear_tree": True}, {"n_classes": 5, "threshold_update": "newton"}
-    chosen = np.arange(0, len(X), 2)
-    for subset in (lightgbm.Dataset(X, y).subset(chosen), lightgbm.Dataset(X, y).subset(chosen, params=params)):
-        with pytest.raises(ValueError, match=r"params\['linear_tree'\] = True is not allowed with a subset"):
-            olgbm.train(params, subset, 2, **asked)
-    kept = lightgbm.Dataset(X, y, params=params).subset(chosen)
-    assert olgbm.train(params, kept, 2, **asked).num_trees() == 2

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import xgboost
 
-from makers import make_engine, make_lgb, make_xgb
+from makers import make_lgb, make_xgb
 from ordinal_objectives import AllThreshold, CumulativeLink
 from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.losses import OrdinalLoss, RowDerivatives
@@ -193,18 +193,6 @@ def test_classifiers_learn_with_them(make, loss, halves):
     )
 
 
-@pytest.mark.parametrize("loss", [Rising(), Scaled(), AllThreshold(Steep())], ids=repr)
-def test_the_native_engine_refuses_them_by_name(loss, halves):
-    with pytest.raises(ValueError, match=rf"loss {type(loss).__name__}\(.*has formulas of its own, .*; train it with"):
-        make_engine(loss=loss).fit(*halves[:2])
-
-
-@HOSTS
-def test_shifts_are_refused_where_the_loss_has_none(host, ordinal_data):
-    with pytest.raises(ValueError, match=r"loss '.*Rising' does not exist for thresholds that move .*takes_shifts"):
-        host(*ordinal_data(100, K)).train(loss=Rising(), proportional=False)
-
-
 def test_lightgbm_s_fixed_thresholds_take_them(ordinal_data):
     y = ordinal_data(300, K)[1]
     objective = olgbm.FixedThresholds.of_classes(np.bincount(y), loss=Rising())
@@ -212,18 +200,3 @@ def test_lightgbm_s_fixed_thresholds_take_them(ordinal_data):
     _, g, h, *_ = rising(np.zeros(len(y)), y, objective.thresholds)
     np.testing.assert_allclose(gradient, g, rtol=1e-6)
     np.testing.assert_allclose(hessian, h, rtol=1e-6)
-
-
-@pytest.mark.parametrize("name", ["precise", "mapped", "auc_like", "two words", "a:b"])
-def test_xgboost_refuses_names_that_it_would_misread(name, halves):
-    X, y, *_ = halves
-    loss, data = type("Named", (Rising,), {"name": name})(), xgboost.DMatrix(X, y)
-    for train in (
-        lambda: oxgb.train({}, data, 9, n_classes=K, loss=loss, evals=[(data, "training")], early_stopping_rounds=1),
-        lambda: oxgb.cv({}, data, 9, n_classes=K, loss=loss, early_stopping_rounds=1),
-        lambda: oxgb.OrdinalObjective(K, loss=loss),
-        lambda: make_xgb(loss=loss, n_estimators="auto").fit(X, y),
-    ):
-        with pytest.raises(ValueError, match=rf"^losses must have names .* with XGBoost.*; got '{name}'$"):
-            train()
-    make_lgb(loss=loss, n_estimators=2).fit(X, y)  # which is told what is better

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import threading
-from dataclasses import replace
 
 import lightgbm
 import numpy as np
@@ -12,7 +10,6 @@ import pytest
 import xgboost
 
 from bare import train_lgb, train_xgb
-from ordinal_objectives import XGBOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 
 # attach
@@ -98,26 +95,6 @@ def test_lightgbm_attach_counts_rounds_without_a_split(ordinal_data, metric, con
         assert record.training_loss[-1] < record.training_loss[-2]
 
 
-def test_lightgbm_attach_after_init_score_names_it(ordinal_data):
-    X, y = ordinal_data(300)
-    objective = olgbm.OrdinalObjective(5)
-    booster = train_lgb(objective, lightgbm.Dataset(X, y, init_score=np.linspace(-3, 3, 300)))
-    with pytest.raises(ValueError, match="init_score"):
-        objective.attach(booster, X)
-
-
-def test_xgboost_second_training_on_a_matrix_with_base_margin(ordinal_data):
-    X, y = ordinal_data(300)
-    dtrain = xgboost.DMatrix(X, y, base_margin=np.linspace(-3, 3, 300))
-    objective, fresh = oxgb.OrdinalObjective(5), oxgb.OrdinalObjective(5)
-    train_xgb(objective, dtrain)
-    for one in (objective, fresh):
-        booster = train_xgb(one, dtrain)
-        one.attach(booster, dtrain)
-    np.testing.assert_array_equal(objective.thresholds_, fresh.thresholds_)
-    assert oxgb.threshold_record(booster).n_iterations == 10
-
-
 # slices
 
 
@@ -169,34 +146,6 @@ def test_slices_of_single_leaves_are_told_apart(ordinal_data):
     with pytest.raises(ValueError, match="a slice"):
         oxgb.predict_proba(booster[2:6], dtrain)
     assert oxgb.predict_proba(booster[:4], dtrain).shape == (300, 5)
-
-
-def test_slices_of_rounds_without_a_split_are_told_apart(ordinal_data):
-    dtrain = xgboost.DMatrix(*ordinal_data(300))
-    gammas = [0.0, 0.0, 1e9, 0.0, 1e9, 0.0, 1e9, 1e9]
-
-    class Prune(xgboost.callback.TrainingCallback):
-        def before_iteration(self, model, epoch, evals_log):
-            model.set_param({"gamma": gammas[epoch], "min_child_weight": 1e9 if gammas[epoch] else 1})
-            return False
-
-    booster = oxgb.train({"max_depth": 2}, dtrain, 8, threshold_update="newton", callbacks=[Prune()])
-    # A root that may not be split is worth nothing up to 3.2; later hosts give it a value, and all rounds differ.
-    assert len(set(oxgb.threshold_record(booster).trees)) < 8 or not xgboost.__version__.startswith(
-        ("3.0", "3.1", "3.2")
-    )
-    for t in range(1, 9):
-        assert oxgb.predict_proba(booster[:t], dtrain).shape == (300, 5)
-    for first, last in ((1, 8), (2, 5), (3, 8), (4, 7), (5, 8)):
-        with pytest.raises(ValueError, match="a slice that does not start at 0"):
-            oxgb.predict_proba(booster[first:last], dtrain)
-
-
-@pytest.mark.parametrize(("name", "value"), [("trees", "abc"), ("trees", [1.5]), ("last_only", "yes")])
-def test_damaged_checksums_are_refused(sliced, name, value):
-    record = oxgb.threshold_record(sliced[0])
-    with pytest.raises(ValueError, match=f"damaged: {name}"):
-        type(record).from_json(replace(record, **{name: value}).to_json())
 
 
 # evaluation sets
@@ -318,31 +267,3 @@ def test_threads_share_an_objective_but_not_a_training(ordinal_data, host, updat
         np.testing.assert_array_equal(found[i].training_loss, expected[i].training_loss)
         np.testing.assert_array_equal(own[i], expected[i].thresholds[-1])
     assert any(np.array_equal(shared.thresholds_, one.thresholds[-1]) for one in expected)
-
-
-# the model that a classifier goes on with
-
-
-@pytest.mark.parametrize("first", [{"learning_rate": 0.02}, {"reg_lambda": 50.0}, {"monotone_constraints": (-1, 0, 0)}])
-def test_a_model_that_is_continued_lends_no_parameters(first, ordinal_data, tmp_path):
-    X, y = ordinal_data(200)
-    options = {"n_estimators": 3, "n_jobs": 1, "proportional": True}
-    model = XGBOrdinalClassifier(**options, **first).fit(X[:, :3], y)
-    model.save_model(tmp_path / "model.json")
-    by_file, *in_memory = (
-        XGBOrdinalClassifier(**options).fit(X[:, :3], y, xgb_model=given).predict_proba(X[:, :3])
-        for given in (tmp_path / "model.json", model, model.booster_)
-    )
-    for proba in in_memory:
-        np.testing.assert_array_equal(proba, by_file)
-
-
-def test_xgb_model_may_be_a_copy_but_not_unfitted(ordinal_data):
-    X, y = ordinal_data(200)
-    model = XGBOrdinalClassifier(n_estimators=5).fit(X, y)
-    expected = XGBOrdinalClassifier(n_estimators=3, subsample=1.0).fit(X, y, xgb_model=model)
-    again = XGBOrdinalClassifier(n_estimators=3, subsample=1.0).fit(X, y, xgb_model=copy.deepcopy(model))
-    np.testing.assert_array_equal(again.predict_proba(X), expected.predict_proba(X))
-    assert again.n_iter_ == 8
-    with pytest.raises(ValueError, match=r"xgb_model must be fitted; got an XGBOrdinalClassifier that has not"):
-        XGBOrdinalClassifier().fit(X, y, xgb_model=XGBOrdinalClassifier())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import gc
 import json
 import pickle
 
@@ -12,11 +11,9 @@ import numpy as np
 import pytest
 import xgboost
 
-from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
+from ordinal_objectives import XGBOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.adapters.lgbm.booster import stored_record as record_on_lightgbm
-from ordinal_objectives.adapters.xgb import booster as of_xgboost
-from ordinal_objectives.adapters.xgb.booster import stored_record
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.threshold_solver import ThresholdRecord
 from own_losses import Rising
@@ -43,19 +40,6 @@ def parsed(monkeypatch):
         return parse(text)
 
     monkeypatch.setattr(ThresholdRecord, "from_json", from_json)
-    return texts
-
-
-@pytest.fixture
-def written(monkeypatch):
-    """Model texts that LightGBM writes in a test."""
-    texts, write = [], lightgbm.Booster.model_to_string
-
-    def model_to_string(self, *args, **kwargs):
-        texts.append(write(self, *args, **kwargs))
-        return texts[-1]
-
-    monkeypatch.setattr(lightgbm.Booster, "model_to_string", model_to_string)
     return texts
 
 
@@ -98,39 +82,6 @@ def test_a_classifier_parses_no_text_of_its_own(kind, parsed, tmp_path):
     assert model.fit(X, Y, xgb_model=model).n_iter_ == 6
     oxgb.predict_proba(model.booster_, matrix())
     assert not parsed
-
-
-@each_kind
-def test_a_file_is_parsed_once(kind, parsed, tmp_path):
-    booster, data = trained(**kind), matrix()
-    expected = oxgb.predict_proba(booster, data)
-    booster.save_model(tmp_path / "model.json")
-    del booster
-    gc.collect()
-    loaded = xgboost.Booster(model_file=tmp_path / "model.json")
-    for _ in range(3):
-        np.testing.assert_array_equal(oxgb.predict_proba(loaded, data), expected)
-    assert len(parsed) == 1
-
-
-def test_records_are_forgotten_with_their_boosters():
-    booster = trained()
-    text = booster.attr(oxgb.ATTRIBUTE)
-    part = booster[:2]
-    assert stored_record(part) is stored_record(booster)
-    del booster
-    gc.collect()
-    assert text in of_xgboost._by_text
-    del part
-    gc.collect()
-    assert text not in of_xgboost._by_text
-
-
-def test_boosters_with_the_same_text_keep_their_own_records():
-    """Losses of a user's can differ where text does not."""
-    one, other = trained(), trained()
-    assert one.attr(oxgb.ATTRIBUTE) == other.attr(oxgb.ATTRIBUTE)
-    assert stored_record(one) is not stored_record(other)
 
 
 class Mark:
@@ -208,30 +159,6 @@ def test_what_a_user_does_to_a_record_changes_no_model(host, kind):
     np.testing.assert_array_equal(module.predict_proba(booster, data), expected)
     with pytest.raises(AttributeError, match="cannot assign"):
         record.loss = "other"
-
-
-def test_lightgbm_writes_the_text_of_a_loaded_booster_once(parsed, written, tmp_path):
-    booster = on_lightgbm()
-    expected = olgbm.predict_proba(booster, X)
-    olgbm.save_model(booster, tmp_path / "model.txt")
-    parsed.clear()
-    written.clear()
-    loaded = lightgbm.Booster(model_file=tmp_path / "model.txt")
-    for _ in range(3):
-        np.testing.assert_array_equal(olgbm.predict_proba(loaded, X), expected)
-    assert (len(parsed), len(written)) == (1, 2)  # a tree, to see whether there is a record, and the whole model
-    again = pickle.loads(pickle.dumps(loaded))
-    np.testing.assert_array_equal(olgbm.predict_proba(again, X), expected)
-
-
-def test_lightgbm_writes_no_text_of_a_booster_that_it_has_trained(parsed, written):
-    model = LGBMOrdinalClassifier(n_estimators=3, num_leaves=4, n_jobs=1).fit(X, Y)
-    booster = on_lightgbm()
-    written.clear()
-    for one in (booster, model.booster_):
-        olgbm.predict_proba(one, X)
-        olgbm.threshold_record(one)
-    assert (parsed, written) == ([], [])
 
 
 def test_a_lightgbm_booster_that_loads_another_model_takes_over_its_record(tmp_path):

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar, Protocol
 
 import lightgbm
 import numpy as np
 import pytest
 import xgboost
 
-from ordinal_objectives import AllThreshold
 from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
-from ordinal_objectives.rows import CPU, MarginPass, RowPass, RowStatistics
-from own_losses import Scaled
+from ordinal_objectives.rows import CPU, RowStatistics
 
 
 class TwoBlocks:
@@ -79,49 +76,3 @@ def test_a_training_asks_its_rows_by_the_protocol_alone(ordinal_data, monkeypatc
     np.testing.assert_allclose(in_blocks.thresholds, record.thresholds, rtol=1e-5)
     np.testing.assert_allclose(in_blocks.training_loss, record.training_loss, rtol=1e-6)
     np.testing.assert_allclose(curve_in_blocks, curve, rtol=1e-5)
-
-
-class Only:
-    """A pass of which only what a protocol lists can be asked."""
-
-    asked: ClassVar[set[str]] = set()
-
-    def __init__(self, protocol, rows):
-        kinds = [kind for kind in protocol.__mro__ if kind not in (Protocol, object)]
-        self._names = {name for kind in kinds for name in (*vars(kind), *getattr(kind, "__annotations__", ()))}
-        self._rows = rows
-
-    def __getattr__(self, name):
-        assert name in self._names, f"{name} is no member of the protocol"
-        self.asked.add(name)
-        return getattr(self._rows, name)
-
-    def __call__(self, *args, **options):
-        return self._rows(*args, **options)
-
-
-@pytest.mark.parametrize("loss", [AllThreshold(), Scaled()], ids=["native", "reference"])
-@pytest.mark.parametrize(
-    ("train", "options"),
-    [
-        (train_xgb, {"threshold_update": "joint"}),
-        (train_xgb, {"proportional": False}),
-        (train_xgb, {"proportional": False, "shift_method": "host"}),
-        (train_lgb, {"threshold_update": "joint"}),
-        (train_lgb, {"proportional": False}),
-    ],
-    ids=["xgb joint", "xgb shifts", "xgb shifts of the host", "lgb joint", "lgb shifts"],
-)
-def test_the_protocols_name_all_that_is_asked(ordinal_data, monkeypatch, train, options, loss):
-    X, y = ordinal_data(600, 4)
-    record, curve = train(X, y, loss=loss, **options)
-    rows, margins = CPU.row_pass, CPU.margin_pass
-    monkeypatch.setattr(CPU, "row_pass", lambda device, *args, **more: Only(RowPass, rows(device, *args, **more)))
-    monkeypatch.setattr(
-        CPU, "margin_pass", lambda device, *args, **more: Only(MarginPass, margins(device, *args, **more))
-    )
-    Only.asked.clear()
-    again, curve_again = train(X, y, loss=loss, **options)
-    assert {"class_weights", "total_weight", "highest_loss"} <= Only.asked
-    np.testing.assert_array_equal(again.thresholds, record.thresholds)
-    np.testing.assert_array_equal(curve_again, curve)

@@ -12,10 +12,9 @@ from sklearn.base import clone
 
 from makers import make_xgb
 from ordinal_objectives import AllThreshold
-from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
+from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.adapters.xgb.outputs import MIN_CHILD_WEIGHT, is_at_least
 from ordinal_objectives.leaves.vector import contrasts
-from ordinal_objectives.spec import OrdinalSpec
 from shifting import N_CLASSES, data
 
 VALUES = ("score", 1, 2, "all")
@@ -102,12 +101,6 @@ def test_min_child_weight_bounds_the_hessian_of_the_score(value, penalty):
         assert float(kept["min_child_weight"]) == pytest.approx(share * weight)
 
 
-def test_two_classes_have_no_contrast():
-    X, y = data(300)
-    one, *others = (train(X, y > 2, split_outputs=value).get_dump() for value in VALUES)
-    assert all(other == one for other in others)
-
-
 @pytest.mark.parametrize("value", [2, np.int64(2), "all"])
 def test_every_entry_point_passes_it_on(value):
     X, y = data(300)
@@ -125,14 +118,6 @@ def test_every_entry_point_passes_it_on(value):
     assert one != other
 
 
-@pytest.mark.parametrize("value", ["scores", 0, -1, True, 1.0, None, [1]])
-@pytest.mark.parametrize("entry", ["xgb.OrdinalObjective", "xgb.train", "XGBOrdinalClassifier"])
-def test_other_values_are_refused(entry, value):
-    message = r"split_outputs must be one of 'score', 'all'; got .*; a number of contrasts is an integer of at least 1"
-    with pytest.raises(ValueError, match=message):
-        OrdinalSpec.of(entry, shift_method="host", proportional=False, split_outputs=value)
-
-
 ALONE = r"split_outputs=2 belongs to shifts that XGBoost fits itself: pass shift_method='host' with it"
 
 
@@ -146,20 +131,6 @@ def test_it_needs_shifts_that_xgboost_fits(options):
     with pytest.raises(ValueError, match=ALONE):
         model.set_params(split_outputs=2, **options).fit(X, y)
     np.testing.assert_array_equal(model.predict_proba(X), before)
-
-
-def test_objectives_without_such_shifts_refuse_it():
-    for use in (oxgb.OrdinalObjective, olgbm.OrdinalObjective):
-        with pytest.raises(ValueError, match=ALONE):
-            use(N_CLASSES, split_outputs=2)
-    with pytest.raises(ValueError, match=ALONE):
-        olgbm.OrdinalObjective(N_CLASSES, proportional=False, split_outputs=2)
-
-
-def test_an_xgboost_that_cannot_do_it_is_named(monkeypatch):
-    monkeypatch.setattr(xgboost, "__version__", "3.1.3")
-    with pytest.raises(ValueError, match=r"needs XGBoost 3\.2 or later; 3\.1\.3 is installed"):
-        oxgb.OrdinalObjective(N_CLASSES, proportional=False, split_outputs="all")
 
 
 @pytest.mark.parametrize("value", [2, "all"])

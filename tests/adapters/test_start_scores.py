@@ -95,17 +95,6 @@ def test_continuation_of_an_early_stopped_model(host, halves):
 
 
 @HOSTS
-def test_a_model_without_a_split_is_continued(host, halves):
-    X, y, Xv, _ = halves
-    gain = "gamma" if host is XGBoost else "min_split_gain"
-    with pytest.warns(UserWarning, match="no tree has a split"):
-        first = host.make(n_estimators=1, **{gain: 1e9}).fit(X, y)
-    # XGBoost keeps the parameters of the booster that it goes on with, where no others are given.
-    second = host.make(**{gain: 0.0}).fit(X, y, **{host.go_on: first})
-    np.testing.assert_allclose(second.predict_proba(Xv), host.make().fit(X, y).predict_proba(Xv), atol=1e-5)
-
-
-@HOSTS
 def test_only_the_same_kind_of_model_is_continued(host, halves, tmp_path):
     X, y, _, _ = halves
     grades = np.array(["a", "b", "c", "d"])
@@ -220,54 +209,6 @@ def test_a_common_start_has_no_effect_where_scores_are_doubles(host, params, con
     np.testing.assert_allclose(proba, plain.predict_proba(Xv), atol=1e-5)
 
 
-ONE_SCORE = {"proportional": True, "threshold_update": "newton"}
-IN_FLOATS = pytest.mark.parametrize("params", [ONE_SCORE, {"shift_method": "host"}], ids=["one score", "host"])
-
-
-@IN_FLOATS
-@pytest.mark.parametrize("constant", [2.0**7, 2.0**10])
-def test_xgboost_rounds_a_common_start(params, constant, halves):
-    """Half a step of float32 a round, where the rounding decides no split."""
-    X, y, Xv, _ = halves
-    plain = XGBoost.make(max_depth=1, **params).fit(X, y)
-    moved = XGBoost.make(max_depth=1, **params).fit(X, y, base_margin=np.full(300, constant))
-    off = np.abs(moved.predict_raw(Xv) - plain.predict_raw(Xv)).max()
-    assert 0.0 < off < plain.n_iter_ * np.spacing(np.float32(constant)) / 2
-
-
-def test_xgboost_goes_on_from_the_same_margin(halves):
-    X, y, Xv, _ = halves
-    start = {"base_margin": X[:, 0]}
-    whole = XGBoost.make(n_estimators=20).fit(X, y, **start)
-    second = XGBoost.make().fit(X, y, **start, xgb_model=XGBoost.make(n_estimators=12).fit(X, y, **start))
-    np.testing.assert_allclose(second.predict_raw(Xv), whole.predict_raw(Xv), atol=1e-4)
-    np.testing.assert_allclose(second.thresholds_, whole.thresholds_, atol=1e-4)
-
-
-@HOSTS
-def test_wrong_starts_are_refused_by_name(host, halves):
-    X, y, Xv, yv = halves
-    for wrong, message in [
-        ({host.start: np.zeros(7)}, rf"{host.start} must have shape \(300,\), one score a row; got \(7,\)"),
-        ({host.start: np.full(300, np.nan)}, f"{host.start} holds NaN or infinite values"),
-        ({"eval_set": [(Xv, yv)], host.start_of_evaluation: []}, f"{host.start_of_evaluation} must have one entry"),
-        ({"eval_set": [(Xv, yv)], host.start_of_evaluation: [[1.0]]}, rf"{host.start_of_evaluation} must have shape"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            host.make().fit(X, y, **wrong)
-    with pytest.raises(ValueError, match="threshold_update='fixed' cannot fit thresholds to it"):
-        host.make(threshold_update="fixed").fit(X, y, **{host.start: X[:, 0]})
-    model = host.make().fit(X, y)
-    with pytest.raises(ValueError, match=rf"{host.start} must have shape \(300,\)"):
-        model.predict(X, **{host.start: [0.0]})
-    with pytest.raises(TypeError, match=f"take X and {host.start}; got start_score=an array"):
-        model.predict(X, start_score=np.zeros(300))
-    if host is LightGBM:
-        for name, value in (("init_score", np.zeros(300)), ("eval_init_score", [np.zeros(300)])):
-            with pytest.raises(ValueError, match=f"{name} is not allowed beside init_model"):
-                host.make().fit(X, y, eval_set=[(Xv, yv)], init_model=model, **{name: value})
-
-
 def test_a_continued_model_keeps_its_base_score(halves):
     X, y, _, _ = halves
     data = xgboost.DMatrix(X, y)
@@ -283,23 +224,3 @@ def test_a_continued_model_keeps_its_base_score(halves):
         continued(base_score=3.0)
     expected = oxgb.predict_proba(continued(), data)
     np.testing.assert_array_equal(oxgb.predict_proba(continued(base_score=0.0), data), expected)
-
-
-def test_a_base_score_beside_base_margins_is_refused(halves):
-    X, y, _, _ = halves
-    data = xgboost.DMatrix(X, y, base_margin=np.random.default_rng(0).normal(size=len(y)))
-    params, objective = {"nthread": 1, "disable_default_eval_metric": 1}, oxgb.OrdinalObjective(4)
-    refused = r"base_score must be 0.0 .*; the score starts at 0\.5\."  # XGBoost's default
-    with pytest.raises(ValueError, match=refused):
-        xgboost.train(params, data, 2, obj=objective, callbacks=[objective.callback])
-    booster = xgboost.train(params, data, 2, obj=objective)
-    with pytest.raises(ValueError, match=refused):
-        objective.attach(booster, data)
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_a_start_that_is_no_number_is_refused_by_name(value, halves):
-    X, y, *_ = halves
-    dtrain = xgboost.DMatrix(X, y, base_margin=np.where(np.arange(len(y)) == 3, value, 0.0))
-    with pytest.raises(ValueError, match="base_margin must be finite"):
-        oxgb.train({"max_depth": 2}, dtrain, 1)

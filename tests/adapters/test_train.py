@@ -51,16 +51,6 @@ def test_what_leaf_steps_cannot_follow_is_refused(rows, update, host, name, valu
         train(params, matrix(*rows[:2]), 3, threshold_update=update)
 
 
-@TREE_UPDATES
-@pytest.mark.parametrize("updater", ["refresh", "prune"])
-def test_xgboost_refuses_to_update_trees(rows, update, updater):
-    dtrain = xgboost.DMatrix(*rows[:2])
-    booster = oxgb.train({}, dtrain, 3, threshold_update="newton")
-    params = {"process_type": "update", "updater": updater, "verbosity": 0}
-    with pytest.raises(ValueError, match=r"params\['process_type'\] = 'update' is not allowed"):
-        oxgb.train(params, dtrain, 3, threshold_update=update, xgb_model=booster)
-
-
 @pytest.mark.parametrize(
     ("host", "name", "value"),
     [
@@ -74,28 +64,6 @@ def test_a_second_objective_is_refused(rows, host, name, value):
     train, matrix = HOSTS[host]
     with pytest.raises(ValueError, match=rf"params\['{name}'\] = .* is not allowed beside an ordinal objective"):
         train({name: value}, matrix(*rows[:2]), 3)
-
-
-def test_joint_through_a_bare_train_names_ours(rows):
-    X, y, _, _ = rows
-    objective = oxgb.OrdinalObjective(5, threshold_update="joint")
-    params = {"base_score": 0.0}
-    for callbacks in ([], [objective.callback]):
-        with pytest.raises(ValueError, match=r"ordinal_objectives\.adapters\.xgb\.train"):
-            xgboost.train(params, xgboost.DMatrix(X, y), 3, obj=objective, callbacks=callbacks)
-    objective = olgbm.OrdinalObjective(5, threshold_update="joint")
-    with pytest.raises(ValueError, match=r"ordinal_objectives\.adapters\.lgbm\.train"):
-        lightgbm.train({**QUIET, "objective": objective}, lightgbm.Dataset(X, y), 3)
-
-
-def test_schur_without_the_callback_names_it(rows):
-    X, y, _, _ = rows
-    objective = oxgb.OrdinalObjective(5, threshold_update="schur")
-    with pytest.raises(ValueError, match=r"callbacks=\[objective.callback\]"):
-        xgboost.train({"base_score": 0.0}, xgboost.DMatrix(X, y), 3, obj=objective)
-    objective = olgbm.OrdinalObjective(5, threshold_update="schur")
-    with pytest.raises(ValueError, match=r"callbacks=\[objective.callback\]"):
-        lightgbm.train({**QUIET, "objective": objective}, lightgbm.Dataset(X, y), 3)
 
 
 def mean_loss(score, y, thresholds):
@@ -208,10 +176,3 @@ def test_custom_metrics_see_the_probabilities_of_their_own_round(rows, update):
         for t in range(1, 7):
             expected = brier(olgbm.predict_proba(booster, features, t), xgboost.DMatrix(features, labels))[1]
             assert seen[name]["brier"][t - 1] == pytest.approx(expected, rel=1e-5)
-
-
-def test_an_objective_of_ones_own_is_refused_and_none_is_none(rows):
-    X, y, _, _ = rows
-    with pytest.raises(ValueError, match="obj is not allowed: train brings the ordinal objective"):
-        oxgb.train({}, xgboost.DMatrix(X, y), 2, n_classes=5, obj=lambda score, data: (score, score))
-    assert oxgb.threshold_record(oxgb.train({}, xgboost.DMatrix(X, y), 2, n_classes=5, obj=None)).n_iterations == 2

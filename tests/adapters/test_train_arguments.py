@@ -11,29 +11,13 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import xgboost
-from scipy.sparse import bsr_matrix, csc_matrix, csr_matrix
 
-from makers import make_lgb
 from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
-from ordinal_objectives.adapters import cb as ocb, lgbm as olgbm, xgb as oxgb
+from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 
 X = np.random.default_rng(0).normal(size=(60, 2))
 Y = np.digitize(X[:, 0], [-0.5, 0.5])
 MATRIX, DATASET = xgboost.DMatrix(X, Y), lightgbm.Dataset(X, Y)
-
-
-@pytest.mark.parametrize("wrong", [X, (X, Y), None, DATASET], ids=["X", "pair", "None", "Dataset"])
-@pytest.mark.parametrize("entry", [oxgb.train, oxgb.cv])
-def test_no_matrix(entry, wrong):
-    with pytest.raises(TypeError, match=r"dtrain must be an xgboost.DMatrix; got .*pass xgboost.DMatrix\(X, y\)"):
-        entry({}, wrong, 1)
-
-
-@pytest.mark.parametrize("wrong", [X, (X, Y), None, MATRIX], ids=["X", "pair", "None", "DMatrix"])
-@pytest.mark.parametrize("entry", [olgbm.train, olgbm.cv])
-def test_no_data_set(entry, wrong):
-    with pytest.raises(TypeError, match=r"train_set must be a lightgbm.Dataset; got .*pass lightgbm.Dataset\(X, y\)"):
-        entry({}, wrong, 1)
 
 
 @pytest.mark.parametrize(
@@ -46,51 +30,6 @@ def test_signs_come_in_any_sequence(signs):
     assert oxgb.train({"monotone_constraints": signs}, MATRIX, 2, **options).get_dump() == expected
     models = [XGBOrdinalClassifier(n_estimators=2, monotone_constraints=one, **options) for one in (signs, (1, 0))]
     np.testing.assert_array_equal(*(model.fit(X, Y).predict_proba(X) for model in models))
-
-
-NO_EVALS = {
-    "X and y": [(X, Y)],
-    "matrix and y": [(MATRIX, Y)],
-    "no name": [MATRIX],
-    "no list": MATRIX,
-    "one pair": (MATRIX, "a"),
-    "number": 3,
-    "text": "ab",
-    "dict": {"a": MATRIX},
-    "a number for a name": [(MATRIX, 3)],
-    "three": [(MATRIX, "a", 1)],
-}
-NO_SETS = {"X and y": [(X, Y)], "X": [X], "number": 3, "text": "ab", "dict": {"a": DATASET}, "None": [None]}
-
-
-@pytest.mark.parametrize("wrong", NO_EVALS.values(), ids=NO_EVALS)
-def test_no_matrices_to_evaluate(wrong):
-    with pytest.raises(TypeError, match=r"evals must be a list of \(DMatrix, name\) pairs, or None; got"):
-        oxgb.train({}, MATRIX, 1, evals=wrong)
-
-
-@pytest.mark.parametrize("wrong", NO_SETS.values(), ids=NO_SETS)
-def test_no_data_sets_to_evaluate(wrong):
-    with pytest.raises(TypeError, match=r"valid_sets must be a list of lightgbm.Dataset, or None; got"):
-        olgbm.train({}, lightgbm.Dataset(X, Y), 1, valid_sets=wrong)
-
-
-ENTRIES = {
-    "oxgb.train": lambda *asked: oxgb.train(asked[0], MATRIX, *asked[1:]),
-    "oxgb.cv": lambda *asked: oxgb.cv(asked[0], MATRIX, *asked[1:]),
-    "olgbm.train": lambda *asked: olgbm.train(asked[0], lightgbm.Dataset(X, Y), *asked[1:]),
-    "olgbm.cv": lambda *asked: olgbm.cv(asked[0], lightgbm.Dataset(X, Y), *asked[1:]),
-}
-
-
-@pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
-def test_no_parameters_and_no_number_of_rounds(entry):
-    for wrong in (None, [("max_depth", 2)], "max_depth"):
-        with pytest.raises(TypeError, match=f"params must be a dict of names and values; got {type(wrong).__name__}"):
-            entry(wrong, 1)
-    for wrong, error in (("a", TypeError), (None, TypeError), (2.5, TypeError), (True, TypeError), (-1, ValueError)):
-        with pytest.raises(error, match=f"num_boost_round must be an integer at least .; got {wrong!r}"):
-            entry({}, wrong)
 
 
 # A model is continued on the columns that it was trained on, and callbacks are what a framework can call
@@ -159,36 +98,6 @@ def test_the_same_columns_go_on(fit, argument):
             fit(WIDE, fit(FRAME))
 
 
-def test_numbers_for_names_are_no_names_of_other_columns():
-    numbered = pd.DataFrame(WIDE)
-    lgbm(numbered, lgbm(numbered))
-    lgbm(WIDE, lgbm(numbered))
-
-
-@pytest.mark.parametrize(
-    "fit",
-    [
-        lambda callbacks: xgb(WIDE, callbacks=callbacks),
-        lambda callbacks: lgbm(WIDE, callbacks=callbacks),
-        lambda callbacks: xgb_train(WIDE, callbacks=callbacks),
-        lambda callbacks: lgbm_train(WIDE, callbacks=callbacks),
-        lambda callbacks: oxgb.cv({"nthread": 1}, xgboost.DMatrix(WIDE, WIDE_Y), 2, nfold=2, callbacks=callbacks),
-        lambda callbacks: olgbm.cv(QUIET, lightgbm.Dataset(WIDE, WIDE_Y), 2, nfold=2, callbacks=callbacks),
-    ],
-    ids=["XGBOrdinalClassifier", "LGBMOrdinalClassifier", "oxgb.train", "olgbm.train", "oxgb.cv", "olgbm.cv"],
-)
-@pytest.mark.parametrize("wrong", [3, [3], "stop", [None], print])
-def test_callbacks_that_are_none_are_refused(fit, wrong):
-    with pytest.raises(TypeError, match="callbacks must be a list of"):
-        fit(wrong)
-
-
-def test_any_iterable_of_callbacks_will_do():
-    rounds = []
-    lgbm(WIDE, callbacks=(one for one in [lambda env: rounds.append(env.iteration)]))
-    assert rounds == [0, 1]
-
-
 # Two metrics, or two evaluation sets, of one name are refused: their values would stand in one list
 
 
@@ -255,24 +164,6 @@ def test_sets_on_a_cluster(rows):
         dask.train(None, {}, None, 2, evals=[(None, "rows"), (None, "rows")])
 
 
-@pytest.mark.parametrize(
-    ("given", "names"),
-    [(["a", "a"], ["a", "a"]), ("valid_1", ["valid_1", "valid_1"]), (["b", "a"], None), (None, None)],
-)
-def test_sets_of_lightgbm(rows, given, names):
-    data = lightgbm.Dataset(*rows)
-    sets = [lightgbm.Dataset(*rows, reference=data) for _ in range(2)]
-    seen = {}
-    ask = {"valid_sets": sets, "valid_names": given, "callbacks": [lightgbm.record_evaluation(seen)]}
-    if names is None:
-        olgbm.train({"verbosity": -1}, data, 2, **ask)
-        assert [len(losses["all_threshold"]) for losses in seen.values()] == [2, 2]
-        return
-    with pytest.raises(ValueError, match="valid_names must have a name of its own for each set; got ") as refusal:
-        olgbm.train({"verbosity": -1}, data, 2, **ask)
-    assert str(names) in str(refusal.value)
-
-
 # What LightGBM would take in silence, or end the process over: refused by name before it sees it
 
 
@@ -314,25 +205,6 @@ def test_types_that_end_the_process(container):
         olgbm.predict_proba(booster, table)
 
 
-@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
-@pytest.mark.parametrize("container", ["polars Decimal", "Arrow decimal", "Arrow halffloat"])
-def test_the_classifier_reads_them_as_numbers(container):
-    table, numbers = UNREAD[container](), pd.DataFrame({"a": LABELS.astype(float)})
-    expected = make_lgb(n_estimators=2).fit(numbers, LABELS).predict_proba(numbers)
-    np.testing.assert_array_equal(make_lgb(n_estimators=2).fit(table, LABELS).predict_proba(table), expected)
-    with pytest.raises(ValueError, match=r"^X "):
-        make_lgb().fit(UNREAD["Arrow list"](), LABELS)
-
-
-@pytest.mark.slow  # and so not among the tests of LightGBM 4.5, which reads neither without more packages
-def test_types_that_lightgbm_reads():
-    columns = {"a": LABELS.astype(np.uint8), "b": LABELS > 1, "c": LABELS.astype(np.float32)}
-    expected = make_lgb(n_estimators=2).fit(pd.DataFrame(columns), LABELS).predict_proba(pd.DataFrame(columns))
-    for table in (pl.DataFrame(columns), pa.table(columns)):
-        model = make_lgb(n_estimators=2).fit(table, LABELS)
-        np.testing.assert_array_equal(model.predict_proba(table), expected)
-
-
 # Labels, weights and start scores of data sets
 
 
@@ -352,34 +224,6 @@ def test_data_sets_with_values_that_lightgbm_would_replace(field, value):
     assert data._handle is None
 
 
-def test_data_sets_without_labels():
-    with pytest.raises(ValueError, match="train_set has no labels; pass label="):
-        train(lightgbm.Dataset(ROWS))
-    data = lightgbm.Dataset(ROWS, LABELS, free_raw_data=False)
-    with pytest.raises(ValueError, match="valid_sets has no labels; pass label="):
-        train(data, valid_sets=[data.create_valid(ROWS)])
-    data.construct()
-    booster = train(data.subset(range(60)), valid_sets=data.subset(range(60, 100)))
-    assert booster.current_iteration() == 2
-
-
-def test_labels_in_any_column():
-    expected = olgbm.predict_proba(train(lightgbm.Dataset(ROWS, LABELS)), ROWS)
-    for column in (LABELS.tolist(), pd.Series(LABELS)):
-        np.testing.assert_array_equal(olgbm.predict_proba(train(lightgbm.Dataset(ROWS, column)), ROWS), expected)
-
-
-@pytest.mark.parametrize("columns", [(0,), np.array([0]), [np.int64(0)], True, "a", [0.0]])
-def test_categorical_features_that_lightgbm_would_not_read(columns):
-    data = lightgbm.Dataset(np.round(ROWS), LABELS, categorical_feature=columns)
-    with pytest.raises(
-        ValueError, match="categorical_feature of train_set must be 'auto' or a list of str and int; got "
-    ):
-        train(data)
-    for right in ("auto", None, [0], [], ["Column_0"]):
-        train(lightgbm.Dataset(np.round(ROWS), LABELS, categorical_feature=right, feature_name=["Column_0", "b", "c"]))
-
-
 # Arguments
 
 
@@ -387,121 +231,3 @@ def test_categorical_features_that_lightgbm_would_not_read(columns):
 def test_thresholds_start_in_any_order_where_the_loss_has_none(package, rows):
     booster = package.train({}, rows, 1, loss="immediate_threshold", thresholds=[1.0, -1.0])
     assert package.threshold_record(booster).at(0).tolist() == [1.0, -1.0]
-
-
-def test_metrics_are_functions():
-    data = lightgbm.Dataset(ROWS, LABELS)
-    for wrong in ("rps", ["rps"], (lambda proba, rows: ("one", 1.0, True),)):
-        with pytest.raises(TypeError, match="feval must be a function, or a list of functions; got "):
-            train(data, valid_sets=[data], feval=wrong)
-
-
-def test_boosters_are_boosters():
-    model = make_lgb(n_estimators=2).fit(ROWS, LABELS)
-    for use in (olgbm.predict_proba, olgbm.predict, olgbm.save_model):
-        with pytest.raises(TypeError, match=r"booster must be a lightgbm\.Booster; got LGBM.*; pass its booster_"):
-            use(model, ROWS)
-    with pytest.raises(TypeError, match=r"booster must be a lightgbm\.Booster; got str$"):
-        olgbm.threshold_record("model.txt")
-
-
-@pytest.mark.parametrize("proportional", [True, False])
-def test_predictions_of_no_rows(proportional):
-    booster = train(lightgbm.Dataset(ROWS, LABELS), proportional=proportional)
-    assert olgbm.predict_proba(booster, ROWS[:0]).shape == (0, 3)
-
-
-# The classifier's arguments
-
-
-@pytest.mark.parametrize("columns", [[0], (0,), np.array([0]), [np.int64(0)], ["a"], np.array(["a"])])
-def test_categorical_features_in_any_list(columns):
-    """LightGBM takes lists alone, and nothing of a tuple or an array, without a word."""
-    frame = pd.DataFrame(np.random.default_rng(0).integers(0, 9, (100, 3)), columns=list("abc"))
-    model = make_lgb(min_data_per_group=1, cat_smooth=0).fit(frame, LABELS, categorical_feature=columns)
-    expected = make_lgb(min_data_per_group=1, cat_smooth=0).fit(frame.astype({"a": "category"}), LABELS)
-    assert "==" in set(model.booster_.trees_to_dataframe()["decision_type"])
-    np.testing.assert_array_equal(model.predict_proba(frame), expected.predict_proba(frame.astype({"a": "category"})))
-
-
-@pytest.mark.parametrize("wrong", [[3], [-1], [True], True, "a", "", ["z"], [0.0], [0, "z"]])
-def test_categorical_features_that_are_none(wrong):
-    frame = pd.DataFrame(np.round(ROWS), columns=list("abc"))
-    with pytest.raises(ValueError, match=r"categorical_feature must be 'auto' or a list of .*; got "):
-        make_lgb().fit(frame, LABELS, categorical_feature=wrong)
-
-
-def test_names_of_evaluation_sets():
-    sets = {"eval_set": [(ROWS, LABELS), (ROWS, LABELS)]}
-    with pytest.raises(ValueError, match=r"eval_names must have a name of its own for each set; got \['a', 'a'\]"):
-        make_lgb().fit(ROWS, LABELS, eval_names=["a", "a"], **sets)
-    with pytest.raises(ValueError, match="eval_names must have 2 entries; got 1"):
-        make_lgb().fit(ROWS, LABELS, eval_names="ab", **sets)
-    assert list(make_lgb().fit(ROWS, LABELS, eval_names="ab", eval_set=[(ROWS, LABELS)]).evals_result_) == ["ab"]
-
-
-def test_masked_values_are_refused():
-    """LightGBM and CatBoost would read what is hidden."""
-    X = np.arange(120.0).reshape(60, 2)
-    y = np.arange(60) % 3
-    hidden, labels = np.ma.masked_less(X, 9.0), np.ma.masked_equal(y, 2)
-    lgb_model, cb_model = (
-        olgbm.train({"verbosity": -1}, lightgbm.Dataset(X, y), 2),
-        ocb.train((X, y), {"iterations": 2}),
-    )
-    asked = {
-        "train_set": lambda: olgbm.train({}, lightgbm.Dataset(hidden, y), 2),
-        "label of train_set": lambda: olgbm.train({}, lightgbm.Dataset(X, labels), 2),
-        "weight of train_set": lambda: olgbm.train({}, lightgbm.Dataset(X, y, weight=labels), 2),
-        "features of .*": lambda: ocb.train((hidden, y), {"iterations": 2}),
-        "labels of .*": lambda: ocb.train((X, labels), {"iterations": 2}),
-        "data": lambda: olgbm.predict_proba(lgb_model, hidden),
-        "data ": lambda: ocb.predict_proba(cb_model, hidden),
-    }
-    for name, ask in asked.items():
-        with pytest.raises(ValueError, match=f"^{name.strip()} is a masked array"):
-            ask()
-
-
-def test_entries_stored_twice_are_refused():
-    twice = csr_matrix((np.ones(120), np.zeros(120, int), np.arange(0, 121, 2)), shape=(60, 2))
-    with pytest.raises(ValueError, match="train_set must store each entry once"):
-        olgbm.train({}, lightgbm.Dataset(twice, np.arange(60) % 3), 2)
-    model = olgbm.train({"verbosity": -1}, lightgbm.Dataset(twice.toarray(), np.arange(60) % 3), 2)
-    np.testing.assert_array_equal(olgbm.predict_proba(model, twice), olgbm.predict_proba(model, twice.toarray()))
-    blocks = bsr_matrix((np.ones((120, 1, 1)), twice.indices, twice.indptr), shape=(60, 2))
-    with pytest.raises(ValueError, match="train_set must store each entry once"):
-        olgbm.train({}, lightgbm.Dataset(blocks, np.arange(60) % 3), 2)
-
-
-def test_columns_out_of_the_order_of_rows_are_refused():
-    unsorted = csc_matrix((np.arange(60.0), np.arange(60)[::-1], [0, 60]), shape=(60, 1))
-    with pytest.raises(ValueError, match=r"train_set must store .* columns in the order of rows"):
-        olgbm.train({}, lightgbm.Dataset(unsorted, np.arange(60) // 20), 2)
-
-
-def test_catboost_reads_fields_of_records():
-    X, records = np.arange(60.0).reshape(30, 2) % 7, np.zeros((30, 2), [("tag", "i1"), ("x", "f8")])
-    records["x"] = X
-    expected, model = (ocb.train((rows, X[:, 0] // 3), {"iterations": 3}) for rows in (X, records["x"]))
-    np.testing.assert_array_equal(ocb.predict_proba(model, records["x"]), ocb.predict_proba(expected, X))
-
-
-def test_signs_of_categories_are_refused():
-    """XGBoost would leave the column out of all trees, or ignore the sign."""
-    X = pd.DataFrame({"town": pd.Categorical(np.arange(60) % 4), "age": np.arange(60.0)})
-    y, codes = np.arange(60) % 3, np.column_stack([np.arange(60) % 4, np.arange(60)])
-    dtrain, objective = xgboost.DMatrix(X, y, enable_categorical=True), oxgb.OrdinalObjective(n_classes=3)
-    own = {"base_score": 0.0, "disable_default_eval_metric": 1}
-    signs = {"monotone_constraints": (1, 0)}
-    options = {"threshold_update": "newton"}
-    for training in (
-        lambda: oxgb.train(signs, dtrain, 1, **options),
-        lambda: oxgb.cv(signs, dtrain, 1, nfold=2, **options),
-        lambda: xgboost.train(own | signs, dtrain, 1, obj=objective, callbacks=[objective.callback]),
-        lambda: XGBOrdinalClassifier(n_estimators=1, monotone_constraints={"town": -1}).fit(X, y),
-        lambda: XGBOrdinalClassifier(n_estimators=1, feature_types=["c", "q"], **signs).fit(codes, y),
-    ):
-        with pytest.raises(ValueError, match="monotone_constraints must be 0 for categories, which have no order; got"):
-            training()
-    XGBOrdinalClassifier(n_estimators=1, monotone_constraints={"age": 1}).fit(X, y)

@@ -76,36 +76,12 @@ def test_classifiers_stop_early_and_go_on(make):
 
 
 @CLASSIFIERS
-@pytest.mark.parametrize(("loss", "expected"), [("all_threshold", False), ("cumulative_link", True)])
-def test_auto_says_what_it_chose(make, loss, expected):
-    X, y = data(300)
-    model = make(n_estimators=3, loss=loss, proportional="auto").fit(X, y)
-    assert model.proportional_ is expected
-    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
-
-
-@CLASSIFIERS
 @pytest.mark.parametrize("update", ["schur", "fixed"])
 def test_updates_that_take_no_shifts_are_proportional(make, update):
     X, y = data(300)
     assert make(n_estimators=2, threshold_update=update).fit(X, y).proportional_
     with pytest.raises(ValueError, match=f"proportional=False is not possible here: threshold_update='{update}'"):
         make(n_estimators=2, threshold_update=update, proportional=False).fit(X, y)
-
-
-@pytest.mark.parametrize("proportional", [True, False])
-def test_other_names_are_refused(proportional):
-    X, y = data()
-    names = [f"x{i}" for i in range(X.shape[1])]
-    booster = oxgb.train(
-        {}, xgboost.DMatrix(X, y, feature_names=names), 2, n_classes=N_CLASSES, proportional=proportional
-    )
-    for others in (names[::-1], names[:-1] + ["z"], None):
-        with pytest.raises(ValueError, match=r"feature.names|following fields"):
-            oxgb.predict_proba(booster, xgboost.DMatrix(X, feature_names=others))
-    if not proportional:
-        with pytest.raises(ValueError, match=r"4 feature names, in their order; got 'z' for 'x3' in column 3"):
-            oxgb.predict_proba(booster, xgboost.DMatrix(X, feature_names=names[:-1] + ["z"]))
 
 
 @pytest.mark.parametrize("options", [{"proportional": False}, {"proportional": True}], ids=["shifts", "joint"])
@@ -125,15 +101,3 @@ def test_cross_validation_follows_every_fold(options):
     frame = lightgbm.Dataset(X, y, free_raw_data=False)
     found = olgbm.cv(OnLightGBM.options, frame, 5, folds=halves, **options)
     np.testing.assert_allclose(found["valid all_threshold-mean"], np.mean(expected["lgbm"], axis=0), rtol=0.02)
-
-
-def test_cross_validation_takes_the_classes_of_all_rows():
-    """A fold without the highest class had fewer thresholds where n_classes=None was passed."""
-    X, y = data(200)
-    order = np.argsort(y, kind="stable")
-    X, y = X[order], y[order]
-    folds = [(np.arange(100), np.arange(100, 200)), (np.arange(100, 200), np.arange(100))]
-    found = oxgb.cv(
-        OnXGBoost.options, xgboost.DMatrix(X, y), 2, folds=folds, as_pandas=False, n_classes=None, proportional=True
-    )
-    assert np.isfinite(found["test-all_threshold-mean"]).all()

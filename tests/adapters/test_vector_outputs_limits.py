@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,7 +13,6 @@ from ordinal_objectives.adapters.xgb.outputs import (
     CATEGORICAL_SPLITS,
     CONTRIBUTIONS,
     DART,
-    INTERACTION_CONSTRAINTS,
     OutputUpdate,
     is_at_least,
 )
@@ -60,22 +57,6 @@ def test_what_vector_leaves_rule_out_is_named(params, named):
         train(X, y, params={"verbosity": 0, **params})
 
 
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        ({"proportional": True}, "shift_method='host' belongs to thresholds that move"),
-        ({"shift_l2": -1.0}, "shift_l2"),
-        ({"loss": "cumulative_link"}, "cumulative"),
-        ({"loss": "cumulative_link", "proportional": "auto"}, "cumulative"),
-    ],
-    ids=str,
-)
-def test_options_that_do_not_go_together_are_named(options, named):
-    X, y = data(200)
-    with pytest.raises(ValueError, match=named):
-        train(X, y, **options)
-
-
 def test_an_objective_of_its_own_needs_the_classes_and_the_callback():
     X, y = data(200)
     dtrain = xgboost.DMatrix(X, y)
@@ -93,22 +74,6 @@ def test_an_objective_of_its_own_needs_the_classes_and_the_callback():
     assert oxgb.threshold_record(booster).outputs is not None
 
 
-def test_an_xgboost_without_vector_leaves_is_refused(monkeypatch):
-    monkeypatch.setattr(xgboost, "__version__", "3.1.3")
-    with pytest.raises(ValueError, match=r"proportional=False: .* needs XGBoost 3\.2 or later; 3\.1\.3 is installed"):
-        oxgb.OrdinalObjective(N_CLASSES, proportional=False)
-    oxgb.OrdinalObjective(N_CLASSES)
-
-
-def test_a_refused_training_leaves_the_classifier_as_it_was():
-    X, y = data(200)
-    model = XGBOrdinalClassifier(n_estimators=3, shift_method="host", n_jobs=1).fit(X, y)
-    before = model.predict_proba(X)
-    with pytest.raises(ValueError, match="monotone_constraints"):
-        model.set_params(monotone_constraints="(1,0,0,0)").fit(X, y)
-    np.testing.assert_array_equal(model.predict_proba(X), before)
-
-
 def test_categorical_splits():
     X, y = data(800)
     groups = np.random.default_rng(0).integers(0, 8, len(y))
@@ -120,19 +85,6 @@ def test_categorical_splits():
         one = model.predict_proba(frame.assign(group=pd.Categorical(groups * 0 + 1, categories=range(8))))
         other = model.predict_proba(frame.assign(group=pd.Categorical(groups * 0 + 2, categories=range(8))))
         assert one[:, -1].mean() > other[:, -1].mean() + 0.05
-
-
-@pytest.mark.parametrize("rates", [{}, {"rate_drop": 0.5, "one_drop": 1}], ids=["plain", "drops"])
-def test_dart(rates):
-    X, y = data()
-    booster = from_version(DART, "dart", lambda: train(X, y, 12, {"booster": "dart", **rates}))
-    if booster is not None:
-        record = oxgb.threshold_record(booster)
-        assert record.last_only is bool(rates)
-        assert record.training_loss[-1] < 0.95 * record.training_loss[0]
-        scores = record.outputs.scores(booster.predict(xgboost.DMatrix(X), output_margin=True), 0, 12)
-        loss = record.ordinal_loss().margin_derivatives(record.at(12) - scores, y, "exact").value.mean()
-        assert record.training_loss[-1] == pytest.approx(loss, rel=1e-6)
 
 
 def test_dart_halves_no_steps():
@@ -147,19 +99,6 @@ def test_dart_halves_no_steps():
         update = objective.training.latest.update
         assert isinstance(update, OutputUpdate)
         assert update._damping == 1.0
-
-
-def test_interaction_constraints():
-    X, y = data()
-    constraints = {"interaction_constraints": "[[0, 1], [2, 3]]"}
-    booster = from_version(INTERACTION_CONSTRAINTS, "interaction_constraints", lambda: train(X, y, 8, constraints))
-    if booster is not None:
-        trees = json.loads(bytes(booster.save_raw("json")))["learner"]["gradient_booster"]["model"]["trees"]
-        used = [
-            {f for f, left in zip(tree["split_indices"], tree["left_children"], strict=True) if left >= 0}
-            for tree in trees
-        ]
-        assert all(features <= {0, 1} or features <= {2, 3} for features in used)
 
 
 @pytest.mark.parametrize("n_classes", [2, N_CLASSES])
@@ -183,17 +122,6 @@ def test_contributions_sum_to_the_margins(n_classes):
             assert low < -0.5 < 0.5 < high
 
 
-def test_contributions_of_one_score_and_of_renewed_leaves():
-    X, y = data()
-    matrix = xgboost.DMatrix(X)
-    one = train(X, y, proportional=True, shift_method="renewal")
-    found = oxgb.margin_contributions(one, matrix)
-    expected = oxgb.threshold_record(one).at(5) - one.predict(matrix, output_margin=True)[:, np.newaxis]
-    np.testing.assert_allclose(found.sum(axis=2), expected, atol=1e-5)
-    with pytest.raises(ValueError, match="kept beside XGBoost"):
-        oxgb.margin_contributions(train(X, y, shift_method="renewal"), matrix)
-
-
 @pytest.mark.parametrize("params", [{"eta": 0.5, "subsample": 0.1}, {"eta": 1.0, "subsample": 0.3}], ids=str)
 def test_steps_that_are_too_long_are_halved(params):
     """Without that the loss rises in every second round and ends at twice that of the start."""
@@ -209,9 +137,3 @@ def test_no_round_raises_the_loss_at_the_default_penalty(hessian):
     record = oxgb.threshold_record(train(X, y, 40, {"eta": 0.3}, hessian=hessian))
     assert record.diagnostics["n_raised"] == 0
     assert (np.diff(record.training_loss) <= 0).all()
-
-
-def test_sparse_shifts_are_refused_by_name():
-    X, y = data()
-    with pytest.raises(ValueError, match=r"shift_penalty='sparse' .* goes with shift_method='renewal'"):
-        train(X, y, shift_penalty="sparse")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import lightgbm
 import numpy as np
 import pytest
 import xgboost
 
 from ordinal_objectives import AllThreshold
-from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
+from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.leaves import vector
 from ordinal_objectives.losses import get_loss
 from pairs import each_pair
@@ -196,17 +195,6 @@ def test_what_leaf_vectors_cannot_live_with_is_refused_and_auto_stays_proportion
     assert host.record(booster).shifts is None
 
 
-def test_the_frameworks_own_train_is_refused():
-    X, y = data(200)
-    objective = oxgb.OrdinalObjective(n_classes=N_CLASSES, proportional=False, shift_method="renewal")
-    with pytest.raises(ValueError, match=r"adapters\.xgb\.train"):
-        xgboost.train({"base_score": 0.0}, xgboost.DMatrix(X, y), 2, obj=objective, callbacks=[objective.callback])
-    objective = olgbm.OrdinalObjective(n_classes=N_CLASSES, proportional=False)
-    params = {"objective": objective, "verbosity": -1}
-    with pytest.raises(ValueError, match=r"adapters\.lgbm\.train"):
-        lightgbm.train(params, lightgbm.Dataset(X, y), 2, callbacks=[objective.callback])
-
-
 @HOSTS
 def test_missing_values_and_categories_find_their_leaves(host):
     import pandas as pd
@@ -234,10 +222,3 @@ def test_missing_values_and_categories_find_their_leaves(host):
     start = -np.log(np.bincount(y) / len(y)) @ (np.bincount(y) / len(y))
     assert loss < start - 0.05
     assert record.training_loss[-1] < record.training_loss[0]
-
-
-def test_a_quantile_matrix_predicts_as_its_rows():
-    X, y = data()
-    quantiles = xgboost.QuantileDMatrix(X, y, max_bin=32)
-    booster = oxgb.train({"max_depth": 3, "max_bin": 32}, quantiles, 5, n_classes=N_CLASSES, proportional=False)
-    np.testing.assert_allclose(oxgb.predict_proba(booster, quantiles), OnXGBoost.proba(booster, X), atol=1e-7)

@@ -59,50 +59,6 @@ def all_threshold(proba, data):
     return -np.mean(np.log(np.where(is_above, 1 - below, below)).sum(axis=1))
 
 
-def test_lightgbm_cv_whose_folds_cannot_be_told_needs_the_callback(ordinal_data):
-    """Rows that several folds leave out, as in a series of windows."""
-    rows, objective = lightgbm.Dataset(*ordinal_data(300)), olgbm.OrdinalObjective(5)
-    windows = [(np.arange(start, start + 100), np.arange(start + 100, start + 150)) for start in (0, 150)]
-    params = {**LGB_PARAMS, "objective": objective}
-    with pytest.raises(ValueError, match="such as the folds of cv"):
-        lightgbm.cv(params, rows, 5, folds=windows, feval=objective.metric)
-
-
-def test_an_earlier_training_on_other_rows_of_the_whole_evaluates_none_of_a_later_one(ordinal_data):
-    whole = lightgbm.Dataset(*ordinal_data(300), free_raw_data=False).construct()
-    first, second, held = (whole.subset(some) for some in (np.arange(200), np.arange(100, 300), np.arange(200, 300)))
-    objective, alone, seen = olgbm.OrdinalObjective(5), olgbm.OrdinalObjective(5), [{}, {}]
-    train_lgb(objective, first, 3, valid_sets=[held], feval=objective.metric)
-    for one, found in zip((objective, alone), seen, strict=True):
-        recorded = lightgbm.record_evaluation(found)
-        train_lgb(one, second, 3, valid_sets=[held], feval=one.metric, callbacks=[recorded])
-    assert seen[0] == seen[1]
-
-
-@pytest.mark.parametrize("update", ["newton", "schur"])
-def test_the_first_entry_of_lightgbm_cv_has_the_start_thresholds_of_each_fold(ordinal_data, update):
-    X, y = ordinal_data(300)
-    folds = [(np.setdiff1d(np.arange(300), part), part) for part in np.arange(300).reshape(3, 100)]
-    objective = olgbm.OrdinalObjective(5, threshold_update=update)
-    params = {**LGB_PARAMS, "objective": objective}
-    options = {"folds": folds, "feval": objective.metric, "callbacks": [objective.callback]}
-    found = lightgbm.cv(params, lightgbm.Dataset(X, y), 1, **options)["valid all_threshold-mean"]
-    np.testing.assert_allclose(found, np.mean(of_each_fold((X, y), folds, 1, threshold_update=update)), rtol=1e-6)
-
-
-def test_lightgbm_cv_evaluates_training_rows(ordinal_data):
-    """They come in another array than the one that the objective sees."""
-    for update in ("newton", "schur"):
-        objective = olgbm.OrdinalObjective(5, threshold_update=update)
-        result = lightgbm.cv(
-            {**LGB_PARAMS, "objective": objective}, lightgbm.Dataset(*ordinal_data(300)), 6, nfold=3,
-            feval=objective.metric, callbacks=[objective.callback], eval_train_metric=True, return_cvbooster=True,
-        )  # fmt: skip
-        records = [olgbm.threshold_record(booster) for booster in result["cvbooster"].boosters]
-        expected = np.mean([record.training_loss for record in records], axis=0)
-        np.testing.assert_allclose(result["train all_threshold-mean"][1:], expected[2:], rtol=1e-12)
-
-
 @pytest.mark.parametrize("update", ["fixed", "newton", "schur", "joint"])
 def test_our_lightgbm_cv_is_right_in_every_entry(ordinal_data, update):
     rows, parts = ordinal_data(300), np.arange(300).reshape(3, 100)
@@ -120,18 +76,6 @@ def test_our_lightgbm_cv_is_right_in_every_entry(ordinal_data, update):
         for name, of_fold in losses.items():
             expected = np.mean(of_fold, axis=0)[:rounds]
             np.testing.assert_allclose(found[f"{name} all_threshold-mean"], expected, rtol=1e-6)
-
-
-def test_boosters_in_turn_are_not_evaluated_by_one_objective(ordinal_data):
-    objective = oxgb.OrdinalObjective(5)
-    matrices = [xgboost.DMatrix(*ordinal_data(200, seed=seed)) for seed in (0, 1)]
-    dvalid = xgboost.DMatrix(*ordinal_data(100, seed=5))
-    boosters = [xgboost.Booster(XGB_PARAMS, [matrix]) for matrix in matrices]
-    for booster, matrix in zip(boosters, matrices, strict=True):
-        booster.update(matrix, 0, objective)
-    boosters[0].update(matrices[0], 1, objective)
-    with pytest.raises(ValueError, match="which of several trainings"):
-        boosters[0].eval_set([(dvalid, "v")], 1, objective.metric)
 
 
 class Raise(xgboost.callback.TrainingCallback):
@@ -220,41 +164,3 @@ def test_a_lightgbm_training_inside_another_leaves_it_alone(ordinal_data, with_c
     np.testing.assert_array_equal(found.thresholds, wanted.thresholds)
     np.testing.assert_array_equal(found.training_loss, wanted.training_loss)
     assert found.trees == wanted.trees
-
-
-def given_to_scikit_learns_classes(framework, what):
-    """Return a fit of the framework's scikit-learn class with the objective, its callback or a metric of it."""
-    if framework == "xgboost":
-        objective = oxgb.OrdinalObjective(3, proportional=what != "shifts")
-        options = {"n_estimators": 2, "base_score": 0.0, "disable_default_eval_metric": 1}
-        evaluates = {"eval_metric": {"metric": objective.metric}.get(what, objective.proba_metric(lambda *_: ("a", 0)))}
-        trains = {"objective": objective, "callbacks": [objective.callback] if what == "callback" else None}
-        model = xgboost.XGBRegressor(**options, **(evaluates if "metric" in what else trains))
-        return lambda X, y: model.fit(X, y, eval_set=[(X, y)], verbose=False)
-    objective = olgbm.OrdinalObjective(3)
-    options = {"n_estimators": 2, "verbose": -1}
-    if "metric" not in what:
-        return lightgbm.LGBMRegressor(objective=objective, **options).fit
-    metric = objective.metric if what == "metric" else objective.proba_metric(lambda *_: ("a", 0, False))
-    return lambda X, y: lightgbm.LGBMRegressor(**options).fit(X, y, eval_set=[(X, y)], eval_metric=metric)
-
-
-@pytest.mark.parametrize("what", ["objective", "callback", "shifts", "metric", "proba_metric"])
-@pytest.mark.parametrize(
-    ("framework", "instead"), [("xgboost", "take XGBOrdinalClassifier"), ("lightgbm", "take LGBMOrdinalClassifier")]
-)
-@pytest.mark.filterwarnings("ignore:The argument 'eval_set'")
-def test_scikit_learns_classes_are_refused_by_name(framework, instead, what):
-    rng = np.random.default_rng(0)
-    X, y, fit = rng.normal(size=(60, 2)), rng.integers(0, 3, 60), given_to_scikit_learns_classes(framework, what)
-    if framework == "xgboost" and "metric" not in what and hasattr(xgboost.sklearn, "Objective"):
-        # XGBoost 3.3 and later give an Objective the matrix: it trains as in xgboost.train.
-        if what == "shifts":
-            with pytest.raises(ValueError, match="pass callbacks="):
-                fit(X, y)
-        else:
-            record = fit(X, y).get_booster().attributes()
-            assert ("ordinal_objectives" in record) == (what == "callback")
-        return
-    with pytest.raises(TypeError, match=f"{instead}.*got ndarray"):
-        fit(X, y)

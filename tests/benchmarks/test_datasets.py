@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn.datasets
 from hypothesis import given, strategies as st
 
 from lib import data
@@ -77,42 +76,3 @@ def test_named_classes_keep_their_order(folder):
     assert dataset.n_classes == 3
     assert dataset.y[:5].tolist() == [2, 0, 1, 0, 2]
     assert list(dataset.X) == list("abcd")
-
-
-def test_wrong_data_is_refused(folder):
-    with pytest.raises(ValueError, match=r"name must be one of diabetes, .*; got 'iris'"):
-        load("iris")
-    with pytest.raises(FileNotFoundError, match=r"ORDINAL_DATA=.* has no B_esl\.csv\.gz, the file of 'esl'"):
-        load("esl")
-    pd.DataFrame({"a": [1, 2], "target": [1, 2]}).to_csv(folder / "B_esl.csv.gz", index=False)
-    with pytest.raises(ValueError, match=r"esl should have \(488, 4\) rows and features; found \(2, 1\)"):
-        load("esl")
-    frame = pd.DataFrame(np.zeros((625, 4)), columns=list("abcd")).assign(target="X")
-    frame.to_csv(folder / "B_balance_scale.csv.gz", index=False)
-    with pytest.raises(ValueError, match=r"balance_scale has a target outside its classes \['L', 'B', 'R'\]"):
-        load("balance_scale")
-
-
-def test_without_a_folder_openml_is_asked(monkeypatch):
-    monkeypatch.delenv("ORDINAL_DATA", raising=False)
-    load.cache_clear()
-    asked = []
-
-    def fetch(*, data_id, **_):
-        asked.append(data_id)
-        raise OSError("no network")
-
-    monkeypatch.setattr(sklearn.datasets, "fetch_openml", fetch)
-    with pytest.raises(FileNotFoundError, match=r"'esl' could not be fetched from OpenML \(no network\); set ORDINAL_"):
-        load("esl")
-    assert asked == [data.SOURCES["esl"].openml]
-    with pytest.raises(FileNotFoundError, match="no public copy of 'skillcraft' is known; set ORDINAL_DATA"):
-        load("skillcraft")
-    load.cache_clear()
-
-
-def test_the_quick_set_needs_neither_folder_nor_network(monkeypatch):
-    monkeypatch.delenv("ORDINAL_DATA", raising=False)
-    dataset = load("sklearn_diabetes")
-    assert dataset.X.shape == (442, 10)
-    assert dataset.n_classes == 10

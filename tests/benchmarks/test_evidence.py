@@ -12,11 +12,10 @@ import nbformat
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.text import Annotation, Text
 
 from claims.accuracy import plain_call
-from claims.report import accuracy_report, accuracy_tables, published_tables, recompute
-from lib import critical_difference, generated, method_names, pictures, report
+from claims.report import accuracy_report, accuracy_tables, recompute
+from lib import generated
 from lib.generated import Table
 from lib.methods import MULTICLASS, OURS, PROPORTIONAL, ROUNDED
 from lib.set_ratios import runs_of
@@ -24,17 +23,17 @@ from lib.set_ratios import runs_of
 pytestmark = pytest.mark.slow
 
 PAGES = accuracy_report.PAGES
-IDS = [page.relative_to(accuracy_report.ROOT).as_posix() for page in PAGES]
 SHAPE = ("experiment", "data", "rule", "seed", "method", "n_train", "n_test", "n_classes")
 SCORES = ("zero_one", "mae", "macro_mae", "qwk", "rps", "log_loss", "fit_seconds", "rounds")
 COLUMNS = (*SHAPE, *SCORES, "setting", "failure", "machine")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=IDS)
-def test_page_equals_what_the_results_give(page, tables):
-    text = page.read_text(encoding="utf-8")
-    assert generated.fill(text, tables) == text, "run python benchmarks/claims/report/accuracy_report.py"
-    assert not re.search(r"^ *<!-- generated: [^>]*;", text, re.MULTILINE), "a line that begins with a mark is HTML"
+def test_pages_equal_what_the_results_give(tables):
+    texts = {page: page.read_text(encoding="utf-8") for page in PAGES}
+    stale = [page for page, text in texts.items() if generated.fill(text, tables) != text]
+    assert not stale, "run python benchmarks/claims/report/accuracy_report.py"
+    begin = [page for page, text in texts.items() if re.search(r"^ *<!-- generated: [^>]*;", text, re.MULTILINE)]
+    assert not begin, "a line that begins with a mark is HTML"
 
 
 def test_notebook_of_the_thesis_shows_the_tables(tables, monkeypatch):
@@ -98,12 +97,11 @@ def prose(text):
 MEASURED = re.compile(r"\d[\d.,]* ?(%|percent\b|times\b|x\b|ms\b|(micro|milli)?seconds?\b|minutes?\b)")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=IDS)
-def test_no_measured_number_is_written_by_hand(page):
-    text = prose(page.read_text(encoding="utf-8"))
-    assert not MEASURED.findall(text)
-    if "evidence" in page.relative_to(accuracy_report.ROOT).as_posix():
-        assert not re.findall(r"\d+\.\d+", text)
+def test_no_measured_number_is_written_by_hand():
+    for page in PAGES:
+        text = prose(page.read_text(encoding="utf-8"))
+        assert not MEASURED.findall(text), page
+        assert "evidence" not in str(page.relative_to(accuracy_report.ROOT)) or not re.findall(r"\d+\.\d+", text), page
 
 
 def test_pictures_are_those_that_the_pages_show():
@@ -131,13 +129,6 @@ def test_fill_writes_tables_and_cells():
     assert generated.fill(filled, tables) == filled
     assert tables["t"].cell("b", {"a": "x"}) == "1"
     assert generated.PENDING in generated.fill("<!-- generated: none --><!-- end -->", tables)
-
-
-@pytest.mark.parametrize("request_", ["u", "t; c; a=x", "t; b; a=z", "t; b"])
-def test_fill_refuses_what_is_not_there(request_):
-    tables = {"t": Table([{"a": "x", "b": "1"}, {"a": "y", "b": "2"}])}
-    with pytest.raises(ValueError, match=r"no table is called|must name one cell"):
-        generated.fill(f"<!-- generated: {request_} --><!-- end -->", tables)
 
 
 def row(method, zero_one, mae, seed=0, data="a", **changes):
@@ -219,33 +210,6 @@ def test_ranks(small):
     ]
 
 
-def test_where_a_plain_method_is_as_good(small):
-    found = {(row["metric"], row["data"]) for row in small["sixteen quantile plain"].rows}
-    assert found == {("MAE", "c"), ("zero-one", "a"), ("zero-one", "b"), ("zero-one", "c")}
-
-
-def test_seconds_are_medians_relative_to_ours(small):
-    table = small["sixteen quantile seconds"]
-    assert table.cell(f"{OURS}, s", {"data": "a"}) == "2.5"
-    assert table.cell(MULTICLASS, {"data": "a"}) == "2.00"
-    assert table.cell("peer", {"data": "b"}) == "-"
-    assert table.cell("peer", {"data": "geometric mean"}) == "0.40"
-
-
-def test_nothing_measured_says_so(tmp_path):
-    found = accuracy_report.run_tables(tmp_path / "none.csv")
-    goals = found.pop("goals")
-    assert {row["reached"] for row in goals.rows} == {"not measured yet"}
-    assert {table.markdown() for table in found.values()} == {generated.PENDING}
-
-
-def test_nothing_to_report_is_not_the_same_as_nothing_measured(tmp_path):
-    found = read([row(OURS, 0.1, 0.1), row(MULTICLASS, 0.2, 0.2), row(ROUNDED, 0.2, 0.2)], tmp_path)
-    assert found["sixteen quantile plain"].markdown() == "None of them."
-    assert found["sixteen quantile failures"].markdown() == "Every method gave a result everywhere."
-    assert found["ordinal classes plain"].markdown() == generated.PENDING
-
-
 def test_variants_and_decisions(tmp_path):
     rows = []
     for data, changed in (("a", 0.4), ("b", 0.1)):
@@ -265,94 +229,3 @@ def test_variants_and_decisions(tmp_path):
         found["sixteen quantile decisions"].cell("MAE", {"variant": f"{OURS}, mode"})
         == "2.000 [2.000, 2.000] (0 / 0 / 2)"
     )
-
-
-def test_published_figures_stand_beside_ours(tmp_path):
-    place = {"experiment": "ordinal", "rule": "classes"}
-    errors = {OURS: 0.3, MULTICLASS: 0.4, "peer": 0.2}
-    runs = [row(name, mae, mae, data=data, **place) for data in ("esl", "tae") for name, mae in errors.items()]
-    runs += [row(OURS, 0.3, 0.5, data="tae", seed=1, **place), row(MULTICLASS, 0.3, 1.0, data="tae", seed=1, **place)]
-    none = accuracy_tables.read(tmp_path / "none.csv")
-    table = published_tables.tables(accuracy_tables.read(write(runs, tmp_path)), none, none)["published"]
-    assert [row["data"] for row in table.rows] == ["esl", "tae"]
-    esl, tae = ({"data": data} for data in ("esl", "tae"))
-    assert table.cell("ours (standard error)", tae) == "0.400 (0.100)"
-    assert (table.cell("published best", esl), table.cell("reached", esl)) == ("0.302", "yes")
-    assert table.cell("published best", tae) == "0.517"
-    assert table.cell("partitions", tae) == "2"
-    assert table.cell("lowest here", tae) == "peer 0.200 (1)"
-
-
-def test_tables_name_seeds_and_machines(tmp_path):
-    runs = [row(OURS, 0.1, 0.1, seed=seed, machine=str(1 + seed)) for seed in (0, 1)]
-    path = tmp_path / "accuracy_runs.csv"
-    path.with_suffix(".json").write_text('{"machines": [{"cores": 2}, {"cores": 4, "catboost": "1.2"}, {"cores": 8}]}')
-    table = read(runs, tmp_path)["sixteen quantile MAE"]
-    assert "2 partitions a set, by seeds 0 to 1. Measured on: cores 2, 4; catboost 1.2." in table.note
-    assert report.machines(path)[2] == {"cores": 8}
-    assert "cores 8" not in table.note
-
-
-def test_tables_name_the_partitions_that_methods_share(tmp_path):
-    seen = {"abalone": {OURS: 4, "peer": 2}, "boston": {OURS: 3, "peer": 3}}
-    runs = [
-        row(name, 0.1, 0.1, data=data, seed=seed)
-        for data, methods in seen.items()
-        for name, n_seeds in methods.items()
-        for seed in range(n_seeds)
-    ]
-    tables = read(runs, tmp_path)
-    assert "2 to 3 partitions a set, by seeds 0 to 2." in tables["sixteen quantile MAE"].note
-    assert "3 to 4 partitions a set, by seeds 0 to 3." in tables["sixteen quantile errors"].note  # of ours alone
-
-
-def test_a_file_of_another_shape_is_refused(tmp_path):
-    (tmp_path / "x.csv").write_text("experiment,data\n")
-    with pytest.raises(ValueError, match=r"must have the columns of accuracy\.py; it lacks failure"):
-        accuracy_tables.read(tmp_path / "x.csv")
-
-
-def test_picture_shows_every_method_at_its_rank(tmp_path):
-    ranked = pd.DataFrame({OURS: [1.0, 1.0], "hgb rounded": [2.0, 3.0], "y": [3.0, 2.0]})
-    drawn = critical_difference.figure(ranked, "Title", OURS)
-    labels = {text.get_text() for text in drawn.axes[0].texts}
-    assert {f"{method_names.IN_PICTURES[OURS]}  1.00", "scikit-learn rounded  2.50", "2.50  y"} <= labels
-    pictures.save(drawn, tmp_path / "one.png")
-    first = (tmp_path / "one.png").read_bytes()
-    pictures.save(critical_difference.figure(ranked, "Title", OURS), tmp_path / "one.png")
-    assert first == (tmp_path / "one.png").read_bytes()
-
-
-def test_labels_beside_lines_do_not_overlap():
-    drawn, ((axis,),) = pictures.panels(1, 1, (6, 4))
-    axis.set_ylim(0, 1)
-    ends = dict(zip("abcd", [(0.0, 0.5), (0.0, 0.501), (0.0, 0.9), (0.0, 0.499)], strict=True))
-    pictures.label_ends(axis, ends, dict.fromkeys("abcd", "black"))
-    labels = [text for text in axis.texts if isinstance(text, Annotation)]
-    heights = {label.get_text(): label.xyann[1] for label in labels}
-    assert sorted(heights, key=lambda name: heights[name]) == ["d", "a", "b", "c"]
-    assert heights["a"] == pytest.approx(0.5, abs=1e-3)
-    assert heights["c"] == 0.9
-    assert heights["b"] - heights["a"] == pytest.approx(heights["a"] - heights["d"])
-    drawn.draw_without_rendering()
-    boxes = [Text.get_window_extent(label) for label in labels]  # without the lines that lead there
-    assert not any(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[:i])
-
-
-def test_report_of_another_file_leaves_the_pages_alone(small_file, tmp_path, monkeypatch):
-    before = [page.read_bytes() for page in PAGES]
-    arguments = [
-        "accuracy_report.py",
-        "--results",
-        str(small_file),
-        "--into",
-        str(tmp_path / "out"),
-    ]
-    monkeypatch.setattr("sys.argv", arguments)
-    accuracy_report.main()
-    assert "| c | 9 | 100 / 13 | 2 |" in (tmp_path / "out" / "accuracy.md").read_text(encoding="utf-8")
-    assert (tmp_path / "out" / "evidence" / "sixteen_quantile_mae.png").exists()
-    assert [page.read_bytes() for page in PAGES] == before
-    monkeypatch.setattr("sys.argv", arguments[:3])
-    with pytest.raises(SystemExit):
-        accuracy_report.main()

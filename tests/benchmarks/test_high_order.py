@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from claims.high_order import high_order, high_order_report
+from claims.high_order import high_order
 
 
 def part(n_rows=400, n_classes=3, seed=0):
@@ -14,30 +14,6 @@ def part(n_rows=400, n_classes=3, seed=0):
     score = 2 * X[:, 0] + rng.logistic(size=n_rows)
     y = np.searchsorted(np.quantile(score, np.arange(1, n_classes) / n_classes), score).astype(np.int32)
     return high_order.Part(X, y, n_classes)
-
-
-def test_mark_and_when_it_is_reached():
-    mark = high_order.mark_of(1.0, 0.5)
-    assert mark == pytest.approx(0.505)
-    assert high_order.first([1.0, 0.506, 0.504, 0.6], mark) == 2
-    assert high_order.first([1.0, 0.506], mark) is None
-
-
-def test_gaps_are_paired_and_know_who_never_arrived():
-    base = [{"seconds": 2.0}, {"seconds": 4.0}, {"seconds": None}]
-    half = [{"seconds": 1.0}, {"seconds": 2.0}, {"seconds": 1.0}]
-    assert high_order_report.gap(half, base, "seconds") == "-50%"
-    assert high_order_report.gap([{"seconds": None}] * 3, base, "seconds") == "not reached"
-    assert high_order_report.middle(base, "seconds") == 4.0
-
-
-def test_one_setting_for_all_partitions_reaches_the_mark_most_often():
-    def tried(order, eta, seconds):
-        return [{"data": "made", "order": order, "eta": eta, "lambda": 1.0, "seconds": one} for one in seconds]
-
-    rows = [row for order in (2, 3, 4) for row in tried(order, 1.0, [1.0, None, 1.0])]
-    rows += tried(2, 0.3, [2.0, 4.0, 3.0]) + tried(3, 0.3, [5.0, 5.0, None]) + tried(4, 0.3, [0.5, 9.0, 0.5])
-    assert high_order.choose(rows, "made") == {2: (0.3, 1.0), 3: (1.0, 1.0), 4: (0.3, 1.0)}
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 10])
@@ -66,20 +42,3 @@ def test_variants_differ_where_they_say(n_classes):
         np.testing.assert_array_equal(trees["order 3"], trees[name])
         assert 1e-6 < np.abs(moved[name] - moved["order 3"]).max() < 0.1
     assert np.abs(moved["quadratic"] - moved["order 2"]).max() > 1e-4
-
-
-@pytest.mark.slow
-def test_a_race_gives_a_row_for_every_runner(monkeypatch):
-    monkeypatch.setattr(high_order, "ROUNDS", 6)
-    monkeypatch.setattr(high_order, "parts", lambda name, seed: [part(seed=seed + i) for i in range(3)])
-    monkeypatch.setattr(high_order, "ETAS", (0.3, 0.1))
-    monkeypatch.setattr(high_order, "PENALTIES", (1.0,))
-    case = {"data": "made", "seed": 0}
-    tried = [{**case, **row} for row in high_order.tune(case)]
-    assert sum(row["kind"] == "setting" for row in tried) == 6
-    rows = [{**case, **row} for row in high_order.race(case, tried)]
-    names = [row["run"] for row in rows if row["kind"] == "race"]
-    said = [*high_order_report.ORDERS, *high_order_report.SAME, *high_order_report.PLAIN, high_order_report.LONGER]
-    assert set(names) == {*said, *high_order_report.RULES}
-    for table in ("orders", "equals", "rules"):
-        assert getattr(high_order_report, f"table_of_{table}")(rows, ["made"])

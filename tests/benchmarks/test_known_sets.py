@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import pandas as pd
-import pytest
 
-from claims.accuracy import accuracy, host_vector_leaves, known_sets
-from claims.report import published_tables
-from lib.data import DESIGN_NOTE, ORDINAL, SIXTEEN, THESIS_SMALL
-from lib.methods import MULTICLASS, OURS, PROPORTIONAL, ROUNDED
+from claims.accuracy import host_vector_leaves, known_sets
+from lib.data import DESIGN_NOTE, ORDINAL, SIXTEEN
+from lib.methods import OURS, PROPORTIONAL
 
 
 def test_sets_that_were_known():
@@ -54,18 +52,3 @@ def test_what_is_added_pulls_a_ratio_to_1():
     assert row["MAE, 1e-05 added"] == f"{0.00101 / 0.00301:.3f}"
     assert row["MAE, 0.001 added"] == "0.500"
     assert row["ratio of means by set"] == "0.333"
-
-
-@pytest.mark.slow
-def test_one_row_to_a_leaf_replaces_the_smallest_sets():
-    cells = accuracy.cells(accuracy.ONE_ROW_RUN)
-    assert {cell.data for cell in cells} == set(THESIS_SMALL)
-    assert len(cells) == 9 * 20
-    assert all(accuracy.is_decided(cell) for cell in cells)
-    losses = {data: {published_tables.JOINT: [0.5], MULTICLASS: [0.4], ROUNDED: [0.4]} for data in SIXTEEN}
-    cut = runs(losses, experiment="sixteen", machine="")
-    small = runs({data: {published_tables.ONE_ROW: [0.3]} for data in THESIS_SMALL}, experiment=cells[0].experiment)
-    table = published_tables.one_row_tests(cut, small)
-    assert {row["wins / ties / losses"] for row in table.rows} == {"9 / 0 / 7"}
-    assert table.note.startswith("One row to a leaf on 9 of the sets")
-    assert published_tables.one_row_tests(cut, small[:0]).rows == []

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from claims.accuracy import label_patterns
-from ordinal_objectives import OrdinalLabels
 from ordinal_objectives.losses import AllThreshold
 
 K, N = 6, 3_000
@@ -48,27 +47,3 @@ def test_a_mask_leaves_out_the_thresholds_inside():
     np.testing.assert_allclose(found.threshold_gradient, np.where(is_out, every.threshold_gradient, 0.0))
     known = lower == upper
     np.testing.assert_allclose(found.value[known], every.value[known])
-
-
-def test_readers_err_by_the_class_and_the_posterior_knows():
-    rng = np.random.default_rng(0)
-    counts = label_patterns.counts_of_readers(codes, K, rng)
-    assert set(counts.sum(axis=1)) == {2, 3, 4, 5}
-    right = [counts[codes == k, k].sum() / counts[codes == k].sum() for k in range(K)]
-    assert right[0] > right[-1] > max(right[1:-1])
-    votes = label_patterns.labels_of_readers("votes", counts, rng)
-    assert (counts[np.arange(N), votes] == counts.max(axis=1)).all()
-    likely = label_patterns.posterior(counts)
-    np.testing.assert_allclose(likely.sum(axis=1), 1.0)
-    assert np.mean(likely.argmax(axis=1) == codes) > np.mean(votes == codes)
-    shares = label_patterns.labels_of_readers("shares", counts, rng)
-    np.testing.assert_allclose(shares.patterns.sum(axis=1), 1.0)
-
-
-def test_what_rivals_make_of_intervals():
-    rng, lower, upper = np.random.default_rng(0), np.array([0, 1, 2]), np.array([0, 2, 5])
-    labels, kept = label_patterns.labels_of_intervals("dropped", lower, upper, K, rng)
-    assert labels[kept].tolist() == [0]
-    middles = {tuple(label_patterns.labels_of_intervals("midpoints", lower, upper, K, rng)[0]) for _ in range(50)}
-    assert middles == {(0, a, b) for a in (1, 2) for b in (3, 4)}
-    assert isinstance(label_patterns.labels_of_intervals("intervals", lower, upper, K, rng)[0], OrdinalLabels)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from lib import report
@@ -56,25 +54,6 @@ def test_a_run_that_is_stopped_loses_the_case_it_was_at(open_store):
     assert missing(CASES, open_store().rows) == CASES[2:]
 
 
-def test_rows_name_the_machine_that_measured_them(tmp_path, monkeypatch):
-    path = tmp_path / "runs.csv"
-    for cores in (2, 4, 2):
-        monkeypatch.setattr(report, "machine", lambda cores=cores: {"cores": cores})
-        store = report.RunsFile(path, COLUMNS)
-        store.add([{"data": "a", "seed": len(store.rows), "method": "ours", "error": 0.5}])
-    rows = report.RunsFile(path, COLUMNS).rows
-    assert [row["machine"] for row in rows] == ["1", "2", "1"]
-    assert [where["cores"] for where in report.machines(path)] == [2, 4]
-    assert report.machines(tmp_path / "none.csv") == []
-
-
-def test_a_file_of_other_columns_is_refused(tmp_path):
-    path = tmp_path / "runs.csv"
-    path.write_text("data,seed\n")
-    with pytest.raises(ValueError, match=r"must have the columns data, seed, method, error; it has \['data', 'seed'\]"):
-        CsvFile(path, COLUMNS)
-
-
 @pytest.mark.parametrize("kept", [-5, 25])
 def test_half_a_line_is_taken_out(tmp_path, kept):
     """Of the last row, or of the first, where the columns' names alone are left."""
@@ -84,13 +63,3 @@ def test_half_a_line_is_taken_out(tmp_path, kept):
     path.write_text(text[:kept])
     resume(CsvFile(path, COLUMNS), CASES, lambda case: measure(case)[:1])
     assert path.read_text() == text
-
-
-def test_a_result_of_another_machine_is_measured_anew(tmp_path, monkeypatch):
-    monkeypatch.setattr(report, "RESULTS", tmp_path)
-    resume(report.Result("name", "title"), CASES[:1], measure)
-    content = json.loads((tmp_path / "name.json").read_text())
-    assert len(report.Result("name", "title").rows) == 2
-    content["machine"]["processor"] = "another"
-    (tmp_path / "name.json").write_text(json.dumps(content))
-    assert report.Result("name", "title").rows == []

@@ -115,13 +115,6 @@ def test_a_label_of_one_task_is_named(session):
         oxgb_spark.train(parts, PARAMS, 3, **COLUMNS, n_classes=4)
 
 
-def test_arguments_that_are_refused(session):
-    with pytest.raises(TypeError, match=r"dataset must be a pyspark.sql.DataFrame; got DataFrame"):
-        oxgb_spark.train(data(), PARAMS, **COLUMNS)
-    with pytest.raises(TypeError, match=r"features must be a sequence of names of columns; got the text 'abc'"):
-        oxgb_spark.train(session.createDataFrame(data()), PARAMS, features="abc", label="y")
-
-
 class KillOne(xgboost.callback.TrainingCallback):
     """Kills the process of one task in the fourth round."""
 
@@ -236,20 +229,6 @@ def test_every_update_of_the_estimator_with_categories(session, tmp_path, update
     assert np.abs(missing - proba).max() > 0.01
 
 
-def test_codes_of_categories_and_other_types_of_numbers(session):
-    frame = data().astype({"a": "float32", "w": "float32", "y": "int16"}).assign(d=data()["d"].fillna(0.5) * 25 // 5)
-    dataset = session.createDataFrame(frame).repartition(2)
-    types = {"feature_types": ["q", "q", "q", "c"]}
-    booster = oxgb_spark.train(dataset, PARAMS, 12, **COLUMNS, **types)
-    rows = xgboost.DMatrix(frame[FEATURES], frame["y"], weight=frame["w"], **types, enable_categorical=True)
-    expected = oxgb.train(PARAMS, rows, 12)
-    record, alone = oxgb.threshold_record(booster), oxgb.threshold_record(expected)
-    np.testing.assert_allclose(record.thresholds, alone.thresholds, rtol=0, atol=1e-6)
-    found = oxgb_spark.transform(booster, dataset).toPandas()
-    again = xgboost.DMatrix(found[FEATURES], **types, enable_categorical=True)
-    np.testing.assert_array_equal(found["prediction"], oxgb.predict(booster, again))
-
-
 def test_an_empty_partition(session):
     parts = session.createDataFrame(data().assign(same=0)).repartition(2, "same")
     assert sorted(parts.rdd.glom().map(len).collect()) == [0, 1500]
@@ -276,36 +255,3 @@ def test_null_says_that_a_row_is_not_held_out(session, kind):
         one.evals_result_[name]["all_threshold"] for one, name in ((model, "validation"), (alone, "validation_0"))
     ]
     np.testing.assert_allclose(*losses, rtol=1e-6)
-
-
-def test_decimal_labels_and_the_decision_of_a_call(session, tmp_path):
-    dataset = session.createDataFrame(data()).repartition(2)
-    dataset = dataset.withColumn("grade", (functions.col("y") / 2).cast("decimal(10,2)"))
-    options = OPTIONS | {"classes": [0, 0.5, 1, 1.5, 2], "n_estimators": 5}
-    model = SparkXGBOrdinalClassifier(features_col=FEATURES, label_col="grade", **options).fit(dataset)
-    model.write().save(str(tmp_path / "model"))
-    again = SparkXGBOrdinalClassifierModel.load(str(tmp_path / "model"))
-    modes = again.transform(dataset, {again.decision_rule: "mode"})
-    assert dict(modes.dtypes)["prediction"] == "double"
-    found, medians = modes.toPandas(), again.transform(dataset).toPandas()["prediction"]
-    proba = np.stack([vector.toArray() for vector in found["probability"]])
-    np.testing.assert_array_equal(found["prediction"], proba.argmax(axis=1) / 2)
-    assert (found["prediction"] != medians).any()
-    assert set(medians) <= {0, 0.5, 1, 1.5, 2}
-
-
-def test_what_the_estimator_refuses(session):
-    dataset = session.createDataFrame(labelled())
-    dated = dataset.withColumn("day", functions.lit("2026-01-01").cast("timestamp"))
-    for column, kind in (("day", "timestamp"), ("grade", "string")):
-        with pytest.raises(ValueError, match=f"must name columns of numbers; got '{column}' of type {kind}"):
-            SparkXGBOrdinalClassifier(features_col=["a", column], label_col="y").fit(dated)
-    given = {"features_col": FEATURES, "label_col": "grade"}
-    with pytest.raises(ValueError, match="linear must be left out on Spark"):
-        SparkXGBOrdinalClassifier(**given, linear=True)
-    with pytest.raises(ValueError, match=r"early_stopping_rounds.*validation_indicator_col"):
-        SparkXGBOrdinalClassifier(**given, **OPTIONS, early_stopping_rounds=3).fit(dataset)
-    with pytest.raises(ValueError, match="outside the classes"):
-        SparkXGBOrdinalClassifier(**given, **OPTIONS | {"classes": NAMES[:4]}).fit(dataset)
-    with pytest.raises(TypeError, match="max_deep"):
-        SparkXGBOrdinalClassifier(**given, **OPTIONS, max_deep=3).fit(dataset)

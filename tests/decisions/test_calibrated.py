@@ -8,10 +8,7 @@ from hypothesis import given as cases, settings, strategies as st
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import KFold, ShuffleSplit
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.model_selection import KFold
 
 from makers import draw, given
 from ordinal_objectives import OrdinalCalibratedClassifier
@@ -138,19 +135,6 @@ def test_the_curve_is_fitted_to_rows_that_copies_were_not_trained_on(method, ord
     np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(inner.predict_proba(X)), rtol=1e-5)
 
 
-def test_rows_that_no_fold_holds_out_do_not_count(ordinal_data):
-    X, y = ordinal_data(120, 4)
-    model = OrdinalCalibratedClassifier(LogisticRegression(), cv=ShuffleSplit(1, test_size=40, random_state=0)).fit(
-        X, y
-    )
-    rows, held = next(ShuffleSplit(1, test_size=40, random_state=0).split(X))
-    inner = LogisticRegression().fit(X[rows], y[rows])
-    expected = OrdinalCalibratedClassifier(given(4)).fit(inner.predict_proba(X[held]), y[held])
-    np.testing.assert_allclose(
-        model.predict_proba(X), expected.predict_proba(LogisticRegression().fit(X, y).predict_proba(X)), rtol=1e-5
-    )
-
-
 @METHODS
 @pytest.mark.parametrize("scale", [1 / 80, 1e-4, 1e6])
 def test_the_scale_of_weights_says_nothing(method, scale):
@@ -187,19 +171,6 @@ def test_weights_count_rows_beside_each_other(method):
     np.testing.assert_allclose(weighted.predict_proba(P), repeated.predict_proba(P), atol=5e-3)
 
 
-def test_weights_reach_the_classifier_inside(ordinal_data):
-    X, y = ordinal_data(120, 3)
-    weight = np.random.default_rng(0).uniform(0.1, 2.0, 120)
-    inner = make_pipeline(StandardScaler(), LogisticRegression())
-    model = OrdinalCalibratedClassifier(inner).fit(X, y, sample_weight=weight)
-    expected = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y, logisticregression__sample_weight=weight)
-    np.testing.assert_array_equal(model.estimator_[-1].coef_, expected[-1].coef_)
-    with pytest.raises(ValueError, match="estimator takes no sample_weight in fit, and the rows have weights"):
-        OrdinalCalibratedClassifier(KNeighborsClassifier()).fit(X, y, sample_weight=weight)
-    with pytest.raises(ValueError, match="sample_weight must be non-negative"):
-        OrdinalCalibratedClassifier(LogisticRegression()).fit(X, y, sample_weight=-weight)
-
-
 @METHODS
 def test_a_threshold_that_no_row_passes(method):
     P, codes = overconfident(60, 0)
@@ -217,13 +188,3 @@ def test_decisions_follow_the_recalibrated_probabilities():
     cost = np.abs(np.subtract.outer(np.arange(5), np.arange(5))) * [[9.0], [1.0], [1.0], [1.0], [1.0]]
     model = OrdinalCalibratedClassifier(given(5), cost_matrix=cost).fit(P, codes)
     np.testing.assert_array_equal(model.predict(P), decide(model.predict_proba(P), cost_matrix=cost))
-
-
-def test_parameters_are_checked():
-    P, codes = overconfident(60, 0)
-    with pytest.raises(ValueError, match="method must be one of 'sigmoid', 'isotonic'; got 'temperature'"):
-        OrdinalCalibratedClassifier(given(5), method="temperature").fit(P, codes)
-    with pytest.raises(TypeError, match="cv must be an integer at least 2; got None"):
-        OrdinalCalibratedClassifier(LogisticRegression(), cv=None).fit(P, codes)
-    with pytest.raises(ValueError, match="decision_rule must be one of"):
-        OrdinalCalibratedClassifier(given(5), decision_rule="best").fit(P, codes)

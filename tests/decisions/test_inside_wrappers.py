@@ -11,17 +11,15 @@ import pytest
 from scipy.sparse import csr_matrix
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
-from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import StackingClassifier, VotingClassifier
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.feature_selection import SelectFromModel
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, log_loss, make_scorer, precision_score, recall_score
-from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, RandomizedSearchCV
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from makers import make_engine, make_xgb
@@ -78,8 +76,7 @@ TEXTS = {
 }
 
 
-@WRAPPERS
-@pytest.mark.parametrize("kind", TEXTS)
+@in_turn("kind", TEXTS)
 def test_texts_reach_a_pipeline_that_reads_them(wrap, kind, data):
     _, y = data
     texts = [f"{'ab'[label % 2]}{'ab'[label // 2]} word{i % 7}" for i, label in enumerate(y)]
@@ -93,7 +90,7 @@ def test_texts_reach_a_pipeline_that_reads_them(wrap, kind, data):
         model.fit(X[:-1], y)
 
 
-@WRAPPERS
+@pytest.mark.parametrize("wrap", [OrdinalPredictionSets, ensemble])
 def test_tables_dicts_and_sparse_rows_reach_pipelines(wrap, data):
     X, y = data
     frame = pd.DataFrame({"age": X[:, 0], "town": np.where(X[:, 1] > 0, "Bonn", "Aachen")})
@@ -110,15 +107,7 @@ def test_tables_dicts_and_sparse_rows_reach_pipelines(wrap, data):
     assert wrap(make_xgb()).fit(csr_matrix(X), y).predict(csr_matrix(X)).shape == (200,)
 
 
-@WRAPPERS
-@pytest.mark.parametrize("X", ["text", {"a": [1.0]}, np.arange(200.0), np.ma.masked_invalid([[np.nan]] * 200)])
-def test_rows_that_cannot_be_divided_are_refused(wrap, X, data):
-    with pytest.raises(ValueError, match=r"Expected 2D array|masked"):
-        wrap(LogisticRegression()).fit(X, data[1])
-
-
-@WRAPPERS
-@EACH
+@in_turn("nest", NESTED.values())
 def test_a_class_weight_by_label_is_refused_at_any_depth(wrap, nest, data):
     X, y = data
     weights = LogisticRegression(class_weight=dict(zip(NAMES, [9.0, 1.0, 1.0, 1.0], strict=True)))
@@ -133,8 +122,7 @@ def test_a_class_weight_by_label_is_refused_at_any_depth(wrap, nest, data):
             wrap(model, classes=NAMES).fit(X, NAMES[y])
 
 
-@WRAPPERS
-@pytest.mark.parametrize("given", ["search", "searches", "early stopping", "searched"])
+@in_turn("given", ["search", "searches", "early stopping", "searched"])
 def test_labels_of_a_scorer_are_refused_where_others_are_trained_on(wrap, given, data):
     X, y = data
 
@@ -186,8 +174,7 @@ def test_labels_of_scikit_learns_scorers_are_refused_unless_they_are_codes(wrap,
     assert len(wrap(searched(codes)).fit(X, y).classes_) == 4
 
 
-@WRAPPERS
-@pytest.mark.parametrize("scorer", OF_ONE_CLASS.values(), ids=OF_ONE_CLASS)
+@in_turn("scorer", OF_ONE_CLASS.values())
 def test_the_class_that_a_scorer_calls_positive_is_the_same_inside(wrap, scorer, data):
     X, y = data[0], (data[1] > 1).astype(int)
     with pytest.raises(ValueError, match="has a scorer with labels"):
@@ -195,51 +182,6 @@ def test_the_class_that_a_scorer_calls_positive_is_the_same_inside(wrap, scorer,
     if scorer is not OF_ONE_CLASS["named"]:
         assert wrap(searched(scorer)).fit(X, y).score(X, y) > 0.5
         assert wrap(searched(scorer), classes=NAMES[:2]).fit(X, NAMES[y]).score(X, NAMES[y]) > 0.5
-
-
-@WRAPPERS
-@pytest.mark.parametrize("scorer", ["f1_macro", "recall_weighted", "jaccard_micro", "neg_brier_score", "accuracy"])
-def test_scorers_that_call_no_class_positive_are_taken(wrap, scorer, data):
-    X, y = data[0], (data[1] > 1).astype(int)
-    for labels in ([0, 1], [1, 2]):
-        found = wrap(searched(scorer), classes=labels).fit(X, np.array(labels)[y])
-        assert found.classes_.tolist() == labels
-
-
-@WRAPPERS
-def test_a_label_and_the_positive_class_of_a_scorer_are_not_all_codes(wrap, data):
-    X, y = data[0], (data[1] > 1).astype(int)
-    scorer = make_scorer(f1_score, labels=[0], average="macro")  # 1 is positive, unless another is named
-    with pytest.raises(ValueError, match="has a scorer with labels"):
-        wrap(searched(scorer), classes=[1, 0]).fit(X, 1 - y)
-
-
-@WRAPPERS
-@pytest.mark.parametrize("grid", [{"pos_label": [1]}, {"threshold": [0.4]}])
-def test_the_positive_class_of_a_threshold_is_the_same_inside(wrap, grid, data):
-    X, y = data[0], (data[1] > 1).astype(int)
-    search = GridSearchCV(FixedThresholdClassifier(LogisticRegression(), pos_label=1), grid, cv=2)
-    with pytest.raises(ValueError, match=r"has .*pos_label=1, but it is trained on class codes"):
-        wrap(search).fit(X, y + 1)
-    assert len(wrap(search).fit(X, y).classes_) == 2
-
-
-CONSTANTS = {
-    "bare": lambda label: DummyClassifier(strategy="constant", constant=label),
-    "a list": lambda label: DummyClassifier(strategy="constant", constant=[label]),
-    "pipeline": lambda label: make_pipeline(DummyClassifier(strategy="constant", constant=label)),
-    "searched": lambda label: GridSearchCV(DummyClassifier(), {"strategy": ["constant"], "constant": [label]}, cv=2),
-}
-
-
-@WRAPPERS
-@pytest.mark.parametrize("make", CONSTANTS.values(), ids=CONSTANTS)
-def test_the_class_that_is_always_predicted_is_the_same_inside(wrap, make, data):
-    X, y = data
-    with pytest.raises(ValueError, match=r"has .*constant=.*2.*, but it is trained on class codes"):
-        wrap(make(2)).fit(X, y + 1)
-    assert len(wrap(make(2)).fit(X, y).classes_) == 4
-    assert len(wrap(DummyClassifier()).fit(X, y + 1).classes_) == 4
 
 
 @EACH
@@ -257,19 +199,6 @@ def test_trained_costs_are_not_averaged_at_any_depth(nest, data):
         ensemble(frozen).fit(X, y)
 
 
-@pytest.mark.parametrize("costs", [["quadratic", "absolute"], ["absolute", "quadratic"]])
-def test_a_search_may_try_no_cost_whatever_else_it_tries(costs, data):
-    X, y = data
-    for grid in ({"training_cost": costs}, [{"training_cost": [cost]} for cost in costs]):
-        with pytest.raises(ValueError, match="has a training_cost"):
-            ensemble(GridSearchCV(make_engine(), grid, cv=2)).fit(X, y)
-    by_member = GridSearchCV(
-        Pipeline([("m", make_engine())]), {"m": [make_engine(training_cost=cost) for cost in costs]}
-    )
-    with pytest.raises(ValueError, match="has a training_cost"):
-        ensemble(by_member).fit(X, y)
-
-
 @in_turn("kind", [kind for kind in NESTED if kind not in ("calibration", "ensemble", "votes")])
 def test_classes_inside_a_pipeline_are_those_of_the_classifier(wrap, kind, data):
     X, y = data
@@ -278,26 +207,6 @@ def test_classes_inside_a_pipeline_are_those_of_the_classifier(wrap, kind, data)
     np.testing.assert_array_equal(told.predict_proba(X), bare.predict_proba(X))
     with pytest.raises(ValueError, match=r"has classes \['excellent', .*; those of the classifier around it are"):
         wrap(NESTED[kind](make_engine(classes=NAMES[::-1])), classes=NAMES).fit(X, NAMES[y])
-
-
-BESIDE = {
-    "stack": lambda model: StackingClassifier([("b", model)], LogisticRegression(), cv=2, stack_method="predict_proba"),
-    "step": lambda model: make_pipeline(SelectFromModel(model, max_features=1), LogisticRegression()),
-    "searched": lambda model: GridSearchCV(Pipeline([("b", LogisticRegression())]), {"b": [model]}, cv=2),
-}
-
-
-@in_turn("kind", BESIDE)
-def test_classes_of_whatever_is_trained_inside_are_those_of_the_classifier(wrap, kind, data):
-    X, order = data[0], [0, 2, 3, 1]  # class codes in another order
-    y = np.array(order)[data[1]]
-    bare = wrap(BESIDE[kind](make_engine()), classes=order).fit(X, y)
-    model = BESIDE[kind](make_engine(classes=order))
-    told = wrap(model, classes=order).fit(X, y)
-    np.testing.assert_array_equal(told.predict_proba(X), bare.predict_proba(X))
-    with pytest.raises(ValueError, match=r"has classes \[1, 3, 2, 0\] in .*; those of the classifier around it are"):
-        wrap(BESIDE[kind](make_engine(classes=order[::-1])), classes=order).fit(X, y)
-    model.fit(X, y)  # with the classes that it was given
 
 
 @pytest.mark.parametrize("wrap", [OrdinalCalibratedClassifier, OrdinalTunedClassifier, ensemble])
@@ -318,17 +227,6 @@ def test_a_trained_classifier_inside_another_one_is_refused_where_labels_are_not
     frozen = FrozenEstimator(LogisticRegression().fit(X, NAMES[y]))
     with pytest.raises(ValueError, match=r"has a FrozenEstimator in frozenestimator.*put FrozenEstimator around the"):
         wrap(make_pipeline(StandardScaler(), frozen), classes=NAMES).fit(X, NAMES[y])
-
-
-def test_a_trained_classifier_is_a_member(data):
-    X, y = data
-    inner = LogisticRegression().fit(X, NAMES[y])
-    model = OrdinalEnsembleClassifier([("a", FrozenEstimator(inner))], classes=NAMES).fit(X, NAMES[y])
-    np.testing.assert_allclose(model.predict_proba(X), inner.predict_proba(X), rtol=1e-12)
-    with pytest.raises(ValueError, match="classes_ of member 'a' holds labels outside the classes"):
-        OrdinalEnsembleClassifier([("a", FrozenEstimator(inner))]).fit(X, y)
-    with pytest.raises(ValueError, match="member 'a' is a FrozenEstimator, and what it holds is not fitted"):
-        OrdinalEnsembleClassifier([("a", FrozenEstimator(LogisticRegression()))]).fit(X, y)
 
 
 def test_a_small_subsample_is_named(data):
@@ -360,27 +258,3 @@ def test_a_search_over_classes_inside_is_refused(wrap, classes, data):
         target = X[:, 0] if wrap is OrdinalDistributionRegressor else y
         with pytest.raises(ValueError, match=r"searches over classes \(.*classes\).*trained on class codes"):
             wrap(search).fit(X, target)
-
-
-def test_a_search_over_the_classes_of_a_wrapper_is_right(data):
-    X, y = data
-    names = list(NAMES)
-    one = OrdinalCalibratedClassifier(make_engine(max_iter=2), cv=2, classes=names).fit(X, NAMES[y])
-    wrapped = OrdinalCalibratedClassifier(make_engine(max_iter=2), cv=2)
-    for grid in ({"classes": [names]}, {"estimator__classes": [names]}):
-        found = GridSearchCV(wrapped, grid, cv=2, error_score="raise").fit(X, NAMES[y]).best_estimator_
-        assert found.ordered_classes_.tolist() == names
-        np.testing.assert_array_equal(found.predict_proba(X), one.predict_proba(X))
-    search = GridSearchCV(
-        ensemble(make_engine(), classes=names[::-1]), {"a__classes": [names]}, cv=2, error_score="raise"
-    )
-    with pytest.raises(ValueError, match="has classes"):
-        search.fit(X, NAMES[y])
-
-
-def test_labels_that_are_no_codes_are_noticed_wherever_they_come_from(data):
-    X, y = data
-    frozen = FrozenEstimator(LogisticRegression().fit(X, y + 7))
-    search = GridSearchCV(make_pipeline(LogisticRegression()), {"logisticregression": [frozen]}, cv=2)
-    with pytest.raises(ValueError, match=r"GridSearchCV was trained on class codes from 0 to 3; its classes_ are \[7"):
-        ensemble(search, n_bags=1).fit(X, y)

@@ -10,7 +10,6 @@ from hypothesis import given as cases, settings, strategies as st
 from scipy.stats import betabinom
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
-from sklearn.naive_bayes import GaussianNB
 
 from makers import draw, given
 from ordinal_objectives import OrdinalPredictionSets
@@ -229,13 +228,6 @@ def test_the_bound_on_severity_is_the_least_that_the_rows_allow(problem, severit
 
     bound = next((one for one in np.unique(scores) if allowed(one)), math.inf)
     np.testing.assert_array_equal(model.predict_set(P), scores <= bound)
-
-
-def test_severity_is_refused_of_several_classifiers_whatever_is_set_later(ordinal_data):
-    X, y = ordinal_data(200, 4)
-    sets = OrdinalPredictionSets(GaussianNB(), method="cross").fit(X, y).set_params(method="split", severity=0.1)
-    with pytest.raises(ValueError, match=r"severity needs method='split'; got method='cross'"):
-        sets.predict_set(X)
 
 
 def test_the_expected_distance_of_a_miss_is_bounded():

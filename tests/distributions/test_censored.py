@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
 
 from makers import watching
 from ordinal_objectives import (
@@ -15,7 +14,6 @@ from ordinal_objectives import (
     OrdinalDistributionRegressor,
     XGBOrdinalClassifier,
 )
-from ordinal_objectives.distributions import DistributionScorer, interval_coverage, quantile_loss
 from ordinal_objectives.distributions.binned_target import BinnedTarget, most_likely
 
 MONTHS = np.array([3.0, 6.0, 12.0])
@@ -177,16 +175,6 @@ def test_training_stops_by_censored_rows(name):
     assert (other.predict_cdf(X, [1.0]) != model.predict_cdf(X, [1.0])).any()
 
 
-def test_ends_of_known_numbers_are_numbers_in_evaluation_sets():
-    X, y = data()[0], np.random.default_rng(1).normal(size=900)
-    both = np.column_stack([y, y])
-    one, two = (
-        OrdinalDistributionRegressor(STOPPING["native"], n_cuts=4).fit(X[:600], y[:600], eval_set=[(X[600:], of[600:])])
-        for of in (y, both)
-    )
-    np.testing.assert_array_equal(one.predict_cdf(X, [0.0]), two.predict_cdf(X, [0.0]))
-
-
 class Exponential(OrdinalDistributionRegressor):
     """Exponential lives, whose means are a multiple of the feature."""
 
@@ -224,30 +212,3 @@ def test_the_log_loss_counts_classes_of_the_rows_and_their_weights():
     expected = -np.average(np.log(proba[np.arange(900), np.searchsorted(cuts, y)]), weights=weight)
     assert model.log_loss(X, y, weight) == pytest.approx(expected)
     assert model.log_loss(X, np.column_stack([y, y]), weight) == pytest.approx(expected)
-
-
-def test_searches_judge_rows_of_which_some_are_censored():
-    X, ends = data()
-    few = HistGradientBoostingOrdinalClassifier(max_iter=30, learning_rate=0.3, early_stopping=False, n_jobs=1)
-    search = GridSearchCV(
-        OrdinalDistributionRegressor(few, n_cuts=8),
-        {"estimator__max_iter": [1, 10]},
-        scoring=DistributionScorer("log_loss"),
-        cv=2,
-        error_score="raise",
-    ).fit(X, ends)
-    assert search.best_params_ == {"estimator__max_iter": 10}
-
-
-def test_what_needs_known_numbers_says_so():
-    X, ends = data()
-    model = OrdinalDistributionRegressor(clone(STOPPING["native"]).set_params(max_iter=2), n_cuts=3).fit(X, ends)
-    for name in ("crps", "score", "pit"):
-        with pytest.raises(ValueError, match=r"^y .*log_loss"):
-            getattr(model, name)(X, ends)
-    for call in (lambda: quantile_loss(ends, ends[:, :1], [0.5]), lambda: interval_coverage(ends, ends)):
-        with pytest.raises(ValueError, match=r"^y_true .*log_loss"):
-            call()
-    for eval_set in ([(X, ends[:, ::-1])], [(X, np.full((900, 2), np.nan))]):
-        with pytest.raises(ValueError, match="y of an evaluation set"):
-            clone(model).fit(X, ends, eval_set=eval_set)

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.sparse import csr_matrix
-from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import make_column_transformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import BernoulliNB, GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import StandardScaler
 
 from makers import scikit_learn_checks
 from ordinal_objectives import (
@@ -110,11 +106,11 @@ def test_quantiles_rise_with_the_level_and_agree_with_the_rest(data):
 def test_draws_have_the_predicted_distribution(data):
     X, y = data
     model = OrdinalDistributionRegressor(TRAINERS["native"](), random_state=3).fit(X, y)
-    draws = model.sample(X[:3], 40_000)
-    np.testing.assert_array_equal(draws, model.sample(X[:3], 40_000))
+    draws = model.sample(X[:3], 10_000)
+    np.testing.assert_array_equal(draws, model.sample(X[:3], 10_000))
     assert np.isin(draws, y).all()
     for row, cdf in zip(draws, model.predict_cdf(X[:3], [-1.0, 0.0, 1.0]), strict=True):
-        np.testing.assert_allclose([(row <= t).mean() for t in (-1, 0, 1)], cdf, atol=0.01)
+        np.testing.assert_allclose([(row <= t).mean() for t in (-1, 0, 1)], cdf, atol=0.02)
 
 
 def test_blocks_change_nothing(data, monkeypatch):
@@ -134,16 +130,6 @@ def test_blocks_change_nothing(data, monkeypatch):
         np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
-def test_columns_in_another_order_are_read_by_name_or_refused(data):
-    X, y = data
-    frame = pd.DataFrame(X, columns=list("abc"))
-    model = OrdinalDistributionRegressor(TRAINERS["xgboost"]()).fit(frame, y)
-    with pytest.raises(ValueError, match="feature names"):
-        model.predict(frame[["b", "a", "c"]])
-    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
-    assert model.n_features_in_ == 3
-
-
 @EACH
 def test_weights_count_in_cuts_and_in_the_training(make, data):
     X, y = data
@@ -155,43 +141,6 @@ def test_weights_count_in_cuts_and_in_the_training(make, data):
     np.testing.assert_array_equal(model.estimator_.predict_proba(X), inner.predict_proba(X))
     mean = [some[np.searchsorted(model.cuts_, some) == k].mean() for k in range(10)]
     np.testing.assert_allclose(model.predict(X), inner.predict_proba(X) @ mean)
-
-
-@EACH
-def test_evaluation_sets_hold_numbers(make, data):
-    X, y = data
-    stops = {"n_iter_no_change": 5, "early_stopping": True} if make is TRAINERS["native"] else {}
-    stops |= {"early_stopping_rounds": 5} if make is TRAINERS["xgboost"] else {}
-    stops |= {"early_stopping_round": 5} if make is TRAINERS["lightgbm"] else {}
-    rounds = {"max_iter" if make is TRAINERS["native"] else "n_estimators": 300}
-    model = OrdinalDistributionRegressor(clone(make()).set_params(**stops, **rounds))
-    model.fit(X[:400], y[:400], eval_set=[(X[400:], 2 * y[400:])])
-    assert model.estimator_.n_iter_ < 300
-    with pytest.raises(ValueError, match=r"eval_set must be a list of \(X, y\) pairs"):
-        model.fit(X, y, eval_set=(X, y))
-
-
-def test_evaluation_rows_that_a_pipeline_would_not_transform_are_refused(data):
-    X, y = data
-    inner = clone(TRAINERS["xgboost"]()).set_params(early_stopping_rounds=5)
-    for pipeline in (make_pipeline(StandardScaler(), inner), GridSearchCV(make_pipeline(inner), {}, cv=2)):
-        with pytest.raises(ValueError, match="estimator is a pipeline, whose steps eval_set does not pass"):
-            OrdinalDistributionRegressor(pipeline).fit(X, y, eval_set=[(X, y)])
-
-
-def test_any_classifier_and_pipelines(data):
-    X, y = data
-    frame = pd.DataFrame(X, columns=list("abc")).assign(d=np.where(X[:, 2] > 0, "up", "down"))
-    linear = make_pipeline(StandardScaler(), LogisticRegression())
-    coded = make_pipeline(
-        make_column_transformer((OneHotEncoder(), ["d"]), remainder="passthrough"), TRAINERS["xgboost"]()
-    )
-    assert OrdinalDistributionRegressor(linear, n_cuts=9).fit(X, y).score(X, y) > 0.2
-    assert OrdinalDistributionRegressor(coded).fit(frame, y).score(frame, y) > 0.3
-    sparse = OrdinalDistributionRegressor(TRAINERS["lightgbm"](), n_cuts=9).fit(csr_matrix(X), y)
-    assert sparse.predict(csr_matrix(X)).shape == (600,)
-    members = OrdinalEnsembleClassifier([("x", TRAINERS["xgboost"]())], n_bags=2, random_state=0)
-    assert OrdinalDistributionRegressor(members, n_cuts=9).fit(X, y).score(X, y) > 0.3
 
 
 def test_conformal_intervals_hold_what_they_promise():
@@ -207,38 +156,6 @@ def test_conformal_intervals_hold_what_they_promise():
     plain = OrdinalDistributionRegressor(TRAINERS["native"]()).fit(X, y)
     with pytest.raises(AttributeError, match="predict_conformal_interval needs prediction sets"):
         plain.predict_conformal_interval(X)
-
-
-def test_scorers_work_in_pipelines_and_searches(data):
-    X, y = data
-    model = OrdinalDistributionRegressor(TRAINERS["native"]())
-    crps = cross_val_score(make_pipeline(StandardScaler(), model), X, y, cv=3, scoring=DistributionScorer())
-    assert (crps < 0).all()
-    search = GridSearchCV(
-        model, {"n_cuts": [2, 20]}, cv=3, scoring=DistributionScorer("quantile_loss", levels=[0.1, 0.9])
-    )
-    assert search.fit(X, y).best_params_ == {"n_cuts": 20}
-    fitted, weight = clone(model).fit(X, y), np.random.default_rng(0).integers(0, 3, 600)
-    some = np.repeat(np.arange(600), weight)
-    for measure in ("crps", "quantile_loss", "coverage", "width"):
-        scorer = DistributionScorer(measure)
-        assert scorer(fitted, X, y, weight) == pytest.approx(scorer(fitted, X[some], y[some]))
-        assert scorer(search, X, y) <= 0
-    assert fitted.crps(X, y, weight) == pytest.approx(fitted.crps(X[some], y[some]))
-    assert repr(DistributionScorer("width")) == "DistributionScorer('width', coverage=0.9)"
-    with pytest.raises(TypeError, match=r"\('crps'\) judges distributions, and LogisticRegression has no crps"):
-        DistributionScorer()(LogisticRegression(), X, y)
-    assert DistributionScorer().set_score_request(sample_weight=True).get_metadata_routing().score.requests == {
-        "sample_weight": True
-    }
-
-
-def test_pickles_and_copies_are_the_model(data):
-    X, y = data
-    model = OrdinalDistributionRegressor(TRAINERS["lightgbm"](), prediction="median").fit(X, y)
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(model.predict(X), again.predict(X))
-    assert clone(model).get_params()["prediction"] == "median"
 
 
 FROZEN = FrozenEstimator(TRAINERS["native"]().fit(np.arange(60.0)[:, np.newaxis], np.arange(60) // 20 + 1))
@@ -299,7 +216,7 @@ def test_points_and_levels_are_checked(data):
 @scikit_learn_checks(
     [
         OrdinalDistributionRegressor(
-            HistGradientBoostingOrdinalClassifier(max_iter=60, subsample=1.0, random_state=0), n_cuts=20
+            HistGradientBoostingOrdinalClassifier(max_iter=30, subsample=1.0, random_state=0), n_cuts=10
         )
     ]
 )
@@ -377,25 +294,6 @@ def test_without_features_survival_is_kaplan_meiers(loss):
     np.testing.assert_allclose(model.predict_exceedance(np.zeros((1, 1)), t)[0], 1 - expected, atol=0.02)
 
 
-@pytest.mark.filterwarnings("ignore:no tree has a split")
-def test_ends_that_rows_share_are_named():
-    """At the time of a failure others may still run, and brackets may touch: both begin above that number."""
-    _, y, time = censored()
-    y, none = np.ceil(4.0 * y), np.zeros((500, 1))
-    make = TRAINERS["native"]
-    above, brackets = y.copy(), np.ceil(time)[:, np.newaxis] - [1.0, 0.0]
-    above[np.isinf(y[:, 1]), 0] = np.nextafter(y[np.isinf(y[:, 1]), 0], np.inf)
-    for ends in (y, brackets):
-        with pytest.warns(UserWarning, match=r"lowest number of some rows is the highest of others, such as 1\.0, and"):
-            OrdinalDistributionRegressor(make()).fit(none, ends)
-    t = np.arange(1.0, 8.0)
-    survival = OrdinalDistributionRegressor(make(), n_cuts=40).fit(none, above).predict_cdf(none[:1], t)[0]
-    np.testing.assert_allclose(survival, kaplan_meier(y, t), atol=0.02)
-    brackets[:, 0] = np.nextafter(brackets[:, 0], np.inf)
-    found = OrdinalDistributionRegressor(make(), n_cuts=40).fit(none, brackets).predict_cdf(none[:1], t)[0]
-    np.testing.assert_allclose(found, [np.mean(time <= one) for one in t], atol=0.02)
-
-
 @EACH
 def test_ends_of_numbers_are_better_than_ends_taken_for_numbers(make):
     (X, y, _), (X_new, _, time) = censored(), censored(1)
@@ -423,25 +321,6 @@ def test_ends_between_two_training_values_add_no_class(make, data):
     once, found = (OrdinalDistributionRegressor(make(), n_cuts=50).fit(X, of) for of in (y, ends))
     np.testing.assert_array_equal(found.cuts_, once.cuts_)
     np.testing.assert_array_equal(found.estimator_.predict_proba(X), once.estimator_.predict_proba(X))
-
-
-def test_numbers_below_a_limit_have_their_weight():
-    X, y, _ = censored()
-    time, weight = y[:, 0], np.random.default_rng(0).integers(0, 3, 500)
-    limited = np.column_stack([np.where(time < 0.2, -np.inf, time), np.maximum(time, 0.2)])
-    make = TRAINERS["native"]
-    found = OrdinalDistributionRegressor(make()).fit(X, limited, sample_weight=weight)
-    assert found.target_.values[0] == 0.2
-    np.testing.assert_allclose(found.target_.share[0], np.average(time < 0.2, weights=weight))
-
-
-def test_intervals_without_weight_say_nothing():
-    X, y, _ = censored()
-    weight = (np.random.default_rng(0).random(500) < 0.5).astype(float)
-    found = OrdinalDistributionRegressor(TRAINERS["native"](), n_cuts=5).fit(X, y, sample_weight=weight).target_
-    without = OrdinalDistributionRegressor(TRAINERS["native"](), n_cuts=5).fit(X[weight > 0], y[weight > 0]).target_
-    for name in ("values", "share", "last"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(without, name))
 
 
 def test_searches_over_intervals_judge_by_their_log_loss(data):

@@ -162,18 +162,6 @@ def test_classes_without_a_row_keep_the_order(kept: list[int], trained: Any) -> 
     np.testing.assert_allclose(proba.sum(axis=1), 1.0)
 
 
-def test_text_labels(trained: Any) -> None:
-    names = np.array(["poor", "fair", "good", "best"])
-    X, y = rows(800, 0)
-    model = type(trained)(**trained.get_params()).set_params(classes=names.tolist())
-    model.fit(X, names[y])
-    X_new, y_new = rows(200, 1, THRESHOLDS + 1.5)
-    moved = model.refit_thresholds(X_new, names[y_new])
-    assert set(moved.predict(X_new)) <= set(names)
-    with pytest.raises(ValueError, match="worst"):
-        model.refit_thresholds(X_new[:2], ["poor", "worst"])
-
-
 @pytest.mark.parametrize(("make", "go_on"), [(make_xgb, "xgb_model"), (make_lgb, "init_model")])
 def test_a_training_goes_on_from_the_new_thresholds_after_an_early_stop(make: Any, go_on: str) -> None:
     X, y = rows(400, 0)
@@ -212,13 +200,6 @@ def test_an_adapted_model_with_callbacks_is_kept_by_a_file(tmp_path: Any) -> Non
     with pytest.warns(UserWarning, match="callbacks"):
         read = XGBOrdinalClassifier().load_model(tmp_path / "model.json")
     np.testing.assert_array_equal(read.predict_proba(X), model.predict_proba(X))
-
-
-def test_an_adapted_forest_has_no_probabilities_out_of_bag() -> None:
-    X, y = rows(200, 0)
-    model = make_engine(max_iter=5, boosting_type="rf", subsample=0.6).fit(X, y)
-    with pytest.raises(AttributeError, match="or with other thresholds"):
-        model.refit_thresholds(X, y).oob_decision_function_  # noqa: B018
 
 
 def test_mistakes_are_named() -> None:

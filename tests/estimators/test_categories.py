@@ -8,9 +8,8 @@ import pytest
 import xgboost
 
 from makers import make_engine, make_lgb, make_xgb, watching
-from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier, trees
+from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.adapters.xgb.booster import TreeReader, rounds_of
 
 KINDS = [
     pytest.param(XGBOrdinalClassifier, {"early_stopping_rounds": 3}, id="XGBoost"),
@@ -48,14 +47,6 @@ def test_models_cut_short_and_every_stage_read_them_alike(kind, stops, proportio
     np.testing.assert_array_equal(model.predict_proba(fewer), model.predict_proba(X[rest]))
 
 
-def test_rows_that_are_read_some_rounds_at_a_time(table, monkeypatch):
-    X, other, y = table
-    model = XGBOrdinalClassifier(n_estimators=8, proportional=False, n_jobs=1).fit(X, y)
-    expected = model.predict_proba(X)
-    monkeypatch.setattr(trees, "_BLOCK", 3 * len(X))
-    np.testing.assert_allclose(model.predict_proba(other), expected, atol=1e-12)
-
-
 @pytest.mark.parametrize("proportional", [True, False])
 def test_a_continued_training_follows_them(table, proportional):
     X, other, y = table
@@ -66,17 +57,6 @@ def test_a_continued_training_follows_them(table, proportional):
     oxgb.train({"nthread": 1}, sets[0][0], 5, xgb_model=half, evals=sets, evals_result=found, **options)
     same, reordered = (next(iter(found[name].values())) for name in ("same", "other"))
     np.testing.assert_allclose(reordered, same, rtol=1e-6)
-
-
-def test_a_slice_reads_them_as_the_whole(table):
-    X, other, y = table
-    booster = oxgb.train({"nthread": 1}, matrix(X, y), 6, n_classes=4, proportional=True)
-    leaves = booster.predict(matrix(X, y), pred_leaf=True)
-    part = rounds_of(booster, 2, 5)
-    np.testing.assert_array_equal(part.predict(matrix(other, y), pred_leaf=True), leaves[:, 2:5])
-    assert 'nthread":"1"' in part.save_config()
-    newest = TreeReader(booster, settings_stay=True).from_bytes()
-    np.testing.assert_array_equal(newest.route(matrix(other, y)), newest.route(matrix(X, y)))
 
 
 def test_categories_stand_where_they_stood_in_fit(ordinal_data, tmp_path):
@@ -121,28 +101,6 @@ def test_levels_that_their_type_of_floats_rounds_are_refused(make, table):
                 make().fit(of_type, y)
         else:
             assert len(np.unique(make().fit(of_type, y).predict_proba(of_type), axis=0)) == 4
-
-
-def test_a_category_that_equals_the_mark_of_missing_numbers_is_a_level():
-    rng = np.random.default_rng(0)
-    codes, noise = rng.integers(0, 3, 300), rng.normal(size=300)
-    y = np.digitize(codes + noise, [0.5, 1.5])
-    found = []
-    for first in (-999, 5):
-        X = pd.DataFrame({"level": pd.Categorical.from_codes(codes, [first, 1, 2]), "noise": noise})
-        model = make_xgb(missing=-999, linear=True).fit(X, y)
-        found.append(model.linear_.scores(X))
-    np.testing.assert_allclose(found[0], found[1], atol=1e-6)
-
-
-def test_a_level_that_float32_rounds_to_one_of_the_training_is_refused():
-    rng = np.random.default_rng(0)
-    ids = np.array([2**24 + 1, 2**24 + 5])[rng.integers(0, 2, 100)]
-    X = pd.DataFrame({"id": pd.Categorical(ids), "noise": rng.normal(size=100)})
-    model = make_xgb().fit(X, (ids > 2**24 + 1).astype(int))
-    other = pd.DataFrame({"id": pd.Categorical(np.full(3, 2.0**24, np.float32)), "noise": np.zeros(3)})
-    with pytest.raises(ValueError, match="holds levels of 16777216 and more, which float32 rounds"):
-        model.predict(other)
 
 
 @pytest.mark.parametrize("missing", [-1e30, -(2.0**24), -3.4e38])

@@ -63,27 +63,6 @@ def test_a_bare_booster_brings_its_names(library, names, proportional, tmp_path)
         model.predict_proba(reversed_columns(rows))
 
 
-def test_a_bare_booster_without_names(tmp_path):
-    for library in ("xgboost", "lightgbm"):
-        path = str(tmp_path / f"{library}.json")
-        model = trained_bare(library, X, path, True).load_model(path)
-        assert not hasattr(model, "feature_names_in_")
-        model.predict_proba(reversed_columns(table([0, 1, 2])))
-
-
-def test_names_that_lightgbm_spells_otherwise(tmp_path):
-    path, rows = str(tmp_path / "model.txt"), table(["a a", "b", "c"])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # LightGBM tells of the spaces
-        model = trained_bare("lightgbm", rows, path, True).load_model(path)
-    assert model.feature_names_in_.tolist() == ["a_a", "b", "c"]
-    np.testing.assert_array_equal(
-        model.predict_proba(rows), model.predict_proba(rows.set_axis(["a_a", "b", "c"], axis=1))
-    )
-    with pytest.raises(ValueError, match="feature names"):
-        model.predict_proba(reversed_columns(rows))
-
-
 @pytest.mark.parametrize("names", [[0, 1, 2], [10, 11, 12]])
 @pytest.mark.parametrize("kind", CLASSIFIERS)
 def test_numbered_columns_keep_their_order(kind, names, tmp_path):
@@ -108,12 +87,6 @@ def test_numbered_columns_keep_their_order(kind, names, tmp_path):
     model.predict_proba(reversed_columns(rows))
 
 
-def test_numbers_of_a_model_with_text():
-    model = CLASSIFIERS["engine"]().fit(table(["0", "1", "2"]), y)
-    with pytest.raises(ValueError, match=ORDER), pytest.warns(UserWarning, match="valid feature names"):
-        model.predict_proba(reversed_columns(table([0, 1, 2])))
-
-
 def test_continued_models_keep_the_order():
     rows = table([0, 1, 2])
     for kind, argument in (("xgboost", "xgb_model"), ("lightgbm", "init_model")):
@@ -126,24 +99,6 @@ def test_continued_models_keep_the_order():
         model.fit(reversed_columns(rows), y)
 
 
-def test_lightgbm_functions_keep_the_order():
-    rows = table([0, 1, 2])
-    data = lightgbm.Dataset(rows, y, free_raw_data=False)
-    booster = olgbm.train(QUIET, data, 4, n_classes=4)
-    with pytest.raises(ValueError, match=r"data must have its columns in the order of the training, 0, 1, 2; got 2"):
-        olgbm.predict_proba(booster, reversed_columns(rows))
-    held = lightgbm.Dataset(reversed_columns(rows), y, reference=data)
-    with pytest.raises(ValueError, match=ORDER):
-        olgbm.train(QUIET, data, 4, n_classes=4, valid_sets=[held])
-
-
-def test_blocks_keep_the_order():
-    rows = table([0, 1, 2])
-    blocks = [rows[:120], reversed_columns(rows[120:])]
-    with pytest.raises(ValueError, match="block 1 must have its columns in the order"):
-        CLASSIFIERS["engine"]().fit(oo.RowBlocks(blocks), y)
-
-
 def test_wrappers_and_ensembles_keep_the_order(tmp_path):
     rows = table([0, 1, 2])
     ensemble = oo.OrdinalEnsembleClassifier([("engine", CLASSIFIERS["engine"]())]).fit(rows, y)
@@ -152,12 +107,3 @@ def test_wrappers_and_ensembles_keep_the_order(tmp_path):
     for model in (oo.OrdinalCalibratedClassifier(GaussianNB()).fit(rows, y), ensemble, loaded):
         with pytest.raises(ValueError, match=ORDER):
             model.predict_proba(reversed_columns(rows))
-
-
-def test_several_outputs_keep_the_order(tmp_path):
-    rows = table([0, 1, 2])
-    model = oo.HistGradientBoostingMultiOutputRegressor(max_iter=3).fit(rows, X[:, :2])
-    model.save_model(tmp_path / "model.npz")
-    for known in (model, oo.HistGradientBoostingMultiOutputRegressor().load_model(tmp_path / "model.npz")):
-        with pytest.raises(ValueError, match=ORDER):
-            known.predict(reversed_columns(rows))

@@ -16,15 +16,13 @@ from ordinal_objectives import (
     LGBMOrdinalClassifier,
     XGBOrdinalClassifier,
 )
-from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.inspection import average_marginal_effects, proportional_odds_test, rows, summary
+from ordinal_objectives.inspection import average_marginal_effects, rows, summary
 from own_losses import Steep
 
 N = 240
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(N, 3))
 Y = np.digitize(X[:, 0] + 1.5 * RNG.normal(size=N), [-1, 0, 1])
-TRAIN, HELD = slice(0, 180), slice(180, N)
 MAKE = {"xgb": XGBOrdinalClassifier, "lgbm": LGBMOrdinalClassifier, "engine": HistGradientBoostingOrdinalClassifier}
 FIXED = {"xgb": make_xgb, "lgbm": make_lgb, "engine": make_engine}
 BOTH = pytest.mark.parametrize("inspect", ["effects", "summary"])
@@ -147,26 +145,6 @@ def test_copies_are_given_what_the_caller_gives_them(how, inspect, trained, tmp_
     )
 
 
-@pytest.mark.parametrize(("kind", "name"), [("xgb", "early_stopping_rounds"), ("lgbm", "early_stopping_round")])
-def test_early_stopping_without_rows_is_named(kind, name, trained):
-    model = make(kind, n_estimators=200, **{name: 4}).fit(X[TRAIN], Y[TRAIN], eval_set=[(X[HELD], Y[HELD])])
-    inspected("summary", model)  # it trains the rounds of the model
-    assert [copy.n_iter_ for copy, _, _ in trained] == [model.n_iter_] * 2 != [200] * 2
-    with pytest.raises(ValueError, match=name):
-        inspected("effects", model)
-    inspected("effects", model, fit_params={"eval_set": [(X[HELD], Y[HELD])]})
-
-
-@BOTH
-def test_early_stopping_of_copies_begins_anew(inspect, trained):
-    stop = xgboost.callback.EarlyStopping(rounds=5)
-    options = {"n_estimators": 200, "validation_fraction": 0.2, "learning_rate": 0.1}
-    by_callback = inspected(inspect, make("xgb", callbacks=[stop], **options).fit(X, Y))
-    by_argument = inspected(inspect, make("xgb", early_stopping_rounds=5, **options).fit(X, Y))
-    np.testing.assert_allclose(by_callback, by_argument)
-    assert all(copy.n_iter_ > 5 for copy, _, _ in trained)
-
-
 @pytest.mark.parametrize("kind", ["xgb", "lgbm", "cat"])
 @pytest.mark.parametrize("brings", ["loss", "link"])
 def test_a_loss_changed_in_place_changes_no_model(brings, kind, tmp_path):
@@ -178,13 +156,6 @@ def test_a_loss_changed_in_place_changes_no_model(brings, kind, tmp_path):
     own.steepness = 9.0
     for one in (model, loaded(model, tmp_path / "model.ubj")):
         np.testing.assert_array_equal(one.predict_proba(X), expected)
-
-
-@BOTH
-def test_copies_have_seeds_by_every_name_of_lightgbm(inspect, trained):
-    model = LGBMOrdinalClassifier(n_estimators=3, seed=7, n_jobs=1).fit(X, Y)
-    inspected(inspect, model)  # no warning of a seed that is not used
-    assert len({copy.get_params()["seed"] for copy, _, _ in trained} | {7}) == 3
 
 
 class SteepLoss(AllThreshold):
@@ -203,43 +174,5 @@ def loaded(model, path):
     return type(model)(n_jobs=1).load_model(path)
 
 
-def of_booster(model, path):
-    """Return what is loaded from a file that the booster wrote, and not the model."""
-    if isinstance(model, LGBMOrdinalClassifier):
-        olgbm.save_model(model.booster_, path)
-    else:
-        model.booster_.save_model(path)
-    return type(model)(n_jobs=1).load_model(path)
-
-
 def made(kind, **options):
     return make_cat(**options) if kind == "cat" else FIXED[kind](**options)
-
-
-@pytest.mark.parametrize("kind", ["xgb", "lgbm", "cat"])
-def test_files_of_boosters_are_those_of_models(kind, tmp_path):
-    if kind == "cat":
-        pytest.importorskip("catboost")
-    names = np.array(["a", "b", "c", "d"])
-    for model in (
-        made(kind, decision_rule="mode", classes=list(names)).fit(X, names[Y]),
-        made(kind, early_stopping_rounds=2, classes=list(names)).fit(X, names[Y], eval_set=[(X, names[Y])]),
-    ):
-        again, other = of_booster(model, tmp_path / "booster.ubj"), loaded(model, tmp_path / "model.ubj")
-        np.testing.assert_array_equal(again.predict(X), model.predict(X))
-        assert again._record.classifier == other._record.classifier
-
-
-def test_the_test_of_proportional_odds_judges_the_loss_of_now():
-    model = make_xgb().fit(X, Y).set_params(loss="cumulative_link")
-    with pytest.raises(ValueError, match="got loss='cumulative_link'"):
-        proportional_odds_test(model, X, Y)
-
-
-def test_copies_of_the_test_of_proportional_odds_are_given_what_the_caller_gives_them():
-    data = pd.DataFrame(WITH_CODES, columns=["x", "code"])
-    whole = data.assign(code=pd.Categorical(CODES))
-    model = make("lgbm", n_estimators=12, num_leaves=4, min_child_samples=10)
-    found = proportional_odds_test(model, data, OF_CODES, fit_params={"categorical_feature": ["code"]}, random_state=0)
-    expected = proportional_odds_test(model, whole, OF_CODES, random_state=0)
-    np.testing.assert_allclose(found.p_values, expected.p_values, rtol=1e-6)

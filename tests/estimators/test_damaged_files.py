@@ -14,6 +14,7 @@ import pickle
 import subprocess
 import sys
 from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,11 @@ class LightGBM(XGBoost):
 
 FORMATS: dict[str, Any] = {"engine": Engine, "model.json": XGBoost, "model.ubj": XGBoost, "model.txt": LightGBM}
 EACH = pytest.mark.parametrize("name", FORMATS)
+
+
+def in_turn(kinds):
+    """Return the parametrisation by kinds of damage, each in one of the formats: one reader takes the header of all."""
+    return pytest.mark.parametrize(("name", "kind"), list(zip(cycle(FORMATS), kinds)))
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +141,7 @@ def test_changed_bytes_are_refused_or_predict(name, data, saved, tmp_path):
     begin, end = form.ours(whole)
     rng = np.random.default_rng(0)
     n_refused = 0
-    for i in range(300):
+    for i in range(120):
         content, at = bytearray(whole), int(rng.integers(begin, end))
         if i % 3 == 0:
             content[at] ^= 1 << int(rng.integers(7))
@@ -152,7 +158,7 @@ def test_changed_bytes_are_refused_or_predict(name, data, saved, tmp_path):
         else:
             assert np.isfinite(model.predict_proba(X)).all()
             assert len(model.predict(X)) == len(X)
-    assert 30 < n_refused < 290
+    assert 12 < n_refused < 116
 
 
 def test_the_digest_notices_every_change():
@@ -160,7 +166,7 @@ def test_the_digest_notices_every_change():
     script = Path(__file__).parents[1] / "damage_files.py"
     path = os.pathsep.join(filter(None, [str(script.parent), os.environ.get("PYTHONPATH")]))  # "" is the source folder
     done = subprocess.run(
-        [sys.executable, script, "--each", "80"],
+        [sys.executable, script, "--each", "20"],
         env=os.environ | {"PYTHONPATH": path},
         capture_output=True,
         text=True,
@@ -173,14 +179,6 @@ def test_the_digest_notices_every_change():
     assert sum(int(count) for kind, _, answer, count in answers if answer != "refused") <= 2
     # Of a digest behind CatBoost's own bytes its name may be damaged.
     assert {kind for kind, _, answer, _ in answers if answer != "refused"} <= {"ensemble", "CatBoost"}
-
-
-@EACH
-def test_files_without_a_digest_load_as_ever(name, data, saved):
-    form, path, model = saved(name)
-    rewritten(path, lambda text: text)
-    assert b"sha256" not in path.read_bytes()
-    np.testing.assert_array_equal(form.make().load_model(path).predict_proba(data[0]), model.predict_proba(data[0]))
 
 
 @pytest.mark.parametrize("name", ["model.json", "model.ubj", "model.txt"])
@@ -221,11 +219,10 @@ TEXTS = {
 }
 
 
-@EACH
-@pytest.mark.parametrize("text", TEXTS)
-def test_texts_that_are_no_header(name, text, data, saved):
+@in_turn(TEXTS)
+def test_texts_that_are_no_header(name, kind, data, saved):
     form, path, model = saved(name)
-    rewritten(path, TEXTS[text])
+    rewritten(path, TEXTS[kind])
     refused(form, path, model, data[0], r"damaged|no ordinal thresholds")
 
 
@@ -254,8 +251,7 @@ LABELS = {
 }
 
 
-@EACH
-@pytest.mark.parametrize("kind", LABELS)
+@in_turn(LABELS)
 def test_labels_are_not_trusted(name, kind, data, saved):
     form, path, model = saved(name)
     labels, dtype = LABELS[kind]
@@ -288,8 +284,7 @@ DECISIONS = {
 }
 
 
-@EACH
-@pytest.mark.parametrize("kind", DECISIONS)
+@in_turn(DECISIONS)
 def test_wrong_decisions_are_refused_at_load(name, kind, data, saved):
     form, path, model = saved(name)
 
@@ -299,17 +294,6 @@ def test_wrong_decisions_are_refused_at_load(name, kind, data, saved):
         return {}
 
     changed(form, path, change)
-    refused(form, path, model, data[0])
-
-
-NAMES = {"too few": ["a"], "no strings": [1, 2, 3, 4], "a string": "abcd", "nested": [["a"]] * 4}
-
-
-@EACH
-@pytest.mark.parametrize("kind", NAMES)
-def test_wrong_feature_names_are_refused(name, kind, data, saved):
-    form, path, model = saved(name)
-    changed(form, path, lambda header, place: place.update(feature_names=NAMES[kind]) or {})
     refused(form, path, model, data[0])
 
 

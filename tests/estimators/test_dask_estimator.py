@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import pickle
 from typing import Any
 
@@ -14,12 +13,10 @@ pytest.importorskip("distributed")
 import dask.array as da
 import dask.dataframe as dd
 import pandas as pd
-import scipy.sparse
 import xgboost.dask
 from distributed import Client, LocalCluster
-from sklearn.exceptions import DataConversionWarning
 
-from ordinal_objectives import DaskXGBOrdinalClassifier, OrdinalLabels, XGBOrdinalClassifier
+from ordinal_objectives import DaskXGBOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.adapters.xgb import dask as oxgb_dask
 
 pytestmark = pytest.mark.slow
@@ -48,21 +45,6 @@ def parted(*arrays, rows=250):
     return [da.from_array(array, chunks=(rows, *array.shape[1:])) for array in arrays]
 
 
-@pytest.mark.parametrize("table", ["array", "frame"])
-def test_numbers_that_feature_types_calls_categories_have_the_codes_of_all_parts(data, table):
-    X, y, _ = data
-    X = np.column_stack([X[:, 0], np.digitize(X[:, 1], [0.5, 1.0, 1.5]) + 3.0, np.arange(800) // 200])  # by parts
-    options = OPTIONS | {"feature_types": ["q", "c", "c"]}
-    X_, y_ = parted(X, y, rows=200)
-    given = X
-    if table == "frame":
-        given = pd.DataFrame(X, columns=list("abc"))
-        X_ = dd.from_dask_array(X_, columns=given.columns)
-    model, alone = DaskXGBOrdinalClassifier(**options).fit(X_, y_), XGBOrdinalClassifier(**options).fit(given, y)
-    assert model.columns_.levels == alone.columns_.levels == {1: [3.0, 4.0, 5.0, 6.0], 2: [0.0, 1.0, 2.0, 3.0]}
-    np.testing.assert_allclose(model.predict_proba(given), alone.predict_proba(given), atol=1e-5)
-
-
 @pytest.mark.parametrize(
     "options", [{}, {"threshold_update": "joint", "proportional": True, "class_weight": "balanced"}], ids=str
 )
@@ -86,15 +68,6 @@ def test_arrays(data, options):
     np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
     with pytest.raises(TypeError, match="Dask collection"):
         list(model.staged_predict(X_))
-
-
-def test_rounds_that_nobody_names_are_100(data):
-    X, y, _ = data
-    model = DaskXGBOrdinalClassifier(n_jobs=1, max_depth=2, classes=NAMES).fit(*parted(X, y, rows=400))
-    assert model.n_iter_ == 100
-    assert model.round_search_ is None
-    with pytest.raises(TypeError, match="'auto'; got 'all'"):
-        DaskXGBOrdinalClassifier(n_estimators="all", classes=NAMES).fit(*parted(X, y))
 
 
 def test_frames_and_ordered_categoricals(data):
@@ -143,24 +116,6 @@ def test_refusals(data):
         )
 
 
-def test_one_column_of_labels_is_taken_as_one_machine_takes_it(data):
-    X, y, _ = data
-    frame = dd.from_pandas(pd.DataFrame(X, columns=list("abc")), npartitions=2)
-    column = pd.DataFrame({"grade": y})
-    expected = DaskXGBOrdinalClassifier(**OPTIONS).fit(frame, dd.from_pandas(column["grade"], npartitions=2))
-    model = DaskXGBOrdinalClassifier(**OPTIONS)
-    with pytest.warns(DataConversionWarning, match="column-vector y"):
-        model.fit(frame, dd.from_pandas(column, npartitions=2))
-    # Workers may hold other parts, whose float32 sums then come in another order.
-    found, wanted = (one.predict_proba(frame).compute() for one in (model, expected))
-    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-6)
-    X_, y_ = parted(X, y[:, np.newaxis])
-    with pytest.warns(DataConversionWarning, match="column-vector y"):
-        model.fit(X_, y_)
-    with pytest.raises(ValueError, match=r"y must be one-dimensional; got 2 columns"):
-        model.fit(frame, dd.from_pandas(column.assign(other=y), npartitions=2))
-
-
 @pytest.mark.parametrize(
     ("name", "argument"),
     [
@@ -177,34 +132,6 @@ def test_what_is_no_collection_is_named(data, name, argument):
     X_, y_ = parted(X, y)
     with pytest.raises(TypeError, match=f"^{name} must be a Dask array or data frame; got ndarray$"):
         DaskXGBOrdinalClassifier(**OPTIONS).fit(X_, y_, **argument(X_, y_, w))
-
-
-def test_an_evaluation_set_without_features_is_named(data):
-    X_, y_ = parted(*data[:2])
-    with pytest.raises(TypeError, match=r"^X of an evaluation set must be a Dask array or data frame; got NoneType$"):
-        DaskXGBOrdinalClassifier(**OPTIONS).fit(X_, y_, eval_set=[(None, y_)])
-
-
-def test_a_label_that_training_lacks_is_named(data):
-    X, y, _ = data
-    X_, y_, other = parted(X, y, np.where(np.arange(800) == 700, "excellent", y))
-    message = "y of an evaluation set holds labels outside the classes .*; got 'excellent'"
-    with pytest.raises(ValueError, match=message):
-        DaskXGBOrdinalClassifier(**OPTIONS).fit(X_, y_, eval_set=[(X_, other)])
-    with pytest.raises(ValueError, match=r"y holds labels outside the classes .*; got 'excellent'"):
-        DaskXGBOrdinalClassifier(**OPTIONS).fit(X_, other)
-    (missing,) = parted(np.where(np.arange(800) == 700, None, y))
-    with pytest.raises(ValueError, match="y must hold labels of one type, and no missing ones"):
-        DaskXGBOrdinalClassifier(**OPTIONS).fit(X_, missing)
-
-
-def test_weights_that_one_worker_may_not_hold_are_named(data):
-    X, y, w = data
-    X_, y_, w_ = parted(X, y, np.where(np.arange(800) == 700, np.nan, w))
-    message = "weights of the training set must be finite and non-negative; got nan"
-    for options in ({}, {"class_weight": "balanced"}):
-        with pytest.raises(ValueError, match=message):
-            DaskXGBOrdinalClassifier(**OPTIONS | options).fit(X_, y_, sample_weight=w_)
 
 
 def test_weights_meet_their_rows_whatever_their_index_says(data):
@@ -231,57 +158,6 @@ def test_weights_meet_their_rows_whatever_their_index_says(data):
             DaskXGBOrdinalClassifier(**options).fit(
                 in_parts(frame), in_parts(labels), sample_weight=da.from_array(w, chunks=(rows,))
             )
-
-
-def test_a_stop_needs_rows_to_look_at(data):
-    """With ``verbose`` the training set is printed; its loss may not stop the training."""
-    X_, y_ = parted(*data[:2])
-    says = "early_stopping_rounds=3 needs rows to look at: give eval_set to fit; got none"
-    for verbose in (False, True):
-        with pytest.raises(ValueError, match=says):
-            DaskXGBOrdinalClassifier(**OPTIONS, early_stopping_rounds=3).fit(X_, y_, verbose=verbose)
-
-
-def test_tables_that_no_training_takes_are_named(data):
-    X, y, w = data
-    X_, y_, w_ = parted(X, y, w)
-    frame = pd.DataFrame(X, columns=list("abc"))
-    wrong = [
-        (X_[:, 0], "X must be two-dimensional, with at least one column; got 1 dimension"),
-        (X_[:, :0], "X must be two-dimensional, with at least one column; got 0 columns"),
-        (
-            dd.from_pandas(frame.set_axis(list("aba"), axis=1), npartitions=2),
-            "different names; got more than once: 'a'",
-        ),
-        (dd.from_pandas(frame.assign(c="p"), npartitions=2), "got column 'c' of type str.*Make strings categories"),
-    ]
-    for rows, message in wrong:
-        with pytest.raises(ValueError, match=message):
-            DaskXGBOrdinalClassifier(**OPTIONS).fit(rows, y_)
-    model = DaskXGBOrdinalClassifier(**OPTIONS)
-    with pytest.raises(ValueError, match="X of an evaluation set must have the 3 features of the training; got 2"):
-        model.fit(X_, y_, eval_set=[(X_[:, :2], y_)])
-    for name in ("sample_weight", "base_margin"):
-        with pytest.raises(ValueError, match=f"{name} must be one-dimensional, a number for each row; got 2 columns"):
-            model.fit(X_, y_, **{name: da.stack([w_, w_], axis=1)})
-    model.fit(X_, y_)
-    with pytest.raises(ValueError, match="X must be two-dimensional"):
-        model.predict(X_[:, 0])
-    sparse = X_.map_blocks(scipy.sparse.csr_matrix)
-    np.testing.assert_array_equal(
-        model.predict_proba(sparse).compute(), model.predict_proba(scipy.sparse.csr_matrix(X))
-    )
-
-
-def test_a_client_that_does_not_wait_is_refused(data):
-    async def fit():
-        async with Client(processes=False, asynchronous=True, dashboard_address="127.0.0.1:0") as waiting:
-            model = DaskXGBOrdinalClassifier(**OPTIONS)
-            model.client = waiting
-            model.fit(*parted(*data[:2]))
-
-    with pytest.raises(TypeError, match="client must not be asynchronous"):
-        asyncio.run(fit())
 
 
 def test_levels_are_those_of_the_training_wherever_rows_come_in():
@@ -333,25 +209,11 @@ def test_parts_state_one_order_of_the_labels(data):
     assert fit(first, second, classes=None).ordered_classes_.tolist() == NAMES.tolist()
 
 
-def test_numbered_columns_keep_their_order(data, tmp_path):
-    rows, (y_,) = pd.DataFrame(data[0]), parted(data[1], rows=400)
-    X_ = dd.from_pandas(rows, npartitions=2)
-    model = DaskXGBOrdinalClassifier(**OPTIONS | {"proportional": False}).fit(X_, y_)
-    assert not hasattr(model, "feature_names_in_")
-    model.save_model(tmp_path / "model.json")
-    backwards = rows[[2, 1, 0]]
-    for known in (model, XGBOrdinalClassifier().load_model(tmp_path / "model.json")):
-        with pytest.raises(ValueError, match="order of the training, 0, 1, 2; got 2, 1, 0"):
-            known.predict_proba(backwards)
-
-
 # What is wrong with rows on one worker is told by the argument's name
 
 
 X = np.random.default_rng(0).normal(size=(200, 3))
 Y = np.digitize(X[:, 0], [-1.0, 0.0, 1.0])
-ONES = np.ones(200)
-HALF = np.arange(200) < 100
 
 
 def halved(values, rows=100):
@@ -364,90 +226,6 @@ def fit(X=X, y=Y, weight=None, margin=None, eval_set=None, model=None, **options
     rows |= {"eval_set": eval_set, "xgb_model": model}
     X, y = (value if hasattr(value, "dask") else halved(value) for value in (X, y))
     return DaskXGBOrdinalClassifier(n_estimators=2, max_depth=2, n_jobs=1, **options).fit(X, y, **rows)
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        (np.where(HALF, "1", "a"), "must hold numbers, booleans and missing values; got an array of type <U1"),
-        (np.where(HALF, 1.0, 1e39), r"must be finite.*; got [0-9.]+e\+39, which float32 cannot hold"),
-        (np.where(HALF, 1.0, 1.0j), "must be an array of numbers"),
-        (np.full(200, np.datetime64("2020-01-01")), "must hold numbers.* got an array of type datetime64"),
-        (np.array([None] * 200), "must be finite.*; got nan"),
-        (np.ma.masked_array(ONES, ~HALF), "is a masked array"),
-    ],
-    ids=["text", "large", "complex", "dates", "None", "masked"],
-)
-def test_weights_and_start_scores_that_are_no_numbers(values, message):
-    for word, name in (("weights", "weight"), ("base_margin", "margin")):
-        with pytest.raises(ValueError, match=f"{word} of the training set {message}"):
-            fit(**{name: values})
-    with pytest.raises(ValueError, match=f"weights of the training set {message}"):
-        fit(weight=values, class_weight="balanced")
-
-
-def test_a_series_of_text():
-    frame, text = pd.DataFrame(X, columns=list("abc")), pd.Series(np.where(HALF, "1", "a"))
-    parts = [dd.from_pandas(one, npartitions=2) for one in (frame, pd.Series(Y), text)]
-    with pytest.raises(ValueError, match="weights of the training set must hold numbers"):
-        fit(parts[0], parts[1], weight=parts[2])
-
-
-def test_numbers_of_every_kind_are_taken():
-    expected = fit(weight=ONES).predict_proba(X)
-    for weight in (ONES.astype(object), ONES.astype(int), ONES > 0, np.ma.masked_array(ONES, ONES < 0)):
-        # Which worker adds up which rows differs from time to time.
-        np.testing.assert_allclose(fit(weight=weight).predict_proba(X), expected, atol=1e-6)
-
-
-def test_what_lies_behind_a_mask_is_not_read():
-    with pytest.raises(ValueError, match="X of the training set is a masked array"):
-        fit(np.ma.masked_less(X, -1.0))
-    with pytest.raises(ValueError, match="y contains missing labels"):
-        fit(y=np.ma.masked_array(Y, ~HALF))
-    with pytest.raises(ValueError, match="y of an evaluation set contains missing labels"):
-        fit(eval_set=[(halved(X), halved(np.ma.masked_array(Y, ~HALF)))])
-    assert fit(y=np.ma.masked_array(Y, np.zeros(200, bool))).n_iter_ == 2
-
-
-def test_text_among_objects():
-    values = X.astype(object)
-    values[150, 1] = "a"
-    with pytest.raises(ValueError, match=r"X of the training set must hold numbers.*; got the value 'a'"):
-        fit(values)
-
-
-def test_other_parts_than_those_of_the_rows():
-    for word, given in (
-        ("labels", {"y": halved(Y, 50)}),
-        ("weights", {"weight": halved(ONES, 50)}),
-        ("base_margin", {"margin": halved(ONES, 50)}),
-    ):
-        with pytest.raises(
-            ValueError, match=f"{word} of the training set must be partitioned as X is; got 4 parts for 2"
-        ):
-            fit(**given)
-    with pytest.raises(ValueError, match="labels of validation_0 must be partitioned as X is; got 4 parts for 2"):
-        fit(eval_set=[(halved(X), halved(Y, 50))])
-
-
-def test_the_other_byte_order_and_entries_stored_twice_are_refused():
-    for word, given in (
-        ("X", {"X": X.astype(">f8")}),
-        ("X", {"X": dd.from_pandas(pd.DataFrame(X).astype({0: ">f4"}), npartitions=2)}),
-        ("weight", {"weight": ONES.astype(">f4")}),
-        ("base_margin", {"margin": ONES.astype(">f8")}),
-    ):
-        y = dd.from_pandas(pd.Series(Y), npartitions=2) if hasattr(given.get("X"), "columns") else Y
-        with pytest.raises(ValueError, match=f"{word} of the training set must be in the byte order of the machine"):
-            fit(**{"y": y, **given})
-    with pytest.raises(ValueError, match="label of the training set must be in the byte order of the machine"):
-        oxgb_dask.train(None, {}, xgboost.dask.DaskDMatrix(None, halved(X), halved(Y.astype(">i4"))), 2)
-    twice = scipy.sparse.csr_matrix(X[:100])
-    twice = scipy.sparse.csr_matrix((np.r_[1.0, twice.data], np.r_[0, twice.indices], np.r_[0, twice.indptr[1:] + 1]))
-    parts = [da.from_array(one, chunks=(100, 3), asarray=False) for one in (twice, scipy.sparse.csr_matrix(X[100:]))]
-    with pytest.raises(ValueError, match="X of the training set must store each entry once"):
-        fit(da.concatenate(parts))
 
 
 def test_a_worker_without_rows_of_a_set():
@@ -484,35 +262,3 @@ def test_parts_whose_columns_have_another_order(turned):
         fit(table(turned))
     with pytest.raises(ValueError, match=f"each part of X of validation_0 {message}"):
         fit(table([]), eval_set=[(table([1]), halved(Y))])
-
-
-def test_evaluation_sets_of_other_columns():
-    frame, labels = pd.DataFrame(X, columns=list("abc")), dd.from_pandas(pd.Series(Y), npartitions=2)
-    rows = {"X": dd.from_pandas(frame, npartitions=2), "y": labels}
-    for other, got in (
-        (frame.set_axis(list("abd"), axis=1), "'d' for 'c' in column 2"),
-        (frame[["c", "a", "b"]], "'c' for 'a' in column 0, 'a' for 'b' in column 1"),
-    ):
-        with pytest.raises(ValueError, match=f"X of validation_0 must have the model's 3 feature names.*; got {got}"):
-            fit(**rows, eval_set=[(dd.from_pandas(other, npartitions=2), labels)])
-    numbers = [xgboost.dask.DaskDMatrix(None, halved(values), halved(Y)) for values in (X, X[:, :2])]
-    with pytest.raises(ValueError, match=r"X of valid must have the model's 3 feature names, in their order; got 2"):
-        oxgb_dask.train(None, {}, numbers[0], 2, evals=[(numbers[1], "valid")])
-
-
-def test_a_model_of_other_columns():
-    with pytest.raises(ValueError, match="xgb_model was trained on 3 columns; here X has 2"):
-        fit(X[:, :2], model=fit())
-
-
-def test_callbacks_that_are_none():
-    with pytest.raises(TypeError, match="callbacks must be a list of"):
-        fit(callbacks=[3])
-
-
-def test_labels_of_several_answers_are_refused_by_name():
-    model, labels = DaskXGBOrdinalClassifier(n_estimators=2), OrdinalLabels.from_counts(np.eye(4)[Y] + 0.1)
-    with pytest.raises(TypeError, match="y must be a Dask array or data frame; got OrdinalLabels"):
-        model.fit(halved(X), labels)
-    with pytest.raises(TypeError, match="y of an evaluation set must be a Dask array or data frame; got OrdinalLabels"):
-        fit(eval_set=[(halved(X), labels)])

@@ -130,49 +130,6 @@ def test_early_stopping_continuing_and_weights_of_classes(client, data):
     assert_same(longer, LGBMOrdinalClassifier(**more).fit(X[fit], y[fit], init_model=alone), X)
 
 
-def test_the_training_set_among_the_evaluation_sets_stops_no_training(client, data):
-    X, y, w = data
-    fit, held = np.arange(1500) % 3 > 0, np.arange(1500) % 3 == 0
-    options = OPTIONS | {"n_estimators": 40, "learning_rate": 0.6, "early_stopping_round": 4}
-    rows, labels, weights = parted(X[fit], y[fit], w[fit], rows=(400, 600))
-    others = tuple(parted(X[held], y[held], rows=(500,)))
-    model = DaskLGBMOrdinalClassifier(**options)
-    model.fit(rows, labels, sample_weight=weights, eval_set=[others, (rows, labels)])
-    training = X[fit], y[fit]
-    alone = LGBMOrdinalClassifier(**options)
-    alone.fit(*training, sample_weight=w[fit], eval_set=[(X[held], y[held]), training])
-    assert model.n_iter_ == alone.n_iter_ < 30
-    assert list(model.evals_result_) == list(alone.evals_result_) == ["training", "valid_0"]
-    for name, of_set in alone.evals_result_.items():
-        np.testing.assert_allclose(model.evals_result_[name]["all_threshold"], of_set["all_threshold"], rtol=1e-5)
-
-
-def test_blocks_of_columns_several_parts_of_a_worker_and_rows_without_weight(client, data):
-    X, y, w = data
-    rows = np.random.default_rng(0).permutation(1500)[:900]
-    X, y, w = X[rows], y[rows], np.where(np.arange(900) % 3 > 0, 0.0, w[rows])
-    X_ = da.from_array(X, chunks=((250, 250, 400), (1, 3)))
-    y_, w_ = parted(y, w, rows=(250, 250, 400))
-    model = DaskLGBMOrdinalClassifier(**OPTIONS).fit(X_, y_, sample_weight=w_)
-    assert_same(model, LGBMOrdinalClassifier(**OPTIONS).fit(X, y, sample_weight=w), X)
-    model.set_params(min_child_samples="auto", n_estimators=1).fit(X_, y_, sample_weight=w_)
-    assert model.booster_.params["min_data_in_leaf"] == 6  # one row in 50 of the 300 that have weight
-
-
-def test_frames_with_categories_and_other_types_of_numbers(client, data):
-    X, y, _ = data
-    frame = pd.DataFrame(X[:, :3], columns=["a", "b", "c"]).fillna(0.0)
-    frame["kind"] = pd.Categorical(np.where(X[:, 3] > 0, "x", "z"), categories=["x", "y", "z"])
-    frame["y"] = pd.Categorical(y, categories=NAMES, ordered=True)
-    parts = dd.from_pandas(frame, npartitions=3)
-    parts = parts.assign(c=parts["c"].astype("float32"))
-    options = OPTIONS | {"classes": None}
-    model = DaskLGBMOrdinalClassifier(**options).fit(parts[["a", "b", "c", "kind"]], parts["y"])
-    rows = frame.assign(c=frame["c"].astype("float32"))[["a", "b", "c", "kind"]]
-    assert_same(model, LGBMOrdinalClassifier(**options).fit(rows, frame["y"]), rows)
-    assert model.is_categorical_.tolist() == [False, False, False, True]
-
-
 def test_what_one_part_has_is_named(client, data):
     X, y, w = data
     X_, y_ = parted(X, y)

@@ -8,9 +8,6 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from scipy.sparse import csr_matrix
-from sklearn import config_context
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
 
 from makers import SKLEARN_DEFAULTS, watching
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
@@ -179,19 +176,6 @@ def test_rows_are_taken_out_of_any_container(make, container, data):
     X, y = data
     model = make(validation_fraction=0.25).fit(container(X), y)
     assert seen(model) == pytest.approx(seen(make(validation_fraction=0.25).fit(X, y)), rel=1e-6)
-
-
-def test_a_pipeline_transforms_x_val(data):
-    make = MAKERS["histogram"]
-    X, y = data
-    X = X * 100 + 5
-    with config_context(enable_metadata_routing=True):
-        model = make().set_fit_request(X_val=True, y_val=True)
-        pipe = Pipeline([("scale", StandardScaler()), ("model", model)], transform_input=["X_val"])
-        pipe.fit(X[:400], y[:400], X_val=X[400:], y_val=y[400:])
-    scale = StandardScaler().fit(X[:400])
-    alone = make().fit(scale.transform(X[:400]), y[:400], X_val=scale.transform(X[400:]), y_val=y[400:])
-    assert seen(pipe[-1]) == seen(alone)
 
 
 @pytest.mark.filterwarnings("ignore:The rank correlation is undefined")

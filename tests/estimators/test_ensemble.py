@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier
-from lightgbm.basic import _ConfigAliases
 from sklearn import config_context
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -20,7 +19,6 @@ from xgboost import XGBClassifier
 from makers import EVERY, LIGHTGBM_CLASSIFIES, MAKERS, PAIR, make_engine
 from ordinal_objectives import OrdinalEnsembleClassifier
 from ordinal_objectives.decision import decide
-from ordinal_objectives.estimators.ensemble_members import ROUNDS
 from ordinal_objectives.metrics import ordinal_log_loss, ranked_probability_score
 
 NAMES = np.array(["poor", "fair", "good", "excellent"])  # not in the order of the alphabet
@@ -72,14 +70,6 @@ def test_members_get_codes_in_the_order_of_the_classes(make, data):
     assert np.abs(np.searchsorted(np.arange(4), plain.predict(X)) - codes).mean() < 0.8
 
 
-def test_an_ordered_categorical_says_the_order(data):
-    X, codes = data
-    y = pd.Series(pd.Categorical.from_codes(codes, NAMES, ordered=True))
-    model = OrdinalEnsembleClassifier(PAIR).fit(X, y)
-    assert model.ordered_classes_.tolist() == NAMES.tolist()
-    assert model.score(X, y) == OrdinalEnsembleClassifier(PAIR).fit(X, codes).score(X, codes)
-
-
 def test_copies_have_seeds_and_rows_of_their_own(numbered):
     X, y = numbered
     model = OrdinalEnsembleClassifier([("a", Recorder()), ("b", Recorder())], n_bags=3, subsample=0.7).fit(X, y)
@@ -94,25 +84,6 @@ def test_copies_have_seeds_and_rows_of_their_own(numbered):
     assert [tuple(copy.rows_) for copy in recorders(again)] == rows[:3]
     other = OrdinalEnsembleClassifier([("a", Recorder())], n_bags=3, subsample=0.7, random_state=1).fit(X, y)
     assert not {tuple(copy.rows_) for copy in recorders(other)} & set(rows)
-
-
-@pytest.mark.parametrize("name", ["lightgbm", "lightgbm multiclass"])
-@pytest.mark.parametrize("seed", ["random_state", "seed", "random_seed"])
-def test_seeds_have_every_name_of_lightgbm(name, seed, data):
-    if name not in STOPPING:
-        pytest.skip("this scikit-learn is too new for LightGBM's own classifier")
-    X, y = data
-    member = EVERY[name]().set_params(**{seed: 7}, subsample=0.5, subsample_freq=1)
-    first, second = recorders(OrdinalEnsembleClassifier([("a", member)], subsample=1.0).fit(X, y))
-    assert (first.predict_proba(X) != second.predict_proba(X)).any()
-
-
-def test_all_rows_and_seeds_inside_a_pipeline(numbered):
-    X, y = numbered
-    model = OrdinalEnsembleClassifier([("a", make_pipeline(Recorder()))], subsample=1.0).fit(X, y)
-    steps = [copy[-1] for copy in recorders(model)]
-    assert [step.rows_.tolist() for step in steps] == [list(range(300))] * 2
-    assert len({step.random_state for step in steps}) == 2
 
 
 def test_groups_stay_together(numbered):
@@ -164,39 +135,6 @@ def test_no_round_to_stop_after_is_no_early_stopping(kind, name, numbered):
     np.testing.assert_array_equal(off.predict_proba(X), none.predict_proba(X))
 
 
-def test_a_member_that_does_not_say_where_it_stopped_is_named(numbered):
-    message = r"member 'a' stops early and does not say at which round.*best_iteration_.*pass refit=False"
-    with pytest.raises(ValueError, match=message):
-        OrdinalEnsembleClassifier([("a", Recorder(early_stopping_rounds=2))]).fit(*numbered)
-    message = r"member 'a' stops early and does not say what its number of rounds is called.*pass refit=False"
-    with pytest.raises(ValueError, match=message):
-        OrdinalEnsembleClassifier([("a", Stopper(early_stopping_rounds=2))]).fit(*numbered)
-    with pytest.raises(TypeError, match=r"refit must be True or False; got 'yes'"):
-        OrdinalEnsembleClassifier([("a", Recorder())], refit="yes").fit(*numbered)
-
-
-class Stopper(Recorder):
-    """Finds that three rounds are best, and counts them from 0 as CatBoost does."""
-
-    best_iteration_ = 2
-
-    def get_best_iteration(self):
-        return self.best_iteration_
-
-
-class NamedStopper(Stopper):
-    """Has CatBoost's name for the number of rounds."""
-
-    def __init__(self, early_stopping_rounds=None, random_state=None, iterations=100):
-        super().__init__(early_stopping_rounds, random_state)
-        self.iterations = iterations
-
-
-def test_rounds_of_catboost_are_counted_and_called_as_it_does(numbered):
-    model = OrdinalEnsembleClassifier([("a", NamedStopper(early_stopping_rounds=2))]).fit(*numbered)
-    assert [(copy.iterations, copy.early_stopping_rounds) for copy in recorders(model)] == [(3, None)] * 2
-
-
 STOPPING = {
     "xgboost": partial(MAKERS["xgboost"], early_stopping_rounds=2),
     "lightgbm": partial(MAKERS["lightgbm"], early_stopping_round=2),
@@ -228,22 +166,6 @@ def test_members_of_the_hosts_stop_early(make, data, capfd):
     if "validation_fraction" in member.get_params():
         own = member.set_params(validation_fraction=0.3)
         OrdinalEnsembleClassifier([("a", own)], subsample=1.0, n_bags=1).fit(X, y)
-
-
-@pytest.mark.filterwarnings("ignore:Found .num_iterations. in params")  # LightGBM 4.5
-@pytest.mark.parametrize("name", ["lightgbm", "lightgbm multiclass"])
-def test_members_are_trained_again_by_the_name_that_their_rounds_have(name, data):
-    if name not in STOPPING:
-        pytest.skip("this scikit-learn is too new for LightGBM's own classifier")
-    X, y = data
-    assert set(ROUNDS) == {*_ConfigAliases.get("num_iterations"), "iterations"}
-    member = STOPPING[name]().set_params(learning_rate=0.5)
-    default = type(member)().n_estimators
-    plain, named = (
-        OrdinalEnsembleClassifier([("a", clone(member).set_params(**{"n_estimators": default, rounds: 200}))]).fit(X, y)
-        for rounds in ("n_estimators", "num_iterations")
-    )
-    np.testing.assert_array_equal(named.predict_proba(X), plain.predict_proba(X))
 
 
 @KINDS
@@ -292,25 +214,6 @@ def test_groups_are_routed_to_the_last_step_that_asks_for_them(asks, data):
             OrdinalEnsembleClassifier([("a", unsaid)]).fit(X, y, groups=groups)
 
 
-class ByGroup(TransformerMixin, BaseEstimator):
-    def fit(self, X, y=None, groups=None):
-        self.groups_ = groups
-        return self
-
-    def transform(self, X):
-        return X
-
-
-def test_groups_are_routed_to_a_step_that_asks_for_them_before_the_last(data):
-    X, y = data
-    groups = np.arange(300) // 10
-    with config_context(enable_metadata_routing=True):
-        member = make_pipeline(ByGroup().set_fit_request(groups=True), KNeighborsClassifier())
-        model = OrdinalEnsembleClassifier([("a", member)], subsample=1.0, n_bags=1).fit(X, y, groups=groups)
-    (copy,) = recorders(model)
-    np.testing.assert_array_equal(copy[0].groups_, groups)
-
-
 def test_weights_reach_the_members_and_rows_without_are_left_out(numbered):
     X, y = numbered
     weight = np.where(np.arange(300) % 3 == 0, 0.0, 2.0)
@@ -323,51 +226,6 @@ def test_weights_reach_the_members_and_rows_without_are_left_out(numbered):
         np.testing.assert_array_equal(last.weight_, np.where(y == 1, 10.0, 2.0)[kept])
     with pytest.raises(ValueError, match="member 'a' takes no sample_weight in fit"):
         OrdinalEnsembleClassifier([("a", KNeighborsClassifier())]).fit(X, y, sample_weight=weight)
-
-
-class Unweighted(Recorder):
-    """Takes evaluation rows and no weights of them."""
-
-    def fit(self, X, y, sample_weight=None, eval_set=None):  # type: ignore[override]
-        return super().fit(X, y, sample_weight, eval_set)
-
-
-@pytest.mark.parametrize("given", [{}, {"class_weight": {1: 2.0}}], ids=str)
-def test_catboost_stops_early_by_weighted_rows(given, data, monkeypatch):
-    catboost, pools = pytest.importorskip("catboost"), []
-    if not hasattr(catboost.CatBoostClassifier, "__sklearn_tags__"):
-        pytest.skip("this CatBoost is older than scikit-learn's tags")
-    pool = catboost.Pool
-
-    def remembered(*args, **options):
-        pools.append(pool(*args, **options))
-        return pools[-1]
-
-    X, y = data
-    weight = None if given else np.where(y == 1, 2.0, 1.0)
-    frame = pd.DataFrame(X)
-    options = {"iterations": 60, "learning_rate": 0.3, "thread_count": 1, "allow_writing_files": False}
-    member = catboost.CatBoostClassifier(**options, early_stopping_rounds=2)
-    model = OrdinalEnsembleClassifier([("a", member)], n_bags=1, random_state=0, **given)
-    with monkeypatch.context() as patched:
-        patched.setattr(catboost, "Pool", remembered)
-        model.fit(frame, y, sample_weight=weight)
-    (held,) = pools
-    of_class = np.array([np.unique(np.array(held.get_weight())[held.get_label() == k]) for k in range(4)])
-    assert of_class.shape == (4, 1)  # one weight a class
-    assert of_class.ravel().tolist() == [1.0, 2.0, 1.0, 1.0]
-    assert model.predict_proba(frame).shape == (len(y), 4)
-
-
-def test_a_member_whose_evaluation_rows_have_no_weights_is_named(numbered):
-    X, y = numbered
-    weight = np.where(y == 1, 2.0, 1.0)
-    members = [("a", Unweighted(early_stopping_rounds=2))]
-    for given, row_weight in (({}, weight), ({"class_weight": {1: 2.0}}, None)):
-        with pytest.raises(ValueError, match=r"member 'a' stops early, but its fit takes no weights"):
-            OrdinalEnsembleClassifier(members, refit=False, **given).fit(X, y, sample_weight=row_weight)
-    OrdinalEnsembleClassifier(members, refit=False).fit(X, y)
-    OrdinalEnsembleClassifier([("a", Unweighted())]).fit(X, y, sample_weight=weight)
 
 
 # The pool
@@ -433,18 +291,6 @@ def test_results_do_not_depend_on_threads(data):
 # Without argument
 
 
-def test_members_where_none_are_named(data, capfd):
-    X, codes = data
-    model = OrdinalEnsembleClassifier(classes=NAMES).fit(X[:100], NAMES[codes[:100]])
-    assert [copy.get_params()["max_leaf_nodes"] for copy in recorders(model)] == [15, 15, 31, 31]
-    assert {type(copy).__name__ for copy in recorders(model)} == {"HistGradientBoostingOrdinalClassifier"}
-    assert {copy.get_params()["early_stopping"] for copy in recorders(model)} == {False}  # trained again
-    assert model.members is None
-    assert model.weights_.tolist() == [0.5, 0.5]
-    assert model.score(X[100:], NAMES[codes[100:]]) > 0.3
-    assert capfd.readouterr().out == ""
-
-
 def test_the_default_reads_categories_and_missing_values(data):
     X, y = data
     frame = pd.DataFrame(X, columns=list("abcd")).mask(X > 1.5)
@@ -452,10 +298,3 @@ def test_the_default_reads_categories_and_missing_values(data):
     model = OrdinalEnsembleClassifier().fit(frame, y)
     assert model.score(frame, y) > 0.6
     assert model.feature_names_in_.tolist() == [*"abcd", "grade"]
-
-
-def test_large_weights_are_shares_too(data):
-    X, y = data
-    members = [("a", MAKERS["histogram"](max_iter=2)), ("b", MAKERS["histogram"](max_iter=3))]
-    model = OrdinalEnsembleClassifier(members, weights=[1e308, 1e308], n_bags=1).fit(X, y)
-    assert model.weights_.tolist() == [0.5, 0.5]

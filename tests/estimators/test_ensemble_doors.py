@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -65,6 +67,13 @@ def test_scorers_know_the_order_and_the_rest_is_refused_by_name(data):
 # What is refused
 
 
+@pytest.fixture(scope="module")
+def fitted(ordinal_data):
+    """Return rows and a pickle of an ensemble of them."""
+    X, y = ordinal_data(300, 4)
+    return X, y, pickle.dumps(OrdinalEnsembleClassifier(PAIR).fit(X, y))
+
+
 @pytest.mark.parametrize(
     ("params", "error", "message"),
     [
@@ -93,9 +102,9 @@ def test_scorers_know_the_order_and_the_rest_is_refused_by_name(data):
         ({"decision_rule": "best"}, ValueError, "decision_rule must be one of"),
     ],
 )
-def test_parameters_are_refused_and_the_model_stays(params, error, message, data):
-    X, y = data
-    model = OrdinalEnsembleClassifier(PAIR).fit(X, y)
+def test_parameters_are_refused_and_the_model_stays(params, error, message, fitted):
+    X, y, content = fitted
+    model = pickle.loads(content)
     before = model.predict_proba(X)
     model.set_params(classes=NAMES, **params)
     with pytest.raises(error, match=message):
@@ -103,20 +112,3 @@ def test_parameters_are_refused_and_the_model_stays(params, error, message, data
     model.set_params(decision_rule="median")
     np.testing.assert_array_equal(model.predict_proba(X), before)
     assert model.classes_.tolist() == [0, 1, 2, 3]
-
-
-def test_a_member_that_fails_names_itself(data):
-    X, y = data
-    model = OrdinalEnsembleClassifier([PAIR[0], ("svm", LogisticRegression(C=-1.0))])
-    with pytest.raises(ValueError, match="member 'svm' cannot be trained: InvalidParameterError: The 'C' parameter"):
-        model.fit(X, y)
-    assert not hasattr(model, "classes_")
-    X = X.copy()
-    X[0, 0] = np.nan
-    with pytest.raises(ValueError, match="member 'linear' cannot be trained: ValueError: Input X contains NaN"):
-        OrdinalEnsembleClassifier(PAIR, subsample=1.0).fit(X, y)
-
-
-def test_keywords_of_fit_say_where_they_belong(data):
-    with pytest.raises(TypeError, match=r"fit takes no 'weights': it belongs to the constructor, OrdinalEnsemble"):
-        OrdinalEnsembleClassifier(PAIR).fit(*data, weights="rps")  # type: ignore[call-arg]

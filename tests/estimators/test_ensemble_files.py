@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import copy
-import importlib
 import json
 import zipfile
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -114,35 +112,6 @@ def test_a_member_without_a_format_is_refused_by_name(data, tmp_path):
         OrdinalEnsembleClassifier([("a", XGBClassifier())]).fit(X, y).save_model(tmp_path / "model.zip")
 
 
-def test_what_json_cannot_hold_is_named(data, tmp_path):
-    X, y = data
-    random_state = np.random.RandomState(0)
-    member = MAKERS["xgboost"](callbacks=[])
-    model = OrdinalEnsembleClassifier([("a", member)], random_state=random_state).fit(X, y)
-    model.save_model(tmp_path / "model.zip")
-    with pytest.warns(UserWarning, match="the file holds no random_state") as told:
-        OrdinalEnsembleClassifier().load_model(tmp_path / "model.zip")
-    assert told[0].filename == __file__
-
-
-def test_a_member_of_a_missing_library_is_named(saved, monkeypatch):
-    X, y, _, path = saved
-    imported = importlib.import_module
-
-    def missing(name, *args):
-        if name == "xgboost":
-            raise ModuleNotFoundError("No module named 'xgboost'", name="xgboost")
-        return imported(name, *args)
-
-    monkeypatch.setattr(importlib, "import_module", missing)
-    other = OrdinalEnsembleClassifier([("linear", LogisticRegression())]).fit(X, y == "poor")
-    before = other.predict_proba(X)
-    message = r"member 'multiclass' is of XGBClassifier: No module named 'xgboost': pip install"
-    with pytest.raises(ModuleNotFoundError, match=message):
-        other.load_model(path)
-    np.testing.assert_array_equal(other.predict_proba(X), before)
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -174,59 +143,6 @@ def test_damaged_contents_are_refused_and_the_model_stays(change, message, saved
     np.testing.assert_array_equal(model.predict_proba(X), before)
 
 
-@pytest.mark.parametrize("cost", [10**400, [[0, 10**400]]], ids=["a number", "a matrix"])
-def test_a_number_too_large_for_a_member_to_be_fitted_again(cost, saved):
-    """Its copies have what they were fitted with, in files of their own."""
-    X, _, model, path = saved
-    before = model.predict_proba(X)
-    rewrite(path, lambda c: of_member(0, params=c["members"][0]["params"] | {"training_cost": cost})(c))
-    np.testing.assert_array_equal(OrdinalEnsembleClassifier().load_model(path).predict_proba(X), before)
-
-
-def test_other_files_are_told_apart(saved, tmp_path):
-    _, _, model, path = saved
-    with pytest.raises(ValueError, match="it looks like one of an ensemble, which OrdinalEnsembleClassifier loads"):
-        XGBOrdinalClassifier().load_model(path)
-    model.members_["xgboost"][0].save_model(tmp_path / "one.json")
-    with pytest.raises(ValueError, match="is not a model file of an ensemble; it looks like one of XGBoost"):
-        OrdinalEnsembleClassifier().load_model(tmp_path / "one.json")
-    path.write_bytes(path.read_bytes()[:2000])
-    with pytest.raises(ValueError, match="is damaged: BadZipFile"):
-        OrdinalEnsembleClassifier().load_model(path)
-
-
-OTHER = {
-    "n_bags": 1,
-    "subsample": 0.5,
-    "refit": False,
-    "weights": "rps",
-    "validation_fraction": 0.3,
-    "class_weight": "balanced",
-    "decision_rule": "mode",
-    "cost_matrix": None,
-    "random_state": 7,
-}
-
-
-def test_every_parameter_is_in_the_file(data, tmp_path):
-    model = OrdinalEnsembleClassifier(members(), **OTHER).fit(*data)
-    assert {*OTHER, "members", "classes", "n_jobs"} == set(model.get_params(deep=False))
-    model.save_model(tmp_path / "model.zip")
-    loaded = OrdinalEnsembleClassifier().load_model(tmp_path / "model.zip")
-    assert {name: getattr(loaded, name) for name in OTHER} == OTHER
-    for (_, one), (_, two) in zip(loaded.members, model.members, strict=True):
-        assert repr(sorted(one.get_params().items())) == repr(sorted(two.get_params().items()))
-
-
-@pytest.mark.filterwarnings("error:the file holds no cost_matrix")
-def test_a_frame_of_costs_is_in_the_file(fitted, tmp_path):
-    X, _, model = copy.deepcopy(fitted)
-    costs = pd.DataFrame(np.triu(np.ones((4, 4))) - np.eye(4), NAMES, NAMES)
-    model.set_params(cost_matrix=costs).save_model(tmp_path / "model.zip")
-    loaded = OrdinalEnsembleClassifier().load_model(tmp_path / "model.zip")
-    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
-
-
 @pytest.mark.parametrize(
     "params",
     [{"missing": -999.0}, {"missing": -999.0, "early_stopping_rounds": 2}, {"importance_type": "weight"}],
@@ -255,12 +171,3 @@ def test_a_file_gives_back_the_members_that_were_trained(later, data, tmp_path):
     loaded = OrdinalEnsembleClassifier().load_model(tmp_path / "model.zip")
     np.testing.assert_array_equal(loaded.predict_proba(X), before)
     assert [name for name, _ in loaded.members] == ["a"]
-
-
-@pytest.mark.parametrize("cut", [(100, 104), (100, 1100), (-50, None)])
-def test_missing_bytes_are_damage(cut, saved):
-    _, _, model, path = saved
-    whole = path.read_bytes()
-    path.write_bytes(whole[: cut[0]] + (b"" if cut[1] is None else whole[cut[1] :]))
-    with pytest.raises(ValueError, match="is damaged"):
-        model.load_model(path)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import multiprocessing
 import os
-import pickle
 import signal
 import subprocess
 import sys
@@ -17,19 +15,16 @@ import pandas as pd
 import pytest
 import xgboost
 from sklearn import config_context
-from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score, cross_validate
+from sklearn.model_selection import cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from makers import BOTH, make_engine, make_lgb, make_xgb
+from makers import BOTH, make_lgb, make_xgb
 from ordinal_objectives import XGBOrdinalClassifier
 from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.decision import decide
 from ordinal_objectives.threads import library_n_threads
 
 pytestmark = pytest.mark.slow
-
-ALL = pytest.mark.parametrize("make", [make_xgb, make_lgb, make_engine], ids=["xgboost", "lightgbm", "histogram"])
 
 
 @pytest.fixture
@@ -38,31 +33,6 @@ def data(ordinal_data):
 
 
 # scikit-learn's tools
-
-
-@BOTH
-def test_cross_val_predict_in_two_processes(make, data):
-    X, y = data
-    folds = [(np.flatnonzero(np.arange(400) % 2 == k), np.flatnonzero(np.arange(400) % 2 != k)) for k in (0, 1)]
-    proba = cross_val_predict(make(), X, y, cv=folds, n_jobs=2, method="predict_proba")
-    for train, test in folds:
-        np.testing.assert_array_equal(proba[test], make().fit(X[train], y[train]).predict_proba(X[test]))
-
-
-@ALL
-def test_a_search_without_scoring_takes_the_accuracy_of_the_median(make, data):
-    X, y = data
-    folds = [(np.arange(200), np.arange(200, 400))]
-    search = GridSearchCV(make(), {"decision_rule": ["median", "mode"]}, cv=folds).fit(X, y)
-    proba = make().fit(X[:200], y[:200]).predict_proba(X[200:])
-    right = [np.mean(decide(proba, rule) == y[200:]) for rule in ("median", "mode")]
-    np.testing.assert_allclose(search.cv_results_["mean_test_score"], right)
-    assert right[0] != right[1]
-
-
-def test_scorers_of_this_package_are_given_as_objects(data):
-    with pytest.raises(ValueError, match="neg_rps"):
-        cross_val_score(make_engine(), *data, scoring="neg_rps")
 
 
 @BOTH
@@ -169,20 +139,6 @@ def test_model_file_round_trip(make, name, update, data, tmp_path):
 
 
 @FORMATS
-@pytest.mark.parametrize("labels", [[0, 1, 2, 3], [-1.5, 0.0, 2.5, 10.0], [True, False]], ids=["int", "float", "bool"])
-def test_model_file_keeps_the_type_of_labels(make, name, labels, ordinal_data, tmp_path):
-    X, y = ordinal_data(200, len(labels))
-    labels = np.array(labels)
-    model = make(classes=labels, decision_rule="mean").fit(X, labels[y])
-    model.save_model(tmp_path / name)
-    again = make().load_model(tmp_path / name)
-    assert again.classes_.dtype == labels.dtype
-    assert again.decision_rule == "mean"
-    np.testing.assert_array_equal(again.predict(X), model.predict(X))
-    assert not hasattr(again, "feature_names_in_")
-
-
-@FORMATS
 def test_file_of_an_early_stopped_model(make, name, ordinal_data, tmp_path):
     X, y = ordinal_data(600, 4)
     X, y, held_out = X[:300], y[:300], [(X[300:], y[300:])]
@@ -227,26 +183,3 @@ def test_failed_load_leaves_the_model_as_it_was(make, data, tmp_path):
     with pytest.raises(ValueError, match="no ordinal thresholds"):
         model.load_model(plain)
     np.testing.assert_array_equal(model.predict_proba(X), before)
-
-
-def test_record_of_a_classifier_is_an_optional_part_of_the_format(data, tmp_path):
-    X, y = data
-    model = make_xgb(proportional=True).fit(X, y)
-    model.save_model(tmp_path / "model.json")
-    stored = json.loads(xgboost.Booster(model_file=tmp_path / "model.json").attr("ordinal_objectives"))
-    assert stored["version"] == 1
-    assert stored["classifier"]["classes"] == [0, 1, 2, 3]
-    stored["classifier"] = None
-    assert oxgb.ThresholdRecord.from_json(json.dumps(stored)).classifier is None
-    with pytest.raises(ValueError, match="damaged: classifier must be a JSON object; got 3"):
-        oxgb.ThresholdRecord.from_json(json.dumps({**stored, "classifier": 3}))
-
-
-@BOTH
-def test_labels_that_no_file_can_hold(make, ordinal_data, tmp_path):
-    X, y = ordinal_data(200, 2)
-    model = make(classes=[b"no", b"yes"]).fit(X, np.array([b"no", b"yes"])[y])
-    with pytest.raises(TypeError, match="only strings and numbers can be saved as class labels; got b'no'"):
-        model.save_model(tmp_path / "model.txt")
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.predict(X), model.predict(X))

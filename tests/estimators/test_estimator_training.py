@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import lightgbm
 import numpy as np
-import pandas as pd
 import pytest
 import xgboost
 from sklearn.base import clone
 
-from makers import BOTH, XGB_DEFAULTS, make_lgb, make_xgb, mean_loss
-from ordinal_objectives import XGBOrdinalClassifier
+from makers import BOTH, make_lgb, make_xgb, mean_loss
 from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.metrics import ranked_probability_score
 
@@ -31,15 +29,6 @@ def test_xgboost_early_stopping(halves):
     short = make_xgb(n_estimators=model.n_iter_).fit(X, y)
     np.testing.assert_allclose(model.predict_proba(Xv), short.predict_proba(Xv), rtol=1e-6)
     np.testing.assert_allclose(oxgb.predict_proba(model.booster_, xgboost.DMatrix(Xv)), model.predict_proba(Xv))
-
-
-def test_xgboost_early_stopping_by_a_callback_that_cuts_the_model(halves):
-    X, y, Xv, yv = halves
-    stop = xgboost.callback.EarlyStopping(rounds=5, save_best=True)
-    model = make_xgb(n_estimators=200, callbacks=[stop]).fit(X, y, eval_set=[(Xv, yv)])
-    assert model.n_iter_ == model.booster_.num_boosted_rounds() < 200
-    seen = model.evals_result_["validation_0"]["all_threshold"]
-    np.testing.assert_allclose(mean_loss(model, Xv, yv), min(seen), rtol=1e-5)
 
 
 def test_lightgbm_early_stopping(halves):
@@ -160,27 +149,6 @@ def test_host_parameters_pass_through(make, data):
     assert np.ptp(again.fit(X, y).predict_raw(X)) > np.ptp(model.fit(X, y).predict_raw(X))
 
 
-@pytest.mark.parametrize(
-    ("make", "name", "right"),
-    [
-        (make_xgb, "eta", "learning_rate"),
-        (make_xgb, "objective", "the ordinal loss is the objective"),
-        (make_xgb, "base_score", "the thresholds hold the location"),
-        (make_xgb, "num_class", "one output for all classes"),
-        (make_lgb, "cat_feature", "categorical_feature= in fit"),
-        (make_lgb, "callbacks", "callbacks= in fit"),
-        (make_lgb, "metric", "eval_metric"),
-        (make_lgb, "application", "the ordinal loss is the objective"),
-        (make_lgb, "boost_from_average", "the thresholds hold the location"),
-    ],
-)
-def test_foreign_names_are_refused_with_the_right_one(make, name, right):
-    with pytest.raises(TypeError, match=f"{name}.*{right}"):
-        make(**{name: 1})
-    with pytest.raises(TypeError, match=f"{name}.*{right}"):
-        make().set_params(**{name: 1})
-
-
 @pytest.mark.slow
 @BOTH
 def test_random_state_makes_it_reproducible(make, data):
@@ -193,49 +161,3 @@ def test_random_state_makes_it_reproducible(make, data):
     np.testing.assert_array_equal(*drawn)
     with pytest.raises(ValueError, match="random_state must be an integer"):
         make(random_state="today").fit(X, y)
-
-
-def test_random_forest_of_xgboost(ordinal_data):
-    X, y = ordinal_data(300, 4)
-    forest = make_xgb(
-        n_estimators=1, num_parallel_tree=40, learning_rate=1.0, subsample=0.7, colsample_bynode=0.7, random_state=0
-    ).fit(X, y)
-    assert forest.n_iter_ == 1
-    assert len(forest.booster_.get_dump()) == 40
-    held_out = ordinal_data(300, 4, seed=1)
-    options = {"n_estimators": 1, "learning_rate": 1.0, "subsample": 0.7, "colsample_bynode": 0.7}
-    trees = [mean_loss(make_xgb(**options, random_state=seed).fit(X, y), *held_out) for seed in range(10)]
-    assert mean_loss(forest, *held_out) < np.mean(trees)
-    np.testing.assert_allclose(next(forest.staged_predict_proba(X)), forest.predict_proba(X))
-
-
-# categories
-
-
-def with_categories(levels, n=300):
-    rng = np.random.default_rng(0)
-    group, x = rng.integers(0, 5, n), rng.normal(size=n)
-    y = np.digitize(x + np.array([3, -3, 0, 5, -5])[group] + rng.normal(size=n), [-3, 0, 3])
-    return pd.DataFrame({"x": x, "group": pd.Categorical(np.array(list("uvwxz"))[group], categories=levels)}), y
-
-
-@pytest.mark.parametrize("constructed", [False, True])
-def test_lightgbm_refuses_data_sets_with_categories_in_another_order(constructed):
-    first, y = with_categories(list("uvwxz"))
-    second, _ = with_categories(list("zwxvu"))
-    start = olgbm.train({"verbosity": -1}, lightgbm.Dataset(first, y), 3)
-    message = r"categories \[\['u', 'v', 'w', 'x', 'z'\]\]; here they are \[\['z', 'w', 'x', 'v', 'u'\]\]"
-    data = lightgbm.Dataset(second, y, free_raw_data=False)
-    with pytest.raises(ValueError, match=message):
-        olgbm.train({"verbosity": -1}, data.construct() if constructed else data, 3, init_model=start)
-
-
-@pytest.mark.parametrize("put", [np.asarray, pd.DataFrame], ids=["array", "frame"])
-def test_numbers_declared_categorical_are_evaluated_and_continued(put):
-    frame, y = with_categories(list("uvwxz"))
-    X = put(np.column_stack([frame["x"], frame["group"].cat.codes]))
-    model = XGBOrdinalClassifier(n_estimators=5, n_jobs=1, feature_types=["q", "c"], **XGB_DEFAULTS)
-    model.fit(X, y, eval_set=[(X, y)])
-    further = clone(model).fit(X, y, xgb_model=model, eval_set=[(X, y)])
-    whole = clone(model).set_params(n_estimators=10).fit(X, y)
-    np.testing.assert_allclose(further.predict_proba(X), whole.predict_proba(X), atol=1e-6)

@@ -8,7 +8,6 @@ import sklearn.metrics
 import xgboost
 
 from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier, metrics, scorers
-from ordinal_objectives.eval_metric import EvalMetric
 from ordinal_objectives.metrics import METRICS
 
 NAMED = ["poor", "fair", "good", "top"]
@@ -145,27 +144,6 @@ def test_a_name_that_xgboost_could_not_read_back(halves):
     X, y, Xv, yv = halves
     with pytest.raises(ValueError, match=r"eval_metric must have names without spaces and colons .*; got 'two words'"):
         fit_xgb(X, y, (Xv, yv), lambda y, proba: ("two words", 1.0, False))
-
-
-def test_what_a_function_takes():
-    y, proba, weight = np.array([0, 1]), np.full((2, 2), 0.5), np.array([1.0, 2.0])
-
-    def call(function):
-        return EvalMetric(function, 2, lambda P: P.argmax(axis=1))(y, proba, weight)
-
-    assert call(lambda y, proba, w: w.sum()) == [("<lambda>", 3.0, False)]
-    assert call(lambda y, proba, eps=0.5: eps) == [("<lambda>", 0.5, False)]
-    assert call(lambda y, proba, weight=None: weight.sum()) == [("<lambda>", 3.0, False)]
-    assert call(lambda y, proba, *, labels: len(labels)) == [("<lambda>", 2.0, False)]
-    assert call(lambda y, proba, **rest: sum(rest["sample_weight"])) == [("<lambda>", 3.0, False)]
-    assert call(lambda *both: len(both)) == [("<lambda>", 2.0, False)]
-
-
-@pytest.mark.parametrize("metric", ["concordance", metrics.concordance])
-def test_metrics_of_scores_are_refused(metric):
-    """What is known after a round are probabilities."""
-    with pytest.raises(ValueError, match=r"eval_metric must be a function .*; got 'concordance', which judges scores"):
-        EvalMetric(metric, 3, np.argmax)
 
 
 @BOTH

@@ -155,22 +155,6 @@ def test_a_loaded_model_trains_as_the_saved_one(data, tmp_path, name):
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
-@pytest.mark.parametrize("kind", [HistGradientBoostingOrdinalClassifier, XGBOrdinalClassifier, LGBMOrdinalClassifier])
-def test_a_warning_of_what_a_file_lacks_is_no_damage(kind, data, tmp_path):
-    X, y = data
-    path = tmp_path / ("model.ubj" if kind is XGBOrdinalClassifier else "model")
-    rounds = "max_iter" if kind is HistGradientBoostingOrdinalClassifier else "n_estimators"
-    model = kind(**{rounds: 3}, n_jobs=1, random_state=np.random.RandomState(0), class_weight={0: 2.0, 3: 1.5})
-    model.fit(X, y).save_model(path)
-    loaded = kind()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with pytest.raises(UserWarning, match="the file holds no random_state, which JSON cannot"):
-            loaded.load_model(path)
-    assert loaded.get_params()["class_weight"] == {0: 2.0, 3: 1.5}
-    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
-
-
 def test_what_json_cannot_hold_is_named(data, tmp_path):
     X, y = data
     model = XGBOrdinalClassifier(n_estimators=3, n_jobs=1, eval_metric=lambda y, proba: 0.0, random_state=3)
@@ -221,21 +205,3 @@ def test_a_multi_output_file_of_classes_that_are_called_labels_is_refused(data, 
     edited(tmp_path / "model", lambda header: header["targets"].update(labels=True))
     with pytest.raises(ValueError, match="labels are numbered from 0; got"):
         HistGradientBoostingMultiOutputClassifier().load_model(tmp_path / "model")
-
-
-def test_a_deep_copy_of_a_lightgbm_booster_says_what_it_lost(data):
-    X, y = data
-    booster = olgbm.train({"verbosity": -1, "num_threads": 1}, lightgbm.Dataset(X, y), 3)
-    proba = olgbm.predict_proba(booster, X)
-    with pytest.raises(ValueError, match=r"copy\.deepcopy and save_model leave them out: copy with pickle"):
-        olgbm.predict_proba(copy.deepcopy(booster), X)
-    np.testing.assert_array_equal(olgbm.predict_proba(pickle.loads(pickle.dumps(booster)), X), proba)
-
-
-@pytest.mark.parametrize("kind", [HistGradientBoostingOrdinalClassifier, XGBOrdinalClassifier, LGBMOrdinalClassifier])
-def test_a_path_that_cannot_be_written_is_named(kind, data, tmp_path):
-    model = kind().fit(*data)
-    with pytest.raises(FileNotFoundError, match="nowhere"):
-        model.save_model(tmp_path / "nowhere" / "model.json")
-    with pytest.raises(IsADirectoryError, match=str(tmp_path)):
-        model.save_model(tmp_path)

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import re
 from functools import partial
-from pathlib import Path
 
-import lightgbm
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
 import shap
 import xgboost
-from sklearn.exceptions import NotFittedError
 
 from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.adapters import xgb as oxgb
@@ -68,16 +62,6 @@ def test_methods_of_xgbclassifier(data, stopped, tmp_path):
     np.testing.assert_array_equal(loaded.apply(X), leaves)
 
 
-def test_methods_of_xgbclassifier_before_fit_and_without_an_early_stop(data):
-    model = XGBOrdinalClassifier(n_estimators=3, n_jobs=1)
-    for use in (model.get_booster, model.evals_result, lambda: model.best_score, lambda: model.apply(data[0])):
-        with pytest.raises(NotFittedError):
-            use()
-    with pytest.raises(AttributeError, match="best_score is there after early stopping only"):
-        _ = model.fit(*data).best_score
-    assert model.apply(data[0][:1]).shape == (1, 3)
-
-
 @pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame, partial(np.asarray, dtype=np.float32)])
 def test_predictions_of_an_array_are_those_of_a_matrix(kind, data):
     """XGBoost reads an array where it lies."""
@@ -106,38 +90,3 @@ def test_shap_values_of_the_booster_sum_to_the_score(library, data, stopped):
         ours = model.booster_.predict(X, pred_contrib=True)
     np.testing.assert_allclose(ours.sum(axis=1), raw, atol=1e-5)
     np.testing.assert_allclose(ours[:, :-1], explained.values, atol=1e-5)
-
-
-def test_plots_of_the_hosts(stopped):
-    mpl.use("Agg")
-    assert xgboost.plot_importance(stopped["xgboost"].booster_).get_yticklabels()[-1].get_text() == "age"
-    model = stopped["lightgbm"]
-    assert lightgbm.plot_importance(model.booster_).get_yticklabels()[-1].get_text() == "age"
-    assert len(lightgbm.plot_metric(model.evals_result_).lines[0].get_xdata()) == len(
-        model.evals_result_["valid_0"]["all_threshold"]
-    )
-    assert lightgbm.plot_split_value_histogram(model.booster_, "age").patches
-    mpl.pyplot.close("all")
-
-
-def test_shap_values_of_shifts_that_xgboost_fits_by_the_score(data):
-    """What the guide offers in place of TreeExplainer, which ends the process on such a booster."""
-    X, y = data
-    model = XGBOrdinalClassifier(n_estimators=5, shift_method="host", n_jobs=1).fit(X, y)
-    explained = shap.Explainer(model.predict_raw, X[:30])(X[:3], silent=True)
-    np.testing.assert_allclose(explained.values.sum(axis=1) + explained.base_values, model.predict_raw(X[:3]))
-
-
-def test_the_report_about_tree_explainer_says_what_such_trees_are():
-    page = Path(__file__).resolve().parents[2] / "docs" / "upstream" / "shap_reduced_gradient.md"
-    proposed, example = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
-    before, after = example.split("import shap")
-    assert "TreeExplainer" in after  # which would end this process
-    names: dict = {}
-    exec(compile(before, str(page), "exec"), names)  # our own text
-    tree = json.loads(bytes(names["booster"].save_raw("json")))["learner"]["gradient_booster"]["model"]["trees"][0]
-    left, right = np.array(tree["left_children"]), np.array(tree["right_children"])
-    assert len(tree["base_weights"]) == len(left)
-    assert (right[left == -1] >= 0).all()
-    with pytest.raises(ValueError, match="vector-leaf"):
-        exec(compile(proposed, str(page), "exec"), {"tree": tree})

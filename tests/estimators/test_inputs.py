@@ -107,8 +107,15 @@ def structure(booster):
     return frame[columns].replace(names)
 
 
-@pytest.mark.parametrize("container", CONTAINERS)
-@pytest.mark.parametrize(("train", "update"), ROUTES, ids=[f"{train.__name__}-{update}" for train, update in ROUTES])
+# Each container on several ways, and each way with several containers.
+@pytest.mark.parametrize(
+    ("container", "train", "update"),
+    [
+        pytest.param(container, *route, id=f"{container}-{route[0].__name__}-{route[1]}")
+        for i, container in enumerate(CONTAINERS)
+        for route in ROUTES[i % 3 :: 3]
+    ],
+)
 # lightgbm.Dataset takes SciPy's sparse arrays as it takes matrices, but predict says that it converts them.
 @pytest.mark.filterwarnings("ignore:Converting data to scipy sparse matrix")
 def test_containers_agree(container, train, update, ordinal_data):
@@ -177,20 +184,6 @@ def test_strings_and_dates_are_refused_by_the_name_of_their_column(kind, contain
         kind(n_estimators=2).fit(category, y, eval_set=[(X, y)])
 
 
-@pytest.mark.parametrize("container", ["polars", "arrow"])
-def test_categories_of_other_frames(container):
-    """XGBoost reads the categories of a polars Enum and of an Arrow dictionary; LightGBM those of pandas alone."""
-    rng = np.random.default_rng(0)
-    letters = rng.choice(list("vwxyz"), 400)
-    y = np.clip(np.searchsorted(list("vwxyz"), letters) // 2 + (rng.random(400) < 0.1), 0, 2)
-    enum = pl.DataFrame({"letter": pl.Series(letters).cast(pl.Enum(list("zyxwv"))), "noise": rng.normal(size=400)})
-    frame = enum.to_arrow() if container == "arrow" else enum
-    pandas = pd.DataFrame({"letter": pd.Categorical(letters, categories=list("zyxwv")), "noise": enum["noise"]})
-    models = [XGBOrdinalClassifier(n_estimators=5).fit(one, y, eval_set=[(one, y)]) for one in (frame, pandas)]
-    np.testing.assert_array_equal(models[0].predict_proba(frame), models[1].predict_proba(pandas))
-    assert np.mean(models[0].predict(frame) == y) > 0.8
-
-
 @pytest.mark.parametrize("kind", [XGBOrdinalClassifier, LGBMOrdinalClassifier])
 @pytest.mark.parametrize("column", [pl.Series, pa.array, pd.Series])
 def test_labels_and_weights_in_columns(kind, column, ordinal_data):
@@ -200,18 +193,6 @@ def test_labels_and_weights_in_columns(kind, column, ordinal_data):
     np.testing.assert_array_equal(
         model.predict_proba(X), kind(n_estimators=3).fit(X, y, sample_weight=weight).predict_proba(X)
     )
-
-
-@pytest.mark.parametrize("chunked", [False, True])
-def test_ordered_arrow_dictionaries_are_ordered_labels(chunked, ordinal_data):
-    X, y = ordinal_data(100, 3)
-    levels = ["low", "middle", "high", "never seen"]
-    labels = pa.DictionaryArray.from_arrays(pa.array(y.astype(np.int8)), pa.array(levels), ordered=True)
-    model = XGBOrdinalClassifier(n_estimators=2).fit(
-        X, pa.chunked_array([labels[:40], labels[40:]]) if chunked else labels
-    )
-    assert model.ordered_classes_.tolist() == levels
-    assert model.predict_proba(X).shape == (100, 4)
 
 
 ODD_NAMES = ["größe", "a\tb", "名前 😀", 'quoted "x" \\']

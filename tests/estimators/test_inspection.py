@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import pickle
-import sys
 
 import matplotlib
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import polars
-import pyarrow
 import pytest
-from scipy.sparse import csr_array, csr_matrix
 
 from makers import ALL, BOTH
 from ordinal_objectives import XGBOrdinalClassifier
 from ordinal_objectives.inspection import (
-    FeatureEffect,
-    ThresholdImportances,
-    accumulated_local_effects,
-    average_marginal_effects,
     feature_effect,
     threshold_importances,
 )
@@ -128,36 +119,6 @@ def test_importances_of_a_proportional_model_are_alike(make, data):
     assert importances[0, 0] > 0.5
 
 
-KINDS = {
-    "pandas": lambda X: pd.DataFrame(X, columns=["a", "b", "c"]),
-    "polars": lambda X: polars.DataFrame(X, schema=["a", "b", "c"]),
-    "lazy": lambda X: polars.LazyFrame(X, schema=["a", "b", "c"]),
-    "arrow": lambda X: pyarrow.table({name: X[:, j] for j, name in enumerate("abc")}),
-    "csr_array": csr_array,
-    "csr_matrix": csr_matrix,
-    "list": lambda X: X.tolist(),
-}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_of_features_gives_the_same(kind, data):
-    X, y = data[0][:300].astype(np.float32).astype(float), data[1][:300]
-    model = XGBOrdinalClassifier(n_estimators=4, max_depth=2, proportional=False, n_jobs=1).fit(X, y)
-    other = KINDS[kind](X)
-    same = XGBOrdinalClassifier(n_estimators=4, max_depth=2, proportional=False, n_jobs=1).fit(other, y)
-    expected = threshold_importances(model, X, n_repeats=1, random_state=0)
-    found = threshold_importances(same, other, n_repeats=1, random_state=0)
-    np.testing.assert_allclose(found.importances, expected.importances)
-    by_name = "b" if hasattr(same, "feature_names_in_") else 1
-    effects = [average_marginal_effects(*one, step=0.7, random_state=0) for one in ((same, other, 1), (model, X, 1))]
-    np.testing.assert_allclose(effects[0].effects, effects[1].effects, atol=1e-6)
-    for one, another in zip(feature_effect(same, other, by_name), feature_effect(model, X, 1), strict=True):
-        np.testing.assert_allclose(one, another, atol=1e-6)
-    np.testing.assert_array_equal(X, data[0][:300].astype(np.float32))
-    if kind == "pandas":
-        pd.testing.assert_frame_equal(other, KINDS[kind](X))
-
-
 def test_importances_become_a_frame_with_names(data):
     X, codes = data
     names = ["bad", "fair", "good", "great"]
@@ -170,41 +131,6 @@ def test_importances_become_a_frame_with_names(data):
     importances, shift_share = found
     np.testing.assert_array_equal(table.to_numpy(), np.c_[importances, shift_share])
     pd.testing.assert_frame_equal(pickle.loads(pickle.dumps(found)).to_frame(), table)
-
-
-def test_a_frame_without_names_has_numbers():
-    X = np.random.default_rng(0).normal(size=(20, 3))
-    found = threshold_importances(Additive(), X, n_repeats=1, random_state=0)
-    assert found.to_frame().index.tolist() == ["feature 0", "feature 1", "feature 2"]
-    bare = ThresholdImportances(*found).to_frame()
-    assert bare.index.tolist() == [0, 1, 2]
-    assert bare.columns.tolist() == ["<= 0", "<= 1", "shift_share"]
-
-
-def test_a_frame_needs_pandas(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    found = ThresholdImportances(np.zeros((1, 2)), np.zeros(1))
-    with pytest.raises(ModuleNotFoundError, match=r"pandas.*pip install 'ordinal-objectives\[demo\]'"):
-        found.to_frame()
-
-
-def test_categories_keep_their_type(data):
-    X, y = data
-    frame = pd.DataFrame({"a": X[:, 0], "b": pd.Categorical(np.where(X[:, 1] > 0, "yes", "no"))})
-    model = XGBOrdinalClassifier(n_estimators=10, proportional=False, n_jobs=1).fit(frame, y)
-    importances, _ = threshold_importances(model, frame, n_repeats=1, random_state=0)
-    assert importances[1].argmax() == 0
-    assert feature_effect(model, frame, "b").values.tolist() == ["no", "yes"]
-
-
-def test_importances_refuse_what_they_cannot_use(data):
-    X, _ = data
-    with pytest.raises(ValueError, match=r"n_repeats must be a positive integer; got 0"):
-        threshold_importances(Additive(), X, n_repeats=0)
-    with pytest.raises(ValueError, match=r"X must have at least 2 rows; got 1"):
-        threshold_importances(Additive(), X[:1])
-    with pytest.raises(TypeError, match=r"estimator must be a classifier of ordinal_objectives, .* got object"):
-        threshold_importances(object(), X)
 
 
 # The effect of one feature
@@ -281,31 +207,3 @@ def test_display_draws_the_score_and_a_line_for_each_threshold(data):
     assert [label.get_text() for label in bar.get_yticklabels()] == display.threshold_names
     lightness = [matplotlib.colors.to_rgb(line.get_color()) @ np.array([0.3, 0.6, 0.1]) for line in right.lines[:3]]
     assert lightness == sorted(lightness)
-
-
-def test_display_draws_local_effects(data):
-    X, y = data
-    model = XGBOrdinalClassifier(n_estimators=5, proportional=False, n_jobs=1).fit(X, y)
-    display = FeatureEffectDisplay.from_estimator(model, X, 1, kind="local", grid_resolution=12)
-    expected = accumulated_local_effects(model, X, 1, grid_resolution=12)
-    np.testing.assert_array_equal(display.axes_[0].lines[0].get_xydata(), np.c_[expected.values, expected.score])
-    assert display.axes_[0].get_ylabel() == "accumulated local effect, scale of the thresholds"
-    with pytest.raises(ValueError, match=r"kind must be one of 'partial', 'local'; got 'both'"):
-        FeatureEffectDisplay.from_estimator(model, X, 1, kind="both")
-
-
-@pytest.mark.parametrize("n_thresholds", [1, 2, 11, 29])
-def test_display_names_at_most_ten_thresholds_at_even_distances(n_thresholds):
-    effect = FeatureEffect(np.arange(3.0), np.arange(3.0), np.zeros((3, n_thresholds)))
-    display = FeatureEffectDisplay(effect, "x").plot()
-    texts = [label.get_text() for label in display.figure_.axes[-1].get_yticklabels()]
-    assert 1 <= len(texts) <= 10
-    assert texts == display.threshold_names[:: -(-n_thresholds // 10)]
-
-
-def test_display_takes_axes_and_refuses_wrong_names():
-    effect = FeatureEffect(np.arange(3.0), np.arange(3.0), np.zeros((3, 2)))
-    _, axes = plt.subplots(1, 2)
-    assert FeatureEffectDisplay(effect, "x").plot(axes).axes_[0] is axes[0]
-    with pytest.raises(ValueError, match=r"class_names must hold 3 names; got 2"):
-        FeatureEffectDisplay(effect, "x", ["a", "b"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.sparse import csr_matrix
 from sklearn.compose import ColumnTransformer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -93,27 +92,3 @@ def test_a_fraction_that_no_row_had_has_no_code():
     assert codes_in(np.array([[0.5], [0.75], [np.nan]]), 0, [0.25, 0.5]).tolist() == [1, NEW, MISSING]
     close = np.array([[0.5 + 1e-9]])  # the levels were float64, though shorter types hold them as well
     assert codes_in(close, 0, [0.25, 0.5]).tolist() == [NEW]
-
-
-def test_numbers_stay_numbers():
-    for model in (make_xgb().fit(X, Y), make_lgb().fit(X, Y), make_engine(max_iter=3).fit(X, Y)):
-        assert not model.is_categorical_.any()
-        assert average_marginal_effects(model, X, 1).step is not None
-    sparse = csr_matrix(X)
-    assert average_marginal_effects(make_lgb().fit(sparse, Y), sparse, 1).step is not None
-    assert average_marginal_effects(engine().fit(X, Y), X, 1, categorical_features=[]).step is not None
-    piped = make_pipeline(FunctionTransformer(), engine()).fit(X, Y)
-    for said in ([1], [False, True, False]):
-        assert average_marginal_effects(piped, X, 1, categorical_features=said).levels.tolist() == [1, 2, 3, 4]
-    assert average_marginal_effects(piped, X, 1).step is not None
-    with pytest.raises(ValueError, match="categorical_features must be numbers of columns"):
-        feature_effect(piped, X, 1, categorical_features=["code"])
-
-
-def test_nullable_numbers_that_are_missing_do_not_count():
-    frame = FRAME.assign(code=pd.array(CODES, dtype="Int64"), x=pd.array(X[:, 0], dtype="Float64"))
-    frame.loc[3, ["code", "x"]] = pd.NA
-    for model in (engine().fit(frame, Y), make_engine(max_iter=3).fit(frame, Y)):
-        by_category = bool(model.is_categorical_.any())
-        assert (average_marginal_effects(model, frame, 1).levels is not None) == by_category
-        assert average_marginal_effects(model, frame, 0).step == pytest.approx(np.delete(X[:, 0], 3).std())

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import inspect
 import re
-import warnings
 from pathlib import Path
 
-import lightgbm
 import numpy as np
 import pytest
-from lightgbm.basic import _ConfigAliases
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from makers import ALL, make_lgb, make_xgb, watching
+from makers import ALL, make_xgb, watching
 from ordinal_objectives import (
     HistGradientBoostingMultiOutputClassifier,
     HistGradientBoostingMultiOutputRegressor,
@@ -31,29 +28,6 @@ KINDS = [
     HistGradientBoostingMultiOutputClassifier,
     HistGradientBoostingMultiOutputRegressor,
 ]
-XGB, LGBM, ENGINE, SEVERAL, _ = KINDS
-
-
-@pytest.mark.parametrize(
-    ("kind", "name", "hint"),
-    [
-        (XGB, "eval_metric", r"it belongs to the constructor, XGBOrdinalClassifier\(eval_metric=\.\.\.\)"),
-        (XGB, "early_stopping_rounds", r"constructor, XGBOrdinalClassifier\(early_stopping_rounds=\.\.\.\)"),
-        (XGB, "callbacks", r"constructor, XGBOrdinalClassifier\(callbacks=\.\.\.\)"),
-        (XGB, "feature_weights", r"constructor, XGBOrdinalClassifier\(feature_weights=\.\.\.\)"),
-        (LGBM, "verbose", r"pass callbacks=\[lightgbm\.log_evaluation\(\)\]"),
-        (LGBM, "early_stopping_round", r"constructor, LGBMOrdinalClassifier\(early_stopping_round=\.\.\.\)"),
-        (LGBM, "feature_name", "names are those of the columns of X"),
-        (ENGINE, "verbose", "it belongs to the constructor"),
-        (ENGINE, "callbacks", "did you mean 'callback'"),
-        (ENGINE, "categorical_feature", "did you mean 'categorical_features'"),
-        (SEVERAL, "verbose", "pass callback= to fit"),
-        (SEVERAL, "n_iter_no_change", r"constructor, HistGradientBoostingMultiOutputClassifier\(n_iter_no_change="),
-    ],
-)
-def test_the_error_says_where_a_keyword_belongs(kind, name, hint):
-    with pytest.raises(TypeError, match=rf"^{kind.__name__}\.fit takes no '{name}'[:;] .*{hint}"):
-        kind().fit([[0.0]], [0], **{name: 3})
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -153,15 +127,6 @@ def test_a_name_of_lightgbms_is_the_parameter(ordinal_data, name, own, value):
     assert by_name.get_params()[own] == LGBMOrdinalClassifier().get_params()[own]
 
 
-def test_rows_are_drawn_by_either_name(ordinal_data):
-    X, y = ordinal_data(200, 4)
-    ours = {"bagging_fraction": 0.5, "bagging_freq": 1, "seed": 3, "num_threads": 1}
-    theirs = {"subsample": 0.5, "subsample_freq": 1, "random_state": 3, "n_jobs": 1}
-    models = [LGBMOrdinalClassifier(n_estimators=5, **names).fit(X, y) for names in (ours, theirs)]
-    same(*models)
-    np.testing.assert_array_equal(models[0].predict_proba(X), models[1].predict_proba(X))
-
-
 @pytest.mark.parametrize("name", ["early_stopping_rounds", "n_iter_no_change", "early_stopping"])
 def test_early_stopping_and_held_out_rows_by_either_name(ordinal_data, name):
     X, y = ordinal_data(300, 4)
@@ -172,34 +137,6 @@ def test_early_stopping_and_held_out_rows_by_either_name(ordinal_data, name):
     assert by_name.evals_result_ == by_own.evals_result_
     with pytest.raises(ValueError, match="early_stopping_round=2 needs rows to look at"):
         LGBMOrdinalClassifier(**{name: 2}).fit(X, y)
-
-
-def test_wrong_values_are_refused_by_either_name(ordinal_data):
-    X, y = ordinal_data(100)
-    for wrong, error, message in (
-        ({"num_iterations": 0}, ValueError, "n_estimators must be at least 1"),
-        ({"num_iterations": "many"}, TypeError, "n_estimators must be an integer"),
-        ({"boosting": "dart"}, ValueError, "'dart' is not allowed beside an ordinal objective"),
-        ({"min_data_in_leaf": -1}, lightgbm.basic.LightGBMError, "min_data_in_leaf"),
-    ):
-        with pytest.raises(error, match=message):
-            LGBMOrdinalClassifier(**wrong).fit(X, y)
-
-
-def test_every_alias_of_lightgbm_is_taken_or_refused():
-    """What lightgbm's own classifier takes; its parameters that no ordinal model can have are refused by all names."""
-    impossible = _ConfigAliases.get(
-        "objective", "num_class", "metric", "boost_from_average", "is_unbalance", "scale_pos_weight",
-        "categorical_feature",
-    )  # fmt: skip
-    own = set(LGBMOrdinalClassifier().get_params())
-    for primary in _ConfigAliases.aliases:
-        for alias in _ConfigAliases.get(primary) - own:
-            if alias in impossible:
-                with pytest.raises(TypeError, match=f"'{alias}'"):
-                    LGBMOrdinalClassifier(**{alias: 1})
-            else:
-                LGBMOrdinalClassifier(**{alias: 1})._refuse_unknown()
 
 
 # Several names for one parameter
@@ -219,14 +156,6 @@ def test_lightgbms_rule_chooses_and_a_warning_says_so(ordinal_data):
         with pytest.warns(UserWarning, match=f"{kept}={value} is used and {lost}=.* is not"):
             model = LGBMOrdinalClassifier(**options, **names).fit(X, y)
         same(model, LGBMOrdinalClassifier(**options, **taken).fit(X, y))
-
-
-def test_names_that_agree_and_none_are_no_conflict(ordinal_data):
-    X, y = ordinal_data(200, 4)
-    plain = make_lgb(num_leaves=6).fit(X, y)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        same(make_lgb(num_leaves=6, max_leaf_nodes=6, min_data_in_leaf=None).fit(X, y), plain)
 
 
 # scikit-learn's tools
@@ -334,16 +263,3 @@ def test_the_loss_on_the_set_stops_the_engine(halves):
     assert model.n_iter_ == 0  # the loss rises from the first tree on
     model = small(HistGradientBoostingOrdinalClassifier, **options).fit(X, y, X_val=Xv, y_val=yv)
     assert model.n_iter_ > 5
-
-
-def test_a_subclass_may_change_the_names_of_its_parameters():
-    class Fewer(HistGradientBoostingOrdinalClassifier):
-        @classmethod
-        def _get_param_names(cls):
-            names = super()._get_param_names()
-            names.remove("l2_regularization")
-            return names
-
-    for _ in range(2):
-        assert "l2_regularization" not in Fewer().get_params()
-    assert "l2_regularization" in HistGradientBoostingOrdinalClassifier().get_params()

@@ -8,7 +8,6 @@ import warnings
 
 import numpy as np
 import pytest
-import xgboost
 
 import ordinal_objectives as oo
 from makers import BOTH, make_xgb
@@ -20,7 +19,6 @@ from ordinal_objectives import (
     links,
     losses,
 )
-from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.adapters.xgb import booster as xgb_booster
 from ordinal_objectives.losses import register_loss
 from own_losses import Rising, Scaled, Steep
@@ -258,28 +256,6 @@ def test_pickles_bring_their_loss(make, halves, new_process):
     np.testing.assert_array_equal(pickle.loads(stored).predict_proba(X), proba)
 
 
-def test_boosters_name_it_too(halves, new_process):
-    X, y = halves[:2]
-    data = xgboost.DMatrix(X, y)
-    booster = oxgb.train({"nthread": 1}, data, 3, n_classes=4, loss=Rising())
-    proba, booster = oxgb.predict_proba(booster, data), pickle.loads(pickle.dumps(booster))
-    new_process()
-    with pytest.raises(ValueError, match=r"loss 'own_losses.Rising' with link 'logit' is not part of this package"):
-        oxgb.predict_proba(booster, data)
-    register_loss(Rising())
-    np.testing.assert_array_equal(oxgb.predict_proba(booster, data), proba)
-    assert oxgb.threshold_record(booster).ordinal_loss() == Rising()
-
-
-@BOTH
-def test_a_model_goes_on_with_its_own_loss_alone(make, halves):
-    model = make(loss=Scaled(), proportional=True).fit(*halves[:2])
-    of_model, kind = model._record, oxgb.OrdinalObjective if make is make_xgb else olgbm.OrdinalObjective
-    with pytest.raises(ValueError, match=r"with loss Scaled\(link='logit', times=2.0\); this objective has All"):
-        kind(4, thresholds=of_model)
-    kind(4, loss=Scaled(), thresholds=of_model)
-
-
 # A loaded classifier has the parameters of the model in the file, whatever it had before
 
 
@@ -341,15 +317,6 @@ def test_parameters_of_the_machine_stay(kind, kept, tmp_path):
     path = tmp_path / "model.json"
     kind(n_estimators=3).fit(X, y).save_model(path)
     assert kept.items() <= kind(**kept).load_model(path).get_params().items()
-
-
-@pytest.mark.parametrize("kind", [oo.LGBMOrdinalClassifier, oo.HistGradientBoostingOrdinalClassifier])
-def test_no_file_is_written_that_cannot_be_loaded(kind, tmp_path):
-    path = tmp_path / "model.txt"
-    model = kind().fit(X, y).set_params(no_parameter=1)
-    with pytest.raises(TypeError, match=f"{kind.__name__} has no parameter 'no_parameter'"):
-        model.save_model(path)
-    assert not path.exists()
 
 
 def test_names_that_resemble_one_of_xgboost_are_refused_too(tmp_path):

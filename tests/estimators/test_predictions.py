@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
@@ -70,21 +68,6 @@ def rows(n):
     return X, np.arange(n) % 3 if n < 6 else np.digitize(X[:, 0], np.quantile(X[:, 0], [1 / 3, 2 / 3]))
 
 
-@pytest.mark.parametrize(("kind", "limit"), [("lgbm", "min_child_samples"), ("engine", "min_samples_leaf")])
-@pytest.mark.parametrize("proportional", [True, "auto"])
-def test_fewer_rows_than_two_leaves_hold_are_named(kind, limit, proportional):
-    X, y = rows(39)
-    with pytest.warns(UserWarning, match=rf"of {limit}=20 rows, and the training has 39 rows\. .*lower {limit}"):
-        model = MAKERS[kind](proportional=proportional, **{limit: 20}).fit(X, y)
-    assert len(np.unique(model.predict_proba(X), axis=0)) == 1
-    assert model.diagnostics_["n_without_split"] == model.n_iter_
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        fitted = MAKERS[kind](proportional=proportional, **{limit: 5}).fit(X, y)
-    assert len(np.unique(fitted.predict_proba(X), axis=0)) > 1
-    assert fitted.diagnostics_["n_without_split"] == 0
-
-
 @EACH
 def test_weights_and_features_that_allow_no_split_are_told_of(kind):
     X, y = rows(200)
@@ -115,25 +98,6 @@ def test_single_trees_without_a_split_are_counted(shift_method):
     ).fit(X, y)
     texts = model.booster_.get_dump()
     assert model.diagnostics_["n_without_split"] == sum("[f" not in text for text in texts) < len(texts)
-
-
-def test_a_linear_booster_has_no_trees_to_split():
-    X, y = rows(60)
-    model = XGBOrdinalClassifier(n_estimators=2, booster="gblinear", proportional=True, n_jobs=1, verbosity=0).fit(X, y)
-    assert model.diagnostics_["n_without_split"] == 0
-
-
-@EACH
-def test_a_fit_looks_at_its_trees_once(kind, monkeypatch):
-    looked, model = [], MAKERS[kind]()
-
-    def splits():
-        looked.append(type(model)._splits(model))
-        return looked[-1]
-
-    monkeypatch.setattr(model, "_splits", splits)
-    model.fit(*rows(200))
-    assert [len(found) for found in looked] == [5]
 
 
 # What the pages promise of recorded losses: a saved model gives them again, and lower ones where margins cross

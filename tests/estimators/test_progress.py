@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from typing import ClassVar
 
-import lightgbm
 import numpy as np
 import pytest
 import tqdm.auto
 import xgboost
 
 from makers import make_engine, make_lgb, make_xgb, watching
-from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 3))
@@ -79,12 +76,6 @@ def test_each_draw_of_the_search_has_a_bar_of_its_own(kind, bars):
     assert (rounds.n, rounds.total) == (model.n_iter_, model.n_iter_)
 
 
-def test_low_level_trainings_have_one(bars):
-    oxgb.train({"max_depth": 2}, xgboost.DMatrix(X, Y), 4, progress=True)
-    olgbm.train({"num_leaves": 4, "verbosity": -1}, lightgbm.Dataset(X, Y), 4, progress=True)
-    assert [(bar.n, bar.total, bar.closed) for bar in bars] == [(4, 4, True)] * 2
-
-
 @pytest.mark.parametrize("kind", MAKE)
 def test_a_training_that_fails_closes_it(kind, bars):
     def fails(*_):
@@ -98,13 +89,3 @@ def test_a_training_that_fails_closes_it(kind, bars):
     with pytest.raises(InterruptedError):
         model.fit(X, Y, **more)
     assert bars[0].closed
-
-
-@pytest.mark.parametrize("kind", MAKE)
-def test_what_cannot_be_is_refused(kind, monkeypatch):
-    with pytest.raises(TypeError, match="progress must be True or False; got 'yes'"):
-        MAKE[kind](progress="yes").fit(X, Y)
-    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'ordinal-objectives\[progress\]'"):
-        MAKE[kind](progress=True).fit(X, Y)
-    MAKE[kind]().fit(X, Y)

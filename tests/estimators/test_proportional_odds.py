@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.stats import kstest, norm
-from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
 
-from makers import ALL, make_engine, make_xgb
+from makers import ALL, make_engine
 from ordinal_objectives.inspection import proportional_odds_test
 from ordinal_objectives.inspection.proportional_odds import centred, holm, null_margins, score_statistics
 from ordinal_objectives.links import LINKS, get_link
@@ -38,11 +33,11 @@ def small(make=make_engine, **options):
 
 def test_proportional_rows_are_rejected_at_most_at_the_level():
     """A single split has the level, here 0.1; twice the median of several splits rejects less often."""
-    one = [proportional_odds_test(small(), *sample(300, s), n_splits=1, random_state=s) for s in range(100)]
+    one = [proportional_odds_test(small(), *sample(300, s), n_splits=1, random_state=s) for s in range(50)]
     rejected = np.mean([found.overall_p_value <= 0.1 for found in one])
-    assert rejected < 0.1 + 2.5 * np.sqrt(0.1 * 0.9 / 100)
-    assert np.mean([found.p_values.min() <= 0.1 for found in one]) < 0.1 + 2.5 * np.sqrt(0.1 * 0.9 / 100)
-    several = [proportional_odds_test(small(), *sample(300, s), random_state=s) for s in range(30)]
+    assert rejected < 0.1 + 2.5 * np.sqrt(0.1 * 0.9 / 50)
+    assert np.mean([found.p_values.min() <= 0.1 for found in one]) < 0.1 + 2.5 * np.sqrt(0.1 * 0.9 / 50)
+    several = [proportional_odds_test(small(), *sample(300, s), random_state=s) for s in range(12)]
     assert np.mean([found.overall_p_value <= 0.1 for found in several]) <= 0.1
 
 
@@ -64,7 +59,7 @@ def test_errors_of_the_score_do_not_matter_at_first_order():
     """The true model's score with an error, and shifts that are the error itself at one threshold: z stays standard."""
     rng, link = np.random.default_rng(0), get_link("logit")
     z, plain = [], []
-    for _ in range(200):
+    for _ in range(100):
         x = rng.normal(size=400)
         y = (rng.logistic(size=(400, 1)) > THETA - x[:, None]).sum(axis=1)
         below, error = y[:, None] <= np.arange(3), 0.6 * np.cos(2 * x)
@@ -128,29 +123,6 @@ def test_whole_weights_are_copies_of_rows():
 # The entry point
 
 
-def test_labels_and_tables_of_every_kind_give_the_same():
-    X, codes = sample(300, 0, (1.0, 0.0, 0.0))
-    names = np.array(["poor", "fair", "good", "best"])  # not in the order of the alphabet
-    expected = proportional_odds_test(small(make_xgb), X, codes, n_splits=2, random_state=0)
-    assert expected.classes.tolist() == [0, 1, 2, 3]
-    frame, before = pd.DataFrame(X, columns=["a", "b", "c"]), X.copy()
-    ordered = pd.Categorical.from_codes(codes, names, ordered=True)
-    pipeline = make_pipeline(StandardScaler(), small(make_xgb))
-    found = proportional_odds_test(small(make_xgb), frame, ordered, n_splits=2, random_state=0)
-    np.testing.assert_array_equal(found.statistics, expected.statistics)
-    table = found.to_frame()
-    assert table.index.tolist() == ["<= poor", "<= fair", "<= good", "overall"]
-    declared = proportional_odds_test(small(make_xgb, classes=names), X, names[codes], n_splits=2, random_state=0)
-    np.testing.assert_array_equal(declared.statistics, expected.statistics)
-    assert table.loc["overall", "p_value"] == found.overall_p_value
-    through = proportional_odds_test(pipeline, frame, codes, n_splits=2, random_state=0, sample_weight=np.ones(300))
-    assert through.statistics.shape == (3,)
-    search = GridSearchCV(small(make_xgb), {"n_estimators": [10]}, cv=2).fit(X, codes)
-    same = proportional_odds_test(search, X.tolist(), codes.tolist(), n_splits=2, random_state=0)
-    np.testing.assert_array_equal(same.statistics, expected.statistics)
-    np.testing.assert_array_equal(X, before)
-
-
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
@@ -171,17 +143,3 @@ def test_what_cannot_be_used_is_named(options, error, message):
     X = np.random.default_rng(0).normal(size=(60, 2))
     with pytest.raises(error, match=message):
         proportional_odds_test(**{"estimator": small(), "X": X, "y": np.arange(60) % 3, **options})
-
-
-@ALL
-def test_a_likelihood_is_refused_with_what_to_set(make, ordinal_data):
-    X, y = ordinal_data(200, 3)
-    model = make(loss="cumulative_link")
-    pipeline = Pipeline([("scale", StandardScaler()), ("inner", Pipeline([("model", model)]))])
-    for one, parameter in ((model, "loss"), (pipeline, "inner__model__loss")):
-        with pytest.raises(
-            ValueError, match=rf"got loss='cumulative_link'. .*set_params\({parameter}='all_threshold'\)"
-        ):
-            proportional_odds_test(one, X, y, random_state=0)
-        other = clone(one).set_params(**{parameter: "all_threshold"})
-        assert proportional_odds_test(other, X, y, n_splits=1, random_state=0).p_values.shape == (2,)

@@ -10,7 +10,6 @@ import xgboost
 from sklearn.exceptions import NotFittedError
 
 from ordinal_objectives import (
-    HistGradientBoostingMultiOutputRegressor,
     HistGradientBoostingOrdinalClassifier,
     LGBMOrdinalClassifier,
     XGBOrdinalClassifier,
@@ -68,17 +67,6 @@ def test_a_saved_round_goes_on_as_the_training_did(data, tmp_path):
     np.testing.assert_array_equal(rest.fit(X, y).predict_proba(X), model.predict_proba(X))
 
 
-def test_a_callback_that_only_saves_changes_nothing(data, tmp_path):
-    X, y = data
-    options = {"max_iter": 5, "n_jobs": 1, "random_state": 0}
-    plain = HistGradientBoostingOrdinalClassifier(**options).fit(X, y)
-    model = HistGradientBoostingOrdinalClassifier(**options)
-    model.fit(X, y, callback=lambda iteration, evals: model.save_model(tmp_path / "model"))
-    np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
-    assert model.evals_result_ == plain.evals_result_
-    assert model.diagnostics_ == plain.diagnostics_
-
-
 @pytest.mark.parametrize("refit", [False, True])
 def test_a_forest_has_no_rounds_to_save(data, tmp_path, refit):
     X, y = data
@@ -89,17 +77,6 @@ def test_a_forest_has_no_rounds_to_save(data, tmp_path, refit):
         model.fit(X, y, callback=lambda iteration, evals: model.save_model(tmp_path / "model"))
     assert not list(tmp_path.iterdir())
     assert hasattr(model, "thresholds_") is refit
-
-
-def test_several_outputs_save_the_model_of_each_round(data, tmp_path):
-    X, _ = data
-    y = np.column_stack([X[:, 0], X[:, 1] ** 2])
-    model = HistGradientBoostingMultiOutputRegressor(max_iter=4, n_jobs=1).fit(X, y[::-1])
-    model.fit(X, y, callback=lambda iteration, evals: model.save_model(tmp_path / str(iteration)))
-    for iteration, stage in enumerate(model.staged_predict(X), 1):
-        loaded = HistGradientBoostingMultiOutputRegressor().load_model(tmp_path / str(iteration))
-        assert loaded.n_iter_ == iteration
-        np.testing.assert_allclose(loaded.predict(X), stage, atol=1e-12)
 
 
 class Call(xgboost.callback.TrainingCallback):

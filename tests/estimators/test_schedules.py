@@ -12,18 +12,6 @@ from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
 RATE = 0.1
 
 
-class Logs(xgboost.callback.TrainingCallback):
-    """Might do anything."""
-
-    def __init__(self):
-        super().__init__()
-        self.seen = []
-
-    def after_iteration(self, model, epoch, evals_log):
-        self.seen.append(epoch)
-        return False
-
-
 class Steady:
     """A schedule that remembers how often it was asked."""
 
@@ -73,58 +61,12 @@ def test_a_steady_schedule_is_searched_with_as_its_rate_is(fit, rows):
 
 
 @BOTH
-def test_a_schedule_that_changes_counts(fit, rows):
-    falling = fit(rows, lambda iteration: RATE if iteration < 15 else 1e-9)
-    rounds = falling.round_search_.losses
-    np.testing.assert_allclose(rounds[17:30], rounds[17], rtol=1e-4)
-    assert falling.n_iter_ < plain(fit, rows).n_iter_
-
-
-@BOTH
 def test_a_schedule_with_a_state_is_asked_by_its_own_training_alone(fit, rows):
     steady = Steady()
     model = fit(rows, steady, n_estimators=12)
     assert steady.asked == model.n_iter_ == 12
     steady = Steady()
     assert fit(rows, steady).n_iter_ == steady.asked
-
-
-def test_own_callbacks_are_warned_of_where_some_rows_are_trained_on(rows):
-    X, y = rows
-    words = r"callbacks holds Logs, which n_estimators='auto' does not call"
-    with pytest.warns(UserWarning, match=words):
-        XGBOrdinalClassifier(callbacks=[Logs()], n_jobs=1).fit(X, y)
-
-    def logs(env):
-        seen.append(env.iteration)
-
-    seen, model = [], LGBMOrdinalClassifier(n_jobs=1)
-    with pytest.warns(UserWarning, match=words.replace("Logs", "logs")):
-        assert model.fit(X, y, callbacks=[logs]).n_iter_ == len(seen)
-    seen.clear()
-    vars(logs)["only_reads"] = True
-    assert model.fit(X, y, callbacks=[logs]).n_iter_ == len(seen)
-    reads = Logs()
-    reads.only_reads = True
-    assert XGBOrdinalClassifier(callbacks=[reads], n_jobs=1).fit(X, y).n_iter_ == len(reads.seen)
-
-
-def test_where_no_rows_are_divided_any_callback_will_do(rows):
-    X, y = rows
-    logs = Logs()
-    XGBOrdinalClassifier(n_estimators=3, callbacks=[logs]).fit(X, y)
-    held_out = {"early_stopping_rounds": 2, "validation_fraction": 0.2}
-    XGBOrdinalClassifier(n_estimators=3, callbacks=[logs], **held_out).fit(X, y)
-    assert len(logs.seen) == 6
-
-
-def test_a_list_of_rates_has_one_for_each_round(rows):
-    X, y = rows
-    rates = [lightgbm.reset_parameter(learning_rate=[0.1] * 8)]
-    with pytest.raises(ValueError, match=r"reset_parameter\(learning_rate=\[...\]\) where n_estimators='auto'"):
-        LGBMOrdinalClassifier().fit(X, y, callbacks=rates)
-    model = LGBMOrdinalClassifier(n_estimators=8, n_jobs=1).fit(X, y, callbacks=rates)
-    assert model.n_iter_ == 8
 
 
 def test_callbacks_of_a_classifier_are_as_new_after_a_fit(rows, tmp_path):

@@ -9,22 +9,17 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, StackingClassifier, VotingClassifier
+from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.inspection import partial_dependence, permutation_importance
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import get_scorer, get_scorer_names
-from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.model_selection import cross_val_predict, cross_val_score
 from sklearn.utils.fixes import parse_version
 
-from makers import ALL, make_lgb, make_xgb
+from makers import ALL, MAKERS
 from ordinal_objectives import (
-    HistGradientBoostingMultiOutputClassifier,
-    HistGradientBoostingMultiOutputRegressor,
-    OrdinalTunedClassifier,
     metrics,
     scorers,
 )
@@ -38,12 +33,11 @@ SPELLINGS = {
     "strings": (lambda codes: NAMES[codes], {"classes": NAMES}),
     "ordered categorical": (lambda codes: pd.Series(pd.Categorical.from_codes(codes, NAMES, ordered=True)), {}),
 }
-SPELLED = pytest.mark.parametrize(
-    ("spell", "told"),
-    [
-        pytest.param(*spelling, id=name, marks=[] if name == "strings" else pytest.mark.slow)
-        for name, spelling in SPELLINGS.items()
-    ],
+# Each classifier with one of the spellings, where all go through the same code of labels.
+ONE_EACH = pytest.mark.parametrize(
+    ("make", "spell", "told"),
+    [(make, *spelling) for make, spelling in zip(MAKERS.values(), SPELLINGS.values(), strict=True)],
+    ids=SPELLINGS,
 )
 OF_PROBABILITIES = [name for name in get_scorer_names() if "predict_proba" in get_scorer(name)._response_method]
 OURS = scorers.get_scorer_names()
@@ -99,21 +93,7 @@ def test_costs_and_class_weights_follow_the_order_of_the_classes(make, data):
     np.testing.assert_array_equal(model.predict_proba_ordered(X), plain.predict_proba(X))
 
 
-@ALL
-def test_sorted_classes_are_not_permuted(make, data, monkeypatch):
-    X, codes = data
-    model = make().fit(X, codes)
-    assert model.classes_ is model.ordered_classes_
-    proba = np.full((1, 5), 0.2)
-    for name in ("predict_proba", "margin_proba"):
-        monkeypatch.setattr(type(model._fitted_loss), name, lambda *_: proba)
-    assert model.predict_proba(X) is proba
-    assert next(model.staged_predict_proba(X)) is proba
-
-
-@pytest.mark.slow
-@ALL
-@SPELLED
+@ONE_EACH
 def test_every_probability_scorer(make, spell, told, data):
     X, codes = data
     train, test = slice(0, 300), slice(300, None)
@@ -151,9 +131,7 @@ def test_two_classes(make, names, ordinal_data):
         assert get_scorer(name)(model, X, names[codes]) == pytest.approx(get_scorer(name)(plain, X, codes)), name
 
 
-@ALL
-@SPELLED
-@pytest.mark.slow
+@ONE_EACH
 @pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
 def test_calibration(make, spell, told, method, data):
     X, codes = data
@@ -166,8 +144,7 @@ def test_calibration(make, spell, told, method, data):
     assert neg_rps(model, X, y) == pytest.approx(neg_rps(plain, X, codes))
 
 
-@ALL
-@SPELLED
+@ONE_EACH
 def test_inspection(make, spell, told, data):
     X, codes = data
     y = spell(codes)
@@ -184,24 +161,6 @@ def test_inspection(make, spell, told, data):
             rtol=1e-9,
             atol=1e-12,
         )
-
-
-@ALL
-@SPELLED
-@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
-def test_conformal_sets(make, spell, told, data):
-    classification = pytest.importorskip("mapie.classification")
-    X, codes = data
-
-    def sets(spell, **options):
-        y = spell(codes)
-        model = make(**options).fit(X[:200], y[:200])
-        conformal = classification.SplitConformalClassifier(model, confidence_level=0.8, prefit=True)
-        conformal.conformalize(X[200:300], np.asarray(y[200:300]))
-        columns = np.searchsorted(model.classes_, np.asarray(spell(np.arange(5))))
-        return conformal.predict_set(X[300:])[1][:, columns, 0]
-
-    np.testing.assert_array_equal(sets(spell, **told), sets(lambda codes: codes))
 
 
 @ALL
@@ -223,22 +182,6 @@ def test_tools_that_encode_labels_first_are_refused_where_classes_are_declared(m
     if parse_version(sklearn.__version__) >= parse_version("1.8"):
         with pytest.raises(ValueError, match=message):
             CalibratedClassifierCV(model, method="temperature", cv=2).fit(X, y)
-
-
-@pytest.mark.slow
-@ALL
-def test_tools_that_keep_labels_keep_the_order(make, data):
-    X, codes = data
-    # AdaBoost passes weights that sum to 1.
-    plain, model = make(min_child_weight=1e-6), make(min_child_weight=1e-6, classes=NAMES)
-    for tool in (
-        lambda one: AdaBoostClassifier(one, n_estimators=1, random_state=0),
-        lambda one: GridSearchCV(one, {"learning_rate": [0.1, 0.3]}, cv=2, scoring="neg_log_loss"),
-        lambda one: make_pipeline(StandardScaler(), one),
-    ):
-        by_name, by_code = tool(model).fit(X, NAMES[codes]), tool(plain).fit(X, codes)
-        np.testing.assert_array_equal(by_name.predict(X), NAMES[by_code.predict(X)])
-        assert scorers.neg_mae_scorer(by_name, X, NAMES[codes]) == scorers.neg_mae_scorer(by_code, X, codes)
 
 
 @ALL
@@ -299,68 +242,3 @@ def test_a_subclass_may_have_a_constructor_of_its_own(make, names_all, data, tmp
             model.set_params(max_depth=2)
     again = type(model)().load_model(tmp_path / "model.json")
     np.testing.assert_array_equal(again.fit(X, codes).predict_proba(X), plain.predict_proba(X))
-
-
-@ALL
-def test_a_mixin_with_a_constructor_changes_no_parameter(make, data):
-    X, codes = data
-    kind: Any = type(make())
-
-    class Noted(BaseEstimator):
-        def __init__(self, note=None):
-            self.note = note
-
-    class WithNote(kind, Noted):
-        def __init__(self, note=None, **others):
-            kind.__init__(self, **others)
-            Noted.__init__(self, note)
-
-    class NotesLater(kind, Noted):  # nothing calls the mixin's constructor
-        pass
-
-    plain = make(max_depth=1, link="probit", subsample=0.5, random_state=0).fit(X, codes)
-    assert NotesLater().get_params().keys() == make().get_params().keys()
-    later = clone(NotesLater(**plain.get_params())).fit(X, codes)
-    np.testing.assert_array_equal(later.predict_proba(X), plain.predict_proba(X))
-    model = WithNote("mine", **plain.get_params())
-    for one in (model, clone(model)):
-        assert one.note == "mine"
-        np.testing.assert_array_equal(one.fit(X, codes).predict_proba(X), plain.predict_proba(X))
-
-
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [
-        (HistGradientBoostingMultiOutputClassifier, "max_iter"),
-        (HistGradientBoostingMultiOutputRegressor, "max_iter"),
-        (OrdinalTunedClassifier, "cv"),
-    ],
-)
-def test_a_subclass_is_copied_with_what_it_passes_on(kind, name):
-    parent: Any = kind
-
-    class PassesOn(parent):
-        def __init__(self, note=None, **others):
-            self.note = note
-            super().__init__(**others)
-
-    others = {"estimator": make_xgb()} if name == "cv" else {}
-    model = clone(PassesOn("mine", **others, **{name: 7}))
-    assert (model.note, getattr(model, name), getattr(model.set_params(**{name: 8}), name)) == ("mine", 7, 8)
-
-
-@pytest.mark.parametrize(("make", "name"), [(make_xgb, "max_delta_step"), (make_lgb, "path_smooth")])
-def test_a_subclass_may_name_what_its_parent_passes_on(make, name, data):
-    X, codes = data
-    kind: Any = type(make())
-
-    class Names(kind):
-        def __init__(self, max_delta_step=0.0, path_smooth=0.0, **others):
-            self.max_delta_step, self.path_smooth = max_delta_step, path_smooth
-            super().__init__(**{name: getattr(self, name)}, **others)
-
-    model = Names(**make().get_params() | {name: 5.0}).set_params(**{name: 0.3})
-    plain = make(**{name: 0.3}).fit(X, codes)
-    for one in (model, clone(model)):
-        assert one.get_params()[name] == 0.3
-        np.testing.assert_array_equal(one.fit(X, codes).predict_proba(X), plain.predict_proba(X))

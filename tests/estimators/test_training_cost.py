@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 import ordinal_objectives.adapters.lgbm as olgbm
 import ordinal_objectives.adapters.xgb as oxgb
 from makers import make_engine, make_lgb, make_xgb
-from ordinal_objectives import CostWeighted, OrdinalCalibratedClassifier, OrdinalEnsembleClassifier
+from ordinal_objectives import CostWeighted, OrdinalCalibratedClassifier
 from ordinal_objectives.scorers import get_scorer
 
 lightgbm = pytest.importorskip("lightgbm")
@@ -85,15 +85,6 @@ def test_files_and_clones_keep_the_costs(data, make, costs, tmp_path):
 
 
 @makes
-@pytest.mark.parametrize("decision", [{"decision_rule": "mode"}, {"decision_rule": "mean"}, {"cost_matrix": DEAR_LOW}])
-def test_other_decisions_are_refused(data, make, decision):
-    X, y, *_ = data
-    with pytest.raises(ValueError, match="with a training_cost the decision is decision_rule='median'"):
-        make(training_cost="quadratic", **decision).fit(X, y)
-    make(**decision).fit(X, y)
-
-
-@makes
 def test_costs_of_other_losses_and_classes_are_refused(data, make):
     X, y, *_ = data
     with pytest.raises(ValueError, match=r"training_cost must have shape \(4, 4\).*got \(2, 2\)"):
@@ -119,15 +110,6 @@ def test_costs_whose_steps_do_not_grow_are_trained_without_rows_of_an_inner_clas
 
 
 @pytest.mark.parametrize("make", [make_xgb, make_lgb])
-def test_a_linear_part_beside_fixed_thresholds_is_refused_by_name(data, make):
-    X, y, *_ = data
-    with pytest.raises(ValueError, match=r"linear=True needs thresholds that are fitted .*threshold_update='fixed'"):
-        make(linear=True, threshold_update="fixed").fit(X, y)
-    model = make(linear="auto", n_estimators="auto", threshold_update="fixed").fit(X[:200], y[:200])
-    assert model.linear_ is None
-
-
-@pytest.mark.parametrize("make", [make_xgb, make_lgb])
 def test_metrics_of_probabilities_warn(data, make):
     X, y, X_test, y_test = data
     how = {"eval_metric": ["mae", "rps"]}
@@ -149,13 +131,6 @@ def test_scorers_of_probabilities_warn(data):
         calibrated_rps = get_scorer("neg_rps")(calibrated, X_test, y_test)
     with pytest.warns(UserWarning, match="judges probabilities"):
         assert get_scorer("neg_rps")(make_xgb(training_cost=DEAR_LOW).fit(X, y), X_test, y_test) < calibrated_rps
-
-
-def test_an_ensemble_refuses_them(data):
-    X, y, *_ = data
-    members = [("one", make_xgb()), ("two", make_xgb(training_cost="quadratic"))]
-    with pytest.raises(ValueError, match="member 'two' has a training_cost, so its probabilities"):
-        OrdinalEnsembleClassifier(members).fit(X, y)
 
 
 @pytest.mark.parametrize("library", ["xgb", "lgbm"])

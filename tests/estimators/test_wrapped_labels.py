@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
+from itertools import cycle, product
 
 import numpy as np
 import pytest
@@ -93,16 +93,14 @@ def assert_equal(found, expected):
         np.testing.assert_array_equal(one, other)
 
 
-@EVERY
-@OF_ENGINE
-def test_one_class_a_row_trains_the_same_model(wrap, make):
+@pytest.mark.parametrize(("wrap", "labels", "make"), list(zip(WRAP, cycle(EXACT), cycle([engine, logistic]))))
+def test_one_class_a_row_trains_the_same_model(wrap, labels, make):
     expected = answer(WRAP[wrap](make).fit(X, Y))
-    for labels in EXACT.values():
-        assert_equal(answer(WRAP[wrap](make).fit(X, labels)), expected)
+    assert_equal(answer(WRAP[wrap](make).fit(X, EXACT[labels])), expected)
 
 
 @EVERY
-@pytest.mark.parametrize("make", [engine, logistic, KNeighborsClassifier])
+@pytest.mark.parametrize("make", [engine, KNeighborsClassifier])
 def test_rows_without_a_label_are_left_out(wrap, make):
     labels = OrdinalLabels.from_labels(MISSING, classes=range(K))
     model = WRAP[wrap](make).fit(X, labels)
@@ -115,8 +113,7 @@ def test_rows_without_a_label_are_left_out(wrap, make):
         assert of_others.predict_proba(X).shape == (N, K)
 
 
-@EVERY
-@pytest.mark.parametrize("make", [engine, make_xgb, make_lgb, logistic])
+@pytest.mark.parametrize(("wrap", "make"), list(zip(WRAP, cycle([engine, make_xgb, make_lgb, logistic]))))
 def test_several_answers_train_wrappers(wrap, make):
     model = WRAP[wrap](make).fit(X, SOFT)
     assert ordinal_log_loss(SOFT, model.predict_proba(X)) < 1.2
@@ -169,24 +166,6 @@ def test_intervals_train_wrappers(wrap, make):
             WRAP[wrap](refuses).fit(X, INTERVALS)
 
 
-def test_what_needs_a_class_refuses_intervals_by_name():
-    reason = "needs the class of each row, and "
-    with pytest.raises(ValueError, match=f"OrdinalCalibratedClassifier {reason}the labels are intervals"):
-        OrdinalCalibratedClassifier(engine()).fit(X, INTERVALS)
-    with pytest.raises(ValueError, match="class_weight='balanced' needs the class"):
-        OrdinalEnsembleClassifier([("one", engine())], class_weight="balanced").fit(X, INTERVALS)
-    with pytest.raises(ValueError, match="intervals have no class to judge by; mae, zero_one"):
-        OrdinalTunedClassifier(engine(), metric="qwk").fit(X, INTERVALS)
-    for labels in (SOFT, INTERVALS):
-        with pytest.raises(ValueError, match=f"coverage='class' {reason}labels are intervals or several answers"):
-            OrdinalPredictionSets(engine(), coverage="class").fit(X, labels)
-        sets = OrdinalPredictionSets(engine()).fit(X, labels).set_params(coverage="class")
-        with pytest.raises(ValueError, match=f"coverage='class' {reason}"):
-            sets.predict_set(X)
-        with pytest.raises(ValueError, match="sample_weight must be None where labels are intervals or several"):
-            sets.set_params(coverage="marginal").fit(X, labels, sample_weight=np.ones(len(Y)))
-
-
 def test_weights_of_members_are_those_of_the_answers():
     proba = np.stack([make().fit(X[:, [i]], Y).predict_proba(X[:, [i]]) for i, make in enumerate([logistic] * 3)])
     row, code, weight = SOFT.answers()
@@ -215,6 +194,7 @@ def test_curves_are_fitted_to_shares_as_to_repeated_rows():
     assert soft.fitted_curve().total == pytest.approx(N)  # rows, not answers
 
 
+@pytest.mark.usefixtures("few_cut_points")
 def test_decisions_are_tuned_for_the_answers():
     row, code, weight = SOFT.answers()
     for metric in ("qwk", "mae", lambda y, predicted, sample_weight: np.average(y == predicted, weights=sample_weight)):
@@ -253,22 +233,6 @@ def test_sets_hold_whole_intervals(severity):
         assert np.mean(inside) > np.mean(whole)
     else:
         assert np.mean(misses) < severity + 0.01
-
-
-def test_files_need_nothing(tmp_path):
-    for labels in (SOFT, INTERVALS):
-        model = OrdinalEnsembleClassifier([("one", engine())]).fit(X, labels)
-        model.save_model(tmp_path / "model.zip")
-        loaded = OrdinalEnsembleClassifier().load_model(tmp_path / "model.zip")
-        np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
-
-
-def test_evaluation_sets_have_labels_too():
-    some = slice(0, N, 2)
-    for labels in (SOFT, INTERVALS):
-        model = OrdinalEnsembleClassifier([("one", engine())]).fit(X, labels, eval_set=[(X[some], labels[some])])
-        found = model.evals_result_["validation_0"]["ensemble"]
-        assert found["rps"] == pytest.approx(ranked_probability_score(labels[some], model.predict_proba(X[some])))
 
 
 def test_answers_of_a_row_keep_its_weight_and_stay_together():

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from exported import assert_same, lightgbm_scores, proba, xgboost_scores
-from makers import make_engine, make_lgb, make_xgb
+from exported import lightgbm_scores, proba, xgboost_scores
+from makers import make_engine
 from ordinal_objectives.export import to_onnx, to_treelite
 from ordinal_objectives.export.model import scoring_model
 
@@ -70,22 +69,3 @@ def test_numbers_of_the_engine_in_each_format(kind, proportional):
     assert np.ptp(expected[-len(strange) :, 0]) == 0.0  # what is no level is missing
     for name, found in answers(model, X, rows):
         assert np.abs(found - expected).max() < 1e-6, name
-
-
-@pytest.mark.parametrize("make", [make_engine, make_lgb, make_xgb])
-@pytest.mark.parametrize("levels", [[3, 7, 20, 21], [7, 3, 21, 20], [-3, 7, 20, 21], ["a", "b", "c", "d"]], ids=str)
-def test_columns_of_a_category_type_are_given_by_the_same_rule(make, levels):
-    rng = np.random.default_rng(0)
-    codes, x = rng.integers(0, 4, N), rng.normal(size=N).astype(np.float32)
-    y = np.digitize(x + np.array([0, 3, -3, 1])[codes] + rng.logistic(size=N), [-1, 1])
-    frame = pd.DataFrame({"x": x, "code": pd.Categorical.from_codes(codes, levels)})
-    model = make(**({"cat_smooth": 1, "min_data_per_group": 5} if make is make_lgb else {})).fit(frame, y)
-    given = np.array(levels, dtype=object)[codes]
-    if not all(isinstance(level, int) and level >= 0 for level in levels):
-        known = list(getattr(model, "category_levels", lambda: {1: levels})()[1])
-        given = [known.index(level) for level in given]
-    rows = np.column_stack([x, given]).astype(np.float64)
-    expected = model.predict_proba_ordered(frame)
-    assert_same(proba(model, treelite.gtil.predict(to_treelite(model), rows)), expected, 1e-6)
-    unknown = np.array([[0.0, other] for other in (np.nan, -1, 5, 300)])
-    assert np.ptp(treelite.gtil.predict(to_treelite(model), unknown), axis=0).max() == 0.0

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import enum
-from datetime import date
-from fractions import Fraction
-
 import numpy as np
 import onnx
 import onnxruntime
@@ -283,65 +279,6 @@ def test_labels_of_every_type(array):
         assert (found == model.predict(X)).mean() > 0.99
 
 
-class Grade(str, enum.Enum):
-    """Text, whose str() is another."""
-
-    LOW = "a"
-    HIGH = "b"
-
-
-@pytest.mark.parametrize(
-    "labels",
-    [
-        np.array(["a", "b"], dtype=object),
-        list(Grade),
-        np.array([-(2**63), 2**63 - 1]),
-        np.array([1, 2**63 - 1], dtype=np.uint64),
-        np.array([0.5, 1.5], dtype=np.float16),
-        np.array(["", "b\0c"], dtype=object),
-    ],
-    ids=str,
-)
-def test_labels_of_a_graph_equal_those_of_the_model(array, labels):
-    model, X, _ = labelled(array, labels)
-    assert (answers(to_onnx(model, X), X)[0] == model.predict(X)).all()
-
-
-@pytest.mark.parametrize(
-    "labels",
-    [[b"1", b"2"], [date(2020, 1, 1), date(2020, 1, 2)], [(1, 2), (1, 3)], [Fraction(1, 3), Fraction(1, 2)]],
-    ids=str,
-)
-def test_labels_that_a_graph_cannot_hold_are_refused(array, labels):
-    model, X, y = labelled(array, labels)
-    with pytest.raises(TypeError, match="labels must be text") as caught:
-        to_onnx(model, X)
-    assert repr(labels[0]) in str(caught.value)
-    ensemble = OrdinalEnsembleClassifier([("m", XGBOrdinalClassifier(n_estimators=2))], classes=model.ordered_classes_)
-    with pytest.raises(TypeError, match="labels must be text"):
-        to_onnx(ensemble.fit(X, y), X)
-
-
-def test_labels_beyond_int64_and_broken_text_are_refused(array):
-    for labels, message in (
-        (np.array([1, 2**63], dtype=np.uint64), r"labels must be integers below 2\*\*63 .* got 9223372036854775808"),
-        (["a", "\ud800"], "labels must be Unicode"),
-    ):
-        model, X, _ = labelled(array, labels)
-        with pytest.raises(ValueError, match=message):
-            to_onnx(model, X)
-
-
-def labelled(array, labels):
-    """Return a model of two labels, its rows and theirs."""
-    X, y = array
-    classes = np.empty(2, dtype=object)
-    classes[:] = labels if isinstance(labels, list) else labels.tolist()
-    classes = classes if isinstance(labels, list) else labels
-    y = classes[(y == "best").astype(int)]
-    return HistGradientBoostingOrdinalClassifier(max_iter=3, n_jobs=1, classes=classes).fit(X, y), X, y
-
-
 def test_unknown_and_missing_categories(frame):
     X, y = frame
     for kind in KINDS:
@@ -371,68 +308,12 @@ def test_codes_that_are_no_codes(trainer, floats):
     assert_allclose(scores.mean(axis=1), model.predict_raw(X), atol=1e-5)
 
 
-def test_names_of_columns(frame):
-    X, y = frame
-    options = {"max_iter": 5, "classes": NAMES, "random_state": 0}
-    model = HistGradientBoostingOrdinalClassifier(**options).fit(X, y)
-    inner = [name for node in to_onnx(model, X).graph.node for name in node.output]
-    for names in (inner[:4], [0, 1, 2, 3]):  # those of the graph itself, and no names
-        renamed = X.set_axis(names, axis=1)
-        fitted = HistGradientBoostingOrdinalClassifier(**options).fit(renamed, y)
-        found = answers(to_onnx(fitted, renamed), renamed.set_axis(map(str, names), axis=1))[1]
-        assert_allclose(found, fitted.predict_proba(renamed), atol=2e-6)
-    with pytest.raises(ValueError, match=r"X_example must have the columns of the training, .* got 'count' for 'size'"):
-        to_onnx(model, X[["count", "size", "town", "grade"]])
-    for name in ("label", "probabilities", ""):
-        renamed = X.rename(columns={"size": name})
-        fitted = HistGradientBoostingOrdinalClassifier(**options).fit(renamed, y)
-        with pytest.raises(ValueError, match=rf"X_example must have columns with names, .* got '{name}': train on"):
-            to_onnx(fitted, renamed)
-
-
-@pytest.mark.parametrize("linear", [False, True])
-@pytest.mark.parametrize(
-    "levels", [[0.1, 3.1, 0.5, -1.25], [True, False, True, False], ["ä", "ö", "a", "b"]], ids=["floats", "bool", "text"]
-)
-@pytest.mark.parametrize("kind", [XGBOrdinalClassifier, LGBMOrdinalClassifier, HistGradientBoostingOrdinalClassifier])
-def test_levels_of_every_type(frame, kind, levels, linear):
-    X, y = frame
-    X = X.assign(grade=pd.Categorical(np.array(levels)[X["grade"].cat.codes]))
-    model = kind(linear=linear, classes=NAMES).fit(X, y)
-    assert_same(model, X, "float32")
-
-
-def test_numbered_columns_keep_their_order(array):
-    X, y = array
-    X = pd.DataFrame(X)
-    model = HistGradientBoostingOrdinalClassifier(max_iter=3, classes=NAMES).fit(X, y)
-    with pytest.raises(ValueError, match="X_example must have its columns in the order of the training, 0, 1, 2"):
-        to_onnx(model, X[[1, 0, 2]])
-
-
 def test_levels_that_float32_does_not_tell_apart(frame):
     X, y = frame
     X = X.assign(grade=X["grade"].cat.rename_categories([0.1, 0.1 + 1e-12, 0.5, 0.7]))
     model = HistGradientBoostingOrdinalClassifier(max_iter=5, classes=NAMES).fit(X, y)
     with pytest.raises(ValueError, match=r"column 'grade' must have levels that float32 tells apart; .* near 0.1"):
         to_onnx(model, X)
-
-
-def test_levels_beyond_int64_are_refused(frame):
-    X, y = frame
-    X = X.assign(grade=X["grade"].cat.rename_categories([1, 2, 3, 2**63]))
-    model = HistGradientBoostingOrdinalClassifier(max_iter=5, classes=NAMES).fit(X, y)
-    with pytest.raises(ValueError, match=r"column 'grade' of X_example must be of the type that the levels"):
-        to_onnx(model, X)
-
-
-def test_a_graph_leaves_the_model_as_it_is(frame):
-    X, y = frame
-    model = LGBMOrdinalClassifier(n_estimators=10, classes=NAMES).fit(X, y)
-    before, copy = model.predict_proba(X), X.copy()
-    to_onnx(model, X)
-    assert (model.predict_proba(X) == before).all()
-    pd.testing.assert_frame_equal(X, copy)
 
 
 def test_what_cannot_be_written_is_refused(frame, array):
@@ -480,29 +361,9 @@ def test_numbers_that_are_zeros_to_lightgbm_are_so_in_doubles():
     assert_same(model, X, "float64", rows=np.array([[0.0], [np.float32(1e-35)], [-np.float32(1e-35)], [1.1e-35]]))
 
 
-@pytest.mark.parametrize("floats", TOLERANCE)
-@pytest.mark.parametrize("options", [{}, {"use_missing": False}])
-def test_numbers_on_the_border_of_lightgbms_zeros(floats, options):
-    X = np.random.default_rng(0).choice([-1.0, 0.0, 1.0], (200, 1))
-    y = np.searchsorted([-1.0, 0.0, 1.0], X[:, 0])
-    model = LGBMOrdinalClassifier(n_estimators=4, min_child_samples=5, verbosity=-1, **options).fit(X, y)
-    border = np.float32(1e-35)
-    rows = np.array([[-1], [-border], [border], [np.nextafter(border, 1)], [-np.nextafter(border, 1)], [0]], np.float64)
-    assert_same(model, X, floats, rows=rows)
-
-
 @pytest.mark.parametrize("kind", [XGBOrdinalClassifier, HistGradientBoostingOrdinalClassifier])
 def test_a_linear_part_of_numbers_far_from_0(kind):
     rng = np.random.default_rng(0)
     X = np.column_stack([16_777_216.0 + 2 * rng.integers(0, 40, 300), rng.normal(size=300).astype(np.float32)])
     model = kind(linear=True, random_state=0).fit(X, np.digitize(X[:, 0] + 9 * X[:, 1], [16777240, 16777260]))
     assert_same(model, X, "float32")
-
-
-def test_whole_numbers_that_float32_rounds_are_warned_of(array):
-    X = pd.DataFrame({"time": 1_600_000_000 + np.arange(300) * 7, "few": np.arange(300) % 5})
-    model = HistGradientBoostingOrdinalClassifier(max_iter=3).fit(X, np.arange(300) // 100)
-    with pytest.warns(UserWarning, match=r"may round whole numbers beyond 2\*\*24 to float32, as in 'time': rows may"):
-        to_onnx(model, X)
-    assert_same(model, X, "float64")
-    assert_same(model, X.astype({"time": np.float32}), "float32", rows=X.astype({"time": np.float32}))

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-import onnxmltools
 import pandas as pd
 import pytest
 import xgboost
 from lightgbm import LGBMClassifier
 from numpy.testing import assert_allclose
-from onnxmltools.convert.common.data_types import FloatTensorType
-from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from xgboost import XGBClassifier
 
 from ordinal_objectives import (
@@ -28,7 +24,7 @@ from ordinal_objectives import (
     XGBOrdinalClassifier,
 )
 from ordinal_objectives.export import to_onnx
-from served import answers, far_from_ties, scales_in_float32
+from served import answers, far_from_ties
 
 N, NAMES = 300, ["poor", "fair", "good", "best"]
 TOLERANCE = {"float32": 2e-6, "float64": 1e-6}
@@ -145,69 +141,3 @@ def test_the_rounds_of_a_member_are_those_that_it_predicts_with(array):
     assert member.best_iteration + 1 < member.get_booster().num_boosted_rounds()
     member = FrozenEstimator(member)
     assert_same(OrdinalTunedClassifier(member, classes=range(4)).fit(X, codes), X)
-
-
-def test_rows_that_a_member_stops_adding_trees_to_are_refused(array):
-    X, y = array
-    member = LGBMClassifier(n_estimators=9, pred_early_stop=True, pred_early_stop_margin=0.1, verbosity=-1)
-    model = OrdinalEnsembleClassifier([("a", member)], classes=NAMES).fit(X, y)
-    with pytest.raises(ValueError, match=r"pred_early_stop of a member must be False; got True, which stops adding"):
-        to_onnx(model, X)
-
-
-def test_an_ensemble_of_columns_of_categories(frame):
-    X, y = frame
-    X = X.astype({"town": "category"})
-    members = [
-        ("o", XGBOrdinalClassifier(n_estimators=9)),
-        ("m", XGBClassifier(n_estimators=9, enable_categorical=True)),
-        ("l", LGBMClassifier(n_estimators=9, verbosity=-1)),
-        ("n", HistGradientBoostingOrdinalClassifier(max_iter=9)),
-    ]
-    assert_same(OrdinalEnsembleClassifier(members, classes=NAMES).fit(X, y), X)
-
-
-@scales_in_float32
-def test_a_member_in_a_pipeline_encodes_the_columns_itself(frame):
-    X, y = frame
-    X = X.astype({"grade": object}).fillna({"grade": "?"})
-    encoded = make_column_transformer(
-        (OneHotEncoder(sparse_output=False), ["town"]),
-        (OrdinalEncoder(), ["grade"]),
-        (StandardScaler(), ["size"]),
-        remainder="passthrough",
-    )
-    member = make_pipeline(encoded, XGBOrdinalClassifier(n_estimators=9))
-    assert_same(OrdinalEnsembleClassifier([("m", member)], classes=NAMES).fit(X, y), X)
-
-
-def test_names_of_columns_that_skl2onnx_changes(array):
-    X, y = pd.DataFrame(array[0], columns=["a b", "0"]), array[1]
-    by_name = make_pipeline(make_column_transformer((StandardScaler(), ["0", "a b"])), LogisticRegression())
-    members = [("all", make_pipeline(StandardScaler(), LogisticRegression())), ("by name", by_name)]
-    assert_same(OrdinalEnsembleClassifier(members, classes=NAMES).fit(X, y), X)
-
-
-def test_searches(array):
-    X, y = array
-    search = GridSearchCV(HistGradientBoostingOrdinalClassifier(max_iter=5, classes=NAMES), {"max_depth": [2]}, cv=2)
-    search.fit(X, y)
-    assert to_onnx(search, X).graph.output == to_onnx(search.best_estimator_, X).graph.output
-
-
-def test_what_is_no_estimator_of_ours_is_refused(array):
-    X, y = array
-    scaled = make_pipeline(StandardScaler(), HistGradientBoostingOrdinalClassifier(max_iter=2, classes=NAMES))
-    for model in (scaled, GridSearchCV(scaled, {}, cv=2)):
-        with pytest.raises(TypeError, match=r"model must .*register_converters.*skl2onnx.to_onnx"):
-            to_onnx(model.fit(X, y), X)
-    with pytest.raises(TypeError, match=r"model must be an estimator .* got LogisticRegression"):
-        to_onnx(LogisticRegression().fit(X, y), X)
-
-
-def test_onnxmltools_does_not_know_several_outputs(array):
-    """The guide warns of it: what it does with such a booster is an error at best."""
-    X, y = array
-    model = XGBOrdinalClassifier(n_estimators=3, proportional=False, shift_method="host", classes=NAMES).fit(X, y)
-    with pytest.raises((xgboost.core.XGBoostError, TypeError)):
-        onnxmltools.convert_xgboost(model.booster_, initial_types=[("X", FloatTensorType([None, 2]))])

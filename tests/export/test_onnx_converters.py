@@ -137,13 +137,6 @@ def test_categories_that_a_step_passes_on_are_refused(frame, name):
         graph_of(model, X.astype({"town": object}))
 
 
-def test_labels_that_a_graph_cannot_hold_are_refused(frame):
-    X = frame[0][["size", "age"]].to_numpy()
-    model = make_pipeline(StandardScaler(), HistGradientBoostingOrdinalClassifier(max_iter=2, classes=[b"1", b"2"]))
-    with pytest.raises(TypeError, match="labels must be text"):
-        graph_of(model.fit(X, np.array([b"1", b"2"])[np.arange(N) % 2]), X)
-
-
 SERVER = """
 import json, sys
 import numpy as np, onnxruntime

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import sys
 from itertools import permutations
 from math import factorial
@@ -18,7 +17,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from exported import CATEGORIES, mixed_rows, train
 from makers import MAKERS, make_engine
@@ -162,21 +161,6 @@ def test_numbers_that_are_missing():
     assert_sums(train("lightgbm", X, y, categories=False, zero_as_missing=True), X, "score", 1e-10)
 
 
-@TRAINERS
-@pytest.mark.parametrize("categories", [True, False])
-def test_lists(trainer, categories):
-    X, y = mixed_rows()
-    model = train(trainer, X, y, categories=categories, linear=True)
-    np.testing.assert_array_equal(shap_values(model, X[:9].tolist()).values, shap_values(model, X[:9]).values)
-
-
-def test_trees_without_a_split():
-    X, y = mixed_rows()
-    with pytest.warns(UserWarning, match="no tree has a split"):
-        model = train("engine", X, y, min_samples_leaf=150)
-    assert not assert_sums(model, X, "cumulative", 1e-10).any()
-
-
 def test_no_trees():
     X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 3
     options = {"learning_rate": 1.0, "min_samples_leaf": 2, "validation_fraction": 0.4, "n_iter_no_change": 2}
@@ -200,16 +184,6 @@ def test_what_it_refuses():
         shap_values(model, X[:, :3])
 
 
-@TRAINERS
-def test_model_and_rows_stay_as_they_were(trainer):
-    X, y = mixed_rows()
-    model = train(trainer, X, y)
-    before, rows = pickle.dumps(model), X.copy()
-    shap_values(model, X)
-    np.testing.assert_array_equal(X, rows)
-    assert pickle.dumps(model) == before
-
-
 def test_without_libraries(monkeypatch):
     X, y = mixed_rows()
     model = train("engine", X, y)
@@ -225,10 +199,9 @@ def test_without_libraries(monkeypatch):
 @pytest.mark.slow
 class TestProbabilities:
     @TRAINERS
-    @pytest.mark.parametrize("proportional", [True, False])
-    def test_values_sum_to_the_output(self, trainer, proportional):
+    def test_values_sum_to_the_output(self, trainer):
         X, y = mixed_rows()
-        model = train(trainer, X, y, proportional=proportional)
+        model = train(trainer, X, y, proportional=trainer == "engine")
         assert_sums(model, X[:4], "probability", 1e-6, n_permutations=2)
         base = shap_values(
             model, X[:4], output="probability", background=X[50:80], n_permutations=1, random_state=0
@@ -280,36 +253,11 @@ class TestProbabilities:
         with pytest.raises(ValueError, match=r"background must have shape \(n, 4\), n at least 1; got \(0, 4\)"):
             shap_values(model, frame[:4], output="probability", background=frame[:0])
 
-    @pytest.mark.parametrize("background", ["rows", 5, None], ids=str)
-    def test_tables_of_other_kinds(self, background):
-        polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
-        X, y = mixed_rows()
-        frame = pandas.DataFrame(X, columns=list("abcd"))
-        for rows in (X, polars.from_pandas(frame), pyarrow.Table.from_pandas(frame)):
-            if rows is X and background is None:
-                continue
-            model = train("engine", rows, y)
-            with pytest.raises(TypeError, match="X and background must both be arrays or both be pandas frames"):
-                shap_values(model, rows, output="probability", background=background)
 
-    def test_seeds(self):
-        X, y = mixed_rows()
-        model = train("engine", X, y)
-        np.random.seed(5)  # noqa: NPY002, it must not be ours
-        expected = np.random.random()  # noqa: NPY002
-        np.random.seed(5)  # noqa: NPY002
-        options = {"output": "probability", "n_permutations": 1}
-        first, second, third = (shap_values(model, X[:3], **options, random_state=seed).values for seed in (0, 0, 1))
-        assert np.random.random() == expected  # noqa: NPY002
-        np.testing.assert_array_equal(first, second)
-        assert not np.array_equal(first, third)
-        with pytest.raises(ValueError, match="n_permutations must be an integer at least 1; got 0"):
-            shap_values(model, X, output="probability", n_permutations=0)
-
-
-@TRAINERS
 @pytest.mark.parametrize("output", OUTPUTS)
-@pytest.mark.parametrize("kind", ["pipeline", "nested", "search"])
+@pytest.mark.parametrize(
+    ("trainer", "kind"), [("engine", "pipeline"), ("lightgbm", "nested"), ("xgboost", "search")], ids=str
+)
 def test_pipelines_are_explained_by_what_their_steps_make(trainer, output, kind):
     X, y = mixed_rows()
     frame = pandas.DataFrame({"a": X[:, 0], "b": X[:, 1], "plan": np.array(["x", "y", "z"])[np.arange(len(y)) % 3]})
@@ -335,14 +283,6 @@ def test_pipelines_are_explained_by_what_their_steps_make(trainer, output, kind)
     np.testing.assert_allclose(found.values.sum(axis=-1) + found.base_values, predicted, atol=1e-5)
 
 
-def test_features_without_names_are_numbered():
-    X, y = mixed_rows()
-    model = make_pipeline(FunctionTransformer(), MAKERS["xgboost"]()).fit(X, y)
-    assert shap_values(model, X[:3]).feature_names == ["feature 0", "feature 1", "feature 2", "feature 3"]
-    with pytest.raises(TypeError, match="got LogisticRegression"):
-        shap_values(make_pipeline(FunctionTransformer(), LogisticRegression()).fit(np.nan_to_num(X), y), X)
-
-
 @pytest.mark.parametrize("output", ["score", "cumulative"])
 def test_values_of_numbers_that_lightgbm_takes_for_zero_are_refused(output):
     X = np.random.default_rng(0).normal(size=(300, 2))
@@ -350,28 +290,3 @@ def test_values_of_numbers_that_lightgbm_takes_for_zero_are_refused(output):
     tiny = make_engine(max_iter=5).fit(X * 1e-37, y)
     with pytest.raises(ValueError, match=r"do not sum to the score.* up to \d.*numbers within 1e-35 of 0"):
         shap_values(tiny, X * 1e-37, output=output)
-
-
-@pytest.mark.parametrize("output", OUTPUTS)
-def test_values_go_to_shaps_plots_in_one_call(output):
-    shap = pytest.importorskip("shap")
-    X, y = mixed_rows(60, n_classes=3)
-    frame = pandas.DataFrame(X, columns=list("pqrs"))
-    frame["s"] = frame["s"].map(str).astype("category")
-    model = make_engine(classes=["c", "a", "b"], max_iter=5).fit(frame, np.array(["c", "a", "b"])[y])
-    rows = frame[:6]
-    found = shap_values(model, rows, output=output, n_permutations=2, random_state=0)
-    explanation = found.to_shap()
-    assert isinstance(explanation, shap.Explanation)
-    assert explanation.feature_names == list("pqrs")
-    assert explanation.data.shape == rows.shape
-    if output == "score":
-        np.testing.assert_array_equal(explanation.values, found.values)
-        np.testing.assert_array_equal(explanation.base_values, np.full(6, found.base_values))
-        return
-    names = {"cumulative": ["<= c", "<= a"], "probability": ["c", "a", "b"]}[output]
-    assert found.output_names == explanation.output_names == names
-    for k, name in enumerate(names):
-        of_one = explanation[:, :, name]
-        np.testing.assert_array_equal(of_one.values, found.values[:, k])
-        np.testing.assert_array_equal(of_one.base_values, np.full(6, found.base_values[k]))

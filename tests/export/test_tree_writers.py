@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import numpy as np
@@ -163,21 +162,3 @@ def test_zeros_that_are_missing():
     X[np.random.default_rng(0).random(X.shape) < 0.3] = 0.0
     model = train("lightgbm", X, y, categories=False, zero_as_missing=True, proportional=False)
     assert_same(proba(model, written(model, X)), model.predict_proba_ordered(X), 1e-12)
-
-
-@pytest.mark.parametrize("proportional", [True, False])
-@TRAINERS
-def test_no_iteration_at_all(trainer, proportional):
-    X, y = mixed_rows()
-    model = train(trainer, X, y, categories=False, proportional=proportional)
-    expected = proba(model, np.zeros(len(X)) if proportional else np.zeros((len(X), 4)), 0)
-    assert_same(proba(model, written(model, X, 0), 0), expected, TOLERANCE)
-
-
-@TRAINERS
-def test_the_model_stays_as_it_was(trainer):
-    X, y = mixed_rows()
-    model = train(trainer, X, y, categories=False)
-    before = pickle.dumps(model)
-    to_treelite(model)
-    assert pickle.dumps(model) == before

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
@@ -47,17 +45,6 @@ def test_files_and_bytes_round_trip(trainer, tmp_path):
 
 
 @TRAINERS
-def test_thresholds_and_names_travel_with_it(trainer):
-    X, y = mixed_rows(n_classes=3)
-    labels = np.array(["low", "middle", "high"])
-    model = train(trainer, X, labels[y], classes=labels, loss="immediate_threshold", link="probit")
-    attributes = to_treelite(model).attributes
-    # treelite's JSON may round the last digit of a number.
-    np.testing.assert_allclose(attributes.pop("thresholds"), model.thresholds_, rtol=1e-15)
-    assert attributes == {"loss": "immediate_threshold", "link": "probit", "classes": labels.tolist()}
-
-
-@TRAINERS
 @pytest.mark.parametrize("iterations", [0, 1, 4])
 def test_first_iterations(trainer, iterations):
     X, y = mixed_rows()
@@ -71,21 +58,6 @@ def test_first_iterations(trainer, iterations):
         assert_same(proba(model, scores, iterations), expected, TOLERANCE[trainer])
     else:
         assert (scores == scores[0]).all()
-
-
-@TRAINERS
-def test_early_stopped(trainer):
-    X, y = mixed_rows(400)
-    stop = {"engine": {"max_iter": 60, "early_stopping": True, "n_iter_no_change": 3}}
-    stop |= {
-        name: {"n_estimators": 60, "early_stopping_rounds": 3, "validation_fraction": 0.3}
-        for name in ("lightgbm", "xgboost")
-    }
-    model = train(trainer, X, y, learning_rate=0.5, **stop[trainer])
-    assert model.n_iter_ < 60
-    exported = to_treelite(model)
-    assert exported.num_tree == model.n_iter_
-    assert_same(proba(model, treelite.gtil.predict(exported, X)), model.predict_proba_ordered(X), TOLERANCE[trainer])
 
 
 def test_trees_that_xgboost_prunes():
@@ -106,33 +78,3 @@ def test_what_it_refuses():
         to_treelite(train("engine", X, y, linear=True))
     with pytest.raises(ValueError, match="iterations must be"):
         to_treelite(train("engine", X, y), iterations=7)
-
-
-def test_refuses_other_missing_values():
-    X, y = mixed_rows()
-    with pytest.raises(ValueError, match=r"zeros for missing values.*features \[0, 1"):
-        to_treelite(train("lightgbm", X, y, categories=False, zero_as_missing=True))
-    filled = np.where(np.isnan(X), -9.0, X)
-    model = train("xgboost", filled, y, categories=False, missing=-9.0)
-    with pytest.raises(ValueError, match=r"NaN for missing values, as treelite does; it has missing=-9"):
-        to_treelite(model)
-    before = model.predict_proba_ordered(filled)
-    model = train("xgboost", X, y, categories=False)
-    assert_same(proba(model, treelite.gtil.predict(to_treelite(model), X)), before, 1e-6)
-
-
-def test_without_treelite(monkeypatch):
-    X, y = mixed_rows()
-    model = train("engine", X, y)
-    monkeypatch.setitem(sys.modules, "treelite", None)
-    with pytest.raises(ModuleNotFoundError, match=r"treelite.*pip install 'ordinal-objectives\[treelite\]'"):
-        to_treelite(model)
-
-
-def test_labels_that_json_does_not_hold_are_refused():
-    X, y = mixed_rows(n_classes=2)
-    labels = np.empty(2, dtype=object)
-    labels[:] = [(1, 2), (1, 3)]
-    model = HistGradientBoostingOrdinalClassifier(classes=labels, max_iter=2).fit(X, labels[y])
-    with pytest.raises(TypeError, match=r"only strings and numbers .* got \(1, 2\)"):
-        to_treelite(model)

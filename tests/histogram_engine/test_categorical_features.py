@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 
 import numpy as np
 import pandas as pd
 import polars as pl
-import pyarrow as pa
 import pytest
 from sklearn.base import clone
 
-from damage_files import rewritten, without_digest
+from damage_files import without_digest
 from ordinal_objectives import (
     HistGradientBoostingMultiOutputRegressor,
     HistGradientBoostingOrdinalClassifier,
-    RowBlocks,
 )
-from ordinal_objectives.columns import Columns
-from ordinal_objectives.inspection import feature_effect, threshold_importances
 
 N, LEVELS = 400, [f"level {i}" for i in range(12)]
 KINDS = [{}, {"proportional": True}, {"proportional": True, "order": 3}, {"linear": True}, {"rebin_every": 3}]
@@ -52,12 +47,6 @@ def with_missing(g):
     return np.where(np.arange(len(g)) % 7 == 3, -1, g)
 
 
-TABLES = {
-    "pandas category": frame,
-    "polars Categorical": lambda x, g: pl.DataFrame({"x": x, "g": pl.Series(text(g), dtype=pl.Categorical)}),
-    "polars Enum": lambda x, g: pl.DataFrame({"x": x, "g": pl.Series(text(g), dtype=pl.Enum(LEVELS))}),
-    "Arrow dictionary": lambda x, g: pa.table({"x": x, "g": pa.array(text(g)).dictionary_encode()}),
-}
 NAMED = {
     "pandas text": lambda x, g: pd.DataFrame({"x": x, "g": pd.Series(text(g), dtype=object)}),
     "polars text": lambda x, g: pl.DataFrame({"x": x, "g": text(g)}),
@@ -96,18 +85,6 @@ def test_categories_are_known_by_their_value(rows, kind, tmp_path):
     assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
     staged = list(model.staged_predict_proba(X))
     np.testing.assert_allclose(staged[-1], expected, rtol=1e-12)
-
-
-@pytest.mark.parametrize("table", [*TABLES, *NAMED])
-def test_every_table_gives_the_same_model(rows, table):
-    x, g, y = rows
-    g = with_missing(g)
-    as_table = (TABLES | NAMED)[table]
-    asked = "from_dtype" if table in TABLES else [1]
-    model = make(categorical_features=asked).fit(as_table(x, g), y)
-    expected = make().fit(frame(x, g), y).predict_proba(frame(x, g))
-    np.testing.assert_array_equal(model.predict_proba(as_table(x, g)), expected)
-    assert model.feature_importances_[1] > 0
 
 
 @pytest.mark.parametrize("asked", [[1], [False, True], np.array([False, True]), ["g"], np.array([1])])
@@ -212,23 +189,6 @@ def test_too_many_categories_are_refused_by_name(rows):
     assert make(min_samples_category=1).fit(X, y).columns_.sizes == {1: 254}
 
 
-def test_text_is_no_number_of_a_category(rows):
-    x, g, y = rows
-    X = frame(x, g)
-    model = make().fit(X, y)
-    with pytest.raises(
-        ValueError, match="column 'g' holds categories that are numbers; those of the training are text"
-    ):
-        model.predict(pd.DataFrame({"x": x, "g": pd.Categorical(g)}))
-    with pytest.raises(ValueError, match="evaluation set 0: column 'g' holds categories that are numbers"):
-        make().fit(X, y, X_val=pd.DataFrame({"x": x, "g": g}), y_val=y)
-    by_number = make(categorical_features=["g"]).fit(pd.DataFrame({"x": x, "g": g}), y)
-    with pytest.raises(ValueError, match="holds categories that are text; those of the training are numbers"):
-        by_number.predict(X)
-    with pytest.raises(ValueError, match="feature names should match"):
-        model.predict(X[["g", "x"]].set_axis(["g", "z"], axis=1))
-
-
 def test_warm_start_keeps_the_categories(rows):
     x, g, y = rows
     X, first = frame(x, g), g < 9
@@ -240,45 +200,6 @@ def test_warm_start_keeps_the_categories(rows):
     np.testing.assert_array_equal(unknown, model.predict_proba(frame(x, np.full(N, -1))))
     with pytest.raises(ValueError, match=r"continues a model of categories in the columns \[1\]; got \[0, 1\]"):
         model.set_params(max_iter=9, categorical_features=[0, 1]).fit(X, y)
-
-
-@pytest.mark.parametrize("options", [{"pruning": True}, {"subsample": 1.0}, {"max_iter": "auto"}, {"gamma": 0.5}])
-def test_the_ways_to_train(rows, options):
-    x, g, y = rows
-    X = frame(x, with_missing(g))
-    model = make(**{"subsample": 0.7, "early_stopping": "auto", **options}).fit(X, y)
-    assert model.feature_importances_[1] > model.feature_importances_[0] > 0
-    assert model.score(X, y) > 0.4
-
-
-def test_blocks_are_one_table(rows):
-    x, g, y = rows
-    X = frame(x, with_missing(g))
-    parts = [part.assign(g=part["g"].cat.remove_unused_categories()) for part in (X[:50], X[50:])]
-    blocks = RowBlocks(parts)
-    model, expected = make().fit(blocks, y), make().fit(X, y)
-    np.testing.assert_array_equal(model.predict_proba(blocks), expected.predict_proba(X))
-    by_number = make(categorical_features=[1]).fit(RowBlocks([np.column_stack([x, g])]), y)
-    np.testing.assert_array_equal(
-        by_number.predict_proba(np.column_stack([x, g])), make().fit(frame(x, g), y).predict_proba(frame(x, g))
-    )
-    with pytest.raises(ValueError, match="column 'g'"):
-        make(categorical_features=None).fit(blocks, y)
-    with pytest.raises(ValueError, match=r"block 1 of RowBlocks: .* column 'g'"):
-        make().fit(RowBlocks([pd.DataFrame({"x": x[:50], "g": g[:50]}), X[50:]]), y)
-
-
-def test_the_effect_of_a_category_has_all_its_values(rows):
-    x, g, y = rows
-    X = np.column_stack([x, 100.0 * g])
-    model = make(categorical_features=[1]).fit(X, y)
-    assert model.is_categorical_.tolist() == [False, True]
-    effect = feature_effect(model, X, 1)
-    assert effect.values.tolist() == np.unique(X[:, 1]).tolist()
-    of_frame = feature_effect(make().fit(frame(x, g), y), frame(x, g), "g")
-    np.testing.assert_allclose(of_frame.score, effect.score, rtol=1e-9)
-    importances = threshold_importances(model, X, random_state=0).importances
-    assert (importances[1] > 0).all()
 
 
 def test_several_outputs(rows, tmp_path):
@@ -300,21 +221,6 @@ def test_several_outputs(rows, tmp_path):
         model.set_params(max_iter=34, categorical_features=[0, 1]).fit(X, Y)
 
 
-def test_a_level_in_a_file_may_be_a_number_that_no_row_holds(tmp_path):
-    X = np.arange(80)[:, np.newaxis] % 4 + 0.0
-    model = make(categorical_features=[0]).fit(X, X[:, 0].astype(int))
-    model.save_model(tmp_path / "model")
-
-    def with_a_large_level(text):
-        header = json.loads(text)
-        header["categories"][0][1][3] = 10**400
-        return json.dumps(header)
-
-    rewritten(tmp_path / "model", with_a_large_level)
-    found = HistGradientBoostingOrdinalClassifier().load_model(tmp_path / "model").predict_proba(X[:3])
-    np.testing.assert_array_equal(found, model.predict_proba(X[:3]))
-
-
 def test_damaged_categories_are_refused(rows, tmp_path):
     x, g, y = rows
     make().fit(frame(x, g), y).save_model(tmp_path / "model")
@@ -328,9 +234,3 @@ def test_damaged_categories_are_refused(rows, tmp_path):
         (tmp_path / "damaged").write_bytes(whole.replace(old, new))
         with pytest.raises(ValueError, match=message):
             HistGradientBoostingOrdinalClassifier().load_model(tmp_path / "damaged")
-
-
-@pytest.mark.parametrize("content", [[[0, [[1]]]], [[0, ["a", "a"]]], [[2, ["a"]]], [[0, ["a"]], [0, ["b"]]]])
-def test_damaged_levels_are_refused(content):
-    with pytest.raises(ValueError, match="categories of"):
-        Columns.from_json(content, 2, most=254)

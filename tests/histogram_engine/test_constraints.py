@@ -251,12 +251,6 @@ def test_a_feature_is_not_constrained_in_both_directions(data):
     make_engine(monotonic_cst={0: 1, "a": 1}).fit(frame, y)
 
 
-def test_categories_have_no_order():
-    with pytest.raises(ValueError, match="monotonic_cst constrains feature 2, whose categories have no order"):
-        Constraints.of([0, 1, 1], None, 3, categories=np.array([True, False, True]))
-    Constraints.of([0, 1, 0], None, 3, categories=np.array([True, False, True]))
-
-
 @st.composite
 def grown_trees(draw):
     """A tree of random splits on two features, values of its leaves, and the ranges that its leaves cover."""

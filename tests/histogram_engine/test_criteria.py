@@ -117,28 +117,3 @@ def test_the_criterion_of_the_page_moves_thresholds_by_the_step_that_is_asked_fo
     assert (run.thresholds != start).all() == (update == "newton")
     assert run.training_loss < 0.9 * loss
     np.testing.assert_array_equal(run.thresholds, plain.thresholds)
-
-
-@pytest.mark.parametrize(
-    ("criterion", "options", "message"),
-    [
-        (Scalar, {}, "Scalar takes threshold_update 'newton' or 'fixed'; the parameters have 'joint'"),
-        (Balanced, {}, "Balanced takes threshold_update 'newton' or 'fixed'; the parameters have 'joint'"),
-        (
-            Balanced,
-            {"proportional": False, "threshold_update": "newton"},
-            "Balanced takes proportional True; the parameters have False",
-        ),
-        (
-            Balanced,
-            {"order": 3, "cross_terms": "all"},
-            "takes threshold_update 'newton' or 'fixed', order 2 and cross_terms 'auto'; the parameters have 'joint',",
-        ),
-        (Joint, {"threshold_update": "newton"}, "Joint takes threshold_update 'joint'; the parameters have 'newton'"),
-        (HighOrder, {}, "HighOrder takes order 3 or 4; the parameters have 2"),
-        (Vector, {}, "Vector takes proportional False; the parameters have True"),
-    ],
-)
-def test_a_criterion_refuses_parameters_that_it_does_not_take(rows, criterion, options, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        EngineRun(parameters(**options), rows, criterion=criterion)

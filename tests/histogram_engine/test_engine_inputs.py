@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
-from decimal import Decimal
-
 import numpy as np
-import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 
 from makers import SKLEARN_DEFAULTS
@@ -31,69 +25,6 @@ def data(ordinal_data):
 
 # Columns
 
-DAYS = [datetime.datetime(2020, 1, 1) + datetime.timedelta(days=i) for i in range(200)]
-CODES = [10 * (i % 3) for i in range(200)]
-DIGITS = [str(code) for code in CODES]
-NO_NUMBERS = {
-    "pandas category of integers": lambda: pd.DataFrame({"a": CODES, "b": pd.Categorical(CODES)}),
-    "pandas category of strings": lambda: pd.DataFrame({"a": CODES, "b": pd.Categorical(DIGITS)}),
-    "pandas strings": lambda: pd.DataFrame({"a": CODES, "b": DIGITS}),
-    "pandas objects": lambda: pd.DataFrame({"a": CODES, "b": pd.Series(DIGITS, dtype=object)}),
-    "pandas dates": lambda: pd.DataFrame({"a": CODES, "b": DAYS}),
-    "pandas durations": lambda: pd.DataFrame({"a": CODES, "b": pd.to_timedelta(CODES, unit="D")}),
-    "pandas over Arrow": lambda: pd.DataFrame(
-        {"a": CODES, "b": pd.array(CODES, dtype=pd.ArrowDtype(pa.dictionary(pa.int8(), pa.int64())))}
-    ),
-    "polars Enum": lambda: pl.DataFrame({"a": CODES, "b": pl.Series(DIGITS).cast(pl.Enum(["0", "10", "20"]))}),
-    "polars Categorical": lambda: pl.DataFrame({"a": CODES, "b": pl.Series(DIGITS).cast(pl.Categorical)}),
-    "polars strings": lambda: pl.DataFrame({"a": CODES, "b": DIGITS}),
-    "polars dates": lambda: pl.DataFrame({"a": CODES, "b": DAYS}),
-    "Arrow dictionary": lambda: pa.table({"a": CODES, "b": pa.array(CODES).dictionary_encode()}),
-    "Arrow strings": lambda: pa.table({"a": CODES, "b": DIGITS}),
-    "Arrow dates": lambda: pa.table({"a": CODES, "b": DAYS}),
-    "array of dates among objects": lambda: np.array([CODES, DAYS], dtype=object).T,
-    "array of complex numbers among objects": lambda: np.array([CODES, [1j] * 200], dtype=object).T,
-}
-NUMBERS = {
-    "pandas": lambda: pd.DataFrame({"a": CODES, "b": np.array(CODES) > 5}),
-    "pandas with missing values": lambda: pd.DataFrame(
-        {"a": pd.array(CODES[:-1] + [None], dtype="Int64"), "b": pd.array([True, None] * 100, dtype="boolean")}
-    ),
-    "pandas objects": lambda: pd.DataFrame({"a": CODES, "b": pd.Series([1, 2.5, None, Decimal(3)] * 50, dtype=object)}),
-    "pandas over Arrow": lambda: pd.DataFrame({"a": CODES, "b": pd.array(CODES, dtype="int16[pyarrow]")}),
-    "polars": lambda: pl.DataFrame({"a": CODES, "b": [True, False] * 100}),
-    "Arrow": lambda: pa.table({"a": pa.array(CODES, pa.float32()), "b": [True, False] * 100}),
-    "lists": lambda: [[code, True] for code in CODES],
-    "array of objects": lambda: np.array([CODES, [1, 2.5, None, Decimal(3)] * 50], dtype=object).T,
-}
-
-
-@pytest.mark.parametrize("container", NO_NUMBERS)
-def test_columns_that_are_no_numbers_are_refused_by_name(container, data):
-    X, y = NO_NUMBERS[container](), data[1]
-    name = "X must (hold numbers, booleans and missing values|have numbers where the training takes numbers); got " + (
-        "(categories in )?column 'b'" if hasattr(X, "columns") else "(an array of type|the value)"
-    )
-    error = TypeError if "among objects" in container else ValueError
-    with pytest.raises(error, match=name):
-        make(categorical_features=None).fit(X, y)
-    if not hasattr(X, "columns"):
-        return
-    numeric = pd.DataFrame({"a": CODES, "b": np.arange(200.0)})
-    model = make().fit(numeric, y)
-    for use in (model.predict, model.predict_proba, model.apply):
-        with pytest.raises(ValueError, match=name):
-            use(X)
-    with pytest.raises(ValueError, match=name):
-        make().fit(numeric, y, X_val=X, y_val=y)
-
-
-@pytest.mark.parametrize("container", NUMBERS)
-def test_numbers_and_booleans_are_taken(container, data):
-    X, y = NUMBERS[container](), data[1]
-    model = make(min_samples_leaf=1, max_iter=30).fit(X, y)
-    assert np.isfinite(model.predict_proba(X)).all()
-
 
 def test_any_layout_in_memory_is_taken(data):
     """Fields of records lie off the boundaries of their type, and their rows are no whole number of entries apart."""
@@ -107,16 +38,6 @@ def test_any_layout_in_memory_is_taken(data):
         model = make().fit(same, records["y"], sample_weight=records["weight"], X_val=same, y_val=y)
         for raw in (model.predict_raw(same), model.predict_raw(X)):
             np.testing.assert_array_equal(raw, expected)
-
-
-@pytest.mark.parametrize("n_classes", [4, 10])
-def test_weights_in_a_column_of_a_table(ordinal_data, n_classes):
-    """Such a column is every fifth number in memory."""
-    X, y = ordinal_data(400, n_classes)
-    weight = np.linspace(0.5, 1.5, 400)
-    table = np.column_stack([X, weight])
-    model = make().fit(X, y, sample_weight=table[:, 4])
-    np.testing.assert_array_equal(model.predict_raw(X), make().fit(X, y, sample_weight=weight).predict_raw(X))
 
 
 def test_masked_arrays_are_refused(data):
@@ -249,13 +170,3 @@ def test_counts_beyond_the_cores_integers(data, name):
 def test_bad_parameters_are_refused(data, options, error, message):
     with pytest.raises(error, match=message):
         make(**options).fit(*data)
-
-
-def test_numpy_booleans_and_fractions_are_parameters(data):
-    X, y = data
-    assert "validation" in make(early_stopping=np.True_).fit(X, y).evals_result_
-    assert "validation" not in make(early_stopping=np.False_).fit(X, y, callback=None).evals_result_
-    model = make(l2_regularization=np.float32(1), min_child_weight=np.int64(1), max_depth=np.int8(2)).fit(X, y)
-    np.testing.assert_array_equal(
-        model.predict_raw(X), make(l2_regularization=1.0, min_child_weight=1.0, max_depth=2).fit(X, y).predict_raw(X)
-    )

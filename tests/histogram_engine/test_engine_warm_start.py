@@ -71,17 +71,6 @@ def test_what_differs_is_refused_by_name(data, tmp_path, change, loaded):
     assert model.n_iter_ == 5
 
 
-def test_frames_after_arrays_and_arrays_after_frames(data):
-    """Names are compared where both have some; scikit-learn's warning says where one has none."""
-    X, y = data
-    expected = make(max_iter=10).fit(X, y).predict_raw(X)
-    for first, second in ((X, framed(X)), (framed(X), X)):
-        model = make().fit(first, y)
-        with pytest.warns(UserWarning, match="feature names"):
-            model.set_params(max_iter=10).fit(second, y)
-        np.testing.assert_array_equal(model.predict_raw(second), expected)
-
-
 @pytest.mark.parametrize("loaded", [False, True], ids=["fitted", "loaded"])
 def test_other_rows_and_weights_continue(data, tmp_path, loaded):
     X, y = data

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -11,7 +9,6 @@ import pytest
 
 from makers import make_engine
 from ordinal_objectives import HistGradientBoostingMultiOutputClassifier, HistGradientBoostingMultiOutputRegressor
-from ordinal_objectives.histogram_engine.fit_loop import check_callback
 
 X = np.random.default_rng(0).normal(size=(60, 2))
 Y = np.arange(60) % 3
@@ -26,36 +23,6 @@ def make_regressor():
 
 
 EACH = pytest.mark.parametrize("make", [make_engine, make_classifier, make_regressor])
-
-
-@EACH
-@pytest.mark.parametrize(
-    ("callback", "got"),
-    [
-        (3, "3"),
-        ([len], r"\[<built-in function len>\]"),
-        (lambda iteration: None, r"<lambda>\(iteration\)"),
-        (lambda *, iteration, evals: None, r"<lambda>\(\*, iteration, evals\)"),
-    ],
-)
-def test_a_callback_that_cannot_be_called_is_refused(make, callback, got):
-    model = make()
-    allowed = r"callback must be a function of \(iteration, evals_result\), or None"
-    with pytest.raises(TypeError, match=f"^{allowed}; got {got}$"):
-        model.fit(X, Y, callback=callback)
-    assert not hasattr(model, "n_iter_")
-
-
-@EACH
-def test_whatever_can_be_called_is_a_callback(make):
-    seen = []
-
-    def note(scale, iteration, evals):
-        seen.append(scale * iteration)
-
-    for callback in (functools.partial(note, 2), lambda *both: seen.append(both[0]), max):  # max has no signature
-        make().set_params(max_iter=3).fit(X, Y, callback=callback) if callback is not max else check_callback(max)
-    assert seen == [2, 4, 6, 1, 2, 3]
 
 
 TEXT = [f"{label}.5" for label in Y]
@@ -85,16 +52,6 @@ def test_targets_of_a_regressor_are_numbers(kind):
     if targets is not TEXT and getattr(targets, "ndim", 1) == 1:
         with pytest.raises(ValueError, match=f"^y of an evaluation set {allowed}; got {got}"):
             make_regressor().fit(X, Y, X_val=X, y_val=targets)
-
-
-@pytest.mark.parametrize(
-    "targets",
-    [Y > 1, Y.astype(object), Y.tolist(), pd.Series(Y, dtype="Int64"), pd.DataFrame({"y": Y}), pl.Series(Y)],
-    ids=lambda targets: type(targets).__name__,
-)
-def test_numbers_of_any_container_are_targets(targets):
-    expected = make_regressor().fit(X, np.asarray(targets, float)).predict(X)
-    np.testing.assert_array_equal(make_regressor().fit(X, targets).predict(X), expected)
 
 
 @EACH

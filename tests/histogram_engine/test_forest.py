@@ -119,14 +119,6 @@ def test_threads_files_and_pickles(data, tmp_path):
     assert not hasattr(make_engine().fit(X, y), "oob_loss_")
 
 
-def test_a_callback_ends_it_and_verbose_speaks(data, capsys):
-    X, y, *_ = data
-    model = make(verbose=1).fit(X, y, callback=lambda iteration, evals: iteration == 5)
-    assert model.n_iter_ == 5
-    assert len(capsys.readouterr().out.splitlines()) == 5
-    assert model.oob_loss_ < model.evals_result_["training"][0]
-
-
 @pytest.mark.parametrize(
     ("params", "message"),
     [
@@ -159,10 +151,3 @@ def test_every_tree_leaves_a_row_out(data):
     X, y, *_ = data
     model = make(subsample=0.9999, max_iter=30).fit(X, y)
     assert 20 < np.isfinite(model.oob_decision_function_).all(axis=1).sum() <= 30
-
-
-def test_the_number_of_trees_is_not_searched(data):
-    X, y, *_ = data
-    model = make().set_params(max_iter="auto").fit(X, y)
-    assert model.n_iter_ == 100
-    assert model.round_search_ is None

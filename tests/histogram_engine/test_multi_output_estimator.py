@@ -322,27 +322,3 @@ def test_mistakes_are_named_and_leave_the_model_alone(data, make, options, messa
     with pytest.raises(ValueError, match=message.replace("(", r"\(")):
         model.set_params(**options).fit(X, y)
     np.testing.assert_array_equal(model.predict_raw(X), before)
-
-
-def test_targets_that_do_not_suit_are_refused(data):
-    X, Y, names, labels = data
-    with pytest.raises(ValueError, match="same number of rows"):
-        regressor().fit(X, Y[:-1])
-    with pytest.raises(ValueError, match=r"y must lie within 1e\+38 of 0"):
-        regressor().fit(X, Y * 1e39)
-    with pytest.raises(ValueError, match="evaluation set"):
-        regressor().fit(X, Y, X_val=X, y_val=Y[:, :2])
-    records = np.array([(name,) for name in names], dtype=[("name", "U9")])
-    with pytest.raises(ValueError, match="y must hold labels; got an array of records"):
-        classifier().fit(X, records)
-    model = classifier().fit(X, names)
-    for use in (lambda: model.score(X, records), lambda: classifier().fit(X, names, X_val=X, y_val=records)):
-        with pytest.raises(ValueError, match=r"y( of an evaluation set)? must hold labels; got an array of records"):
-            use()
-    hidden = np.ma.masked_array(labels, labels == 1)
-    with pytest.raises(ValueError, match="y of an evaluation set is a masked array"):
-        classifier().fit(X, labels, X_val=X, y_val=hidden)
-    with pytest.raises(ValueError, match="'gnu', which is not among"):
-        classifier().fit(X, names, X_val=X[:2], y_val=["ant", "gnu"])
-    with pytest.raises(ValueError, match="6 columns of 0 and 1"):
-        classifier().fit(X, labels, X_val=X, y_val=labels[:, :2])

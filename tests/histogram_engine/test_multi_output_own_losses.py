@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from itertools import count
 
 import numpy as np
 import pytest
 
 from ordinal_objectives import HistGradientBoostingMultiOutputClassifier, HistGradientBoostingMultiOutputRegressor
-from ordinal_objectives.histogram_engine.multi_output.losses import SoftmaxCrossEntropy
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 3))
@@ -117,67 +115,6 @@ def test_losses_of_evaluation_sets_are_checked():
 
 
 @pytest.mark.parametrize(
-    ("start", "message"),
-    [
-        (0.0, "one finite number for each output; got 0.0"),
-        ([], "one finite number for each output"),
-        ([[0.0, 0.0]], "one finite number for each output"),
-        ([0.0, np.nan], "one finite number for each output"),
-        ([0.0, 1j], "real numbers; its answer has the type complex128"),
-    ],
-)
-def test_wrong_starts_are_refused(start, message):
-    with pytest.raises(ValueError, match=rf"^Own\.start must return {message}"):
-        fit(Own(start=start))
-
-
-PREDICTIONS = {
-    "one column": (lambda raw: raw[:, :1], r"\({n}, 1\) of the type float64"),
-    "one row": (lambda raw: raw[0], r"\(2,\) of the type float64"),
-    "the other way round": (lambda raw: raw.T, r"\(2, {n}\) of the type float64"),
-    "text": (lambda raw: raw.astype(str), r"\({n}, 2\) of the type <U"),
-    "complex": (lambda raw: raw * 1j, r"\({n}, 2\) of the type complex128"),
-    "nothing": (lambda raw: None, r"\(\) of the type object"),
-}
-
-
-@pytest.mark.parametrize("kind", PREDICTIONS)
-def test_wrong_predictions_are_refused(kind):
-    loss = Own()
-    model = fit(loss)
-    loss.predict, message = PREDICTIONS[kind]
-    for n, use in ((200, lambda: model.predict(X)), (3, lambda: fit(loss))):
-        expected = rf"numbers, \({n}, 2\) for {n} rows of 2 outputs, as start says; got {message.format(n=n)}"
-        with pytest.raises(ValueError, match=rf"^Own\.predict must return real {expected}"):
-            use()
-
-
-@pytest.mark.parametrize("make", [HistGradientBoostingMultiOutputRegressor, HistGradientBoostingMultiOutputClassifier])
-@pytest.mark.parametrize("loss", [None, 2])
-def test_an_object_without_the_methods_is_refused(make, loss):
-    with pytest.raises(TypeError, match=f"must have the methods start, derivatives, predict; got {loss} without start"):
-        make(loss=loss).fit(X, np.arange(200) % 3)
-
-
-def test_probabilities_of_the_wrong_shape_are_refused():
-    for y, loss, shapes in [
-        (np.arange(200) % 3, SoftmaxCrossEntropy(3), "(200, 3)"),
-        (np.arange(200) % 2, SoftmaxCrossEntropy(2), "(200, 2) or (200, 1)"),
-    ]:
-        model = HistGradientBoostingMultiOutputClassifier(loss=loss, max_iter=2, n_jobs=1).fit(X, y)
-        assert model.predict_proba(X).shape == (200, y.max() + 1)
-        loss.predict = lambda raw: np.zeros((len(raw), 4))
-        with pytest.raises(ValueError, match=re.escape(f"real numbers, {shapes} for 200 rows of")):
-            model.predict(X)
-
-
-def test_answers_may_be_lists_or_integers():
-    expected = fit(Own()).predict(X)
-    loss = Own(lambda y, r, v, g, h: [v.tolist(), g.tolist(), np.ones((len(r), 1), int)])
-    np.testing.assert_allclose(fit(loss).predict(X), expected, rtol=1e-6, atol=1e-9)
-
-
-@pytest.mark.parametrize(
     ("method", "argument"), [("start", 0), ("start", 1), ("derivatives", 0), ("derivatives", 1), ("predict", 0)]
 )
 def test_a_loss_cannot_change_what_it_is_given(method, argument):
@@ -190,15 +127,6 @@ def test_a_loss_cannot_change_what_it_is_given(method, argument):
         fit(loss, y, sample_weight=weight).predict(X)
     assert np.array_equal(y, Y)
     assert np.array_equal(weight, np.ones(len(Y)))
-
-
-@pytest.mark.parametrize("n_targets", [1, 2])
-def test_a_start_of_another_width_is_refused(n_targets):
-    y = Y[:, :n_targets]
-    with pytest.raises(ValueError, match=rf"numbers, \(\d, {n_targets}\) for \d rows of 5 outputs, as start says; got"):
-        fit(Own(start=np.zeros(5)), y)
-    with pytest.raises(ValueError, match=r"numbers, \(8, 3\) for 8 rows of 7 outputs, as start says; got \(8, 7\)"):
-        HistGradientBoostingMultiOutputClassifier(loss=SoftmaxCrossEntropy(7)).fit(X, np.arange(200) % 3)
 
 
 @pytest.mark.parametrize("make", [HistGradientBoostingMultiOutputRegressor, HistGradientBoostingMultiOutputClassifier])

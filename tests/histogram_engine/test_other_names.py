@@ -36,8 +36,3 @@ def test_the_page_has_every_parameter_and_names_those_that_are_here(library):
     for name, here in found.items():
         assert (here == "the same") == (name in OURS), name
         assert not here.startswith("`") or here.split("`")[1].split()[0] in OURS, name
-
-
-def test_unknown_names_are_refused_with_the_nearest():
-    with pytest.raises(TypeError, match="has no parameter 'learning_rat'; did you mean 'learning_rate'"):
-        HistGradientBoostingOrdinalClassifier(learning_rat=0.1)._refuse_unknown()

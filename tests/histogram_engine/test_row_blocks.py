@@ -166,42 +166,11 @@ def test_blocks_that_change_are_refused(later):
         model_of().fit(RowBlocks(Changing()), y)
 
 
-def test_blocks_may_be_a_field_of_records():
-    X, y = data(200)
-    records = np.zeros(len(X), dtype=[("id", "i1"), ("x", "f8", (4,))])
-    records["x"] = X
-    model = model_of().fit(RowBlocks([records["x"][:150], records["x"][150:]]), y)
-    np.testing.assert_array_equal(model.predict_proba(X), model_of().fit(X, y).predict_proba(X))
-
-
 # Blocks that are tables
 
 
 def frame(x, **columns):
     return pd.DataFrame(dict(zip("abc", x.T, strict=True)) | columns)
-
-
-REFUSED = {
-    "no columns": lambda x: x[:, :0],
-    "one dimension": lambda x: x[:, 0],
-    "no dimension": lambda x: np.float64(1.0),
-    "strings": lambda x: x.astype(str),
-    "other objects": lambda x: np.full(x.shape, slice(None)),
-    "dates": lambda x: x.astype("datetime64[s]"),
-    "masked": lambda x: np.ma.masked_array(np.where(x > 1.0, 1e6, x), mask=x > 1.0),
-    "column of dates": lambda x: frame(x, g=np.arange(len(x)).astype("datetime64[s]")),
-}
-
-
-@pytest.mark.parametrize("as_table", REFUSED.values(), ids=REFUSED)
-def test_a_block_is_refused_as_the_table_would_be(as_table):
-    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 3
-    with pytest.raises((TypeError, ValueError)) as of_table:
-        model_of().fit(as_table(X), y)
-    words = str(of_table.value).replace(" by HistGradientBoostingOrdinalClassifier", "")
-    with pytest.raises(of_table.type) as of_block:
-        RowBlocks([X, as_table(X)])
-    assert str(of_block.value) == f"block 1 of RowBlocks: {words}"
 
 
 def test_blocks_of_other_columns_are_refused():
@@ -224,20 +193,6 @@ def test_blocks_of_other_columns_are_refused():
             model.predict_proba(table)
     with pytest.raises(ValueError, match="warm_start continues a model of other features: The feature names"):
         model.set_params(warm_start=True, max_iter=9).fit(RowBlocks([turned, turned]), y)
-
-
-@pytest.mark.parametrize("package", ["polars", "pyarrow"])
-def test_blocks_of_other_tables(package):
-    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 3
-    library = pytest.importorskip(package)
-    make = library.table if package == "pyarrow" else library.DataFrame
-    tables = [make(dict(zip("abc", part.T, strict=True))) for part in (X[:30], X[30:])]
-    model = model_of().fit(RowBlocks(tables), y)
-    np.testing.assert_array_equal(
-        model.predict_proba(RowBlocks(tables)), model_of().fit(frame(X), y).predict_proba(frame(X))
-    )
-    with pytest.raises(ValueError, match="its column 0 is 'c'"):
-        RowBlocks([tables[0], tables[1].select(["c", "b", "a"])])
 
 
 def test_blocks_of_categories_are_not_kept_in_memory():

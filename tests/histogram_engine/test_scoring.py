@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -162,22 +160,3 @@ def test_mistakes_are_told(data, params, error, message):
     X, y, X_val, y_val = data
     with pytest.raises(error, match=message):
         make(**params, early_stopping=True).fit(X, y, X_val=X_val, y_val=y_val)
-
-
-def test_a_search_by_the_loss_refuses_a_scorer(data):
-    X, y, *_ = data
-    with pytest.raises(ValueError, match=re.escape("pass early_stopping=True, or X_val and y_val, or")):
-        make(scoring="neg_mae").set_params(max_iter="auto").fit(X, y)
-    make(scoring="neg_mae", early_stopping=True).set_params(max_iter="auto").fit(X, y)
-
-
-def test_files_keep_names_alone(data, tmp_path):
-    X, y, *_ = data
-    model = make(scoring="neg_mae", eval_metric=["mae"], verbose=0).fit(X, y)
-    model.save_model(tmp_path / "model")
-    loaded = type(model)().load_model(tmp_path / "model")
-    assert (loaded.scoring, loaded.eval_metric, loaded.verbose) == ("neg_mae", ["mae"], 0)
-    model = make(scoring=make_scorer(accuracy_score)).fit(X, y)
-    model.save_model(tmp_path / "other")
-    with pytest.warns(UserWarning, match="scoring"):
-        assert type(model)().load_model(tmp_path / "other").scoring == "loss"

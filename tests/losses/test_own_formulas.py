@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from makers import make_lgb, make_xgb
 from ordinal_objectives import AllThreshold, CumulativeLink
 from ordinal_objectives.links import Logit, check_link
-from ordinal_objectives.losses import check_order
 from ordinal_objectives.rows.reference import ReferenceMargins, ReferenceRows
 from ordinal_objectives.threshold_solver import initial_thresholds
 from own_losses import Rising
@@ -212,12 +209,6 @@ def test_curvatures_of_a_loss_are_checked(formula, change, message):
         use(answering(formula, curvatures(**change)))
 
 
-@pytest.mark.parametrize("formula", ["_majorized", "_majorized_of_margins"])
-def test_curvatures_of_another_type_are_named(formula):
-    with pytest.raises(TypeError, match=r"(wrong|_majorized) of loss '.*Wrong' must return Curvatures; got NoneType"):
-        use(answering(formula, lambda found: None))
-
-
 @pytest.mark.parametrize(
     ("answer", "error", "message"),
     [
@@ -258,36 +249,6 @@ def test_probabilities_of_a_loss_are_checked(formula, answer, message):
         use(loss)
 
 
-@pytest.mark.parametrize("answer", [lambda found: None, lambda found: found[0], lambda found: (found[0], "many")])
-def test_what_floored_returns_is_checked(answer):
-    with pytest.raises(TypeError, match=r"_floored of loss '.*Wrong' must return Curvatures and how many were raised"):
-        use(answering("_floored", answer))
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [["1.5"], [1j], np.array([1], "M8[D]"), np.ma.masked_array([1.0], [True])],
-    ids=lambda x: str(np.asarray(x).dtype),
-)
-def test_scores_and_margins_are_numbers(wrong):
-    for taken, name in (
-        (lambda: AllThreshold().value(wrong, [0], [0.0]), "raw_prediction"),
-        (lambda: AllThreshold().predict_proba(wrong, [0.0]), "raw_prediction"),
-        (lambda: AllThreshold().margin_proba(np.ma.atleast_2d(wrong)), "margins"),
-        (lambda: AllThreshold().value([0.0], [0], wrong), "thresholds"),
-        (lambda: Logit().link(wrong), "p"),
-        (lambda: ReferenceRows(AllThreshold(), [0], 2, part=True)(wrong, [0.0]), "raw_prediction"),
-    ):
-        with pytest.raises(ValueError, match=f"^{name} (must be an array of numbers|is a masked array)"):
-            taken()
-
-
-@pytest.mark.parametrize(("order", "error"), [(7, ValueError), (1, ValueError), ("3", TypeError), (2.5, TypeError)])
-def test_orders_that_there_are_not(order, error):
-    with pytest.raises(error, match="order must be an integer between 2 and 4; got"):
-        check_order(AllThreshold(), "exact", order)
-
-
 def of_lower(change):
     """Return a link whose `lower` is that of the logit, changed."""
     return type("Changed", (Logit,), {"lower": lambda self, x: change(*Logit.lower(self, x))})()
@@ -313,36 +274,3 @@ def test_what_a_link_answers_is_looked_at(change, error, message):
     for check in (lambda: use(AllThreshold(link)), lambda: use(CumulativeLink(link)), lambda: check_link(link)):
         with pytest.raises(error, match=message):
             check()
-
-
-@pytest.mark.parametrize(
-    ("answer", "error", "message"),
-    [
-        (lambda terms: None, TypeError, "_interval of link '.*Changed' must return IntervalTerms; got NoneType"),
-        (lambda terms: replace(terms, value=None), ValueError, "value of _interval of link .* float64 .* 'NoneType'"),
-        (
-            lambda terms: replace(terms, d_shift=terms.d_shift[:1]),
-            ValueError,
-            "d_shift of _interval of link .* float64",
-        ),
-    ],
-)
-def test_what_an_interval_answers_is_looked_at(answer, error, message):
-    link = type("Changed", (Logit,), {"_interval": lambda self, a, b: answer(Logit._interval(self, a, b))})()
-    with pytest.raises(error, match=message):
-        use(CumulativeLink(link))
-
-
-def test_numbers_of_a_link_are_looked_at():
-    with pytest.raises(TypeError, match=r"Changed\.argument_limit must be a Real; got '700'"):
-        AllThreshold(type("Changed", (Logit,), {"argument_limit": "700"})())
-    with pytest.raises(ValueError, match="curvature_floor of a link must be a finite number at least 0; got -1"):
-        AllThreshold(type("Changed", (Logit,), {"curvature_floor": -1.0})())
-
-
-def test_masked_answers_are_refused():
-    masked = answering("_floored", curvatures(hessian=lambda h: np.ma.masked_array(h, h > 0)))
-    with pytest.raises(
-        ValueError, match=r"hessian of (wrong|_majorized) of loss .* must be float64 \(6,\); got 'MaskedArray'"
-    ):
-        use(masked)

@@ -1,5 +1,6 @@
 """Counters of parallel regions, and helpers that outlive a pass."""
 
+import json
 import os
 import subprocess
 import sys
@@ -11,90 +12,83 @@ import pytest
 from ordinal_objectives import AllThreshold, _core
 from ordinal_objectives.rows import RowStatistics
 
-TIMED = """
-import numpy as np
-from ordinal_objectives import HistGradientBoostingOrdinalClassifier, _core
-X = np.random.default_rng(0).normal(size=(70_000, 6)).astype(np.float32)
-y = np.digitize(X[:, 0], [-1.0, 0.0, 1.0])
-model = HistGradientBoostingOrdinalClassifier(max_iter=2, early_stopping=False, n_jobs=16, random_state=0).fit(X, y)
-regions = _core.region_times()
-assert not _core.region_times()
-for phase, shared, begin, end, tasks in regions:
-    assert begin <= end and abs(sum(tasks) - (end - begin)) < 1e-4, phase
-phases = {phase for phase, shared, *_ in regions if shared}
-assert {"histogram in parts", "histogram and scan", "partition", "pass", "bin"} <= phases, phases
-parts = max(len(tasks) for phase, *_, tasks in regions if phase == "histogram in parts")
-print(parts, model.predict_proba(X[:50]).sum(axis=0).tolist())
-"""
-
-
-UNTIMED = """
-import numpy as np
-from ordinal_objectives import HistGradientBoostingOrdinalClassifier, _core
-X = np.random.default_rng(0).normal(size=(70_000, 6)).astype(np.float32)
-y = np.digitize(X[:, 0], [-1.0, 0.0, 1.0])
-model = HistGradientBoostingOrdinalClassifier(max_iter=2, early_stopping=False, n_jobs=16, random_state=0).fit(X, y)
-assert not _core.region_times()
-print(model.predict_proba(X[:50]).sum(axis=0).tolist())
-"""
-
-
-def printed(code, **environment):
-    run = [sys.executable, "-c", code]
-    environment = {**os.environ, **environment}
-    here = Path(__file__).parent  # outside the source folder, which Python 3.10 would put first on the path
-    finished = subprocess.run(
-        run, cwd=here, env=environment, check=True, stdout=subprocess.PIPE, text=True, timeout=120
-    )
-    return finished.stdout
-
-
-def test_the_counters_see_every_task_of_so_many_threads_and_change_no_model():
-    n_tasks, timed = printed(TIMED, ORDINAL_REGION_TIMES="1").split(" ", 1)
-    assert int(n_tasks) >= 12  # two parts, three blocks, two groups of features
-    assert timed == printed(UNTIMED)
-
-
-FEW_ROWS = """
-import numpy as np
-from ordinal_objectives import HistGradientBoostingOrdinalClassifier, _core
-X = np.random.default_rng(0).normal(size=(200, 4)).astype(np.float32)
-y = np.digitize(X[:, 0], [-1.0, 0.0, 1.0])
-HistGradientBoostingOrdinalClassifier(max_iter=3, proportional=True, n_jobs=16, random_state=0).fit(X, y)
-regions = _core.region_times()
-print({len(tasks) for phase, *_, tasks in regions if phase == "histogram and scan"})
-print({phase for phase, shared, *_ in regions if shared})
-"""
-
-
-def test_few_rows_are_read_once_and_wake_no_helper():
-    regions = printed(FEW_ROWS, ORDINAL_REGION_TIMES="1")
-    assert regions == "{1}\nset()\n"
-
-
-SHARED = """
+# Prints what the models say, and what the counters saw of each fit.
+SCRIPT = """
+import json
 import numpy as np
 from ordinal_objectives import AllThreshold, HistGradientBoostingOrdinalClassifier, _core
 from ordinal_objectives.rows import RowStatistics
-X = np.random.default_rng(0).normal(size=(70_000, 2)).astype(np.float32)
+
+X = np.random.default_rng(0).normal(size=(70_000, 6)).astype(np.float32)
 y = np.digitize(X[:, 0], [-1.0, 0.0, 1.0])
-HistGradientBoostingOrdinalClassifier(max_iter=1, early_stopping=False, n_jobs=2, random_state=0).fit(X, y)
-of_two = [region for region in _core.region_times() if len(region[-1]) == 2]
-print({shared for phase, shared, *_ in of_two if phase == "histogram in parts"})
+models, regions = {}, {}
+
+def fit(name, X, y, **options):
+    model = HistGradientBoostingOrdinalClassifier(early_stopping=False, random_state=0, **options).fit(X, y)
+    regions[name] = _core.region_times()
+    assert not _core.region_times()
+    models[name] = model.predict_proba(X[:50]).sum(axis=0).tolist()
+
+fit("16 threads", X, y, max_iter=2, n_jobs=16)
+fit("1 thread", X, y, max_iter=2, n_jobs=1)
+fit("few rows", X[:200, :4], y[:200], max_iter=3, n_jobs=16, proportional=True)
+fit("2 threads", X[:, :2], y, max_iter=1, n_jobs=2)
 for n_rows in (16 * 8192, 16 * 8192 + 1):
     score = np.zeros(n_rows, np.float32)
     RowStatistics(AllThreshold(), np.arange(n_rows) % 3, 3, n_threads=4)(score, [-1.0, 1.0])
-    print([(shared, len(tasks)) for phase, shared, *_, tasks in _core.region_times() if phase == "pass"])
+    regions[f"{n_rows} rows"] = _core.region_times()
+print(json.dumps([models, regions]))
 """
 
 
-def test_two_tasks_are_shared_and_a_pass_of_more_than_sixteen_chunks():
-    assert printed(SHARED, ORDINAL_REGION_TIMES="1") == "{True}\n[(False, 16)]\n[(True, 17)]\n"
+def printed(**environment):
+    here = Path(__file__).parent  # outside the source folder, which Python 3.10 would put first on the path
+    run = [sys.executable, "-c", SCRIPT]
+    environment = {**os.environ, **environment}
+    done = subprocess.run(run, cwd=here, env=environment, check=True, stdout=subprocess.PIPE, text=True, timeout=120)
+    return json.loads(done.stdout)
 
 
-def test_counters_of_one_thread_change_no_model():
-    of_one = UNTIMED.replace("n_jobs=16", "n_jobs=1").replace("assert not _core.region_times()\n", "")
-    assert printed(of_one, ORDINAL_REGION_TIMES="1") == printed(of_one)
+@pytest.fixture(scope="module")
+def timed():
+    return printed(ORDINAL_REGION_TIMES="1")
+
+
+@pytest.fixture(scope="module")
+def untimed():
+    return printed()
+
+
+def test_the_counters_see_every_task_of_so_many_threads_and_change_no_model(timed, untimed):
+    models, regions = timed
+    seen = regions["16 threads"]
+    for phase, _, begin, end, tasks in seen:
+        assert begin <= end, phase
+        assert abs(sum(tasks) - (end - begin)) < 1e-4, phase
+    phases = {phase for phase, shared, *_ in seen if shared}
+    assert {"histogram in parts", "histogram and scan", "partition", "pass", "bin"} <= phases
+    parts = max(len(tasks) for phase, *_, tasks in seen if phase == "histogram in parts")
+    assert parts >= 12  # two parts, three blocks, two groups of features
+    assert models["16 threads"] == untimed[0]["16 threads"]
+    assert not any(untimed[1].values())
+
+
+def test_few_rows_are_read_once_and_wake_no_helper(timed):
+    seen = timed[1]["few rows"]
+    assert {len(tasks) for phase, *_, tasks in seen if phase == "histogram and scan"} == {1}
+    assert not any(shared for _, shared, *_ in seen)
+
+
+def test_two_tasks_are_shared_and_a_pass_of_more_than_sixteen_chunks(timed):
+    of_two = [region for region in timed[1]["2 threads"] if len(region[-1]) == 2]
+    assert {shared for phase, shared, *_ in of_two if phase == "histogram in parts"} == {True}
+    for n_rows, expected in ((16 * 8192, (False, 16)), (16 * 8192 + 1, (True, 17))):
+        regions = timed[1][f"{n_rows} rows"]
+        assert [(shared, len(tasks)) for phase, shared, *_, tasks in regions if phase == "pass"] == [expected]
+
+
+def test_counters_of_one_thread_change_no_model(timed, untimed):
+    assert timed[0]["1 thread"] == untimed[0]["1 thread"]
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 7])

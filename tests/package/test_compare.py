@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
-import xgboost
 
 from ordinal_objectives import (
     HistGradientBoostingOrdinalClassifier,
@@ -124,20 +121,6 @@ def test_all_figures_of_a_mode_are_those_of_its_best_round(rows):
             assert getattr(mode, name) == path[name][mode.at_round]
 
 
-def test_each_trainer_trains_a_round_first_that_is_not_measured(rows, monkeypatch):
-    train, calls = module._train, []
-
-    def instead(trainer, model, *args):
-        options = model.get_params()
-        calls.append((trainer, options.get("max_iter", options.get("n_estimators"))))
-        return train(trainer, model, *args)
-
-    monkeypatch.setattr(module, "_train", instead)
-    compare_updates(*rows, classes=NAMES, cv=2, rounds=3, updates="newton", hessian="exact", n_jobs=1)
-    host = [("xgboost", 1), ("xgboost", 3), ("lightgbm", 1), ("lightgbm", 3), ("native", 1), ("native", 3)]
-    assert calls == [*host, ("native", 3), ("xgboost", 3), ("lightgbm", 3), ("native", 3), ("native", 3)]
-
-
 def test_thresholds_that_move_with_x(rows):
     found = compare_updates(*rows, classes=NAMES, rounds=2, hessian="exact", proportional=False, n_jobs=1)
     status = {(line.trainer, line.update): line.status for line in found.summary().itertuples()}
@@ -148,21 +131,6 @@ def test_thresholds_that_move_with_x(rows):
     assert "has no effect where thresholds move with x" in notes["xgboost", "joint"]
     gains = [found.estimator("native", update).split_gain for update in ("newton", "joint", "vector")]
     assert gains == ["scalar", "joint", "vector"]
-
-
-@pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
-def test_a_library_that_is_missing_has_a_row_that_says_so(rows, library, monkeypatch):
-    for name in [one for one in sys.modules if one.partition(".")[0] == library or f".adapters.{library[:3]}" in one]:
-        monkeypatch.delitem(sys.modules, name)
-    for name in [one for one in sys.modules if ".adapters.lgbm" in one or ".adapters.xgb" in one]:
-        monkeypatch.delitem(sys.modules, name)
-    for name in ("XGBOrdinalClassifier", "LGBMOrdinalClassifier"):
-        monkeypatch.delitem(vars(sys.modules["ordinal_objectives"]), name, raising=False)
-    monkeypatch.setitem(sys.modules, library, None)
-    found = compare_updates(*rows, classes=NAMES, rounds=2, trainers=[library, "native"], updates="joint", n_jobs=1)
-    table = found.summary()
-    assert table.status.tolist() == ["not installed"] * 2 + ["trained"] * 4
-    assert table.note[0].endswith(f"pip install 'ordinal-objectives[{library}]', in a checkout '.[{library}]'")
 
 
 def fails(monkeypatch, error, *, on):
@@ -200,54 +168,6 @@ def test_an_interrupt_keeps_what_is_done(rows, folds, monkeypatch):
     assert found.plot().axes
 
 
-def test_one_model_is_in_memory_at_a_time(rows, monkeypatch):
-    import gc
-    import weakref
-
-    train, known, alive = module._train, [], []
-    gc.collect()
-    gc.freeze()  # what was there before need not be looked through each time
-
-    def instead(trainer, model, *args):
-        gc.collect()
-        alive.append(sum(one() is not None for one in known))
-        known.append(weakref.ref(model))
-        return train(trainer, model, *args)
-
-    monkeypatch.setattr(module, "_train", instead)
-    compare_updates(*rows, classes=NAMES, rounds=2, updates="newton", n_jobs=1)
-    gc.unfreeze()
-    assert alive == [0] * 11
-
-
-def test_a_warning_of_a_training_is_in_the_note():
-    X, y = np.zeros((40, 1)), np.arange(40) % 3
-    table = compare_updates(X, y, rounds=2, trainers="native", updates="joint", hessian="exact", n_jobs=1).summary()
-    assert table.note.str.contains("no tree has a split").all()
-    assert table.held_out_loss.notna().all()
-
-
-@pytest.mark.parametrize(("loss", "link"), [("immediate_threshold", "logit"), ("cumulative_link", "probit")])
-def test_other_losses(rows, loss, link):
-    found = compare_updates(
-        *rows, classes=NAMES, rounds=2, loss=loss, link=link, hessian="exact", updates="joint", n_jobs=1
-    )
-    table = found.summary()
-    assert table[table.status == "trained"].held_out_loss.notna().all()
-    assert (table["update"][table.status == "refused"] == "vector").all()
-
-
-def test_the_picture_has_a_row_for_each_trainer_and_a_colour_for_each_update(compared):
-    import matplotlib.pyplot as plt
-
-    figure = compared.plot()
-    assert len(figure.axes) == 9
-    assert [len(ax.lines) for ax in figure.axes] == [8, 8, 24] * 3
-    colours = {line.get_label().partition(",")[0]: line.get_color() for ax in figure.axes[::3] for line in ax.lines}
-    assert len(set(colours.values())) == len(colours) == 5
-    plt.close(figure)
-
-
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
@@ -271,13 +191,6 @@ def test_the_picture_has_a_row_for_each_trainer_and_a_colour_for_each_update(com
 def test_wrong_arguments_are_refused_by_name(rows, options, error, message):
     with pytest.raises(error, match=message):
         compare_updates(*rows, **{"classes": NAMES, **options})
-
-
-def test_rows_of_another_number_are_refused(rows):
-    with pytest.raises(ValueError, match="X and y must have as many rows; got 299 and 300"):
-        compare_updates(rows[0][1:], rows[1], classes=NAMES)
-    with pytest.raises(ValueError, match="update must be one of 'fixed', 'newton', 'schur', 'joint'; got 'vector'"):
-        compare_updates(*rows, classes=NAMES, rounds=1, trainers="native").estimator("xgboost", "vector")
 
 
 @pytest.fixture
@@ -307,130 +220,3 @@ def test_the_command_compares_on_a_file_with_text_and_empty_cells(table, tmp_pat
     assert set(frame["update"][frame.status == "refused"]) == {"schur"}
     assert (frame.groupby(["trainer", "update", "hessian"]).size() == 4).sum() == 24
     assert (tmp_path / "out" / "compare.png").stat().st_size > 10_000
-
-
-@pytest.mark.parametrize(
-    ("text", "options", "message"),
-    [
-        ("", [], "cannot be read as a CSV file: No columns to parse"),
-        ("a,y\n", [], "has 0 rows with a target"),
-        ("a,y\n" + "1,2\n" * 6, [], "holds one class, 2; at least two are needed"),
-        ("a,y\n1,0\n2,1\n" * 4, ["--target", "z"], "--target 'z' is not a column"),
-        ("a,y\n" + "".join(f"{i},{i}.5\n" for i in range(30)), [], "looks continuous: it holds 30 different numbers"),
-        ("a,y\n" + "".join(f"{i},{i}\n" for i in range(30)), [], "looks continuous: it holds 30 different numbers"),
-        ("a;y\n" + "1,5;0\n2,5;1\n" * 4, [], "the file is separated by ';'"),
-        ("a,y\n1,0\n2,1\n" * 4, ["--classes", "0", "2"], "outside the classes"),
-        ("a,y\n" + "1,0\n2,1\n" * 4, ["--classes", "0", "one"], "--classes must be numbers, as the target 'y' holds"),
-        ("y\n0\n1\n0\n1\n0\n1\n", [], "has no column beside the target"),
-    ],
-)
-def test_a_file_that_cannot_be_compared_ends_with_one_line(text, options, message, tmp_path, capsys):
-    path = tmp_path / "bad.csv"
-    path.write_text(text)
-    assert main(["compare", str(path), "--target", "y", *options]) == 2
-    error = capsys.readouterr().err
-    assert error.startswith("error: ")
-    assert error.count("\n") == 1
-    assert message in error
-
-
-def test_a_callback_that_only_reads_costs_nothing_and_changes_nothing(rows, monkeypatch):
-    """Other callbacks may change the booster's parameters, so these are read anew after each round."""
-    X, y = rows
-    read, calls = xgboost.Booster.save_config, []
-
-    def counted(booster):
-        calls.append(booster)
-        return read(booster)
-
-    monkeypatch.setattr(xgboost.Booster, "save_config", counted)
-
-    class Any(xgboost.callback.TrainingCallback):
-        pass
-
-    class Reads(xgboost.callback.TrainingCallback):
-        only_reads = True
-
-    found = {}
-    for name, callbacks in {"none": None, "reads": [Reads()], "any": [Any()]}.items():
-        calls.clear()
-        model = by_hand("xgboost", "joint", "exact").set_params(callbacks=callbacks).fit(X, y)
-        found[name] = (len(calls), model.predict_proba(X))
-    assert found["none"][0] == found["reads"][0] < found["any"][0]
-    np.testing.assert_array_equal(found["none"][1], found["reads"][1])
-    np.testing.assert_array_equal(found["none"][1], found["any"][1])
-
-
-@pytest.mark.parametrize(
-    ("labels", "classes", "shown", "empty"),
-    [
-        (["None", "mild", "severe"], ["None", "mild", "severe"], "None, mild, severe", 0),
-        (["NA", "1", "2"], ["NA", "1", "2"], "NA, 1, 2", 3),
-        (["True", "False"], ["False,True"], "False, True", 0),
-    ],
-)
-def test_rows_of_a_class_that_is_named_are_kept(labels, classes, shown, empty, tmp_path, capsys):
-    path = tmp_path / "table.csv"
-    lines = [f"{i % 7},{labels[i % len(labels)]}" for i in range(30)] + ["1,"] * empty
-    path.write_text("\n".join(["a,y", *lines]))
-    arguments = ["--target", "y", "--rounds", "1", "--classes", *classes, "--out", str(tmp_path)]
-    assert main(["compare", str(path), *arguments]) == 0
-    printed = capsys.readouterr().out
-    assert f"table.csv: 30 rows, 1 columns\nclasses, lowest first: {shown}" in printed
-    assert (f"{empty} of {30 + empty} rows have no target and are left out." in printed) == (empty > 0)
-
-
-@pytest.fixture
-def with_ids(rows, tmp_path):
-    """Write 300 rows with an id and a comment of their own, a town and the number of the row."""
-    X, y = rows
-    frame = pd.DataFrame({"review_id": [f"r{i}" for i in range(300)], "size": X[:, 0], "number": np.arange(300)})
-    frame["comment"] = [f"comment {i}" if i % 3 else None for i in range(300)]
-    path = tmp_path / "ids.csv"
-    frame.assign(town=np.where(X[:, 1] > 0, "Aachen", "Bonn"), grade=y).to_csv(path, index=False)
-    return path
-
-
-@pytest.mark.parametrize(
-    ("options", "columns"),
-    [
-        ([], ["size", "number", "town"]),
-        (["--drop", "number,review_id"], ["size", "town"]),
-        (["--keep", "review_id", "comment"], ["review_id", "size", "number", "comment", "town"]),
-    ],
-)
-def test_ids_and_free_text_are_left_out_of_all_models_by_name(
-    with_ids, options, columns, tmp_path, capsys, monkeypatch
-):
-    train, seen = module._train, {}
-
-    def instead(trainer, model, X, *args):
-        seen.setdefault(trainer, []).append(list(X.columns))
-        return train(trainer, model, X, *args)
-
-    monkeypatch.setattr(module, "_train", instead)
-    arguments = [str(with_ids), "--target", "grade", "--classes", *NAMES, "--rounds", "1", "--out", str(tmp_path)]
-    assert main(["compare", *arguments, *options]) == 0
-    assert set(seen) == {"xgboost", "lightgbm", "native"}
-    assert all(columns == of for each in seen.values() for of in each)
-    (line,) = [line for line in capsys.readouterr().out.splitlines() if "Left out" in line] or [""]
-    dropped = [name for name in ("review_id", "comment") if name not in columns and name not in " ".join(options)]
-    assert (f"Left out of all models: {', '.join(dropped)} (" in line) == bool(dropped)
-    assert line.endswith(f"--keep {','.join(dropped)}" if dropped else "")
-
-
-@pytest.mark.parametrize(
-    "options", [["--drop", "id"], ["--keep", "id"], ["--drop", "grade"], ["--drop", "a", "--keep", "a"]]
-)
-def test_columns_that_are_not_there_are_refused_by_option(options, tmp_path, capsys):
-    path = tmp_path / "table.csv"
-    path.write_text("a,b,grade\n" + "1,2,0\n2,1,1\n" * 4)
-    assert main(["compare", str(path), "--target", "grade", *options]) == 2
-    assert capsys.readouterr().err.startswith(f"error: {options[-2]} must name columns")
-
-
-def test_without_a_command_the_commands_are_listed(capsys):
-    assert main([]) == 0
-    printed = capsys.readouterr().out
-    assert "compare" in printed
-    assert "versions" in printed

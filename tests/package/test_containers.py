@@ -7,7 +7,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from sklearn.base import clone
 
 from ordinal_objectives import (
     HistGradientBoostingMultiOutputClassifier,
@@ -15,31 +14,12 @@ from ordinal_objectives import (
     HistGradientBoostingOrdinalClassifier,
     OrdinalDistributionRegressor,
     OrdinalLabels,
-    XGBOrdinalClassifier,
 )
 from ordinal_objectives.estimators.held_out import check_groups
-from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.random_effects import as_groups
-from ordinal_objectives.inspection import partial_probabilities
-from ordinal_objectives.metrics import concordance, ordinal_log_loss
+from ordinal_objectives.metrics import ordinal_log_loss
 
 SIZES = ["small", "medium", "large"]
-
-
-def test_a_missing_entry_of_a_table_of_arrow_is_no_number():
-    column = pa.chunked_array([pa.array([1.0, None, 2.0]).dictionary_encode()])
-    counts = OrdinalLabels.from_counts(pa.table({"a": column, "b": column}), classes=["a", "b"], unlabelled="ignore")
-    assert counts.patterns[counts.codes].tolist() == [[1.0, 1.0], [0.0, 0.0], [2.0, 2.0]]
-    with pytest.raises(ValueError, match="NaN"):
-        concordance([0, 1, 0], pa.table({"score": column}))
-
-
-def test_levels_of_an_arrow_dictionary_without_rows_are_no_classes():
-    column = pa.DictionaryArray.from_arrays(pa.array([2, 0, 2]), pa.array([1, 77, 2]))
-    for y in (column, pd.Series(column, dtype=pd.ArrowDtype(column.type))):
-        labels = OrderedLabels().fit(y)
-        assert labels.ordered_classes_.tolist() == [1, 2]
-        assert labels.encode(y).tolist() == [1, 0, 1]
 
 
 @pytest.mark.parametrize(
@@ -64,12 +44,6 @@ def test_nan_beside_text_is_no_name(names):
         HistGradientBoostingMultiOutputClassifier(max_iter=1).fit(np.eye(3), ["Ann", np.nan, "Bob"])
 
 
-def test_nan_beside_text_in_a_list_is_missing():
-    X = [["low" if i % 3 else np.nan, "high"] for i in range(30)]
-    model = HistGradientBoostingOrdinalClassifier(max_iter=2, categorical_features=[0, 1]).fit(X, [0, 1, 1] * 10)
-    assert model.category_levels() == {0: ["low"], 1: ["high"]}
-
-
 @pytest.mark.parametrize(
     "estimator",
     [
@@ -91,36 +65,6 @@ def test_score_reads_labels_and_weights_as_fit_does(estimator):
     for weights in (chunked, np.ma.masked_array(weight, X[:, 0] == 0), [np.ma.masked, *weight[1:]]):
         with pytest.raises(ValueError, match=r"sample_weight (holds NaN|is a masked array)"):
             model.score(X, y, weights)
-
-
-def test_levels_that_a_dictionary_holds_twice_are_one():
-    X = pd.DataFrame({"x": np.arange(40.0), "size": pd.Categorical(["small", "large"] * 20)})
-    model = HistGradientBoostingOrdinalClassifier(max_iter=2).fit(X, np.arange(40) % 3)
-    twice = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, 3] * 10), pa.array(["small", "large"] * 2))
-    values, _ = partial_probabilities(model, pa.table({"x": X["x"], "size": twice}), "size")
-    assert values.tolist() == ["small", "large"]
-
-
-def test_features_that_arguments_name_are_not_masked():
-    X, y, hidden = np.arange(80.0).reshape(40, 2) % 7, np.arange(40) % 3, np.ma.masked_array([1, 0], [False, True])
-    chunked = pa.chunked_array([pa.array([1, None]).dictionary_encode()])
-    for estimator, name in (
-        (HistGradientBoostingOrdinalClassifier(max_iter=1), "monotonic_cst"),
-        (HistGradientBoostingOrdinalClassifier(max_iter=1), "categorical_features"),
-        (XGBOrdinalClassifier(n_estimators=1), "feature_weights"),
-    ):
-        for given in (hidden, chunked):
-            with pytest.raises(ValueError, match=rf"{name}|must be greater than 0"):
-                clone(estimator).set_params(**{name: given}).fit(X, y)
-
-
-def test_feature_weights_may_have_another_byte_order():
-    X, y, weights = np.random.default_rng(0).normal(size=(60, 4)), np.arange(60) % 3, np.array([9.0, 1.0, 1.0, 5.0])
-    found = [
-        XGBOrdinalClassifier(n_estimators=3, colsample_bytree=0.5, random_state=0, feature_weights=of).fit(X, y)
-        for of in (weights, weights.astype(">f8"))
-    ]
-    np.testing.assert_array_equal(found[1].predict_proba(X), found[0].predict_proba(X))
 
 
 @pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame, pa.table, pa.record_batch])

@@ -19,20 +19,19 @@ EACH = pytest.mark.parametrize("name", MAKERS)
 
 @EACH
 def test_memory_does_not_grow(name):
-    _, growth = grown(name, 40, 200, warm=20)
+    _, growth = grown(name, 24, 72, warm=12)
     assert growth < 0.01
 
 
-@pytest.mark.parametrize("name", INTERRUPTED)
-def test_an_interrupted_fit_leaves_the_model_as_it_was(name):
+def test_an_interrupted_fit_leaves_the_model_as_it_was():
     """In a process of its own: pytest has callbacks too, which an interrupt would end."""
-    code = f"from endure import interrupted; print(*interrupted({name!r}, 24))"
+    code = f"from endure import interrupted; print(*(interrupted(name, 8)[0] for name in {INTERRUPTED}))"
     here = str(Path(__file__).parents[1])
     path = os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = os.environ | {"PYTHONPATH": path}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
-    assert int(done.stdout.split()[0]) > 2
+    assert all(map(int, done.stdout.split()))
 
 
 @EACH

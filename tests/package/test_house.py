@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import subprocess
 from collections import Counter
 
 import house
@@ -102,52 +101,3 @@ def test_guards_of_a_file(tmp_path):
     found = house.count(tmp_path / "one.py")
     assert (found.code, found.docstrings, found.raises, found.hasattr) == (19, 2, 4, 1)
     assert found.guards == 5 + 4 + 2 + 1
-
-
-class Above:
-    _kept = _given = 0
-
-    def _shared(self): ...
-
-    def _own(self): ...
-
-
-class Below(Above):
-    _kept = 1
-
-    def __init__(self):
-        self._kept, self._found, self.public = 2, 3, 4
-
-    @property
-    def _shared(self): ...
-
-    def _other(self): ...
-
-
-def test_private_names_of_an_object():
-    found = house.private_names(Below())
-    assert found == house.Names(classes=1, methods=3, on_two_levels=1, attributes=3, of_instance=2)
-
-
-def test_calls_of_the_package_are_counted():
-    from ordinal_objectives.threads import effective_n_threads, library_n_threads
-
-    found = house.calls(lambda: [library_n_threads(2), effective_n_threads(1)])
-    assert found == {("threads.py", "library_n_threads"): 1, ("threads.py", "effective_n_threads"): 2}
-
-
-def test_the_source_of_a_commit_is_counted(tmp_path):
-    def git(*arguments):
-        subprocess.run(["git", "-c", "user.name=one", "-c", "user.email=one", *arguments], cwd=tmp_path, check=True)
-
-    for folder in (*house.FOLDERS, "tests"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "one.py").write_text(COUNTED)
-    git("init", "--quiet")
-    git("add", ".")
-    git("commit", "--quiet", "--message", "one")
-    (tmp_path / "tests" / "one.py").write_text("later = 1\n")
-    house.check_out("HEAD", tmp_path, tmp_path / "copy")
-    found = house.row("one", house.counts(tmp_path / "copy"), None)
-    assert (found["code lines"], found["raise"], found["test code lines"]) == (4 * 19, 4 * 4, 19)
-    assert found["guards / code"] == "63.2%"

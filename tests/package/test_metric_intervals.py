@@ -6,7 +6,6 @@ import warnings
 from functools import partial
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import f1_score
@@ -91,12 +90,6 @@ def test_a_metric_that_has_no_function_of_weights(monkeypatch):
         np.testing.assert_allclose(interval(name, Y, response, WEIGHT, n_draws=DRAWS), expected, atol=1e-12)
 
 
-def test_blocks_of_samples_do_not_change_them(monkeypatch):
-    whole = interval("concordance", Y, SCORES[0], n_draws=DRAWS)
-    monkeypatch.setattr("ordinal_objectives.metrics.intervals._BLOCK", 7 * N)
-    assert interval("concordance", Y, SCORES[0], n_draws=DRAWS) == whole
-
-
 def test_rows_without_weight_are_as_if_they_were_not_there():
     there = WEIGHT > 0
     assert not there.all()
@@ -106,16 +99,6 @@ def test_rows_without_weight_are_as_if_they_were_not_there():
         found = interval(name, Y, response, WEIGHT, groups=GROUPS, **options)
         fewer = interval(name, Y[there], response[there], WEIGHT[there], groups=GROUPS[there], **options)
         np.testing.assert_allclose(found, fewer, rtol=1e-12)
-
-
-def test_names_and_ordered_categories_are_codes():
-    names = np.array(["d", "b", "c", "a"])
-    expected = interval("mae", Y, DECISIONS[0], n_draws=DRAWS)
-    assert interval("mae", names[Y], names[DECISIONS[0]], labels=names, n_draws=DRAWS) == expected
-    ordered = pd.Series(pd.Categorical(names[Y], names, ordered=True), index=np.arange(N)[::-1])
-    assert interval("mae", ordered, names[DECISIONS[0]], n_draws=DRAWS) == expected
-    frame = pd.DataFrame(PROBA[0], columns=names)
-    assert interval("rps", ordered, frame, n_draws=DRAWS) == interval("rps", Y, PROBA[0], n_draws=DRAWS)
 
 
 def test_answers_of_one_row_stay_together():
@@ -137,15 +120,6 @@ def test_intervals_of_classes_are_drawn_row_by_row():
         np.testing.assert_allclose(interval(name, labels, response, n_draws=DRAWS)[1:], ends_of(of_samples))
     with pytest.raises(ValueError, match="intervals have no class"):
         interval("qwk", labels, DECISIONS[0])
-
-
-def test_samples_without_a_value_are_left_out_and_no_value_says_so():
-    y, predicted = np.array([0, 0, 0, 1]), np.array([0, 0, 0, 1])
-    found = interval("qwk", y, predicted, n_draws=30)  # many samples lack the last row
-    assert found == (1.0, 1.0, 1.0)
-    with pytest.warns(UndefinedMetricWarning):
-        found = interval("qwk", y[:3], predicted[:3], n_draws=5)
-    assert np.isnan(found).all()
 
 
 def test_what_cannot_be_drawn_is_refused():

@@ -140,12 +140,6 @@ def test_names_of_columns_are_classes():
                 make(table.set_axis(wrong, axis=1))
 
 
-def test_the_middle_of_shares_is_that_of_the_counts():
-    counts = np.array([[3, 3, 3, 1, 6, 4], [1, 1, 1, 1, 3, 1]])
-    shares = OrdinalLabels.from_shares(counts / counts.sum(axis=1, keepdims=True))
-    assert shares.middle.tolist() == OrdinalLabels.from_counts(counts).middle.tolist() == [3, 3]
-
-
 def test_shares_of_intervals_are_most_likely():
     labels = OrdinalLabels.from_intervals(
         [0] * 60 + [1] * 20 + [0] * 20, [0] * 60 + [1] * 20 + [1] * 20, classes=[0, 1]
@@ -279,17 +273,3 @@ def test_the_log_loss_counts_the_part_of_a_class_that_an_interval_covers():
     parts /= parts.max(axis=1, keepdims=True)
     some = OrdinalLabels(parts, np.arange(len(parts)), range(4), between=True)
     assert METRICS["log_loss"].function(some, PROBA) == pytest.approx(-np.log((parts * PROBA).sum(axis=1)).mean())
-
-
-def test_metrics_refuse_other_classes():
-    intervals = OrdinalLabels.from_intervals(LOWER, UPPER, classes=range(4))
-    for labels in (OrdinalLabels.from_counts(COUNTS), intervals):
-        for name in ("rps", "log_loss", "mae"):
-            function, predicted = METRICS[name].function, PROBA.argmax(axis=1) if name == "mae" else PROBA
-            assert function(labels, predicted, labels=range(4)) == function(labels, predicted)
-            with pytest.raises(ValueError, match=r"labels must be the classes of y_true, \[0, 1, 2, 3\]"):
-                function(labels, predicted, labels=[3, 2, 1, 0])
-        with pytest.raises(ValueError, match="proba must have a column for each of the 4 classes of y_true; got 3"):
-            METRICS["rps"].function(labels, PROBA[:, :3] / PROBA[:, :3].sum(axis=1, keepdims=True))
-        with pytest.raises(TypeError, match="y_true must hold one label a row here"):
-            METRICS["concordance"].function(labels, PROBA[:, 0])

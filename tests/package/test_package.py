@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import multiprocessing
 import os
 import re
@@ -20,7 +19,6 @@ from ordinal_objectives import _core
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.rows import RowStatistics
 from ordinal_objectives.threads import effective_n_threads
-from ordinal_objectives.utils import shared_docs
 from ordinal_objectives.utils.extras import versions
 
 
@@ -62,15 +60,6 @@ def test_a_missing_library_is_named_with_its_extra(statements, tmp_path):
         assert said.endswith(f": pip install 'ordinal-objectives[{extras}]', in a checkout '.[{extras}]'")
 
 
-@pytest.mark.slow
-def test_a_command_that_lacks_a_library_ends_with_one_line(tmp_path):
-    command = "import sys; sys.modules['pandas'] = None; from ordinal_objectives.__main__ import main; "
-    code = f"{command}main(['compare', 'table.csv', '--target', 'y'])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert done.stderr.startswith("error: import of pandas halted")
-    assert done.stderr.endswith(": pip install 'ordinal-objectives[demo]', in a checkout '.[demo]'\n")
-
-
 LOST = {
     "xgboost": {"XGB", "DaskXGB", "DaskLGBM"},
     "lightgbm": {"LGBM", "DaskLGBM"},
@@ -96,24 +85,6 @@ def test_a_missing_library_leaves_the_other_names(tmp_path):
     expected = [everything - lost for lost in LOST.values()] + [{"HistGradientBoosting"}]
     for names, said in zip(expected, done.stdout.splitlines(), strict=True):
         assert said.split() == sorted(f"{name}OrdinalClassifier" for name in names)
-
-
-def test_a_missing_matplotlib_is_named_with_its_extra(monkeypatch):
-    from ordinal_objectives.plotting import ScoreDistributionDisplay
-
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'ordinal-objectives\[plot\]'"):
-        ScoreDistributionDisplay([-1.0, 1.0], [0, 1], [0.0]).plot()
-
-
-def test_the_oldest_versions_tested_are_the_lower_bounds():
-    root = Path(__file__).resolve().parents[2]
-    bounds = (root / "pyproject.toml").read_text(encoding="utf-8")
-    oldest = (root / "tests" / "oldest.txt").read_text(encoding="utf-8")
-    for library in ("xgboost", "lightgbm", "catboost"):
-        bound = re.search(rf'"{library}>=([\d.]+)"', bounds).group(1)
-        version = re.search(rf"^{library}==([\d.]+)$", oldest, re.MULTILINE).group(1)
-        assert f"{version}.".startswith(f"{bound}.")
 
 
 def test_public_names_exist():
@@ -192,74 +163,6 @@ def test_instruction_sets():
     assert _core.instruction_set() == names[0]
     assert not _core.select_instruction_set("none such")
     assert _core.instruction_set() == names[0]
-
-
-PUBLIC = (
-    *("", "adapters.lgbm", "adapters.xgb", "compare", "decisions", "export", "inspection", "links", "losses"),
-    *("metrics", "plotting", "rows", "scorers", "threshold_solver", "trees"),
-)
-
-
-@pytest.mark.parametrize("name", PUBLIC)
-def test_tab_completion_shows_public_names_and_submodules(name):
-    full = f"ordinal_objectives.{name}".rstrip(".")
-    module = importlib.import_module(full)
-    shown = [one for one in dir(module) if not one.startswith("_") and one not in module.__all__]
-    others = [one for one in shown if getattr(getattr(module, one), "__name__", "") != f"{full}.{one}"]
-    assert set(module.__all__) <= set(dir(module))
-    assert others == (["METRICS"] if name == "metrics" else [])
-
-
-MODULES = (
-    "agreement",
-    "compare",
-    "decisions",
-    "distributions",
-    "export",
-    "inspection",
-    "metrics",
-    "plotting",
-    "scorers",
-)
-
-
-def test_modules_are_there_without_a_second_import():
-    listed = {"adapters", "links", "losses", *MODULES}
-    code = (
-        "import sys, ordinal_objectives as oo\n"
-        "assert 'sklearn' not in sys.modules\n"
-        f"assert {listed} == {{name for name in dir(oo) if not name.startswith('_')}} - {{*oo.__all__}}\n"
-        "assert oo.metrics.mean_absolute_error([0, 1], [0, 1]) == 0.0\n"
-        f"for name in {MODULES}: getattr(oo, name).__all__\n"
-        f"assert {listed} == {{name for name in dir(oo) if not name.startswith('_')}} - {{*oo.__all__}}\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stderr == ""
-
-
-@pytest.mark.parametrize("name", [name for name in ordinal_objectives.__all__ if name.endswith(("Classifier", "Sets"))])
-def test_tab_completion_of_models_shows_no_internals(name):
-    kind = getattr(ordinal_objectives, name)
-    around = name in ("OrdinalCalibratedClassifier", "OrdinalPredictionSets", "OrdinalTunedClassifier")
-    model = kind(None) if around else kind()
-    assert not shared_docs.INTERNAL & {*dir(model)}
-    model.mine = 1
-    assert {"fit", "predict", "get_params", "mine", "__dict__"} <= {*dir(model)}
-
-
-def test_internal_names_are_those_of_methods():
-    kinds = [getattr(ordinal_objectives, name) for name in ordinal_objectives.__all__]
-    assert {name for kind in kinds if isinstance(kind, type) for name in dir(kind)} >= shared_docs.INTERNAL
-
-
-def test_notebooks_link_to_the_page_of_an_estimator():
-    for name in ("XGBOrdinalClassifier", "OrdinalTunedClassifier", "HistGradientBoostingMultiOutputRegressor"):
-        kind = getattr(ordinal_objectives, name)
-        model = kind(ordinal_objectives.XGBOrdinalClassifier()) if name.startswith("OrdinalTuned") else kind()
-        assert f"ordinal-objectives.github.io/ordinal-objectives/generated/ordinal_objectives.{name}.html" in (
-            model._repr_html_()
-        )
-    assert "LabelOrderWarning" in ordinal_objectives.__all__
 
 
 def test_extras_for_users_are_in_all_and_in_the_versions():

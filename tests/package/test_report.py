@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
-from sklearn.dummy import DummyClassifier
-from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import precision_recall_fscore_support
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from makers import make_engine
 from ordinal_objectives import OrdinalLabels
@@ -89,63 +83,6 @@ def test_the_table_by_class_is_scikit_learns(engine, weight):
         assert found["probability"][k] == pytest.approx(np.average(of["probabilities"][of_class, k], weights=w))
 
 
-def test_frames_text_and_html_hold_the_same(engine):
-    found = report(engine, X[TEST], GRADES[Y[TEST]], **FEW)
-    frame, of_classes = found.to_frame(), found.to_frame("classes")
-    assert frame.loc["mae", "value"] == found.values["mae"].value
-    assert frame.loc["rps", "difference_high"] == found.differences["rps"].high
-    assert frame.loc["qwk", "higher_is_better"]
-    assert list(of_classes.index) == GRADES.tolist()
-    text = str(found)
-    assert max(map(len, text.splitlines())) <= 100
-    for part in (f"{found.values['mae'].value:.3f}", "quadratic weighted kappa", "middle", "95% intervals"):
-        assert part in text
-        assert part in found._repr_html_()
-    with pytest.raises(ValueError, match="of"):
-        found.to_frame("rows")
-
-
-def test_pipelines_and_searches_are_judged_as_their_last_step(engine):
-    names = GRADES[Y]
-    inner = make_engine(classes=GRADES)
-    piped = make_pipeline(StandardScaler(), inner).fit(X[TRAIN], names[TRAIN])
-    searched = GridSearchCV(inner, {"max_iter": [15]}, cv=2).fit(X[TRAIN], names[TRAIN])
-    expected = report(engine, X[TEST], names[TEST], **FEW)
-    assert report(searched, X[TEST], names[TEST], **FEW).values == expected.values
-    assert list(report(piped, X[TEST], names[TEST], **FEW).values) == list(METRICS)
-
-
-def test_other_classifiers_need_the_order_of_names():
-    names, codes = GRADES[Y], LogisticRegression().fit(X[TRAIN], Y[TRAIN])
-    expected = report(codes, X[TEST], Y[TEST], **FEW)
-    assert "concordance" not in expected.values
-    model = LogisticRegression().fit(X[TRAIN], names[TRAIN])
-    with pytest.raises(ValueError, match="labels="):
-        report(model, X[TEST], names[TEST])
-    ordered = pd.Categorical(names[TEST], GRADES, ordered=True)
-    for found in (
-        report(model, X[TEST], names[TEST], labels=GRADES, **FEW),
-        report(model, X[TEST], ordered, **FEW),
-    ):
-        for name, value in found.values.items():
-            np.testing.assert_allclose(value, expected.values[name], atol=1e-6)
-
-
-def test_a_class_without_rows_and_rows_of_one_class(engine):
-    names = GRADES[Y]
-    some = np.flatnonzero(Y[TEST] != 3)
-    found = report(engine, X[TEST][some], names[TEST][some], **FEW)
-    assert found.by_class["rows"][3] == 0
-    assert np.isnan([found.by_class[of][3] for of in ("recall", "mean_absolute_error", "probability")]).all()
-    assert "-" in str(found).splitlines()[-1]
-    one = np.flatnonzero(Y[TEST] == 1)
-    found = report(engine, X[TEST][one], names[TEST][one], **FEW)
-    assert np.isnan(found.values["concordance"]).all()
-    assert found.baseline["mae"] == (0.0, 0.0, 0.0)
-    constant = DummyClassifier().fit(X[TRAIN], Y[TRAIN])
-    assert np.isnan(report(constant, X[TEST], Y[TEST], **FEW).values["tau_b"]).all()
-
-
 def test_labels_of_several_answers_and_of_intervals(engine):
     counts = np.eye(4)[Y[TEST]]
     names = GRADES[Y]
@@ -165,14 +102,3 @@ def test_labels_of_several_answers_and_of_intervals(engine):
     assert "higher" not in str(found)
     with pytest.raises(ValueError, match="intervals"):
         found.to_frame("classes")
-
-
-def test_what_is_no_classifier_of_these_rows_is_refused(engine):
-    with pytest.raises(TypeError, match="model"):
-        report(StandardScaler().fit(X), X[TEST], Y[TEST])
-    with pytest.raises(ValueError, match="X and y"):
-        report(engine, X[TEST], GRADES[Y[:7]])
-    with pytest.raises(ValueError, match="y"):
-        report(engine, X[TEST], Y[TEST])
-    with pytest.raises(ValueError, match="groups"):
-        report(engine, X[TEST], GRADES[Y[TEST]], groups=np.zeros(120))

@@ -12,4 +12,4 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.parametrize("trainer", TRAINERS)
 def test_calls_in_any_order(trainer):
-    run(trainer, 0, 4 if trainer in ("ensemble", "prediction sets") else 8)
+    run(trainer, 0, 1 if trainer in ("ensemble", "prediction sets") else 2)

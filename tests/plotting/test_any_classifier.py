@@ -17,16 +17,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from makers import make_engine
-from ordinal_objectives import OrdinalCalibratedClassifier, OrdinalLabels
+from ordinal_objectives import OrdinalCalibratedClassifier
 from ordinal_objectives.plotting import (
-    ClassProbabilitiesDisplay,
     CumulativeReliabilityDisplay,
-    FeatureEffectDisplay,
     OrdinalConfusionDisplay,
-    PredictionSetsDisplay,
-    RatersSpreadDisplay,
-    ScoreDistributionDisplay,
-    TrainingDisplay,
 )
 from ordinal_objectives.scorers import get_scorer
 
@@ -88,38 +82,11 @@ def test_numbers_in_an_order_of_their_own_inside_another_classifier_are_drawn_as
     assert display.ax_.get_title().startswith(f"mean absolute error {error:.3g}\n")
 
 
-def test_tables_with_the_classes_in_another_order_are_refused():
-    model = OURS["classifier"]()
-    proba = pd.DataFrame(model.predict_proba(X), columns=model.classes_)
-    for what, draw in (
-        ("matrix", lambda: OrdinalConfusionDisplay(pd.crosstab(Y, model.predict(X)), NAMES)),
-        ("proba", lambda: CumulativeReliabilityDisplay.from_predictions(CODES, proba, class_names=NAMES)),
-        ("proba", lambda: ClassProbabilitiesDisplay(np.arange(240), proba, "rank", NAMES)),
-        ("proba", lambda: RatersSpreadDisplay(OrdinalLabels.from_labels(Y, classes=NAMES), proba)),
-        ("sets", lambda: PredictionSetsDisplay(CODES, proba > 0.3, NAMES)),
-    ):
-        with pytest.raises(ValueError, match=f"{what} must have its classes in the order .'poor', 'fair', 'good'.;"):
-            draw()
-    with pytest.raises(ValueError, match=r"matrix must have its classes in the order .'fair'.*; got columns .'poor'"):
-        OrdinalConfusionDisplay(pd.crosstab(Y, model.predict(X))[NAMES])
-    in_order = pd.crosstab(Y, model.predict(X)).loc[NAMES, NAMES]
-    assert OrdinalConfusionDisplay(in_order, NAMES).class_names == NAMES.tolist()
-
-
 def test_numbers_have_an_order():
     model = LogisticRegression().fit(X, 10 * CODES)
     assert OrdinalConfusionDisplay.from_estimator(model, X, 10 * CODES).class_names == ["0", "10", "20"]
     model.classes_, model.coef_ = model.classes_[[2, 0, 1]], model.coef_[[2, 0, 1]]  # some sort them otherwise
     assert OrdinalConfusionDisplay.from_estimator(model, X, 10 * CODES).class_names == ["0", "10", "20"]
-
-
-def test_a_class_that_the_classifier_never_saw_has_no_predictions():
-    some = CODES < 2
-    model = LogisticRegression().fit(X[some], Y[some])
-    matrix = OrdinalConfusionDisplay.from_estimator(model, X, Y, labels=NAMES).matrix
-    assert matrix[:, 2].sum() == 0
-    assert matrix.sum() == 240
-    CumulativeReliabilityDisplay.from_estimator(model, X, Y, labels=NAMES)
 
 
 def test_what_predicts_no_classes_is_refused_by_name():
@@ -132,25 +99,6 @@ def test_what_predicts_no_classes_is_refused_by_name():
         CumulativeReliabilityDisplay.from_estimator(RidgeClassifier().fit(X, CODES), X, CODES)
 
 
-@pytest.mark.parametrize("kind", ["other", "wrapper"])
-def test_pictures_of_a_score_refuse_models_without_one(kind):
-    model, name = (
-        (LogisticRegression().fit(X, Y), "LogisticRegression")
-        if kind == "other"
-        else (OURS["wrapper"](), "OrdinalCalibratedClassifier")
-    )
-    for draw in (
-        lambda: ScoreDistributionDisplay.from_estimator(model, X, Y),
-        lambda: ClassProbabilitiesDisplay.from_estimator(model, X),
-        lambda: FeatureEffectDisplay.from_estimator(model, X, 0),
-        lambda: TrainingDisplay.from_estimator(model),
-    ):
-        with pytest.raises(TypeError, match=f"estimator must be a classifier of ordinal_objectives, .*; got {name}"):
-            draw()
-    with pytest.raises(TypeError, match=f"estimator must be fitted OrdinalPredictionSets; got {name}"):
-        PredictionSetsDisplay.from_estimator(model, X, Y)
-
-
 TRUE, PREDICTED = ["poor", "good", "good", "fair"], ["fair", "good", "fair", "fair"]
 MATRIX = [[0, 1, 0], [0, 1, 0], [0, 1, 1]]
 CATEGORICALS = {
@@ -161,15 +109,6 @@ CATEGORICALS = {
         [NAMES.tolist().index(one) for one in y], NAMES.tolist(), ordered=True
     ),
 }
-
-
-@pytest.mark.parametrize("kind", CATEGORICALS)
-def test_ordered_categoricals_say_their_order(kind):
-    of = CATEGORICALS[kind]
-    for pair in ((of(TRUE), of(PREDICTED)), (of(TRUE), PREDICTED), (TRUE, of(PREDICTED))):
-        display = OrdinalConfusionDisplay.from_predictions(*pair)
-        np.testing.assert_array_equal(display.matrix, MATRIX)
-        assert display.class_names == NAMES.tolist()
 
 
 def test_names_take_the_order_that_is_given():

@@ -15,7 +15,7 @@ from sklearn.metrics import confusion_matrix
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from makers import ALL, make_cat, make_engine, make_lgb, make_xgb, watching
+from makers import ALL, make_engine, make_xgb, watching
 from ordinal_objectives import OrdinalDistributionRegressor, OrdinalLabels, OrdinalPredictionSets
 from ordinal_objectives.decisions import cumulative_reliability
 from ordinal_objectives.inspection import feature_effect, partial_probabilities
@@ -25,7 +25,6 @@ from ordinal_objectives.plotting import (
     DistributionFanDisplay,
     OrdinalConfusionDisplay,
     PITDisplay,
-    PredictionIntervalsDisplay,
     PredictionSetsDisplay,
     RatersSpreadDisplay,
     RowProbabilitiesDisplay,
@@ -156,23 +155,6 @@ def test_training_curves_are_those_of_the_records(make):
     np.testing.assert_array_equal(paths[fitted.n_iter_], fitted.thresholds_)
 
 
-@pytest.mark.parametrize(
-    ("make", "given"), [(make_xgb, "xgb_model"), (make_lgb, "init_model"), (make_cat, "init_model")]
-)
-def test_a_continued_training_is_evaluated_in_its_own_rounds(make, given):
-    """The loss of a copy of the training's rows is the training's, in each round."""
-    sets: Any = {"eval_set": [(X.copy(), CODES)]}
-    fitted = make(**{make()._rounds_name: 3})
-    first = make(**{fitted._rounds_name: 4}).fit(X, CODES, **sets)
-    fitted.fit(X, CODES, **sets, **{given: first})
-    training, watched = (line.get_ydata() for line in TrainingDisplay.from_estimator(fitted).axes_[0].lines)
-    assert len(watched) == 8
-    assert np.isnan(watched[:5]).all()
-    np.testing.assert_allclose(watched[5:], training[5:], rtol=1e-6)
-    again = TrainingDisplay.from_estimator(fitted.fit(X, CODES, **sets)).losses
-    assert np.isnan(list(again.values())[1]).tolist() == [True, False, False, False]
-
-
 def test_an_early_stop_is_marked():
     fitted = make_engine(max_iter=60, learning_rate=0.5).fit(X[:200], CODES[:200], X_val=X[200:], y_val=CODES[200:])
     display = TrainingDisplay.from_estimator(fitted)
@@ -284,39 +266,6 @@ def test_bars_of_rows_are_their_probabilities_in_the_colours_of_the_classes(mode
     assert NAMES[at_half].tolist() == model.predict(X[:4]).tolist()
 
 
-def test_rows_are_named_by_a_data_frame_and_classes_by_any_classifier():
-    frame = pd.DataFrame(X[:3], index=["r", "s", "t"])
-    other = LogisticRegression().fit(X, NAMES[CODES])
-    display = RowProbabilitiesDisplay.from_estimator(other, X[:3], labels=NAMES)
-    np.testing.assert_allclose(display.proba, other.predict_proba(X[:3])[:, [1, 2, 0]])  # not by the alphabet
-    assert display.row_names == ["0", "1", "2"]
-    numbered = RowProbabilitiesDisplay.from_estimator(make_xgb().fit(pd.DataFrame(X), CODES), frame)
-    assert numbered.row_names == ["r", "s", "t"]
-    assert numbered.class_names == ["0", "1", "2"]
-
-
-def test_rows_that_cannot_be_drawn_are_refused(model, distribution):
-    with pytest.raises(TypeError, match="estimator"):
-        RowProbabilitiesDisplay.from_estimator(distribution[0], X)
-    with pytest.raises(ValueError, match="labels"):
-        RowProbabilitiesDisplay.from_estimator(LogisticRegression().fit(X, NAMES[CODES]), X)
-    with pytest.raises(ValueError, match="row_names"):
-        RowProbabilitiesDisplay.from_estimator(model, X[:4], row_names=["Ann"])
-    with pytest.raises(ValueError, match="class_names"):
-        RowProbabilitiesDisplay([[0.5, 0.5]], ["a"])
-
-
-def test_intervals_are_in_the_order_of_their_middle(distribution):
-    model, y = distribution
-    display = PredictionIntervalsDisplay.from_estimator(model, X[200:], y[200:], coverage=0.5)
-    low, high = model.predict_interval(X[200:], 0.5).T
-    order, inside = np.argsort(low + high, kind="stable"), (low <= y[200:]) & (y[200:] <= high)
-    assert display.ax_.get_title() == f"50% intervals: {inside.mean():.0%} of 100 rows inside"
-    for line, kind in zip(display.ax_.lines, (inside, ~inside), strict=True):
-        np.testing.assert_array_equal(line.get_xdata(), np.flatnonzero(kind[order]))
-        np.testing.assert_array_equal(line.get_ydata(), y[200:][order][kind[order]])
-
-
 def test_probability_integral_transforms_are_spread_between_their_ends(distribution):
     model, y = distribution
     display = PITDisplay.from_estimator(model, X[200:], y[200:], n_bins=4)
@@ -346,11 +295,3 @@ def test_what_cannot_be_drawn_is_refused(model):
         TrainingDisplay({"training": [1.0, 0.5]}, [0.0, 1.0])
     with pytest.raises(ValueError, match="axes must be a pair of matplotlib axes, for the losses and the thresholds"):
         TrainingDisplay({"training": [1.0, 0.5]}, [[0.0], [1.0]]).plot(plt.gca())
-
-
-def test_axes_that_are_given_are_drawn_into():
-    _, axes = plt.subplots(1, 2)
-    assert OrdinalConfusionDisplay(np.eye(2)).plot(axes[0]).ax_ is axes[0]
-    found = TrainingDisplay({"training": [1.0, 0.5]}, [[0.0], [1.0]]).plot(axes).axes_
-    assert found[0] is axes[0]
-    assert found[1] is axes[1]
