@@ -126,6 +126,18 @@ def test_early_stopping_is_by_the_rows_that_a_copy_leaves_out(numbered):
         OrdinalEnsembleClassifier([("a", Recorder(early_stopping_rounds=2))], subsample=1.0).fit(X, y)
 
 
+def test_a_copy_stops_early_by_rows_of_classes_that_it_knows(numbered):
+    X, y = numbered
+    y = np.where(np.arange(300) == 7, 9, np.minimum(y, 2))
+    model = OrdinalEnsembleClassifier([("a", Recorder(early_stopping_rounds=2))], refit=False).fit(X, y)
+    alone = [copy for copy in recorders(model) if 7 not in copy.rows_]
+    assert alone
+    for copy in alone:
+        rows, labels = copy.evaluated_
+        assert sorted([*rows, *copy.rows_, 7]) == list(range(300))
+        np.testing.assert_array_equal(labels, y[rows])
+
+
 @pytest.mark.parametrize(("kind", "name"), [("xgboost", "early_stopping_rounds"), ("lightgbm", "early_stopping_round")])
 def test_no_round_to_stop_after_is_no_early_stopping(kind, name, numbered):
     X, y = numbered
