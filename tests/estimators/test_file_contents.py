@@ -60,14 +60,8 @@ def put(key, value):
     ("edit", "message"),
     [
         (move_a_leaf, r"record holds vectors of \d leaves of tree 0, which has \d"),
-        (put("version", True), "format version True"),
-        (put("version", 2.0), "format version 2.0"),
-        (put("diagnostics", {"n_raised": "1"}), "diagnostics must be integers"),
-        (put("diagnostics", {"n_raised": True}), "diagnostics must be integers"),
-        (put("training_loss", ["1.5"] * 7), "training_loss must be a list of numbers"),
-        (put("training_loss", [True] * 7), "training_loss must be a list of numbers"),
-        (put("thresholds", [["0", "1", "2"]] * 7), "thresholds must be a list of numbers"),
-        (put("thresholds", [[False, True, 2]] * 7), "thresholds must be a list of numbers"),
+        (put("version", 2), "'ordinal_objectives', version 2"),
+        (put("thresholds", [["0", "1", "2"]] * 7), "thresholds must be an array of numbers"),
         (
             lambda record: record["classifier"].update(params={"n_estimators": {"group": []}}),
             "damaged: a parameter must be",
@@ -127,10 +121,7 @@ def test_the_engines_file_keeps_losses_that_are_not_finite(data, tmp_path):
 def test_losses_in_json():
     losses = [0.1, np.nan, np.inf, -np.inf, 3]
     text = json.dumps(losses_to_json(losses), allow_nan=False)
-    np.testing.assert_array_equal(losses_from_json(json.loads(text), "losses"), losses)
-    for wrong in (["nan"], [True], ["1"], 3, [float("inf")], [[1.0]], [{}]):
-        with pytest.raises(ValueError, match="losses must be a list"):
-            losses_from_json(wrong, "losses")
+    np.testing.assert_array_equal(losses_from_json(json.loads(text)), losses)
 
 
 @EACH

@@ -139,8 +139,6 @@ def test_diagnostics_add_and_refuse():
     assert all(type(count) is int for count in counts.values())
     with pytest.raises(AttributeError, match="n_typo"):
         diagnostics.add(n_typo=1)
-    with pytest.raises(ValueError, match="n_halved can only grow, got -1"):
-        diagnostics.add(n_halved=-1)
     with pytest.raises(TypeError):
         diagnostics.add(n_halved=0.5)
     assert diagnostics.n_halved == 0
