@@ -122,6 +122,14 @@ def check_n_classes(n_classes: object, most: int = MOST_CLASSES) -> int:
     return check_integer("n_classes", n_classes, 2, most)
 
 
+def check_shape(name: str, array: Any, shape: tuple[int | str, ...]) -> None:
+    """Raise ValueError unless an array has a shape; words in it stand for any number of entries."""
+    wanted = tuple(got if isinstance(want, str) else want for want, got in zip(shape, array.shape, strict=False))
+    if array.shape != wanted or len(shape) != len(wanted):
+        allowed = f"({', '.join(map(str, shape))}{',' * (len(shape) == 1)})"
+        raise ValueError(f"{name} must have shape {allowed}; got {array.shape}")
+
+
 def check_finite(numbers: RealArray, name: str, rule: str) -> None:
     """Raise ValueError, which says the rule, if a number is NaN or infinite."""
     if not np.isfinite(numbers).all():
@@ -207,8 +215,7 @@ def check_sample_weight(
         return None
     # The kernels read aligned memory without gaps; a column of a table may be neither.
     weight = np.require(as_floats(sample_weight, name=name), requirements=["C", "A"])
-    if weight.shape != (n_samples,):
-        raise ValueError(f"{name} must have shape ({n_samples},), one weight a row; got {weight.shape}")
+    check_shape(name, weight, (n_samples,))
     check_finite(weight, name, "weights must be finite and non-negative")
     if (weight < 0).any():
         raise ValueError(f"{name} must be non-negative; got {_some(weight[weight < 0])}")
@@ -268,8 +275,7 @@ def check_start_score(start_score: ArrayLike | None, n_samples: int, *, name: st
     if start_score is None:
         return None
     score = as_floats(start_score, name=name).copy()  # LightGBM warns of slices
-    if score.shape != (n_samples,):
-        raise ValueError(f"{name} must have shape ({n_samples},), one score a row; got {score.shape}")
+    check_shape(name, score, (n_samples,))
     check_finite(score, name, "scores must be finite")
     return score
 
@@ -331,7 +337,9 @@ def _as_number(label: object) -> str:
         return text
 
 
-def check_thresholds(thresholds: ArrayLike, n_classes: int | None = None, *, ordered: bool = True) -> FloatArray:
+def check_thresholds(
+    thresholds: ArrayLike, n_classes: int | None = None, *, ordered: bool = True, name: str = "thresholds"
+) -> FloatArray:
     """Return thresholds as a contiguous float64 array.
 
     Parameters
@@ -341,20 +349,18 @@ def check_thresholds(thresholds: ArrayLike, n_classes: int | None = None, *, ord
         None accepts any length from 1 on.
     ordered : bool
         Whether they must not decrease.
+    name : str
+        What they are called in messages.
 
     Raises
     ------
     ValueError
         If the length is wrong, a value is not finite, or the order is broken.
     """
-    theta = np.ascontiguousarray(as_floats(thresholds, name="thresholds"))
-    expected = "(n_classes - 1,)" if n_classes is None else f"({n_classes - 1},)"
-    if theta.ndim != 1 or theta.shape[0] == 0 or (n_classes is not None and theta.shape[0] != n_classes - 1):
-        raise ValueError(f"thresholds must have shape {expected}; got {theta.shape}")
-    if not np.isfinite(theta).all():
-        raise ValueError(f"thresholds must be finite; got {theta.tolist()}")
-    if ordered and (np.diff(theta) < 0).any():
-        raise ValueError(f"thresholds must be in increasing order; got {theta.tolist()}")
+    theta = np.ascontiguousarray(as_floats(thresholds, name=name))
+    check_shape(name, theta, ("n_classes - 1" if n_classes is None else n_classes - 1,))
+    if not np.isfinite(theta).all() or (ordered and (np.diff(theta) < 0).any()) or not theta.size:
+        raise ValueError(f"{name} must be finite{' and in increasing order' * ordered}; got {theta.tolist()}")
     return theta
 
 

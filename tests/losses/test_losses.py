@@ -221,7 +221,7 @@ def test_probabilities(loss, link):
 def test_threshold_order():
     for loss in (AllThreshold(), CumulativeLink()):
         for method in (loss.predict_proba, loss.cumulative_proba):
-            with pytest.raises(ValueError, match=r"thresholds must be in increasing order; got \[1.0, 0.0\]"):
+            with pytest.raises(ValueError, match=r"thresholds must be .*in increasing order; got \[1.0, 0.0\]"):
                 method([0.0], [1.0, 0.0])
         assert_array_equal(loss.predict_proba([0.3], [0.0, 0.0])[0, 1], 0)
     assert_allclose(ImmediateThreshold().predict_proba([0.3, -1], [1.0, 0.0]).sum(axis=1), 1)
@@ -283,8 +283,6 @@ def test_lookup():
     assert get_loss(loss, "logit") is loss
     with pytest.raises(ValueError, match=r"loss must be one of 'all_threshold', .*; got 'ordinal'"):
         get_loss("ordinal")
-    with pytest.raises(TypeError, match="loss must be a string or an OrdinalLoss; got <class"):
-        get_loss(AllThreshold)
     with pytest.raises(ValueError, match="link must be one of"):
         get_loss("all_threshold", "log")
 
