@@ -38,8 +38,6 @@ from ordinal_objectives.adapters.collective import Collective
 from ordinal_objectives.adapters.dask import (
     DaskClassifier,
     DaskRows,
-    check_numbers_of_rows,
-    check_partitions,
     fault_of_rows,
     numbers_of_rows,
     parts_of,
@@ -47,7 +45,7 @@ from ordinal_objectives.adapters.dask import (
 )
 from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, input_checks
 from ordinal_objectives.adapters.lgbm.estimator import LGBMOrdinalClassifier
-from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, checked_callbacks, train_spec
+from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, train_spec
 from ordinal_objectives.estimators import arguments
 from ordinal_objectives.estimators.held_out import rounds_unsearched, smallest_leaf
 from ordinal_objectives.estimators.tables import names_as_text, refuse_text_and_dates
@@ -183,7 +181,6 @@ def _parts_on_workers(client: distributed.Client, rows: DaskRows, name: str, enc
     encode : callable
         ``encode(X, name=name)`` returns features as numbers, an array or a sparse matrix.
     """
-    check_partitions(rows.X, name, label=rows.y, weight=rows.weight, init_score=rows.margin)
     X, names = parts_of(rows.X), names_as_text(rows.X)
     columns = [[None] * len(X) if values is None else parts_of(values) for values in rows[1:]]
     futures = client.compute([delayed(_checked)(name, names, encode, *part) for part in zip(X, *columns, strict=True)])
@@ -418,11 +415,9 @@ importance_type, early_stopping_round
             given = self._warned_params()
             self._fit_labels(X, y)
             booster, _ = self._continued(init_model, init_score=init_score, eval_init_score=eval_init_score)
-            check_numbers_of_rows("sample_weight", sample_weight)
-            check_numbers_of_rows("init_score", init_score)
             sets = self._evaluation_sets(eval_set, eval_sample_weight, eval_init_score)
             arguments.check_rounds("early_stopping_round", given["early_stopping_round"], len(sets))
-            callbacks = checked_callbacks(callbacks)
+            callbacks = list(callbacks or ())
             self._earlier_columns = self._columns_of(init_model)
             self._take_columns(self._header(X))
             encode = partial(self.columns_.encode, ensure_min_samples=0)

@@ -50,6 +50,8 @@ def get_link(link: str | Link) -> Link:
     ------
     ValueError
         If the name is unknown, or a link has no mirror.
+    TypeError
+        If `link` is neither a string nor a Link.
 
     Examples
     --------
@@ -60,6 +62,8 @@ def get_link(link: str | Link) -> Link:
         known = _OWN.add(link)
         _ = known.mirror_link  # raises where there is none
         return known
+    if not isinstance(link, str):
+        raise TypeError(f"link must be a string or a Link; got {link!r}")
     return LINKS[link] if link in LINKS else _OWN.get(link)
 
 

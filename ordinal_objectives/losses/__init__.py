@@ -66,6 +66,8 @@ def get_loss(
     ValueError
         If a name is unknown, the link is neither the instance's own nor the default, or costs are given beside a loss
         that has none, or others.
+    TypeError
+        If `loss` is neither a string nor an OrdinalLoss.
 
     Examples
     --------
@@ -90,6 +92,8 @@ def get_loss(
                 f"out, or make the loss with it"
             )
         return own
+    if not isinstance(loss, str):
+        raise TypeError(f"loss must be a string or an OrdinalLoss; got {loss!r}")
     if loss.startswith(f"{CostWeighted.name}("):
         return CostWeighted.of_identity(loss, link)
     return LOSSES[loss](link) if loss in LOSSES else _OWN.get(loss, get_link(link).identity)

@@ -114,15 +114,3 @@ def test_no_rows_have_no_predictions(kind):
     assert oxgb.predict_proba(booster, nothing).shape == (0, 4)
     if kind == KINDS["proportional"]:
         assert oxgb.margin_contributions(booster, nothing).shape == (0, 3, 5)
-
-
-@pytest.mark.parametrize("wrong", ["all", 2.5, True])
-def test_iterations_that_are_no_number_are_named(wrong, tmp_path):
-    booster = olgbm.train({"verbosity": -1, "num_threads": 1}, lightgbm.Dataset(X, Y), 2)
-    for use in (
-        lambda: olgbm.predict_proba(booster, X, num_iteration=wrong),
-        lambda: olgbm.save_model(booster, tmp_path / "model.txt", num_iteration=wrong),
-    ):
-        with pytest.raises(ValueError, match=f"num_iteration must be None or an integer, .*; got {wrong!r}"):
-            use()
-    assert not list(tmp_path.iterdir())

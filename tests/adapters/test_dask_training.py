@@ -327,10 +327,6 @@ def test_what_xgboost_would_refuse_of_one_worker_is_named(client):
         for dtrain, evals, name in ((matrix, [], "the training set"), (good, [(matrix, "valid")], "valid")):
             with pytest.raises(ValueError, match=message.replace("valid", name)):
                 oxgb_dask.train(client, PARAMS, dtrain, 1, evals=evals)
-    with pytest.raises(TypeError, match=r"the training set must be an xgboost.dask.DaskDMatrix; got DMatrix"):
-        oxgb_dask.train(client, PARAMS, xgboost.DMatrix(X, y), 1)
-    with pytest.raises(TypeError, match=r"client must be a distributed.Client or None; got str"):
-        oxgb_dask.train("client", PARAMS, good, 1)
 
 
 @pytest.mark.parametrize("n_workers", [1, 2])

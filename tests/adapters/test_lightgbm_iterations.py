@@ -448,19 +448,6 @@ def test_a_built_in_metric_is_refused_by_every_training(rows, name, value):
         plain(rows, 5, params=params)
 
 
-@pytest.mark.parametrize("name", ["early_stopping_round", "early_stopping_rounds", "n_iter_no_change"])
-def test_early_stopping_without_a_metric_is_refused(rows, name):
-    with pytest.raises(ValueError, match=r"needs feval=objective\.metric"):
-        plain(rows, 5, params={name: 3}, feval=False, stop=False)
-
-
-def test_evaluation_sets_without_a_metric_are_warned_of_once(rows):
-    with pytest.warns(UserWarning, match=r"pass feval=objective\.metric") as seen:
-        plain(rows, 5, feval=False, stop=False)
-    assert len(seen) == 1
-    plain(rows, 5, feval=False, stop=False, valid=False)
-
-
 def test_xgboost_classifier_takes_missing_none_as_nan(rows):
     X, y = rows
     X = np.where(X > 1.5, np.nan, X)

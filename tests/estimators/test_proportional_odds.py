@@ -159,7 +159,7 @@ def test_labels_and_tables_of_every_kind_give_the_same():
         (
             {"y": np.arange(59) % 3},
             ValueError,
-            r"X and y must have the same number of rows; got 60 and y of shape \(59,\)",
+            "y must have shape",
         ),
         ({"y": np.r_[np.arange(59) % 3, 3]}, ValueError, r"every class of y must have at least 2 rows"),
         ({"n_splits": 0}, ValueError, r"n_splits must be an integer at least 1; got 0"),

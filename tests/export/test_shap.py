@@ -273,24 +273,8 @@ class TestProbabilities:
         assert np.abs(values[:, :, CATEGORIES]).max() > 0.01
         alone = frame[["a"]]
         assert_sums(train("engine", alone, y, categories=False), alone[:4], "probability", 1e-9, background=alone[4:30])
-        with pytest.raises(TypeError, match="both be arrays or both be pandas frames"):
-            shap_values(model, frame[:4], output="probability", background=X)
         with pytest.raises(ValueError, match="columns of X, of the same types"):
             shap_values(model, frame[:4], output="probability", background=frame[4:].astype({"d": str}))
-        with pytest.raises(ValueError, match=r"background must have shape \(n, 4\), n at least 1; got \(0, 4\)"):
-            shap_values(model, frame[:4], output="probability", background=frame[:0])
-
-    @pytest.mark.parametrize("background", ["rows", 5, None], ids=str)
-    def test_tables_of_other_kinds(self, background):
-        polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
-        X, y = mixed_rows()
-        frame = pandas.DataFrame(X, columns=list("abcd"))
-        for rows in (X, polars.from_pandas(frame), pyarrow.Table.from_pandas(frame)):
-            if rows is X and background is None:
-                continue
-            model = train("engine", rows, y)
-            with pytest.raises(TypeError, match="X and background must both be arrays or both be pandas frames"):
-                shap_values(model, rows, output="probability", background=background)
 
     def test_seeds(self):
         X, y = mixed_rows()

@@ -220,7 +220,7 @@ def test_text_is_no_number_of_a_category(rows):
         ValueError, match="column 'g' holds categories that are numbers; those of the training are text"
     ):
         model.predict(pd.DataFrame({"x": x, "g": pd.Categorical(g)}))
-    with pytest.raises(ValueError, match="evaluation set 0: column 'g' holds categories that are numbers"):
+    with pytest.raises(ValueError, match="column 'g' holds categories that are numbers"):
         make().fit(X, y, X_val=pd.DataFrame({"x": x, "g": g}), y_val=y)
     by_number = make(categorical_features=["g"]).fit(pd.DataFrame({"x": x, "g": g}), y)
     with pytest.raises(ValueError, match="holds categories that are text; those of the training are numbers"):

@@ -11,7 +11,6 @@ import pytest
 
 from makers import make_engine
 from ordinal_objectives import HistGradientBoostingMultiOutputClassifier, HistGradientBoostingMultiOutputRegressor
-from ordinal_objectives.histogram_engine.fit_loop import check_callback
 
 X = np.random.default_rng(0).normal(size=(60, 2))
 Y = np.arange(60) % 3
@@ -29,32 +28,14 @@ EACH = pytest.mark.parametrize("make", [make_engine, make_classifier, make_regre
 
 
 @EACH
-@pytest.mark.parametrize(
-    ("callback", "got"),
-    [
-        (3, "3"),
-        ([len], r"\[<built-in function len>\]"),
-        (lambda iteration: None, r"<lambda>\(iteration\)"),
-        (lambda *, iteration, evals: None, r"<lambda>\(\*, iteration, evals\)"),
-    ],
-)
-def test_a_callback_that_cannot_be_called_is_refused(make, callback, got):
-    model = make()
-    allowed = r"callback must be a function of \(iteration, evals_result\), or None"
-    with pytest.raises(TypeError, match=f"^{allowed}; got {got}$"):
-        model.fit(X, Y, callback=callback)
-    assert not hasattr(model, "n_iter_")
-
-
-@EACH
 def test_whatever_can_be_called_is_a_callback(make):
     seen = []
 
     def note(scale, iteration, evals):
         seen.append(scale * iteration)
 
-    for callback in (functools.partial(note, 2), lambda *both: seen.append(both[0]), max):  # max has no signature
-        make().set_params(max_iter=3).fit(X, Y, callback=callback) if callback is not max else check_callback(max)
+    for callback in (functools.partial(note, 2), lambda *both: seen.append(both[0])):
+        make().set_params(max_iter=3).fit(X, Y, callback=callback)
     assert seen == [2, 4, 6, 1, 2, 3]
 
 

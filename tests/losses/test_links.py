@@ -33,6 +33,8 @@ def test_lookup():
     assert get_link(link) is link
     with pytest.raises(ValueError, match=r"link must be one of 'logit', 'probit'.*got 'logistic'"):
         get_link("logistic")
+    with pytest.raises(TypeError, match="link must be a string or a Link; got 3"):
+        get_link(3)
 
 
 @each_link
