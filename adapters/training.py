@@ -409,6 +409,6 @@ class Training(ABC):
     def callback_is_needed(self) -> ValueError:
         """Return the error for an update that reads trees in a training without the callback."""
         return ValueError(
-            f"threshold_update={self.spec.threshold_update!r} reads the newest tree through the callback: pass "
-            f"callbacks=[objective.callback], or call train of this module"
+            f"threshold_update={self.spec.threshold_update!r} with proportional={self.spec.proportional!r} needs the "
+            f"callback: pass callbacks=[objective.callback], or call train of this module"
         )

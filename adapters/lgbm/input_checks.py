@@ -269,14 +269,9 @@ def check_linear(linear_tree: object, train_set: lightgbm.Dataset) -> None:
         whole = whole.reference
     kept = whole is train_set or bool(value_of(whole.params or {}, "linear_tree"))
     if linear_tree and (not kept or any(isinstance(part, lightgbm.Sequence) for part in parts)):
-        got, instead = (
-            ("a lightgbm.Sequence", "Pass an array")
-            if kept
-            else ("a subset", "Make the Dataset that it is a part of with params={'linear_tree': True}")
-        )
         raise ValueError(
-            f"params['linear_tree'] = {linear_tree!r} is not allowed with {got} as train_set: "
-            f"LightGBM does not keep the rows that linear leaves are fitted to. {instead}"
+            f"params['linear_tree'] = {linear_tree!r} needs an array as train_set, or a part of a Dataset made with "
+            f"params={{'linear_tree': True}}: LightGBM fits linear leaves to rows that it keeps of these alone"
         )
 
 
@@ -334,9 +329,8 @@ def with_codes(X: Table, levels: Sequence[list[Any]] | None, *, name: str) -> An
         return X
     if len(places) != len(levels):
         raise ValueError(
-            f"{name} must have categories in the {len(levels)} columns of the training that had them; got others: "
-            f"{first_few([called(X, place) for place in places])}. A model that was trained on codes, or on a binary "
-            f"file, keeps no levels; pass codes"
+            f"{name} must have categories in the {len(levels)} columns of which the model holds levels; got "
+            f"{first_few([called(X, place) for place in places])}"
         )
     plain = {place: [tables.plain_level(level) for level in own] for place, own in zip(places, levels, strict=True)}
     return Columns(X.shape[1], plain).encode(X, name=name)

@@ -67,10 +67,10 @@ ANSWERS = {
     "a negative diagonal": (lambda y, r, v, g, h: (v, g, np.tile([[1, 0], [0, -2]], (len(r), 1, 1))), "the Hessian -2"),
     "a loss of NaN": (lambda y, r, v, g, h: (v * np.nan, g, h), "losses that are numbers; got nan"),
     "a loss of minus infinity": (lambda y, r, v, g, h: (v - np.inf, g, h), "losses that are numbers; got -inf"),
-    "one loss": (lambda y, r, v, g, h: (1.0, g, h), r"must have shape \(\d+,\); got \(\)"),
-    "too few losses": (lambda y, r, v, g, h: (v[:1], g, h), r"must have shape .*; got \(1,\)"),
-    "losses of outputs": (lambda y, r, v, g, h: (g**2, g, h), r"must have shape .*; got \(\d+, 2\)"),
-    "gradients of one output": (lambda y, r, v, g, h: (v, g[:, :1], h), r"must have shape .* got \(\d+, 1\)"),
+    "one loss": (lambda y, r, v, g, h: (1.0, g, h), r"have shape \(\d+,\); got \(\)"),
+    "too few losses": (lambda y, r, v, g, h: (v[:1], g, h), r"have shape .*; got \(1,\)"),
+    "losses of outputs": (lambda y, r, v, g, h: (g**2, g, h), r"have shape .*; got \(\d+, 2\)"),
+    "gradients of one output": (lambda y, r, v, g, h: (v, g[:, :1], h), r"have shape .* got \(\d+, 1\)"),
     "Hessians of one row": (lambda y, r, v, g, h: (v, g, np.ones((1, 2))), "one Hessian for each row"),
 }
 

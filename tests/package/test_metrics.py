@@ -290,7 +290,7 @@ def test_bad_decisions_are_refused(metric, arguments, message):
     [
         (([0, 2], [[0.5, 0.5], [0.5, 0.5]]), "y_true"),
         (([0, 1, 1], [[0.5, 0.5], [0.5, 0.5]]), "inconsistent numbers of samples"),
-        (([0, 1], [[0.5, 0.6], [0.5, 0.5]]), "rows of proba must sum to 1; row 0 sums to 1.1"),
+        (([0, 1], [[0.5, 0.6], [0.5, 0.5]]), "proba must .* sum to 1; .* row 0 "),
         (([0, 1], [0.5, 0.5]), "proba"),
     ],
 )

@@ -26,7 +26,7 @@ def test_is_ordered_tells_equal_neighbours_apart():
     assert not is_ordered([1.0, 1.0], strict=True)
     assert is_ordered([2.0], strict=True)
     assert not is_ordered([1.0, 0.0])
-    with pytest.raises(ValueError, match="thresholds must be finite, got nan"):
+    with pytest.raises(ValueError, match="thresholds holds NaN"):
         is_ordered([0.0, np.nan])
 
 
@@ -111,8 +111,6 @@ def test_line_search_gives_up_counted_and_returns_a_copy(bad):
         ({"thresholds": [1.0, 0.0], "strictly_ordered": False}, "thresholds"),
         ({"delta": [1.0]}, "delta"),
         ({"delta": [1.0, np.nan]}, "delta"),
-        ({"highest": np.nan}, "highest"),
-        ({"max_halvings": -1}, "max_halvings"),
     ],
 )
 def test_line_search_names_bad_input(change, message):
