@@ -221,21 +221,12 @@ def test_wrong_booster_is_not_attached(ordinal_data):
         objective.attach(xgboost.train({}, dtrain, 3))
 
 
-@pytest.mark.parametrize("value", [(2, 4), (0, 10_000), (0, -1), (0, 2.5), 3, (0,), "ab", (0, 3, 1), (1, 0)])
+@pytest.mark.parametrize("value", [(2, 4), (0, 10_000), (0, -1), (1, 0)])
 def test_other_iteration_ranges_are_refused(ordinal_data, value):
     X, y = ordinal_data(200)
     booster = oxgb.train({}, xgboost.DMatrix(X, y), 5)
     with pytest.raises(ValueError, match=r"iteration_range must start at 0.* end at one of 0\.\.5"):
         oxgb.predict_proba(booster, xgboost.DMatrix(X), value)
-
-
-@pytest.mark.parametrize("value", ["-1", "abc", "2.5", ""])
-def test_a_damaged_best_iteration_is_named(ordinal_data, value):
-    X, y = ordinal_data(200)
-    booster = oxgb.train({}, xgboost.DMatrix(X, y), 5)
-    booster.set_attr(best_iteration=value)
-    with pytest.raises(ValueError, match="best_iteration of the booster must be an integer of at least 0"):
-        oxgb.predict_proba(booster, xgboost.DMatrix(X))
 
 
 @pytest.mark.parametrize("host", ["xgboost", "lightgbm"])
@@ -269,8 +260,8 @@ def test_record_round_trips_exactly(thresholds, loss):
     [
         ("{", "damaged"),
         ("[]", "damaged"),
-        ('{"format": "other", "version": 1}', "its format must be 'ordinal_objectives'; got 'other'"),
-        ('{"format": "ordinal_objectives", "version": 99}', "format version 99"),
+        ('{"format": "other", "version": 1}', "it has format 'other'"),
+        ('{"format": "ordinal_objectives", "version": 99}', "version 99; this version"),
         ('{"format": "ordinal_objectives", "version": 1}', "damaged"),
         (
             json.dumps(

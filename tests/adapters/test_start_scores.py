@@ -248,7 +248,7 @@ def test_xgboost_goes_on_from_the_same_margin(halves):
 def test_wrong_starts_are_refused_by_name(host, halves):
     X, y, Xv, yv = halves
     for wrong, message in [
-        ({host.start: np.zeros(7)}, rf"{host.start} must have shape \(300,\), one score a row; got \(7,\)"),
+        ({host.start: np.zeros(7)}, rf"{host.start} must have shape \(300,\); got \(7,\)"),
         ({host.start: np.full(300, np.nan)}, f"{host.start} holds NaN or infinite values"),
         ({"eval_set": [(Xv, yv)], host.start_of_evaluation: []}, f"{host.start_of_evaluation} must have one entry"),
         ({"eval_set": [(Xv, yv)], host.start_of_evaluation: [[1.0]]}, rf"{host.start_of_evaluation} must have shape"),

@@ -154,13 +154,10 @@ def test_numbers_for_names_are_no_names_of_other_columns():
     "fit",
     [
         lambda callbacks: xgb(WIDE, callbacks=callbacks),
-        lambda callbacks: lgbm(WIDE, callbacks=callbacks),
         lambda callbacks: xgb_train(WIDE, callbacks=callbacks),
-        lambda callbacks: lgbm_train(WIDE, callbacks=callbacks),
         lambda callbacks: oxgb.cv({"nthread": 1}, xgboost.DMatrix(WIDE, WIDE_Y), 2, nfold=2, callbacks=callbacks),
-        lambda callbacks: olgbm.cv(QUIET, lightgbm.Dataset(WIDE, WIDE_Y), 2, nfold=2, callbacks=callbacks),
     ],
-    ids=["XGBOrdinalClassifier", "LGBMOrdinalClassifier", "oxgb.train", "olgbm.train", "oxgb.cv", "olgbm.cv"],
+    ids=["XGBOrdinalClassifier", "oxgb.train", "oxgb.cv"],
 )
 @pytest.mark.parametrize("wrong", [3, [3], "stop", [None], print])
 def test_callbacks_that_are_none_are_refused(fit, wrong):

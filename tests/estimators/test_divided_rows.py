@@ -95,7 +95,7 @@ def test_groups_go_to_classifiers_that_divide_rows_themselves():
 @pytest.mark.parametrize("trainer", TRAINERS)
 def test_groups_of_another_length_are_refused(trainer, data):
     make, _, _ = TRAINERS[trainer]
-    with pytest.raises(ValueError, match=r"groups must have shape \(300,\), one group a row; got \(5,\)"):
+    with pytest.raises(ValueError, match=r"groups must have shape \(300,\); got \(5,\)"):
         make().fit(*data, groups=np.arange(5))
 
 
