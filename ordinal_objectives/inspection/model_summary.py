@@ -182,6 +182,8 @@ def summary(
     """
     model, _ = rows.unwrapped(estimator)
     n_refits, random = check_integer("n_refits", n_refits, 0), random_numbers(random_state)
+    if n_refits == 1:
+        raise ValueError("n_refits must be 0 or at least 2; got 1")
     found = None if X is None else threshold_importances(estimator, X, random_state=random)
     spread = _spread(estimator, rows.as_rows(X), y, n_refits, sample_weight, fit_params, random) if n_refits else None
     last = getattr(estimator, "best_estimator_", estimator)

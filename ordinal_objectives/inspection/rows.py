@@ -230,6 +230,8 @@ def grid(column: FloatArray, resolution: int) -> tuple[LabelArray, IndexArray]:
     """Return values of a column, increasing, and a row that has each."""
     values, rows = np.unique(column, return_index=True)
     values, rows = values[np.isfinite(values)], rows[np.isfinite(values)]
+    if len(values) == 0:
+        raise ValueError("feature must hold a finite number in X; it holds none")
     if len(values) > resolution:
         low, high = np.quantile(column[np.isfinite(column)], [0.05, 0.95])
         right = np.searchsorted(values, np.linspace(low, high, resolution)).clip(1, len(values) - 1)

@@ -117,10 +117,3 @@ def test_rows_without_a_group_are_refused(trainer, kind, data):
     names = [f"house {i}" for i in range(len(y))]
     with pytest.raises(ValueError, match=r"groups must name the group of each row; 1 row\(s\) have none"):
         make(**{rounds: "auto"}).fit(X, y, groups=MISSING[kind](names))
-
-
-def test_groups_of_several_types_are_refused(data):
-    X, y = data
-    groups = np.array([1, *("a" for _ in y[1:])], dtype=object)
-    with pytest.raises(ValueError, match="groups must be names that can be sorted; got values of the types int, str"):
-        make_engine(max_iter="auto").fit(X, y, groups=groups)

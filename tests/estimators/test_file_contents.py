@@ -16,7 +16,6 @@ from sklearn.base import clone
 from damage_files import rewritten
 from makers import LGB_DEFAULTS
 from ordinal_objectives import (
-    HistGradientBoostingMultiOutputClassifier,
     HistGradientBoostingMultiOutputRegressor,
     HistGradientBoostingOrdinalClassifier,
     LGBMOrdinalClassifier,
@@ -203,15 +202,6 @@ def test_a_multi_output_file_of_no_loss_is_refused(data, tmp_path, loss):
     edited(tmp_path / "model", lambda header: header["params"].update(loss=loss))
     with pytest.raises(ValueError, match=r"is damaged: (loss must be one of|a parameter must be a number, a tuple)"):
         HistGradientBoostingMultiOutputRegressor().load_model(tmp_path / "model")
-
-
-def test_a_multi_output_file_of_classes_that_are_called_labels_is_refused(data, tmp_path):
-    X, y = data
-    model = HistGradientBoostingMultiOutputClassifier(max_iter=2, n_jobs=1).fit(X, np.array(list("abcd"))[y])
-    model.save_model(tmp_path / "model")
-    edited(tmp_path / "model", lambda header: header["targets"].update(labels=True))
-    with pytest.raises(ValueError, match="labels are numbered from 0; got"):
-        HistGradientBoostingMultiOutputClassifier().load_model(tmp_path / "model")
 
 
 def test_a_deep_copy_of_a_lightgbm_booster_says_what_it_lost(data):

@@ -177,7 +177,7 @@ def test_early_stopping_and_held_out_rows_by_either_name(ordinal_data, name):
 def test_wrong_values_are_refused_by_either_name(ordinal_data):
     X, y = ordinal_data(100)
     for wrong, error, message in (
-        ({"num_iterations": 0}, ValueError, "n_estimators must be at least 1"),
+        ({"num_iterations": 0}, ValueError, "n_estimators must be an integer at least 1"),
         ({"num_iterations": "many"}, TypeError, "n_estimators must be an integer"),
         ({"boosting": "dart"}, ValueError, "'dart' is not allowed beside an ordinal objective"),
         ({"min_data_in_leaf": -1}, lightgbm.basic.LightGBMError, "min_data_in_leaf"),

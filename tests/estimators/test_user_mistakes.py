@@ -314,14 +314,6 @@ def test_columns_of_one_name_are_refused(make, frame, arrow):
             use(twice)
 
 
-@pytest.mark.parametrize("make", [MAKERS["xgboost"], MAKERS["lightgbm"]])
-def test_evaluation_sets_are_named(make, frame):
-    X, y = frame
-    for bad in (X.iloc[:, :2], X.iloc[:0]):
-        with pytest.raises(ValueError, match="X"):
-            make().fit(X, y, eval_set=[(X, y), (bad, y[: len(bad)])])
-
-
 @ALL
 def test_complex_numbers_are_refused_in_few_words(make, frame):
     X, y = frame
