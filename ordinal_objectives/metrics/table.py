@@ -21,6 +21,7 @@ from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, IntArr
 from ordinal_objectives.estimators.labels import OrderedLabels, as_labels, ordered_categories
 from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.utils import validation
+from ordinal_objectives.utils.arrays import as_array
 
 _Function = TypeVar("_Function", bound=Callable[..., float])
 # What a metric judges, and the method of an estimator that returns it.
@@ -151,6 +152,9 @@ def _codes(y: ArrayLike, labels: ArrayLike | None, *, name: str) -> IntArray:
         return validation.check_codes(y, len(labels), name=name)
     if labels is not None:
         return OrderedLabels(labels, name="labels").encode(y, name=name)
+    dtype = as_array(y, name=name).dtype
+    if dtype.kind not in "biuf":
+        raise ValueError(f"{name} must hold class codes; got values of dtype {dtype}. Pass labels=, lowest class first")
     return validation.check_codes(y, name=name)
 
 
@@ -201,6 +205,7 @@ def check_forecasts(
     n_classes = P.shape[1]
     if isinstance(y_true, OrdinalLabels):
         _check_same_classes(y_true, labels)
+        validation.check_shape("proba", P, ("n_samples", len(y_true.classes)))
         _check_columns(proba, y_true.classes, n_classes)
         check_consistent_length(y_true, P)
         weight = validation.row_weights(sample_weight, len(y_true))
@@ -224,6 +229,7 @@ def check_intervals(
     """Return the lowest and the highest code of intervals, shape (n_samples, 1) each, probabilities and weights."""
     P = validation.check_proba(proba)
     _check_same_classes(y_true, labels)
+    validation.check_shape("proba", P, ("n_samples", len(y_true.classes)))
     _check_columns(proba, y_true.classes, P.shape[1])
     check_consistent_length(y_true, P)
     lower, upper = (end[:, np.newaxis] for end in y_true.bounds())

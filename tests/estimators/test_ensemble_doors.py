@@ -80,7 +80,7 @@ def test_scorers_know_the_order_and_the_rest_is_refused_by_name(data):
         (
             {"members": [("a", LogisticRegression(class_weight={1: 2}))]},
             ValueError,
-            "member 'a' has class_weight by label",
+            "'a' has class_weight by label",
         ),
         ({"members": [("a", MAKERS["xgboost"](classes=NAMES[::-1]))]}, ValueError, r"member 'a' has classes \['exc"),
         ({"n_bags": 0}, ValueError, "n_bags must be an integer at least 1; got 0"),

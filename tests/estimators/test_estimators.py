@@ -80,7 +80,7 @@ def test_a_refused_fit_names_the_argument_and_changes_nothing(make, params, chan
 
 @BOTH
 def test_wrong_types_are_refused(make, data):
-    with pytest.raises(TypeError, match="n_estimators must be an integer at least 1; got 2.5"):
+    with pytest.raises(TypeError, match=r"n_estimators must be an integer at least 1; got 2.5"):
         make(n_estimators=2.5).fit(*data)
     with pytest.raises(TypeError, match=r"n_threads \(n_jobs\) must be an integer .*; got 'all'"):
         make(n_jobs="all").fit(*data)

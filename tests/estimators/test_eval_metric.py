@@ -154,7 +154,7 @@ def test_what_a_function_takes():
 @pytest.mark.parametrize("metric", ["concordance", metrics.concordance])
 def test_metrics_of_scores_are_refused(metric):
     """What is known after a round are probabilities."""
-    with pytest.raises(ValueError, match="eval_metric must be a function .*; got .*concordance"):
+    with pytest.raises(ValueError, match=r"eval_metric must be a function .*; got .*concordance"):
         EvalMetric(metric, 3, np.argmax)
 
 

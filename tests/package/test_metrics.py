@@ -228,7 +228,7 @@ def test_labels_without_an_order_or_outside_it_are_refused(metric):
     names = np.array(GRADES)
     named = names[response] if metric in DECISION_METRICS else response
     for unordered in (names, pd.Categorical(names)):
-        with pytest.raises(ValueError, match=r"y_true must hold class codes .* got values of dtype .*Pass labels="):
+        with pytest.raises(ValueError, match=r"y_true must hold class codes.* got values of dtype .*Pass labels="):
             metric(unordered, named)
     with pytest.raises(ValueError, match=r"y_true holds labels outside the classes \['a', 'b'\]; got 'poor'"):
         metric(names, named, labels=["a", "b"])

@@ -21,12 +21,9 @@ from ordinal_objectives import OrdinalCalibratedClassifier, OrdinalLabels
 from ordinal_objectives.plotting import (
     ClassProbabilitiesDisplay,
     CumulativeReliabilityDisplay,
-    FeatureEffectDisplay,
     OrdinalConfusionDisplay,
     PredictionSetsDisplay,
     RatersSpreadDisplay,
-    ScoreDistributionDisplay,
-    TrainingDisplay,
 )
 from ordinal_objectives.scorers import get_scorer
 
@@ -126,23 +123,6 @@ def test_what_is_not_fitted_is_refused():
     for display in (OrdinalConfusionDisplay, CumulativeReliabilityDisplay):
         with pytest.raises(NotFittedError):
             display.from_estimator(LogisticRegression(), X, CODES)
-
-
-@pytest.mark.parametrize("kind", ["other", "wrapper"])
-def test_pictures_of_a_score_refuse_models_without_one(kind):
-    model, name = (
-        (LogisticRegression().fit(X, Y), "LogisticRegression")
-        if kind == "other"
-        else (OURS["wrapper"](), "OrdinalCalibratedClassifier")
-    )
-    for draw in (
-        lambda: ScoreDistributionDisplay.from_estimator(model, X, Y),
-        lambda: ClassProbabilitiesDisplay.from_estimator(model, X),
-        lambda: FeatureEffectDisplay.from_estimator(model, X, 0),
-        lambda: TrainingDisplay.from_estimator(model),
-    ):
-        with pytest.raises(TypeError, match=f"estimator must be a classifier of ordinal_objectives, .*; got {name}"):
-            draw()
 
 
 TRUE, PREDICTED = ["poor", "good", "good", "fair"], ["fair", "good", "fair", "fair"]
