@@ -155,7 +155,7 @@ def effective_n_threads(n_threads: int | None = None) -> int:
     2
     """
     if n_threads is not None:
-        n_threads = check_integer("n_threads (n_jobs)", n_threads, -(2**31), 2**31 - 1)
+        n_threads = check_integer("n_threads (n_jobs)", n_threads, -(2**31), 2**31 - 1, also=" or None")
     if n_threads is not None and n_threads > 0:
         wanted = n_threads
     else:

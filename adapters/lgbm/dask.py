@@ -183,6 +183,8 @@ def _parts_on_workers(client: distributed.Client, rows: DaskRows, name: str, enc
     """
     X, names = parts_of(rows.X), names_as_text(rows.X)
     columns = [[None] * len(X) if values is None else parts_of(values) for values in rows[1:]]
+    if any(len(column) != len(X) for column in columns):
+        raise ValueError(f"labels, weights and init_score of {name} must be partitioned as X is")
     futures = client.compute([delayed(_checked)(name, names, encode, *part) for part in zip(X, *columns, strict=True)])
     sizes = client.gather([client.submit(_sizes, part) for part in futures])  # raises what is wrong with a part
     kept = [future for future, (n_rows, _) in zip(futures, sizes, strict=True) if n_rows]

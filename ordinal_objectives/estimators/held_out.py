@@ -285,7 +285,7 @@ def is_auto(asked: object) -> bool:
 
 def rounds_unsearched(name: str, asked: object) -> int:
     """Return the number of rounds where none is searched: "auto" is 100."""
-    return UNSEARCHED if is_auto(asked) else check_integer(name, asked, 1)
+    return UNSEARCHED if is_auto(asked) else check_integer(name, asked, 1, also=" or 'auto'")
 
 
 def settings_to_try(few: Settings, many: Settings, given: Params, n_rows: int) -> Settings:

@@ -416,16 +416,16 @@ def first_few(values: Sequence[object], show: Callable[[object], str] = str) -> 
     return ", ".join(map(show, values[:5])) + (", ..." if len(values) > 5 else "")
 
 
-def check_integer(name: str, value: object, least: int, most: int | None = None, *, or_none: bool = False) -> int:
+def check_integer(name: str, value: object, least: int, most: int | None = None, *, also: str = "") -> int:
     """Return a count as an int that the core can hold.
 
     Raises
     ------
     TypeError, ValueError
-        If it is no integer, or out of range; ``or_none`` says in the message that None is allowed.
+        If it is no integer, or out of range; ``also`` says in the message what else is allowed.
     """
     allowed = f"at least {least}" if most is None else f"between {least} and {most}"
-    message = f"{name} must be an integer {allowed}{' or None' if or_none else ''}; got {value!r}"
+    message = f"{name} must be an integer {allowed}{also}; got {value!r}"
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
         raise TypeError(message)
     if value < least or (most is not None and value > most):

@@ -115,13 +115,6 @@ def test_a_label_of_one_task_is_named(session):
         oxgb_spark.train(parts, PARAMS, 3, **COLUMNS, n_classes=4)
 
 
-def test_arguments_that_are_refused(session):
-    with pytest.raises(TypeError, match=r"dataset must be a pyspark.sql.DataFrame; got DataFrame"):
-        oxgb_spark.train(data(), PARAMS, **COLUMNS)
-    with pytest.raises(TypeError, match=r"features must be a sequence of names of columns; got the text 'abc'"):
-        oxgb_spark.train(session.createDataFrame(data()), PARAMS, features="abc", label="y")
-
-
 class KillOne(xgboost.callback.TrainingCallback):
     """Kills the process of one task in the fourth round."""
 

@@ -60,7 +60,7 @@ def test_ordered_categorical_keeps_unobserved_levels(make, data):
         ({"class_weight": {9: 2.0}}, None, r"class_weight names classes \[9\]"),
         ({"class_weight": {1: -2.0}}, None, "class_weight must hold finite, non-negative numbers"),
         ({"class_weight": "even"}, None, "class_weight must be a dict, 'balanced' or None; got 'even'"),
-        ({"n_estimators": 0}, None, "n_estimators must be an integer at least 1; got 0"),
+        ({"n_estimators": 0}, None, "n_estimators must be an integer at least 1 or 'auto'; got 0"),
         ({"threshold_update": "often"}, None, "threshold_update"),
     ],
 )
@@ -80,7 +80,7 @@ def test_a_refused_fit_names_the_argument_and_changes_nothing(make, params, chan
 
 @BOTH
 def test_wrong_types_are_refused(make, data):
-    with pytest.raises(TypeError, match=r"n_estimators must be an integer at least 1; got 2.5"):
+    with pytest.raises(TypeError, match=r"n_estimators must be an integer at least 1 or 'auto'; got 2.5"):
         make(n_estimators=2.5).fit(*data)
     with pytest.raises(TypeError, match=r"n_threads \(n_jobs\) must be an integer .*; got 'all'"):
         make(n_jobs="all").fit(*data)

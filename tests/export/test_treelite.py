@@ -102,7 +102,7 @@ def test_what_it_refuses():
         to_treelite(HistGradientBoostingOrdinalClassifier())
     with pytest.raises(TypeError, match=r"model must be one of .*; got int"):
         to_treelite(3)
-    with pytest.raises(ValueError, match="linear=False"):
+    with pytest.raises(ValueError, match="without a linear part"):
         to_treelite(train("engine", X, y, linear=True))
     with pytest.raises(ValueError, match="iterations must be"):
         to_treelite(train("engine", X, y), iterations=7)
@@ -110,11 +110,11 @@ def test_what_it_refuses():
 
 def test_refuses_other_missing_values():
     X, y = mixed_rows()
-    with pytest.raises(ValueError, match=r"zeros for missing values.*features \[0, 1"):
+    with pytest.raises(ValueError, match="trained without zero_as_missing"):
         to_treelite(train("lightgbm", X, y, categories=False, zero_as_missing=True))
     filled = np.where(np.isnan(X), -9.0, X)
     model = train("xgboost", filled, y, categories=False, missing=-9.0)
-    with pytest.raises(ValueError, match=r"NaN for missing values, as treelite does; it has missing=-9"):
+    with pytest.raises(ValueError, match=r"NaN for missing values, as treelite does; got missing=-9"):
         to_treelite(model)
     before = model.predict_proba_ordered(filled)
     model = train("xgboost", X, y, categories=False)
