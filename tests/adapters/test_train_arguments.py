@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import xgboost
+from scipy.sparse import csr_matrix
 
 from makers import make_lgb
 from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
@@ -411,3 +412,9 @@ def test_catboost_reads_fields_of_records():
     records["x"] = X
     expected, model = (ocb.train((rows, X[:, 0] // 3), {"iterations": 3}) for rows in (X, records["x"]))
     np.testing.assert_array_equal(ocb.predict_proba(model, records["x"]), ocb.predict_proba(expected, X))
+
+
+def test_predictions_add_up_entries_stored_twice():
+    twice = csr_matrix((np.ones(120), np.zeros(120, int), np.arange(0, 121, 2)), shape=(60, 2))
+    model = olgbm.train({"verbosity": -1}, lightgbm.Dataset(twice.toarray(), np.arange(60) % 3), 2)
+    np.testing.assert_array_equal(olgbm.predict_proba(model, twice), olgbm.predict_proba(model, twice.toarray()))

@@ -232,7 +232,7 @@ def test_files_of_boosters_are_those_of_models(kind, tmp_path):
 
 def test_the_test_of_proportional_odds_judges_the_loss_of_now():
     model = make_xgb().fit(X, Y).set_params(loss="cumulative_link")
-    with pytest.raises(ValueError, match="got loss='cumulative_link'"):
+    with pytest.raises(ValueError, match="loss 'cumulative_link' does not exist"):
         proportional_odds_test(model, X, Y)
 
 
