@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
 from typing import Any
 
 import lightgbm
@@ -218,6 +219,8 @@ def check_set(data: lightgbm.Dataset, name: str, train_set: lightgbm.Dataset) ->
     It takes NaN for 0, and labels that are missing too, and reads nothing of categorical features in a tuple.
     """
     check_rows(data.data, name)
+    if data.label is None and data.data is not None and not isinstance(data.data, (str, PathLike)):
+        raise ValueError(f"{name} has no labels; pass label= to lightgbm.Dataset")
     columns = data.categorical_feature
     is_list = isinstance(columns, list) and all(type(column) in (str, int) for column in columns)
     if columns is not None and not held_out.is_auto(columns) and not is_list:

@@ -69,16 +69,6 @@ ENTRIES = {
 }
 
 
-@pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
-def test_no_parameters_and_no_number_of_rounds(entry):
-    for wrong in (None, [("max_depth", 2)], "max_depth"):
-        with pytest.raises(TypeError, match=f"params must be a dict of names and values; got {type(wrong).__name__}"):
-            entry(wrong, 1)
-    for wrong, error in (("a", TypeError), (None, TypeError), (2.5, TypeError), (True, TypeError), (-1, ValueError)):
-        with pytest.raises(error, match=f"num_boost_round must be an integer at least .; got {wrong!r}"):
-            entry({}, wrong)
-
-
 # A model is continued on the columns that it was trained on, and callbacks are what a framework can call
 
 
@@ -340,13 +330,6 @@ def test_categorical_features_that_lightgbm_would_not_read(columns):
 def test_thresholds_start_in_any_order_where_the_loss_has_none(package, rows):
     booster = package.train({}, rows, 1, loss="immediate_threshold", thresholds=[1.0, -1.0])
     assert package.threshold_record(booster).at(0).tolist() == [1.0, -1.0]
-
-
-def test_metrics_are_functions():
-    data = lightgbm.Dataset(ROWS, LABELS)
-    for wrong in ("rps", ["rps"], (lambda proba, rows: ("one", 1.0, True),)):
-        with pytest.raises(TypeError, match="feval must be a function, or a list of functions; got "):
-            train(data, valid_sets=[data], feval=wrong)
 
 
 def test_boosters_are_boosters():
