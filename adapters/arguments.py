@@ -103,9 +103,3 @@ def check_asked(params: object, num_boost_round: object, least: int) -> None:
     if not isinstance(params, Mapping):
         raise TypeError(f"params must be a dict of names and values; got {type(params).__name__}")
     check_integer("num_boost_round", num_boost_round, least)
-
-
-def check_set_names(names: list[str], argument: str) -> None:
-    """Raise ValueError if two evaluation sets have one name."""
-    if len(set(names)) < len(names):
-        raise ValueError(f"{argument} must have a name of its own for each set; got {names}")

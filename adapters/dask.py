@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import dask
@@ -36,14 +35,6 @@ LARGEST = float(np.finfo(np.float32).max)
 Trained = TypeVar("Trained")
 # Seconds in which Dask notices that a worker has gone.
 _NOTICED = 10
-
-
-def check_client(client: object) -> None:
-    """Raise TypeError unless this is a synchronous client."""
-    if not isinstance(client, distributed.Client):
-        raise TypeError(f"client must be a distributed.Client or None; got {type(client).__name__}")
-    if client.asynchronous:
-        raise TypeError("client must not be asynchronous: the training waits for its results; got one that is")
 
 
 def watched(client: distributed.Client, addresses: Collection[str], train: Callable[[], Awaitable[Trained]]) -> Trained:
@@ -83,67 +74,14 @@ def watched(client: distributed.Client, addresses: Collection[str], train: Calla
     return client.sync(watch)
 
 
-def _check_collection(name: str, value: object) -> None:
-    """Raise TypeError unless this is a Dask collection."""
-    if not dask.is_dask_collection(value):
-        raise TypeError(f"{name} must be a Dask array or data frame; got {type(value).__name__}")
-
-
-def _check_table(X: object, n_features: int | None = None, *, name: str = "X") -> None:
-    """Raise TypeError or ValueError unless this is a Dask collection of rows and columns that XGBoost takes.
-
-    Parameters
-    ----------
-    X : object
-    n_features : int or None
-        How many columns it must have; None takes any.
-    name : str
-        The argument's name in messages.
-    """
-    _check_collection(name, X)
-    shape: tuple[Any, ...] = getattr(X, "shape", ())
-    if len(shape) != 2 or shape[1] == 0:
-        raise ValueError(f"{name} must be two-dimensional, with at least one column; got {_dimensions(shape)}")
-    if n_features is not None and shape[1] != n_features and not np.isnan(shape[1]):
-        raise ValueError(f"{name} must have the {n_features} features of the training; got {shape[1]}")
-    twice = [column for column, count in Counter(getattr(X, "columns", ())).items() if count > 1]
-    if twice:
-        raise ValueError(f"{name} must have columns of different names; got more than once: {first_few(twice, repr)}")
-    refuse_text_and_dates(X)
-
-
-def check_numbers_of_rows(name: str, value: Any) -> None:
-    """Raise TypeError or ValueError unless this is None or a Dask collection of one dimension."""
-    if value is None:
-        return
-    _check_collection(name, value)
-    if value.ndim != 1:
-        raise ValueError(f"{name} must be one-dimensional, a number for each row; got {_dimensions(value.shape)}")
-
-
-def _dimensions(shape: Sequence[Any]) -> str:
-    return f"{shape[1]} columns" if len(shape) == 2 else f"{len(shape)} dimension(s)"
-
-
-def check_partitions(X: Table, name: str, **beside: Any) -> None:
-    """Raise ValueError unless labels, weights and start scores have as many parts as the rows."""
-    parts = X.npartitions if hasattr(X, "columns") else X.numblocks[0]
-    for kind, values in beside.items():
-        if values is not None and values.npartitions != parts:
-            raise ValueError(
-                f"{_ALLOWED[kind][0]} of {name} must be partitioned as X is; got {values.npartitions} parts for {parts}"
-            )
-
-
 def _flat_labels(y: Column, name: str) -> Column:
     """Return labels in one dimension, with scikit-learn's warning if they are a column of a table.
 
     Raises
     ------
-    TypeError, ValueError
-        If they are no Dask collection, or several columns.
+    ValueError
+        If they are several columns.
     """
-    _check_collection(name, y)
     if y.ndim == 1:
         return y
     if y.ndim != 2 or y.shape[1] != 1:
@@ -231,9 +169,8 @@ class DaskClassifier(HostClassifier):
         return {name: value for name, value in state.items() if name != "_client"}
 
     def _check_collections(self, X: Table, y: Column) -> Column:
-        """Return labels in one dimension; refuse what is no Dask collection, and parameters that need all rows here."""
-        check_client(self.client)
-        _check_table(X)
+        """Return labels in one dimension; refuse text in X, and parameters that need all rows here."""
+        refuse_text_and_dates(X)
         y = _flat_labels(y, "y")
         self._refuse_on_cluster(self._refused_there)
         return y
@@ -244,9 +181,7 @@ class DaskClassifier(HostClassifier):
         each = [arguments.one_for_each(*one) for one in zip(beside, [pairs] * 2, self._beside_sets, strict=True)]
         sets, name = list[DaskRows](), "y of an evaluation set"
         for (X, y), *numbers in zip(pairs, *each, strict=True):
-            _check_table(X, self.n_features_in_, name="X of an evaluation set")
-            for called, values in zip(self._beside_sets, numbers, strict=True):
-                check_numbers_of_rows(called, values)
+            refuse_text_and_dates(X)
             labels = _flat_labels(y, name)
             self._labels.encode(self._distinct(labels, name), name=name)
             sets.append(DaskRows(X, labels, *numbers))
@@ -277,7 +212,6 @@ class DaskClassifier(HostClassifier):
         if not dask.is_dask_collection(X):
             return getattr(super(), name)(X, **start)
         check_is_fitted(self)
-        _check_table(X, self.n_features_in_)
         if start:
             raise TypeError(f"predictions of a Dask collection take only X; got {', '.join(start)}")
         labels = self.ordered_classes_[:0]
@@ -294,14 +228,6 @@ class DaskClassifier(HostClassifier):
         if nothing.ndim == 1:
             return X.map_blocks(of, drop_axis=1, meta=nothing)
         return X.map_blocks(of, chunks=(X.chunks[0], (self.n_classes_,)), meta=nothing)
-
-    def _check_features(self, X: object, *, reset: bool) -> Any:
-        if dask.is_dask_collection(X):
-            raise TypeError(
-                "X is a Dask collection, which predict, predict_raw, predict_proba and predict_proba_ordered take; "
-                "give other methods rows in memory"
-            )
-        return super()._check_features(X, reset=reset)
 
     def _fit_labels(self, X: Table, y: Column) -> None:
         """Find the classes of all workers' labels, and the features."""
@@ -321,12 +247,9 @@ class DaskClassifier(HostClassifier):
                 raise ValueError(f"{name} contains missing labels (masked); every row needs a label")
             return block
 
-        try:
-            if not isinstance(y, da.Array):
-                return self._distinct_in_parts(y, name)
-            return self.client.compute(da.unique(y.map_blocks(unmasked, meta=np.empty(0, y.dtype)))).result()
-        except TypeError as error:  # NumPy cannot sort labels of different types, and pandas not hash lists
-            raise ValueError(f"{name} must hold labels of one type, and no missing ones; {error}") from error
+        if not isinstance(y, da.Array):
+            return self._distinct_in_parts(y, name)
+        return self.client.compute(da.unique(y.map_blocks(unmasked, meta=np.empty(0, y.dtype)))).result()
 
     def _distinct_in_parts(self, y: Column, name: str) -> Column:
         """Return the labels of a series; raise ValueError if the order is sought, and parts state different ones."""
@@ -377,13 +300,7 @@ class DaskClassifier(HostClassifier):
                 return weight
 
         # By position, as trainers take weights: the product of two frames would join rows by their index.
-        given = _blocks_of(sample_weight)
-        if given.numblocks != array.numblocks:
-            raise ValueError(
-                f"sample_weight must be partitioned as y is; got {given.numblocks[0]} parts for those "
-                f"{array.numblocks[0]} of y"
-            )
-        return da.map_blocks(times, array, given, meta=of_class[:0])
+        return da.map_blocks(times, array, _blocks_of(sample_weight), meta=of_class[:0])
 
 
 def parts_of(X: Table) -> list[Any]:

@@ -38,19 +38,7 @@ def bind_labels(matrix: Any, labels: OrdinalLabels) -> None:
     """Let a matrix of a framework carry labels of more, or less, than a class a row.
 
     The framework's own labels, one number a row, become the codes of the classes in the middle.
-
-    Raises
-    ------
-    TypeError
-        If they are no :class:`OrdinalLabels`.
-    ValueError
-        If an XGBoost matrix has another number of rows; LightGBM, which may not know it yet, raises its own error.
     """
-    if not isinstance(labels, OrdinalLabels):
-        raise TypeError(f"labels must be OrdinalLabels; got {type(labels).__name__}")
-    n_rows = matrix.num_row() if hasattr(matrix, "num_row") else len(labels)
-    if n_rows != len(labels):
-        raise ValueError(f"labels must have an entry for each of the {n_rows} rows of the matrix; got {len(labels)}")
     matrix.set_label(labels.middle)
     if hasattr(matrix, "set_float_info"):
         matrix.set_float_info(_MARK, -1 - labels.middle)
@@ -421,6 +409,6 @@ class Training(ABC):
     def callback_is_needed(self) -> ValueError:
         """Return the error for an update that reads trees in a training without the callback."""
         return ValueError(
-            f"threshold_update={self.spec.threshold_update!r} reads the newest tree through the callback: pass "
-            f"callbacks=[objective.callback], or call train of this module"
+            f"threshold_update={self.spec.threshold_update!r} with proportional={self.spec.proportional!r} needs the "
+            f"callback: pass callbacks=[objective.callback], or call train of this module"
         )

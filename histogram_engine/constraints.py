@@ -8,6 +8,7 @@ sorted keep what the leaves have.
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from ordinal_objectives.aliases import BoolArray, FloatArray, IndexArray, NDArray
 from ordinal_objectives.trees import Tree
-from ordinal_objectives.utils.validation import signs_of
+from ordinal_objectives.utils.validation import check_choice, check_shape, signs_of
 
 PAIRWISE, NONE = "pairwise", "no_interactions"
 
@@ -74,11 +75,8 @@ def _signs(given: Any, n_features: int, numbers: dict[str, int]) -> NDArray[np.i
     if given is None:
         return None
     given, signs = signs_of(given, name="monotonic_cst"), np.zeros(n_features, dtype=np.int8)
-    if isinstance(given, list) and len(given) != n_features:
-        raise ValueError(
-            f"monotonic_cst must hold -1, 0 or 1 for each feature, or be a dict of these by name; got shape "
-            f"({len(given)},) for {n_features} features"
-        )
+    if isinstance(given, list):
+        check_shape("monotonic_cst", np.asarray(given), (n_features,))
     for name, sign in given.items() if isinstance(given, dict) else enumerate(given):
         number = _number_of(name, n_features, numbers, "monotonic_cst")
         if signs[number] not in (0, sign):
@@ -88,38 +86,25 @@ def _signs(given: Any, n_features: int, numbers: dict[str, int]) -> NDArray[np.i
 
 
 def _groups(given: Any, n_features: int, numbers: dict[str, int]) -> list[list[int]] | None:
-    allowed = f"interaction_cst must be {PAIRWISE!r}, {NONE!r}, a list of groups of features, or None"
     if given is None:
         return None
     if isinstance(given, str):
-        if given not in (PAIRWISE, NONE):
-            raise ValueError(f"{allowed}; got {given!r}")
+        check_choice(given, (PAIRWISE, NONE), name="interaction_cst")
         if given == NONE:
             return [[i] for i in range(n_features)]
         return [[i, j] for i in range(n_features) for j in range(i + 1, n_features)] or [[0]]
-    try:
-        lists = [[] if isinstance(group, str) else list(group) for group in given]
-    except TypeError:
-        lists = []
-    if not lists or not all(lists):
-        raise TypeError(f"{allowed}; got {given!r}")
-    groups = [sorted({_number_of(one, n_features, numbers, "interaction_cst") for one in group}) for group in lists]
+    groups = [sorted({_number_of(one, n_features, numbers, "interaction_cst") for one in group}) for group in given]
     others = sorted(set(range(n_features)) - {one for group in groups for one in group})
     return [*groups, others] if others else groups
 
 
-def _number_of(feature: object, n_features: int, numbers: dict[str, int], name: str) -> int:
+def _number_of(feature: Any, n_features: int, numbers: dict[str, int], name: str) -> int:
     """Return the number of a feature that is given by number or by name."""
-    if isinstance(feature, str):
-        if feature not in numbers:
-            known = ", ".join(map(repr, numbers)) if numbers else "none: X has no column names"
-            raise ValueError(f"{name} names feature {feature!r}, which is not among those of X ({known})")
-        return numbers[feature]
-    if isinstance(feature, (bool, np.bool_)) or not isinstance(feature, (int, np.integer)):
-        raise TypeError(f"{name} must name features by number or by column name; got {feature!r}")
-    if not 0 <= feature < n_features:
-        raise ValueError(f"{name} names feature {feature}, and X has features 0 to {n_features - 1}")
-    return int(feature)
+    number = numbers.get(feature, -1) if isinstance(feature, str) else operator.index(feature)
+    if not 0 <= number < n_features:
+        known = f" or {', '.join(map(repr, numbers))}" if numbers else ""
+        raise ValueError(f"{name} must name features 0 to {n_features - 1}{known}; got {feature!r}")
+    return number
 
 
 def monotone_values(

@@ -295,7 +295,6 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         with self._all_or_nothing():
             self._refuse_unknown()
             parameters, stopping = self._parameters(), fit_loop.EarlyStopping.of(self)
-            fit_loop.check_callback(callback)
             scorer = fit_loop.check_scoring(self.scoring)
             every = check_integer("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0)
             earlier = fitted = None
@@ -382,10 +381,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
             if before != now:
                 raise ValueError(f"warm_start continues a model of {name}={before!r}; got {name}={now!r}")
         fit_loop.check_more_trees(parameters.max_iter, self.n_iter_)
-        try:
-            arguments.validate_columns(self, header_of(X), reset=False, skip_check_array=True)
-        except ValueError as error:
-            raise ValueError(f"warm_start continues a model of other features: {error}") from None
+        arguments.validate_columns(self, header_of(X), reset=False, skip_check_array=True)
         binning.check_same_categories(X, self.categorical_features, self.columns_)
 
     def _check_same_groups(self, before: RandomEffects | dict[int, RandomEffects] | None) -> None:

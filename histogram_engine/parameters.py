@@ -29,7 +29,7 @@ def integer(default: int | None, least: int, most: int | None = None, *, or_none
     """Return a field for integers, or None where that is allowed."""
 
     def check(name: str, value: object) -> int | None:
-        return None if value is None and or_none else check_integer(name, value, least, most, or_none=or_none)
+        return None if value is None and or_none else check_integer(name, value, least, most, also=" or None" * or_none)
 
     return field(default=default, metadata={"check": check})
 

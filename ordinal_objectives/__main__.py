@@ -41,8 +41,6 @@ def _compare(options: argparse.Namespace) -> None:
 
     X, target = read_table(options.table, options.target, options.classes, options.drop, options.keep)
     n_values, target_is = target.nunique(), f"--target {options.target!r} of {options.table}"
-    if n_values < 2:
-        raise ValueError(f"{target_is} holds one class, {target.iloc[0]}; at least two are needed")
     if options.classes is None and pd.api.types.is_numeric_dtype(target) and n_values > MOST_CLASSES:
         raise ValueError(
             f"{target_is} looks continuous: it holds {n_values} different numbers. Cut it into at most {MOST_CLASSES} "

@@ -150,13 +150,12 @@ def kappa_weights(weights: ArrayLike | str, n_classes: int) -> FloatArray:
         distance = np.abs(np.subtract.outer(np.arange(n_classes), np.arange(n_classes))).astype(np.float64)
         return distance if weights == "linear" else distance**2
     W = validation.as_floats(weights, name="kappa_weights").copy()  # the rule keeps it
-    if W.shape != (n_classes, n_classes) or not np.isfinite(W).all() or (W < 0.0).any() or np.diag(W).any():
+    are_weights = W.shape == (n_classes, n_classes) and np.isfinite(W).all() and (W >= 0.0).all() and W.any()
+    if not are_weights or np.diag(W).any():
         raise ValueError(
             f"kappa_weights must be 'quadratic', 'linear' or a ({n_classes}, {n_classes}) matrix of finite numbers of "
-            f"at least 0 with zeros on its diagonal; got {weights!r}"
+            f"at least 0 with zeros on its diagonal alone; got {weights!r}"
         )
-    if not W.any():
-        raise ValueError("kappa_weights must hold a number above 0")
     return W
 
 

@@ -68,13 +68,11 @@ class Ratings(NamedTuple):
             If the lengths differ, an answer has no row or rater, or a rater more than one answer to a row.
         """
         (codes,), ordered = _read({"label": label}, classes, least=1)
-        names = {"row": _names("row", row), "rater": _names("rater", rater)}
-        shapes = [of.shape for of in (*names.values(), codes)]
-        if len(set(shapes)) > 1:
-            raise ValueError(f"row, rater and label must have one entry an answer; got {', '.join(map(str, shapes))}")
-        given = codes >= 0
-        rows, number = _numbers("row", names["row"], ids)
-        raters, of_rater = _numbers("rater", names["rater"][given])
+        row, rater, given = _names("row", row), _names("rater", rater), codes >= 0
+        validation.check_shape("row", row, codes.shape)
+        validation.check_shape("rater", rater, codes.shape)
+        rows, number = _numbers(row, ids)
+        raters, of_rater = _numbers(rater[given])
         pairs, times = np.unique(np.stack([number[given], of_rater]), axis=1, return_counts=True)
         if (times > 1).any():
             twice = rows[pairs[0, times > 1][0]]
@@ -129,12 +127,7 @@ class OrdinalLabels:
         for array in (self.patterns, self.codes):
             array.setflags(write=False)  # matrices and models refer to them
         self.classes: LabelArray = OrderedLabels(classes).ordered_classes_
-        if not (np.isfinite(patterns) & (patterns >= 0.0)).all():
-            raise ValueError("patterns must hold finite numbers that are not negative")
-        if len(codes) and not 0 <= np.min(codes) <= np.max(codes) < len(patterns):
-            raise ValueError(f"codes must be numbers of patterns, 0 to {len(patterns) - 1}")
-        if patterns.shape[1] != len(self.classes):
-            raise ValueError(f"classes must hold {patterns.shape[1]} labels, one a column; got {len(self.classes)}")
+        validation.check_shape("patterns", self.patterns, ("n_patterns", len(self.classes)))
 
     @classmethod
     def from_shares(
@@ -290,9 +283,8 @@ class OrdinalLabels:
             Whether rows with both ends open are an error, or are left out of trainings.
         """
         (low, high), ordered = _read({"lower": lower, "upper": upper}, classes)
+        validation.check_shape("upper", high, low.shape)
         n_classes, known = len(ordered), (low >= 0) | (high >= 0)
-        if len(low) != len(high):
-            raise ValueError(f"lower and upper must have one label a row; got {len(low)} and {len(high)}")
         low, high = np.maximum(low, 0), np.where(high < 0, n_classes - 1, high)
         if (low > high).any():
             first = int(np.argmax(low > high))
@@ -331,8 +323,6 @@ class OrdinalLabels:
             patterns, codes.ravel(), np.arange(table.shape[1]) if classes is None else classes, between=between
         )
         without = np.flatnonzero(~labels.labelled)
-        if without.size == len(labels):
-            raise ValueError("no row has a label")
         if without.size and unlabelled == "raise":
             raise ValueError(
                 f"{without.size} row(s) have no label: {first_few(without.tolist(), str)}, counted from 0; "
@@ -487,8 +477,6 @@ def _read(
         classes = next(iter(orders.values()), None)
     known = [np.array([not is_missing(label) for label in column], dtype=bool) for column in columns.values()]
     labels = [label for column, there in zip(columns.values(), known, strict=True) for label in column[there].tolist()]
-    if not labels:
-        raise ValueError(f"no row has a label in {first_few(list(given))}")
     name = next(iter(given)) if len(given) == 1 else f"the columns {first_few(list(given))}"
     codes, ordered = _encode(labels, classes, name=name, least=least)
     parts = np.split(codes, np.cumsum([there.sum() for there in known[:-1]], dtype=int))
@@ -511,9 +499,7 @@ def _column(name: str, y: ArrayLike) -> LabelArray:
     column = as_objects(y, name=name)
     if column.ndim == 2 and column.shape[1] == 1:
         return column[:, 0]
-    if column.ndim != 1:
-        hint = "; a column for each grader is for OrdinalLabels.from_columns" if column.ndim == 2 else ""
-        raise ValueError(f"{name} must have one label a row; got the shape {column.shape}{hint}")
+    validation.check_shape(name, column, ("n_samples",))
     return column
 
 
@@ -521,8 +507,7 @@ def _columns_of(answers: Table) -> dict[str, ArrayLike]:
     """Return the columns of a table by their names, or numbers; raise ValueError if it is none."""
     is_frame = hasattr(answers, "columns")
     table = answers if is_frame else as_objects(answers, name="answers")
-    if len(table.shape) != 2 or 0 in table.shape:
-        raise ValueError(f"answers must have the shape (n_samples, n_raters), a column each; got {table.shape}")
+    validation.check_shape("answers", table, ("n_samples", "n_raters"))
     if not is_frame:
         return {f"answers[:, {i}]": table[:, i] for i in range(table.shape[1])}
     names = validation.names_along(answers, "columns", [])
@@ -537,32 +522,23 @@ def _names(name: str, given: ArrayLike) -> LabelArray:
     """Return ids or names, none of them missing, (n,)."""
     names = as_array(given, name=name)
     refuse_mixed(given, names, name=name)
-    if names.ndim != 1:
-        raise ValueError(f"{name} must be one-dimensional; got the shape {names.shape}")
+    validation.check_shape(name, names, ("n_answers",))
     if (without := name_none(names)).any():
         raise ValueError(f"{name} must have no missing entry; {without.sum()} are missing (None, NaN or NA)")
     return names
 
 
-def _numbers(name: str, given: LabelArray, ids: LabelArray | None = None) -> tuple[LabelArray, IndexArray]:
+def _numbers(given: LabelArray, ids: LabelArray | None = None) -> tuple[LabelArray, IndexArray]:
     """Return the distinct ids, sorted or as they are given, and the number of each entry among them."""
     if ids is None:
-        try:
-            return np.unique(given, return_inverse=True)
-        except TypeError:
-            kinds = ", ".join(sorted({type(one).__name__ for one in given.tolist()}))
-            raise ValueError(f"{name} must hold values of one type, which can be sorted; got {kinds}") from None
+        return np.unique(given, return_inverse=True)
     number = {label: i for i, label in enumerate(ids.tolist())}
     if len(number) < len(ids):
         raise ValueError(f"index must name each row once; got {len(ids)} entries, of which {len(number)} are distinct")
-    found = [number.get(label, -1) for label in given.tolist()]
-    strange = list(dict.fromkeys(label for label, i in zip(given.tolist(), found, strict=True) if i < 0))
+    strange = [label for label in given.tolist() if label not in number]
     if strange:
-        raise ValueError(
-            f"{name} must hold rows of index=, or numbers below n_rows=: {first_few(ids.tolist(), repr)}; got "
-            f"{first_few(strange, repr)}"
-        )
-    return ids, np.array(found, dtype=np.intp)
+        raise ValueError(f"row must hold rows of index=, or numbers below n_rows=; got {first_few(strange, repr)}")
+    return ids, np.array([number[label] for label in given.tolist()], dtype=np.intp)
 
 
 def _shares_of(counts: FloatArray) -> FloatArray:
@@ -573,8 +549,7 @@ def _shares_of(counts: FloatArray) -> FloatArray:
 def _weights(name: str, given: Any, classes: ArrayLike | None) -> tuple[FloatArray, ArrayLike]:
     """Return weights of the classes, 0 in rows of NaN, and the classes."""
     table = as_floats(given, name=name)
-    if table.ndim != 2 or table.shape[1] < 2 or not len(table):
-        raise ValueError(f"{name} must have shape (n_samples, n_classes), with two classes or more; got {table.shape}")
+    validation.check_shape(name, table, ("n_samples", "n_classes"))
     if classes is None:
         classes = _classes_along(name, given, table.shape[1])
     validation.refuse_other_order_of_classes(as_array(classes, name="classes").tolist(), given, name, axes=["columns"])

@@ -109,9 +109,6 @@ class OrdinalScorer(RoutedScorer):
         greater_is_better: bool | None = None,
         labels: ArrayLike | None = None,
     ) -> None:
-        if not callable(metric):
-            raise TypeError(f"metric must be a function, metric(y_true, response, sample_weight=None); got {metric!r}")
-        METRICS.refuse_scorer(metric, "metric")
         known = METRICS.of(metric)
         if response_method is None:
             response_method = "predict" if known is None else known.response_method
@@ -222,10 +219,7 @@ def get_scorer(scoring: str) -> OrdinalScorer:
     >>> get_scorer("neg_rps")
     OrdinalScorer(ranked_probability_score, response_method='predict_proba', greater_is_better=False)
     """
-    if not isinstance(scoring, str) or scoring not in _NAMED:
-        meant = METRICS.meant_by(scoring) if isinstance(scoring, str) else None
-        hint = "" if meant is None else f"; did you mean {meant.scorer_name!r}?"
-        raise ValueError(f"scoring must be one of {', '.join(map(repr, get_scorer_names()))}; got {scoring!r}{hint}")
+    validation.check_choice(scoring, get_scorer_names(), name="scoring")
     return _NAMED[scoring]
 
 

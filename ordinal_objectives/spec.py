@@ -263,7 +263,7 @@ class OrdinalSpec:
         if not (isinstance(given, (bool, np.bool_)) or is_auto):
             raise ValueError(f"proportional must be True, False or 'auto'; got {given!r}")
         if most is not None:
-            most = validation.check_integer("max_shifts", most, 1, or_none=True)
+            most = validation.check_integer("max_shifts", most, 1, also=" or None")
         shifts = self.given_shifts
         if most is not None and self.in_outputs:
             raise ValueError(f"max_shifts={most!r} is not possible with shifts that XGBoost fits itself: leave it out")

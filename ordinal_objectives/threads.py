@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import operator
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ import joblib
 import threadpoolctl
 
 from ordinal_objectives import _core
+from ordinal_objectives.utils.validation import check_integer
 
 
 class _KernelThreads(threadpoolctl.LibController):  # type: ignore[misc]
@@ -155,11 +155,7 @@ def effective_n_threads(n_threads: int | None = None) -> int:
     2
     """
     if n_threads is not None:
-        if isinstance(n_threads, bool) or not hasattr(n_threads, "__index__"):
-            raise TypeError(f"n_threads (n_jobs) must be an integer or None; got {n_threads!r}")
-        n_threads = operator.index(n_threads)
-        if n_threads >= 2**31:
-            raise ValueError(f"n_threads (n_jobs) must be below 2**31; got {n_threads}")
+        n_threads = check_integer("n_threads (n_jobs)", n_threads, -(2**31), 2**31 - 1, also=" or None")
     if n_threads is not None and n_threads > 0:
         wanted = n_threads
     else:

@@ -12,7 +12,7 @@ from ordinal_objectives.losses import OrdinalLoss, RoundStatistics, get_loss, qu
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.quadratic import as_array, newton_step
 from ordinal_objectives.threshold_solver.record import Diagnostics
-from ordinal_objectives.utils.validation import NEGLIGIBLE_SHARE
+from ordinal_objectives.utils.validation import NEGLIGIBLE_SHARE, check_two_classes
 
 # Thresholds that fit given scores are found in so many steps at most, or when they move no farther than this share.
 _MOST_STEPS = 100
@@ -66,13 +66,9 @@ def initial_thresholds(
     of_loss = get_loss(loss, link)
     if np.any(n < 0.0):
         raise ValueError(f"class_weights must be at least 0, got {n.tolist()}")
+    check_two_classes(n, name="class_weights")
     total = n.sum()
     observed = np.flatnonzero(n > NEGLIGIBLE_SHARE * total)
-    if observed.size < 2:
-        raise ValueError(
-            f"class_weights must have at least two positive entries, got {n.tolist()}; "
-            f"a class with less than {NEGLIGIBLE_SHARE:g} of all weight counts as empty"
-        )
     half_a_row = 0.5 * min(max(1.0, NEGLIGIBLE_SHARE * total), n[observed].min())
     return of_loss.start_at(quantities.ClassWeights(n, observed, half_a_row))
 
@@ -283,10 +279,6 @@ def longest_step(
     if check_input:
         thresholds = as_array("thresholds", thresholds, None)
         delta = as_array("delta", delta, thresholds.size)
-        if np.isnan(highest):
-            raise ValueError(f"highest must be a number, got {highest}")
-        if max_halvings < 0:
-            raise ValueError(f"max_halvings must be at least 0, got {max_halvings}")
     theta, step = np.asarray(thresholds), np.asarray(delta)
     counts = Diagnostics() if diagnostics is None else diagnostics
     if (ordered or strictly_ordered) and not is_ordered(theta, strictly_ordered, check_input=False):

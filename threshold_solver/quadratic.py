@@ -21,6 +21,7 @@ from scipy.linalg.lapack import dptsv as ptsv
 from ordinal_objectives.aliases import ArrayLike, BoolArray, FloatArray, IndexArray, IntArray
 from ordinal_objectives.leaves import scalar
 from ordinal_objectives.threshold_solver.record import Diagnostics
+from ordinal_objectives.utils.validation import check_finite, check_shape
 
 # Sums of float32 rows determine the common shift of score and thresholds no better; the native criterion has the same
 # number.
@@ -177,11 +178,8 @@ def _move_outer_thresholds(step: FloatArray, threshold_gradient: FloatArray, act
 def as_array(name: str, value: ArrayLike, *shape: int | None) -> FloatArray:
     """Return `value` as a finite float64 array of the given shape, where None leaves a length open."""
     array = np.asarray(value, dtype=np.float64)
-    if array.ndim != len(shape) or any(want not in (None, got) for want, got in zip(shape, array.shape, strict=True)):
-        allowed = tuple("n" if want is None else want for want in shape)
-        raise ValueError(f"{name} must have shape {allowed}, got {array.shape}".replace("'", ""))
-    if not np.all(np.isfinite(array)):
-        raise ValueError(f"{name} must be finite, got {array[~np.isfinite(array)][0]}")
+    check_shape(name, array, tuple("n" if want is None else want for want in shape))
+    check_finite(array, name, "it must be finite")
     return array
 
 

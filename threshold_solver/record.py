@@ -98,18 +98,14 @@ class Diagnostics:
         Parameters
         ----------
         **counts : int
-            Counter name and how much to add, at least 0.
+            Counter name and how much to add.
 
         Raises
         ------
         AttributeError
             If a counter is unknown.
-        ValueError
-            If a count is negative.
         """
         for name, count in counts.items():
-            if operator.index(count) < 0:
-                raise ValueError(f"{name} can only grow, got {count}")
             setattr(self, name, getattr(self, name) + operator.index(count))
 
     def as_dict(self) -> dict[str, int]:
@@ -176,11 +172,9 @@ class VectorOutputs:
         ValueError, TypeError, KeyError
             If it is damaged.
         """
-        contrasts = validation.as_floats(content["contrasts"], name="contrasts").reshape(n_classes - 1, n_classes - 2)
-        means = validation.as_floats(content["means"], name="means").reshape(n_iterations + 1, n_classes - 2)
-        if not (np.isfinite(contrasts).all() and np.isfinite(means).all()):
-            raise ValueError("contrasts and means must hold finite numbers")
-        return cls(contrasts, list(means))
+        contrasts, means = (files.numbers_from_json(content[name], name) for name in ("contrasts", "means"))
+        shape = (n_iterations + 1, n_classes - 2)
+        return cls(contrasts.reshape(n_classes - 1, n_classes - 2), list(means.reshape(shape)))
 
 
 @documented
@@ -381,47 +375,31 @@ class ThresholdRecord:
         """
         try:
             content: JSON = json.loads(text)
-            if content["format"] != FORMAT:
-                raise _UnreadableError(f"its format must be {FORMAT!r}; got {content['format']!r}")
-            if type(content["version"]) is not int or content["version"] != VERSION:
-                raise _UnreadableError(
-                    f"it has format version {content['version']!r}; this version of ordinal_objectives reads {VERSION}"
+            if (content["format"], content["version"]) != (FORMAT, VERSION):
+                raise ValueError(
+                    f"it has format {content['format']!r}, version {content['version']!r}; this version of "
+                    f"ordinal_objectives reads {FORMAT!r}, version {VERSION}"
                 )
             start = OrdinalSpec(get_loss(content["loss"], content["link"]))
             spec = replace(start, **{name: content[name] for name in start.common_parameters})
             spec.check()
             validation.check_n_classes(content["n_classes"])
-            diagnostics = files.counts_from_json(content["diagnostics"], "diagnostics")
-            return cls(spec, diagnostics=diagnostics, **_history(content, spec), **_notes(content))
+            return cls(spec, diagnostics=content["diagnostics"], **_history(content, spec), **_notes(content))
         except NotRegisteredError:
             raise
-        except _UnreadableError as error:
-            raise ValueError(f"the model's threshold record cannot be read: {error}") from None
         except Exception as error:  # whatever a damaged text makes the reader raise
-            raise ValueError(f"the model's threshold record is damaged: {error}") from error
-
-
-class _UnreadableError(Exception):
-    """The text is of another format or version."""
+            raise ValueError(f"the model's threshold record is damaged or of another format: {error}") from error
 
 
 def _history(content: JSON, spec: OrdinalSpec) -> JSON:
     """Return thresholds and loss of every iteration, and by how much thresholds move with x."""
     n_classes, outputs, shifts = content["n_classes"], content["outputs"], content["shifts"]
-    if (shifts is None) is not spec.proportional:
-        raise ValueError(f"shifts must be there where thresholds move with x; proportional is {spec.proportional!r}")
     ordered = spec.loss.ordered and shifts is None
-    rows = [files.numbers_from_json(row, "thresholds") for row in content["thresholds"]]
-    thresholds = [validation.check_thresholds(row, n_classes, ordered=ordered) for row in rows]
-    losses = files.losses_from_json(content["training_loss"], "training_loss")
-    if not thresholds:
-        raise ValueError("it holds no thresholds")
-    if len(losses) != len(thresholds):
-        raise ValueError(f"training_loss must have {len(thresholds)} entries; got {len(losses)}")
-    found: JSON = {"thresholds": thresholds, "training_loss": losses}
+    thresholds = [validation.check_thresholds(row, n_classes, ordered=ordered) for row in content["thresholds"]]
+    found: JSON = {"thresholds": thresholds, "training_loss": files.losses_from_json(content["training_loss"])}
     if shifts is not None:
         n_trees = len(thresholds) - 1
-        found["leaf_vectors"] = vectors_from_json(shifts, n_classes, n_trees if outputs is None else 0)
+        found["leaf_vectors"] = vectors_from_json(shifts, n_classes)
         if outputs is not None:
             found["outputs"] = VectorOutputs.from_json(outputs, n_classes, n_trees)
     return found
@@ -430,14 +408,6 @@ def _history(content: JSON, spec: OrdinalSpec) -> JSON:
 def _notes(content: JSON) -> JSON:
     """Return what only some models have: a booster trained without a classifier has none."""
     notes = {name: content[name] for name in _NOTES}
-    for name in ("classifier", "linear"):
-        if not isinstance(notes[name], dict | None):
-            raise ValueError(f"{name} must be a JSON object; got {notes[name]!r}")
-    trees = notes["trees"]
-    if not isinstance(trees, list | None) or any(type(checksum) is not int for checksum in trees or []):
-        raise ValueError("trees must be a list of integers")
-    if not isinstance(notes["last_only"], bool | None):
-        raise ValueError(f"last_only must be true or false; got {notes['last_only']!r}")
     if "random_effects" in content:
         from ordinal_objectives.estimators.random_effects import RandomEffects  # loads scikit-learn, unlike the solver
 
@@ -454,7 +424,7 @@ def vectors_to_json(vectors: list[NDArray[np.float32]]) -> JSON:
     }
 
 
-def vectors_from_json(content: JSON, n_classes: int, n_trees: int) -> list[NDArray[np.float32]]:
+def vectors_from_json(content: JSON, n_classes: int) -> list[NDArray[np.float32]]:
     """Read what :func:`vectors_to_json` wrote.
 
     Raises
@@ -463,15 +433,9 @@ def vectors_from_json(content: JSON, n_classes: int, n_trees: int) -> list[NDArr
         If it is damaged.
     """
     n_leaves = content["n_leaves"]
-    if not isinstance(n_leaves, list) or any(type(n) is not int or n < 0 for n in n_leaves):
-        raise ValueError("n_leaves must be a list of integers")
-    if len(n_leaves) != n_trees:
-        raise ValueError(f"n_leaves must have {n_trees} entries; got {len(n_leaves)}")
     numbers = np.frombuffer(base64.b64decode(content["leaf_vectors"], validate=True), dtype="<f4").astype(np.float32)
     if numbers.size != sum(n_leaves) * (n_classes - 1):
         raise ValueError(f"leaf_vectors must hold {sum(n_leaves) * (n_classes - 1)} numbers; got {numbers.size}")
-    if not np.isfinite(numbers).all():
-        raise ValueError("leaf_vectors must hold finite numbers")
     if not n_leaves:
         return []
     return np.split(numbers.reshape(-1, n_classes - 1), np.cumsum(n_leaves)[:-1])

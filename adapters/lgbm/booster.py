@@ -12,6 +12,7 @@ import zlib
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import lightgbm
 import numpy as np
@@ -173,12 +174,10 @@ def best_iteration(booster: lightgbm.Booster) -> int:
     return rounds.get(best, best)
 
 
-def iterations_of(booster: lightgbm.Booster, num_iteration: object = None) -> int:
+def iterations_of(booster: lightgbm.Booster, num_iteration: int | None = None) -> int:
     """Return how many iterations ``num_iteration`` asks for: None up to the best one, 0 and below all."""
     if num_iteration is None:
         num_iteration = best_iteration(booster)
-    elif not isinstance(num_iteration, int | np.integer) or isinstance(num_iteration, bool):
-        raise ValueError(f"num_iteration must be None or an integer, 0 and below for all; got {num_iteration!r}")
     rounds: int = booster.current_iteration()
     return rounds if num_iteration <= 0 else min(int(num_iteration), rounds)
 
@@ -400,23 +399,17 @@ def load_model(filename: str | PathLike[str]) -> lightgbm.Booster:
     return booster
 
 
-def as_booster(init_model: object) -> lightgbm.Booster:
-    """Return a booster that is given as such or by the path of its file; raise TypeError if it is neither."""
+def as_booster(init_model: Any) -> lightgbm.Booster:
+    """Return a booster that is given as such or by the path of its file."""
     if isinstance(init_model, str | PathLike):
         return load_model(init_model)
-    if not isinstance(init_model, lightgbm.Booster):
-        raise TypeError(
-            "init_model must be a lightgbm.Booster, the path of its file, or for LGBMOrdinalClassifier a fitted one; "
-            f"got {type(init_model).__name__}"
-        )
     return init_model
 
 
 def _unsealed(text: str) -> str:
     """Return the text of a file without its digest, which is checked; files of older versions have none."""
     beginning = _SECOND.match(text)
-    if beginning is None:
-        raise ValueError("it does not begin as a model")
+    assert beginning is not None, "it does not begin as a model"
     if beginning[1] is None:
         return text
     text = _FIRST + text[beginning.end() :]

@@ -38,8 +38,6 @@ from ordinal_objectives.adapters.collective import Collective
 from ordinal_objectives.adapters.dask import (
     DaskClassifier,
     DaskRows,
-    check_numbers_of_rows,
-    check_partitions,
     fault_of_rows,
     numbers_of_rows,
     parts_of,
@@ -47,7 +45,7 @@ from ordinal_objectives.adapters.dask import (
 )
 from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, input_checks
 from ordinal_objectives.adapters.lgbm.estimator import LGBMOrdinalClassifier
-from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, checked_callbacks, train_spec
+from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, train_spec
 from ordinal_objectives.estimators import arguments
 from ordinal_objectives.estimators.held_out import rounds_unsearched, smallest_leaf
 from ordinal_objectives.rows import fail_together
@@ -183,9 +181,10 @@ def _parts_on_workers(client: distributed.Client, rows: DaskRows, name: str, enc
     encode : callable
         ``encode(X, name=name)`` returns features as numbers, an array or a sparse matrix.
     """
-    check_partitions(rows.X, name, label=rows.y, weight=rows.weight, init_score=rows.margin)
     X, names = parts_of(rows.X), names_as_text(rows.X)
     columns = [[None] * len(X) if values is None else parts_of(values) for values in rows[1:]]
+    if any(len(column) != len(X) for column in columns):
+        raise ValueError(f"labels, weights and init_score of {name} must be partitioned as X is")
     futures = client.compute([delayed(_checked)(name, names, encode, *part) for part in zip(X, *columns, strict=True)])
     sizes = client.gather([client.submit(_sizes, part) for part in futures])  # raises what is wrong with a part
     kept = [future for future, (n_rows, _) in zip(futures, sizes, strict=True) if n_rows]
@@ -420,11 +419,9 @@ importance_type, early_stopping_round
             self._refuse_starts(init_model, init_score=init_score, eval_init_score=eval_init_score)
             booster, earlier = self._read_model(init_model)
             self._check_continued(init_model, booster, earlier)
-            check_numbers_of_rows("sample_weight", sample_weight)
-            check_numbers_of_rows("init_score", init_score)
             sets = self._evaluation_sets(eval_set, eval_sample_weight, eval_init_score)
             arguments.check_rounds("early_stopping_round", given["early_stopping_round"], len(sets))
-            callbacks = checked_callbacks(callbacks)
+            callbacks = list(callbacks or ())
             self._take_columns(self._header(X))
             encode = partial(self.columns_.encode, ensure_min_samples=0)
             codes = self._codes(y)

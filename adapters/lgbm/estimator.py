@@ -15,9 +15,8 @@ from scipy.sparse import csr_array, csr_matrix
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives import tables, threads
-from ordinal_objectives.adapters.arguments import check_set_names
 from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, input_checks, prediction
-from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, checked_callbacks, first_rates, schedules, train_spec
+from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, first_rates, schedules, train_spec
 from ordinal_objectives.adapters.training import bind_labels, labels_of
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, NDArray, Params, Seed, Table
 from ordinal_objectives.columns import Columns
@@ -236,7 +235,7 @@ importance_type
             rows, held_out = self._rows_to_fit(training, "init_score", sets, given["random_state"])
             self._check_continued(init_model, booster, earlier)
             unseen = [held for held in held_out if held is not rows]
-            search, scheduled = _search_of(given, callbacks := checked_callbacks(callbacks), booster, len(held_out))
+            search, scheduled = _search_of(given, callbacks := list(callbacks or ()), booster, len(held_out))
             plan = self._plan(
                 given["n_estimators"], rows, search, continued=earlier, watched=unseen, callbacks=scheduled,
                 says=self._native_params()["verbosity"] > 0, categorical_feature=categorical_feature,
@@ -249,7 +248,7 @@ importance_type
                 self.booster_ = train_spec(
                     (self._spec("LGBMOrdinalClassifier"), None), self._params_for(len(rows.weighted), plan.settings),
                     train_set, plan.n_rounds, valid_sets=valid_sets or None,
-                    valid_names=_set_names(eval_names, n_sets),
+                    valid_names=eval_names,
                     feval=[_as_feval(metric) for metric in self._metrics(eval_metric)],
                     init_model=booster, callbacks=[*watching, *callbacks],
                     progress=self.progress, carried=self._carried(),
@@ -470,14 +469,3 @@ def _as_feval(metric: EvalMetric) -> Callable[..., list[Result]]:
         return for_early_stopping(metric(codes, proba, data.get_weight()))
 
     return evaluate
-
-
-def _set_names(names: Any, n_sets: int) -> list[str] | None:
-    """Return ``eval_names``, checked: one for each evaluation set."""
-    if names is None:
-        return None
-    each = [names] if isinstance(names, str) else list(names)
-    if len(each) != n_sets:
-        raise ValueError(f"eval_names must have {n_sets} entries; got {len(each)}")
-    check_set_names(each, "eval_names")
-    return each

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any
@@ -12,16 +10,15 @@ from typing import Any
 import lightgbm
 import numpy as np
 from lightgbm.basic import _ConfigAliases
-from scipy.sparse import issparse
 
 from ordinal_objectives import tables
 from ordinal_objectives.adapters import arguments
 from ordinal_objectives.adapters.arguments import refuse_parameters
 from ordinal_objectives.aliases import Params, Table
-from ordinal_objectives.columns import PLAIN, Columns, plain_level
+from ordinal_objectives.columns import Columns, plain_level
 from ordinal_objectives.estimators import held_out
 from ordinal_objectives.tables import called, column_kinds
-from ordinal_objectives.utils.validation import as_objects, collected, first_few, refuse_masked, signs_of
+from ordinal_objectives.utils.validation import as_objects, first_few, refuse_masked, signs_of
 
 # Every parameter of LightGBM with all its names, the primary one first; LightGBM ignores an unknown one.
 _ConfigAliases.get("objective")  # reads them
@@ -171,22 +168,6 @@ def check_metrics(params: Mapping[str, Any]) -> Params:
     return params
 
 
-def check_evaluated(params: Mapping[str, Any], has_sets: bool) -> None:
-    """Refuse early stopping in the parameters where nothing is measured, or warn of sets that are not evaluated."""
-    asked = next((name for name in _ALIASES["early_stopping_round"] if params.get(name) is not None), None)
-    if asked is not None and int(params[asked]) > 0:
-        raise ValueError(
-            f"params[{asked!r}] = {params[asked]!r} needs feval=objective.metric and valid_sets beside it: "
-            f"lightgbm.train has no other metric that knows the thresholds"
-        )
-    if has_sets:
-        warnings.warn(
-            "no metric is computed on valid_sets: pass feval=objective.metric, which early stopping needs too",
-            stacklevel=2,
-        )
-
-
-_UNWRITTEN = re.compile(r'[",:\[\]{}]|^$')
 # Types of polars and Arrow that LightGBM reads.
 _READ = re.compile(r"u?int(8|16|32|64)|float|double|bool|U?Int(8|16|32|64)|Float(32|64)|Boolean")
 
@@ -205,7 +186,7 @@ def check_columns(X: Table, name: str = "X") -> None:
 
 
 def check_rows(data: Table, name: str) -> None:
-    """Raise ValueError if rows hold what LightGBM does not read, or a name or an entry twice, or unsorted columns.
+    """Raise ValueError if rows hold what LightGBM does not read.
 
     Parameters
     ----------
@@ -220,13 +201,6 @@ def check_rows(data: Table, name: str) -> None:
         tables.check_table(part, name=name)
         tables.refuse_text_and_dates(part, name=name)
         check_columns(part, name)
-        is_csc = issparse(part) and part.format == "csc"
-        is_once = not issparse(part) or part.format not in ("csr", "csc", "bsr") or collected(part).nnz == part.nnz
-        if not is_once or (is_csc and not part.has_sorted_indices):
-            raise ValueError(
-                f"{name} must store each entry once, of which LightGBM takes one and not their sum, and columns in the "
-                f"order of rows; call its sum_duplicates()"
-            )
 
 
 def written_names(names: Iterable[Any]) -> list[str]:
@@ -244,13 +218,7 @@ def check_set(data: lightgbm.Dataset, name: str, train_set: lightgbm.Dataset) ->
 
     It takes NaN for 0, and labels that are missing too, and reads nothing of categorical features in a tuple.
     """
-    if not isinstance(data, lightgbm.Dataset):
-        raise TypeError(f"{name} must be a lightgbm.Dataset; got {type(data).__name__}: pass lightgbm.Dataset(X, y)")
     check_rows(data.data, name)
-    shape: tuple[int, ...] = getattr(data.data, "shape", ())
-    if 0 in shape:
-        raise ValueError(f"{name} must have rows and columns; got data of shape {shape}")
-    _check_names(data, name)
     if data.label is None and data.data is not None and not isinstance(data.data, (str, PathLike)):
         raise ValueError(f"{name} has no labels; pass label= to lightgbm.Dataset")
     columns = data.categorical_feature
@@ -268,28 +236,8 @@ def check_set(data: lightgbm.Dataset, name: str, train_set: lightgbm.Dataset) ->
             continue  # left to LightGBM
         if not np.isfinite(numbers).all():
             raise ValueError(f"{field} of {name} holds NaN or infinite values")
-        if len(shape) == 2 and len(numbers) != shape[0]:
-            raise ValueError(
-                f"{field} of {name} must have an entry for each of the {shape[0]} rows; got {len(numbers)}"
-            )
-    if data is train_set:
-        _check_levels(data.data, name)
-    else:
+    if data is not train_set:
         _check_same_levels(data.data, train_set, name)
-
-
-def _check_names(data: lightgbm.Dataset, name: str) -> None:
-    """Raise ValueError for names of columns that LightGBM cannot write into its model."""
-    columns = data.feature_name if isinstance(data.feature_name, list) else column_kinds(data.data)
-    names = [str(column if isinstance(column, str) else column[0]) for column in columns]
-    written = written_names(names)
-    times = Counter(written)
-    wrong = [repr(own) for own, its in zip(names, written, strict=True) if times[its] > 1 or _UNWRITTEN.search(its)]
-    if wrong:
-        raise ValueError(
-            f'{name} must have columns whose names LightGBM can write, not empty, without any of " , : [ ] {{ }}, and '
-            f"different with _ for each space; got column {first_few(wrong)}"
-        )
 
 
 def categorical_places(columns: Any, names: Sequence[str] | None, n_features: int) -> list[int]:
@@ -324,14 +272,9 @@ def check_linear(linear_tree: object, train_set: lightgbm.Dataset) -> None:
         whole = whole.reference
     kept = whole is train_set or bool(value_of(whole.params or {}, "linear_tree"))
     if linear_tree and (not kept or any(isinstance(part, lightgbm.Sequence) for part in parts)):
-        got, instead = (
-            ("a lightgbm.Sequence", "Pass an array")
-            if kept
-            else ("a subset", "Make the Dataset that it is a part of with params={'linear_tree': True}")
-        )
         raise ValueError(
-            f"params['linear_tree'] = {linear_tree!r} is not allowed with {got} as train_set: "
-            f"LightGBM does not keep the rows that linear leaves are fitted to. {instead}"
+            f"params['linear_tree'] = {linear_tree!r} needs an array as train_set, or a part of a Dataset made with "
+            f"params={{'linear_tree': True}}: LightGBM fits linear leaves to rows that it keeps of these alone"
         )
 
 
@@ -353,24 +296,6 @@ def check_signs(params: Mapping[str, Any], data: lightgbm.Dataset) -> None:
 def category_places(X: Table) -> list[int]:
     """Return the columns of a pandas frame that have a category type."""
     return [i for i, (_, _, kind) in enumerate(column_kinds(X)) if kind == "category"] if hasattr(X, "iloc") else []
-
-
-def _can_be_held(levels: Iterable[Any]) -> bool:
-    return all(isinstance(level, (*PLAIN, np.integer, np.floating)) for level in levels)
-
-
-def _check_levels(X: Table, name: str) -> None:
-    """Raise ValueError for categories of a pandas frame that LightGBM cannot write into its model."""
-    strange = [
-        f"{called(X, place)} of type {X.dtypes.iloc[place]}"
-        for place in category_places(X)
-        if not _can_be_held(getattr(X.dtypes.iloc[place], "categories", ()))
-    ]
-    if strange:
-        raise ValueError(
-            f"{name} must have categories that are text, numbers or booleans, as LightGBM's files hold; got "
-            f"{first_few(strange)}. Convert them, in pandas by X[name].astype(str).astype('category')"
-        )
 
 
 def _check_same_levels(X: Table, train_set: lightgbm.Dataset, name: str) -> None:
@@ -407,9 +332,8 @@ def with_codes(X: Table, levels: Sequence[list[Any]] | None, *, name: str) -> An
         return X
     if len(places) != len(levels):
         raise ValueError(
-            f"{name} must have categories in the {len(levels)} columns of the training that had them; got others: "
-            f"{first_few([called(X, place) for place in places])}. A model that was trained on codes, or on a binary "
-            f"file, keeps no levels; pass codes"
+            f"{name} must have categories in the {len(levels)} columns of which the model holds levels; got "
+            f"{first_few([called(X, place) for place in places])}"
         )
     plain = {place: [plain_level(level) for level in own] for place, own in zip(places, levels, strict=True)}
     return Columns(X.shape[1], plain).encode(X, name=name)

@@ -148,9 +148,8 @@ def train(
     return booster
 
 
-def _evaluated(valid_sets: object) -> list[lightgbm.Dataset]:
-    sets = [valid_sets] if isinstance(valid_sets, lightgbm.Dataset) else valid_sets
-    return arguments.listed("valid_sets", sets, lambda data: isinstance(data, lightgbm.Dataset), "lightgbm.Dataset")
+def _evaluated(valid_sets: Any) -> list[lightgbm.Dataset]:
+    return [valid_sets] if isinstance(valid_sets, lightgbm.Dataset) else list(valid_sets or ())
 
 
 def _rows_of(train_set: lightgbm.Dataset) -> Table:
@@ -180,7 +179,6 @@ def train_spec(
     ``carried`` among them is what a classifier adds to the record: ``linear`` and ``classifier`` of
     :class:`.training.Plan`, and ``set_names`` what errors call the rows to train on and to evaluate.
     """
-    arguments.check_asked(params, num_boost_round, 1)
     params = input_checks.checked_params(params)
     spec, record = asked
     evaluated, set_names = _evaluated(options.get("valid_sets")), options.pop("set_names", ("train_set", "valid_sets"))
@@ -190,10 +188,6 @@ def train_spec(
         check_set(data, name, train_set)
     input_checks.check_signs(params, train_set)
     check_linear(input_checks.value_of(params, "linear_tree"), train_set)
-    names = options.get("valid_names") or []
-    given = [names] if isinstance(names, str) else list(names)
-    defaults = ["training" if data is train_set else f"valid_{i}" for i, data in enumerate(evaluated)]
-    arguments.check_set_names(given[: len(defaults)] + defaults[len(given) :], "valid_names")
     previous = None if init_model is None else lgbm_booster.as_booster(init_model)
     if previous is not None:
         _check_continues(previous, train_set)
@@ -312,7 +306,6 @@ def cv(
     >>> len(history["valid all_threshold-mean"])
     5
     """
-    arguments.check_asked(params, num_boost_round, 1)
     params = input_checks.checked_params(params)
     check_set(train_set, "train_set", train_set)
     input_checks.check_signs(params, train_set)
@@ -326,28 +319,17 @@ def cv(
 
 
 def _arguments(
-    training: LightGBMTraining, params: dict[str, object], feval: _Metrics, callbacks: object, show: Show | None
+    training: LightGBMTraining, params: dict[str, object], feval: _Metrics, callbacks: Any, show: Show | None
 ) -> dict[str, object]:
     """Return what LightGBM is given for a training: objective, callbacks and metrics of class probabilities."""
     metrics = [] if feval is None else feval if isinstance(feval, list) else [feval]
-    if not all(map(callable, metrics)):
-        raise TypeError(f"feval must be a function, or a list of functions; got {feval!r}")
     objective = OrdinalObjective.of(training)
-    callbacks = [BeforeIterationCallback(training), objective.callback, *checked_callbacks(callbacks)]
+    callbacks = [BeforeIterationCallback(training), objective.callback, *(callbacks or ())]
     return {
         "params": {**params, "objective": objective, "metric": "None"},
         "feval": objective.joined_metric(metrics),
         "callbacks": callbacks if show is None else [*callbacks, _shown_rounds(training, show)],
     }
-
-
-def checked_callbacks(callbacks: object) -> list[_Callback]:
-    """Return LightGBM's callbacks as a list; raise TypeError for what it cannot call or number."""
-
-    def suits(callback: object) -> bool:
-        return callable(callback) and isinstance(getattr(callback, "__dict__", None), dict)
-
-    return arguments.listed("callbacks", callbacks, suits, "functions that LightGBM calls after a round")
 
 
 # LightGBM's own callbacks have no public types.
@@ -363,16 +345,7 @@ def schedules(callbacks: list[_Callback]) -> Schedules:
 
 
 def first_rates(callbacks: list[Any]) -> list[float]:
-    """Return the learning rates with which schedules begin; raise ValueError for a list of them.
-
-    A list must be as long as the training, whose number of rounds is still to be found.
-    """
-    listed = [name for one in callbacks for name, value in one.kwargs.items() if isinstance(value, list)]
-    if listed:
-        raise ValueError(
-            f"callbacks may not hold lightgbm.reset_parameter({listed[0]}=[...]) where n_estimators='auto' finds the "
-            f"number of rounds, since a list has a value for each: pass a function of the round, or a number"
-        )
+    """Return the learning rates with which schedules begin."""
     rates = [input_checks.value_of(one.kwargs, "learning_rate") for one in copy.deepcopy(callbacks)]
     return [float(rate_of(0)) for rate_of in rates if rate_of is not None]
 

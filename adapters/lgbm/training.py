@@ -352,12 +352,9 @@ class ThresholdCallback:
     def __call__(self, env: CallbackEnv) -> None:
         """Learn the thresholds of the round, and give the booster their record."""
         first = self._training.set_model(env.model, 1)
-        boosters = self._training.state.boosters
         if first:
             input_checks.check_metrics(env.params)
-            if not env.evaluation_result_list:
-                input_checks.check_evaluated(env.params, any(booster.valid_sets for booster in boosters))
-        for booster in boosters:
+        for booster in self._training.state.boosters:
             lgbm_booster.store_round(booster, self._training.record_of(booster), env.iteration + 1)
         if first and env.evaluation_result_list:
             self._renew_first_metrics(env)

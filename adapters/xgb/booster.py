@@ -8,7 +8,6 @@ parsed.
 from __future__ import annotations
 
 import json
-import re
 import weakref
 import zlib
 from collections.abc import Callable
@@ -90,10 +89,6 @@ def check_configuration(booster: xgboost.Booster, threshold_update: str) -> None
             f"params['objective'] = {objective!r} is not allowed beside an ordinal objective; leave it out and pass "
             f"only obj=objective"
         )
-    signs = learner["gradient_booster"].get("tree_train_param", {}).get("monotone_constraints", "")
-    kinds = zip(re.findall("-?[0-9]+", signs), booster.feature_types or (), strict=False)
-    if any(int(sign) and kind == "c" for sign, kind in kinds):
-        raise ValueError(f"monotone_constraints must be 0 for categories, which have no order; got {signs!r}")
     excluded = why_not_renewed(booster) if threshold_update in TREE_UPDATES else None
     if excluded is not None:
         parameter, reason = excluded
@@ -419,9 +414,6 @@ def stored_record(booster: xgboost.Booster) -> ThresholdRecord | None:
     ValueError
         If the booster's rounds are not the first ones of the training that the record describes.
     """
-    if not isinstance(booster, xgboost.Booster):
-        inside = "; pass its booster_, or call its own methods" if hasattr(booster, "booster_") else ""
-        raise TypeError(f"booster must be an xgboost.Booster; got {type(booster).__name__}{inside}")
     booster = completed(booster)
     text = _attribute(booster, ATTRIBUTE)
     if text is None:
@@ -531,8 +523,6 @@ def kept_rounds(booster: xgboost.Booster) -> int:
     best = _attribute(booster, "best_iteration")
     if best is None:
         return rounds
-    if not best.isdecimal():
-        raise ValueError(f"best_iteration of the booster must be an integer of at least 0; got {best!r}")
     return min(int(best) + 1, rounds)
 
 
@@ -541,10 +531,7 @@ def last_round(booster: xgboost.Booster, iteration_range: Any) -> int:
     if iteration_range is None:
         return kept_rounds(booster)
     rounds: int = booster.num_boosted_rounds()
-    try:
-        start, stop = map(index, iteration_range)
-    except (TypeError, ValueError):
-        start, stop = -1, -1
+    start, stop = map(index, iteration_range)
     if start != 0 or not 0 <= stop <= rounds:
         raise ValueError(
             f"iteration_range must start at 0, since thresholds belong to a score summed from the first tree, and end "

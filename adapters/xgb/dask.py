@@ -27,14 +27,11 @@ except ImportError as error:
     raise extras.not_installed(error, "xgboost", "dask") from None
 
 from ordinal_objectives import tables
-from ordinal_objectives.adapters.arguments import Asked, check_asked, check_same_names, given_options, spec_and_record
+from ordinal_objectives.adapters.arguments import Asked, check_same_names, given_options, spec_and_record
 from ordinal_objectives.adapters.dask import (
     LARGEST,
     DaskClassifier,
     DaskRows,
-    check_client,
-    check_numbers_of_rows,
-    check_partitions,
     fault_of_rows,
     numbers_of_rows,
     parts_of,
@@ -147,12 +144,9 @@ def _train_spec(
     **options: Any,
 ) -> dict[str, Any]:
     """Train the model of a specification; ``options`` are the other arguments of :func:`train`."""
-    check_asked(params, num_boost_round, 0)
     options |= arguments_of(asked, params, options, dtrain, carried=carried)
     client = client or distributed.get_client()
-    check_client(client)
     matrices = [(dtrain, "the training set"), *(options.get("evals") or [])]
-    _check_matrices(matrices)
 
     async def train_there() -> dict[str, Any]:
         await _check_parts(client, matrices)
@@ -176,13 +170,6 @@ class _WorkerRows(NamedTuple):
     total: float | None = None
     columns: _Columns | None = None
     n_rows: int = 0
-
-
-def _check_matrices(matrices: Sequence[tuple[object, str]]) -> None:
-    """Raise TypeError if one is none of ``xgboost.dask``."""
-    for matrix, name in matrices:
-        if not isinstance(matrix, xgboost.dask.DaskDMatrix):
-            raise TypeError(f"{name} must be an xgboost.dask.DaskDMatrix; got {type(matrix).__name__}")
 
 
 async def _check_parts(client: distributed.Client, matrices: Sequence[tuple[xgboost.dask.DaskDMatrix, str]]) -> None:
@@ -436,8 +423,6 @@ class DaskXGBOrdinalClassifier(DaskClassifier, XGBOrdinalClassifier):
             self._check_continued(xgb_model, continued, earlier)
             if earlier is not None:
                 earlier.check_start(False, "xgb_model")
-            check_numbers_of_rows("sample_weight", sample_weight)
-            check_numbers_of_rows("base_margin", base_margin)
             sets = self._evaluation_sets(eval_set, sample_weight_eval_set, base_margin_eval_set)
             rounds = self.early_stopping_rounds
             arguments.check_rounds("early_stopping_rounds", rounds, len(sets), instead="eval_set to fit")
@@ -502,7 +487,6 @@ class DaskXGBOrdinalClassifier(DaskClassifier, XGBOrdinalClassifier):
 
     def _dask_matrix(self, rows: DaskRows, name: str = "the training set", like: object = None) -> Any:
         X, codes, weight, margin = rows
-        check_partitions(X, name, label=codes, weight=weight, base_margin=margin)
         options = {
             "weight": weight,
             "base_margin": margin,

@@ -81,10 +81,6 @@ def train(
     ... )
     >>> oxgb_spark.transform(booster, patients).select("prediction", "probability").show()  # doctest: +SKIP
     """
-    if not hasattr(dataset, "mapInPandas"):
-        raise TypeError(f"dataset must be a pyspark.sql.DataFrame; got {type(dataset).__name__}")
-    if isinstance(features, str):
-        raise TypeError(f"features must be a sequence of names of columns; got the text {features!r}")
     inputs = list(features)
     columns = [*inputs, label, *(name for name in (weight, validation) if name is not None)]
 

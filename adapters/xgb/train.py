@@ -175,7 +175,6 @@ def train_spec(
 ) -> xgboost.Booster:
     """Train the model of a specification; ``options`` are the other arguments of :func:`train`."""
     input_checks.check_dtrain(dtrain)
-    arguments.check_asked(params, num_boost_round, 0)
     spec, record = asked
     if isinstance(options.get("xgb_model"), str | PathLike):
         options["xgb_model"] = input_checks.content_of(options["xgb_model"])
@@ -217,7 +216,6 @@ def arguments_of(
         raise ValueError("obj is not allowed: train brings the ordinal objective; use xgboost.train for another one")
     evals, is_here = options.get("evals"), isinstance(dtrain, xgboost.DMatrix)
     input_checks.check_evals(evals, xgboost.DMatrix if is_here else object)
-    arguments.check_set_names([name for _, name in evals or []], "evals")
     spec, record = asked
     model, function = options.get("xgb_model"), options.get("custom_metric")
     input_checks.check_continues(model, dtrain)
@@ -299,7 +297,6 @@ def cv(
     5
     """
     input_checks.check_dtrain(dtrain)
-    arguments.check_asked(params, num_boost_round, 0)
     asked = arguments.asked_of_cv("xgb.cv", options, dtrain.get_label())
     options |= {"custom_metric": custom_metric, "callbacks": callbacks}
     options |= arguments_of(asked, params, options, dtrain)

@@ -264,15 +264,8 @@ class XGBoostTraining(Training):
         """Refuse to continue a model that keeps its shifts in another way."""
         if previous is None or self.in_outputs is (previous.outputs is not None):
             return
-        if self.in_outputs:
-            raise ValueError(
-                "the model to be continued has one output, the score: shift_method='host' cannot add others; go on "
-                "with proportional=True or shift_method='renewal'"
-            )
-        raise ValueError(
-            "the model to be continued has shifts among its outputs: pass proportional=False, shift_method='host' to "
-            "continue it"
-        )
+        own = "one output, the score" if self.in_outputs else "shifts among its outputs"
+        raise ValueError(f"the model to be continued has {own}: go on with the proportional and shift_method it has")
 
     def _n_classes(self) -> int:
         """Return the number of classes, which XGBoost needs before it passes the labels."""
@@ -298,12 +291,7 @@ class XGBoostTraining(Training):
                     # dart leaves trees out of this score already: its loss is not that of the iteration.
                     run.training_loss[-1] = float("nan")
             return run, run.first_iteration + state.round
-        if self.in_outputs:
-            raise ValueError(
-                "proportional=False tells XGBoost to grow vector leaves through the callback: pass "
-                "callbacks=[objective.callback], or call train of this module"
-            )
-        if self.needs_tree:
+        if self.in_outputs or self.needs_tree:
             raise self.callback_is_needed()
         # Where the score is that of the run's first tree again, a new training has begun on this matrix.
         if run is None or run.seen.starts_at(predt):

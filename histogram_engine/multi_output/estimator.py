@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted
 
 from ordinal_objectives import tables
 from ordinal_objectives.aliases import JSON, ArrayLike, FloatArray, IntArray, LabelArray, NDArray, Params
@@ -192,7 +192,6 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
         with self._all_or_nothing():
             sets = arguments.GivenSets.of_one(X_val, y_val, sample_weight_val)
             parameters, stopping = self._parameters(), fit_loop.EarlyStopping.of(self)
-            fit_loop.check_callback(callback)
             validation.check_choice(self.importance_type, model_file.IMPORTANCES, name="importance_type")
             if y is None:
                 raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
@@ -236,8 +235,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
     def _rows(self, X: Any, y: Any, weight: Any, name: str, weight_name: str, groups: Any = None) -> run.TargetRows:
         """Return checked rows: features come checked."""
         codes, targets = self._encode(validation.readable(y, name=name), name)
-        if X.shape[0] != len(targets):
-            raise ValueError(f"X and {name} must have the same number of rows; got {X.shape[0]} and {len(targets)}")
+        check_consistent_length(X, targets)
         checked = validation.check_sample_weight(weight, len(targets), name=weight_name)
         weight = validation.check_total_weight(checked, name=weight_name)
         return run.TargetRows(X, codes, weight, groups=held_out.check_groups(groups, len(codes)), targets=targets)
@@ -246,12 +244,10 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
         """Raise ValueError, naming what differs, unless a fit can continue the fitted model."""
         self._check_features(X, reset=False)
         check_same_categories(X, self.categorical_features, self.columns_)
-        if parameters.max_bins != self._max_bins:
-            raise ValueError(
-                f"warm_start continues a model of max_bins={self._max_bins}; got max_bins={parameters.max_bins}"
-            )
-        if self.loss is not self._loss_of_fit and self.loss != self._loss_of_fit:
-            raise ValueError(f"warm_start continues a model of loss={self._loss_of_fit!r}; got loss={self.loss!r}")
+        shared = {"max_bins": (self._max_bins, parameters.max_bins), "loss": (self._loss_of_fit, self.loss)}
+        for name, (before, now) in shared.items():
+            if before is not now and before != now:
+                raise ValueError(f"warm_start continues a model of {name}={before!r}; got {name}={now!r}")
         fit_loop.check_more_trees(parameters.max_iter, self.n_iter_)
 
     def _remember(self, grown: fit_loop.GrownModel) -> None:
@@ -382,8 +378,7 @@ class HistGradientBoostingMultiOutputRegressor(RegressorMixin, MultiOutputModel)
 
     def _encode(self, y: ArrayLike, name: str) -> tuple[IntArray, LabelArray]:
         targets = _numbers(y, name)
-        if targets.shape[1:] != self._target_shape:
-            raise ValueError(f"{name} must have the shape (n_samples, *{self._target_shape}); got {targets.shape}")
+        validation.check_shape(name, targets, ("n_samples", *self._target_shape))
         return np.zeros(len(targets), np.int32), targets.reshape(len(targets), -1)
 
     def _n_columns(self) -> tuple[int, ...]:
@@ -394,8 +389,6 @@ class HistGradientBoostingMultiOutputRegressor(RegressorMixin, MultiOutputModel)
 
     def _recall_targets(self, classes: NDArray[Any], targets: dict[str, Any], n_outputs: int) -> None:
         self._target_shape = tuple(validation.check_integer("shape", size, 1) for size in targets["shape"])
-        if self._target_shape not in ((n_outputs,), ()) or (n_outputs > 1 and self._target_shape == ()):
-            raise ValueError(f"targets of the shape {self._target_shape} do not have {n_outputs} outputs")
 
     @documented
     def predict(self, X: Any) -> FloatArray:
@@ -498,12 +491,6 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
 
     def _recall_targets(self, classes: LabelArray, targets: dict[str, object], n_outputs: int) -> None:
         self.classes_, self._has_labels = classes, validation.check_flag("labels", targets["labels"])
-        if self._has_labels and classes.tolist() != list(range(len(classes))):
-            raise ValueError(f"labels are numbered from 0; got {classes.tolist()}")
-        binary = isinstance(self._named_loss(), losses.BinaryCrossEntropy) and not self._has_labels
-        expected = 1 if binary else len(classes)
-        if n_outputs != expected or len(classes) < 2 - self._has_labels:
-            raise ValueError(f"{len(classes)} classes or labels do not have {n_outputs} outputs")
 
     def _encode(self, y: ArrayLike, name: str) -> tuple[IntArray, LabelArray]:
         n = len(self.classes_)
@@ -573,13 +560,6 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
 
 def _classes(y: ArrayLike, name: str, *, warn: bool = False) -> LabelArray:
     """Return targets of one class a row, (n_samples,)."""
-    array = as_array(y, name=name)
-    if array.ndim == 2 and array.shape[1] > 1:
-        raise ValueError(
-            f"{name} must have one class a row, or columns of 0 and 1, a label each; got the shape {array.shape}. For "
-            f"several grades of a row, train a HistGradientBoostingOrdinalClassifier for each column; for the answers "
-            f"of several graders, one on OrdinalLabels.from_columns({name})"
-        )
     return as_labels(name, y, warn=warn)
 
 
@@ -589,8 +569,6 @@ def _numbers(y: ArrayLike, name: str) -> FloatArray:
     hint = "A regressor's targets are numbers; HistGradientBoostingMultiOutputClassifier takes labels"
     tables.refuse_but_numbers(y, name=name, hint=hint)
     targets: FloatArray = check_array(y, ensure_2d=False, dtype=np.float64, input_name=name)
-    if targets.ndim > 2 or targets.size == 0:
-        raise ValueError(f"{name} must have the shape (n_samples,) or (n_samples, n_targets); got {targets.shape}")
     if (largest := np.abs(targets).max()) > _LARGEST_TARGET:
         raise ValueError(f"{name} must lie within {_LARGEST_TARGET:g} of 0 (float32 gradients); got {largest:.3g}")
     return targets

@@ -19,7 +19,7 @@ from ordinal_objectives.rows.checked_rows import IN_FLOAT32, IN_FLOAT64
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import Diagnostics, longest_step, quadratic
 from ordinal_objectives.trees import Tree
-from ordinal_objectives.utils.validation import call_read_only
+from ordinal_objectives.utils.validation import call_read_only, check_finite, check_shape
 
 # Numbers of a block of rows: its scores, derivatives and columns stay in the cache.
 _BLOCK = 1 << 16
@@ -47,17 +47,15 @@ class TargetRows(Rows):
 
 def predictions(loss: MultiOutputLoss, raw_prediction: FloatArray, *n_columns: int) -> NDArray[Any]:
     """Return what a loss predicts, (n_rows, one of n_columns); raise ValueError if it is no such array of numbers."""
-    name, (n, n_outputs) = type(loss).__name__, raw_prediction.shape
+    name, n = type(loss).__name__, len(raw_prediction)
     predicted = np.asarray(call_read_only(name, loss.predict, raw_prediction))
     if 1 in n_columns and predicted.shape == (n,):
         predicted = predicted[:, np.newaxis]
-    if predicted.dtype.kind not in "fiub" or predicted.shape not in [(n, k) for k in n_columns]:
-        raise ValueError(
-            f"{name}.predict must return real numbers, {' or '.join(f'({n}, {k})' for k in n_columns)} "
-            f"for {n} rows of {n_outputs} outputs, as start says; got {predicted.shape} of the type {predicted.dtype}"
-        )
-    if not (finite := np.isfinite(predicted)).all():
-        raise ValueError(f"{name}.predict must return finite numbers; got {predicted[~finite][0]}")
+    allowed = [(n, k) for k in n_columns]
+    if predicted.dtype.kind not in "fiub" or predicted.shape not in allowed:
+        got = f"{predicted.shape} of the type {predicted.dtype}"
+        raise ValueError(f"{name}.predict must return real numbers, {' or '.join(map(str, allowed))}; got {got}")
+    check_finite(predicted, f"{name}.predict", "it must return finite numbers")
     return predicted
 
 
@@ -72,21 +70,9 @@ class CheckedLoss:
     loss : MultiOutputLoss
     n_columns : tuple of int
         How many columns its predictions may have.
-
-    Raises
-    ------
-    TypeError
-        If it lacks a method, or is a class.
     """
 
     def __init__(self, loss: MultiOutputLoss, n_columns: tuple[int, ...]) -> None:
-        if isinstance(loss, type):
-            raise TypeError(f"loss must be an object, not a class: pass {loss.__name__}(); got {loss!r}")
-        if missing := [name for name in _METHODS if not callable(getattr(loss, name, None))]:
-            raise TypeError(
-                f"a loss of your own must have the methods {', '.join(_METHODS)}; got {loss!r} without "
-                f"{', '.join(missing)}"
-            )
         self._loss, self._n_columns = loss, n_columns
         self.name = type(loss).__name__
         self._first: dict[str, Any] = {}  # shape of the Hessian, without rows, for each `hessian`
@@ -115,29 +101,22 @@ class CheckedLoss:
             row's loss is NaN or minus infinity.
         """
         answer = call_read_only(self.name, self._loss.derivatives, y, raw_prediction, hessian)
-        must = f"{self.name}.derivatives must return"
-        if not isinstance(answer, (tuple, list)) or len(answer) != 3:
-            raise ValueError(f"{must} a tuple of three, the loss, gradient and Hessian; got {type(answer).__name__}")
-        n, d = raw_prediction.shape
-        loss, gradient = (self._numbers(answer[i], "derivatives", what) for i, what in enumerate(("loss", "gradient")))
-        second = None if answer[2] is None else self._numbers(answer[2], "derivatives", "Hessian")
-        if loss.shape != (n,):
-            raise ValueError(f"{must} one loss for each row, ({n},) for {n} rows; got {loss.shape}")
+        name, (n, d) = f"{self.name}.derivatives", raw_prediction.shape
+        loss, gradient, second = answer
+        loss, gradient = self._numbers(loss, "derivatives", "loss"), self._numbers(gradient, "derivatives", "gradient")
+        second = None if second is None else self._numbers(second, "derivatives", "Hessian")
+        check_shape(f"the loss of {name}", loss, (n,))
+        check_shape(f"the gradient of {name}", gradient, (n, d))
         if not loss.min() > -np.inf:
-            raise ValueError(f"{must} losses that are numbers; got {loss[int(np.argmin(loss))]}")
-        allowed = [(n, 1), (n, d), (n, d, d)]
-        if gradient.shape != (n, d) or (second is not None and second.shape not in allowed):
-            raise ValueError(
-                f"{must} gradients ({n}, {d}) and Hessians of one of the shapes {', '.join(map(str, allowed))}, or "
-                f"None, for {n} rows; got {gradient.shape} and {None if second is None else second.shape}"
-            )
+            raise ValueError(f"{name} must return losses that are numbers; got {loss[int(np.argmin(loss))]}")
         shape = None if second is None else second.shape[1:]
-        if (first := self._first.setdefault(hessian, shape)) != shape:
-            was, came = ("None" if one is None else f"(n_rows, {', '.join(map(str, one))})" for one in (first, shape))
+        allowed = {(1,), (d,), (d, d), None} if hessian not in self._first else {self._first[hessian]}
+        if shape not in allowed or (second is not None and len(second) != n):
             raise ValueError(
-                f"{must} a Hessian of the same shape at every call, or None at every call; at the first it was {was}; "
-                f"got {came}"
+                f"{name} must return one Hessian for each row, of one of the shapes {allowed}, the same at every call; "
+                f"got {shape}"
             )
+        self._first[hessian] = shape
         return loss, gradient, second
 
     def _numbers(self, answer: object, method: str, what: str) -> NDArray[Any]:

@@ -35,8 +35,7 @@ class AroundClassifier(ClassifierOfClassifiers):
     def _check_rows(
         self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None
     ) -> held_out.Rows:
-        """Return the rows with class codes, and set the classes; refuse what is no classifier."""
-        wrappers.check_classifier("estimator", self.estimator)
+        """Return the rows with class codes, and set the classes."""
         if self._prefit:
             check_is_fitted(self.estimator)
         rows = self._check_training(X, y, sample_weight, groups)

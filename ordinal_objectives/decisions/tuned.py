@@ -271,7 +271,6 @@ class OrdinalTunedClassifier(AroundOneClassifier):
         if known.judges != "decisions" if known is not None else not callable(self.metric):
             names = ", ".join(repr(name) for name, metric in METRICS.items() if metric.judges == "decisions")
             raise ValueError(f"metric must be one of {names}, or a function of (y, predicted); got {self.metric!r}")
-        METRICS.refuse_scorer(self.metric, "metric")
         if self.rule == "kappa" and (known is None or known.name not in _KAPPAS):
             raise ValueError(f"rule='kappa' maximises 'qwk' or 'lwk'; got metric={self.metric!r}")
         validation.check_flag("greater_is_better", self.greater_is_better)
@@ -295,8 +294,6 @@ class OrdinalTunedClassifier(AroundOneClassifier):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UndefinedMetricWarning)  # of predictions that are never taken
                 value = validation.call_read_only("metric", called, truth, predicted[judged.X])
-            if not isinstance(value, (float, int, np.floating, np.integer)):
-                raise TypeError(f"metric must return a number; got {value!r}")
             return -np.inf if np.isnan(value) else self._sign(known) * float(value)
 
         return score

@@ -126,8 +126,7 @@ def quantile_loss(
     validation.refuse_other_order_of_classes(at.tolist(), quantiles, "quantiles", axes=["columns"], what="levels")
     found = validation.as_floats(quantiles, name="quantiles")
     found = found[:, np.newaxis] if found.ndim == 1 else found
-    if found.shape != (len(y), len(at)):
-        raise ValueError(f"quantiles must have shape {(len(y), len(at))}, a column for each level; got {found.shape}")
+    validation.check_shape("quantiles", found, (len(y), len(at)))
     validation.check_finite(found, "quantiles", "they must be finite")
     above = y[:, np.newaxis] - found
     losses = np.maximum(at * above, (at - 1.0) * above).mean(axis=1)

@@ -166,7 +166,6 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
     def _copy(self) -> Estimator:
         if self.estimator is None:
             return wrappers.native(random_state=self.random_state)
-        wrappers.check_classifier("estimator", self.estimator)
         if any(isinstance(inner, FrozenEstimator) for _, inner in wrappers.all_inside(self.estimator)):
             raise ValueError("estimator is trained on the classes that y is cut into; got one in FrozenEstimator")
         wrappers.refuse_settings_by_label("estimator", self.estimator, np.array([]), "pass sample_weight to fit")
@@ -181,8 +180,6 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
             if is_auto(self.n_cuts):
                 return _n_cuts(n_rows)
             return validation.check_integer("n_cuts", self.n_cuts, 1)
-        if isinstance(self.cuts, str):
-            raise ValueError(f'cuts must be rising numbers; got {self.cuts!r}. How many there are says n_cuts="auto"')
         if not is_auto(self.n_cuts):
             raise ValueError(f"n_cuts={self.n_cuts!r} and cuts are two ways to say where y is cut: give one of them")
         cuts = numbers_of(self.cuts, "cuts")
@@ -191,14 +188,10 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
         return cuts
 
     def _coded(self, eval_set: Sequence[tuple[Table, ArrayLike]]) -> list[tuple[Table, IntArray | OrdinalLabels]]:
-        try:
-            pairs = [(X, y) for X, y in eval_set]
-        except (TypeError, ValueError):
-            raise ValueError("eval_set must be a list of (X, y) pairs") from None
-        ends = [_ends_of(y, "y of an evaluation set") for _, y in pairs]
+        ends = [_ends_of(y, "y of an evaluation set") for _, y in eval_set]
         return [
             (X, self.target_.encode(upper) if lower is None else self.target_.encode_intervals(lower, upper))
-            for (X, _), (upper, lower) in zip(pairs, ends, strict=True)
+            for (X, _), (upper, lower) in zip(eval_set, ends, strict=True)
         ]
 
     @property
@@ -320,18 +313,8 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
         -------
         ndarray of float64, shape (n_samples, 2)
             Lower and upper end: cuts, or the outermost training values.
-
-        Raises
-        ------
-        AttributeError
-            If the estimator has no prediction sets.
         """
         check_is_fitted(self)
-        if not hasattr(self.estimator_, "predict_interval"):
-            raise AttributeError(
-                "predict_conformal_interval needs prediction sets: OrdinalDistributionRegressor(OrdinalPredictionSets("
-                "classifier))"
-            )
         codes = self.estimator_.predict_interval(self._check_features(X, reset=False))
         edges = np.append(self.target_.values[0], self.target_.values[self.target_.last])
         return edges[codes + [0, 1]]
@@ -492,6 +475,6 @@ def _points(values: ArrayLike, n_samples: int) -> FloatArray:
     validation.check_finite(points, "t", "it must hold finite numbers")
     if points.ndim == 2 and len(points) == n_samples:
         return points
-    if points.ndim > 1:
-        raise ValueError(f"t must be a number, one-dimensional, or have {n_samples} rows; got shape {points.shape}")
+    points = np.atleast_1d(points)
+    validation.check_shape("t", points, ("n_points",))
     return points.reshape(1, -1)

@@ -397,14 +397,12 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
                 for file, own, columns in zip(member["files"], member["own"], member["columns"], strict=True):
                     own_file = Path(folder) / f"copy{_KINDS[member['kind']][1]}"
                     own_file.write_bytes(archive.read(file))
-                    copy, shape = kind(**_from_json(own)), (self.n_classes_, self.n_features_in_)
-                    copies.append(_read_copy(copy, own_file, columns, *shape))
+                    copy = kind(**_from_json(own))
+                    copy.load_model(own_file)
+                    copies.append(FittedMember(copy, np.array(columns, np.int32)))
                 self._fitted[name] = copies
             self._trained_members = list(self.members)
             self.weights_ = files.numbers_from_json(contents["weights"], "weights")
-            n_members = len(self._fitted)
-            if self.weights_.shape != (n_members,) or self.weights_.min() < 0 or not np.isclose(self.weights_.sum(), 1):
-                raise ValueError("weights must be one non-negative number for each member, of sum 1")
             keep_names(self, files.names_from_json(contents["feature_names"], self.n_features_in_))
             left_out = [str(name) for name in contents["left_out"]]
         files.warn_of(left_out, stacklevel=3)  # past the context that is around the method
@@ -439,19 +437,3 @@ def _parameters(estimator: Estimator) -> Params:
 
 def _from_json(params: Mapping[str, object]) -> Params:
     return {name: files.value_from_json(value) for name, value in params.items()}
-
-
-def _read_copy(estimator: Estimator, path: Path, columns: object, n_classes: int, n_features: int) -> FittedMember:
-    """Return a copy whose own file has been written to ``path``; raise ValueError if it does not suit the ensemble."""
-    codes = np.array(columns)
-    rises = codes.dtype.kind == "i" and codes.ndim == 1 and not (np.diff(codes) <= 0).any()
-    if not rises or not 0 <= codes[0] <= codes[-1] < n_classes:
-        raise ValueError(f"codes of a member's classes must rise, from 0 to {n_classes - 1} at most; got {columns!r}")
-    estimator.load_model(path)
-    found = np.asarray(estimator.classes_).tolist()
-    if found != list(range(len(codes))) or estimator.n_features_in_ != n_features:
-        raise ValueError(
-            f"a copy of a member must have {len(codes)} classes and {n_features} features; got the classes {found} and "
-            f"{estimator.n_features_in_} features"
-        )
-    return FittedMember(estimator, codes.astype(np.int32))

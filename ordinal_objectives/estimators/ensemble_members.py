@@ -56,7 +56,6 @@ def check_members(members: object, taken: Collection[str] = ()) -> Members:
             raise ValueError(
                 f"names of members must differ from each other and from parameters, without '__'; got {names}"
             )
-        wrappers.check_classifier(f"member {name!r}", member, "set_params")
         if wrappers.weighs_costs(clone(member)):
             raise ValueError(
                 f"member {name!r} has a training_cost, so its probabilities are weighted by cost: an ensemble averages "
@@ -112,7 +111,7 @@ class TrainingRows:
         stopping = _stopping(member)
         if not self.refit or stopping is None or len(rest) == 0:
             return fitted
-        rounds = dict.fromkeys(set(ROUNDS) & set(member.get_params(deep=False)), _rounds(name, fitted.estimator))
+        rounds = dict.fromkeys(set(ROUNDS) & set(member.get_params(deep=False)), _rounds(fitted.estimator))
         if not rounds:
             raise ValueError(
                 f"member {name!r} stops early and does not say what its number of rounds is called: with refit=True it "
@@ -126,11 +125,7 @@ class TrainingRows:
         what = f"member {name!r}"
         rows, present, keywords = wrappers.prepared(what, copy, self.rows.take(bag), self.labels.ordered_classes_)
         keywords |= self._evaluation(name, copy, present, rest)
-        try:
-            copy.fit(rows.X, wrappers.labels_of(rows, present), **keywords)
-        except Exception as error:
-            kind = ValueError if isinstance(error, ValueError) or not isinstance(error, TypeError) else TypeError
-            raise kind(f"member {name!r} cannot be trained: {type(error).__name__}: {error}") from error
+        copy.fit(rows.X, wrappers.labels_of(rows, present), **keywords)
         return wrappers.FittedMember.trained(copy, present)
 
     def _evaluation(self, name: str, copy: object, present: IntArray, rest: IndexArray) -> dict[str, object]:
@@ -140,13 +135,8 @@ class TrainingRows:
             return {}
         rows = wrappers.rows_for(f"member {name!r}", copy, self.rows.take(rest))
         rows = rows.take(np.flatnonzero(np.isin(rows.codes, present)))
-        if len(rows) == 0 and stopping == "early_stopping":  # the engine holds rows out itself
+        if len(rows) == 0:  # the engine holds rows out itself, and other libraries say that they need some
             return {}
-        if len(rows) == 0:
-            raise ValueError(
-                f"member {name!r} has {stopping} and needs rows that it is not trained on: lower subsample, or give it "
-                f"a validation_fraction of its own where it takes one"
-            )
         labels = wrappers.labels_of(rows, present)
         keywords: dict[str, object] = {"eval_set": [(rows.X, labels)]}
         if not has_fit_parameter(copy, "eval_set"):
@@ -185,7 +175,7 @@ def _stopping(member: Estimator) -> str | None:
     return next((name for name, off in _STOPPING.items() if off is None and given.get(name)), None)
 
 
-def _rounds(name: str, fitted: object) -> int:
+def _rounds(fitted: Estimator) -> int:
     """Return the number of rounds up to the best one of a member that has stopped early, at least 1."""
     if hasattr(fitted, "trained_rounds"):  # of this package
         return max(1, int(fitted.trained_rounds()))
@@ -195,12 +185,7 @@ def _rounds(name: str, fitted: object) -> int:
         return int(fitted.get_best_iteration()) + 1
     if hasattr(fitted, "best_iteration"):  # XGBoost does too
         return int(fitted.best_iteration) + 1
-    if hasattr(fitted, "best_iteration_"):  # LightGBM counts it from 1
-        return int(fitted.best_iteration_)
-    raise ValueError(
-        f"member {name!r} stops early and does not say at which round: with refit=True it must have best_iteration or "
-        f"best_iteration_ once it is fitted; pass refit=False"
-    )
+    return int(fitted.best_iteration_)  # LightGBM counts it from 1
 
 
 CRITERIA = ("log_loss", "rps")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -18,7 +17,7 @@ from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, IntArr
 from ordinal_objectives.estimators.labels import name_none, refuse_mixed
 from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.utils.arrays import as_array
-from ordinal_objectives.utils.validation import check_number, drawn_seed
+from ordinal_objectives.utils.validation import check_integer, check_number, check_shape, drawn_seed
 
 # Number of draws of whole groups; the one with class shares closest to those of all rows is taken.
 _DRAWS = 20
@@ -188,17 +187,11 @@ def check_groups(groups: ArrayLike | None, n_samples: int) -> IndexArray | None:
         return None
     names = as_array(groups, name="groups")
     refuse_mixed(groups, names, name="groups")
-    if names.shape != (n_samples,):
-        raise ValueError(f"groups must have shape ({n_samples},), one group a row; got {names.shape}")
+    check_shape("groups", names, (n_samples,))
     missing = name_none(names)
     if missing.any():
         raise ValueError(f"groups must name the group of each row; {missing.sum()} row(s) have none (None, NaN or NA)")
-    try:
-        codes: IndexArray = np.unique(names, return_inverse=True)[1]
-    except TypeError:
-        kinds = ", ".join(sorted({type(name).__name__ for name in names}))
-        raise ValueError(f"groups must be names that can be sorted; got values of the types {kinds}") from None
-    return codes
+    return np.asarray(np.unique(names, return_inverse=True)[1])
 
 
 # What cv may be.
@@ -213,13 +206,10 @@ def folds_of(cv: object, rows: Rows, name: str = "cv") -> list[tuple[IndexArray,
     ValueError
         If ``cv`` is none of these, or divides a group.
     """
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "The groups parameter is ignored", UserWarning)  # and refused below
-            splits = check_cv(cv, rows.codes, classifier=True).split(rows.X, rows.codes, rows.groups)
-            folds = [(np.asarray(fit), np.asarray(held)) for fit, held in splits]
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be {_CV}; got {cv!r}: {error}") from error
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The groups parameter is ignored", UserWarning)  # and refused below
+        splits = check_cv(cv, rows.codes, classifier=True).split(rows.X, rows.codes, rows.groups)
+        folds = [(np.asarray(fit), np.asarray(held)) for fit, held in splits]
     n_rows = len(rows)
     wrong = [
         part
@@ -294,22 +284,8 @@ def is_auto(asked: object) -> bool:
 
 
 def rounds_unsearched(name: str, asked: object) -> int:
-    """Return the number of rounds where none is searched: "auto" is 100.
-
-    Raises
-    ------
-    TypeError
-        If it is neither an integer nor "auto".
-    ValueError
-        If it is below 1.
-    """
-    if is_auto(asked):
-        return UNSEARCHED
-    if isinstance(asked, bool) or not isinstance(asked, numbers.Integral):
-        raise TypeError(f"{name} must be an integer of at least 1, or 'auto'; got {asked!r}")
-    if asked < 1:
-        raise ValueError(f"{name} must be at least 1; got {asked}")
-    return int(asked)
+    """Return the number of rounds where none is searched: "auto" is 100."""
+    return UNSEARCHED if is_auto(asked) else check_integer(name, asked, 1, also=" or 'auto'")
 
 
 def settings_to_try(few: Settings, many: Settings, given: Params, n_rows: int) -> Settings:

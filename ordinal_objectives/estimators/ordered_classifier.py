@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ordinal_objectives.aliases import (
     ArrayLike,
@@ -23,7 +23,7 @@ from ordinal_objectives.aliases import (
 )
 from ordinal_objectives.decision import check_rule, decide
 from ordinal_objectives.estimators.arguments import GivenSets, all_or_nothing, names_of_constructors, validate_columns
-from ordinal_objectives.estimators.held_out import Rows, check_groups, n_rows
+from ordinal_objectives.estimators.held_out import Rows, check_groups
 from ordinal_objectives.estimators.labels import OrderedLabels, as_labels, warn_of_many_classes
 from ordinal_objectives.metrics import zero_one_error
 from ordinal_objectives.ordinal_labels import OrdinalLabels
@@ -124,8 +124,7 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         X = self._check_features(X, reset=True)
         labels, codes, soft = self._read_labels(y)
-        if n_rows(X) != len(codes):
-            raise ValueError(f"X and y must have the same number of rows; got {n_rows(X)} and {len(codes)}")
+        check_consistent_length(X, codes)
         self._keep_labels(labels)
         self._check_decision()
         weight, name = validation.check_sample_weight(sample_weight, codes.shape[0]), "sample_weight"
@@ -216,20 +215,16 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ``training`` has X and y of ``fit`` and the rows that became of them, which stand for a set of the same objects.
         """
         checked = []
-        for i, (X, y, weight) in enumerate(sets.each()):
+        for X, y, weight in sets.each():
             if training is not None and X is training[0] and y is training[1]:
                 checked.append(training[2])
                 continue
-            try:
-                X = self._check_features(X, reset=False)
-            except ValueError as error:
-                raise ValueError(f"evaluation set {i}: {error}") from error
+            X = self._check_features(X, reset=False)
             if isinstance(y, OrdinalLabels):
                 codes, soft = self._read_soft(y, self._labels)
             else:
                 codes, soft = self._labels.encode(y, name="y of an evaluation set"), None
-            if n_rows(X) != len(codes):
-                raise ValueError(f"X and y of an evaluation set differ in rows; got {n_rows(X)} and {len(codes)}")
+            check_consistent_length(X, codes)
             weight = validation.check_sample_weight(weight, codes.shape[0], name=sets.weights_name)
             if soft is not None:
                 weight, soft = soft.reduced(weight)

@@ -47,17 +47,6 @@ _SHARES: Mapping[str, tuple[object, ...]] = {
 }
 
 
-def check_classifier(what: str, estimator: Estimator, *others: str) -> None:
-    """Raise TypeError unless this is a classifier with probabilities, and with some other methods."""
-    if isinstance(estimator, type):
-        raise TypeError(f"{what} must be a classifier, {estimator.__name__}(); got the class itself")
-    lacking = [method for method in ("fit", "predict_proba", "get_params", *others) if not hasattr(estimator, method)]
-    if lacking:
-        raise TypeError(
-            f"{what} must be a classifier with probabilities; {estimator!r} has no {' and no '.join(lacking)}"
-        )
-
-
 def inside(estimator: Estimator) -> list[tuple[str, Estimator]]:
     """Return the estimators whose probabilities an estimator's are made of, each with the prefix of its parameters.
 
@@ -173,12 +162,6 @@ def class_codes(what: str, copy: Estimator, codes: IntArray, classes: LabelArray
                 f"Give classes to the classifier around it alone"
             )
         inner.set_params(classes=None)  # codes rise
-    for place, searched in _searched(copy, ("classes",)):
-        if searched is not None:
-            raise ValueError(
-                f"{what} searches over classes ({place}), but it is trained on class codes: give classes to the "
-                f"classifier around it alone, whose classes are {classes.tolist()}"
-            )
     last = FinalClassifier.of(copy)
     if not isinstance(last.estimator, OrderedClassifier):
         return present
@@ -211,19 +194,12 @@ def labels_of(rows: held_out.Rows, present: IntArray) -> IndexArray | OrdinalLab
 
 
 def evaluation_keywords(copy: Estimator, pairs: list[tuple[Table, Any]]) -> Params:
-    """Return evaluation sets as the ``fit`` of a classifier takes them, or a pipeline or search that ends in one.
-
-    Raises
-    ------
-    ValueError
-        If there are several, and it takes one.
-    """
+    """Return evaluation sets as the ``fit`` of a classifier takes them, or a pipeline or search that ends in one."""
     last = FinalClassifier.of(copy).estimator
     if not has_fit_parameter(last, "X_val"):
         return {"eval_set": pairs}
-    if len(pairs) != 1:
-        raise ValueError(f"eval_set must hold one (X, y) pair for {type(last).__name__}; got {len(pairs)}")
-    return dict(zip(("X_val", "y_val"), pairs[0], strict=True))
+    ((X, y),) = pairs
+    return {"X_val": X, "y_val": y}
 
 
 def row_keywords(
@@ -237,8 +213,8 @@ def row_keywords(
     Raises
     ------
     ValueError
-        If there are weights and it takes none, evaluation rows would reach the end of a pipeline as they are, or a
-        search does not pass groups on to a classifier that divides rows.
+        If evaluation rows would reach the end of a pipeline as they are, or a search does not pass groups on to a
+        classifier that divides rows.
     """
     last = FinalClassifier.of(copy)
     if others.keys() & {"eval_set", "X_val"} and last.in_fit:
@@ -251,9 +227,6 @@ def row_keywords(
     in_fit = "" if routed else last.in_fit
     given: Params = {f"{in_fit}{name}": value for name, value in others.items()}
     if weight is not None:
-        parameters = inspect.signature(last.estimator.fit).parameters
-        if "sample_weight" not in parameters and all(p.kind is not p.VAR_KEYWORD for p in parameters.values()):
-            raise ValueError(f"{what} takes no sample_weight in fit, and the rows have weights")
         given[f"{in_fit}sample_weight"] = weight
     if groups is None:
         return given
@@ -339,19 +312,17 @@ def refuse_settings_by_label(what: str, estimator: Estimator, classes: LabelArra
     of scikit-learn's DummyClassifier with labels that are no codes.
     """
     for name, value in _settings(estimator, ("class_weight", "class_weights", "constant", "pos_label", "scoring")):
+        labels: list[object] = []
         if name.endswith("scoring"):
-            several = isinstance(value, (list, tuple))
-            for scorer in value.values() if isinstance(value, Mapping) else value if several else [value]:
-                if not all(_is_own_code(label, classes) for label in _scored_labels(scorer, classes)):
-                    raise ValueError(
-                        f"{what} has a scorer with labels ({name}), but it is trained on class codes: give it none"
-                    )
-        elif name.endswith(("constant", "pos_label")):
-            if value is not None and not all(_is_own_code(label, classes) for label in np.ravel(value).tolist()):
-                raise ValueError(f"{what} has {name}={value!r}, but it is trained on class codes: give it none")
-        elif isinstance(value, Mapping):
-            place = "" if name == "class_weight" else f" ({name})"
-            raise ValueError(f"{what} has a class_weight by label{place}, but it is trained on class codes: {instead}")
+            several = value if isinstance(value, (list, tuple)) else [value]
+            scorers = list(value.values()) if isinstance(value, Mapping) else several
+            labels = [label for scorer in scorers for label in _scored_labels(scorer, classes)]
+        elif name.endswith(("constant", "pos_label")) and value is not None:
+            labels = np.ravel(value).tolist()
+        weighs = isinstance(value, Mapping) and not name.endswith("scoring")
+        if weighs or not all(_is_own_code(label, classes) for label in labels):
+            instead = instead if weighs else "give it none"
+            raise ValueError(f"{what} has {name} by label, but it is trained on class codes: {instead}")
 
 
 def refuse_other_shares(what: str, estimator: Estimator) -> None:

@@ -104,20 +104,11 @@ def _model_of_trees(model: Estimator, iterations: int | None) -> ScoringModel:
     scorer = found.scorer
     refuse_effects(found, "treelite")
     if found.model.linear_ is not None:
-        raise ValueError(
-            f"model must be without a linear part, since treelite holds only trees; got one that was trained with "
-            f"linear={model.linear!r}: train it with linear=False"
-        )
+        raise ValueError(f"model must be without a linear part; got linear={model.linear!r}: treelite holds only trees")
     if not np.isnan(scorer.missing):
-        raise ValueError(
-            f"model must take NaN for missing values, as treelite does; it has missing={scorer.missing:g}: train it on "
-            f"NaN in the place of {scorer.missing:g}"
-        )
+        raise ValueError(f"model must take NaN for missing values, as treelite does; got missing={scorer.missing:g}")
     if len(scorer.zero_is_missing):
-        raise ValueError(
-            f"model must not take zeros for missing values, which treelite has no splits for; features "
-            f"{scorer.zero_is_missing.tolist()} do: train it without zero_as_missing"
-        )
+        raise ValueError("model must be trained without zero_as_missing, which treelite has no splits for")
     return replace(found, scorer=scorer.by_numbers())
 
 

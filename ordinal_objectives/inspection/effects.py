@@ -280,8 +280,6 @@ def accumulated_local_effects(
     values = rows.numbers(estimator, X, column, feature)
     known, stores_zeros = np.flatnonzero(np.isfinite(values)), rows.stores_zeros(X, column, values)
     X, values = take_rows(X, known), values[known]
-    if len(np.unique(values)) < 2:
-        raise ValueError(f"feature {feature!r} must have at least two finite values in X; it has {len(set(values))}")
     # Quantiles that occur in X, so that trees are asked where they were grown.
     edges = np.unique(np.quantile(values, np.linspace(0.0, 1.0, grid_resolution + 1), method="inverted_cdf"))
     interval = np.searchsorted(edges[1:], values)  # the lowest value is in the first
@@ -521,8 +519,6 @@ class _Change:
         by_level = rows.holds_categories(estimator, X, column, categorical_features)
         values = None if by_level else rows.numbers(estimator, X, column, feature)
         known = np.zeros(0) if values is None else np.unique(values[np.isfinite(values)])
-        if values is not None and len(known) < 2:
-            raise ValueError(f"feature {feature!r} must have at least two finite values in X; it has {len(known)}")
         if values is not None and (len(known) > 2 or step is not None):
             if reference is not None:
                 raise ValueError(f"reference is for categories, and feature {feature!r} holds numbers: give its step")
@@ -534,12 +530,7 @@ class _Change:
         if step is not None:
             raise ValueError(f"step is for numbers, and feature {feature!r} holds categories; got step={step!r}")
         levels, places = rows.categories(estimator, X, column, feature, _MOST_LEVELS)
-        if len(levels) < 2:
-            raise ValueError(f"feature {feature!r} must have at least two categories in X; it has {len(levels)}")
-        names = levels.tolist()
-        if reference is not None and reference not in names:
-            raise ValueError(f"reference must be one of the levels {names} of feature {feature!r}; got {reference!r}")
-        first = 0 if reference is None else names.index(reference)
+        first = 0 if reference is None else levels.tolist().index(reference)
         order = [first, *(i for i in range(len(levels)) if i != first)]
         self.levels, self.reference, self.rows = levels[order], levels[first], places[order]
 

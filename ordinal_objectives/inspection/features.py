@@ -163,8 +163,7 @@ def threshold_importances(
     """
     model, prepared = unwrapped(estimator)
     X = as_rows(X)
-    if not isinstance(n_repeats, int | np.integer) or isinstance(n_repeats, bool) or n_repeats < 1:
-        raise ValueError(f"n_repeats must be a positive integer; got {n_repeats!r}")
+    n_repeats = validation.check_integer("n_repeats", n_repeats, 1)
     random, before = validation.random_numbers(random_state), model.predict_linear_predictors(prepared(X))
     n_samples, n_thresholds = before.shape
     if n_samples < 2:
@@ -398,11 +397,7 @@ def _tree_values(scorer: Scorer, codes: FloatArray, n_threads: int) -> FloatArra
     """Return TreeSHAP of rows, and last the base values, (n_samples, n_outputs, n_features + 1)."""
     n_samples, n_features = codes.shape
     if not scorer.reads_float32:
-        try:
-            extras.optional("lightgbm", "lightgbm")
-        except ImportError as error:
-            why = "LightGBM computes the SHAP values of trees, also those of the native engine"
-            raise ModuleNotFoundError(f"{why}: {error}", name="lightgbm") from None
+        extras.optional("lightgbm", "lightgbm")  # which computes them of all trees but XGBoost's
         booster = lightgbm_model.booster_of(scorer, n_features)
         found = np.asarray(booster.predict(codes, pred_contrib=True, num_threads=n_threads), dtype=np.float64)
         return found.reshape(n_samples, scorer.n_outputs, n_features + 1)
@@ -447,21 +442,12 @@ def _joined(X: Table, background: Table, random: np.random.RandomState) -> Table
 
     Raises
     ------
-    TypeError
-        Unless both are arrays, or both pandas frames.
     ValueError
-        If their columns differ, or the background is empty.
+        If columns of frames differ.
     """
     other = X if background is None else background
     are_arrays = isinstance(X, np.ndarray) and isinstance(other, np.ndarray | list | tuple)
-    if not are_arrays and not all(hasattr(table, "iloc") for table in (X, other)):
-        raise TypeError(
-            f"X and background must both be arrays or both be pandas frames with output='probability'; got "
-            f"{type(X).__name__} and {type(other).__name__}"
-        )
     other = np.asarray(other) if are_arrays else other
-    if other.ndim != 2 or other.shape[1] != X.shape[1] or not len(other):
-        raise ValueError(f"background must have shape (n, {X.shape[1]}), n at least 1; got {other.shape}")
     if background is None:
         other = held_out.take_rows(X, random.permutation(len(X))[:_BACKGROUND])
     if are_arrays:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from sklearn.pipeline import Pipeline
+from sklearn.utils import check_consistent_length
 
 from ordinal_objectives.aliases import ArrayLike, Column, Estimator, FloatArray, LabelArray, Params, Seed, Table
 from ordinal_objectives.estimators.held_out import take_rows
@@ -181,8 +182,8 @@ def summary(
     """
     model, _ = rows.unwrapped(estimator)
     n_refits, random = check_integer("n_refits", n_refits, 0), random_numbers(random_state)
-    if n_refits == 1 or (n_refits and (X is None or y is None)):
-        raise ValueError(f"n_refits must be 0, or at least 2 with X and y; got {n_refits}")
+    if n_refits == 1:
+        raise ValueError("n_refits must be 0 or at least 2; got 1")
     found = None if X is None else threshold_importances(estimator, X, random_state=random)
     spread = _spread(estimator, rows.as_rows(X), y, n_refits, sample_weight, fit_params, random) if n_refits else None
     last = getattr(estimator, "best_estimator_", estimator)
@@ -217,10 +218,8 @@ def _spread(
     random: np.random.RandomState,
 ) -> FloatArray:
     """Return the standard deviations of the thresholds of copies, (n_classes - 1,)."""
-    n_samples = X.shape[0]
-    if len(y) != n_samples:
-        raise ValueError(f"X and y must have the same number of rows; got {n_samples} and {len(y)}")
-    weight = None if sample_weight is None else row_weights(sample_weight, n_samples)
+    check_consistent_length(X, y)
+    weight = None if sample_weight is None else row_weights(sample_weight, X.shape[0])
     copies = rows.trained_on_drawn_rows(
         estimator,
         X,

@@ -24,11 +24,11 @@ from ordinal_objectives.estimators.held_out import take_rows
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.wrappers import last_step
 from ordinal_objectives.inspection.features import threshold_columns
-from ordinal_objectives.inspection.rows import as_rows, trained_again, untrained, unwrapped
+from ordinal_objectives.inspection.rows import as_rows, trained_again, unwrapped
 from ordinal_objectives.links import Link
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.utils.extras import data_frame
-from ordinal_objectives.utils.validation import check_integer, check_number, random_numbers, row_weights
+from ordinal_objectives.utils.validation import check_integer, check_number, check_shape, random_numbers, row_weights
 
 # Shifts are centred until nothing moves by more than this share of them.
 _CENTRED, _MOST_PASSES = 1e-10, 1000
@@ -171,8 +171,8 @@ def proportional_odds_test(
     >>> found.overall_p_value < 0.05, found.p_values.shape
     (True, (2,))
     """
-    found, X, random = untrained(estimator), as_rows(X), random_numbers(random_state)
-    _check_loss(found)
+    found = getattr(estimator, "best_estimator_", estimator)
+    X, random = as_rows(X), random_numbers(random_state)
     n_splits, test_size = check_integer("n_splits", n_splits, 1), check_number("test_size", test_size, above=0, below=1)
     codes = _codes(y, last_step(found)[0].classes, X.shape[0])
     weight = row_weights(sample_weight, len(codes))
@@ -199,27 +199,13 @@ def proportional_odds_test(
 def _codes(y: ArrayLike, classes: ArrayLike | None, n_samples: int) -> IntArray:
     """Return labels as class codes, by which rows are drawn: what classes are called does not matter."""
     codes = OrderedLabels(classes).fit_encode(y)
-    if codes.shape != (n_samples,):
-        raise ValueError(f"X and y must have the same number of rows; got {n_samples} and y of shape {np.shape(y)}")
+    check_shape("y", codes, (n_samples,))
     counts = np.unique(codes, return_counts=True)[1]
     if len(counts) < 3:
         raise ValueError(f"y must hold at least 3 classes, so that there are 2 thresholds; got {len(counts)}")
     if counts.min() < 2:
         raise ValueError("every class of y must have at least 2 rows, to train on and to hold out; one class has 1 row")
     return codes
-
-
-def _check_loss(found: Estimator) -> None:
-    """Raise ValueError if copies cannot be trained with ``proportional=False``, and say what to set."""
-    last, prefix = last_step(found)
-    loss = get_loss(last.loss, last.link, last.training_cost)
-    if not loss.takes_shifts:
-        raise ValueError(
-            f"estimator must have a loss for thresholds that move with x, since copies are trained with "
-            f"proportional=False; got loss={loss.name!r}. Pass "
-            f"sklearn.base.clone(estimator).set_params({prefix}loss='all_threshold'), which fits the same model where "
-            f"odds are proportional"
-        )
 
 
 def null_margins(link: Link, score: FloatArray, start: FloatArray, below: BoolArray, weight: FloatArray) -> FloatArray:

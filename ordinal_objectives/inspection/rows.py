@@ -25,17 +25,11 @@ from ordinal_objectives.aliases import (
 )
 from ordinal_objectives.columns import are_missing, as_dictionary
 from ordinal_objectives.estimators import held_out, labels, wrappers
-from ordinal_objectives.utils.validation import collected, drawn_seed, seeds_of
+from ordinal_objectives.utils.validation import as_floats, check_integer, collected, drawn_seed, seeds_of
 
 
 def unwrapped(estimator: Estimator) -> tuple[Estimator, Callable[[Table], Table]]:
-    """Return the classifier in which a pipeline or a search ends, and what makes its features of theirs.
-
-    Raises
-    ------
-    TypeError
-        If it is none of this package.
-    """
+    """Return the classifier in which a pipeline or a search ends, and what makes its features of theirs."""
     if hasattr(estimator, "best_estimator_"):
         return unwrapped(estimator.best_estimator_)
     if isinstance(estimator, Pipeline) and len(estimator) > 1:
@@ -43,11 +37,6 @@ def unwrapped(estimator: Estimator) -> tuple[Estimator, Callable[[Table], Table]
         return model, lambda X: prepared(estimator[:-1].transform(X))
     if isinstance(estimator, Pipeline):
         return unwrapped(estimator[-1])
-    if not hasattr(estimator, "predict_linear_predictors"):
-        raise TypeError(
-            f"estimator must be a classifier of ordinal_objectives, no ensemble or wrapper, which have no linear "
-            f"predictors, or a pipeline or search that ends in one and is fitted; got {type(estimator).__name__}"
-        )
     if isinstance(estimator, BaseEstimator):  # whatever else has linear predictors will do
         check_is_fitted(estimator)
     return estimator, lambda X: X
@@ -129,8 +118,7 @@ def along(
 ) -> tuple[LabelArray, Iterator[Table]]:
     """Return values of a feature, and X with each of them in all rows."""
     X = as_rows(X)
-    if not isinstance(grid_resolution, int | np.integer) or isinstance(grid_resolution, bool) or grid_resolution < 2:
-        raise ValueError(f"grid_resolution must be an integer of at least 2; got {grid_resolution!r}")
+    grid_resolution = check_integer("grid_resolution", grid_resolution, 2)
     column = column_of(estimator, X, feature)
     values, rows = (
         categories(estimator, X, column, feature, grid_resolution)
@@ -171,14 +159,7 @@ def _first_rows(values: Column, counted: BoolArray | None = None) -> dict[Level,
 
 def numbers(estimator: Estimator, X: Table, column: int, feature: int | str) -> FloatArray:
     """Return one column, (n_samples,), NaN where it is missing to the classifier."""
-    values = _column(X, column)
-    try:
-        if getattr(getattr(values, "dtype", None), "kind", "f") in "mM":
-            raise TypeError
-        found = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        kind = getattr(values, "dtype", None) or getattr(values, "type", None)
-        raise ValueError(f"feature {feature!r} must hold numbers or categories; it is of type {kind}") from None
+    found = as_floats(_column(X, column), name=f"feature {feature!r}")
     return np.where(_missing_to_xgboost(estimator, X, column, found), np.nan, found)
 
 
@@ -262,24 +243,6 @@ def grid(column: FloatArray, resolution: int) -> tuple[LabelArray, IndexArray]:
     return values, rows
 
 
-def untrained(estimator: Estimator) -> Estimator:
-    """Return what is copied and trained: the best one of a fitted search, else the estimator.
-
-    Raises
-    ------
-    TypeError
-        If it is no classifier of this package, and no pipeline or fitted search that ends in one.
-    """
-    found = getattr(estimator, "best_estimator_", estimator)
-    last, _ = wrappers.last_step(found)
-    if not all(hasattr(last, name) for name in ("fit", "get_params", "predict_cumulative_proba", "encode_labels")):
-        raise TypeError(
-            f"estimator must be a classifier of ordinal_objectives, a pipeline that ends in one, or a fitted search; "
-            f"got {type(last).__name__}"
-        )
-    return found
-
-
 def trained_again(
     estimator: Estimator,
     X: Table,
@@ -326,7 +289,7 @@ def trained_on_drawn_rows(
     ValueError
         If the model has thresholds of another population, by ``refit_thresholds``.
     """
-    found = untrained(estimator)
+    found = getattr(estimator, "best_estimator_", estimator)
     model, _ = unwrapped(found)
     if np.isnan(getattr(model, "training_loss_", [0.0])[-1]):  # the loss that new thresholds leave unknown
         raise ValueError(

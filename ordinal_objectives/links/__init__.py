@@ -60,11 +60,7 @@ def get_link(link: str | Link) -> Link:
     """
     if isinstance(link, Link):
         known = _OWN.add(link)
-        try:
-            _ = known.mirror_link  # raises where there is none
-        except ValueError:
-            check_link(known)  # a wrong formula is the better message
-            raise
+        _ = known.mirror_link  # raises where there is none
         return known
     if not isinstance(link, str):
         raise TypeError(f"link must be a string or a Link; got {link!r}")
@@ -79,11 +75,6 @@ def register_link(link: Link) -> None:
     link : Link
         Found in files by its ``identity``.
 
-    Raises
-    ------
-    TypeError
-        If it is no Link.
-
     Examples
     --------
     >>> from ordinal_objectives.links import Logit, register_link
@@ -91,6 +82,4 @@ def register_link(link: Link) -> None:
     ...     name = mirror = "tempered"
     >>> register_link(Tempered())
     """
-    if not isinstance(link, Link):
-        raise TypeError(f"register_link takes a Link, an object of the class; got {link!r}")
     get_link(link)

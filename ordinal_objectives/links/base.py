@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -315,14 +315,10 @@ class Link(Named, ABC):
         owner = f"link {self.identity!r}"
         for formula in (self.inverse, self.log_inverse):
             validation.call_read_only(owner, formula, x)
-        terms: Any = validation.call_read_only(owner, self.lower, x)
-        if not isinstance(terms, (tuple, list)) or len(terms) != 3:
-            raise TypeError(f"lower of {owner} must return -log G and its two derivatives; got {type(terms).__name__}")
+        terms = validation.call_read_only(owner, self.lower, x)
         for name, array in zip(("value", "first derivative", "second derivative"), terms, strict=True):
             validation.check_answer(f"the {name} of lower of {owner}", array, x.shape)
         low, high = (validation.call_read_only(owner, self._link, np.array(p)) for p in ([0.25, 0.25], [0.5, 0.75]))
-        inner: Any = validation.call_read_only(owner, self._interval, low, high)
-        if not isinstance(inner, IntervalTerms):
-            raise TypeError(f"_interval of {owner} must return IntervalTerms; got {type(inner).__name__}")
+        inner = validation.call_read_only(owner, self._interval, low, high)
         for name, array in vars(inner).items():
             validation.check_answer(f"{name} of _interval of {owner}", array, low.shape)

@@ -107,11 +107,6 @@ def register_loss(loss: OrdinalLoss) -> None:
     loss : OrdinalLoss
         Found in files by its ``identity``.
 
-    Raises
-    ------
-    TypeError
-        If it is no OrdinalLoss.
-
     Examples
     --------
     >>> from ordinal_objectives import AllThreshold
@@ -119,7 +114,5 @@ def register_loss(loss: OrdinalLoss) -> None:
     ...     def _of_margins(self, x, y): ...
     >>> register_loss(Doubled("probit"))
     """
-    if not isinstance(loss, OrdinalLoss):
-        raise TypeError(f"register_loss takes an OrdinalLoss, an object of the class; got {loss!r}")
     get_link(loss.link)
     get_loss(loss)

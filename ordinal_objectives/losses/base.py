@@ -90,13 +90,7 @@ class OrdinalLoss(Named, ABC):
         validation.check_number("curvature_floor of a link", self.link.curvature_floor, at_least=0.0)
 
     def __init_subclass__(cls, **options: object) -> None:
-        """Remove what a class that overrides formulas must define again: shifts, majorisers, higher derivatives.
-
-        Raises
-        ------
-        TypeError
-            If the class takes shifts and lacks a formula that they need.
-        """
+        """Remove what a class that overrides formulas must define again: shifts, majorisers, higher derivatives."""
         super().__init_subclass__(**options)
         own = vars(cls).keys()
         if "_row_derivatives" in own and not own & {"_of_margins", "takes_shifts"}:
@@ -106,10 +100,6 @@ class OrdinalLoss(Named, ABC):
                 cls._majorizes = OrdinalLoss._majorizes  # type: ignore[method-assign]
             if "higher" not in own:
                 cls.highest_order = OrdinalLoss.highest_order  # type: ignore[method-assign]
-        for needed, if_there_is in (("_of_margins", "_row_derivatives"), ("_majorized_of_margins", "_majorized")):
-            has, asks = (getattr(cls, name) is not getattr(OrdinalLoss, name) for name in (needed, if_there_is))
-            if cls.takes_shifts and asks and not has:
-                raise TypeError(f"{cls.__name__} has takes_shifts = True and {if_there_is}: it needs {needed} too")
 
     def __repr__(self) -> str:
         state = {"link": self.link.identity} | self._parameters()
@@ -197,21 +187,11 @@ class OrdinalLoss(Named, ABC):
         """Return the thresholds of :meth:`start`, checked where it is a user's."""
         if self.is_built_in:
             return self.start(classes)
-        found, n = validation.call_read_only(self.owner, self.start, classes), len(classes.weights) - 1
-        if not isinstance(found, quantities.InitialThresholds):
-            raise TypeError(f"start of {self.owner} must return InitialThresholds; got {type(found).__name__}")
-        thresholds, *masks = map(np.asarray, found)
-        if thresholds.dtype != np.float64 or thresholds.shape != (n,) or not np.isfinite(thresholds).all():
-            raise ValueError(f"start of {self.owner} must be {n} finite thresholds, float64; got {found.thresholds!r}")
-        gaps = np.diff(thresholds)
-        if (self.ordered and (gaps < 0.0).any()) or (self.strictly_ordered and (gaps == 0.0).any()):
-            raise ValueError(f"start of {self.owner} must be {n} thresholds in order; got {thresholds.tolist()}")
-        for name, mask in zip(("active", "tied"), masks, strict=True):
-            if mask.dtype != np.bool_ or mask.shape != (n,):
-                raise ValueError(
-                    f"{name} of start of {self.owner} must be boolean ({n},); got {mask.dtype} {mask.shape}"
-                )
-        return found
+        found, n_classes = validation.call_read_only(self.owner, self.start, classes), len(classes.weights)
+        name = f"start of {self.owner}: thresholds"
+        return found._replace(
+            thresholds=validation.check_thresholds(found.thresholds, n_classes, ordered=self.ordered, name=name)
+        )
 
     def threshold_costs(self, n_classes: int) -> FloatArray | None:
         """Return what each threshold weighs for a row of each class, (n_classes, n_classes - 1); None for 1."""
@@ -435,8 +415,7 @@ class OrdinalLoss(Named, ABC):
         self.check_hessian(hessian)
         x = _check_finite(margins, "margins", "(n_samples, n_classes - 1)")
         codes = validation.check_codes(y, x.shape[1] + 1)
-        if len(codes) != len(x):
-            raise ValueError(f"margins must have one row a label, {len(codes)}; got {len(x)}")
+        validation.check_shape("margins", x, (len(codes), x.shape[1]))
         return self.margins_of(x, codes, hessian)
 
     def margins_of(self, x: FloatArray, y: IntArray, hessian: str) -> quantities.MarginDerivatives:
@@ -537,19 +516,15 @@ class OrdinalLoss(Named, ABC):
             kinds.append((self._of_margins, self._majorized_of_margins, (x, y)))
         for formula, majorized, given in kinds:
             rows = validation.call_read_only(self.owner, formula, *given)
-            name = f"{formula.__name__} of {self.owner}"
-            quantities.check_arrays(rows, quantities.RowDerivatives, self.owner, name, x.shape)
-            name = f"{self._floored.__name__} of {self.owner}"
-            floored: Any = validation.call_read_only(self.owner, self._floored, rows, y)
-            if not isinstance(floored, tuple) or len(floored) != 2 or not isinstance(floored[1], (int, np.integer)):
-                raise TypeError(
-                    f"_floored of {self.owner} must return Curvatures and how many were raised; got {floored!r}"
-                )
-            quantities.check_arrays(floored[0], quantities.Curvatures, name, name, x.shape)
+            quantities.check_arrays(rows, quantities.RowDerivatives, self.owner, x.shape)
+            floored, _ = validation.call_read_only(self.owner, self._floored, rows, y)
+            quantities.check_arrays(
+                floored, quantities.Curvatures, f"{self._floored.__name__} of {self.owner}", x.shape
+            )
             if self.supports("majorized"):
-                name = f"{majorized.__name__} of {self.owner}"
                 curvatures = validation.call_read_only(self.owner, majorized, *given)
-                quantities.check_arrays(curvatures, quantities.Curvatures, name, name, x.shape)
+                name = f"{majorized.__name__} of {self.owner}"
+                quantities.check_arrays(curvatures, quantities.Curvatures, name, x.shape)
         if self.highest_order == 4:
             validation.call_read_only(self.owner, self.higher, f, y, thresholds)
         for formula, n in ((self._proba, x.shape[1] + 1), (self._cumulative_proba, x.shape[1])):
@@ -582,6 +557,5 @@ def _check_rows(
     theta = validation.check_thresholds(thresholds, ordered=False)
     f = _check_finite(raw_prediction, "raw_prediction", "(n_samples,)")
     codes = validation.check_codes(y, len(theta) + 1)
-    if f.shape != codes.shape:
-        raise ValueError(f"raw_prediction must have shape {codes.shape}, one score a label; got {f.shape}")
+    validation.check_shape("raw_prediction", f, codes.shape)
     return f, codes, theta

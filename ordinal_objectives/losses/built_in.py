@@ -14,7 +14,7 @@ from ordinal_objectives.links import IntervalTerms, Link, Logit
 from ordinal_objectives.losses import quantities
 from ordinal_objectives.losses.base import OrdinalLoss
 from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import as_floats, check_choice, check_finite, check_integer
+from ordinal_objectives.utils.validation import as_floats, check_choice, check_finite, check_integer, check_shape
 
 ABSOLUTE, QUADRATIC = "absolute", "quadratic"
 
@@ -243,10 +243,7 @@ class CostWeighted(ThresholdSum):
             If it names none.
         """
         costs = identity.removeprefix(f"{cls.name}(").removesuffix(")")
-        try:
-            return cls(link) if costs == identity else cls(link, json.loads(costs))
-        except ValueError as error:
-            raise ValueError(f"loss must hold costs of errors that can be read; got {identity!r}: {error}") from None
+        return cls(link) if costs == identity else cls(link, json.loads(costs))
 
     def _parameters(self) -> dict[str, object]:
         return super()._parameters() | ({} if self._costs == QUADRATIC else {"training_cost": self._costs})
@@ -264,11 +261,7 @@ class CostWeighted(ThresholdSum):
             costs = distance**2 if self._costs == QUADRATIC else distance
         else:
             costs = np.array(self._costs)
-            if len(costs) != n_classes:
-                raise ValueError(
-                    f"training_cost must have shape ({n_classes}, {n_classes}), true class by predicted class; got "
-                    f"{costs.shape}"
-                )
+            check_shape("training_cost", costs, (n_classes, n_classes))
         steps: FloatArray = np.abs(np.diff(costs, axis=1))
         return np.asarray(steps / steps.mean())
 
@@ -318,15 +311,11 @@ def _check_costs(training_cost: ArrayLike) -> FloatArray:
     steps = np.diff(costs, axis=1)
     column = np.arange(len(costs) - 1)
     for code, row in enumerate(steps):
-        if (row[column < code] >= 0.0).any() or (row[column >= code] <= 0.0).any():
+        rises = (row[column < code] < 0.0).all() and (row[column >= code] > 0.0).all()
+        if not rises or (np.diff(row) < -1e-9 * np.abs(row).max()).any():
             raise ValueError(
-                f"training_cost must be lowest where the prediction is right, and rise to both sides: the costs of "
-                f"class {code} are {costs[code].tolist()}"
-            )
-        if (np.diff(row) < -1e-9 * np.abs(row).max()).any():
-            raise ValueError(
-                f"training_cost must be convex in the predicted class, so that thresholds keep their order: each step "
-                f"away from the true class must cost at least as much as the one before; the costs of class {code} are "
+                f"training_cost must be lowest where the prediction is right, and be convex: each step away from the "
+                f"true class must cost at least as much as the one before; the costs of class {code} are "
                 f"{costs[code].tolist()}"
             )
     return costs
@@ -451,15 +440,10 @@ def check_order(loss: OrdinalLoss, hessian: str, order: int) -> None:
     """
     if check_integer("order", order, 2, 4) == 2:
         return
-    if hessian != "exact":
+    if hessian != "exact" or loss.highest_order < order:
         raise ValueError(
-            f"order={order} continues the Taylor series of the loss: it needs hessian='exact'; got {hessian!r}"
-        )
-    if loss.highest_order < order:
-        raise ValueError(
-            f"order={order} needs link='logit'; got {loss.link.name!r}. Use order=2 with other links"
-            if loss.is_built_in
-            else f"loss {loss.identity!r} has no derivatives of order={order}; use order=2"
+            f"order={order} needs hessian='exact' and a loss with derivatives of this order, which those of this "
+            f"package have with link='logit'; got hessian={hessian!r}, {loss!r}"
         )
 
 

@@ -26,8 +26,6 @@ def check_loss(loss: base.OrdinalLoss, n_classes: int = 5) -> None:
 
     Raises
     ------
-    TypeError
-        If `loss` is no OrdinalLoss.
     ValueError
         If a first or second derivative in the score or in the thresholds is wrong, the loss is no function of
         theta_k - f, or formulas of margins are not those of rows; the message names the quantity, with the numbers.
@@ -42,8 +40,6 @@ def check_loss(loss: base.OrdinalLoss, n_classes: int = 5) -> None:
     >>> from ordinal_objectives.losses import check_loss
     >>> check_loss(CumulativeLink("probit"))
     """
-    if not isinstance(loss, base.OrdinalLoss):
-        raise TypeError(f"check_loss takes an OrdinalLoss, an object of the class; got {loss!r}")
     loss.check_needs()
     check_n_classes(n_classes, _MOST_CLASSES)
     if not loss.link.is_built_in:

@@ -225,10 +225,9 @@ def interval(
     >>> interval("mae", y, near, other=far).high < 0  # near is better, and not by chance
     True
     """
+    if isinstance(metric, str):
+        validation.check_choice(metric, METRICS, name="metric")
     known = METRICS.get(metric) if isinstance(metric, str) else METRICS.of(metric)
-    if known is None and not callable(metric):
-        raise ValueError(f"metric must be a function, or one of {', '.join(map(repr, METRICS))}; got {metric!r}")
-    METRICS.refuse_scorer(metric, "metric")
     level = validation.check_number("level", level, above=0.0, below=1.0)
     n_draws = validation.check_integer("n_draws", n_draws, 1)
     function: Any = metric if known is None else known.function

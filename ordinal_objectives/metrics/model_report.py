@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_consistent_length
 
 from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IndexArray, LabelArray, Seed, Table
 from ordinal_objectives.decision import decide
@@ -205,8 +206,6 @@ def report(
     ------
     NotFittedError
         Before ``fit``.
-    TypeError
-        If the model is no classifier with probabilities.
     ValueError
         If nothing says the order of the classes, ``y`` holds others, fewer than two rows or groups have weight, or an
         argument has the wrong shape or is out of bounds.
@@ -226,9 +225,6 @@ def report(
     >>> found.differences["rps"].high < 0  # better than the class shares
     True
     """
-    lacking = [method for method in ("predict", "predict_proba") if not hasattr(model, method)]
-    if lacking:
-        raise TypeError(f"model must be a fitted classifier with probabilities; {model!r} has no {lacking[0]}")
     level = validation.check_number("level", level, above=0.0, below=1.0)
     n_draws = validation.check_integer("n_draws", n_draws, 1)
     proba, decisions = model.predict_proba(X), model.predict(X)
@@ -238,8 +234,7 @@ def report(
     classes = order.ordered_classes_
     soft = y.coded(classes) if isinstance(y, OrdinalLabels) else None
     codes = order.encode(y, name="y") if soft is None else soft
-    if len(codes) != len(proba):
-        raise ValueError(f"X and y must have the same number of rows; got {len(proba)} and {len(codes)}")
+    check_consistent_length(X, codes)
     weight = validation.row_weights(sample_weight, len(codes))
     shares = np.bincount(codes, weight, len(classes)) if soft is None else soft.class_weights(weight)
     shares = np.tile(shares / shares.sum(), (len(codes), 1))

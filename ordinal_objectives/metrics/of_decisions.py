@@ -21,7 +21,7 @@ def _absolute_error(
     return OfWeights.mean(np.abs(true - predicted), weight)
 
 
-@METRICS.entry("mae", judges="decisions", stands_for=("l1",), of_intervals=True, by_weights=_absolute_error)
+@METRICS.entry("mae", judges="decisions", of_intervals=True, by_weights=_absolute_error)
 @documented
 def mean_absolute_error(
     y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None, *, labels: ArrayLike | None = None
@@ -169,7 +169,6 @@ def _wrong(
 @METRICS.entry(
     "zero_one",
     judges="decisions",
-    stands_for=("error", "merror", "multi_error", "binary_error"),
     of_intervals=True,
     by_weights=_wrong,
 )

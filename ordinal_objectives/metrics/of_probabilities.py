@@ -100,7 +100,6 @@ def _log_loss(
 @METRICS.entry(
     "log_loss",
     judges="probabilities",
-    stands_for=("logloss", "mlogloss", "multi_logloss", "binary_logloss"),
     of_intervals=True,
     by_weights=_log_loss,
 )

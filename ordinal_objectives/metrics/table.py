@@ -76,8 +76,6 @@ class Metric:
         What `response` is.
     higher_is_better : bool
         Whether a high value is good.
-    stands_for : tuple of str
-        Names of metrics of XGBoost and LightGBM that measure the same without thresholds.
     of_intervals : bool
         Whether `y_true` may be intervals of classes.
     by_weights : callable or None
@@ -91,7 +89,6 @@ class Metric:
     function: Callable[..., float]
     judges: str
     higher_is_better: bool = False
-    stands_for: tuple[str, ...] = ()
     of_intervals: bool = False
     by_weights: Callable[..., OfWeights] | None = None
     grows_with_noise: bool = False
@@ -105,11 +102,6 @@ class Metric:
     def by_rounds(self) -> bool:
         """Whether `eval_metric` takes it: what is known after each round are probabilities, not scores."""
         return self.judges != "scores"
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Every name by which it may be asked for."""
-        return self.name, self.scorer_name, self.function.__name__, *self.stands_for
 
     @property
     def scorer_name(self) -> str:
@@ -132,19 +124,6 @@ class MetricTable(dict[str, Metric]):
     def of(self, function: object) -> Metric | None:
         """Return the metric of a function; None for one that is not in the table, or anything else."""
         return next((metric for metric in self.values() if metric.function is function), None)
-
-    def meant_by(self, name: str) -> Metric | None:
-        """Return the metric of another name: its scorer's, its function's, or one of XGBoost or LightGBM; or None."""
-        return next((metric for metric in self.values() if name in metric.names), None)
-
-    def refuse_scorer(self, metric: Any, name: str) -> None:
-        """Raise TypeError if what is given as the argument ``name`` is a scorer, which takes (estimator, X, y)."""
-        if next(iter(parameters_of(metric)), None) == "estimator":
-            known = self.of(getattr(metric, "metric", None))
-            instead = "a metric" if known is None else f"{known.name!r}"
-            raise TypeError(
-                f"{name} must be a metric, not a scorer of (estimator, X, y): pass {instead}; got {metric!r}"
-            )
 
 
 METRICS = MetricTable()
@@ -175,10 +154,7 @@ def _codes(y: ArrayLike, labels: ArrayLike | None, *, name: str) -> IntArray:
         return OrderedLabels(labels, name="labels").encode(y, name=name)
     dtype = as_array(y, name=name).dtype
     if dtype.kind not in "biuf":
-        raise ValueError(
-            f"{name} must hold class codes 0, 1, 2, ...; got values of dtype {dtype}. Pass labels=, the classes from "
-            f"lowest to highest"
-        )
+        raise ValueError(f"{name} must hold class codes; got values of dtype {dtype}. Pass labels=, lowest class first")
     return validation.check_codes(y, name=name)
 
 
@@ -228,7 +204,8 @@ def check_forecasts(
     P = validation.check_proba(proba)
     n_classes = P.shape[1]
     if isinstance(y_true, OrdinalLabels):
-        _check_same_classes(y_true, labels, n_classes)
+        _check_same_classes(y_true, labels)
+        validation.check_shape("proba", P, ("n_samples", len(y_true.classes)))
         _check_columns(proba, y_true.classes, n_classes)
         check_consistent_length(y_true, P)
         weight = validation.row_weights(sample_weight, len(y_true))
@@ -251,7 +228,8 @@ def check_intervals(
 ) -> tuple[IntArray, IntArray, RealArray, FloatArray]:
     """Return the lowest and the highest code of intervals, shape (n_samples, 1) each, probabilities and weights."""
     P = validation.check_proba(proba)
-    _check_same_classes(y_true, labels, P.shape[1])
+    _check_same_classes(y_true, labels)
+    validation.check_shape("proba", P, ("n_samples", len(y_true.classes)))
     _check_columns(proba, y_true.classes, P.shape[1])
     check_consistent_length(y_true, P)
     lower, upper = (end[:, np.newaxis] for end in y_true.bounds())
@@ -263,13 +241,11 @@ def _weights_of_intervals(y_true: OrdinalLabels, sample_weight: ArrayLike | None
     return validation.relative_weights(of_rows * y_true.labelled, len(y_true))
 
 
-def _check_same_classes(y_true: OrdinalLabels, labels: ArrayLike | None, n_columns: int | None = None) -> None:
-    """Raise ValueError unless ``labels`` and the columns of probabilities are the classes of ``y_true``."""
+def _check_same_classes(y_true: OrdinalLabels, labels: ArrayLike | None) -> None:
+    """Raise ValueError unless ``labels`` are the classes of ``y_true``."""
     classes = y_true.classes.tolist()
     if labels is not None and as_labels("labels", labels).tolist() != classes:
         raise ValueError(f"labels must be the classes of y_true, {classes}; got {labels!r}")
-    if n_columns not in (None, len(classes)):
-        raise ValueError(f"proba must have a column for each of the {len(classes)} classes of y_true; got {n_columns}")
 
 
 def _check_columns(proba: ArrayLike, labels: ArrayLike | None, n_classes: int) -> None:

@@ -52,12 +52,7 @@ class OrdinalConfusionDisplay:
 
     def __init__(self, matrix: ArrayLike, class_names: style.Names = None) -> None:
         self.matrix = validation.as_floats(matrix, name="matrix")
-        n = self.matrix.shape[0]
-        if self.matrix.shape != (n, n) or n < 2 or (self.matrix < 0).any() or not self.matrix.sum() > 0:
-            raise ValueError(
-                f"matrix must be a square of numbers of at least 0, not all of them 0; got shape {self.matrix.shape}"
-            )
-        self.class_names = style.class_names_of(class_names, n, matrix, "matrix", ("index", "columns"))
+        self.class_names = style.class_names_of(class_names, len(self.matrix), matrix, "matrix", ("index", "columns"))
 
     @classmethod
     @documented
@@ -186,14 +181,7 @@ class PredictionSetsDisplay:
 
     def __init__(self, y: ArrayLike, sets: ArrayLike, class_names: style.Names = None) -> None:
         self.sets: BoolArray = np.asarray(sets)
-        if self.sets.ndim != 2 or self.sets.dtype != np.bool_:
-            raise ValueError(
-                f"sets must be an array of True and False, (n_samples, n_classes); got shape {self.sets.shape} of type "
-                f"{self.sets.dtype}"
-            )
         self.y = validation.check_codes(y, self.sets.shape[1])
-        if len(self.y) != len(self.sets):
-            raise ValueError(f"y and sets must have the same number of rows; got {len(self.y)} and {len(self.sets)}")
         self.class_names = style.class_names_of(class_names, self.sets.shape[1], sets, "sets")
 
     @classmethod
@@ -213,8 +201,6 @@ class PredictionSetsDisplay:
             Labels.
         <<ax>>
         """
-        if not hasattr(estimator, "predict_set"):
-            raise TypeError(f"estimator must be fitted OrdinalPredictionSets; got {type(estimator).__name__}")
         sets = estimator.predict_set(X)
         return cls(estimator.encode_labels(y), sets, estimator.ordered_classes_).plot(ax=ax)
 
@@ -374,9 +360,6 @@ class CumulativeReliabilityDisplay:
         return self
 
 
-_ANSWERS = "labels must be OrdinalLabels that are no intervals, as OrdinalLabels.from_columns makes of a column a rater"
-
-
 @documented
 class RatersSpreadDisplay:
     """Raters' answers beside the model's probabilities, from rows with a low mean class to rows with a high one.
@@ -417,11 +400,9 @@ class RatersSpreadDisplay:
     def __init__(
         self, labels: OrdinalLabels, proba: ArrayLike, *, n_columns: int = 25, class_names: style.Names = None
     ) -> None:
-        if not isinstance(labels, OrdinalLabels) or (labels.between and not labels.is_plain):
-            raise TypeError(f"{_ANSWERS}; got {labels!r}")
-        n_classes, P = len(labels.classes), validation.check_proba(proba)
-        if P.shape != (len(labels), n_classes):
-            raise ValueError(f"proba must have shape ({len(labels)}, {n_classes}), that of labels; got {P.shape}")
+        if labels.between and not labels.is_plain:
+            raise TypeError(f"labels must be the answers of several raters, and no intervals; got {labels!r}")
+        n_classes, P = len(labels.classes), validation.check_proba(proba, len(labels))
         names = style.class_names_of(labels.classes, n_classes, proba)
         self.class_names = names if class_names is None else style.class_names_of(class_names, n_classes, proba)
         answers, rows = labels.patterns[labels.codes], np.flatnonzero(labels.labelled)
@@ -450,8 +431,6 @@ class RatersSpreadDisplay:
         **options
             ``n_columns`` and ``class_names``.
         """
-        if not isinstance(labels, OrdinalLabels):
-            raise TypeError(f"{_ANSWERS}; got {type(labels).__name__}")
         proba = proba_in_order(estimator, X, classes_in_order(estimator, labels.classes, labels.classes))
         return cls(labels, proba, **options).plot(axes)
 
@@ -463,7 +442,7 @@ class RatersSpreadDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        self.axes_ = style.pair_or_new(axes, "the raters and the model", sharey=True)
+        self.axes_ = style.pair_or_new(axes, sharey=True)
         colors, places = style.class_colors(len(self.class_names)), np.arange(len(self.raters))
         what = {"raters' answers": self.raters, "the model's probabilities": self.model}
         for ax, (title, shares) in zip(self.axes_, what.items(), strict=True):
@@ -482,15 +461,13 @@ class RatersSpreadDisplay:
 
 def proba_in_order(estimator: Estimator, X: Table, known: OrderedLabels) -> FloatArray:
     """Return the probabilities of a classifier, lowest class first; 0 of classes that it does not know."""
-    if not hasattr(estimator, "predict_proba"):
-        raise TypeError(f"estimator must have predict_proba; got {type(estimator).__name__}")
     of_classes = estimator.predict_proba(X)
     proba = np.zeros((len(of_classes), len(known.ordered_classes_)))
     proba[:, known.encode(estimator.classes_, name="classes_ of the estimator")] = of_classes
     return proba
 
 
-def classes_in_order(estimator: object, y: ArrayLike | None, labels: ArrayLike | None) -> OrderedLabels:
+def classes_in_order(estimator: Estimator, y: ArrayLike | None, labels: ArrayLike | None) -> OrderedLabels:
     """Return the classes of any fitted classifier, lowest first.
 
     They are ``labels``, or else those that the classifier or one inside it knows, as for scorers, the categories of an
@@ -498,16 +475,11 @@ def classes_in_order(estimator: object, y: ArrayLike | None, labels: ArrayLike |
 
     Raises
     ------
-    TypeError
-        If the estimator is no classifier.
     ValueError
         If the classes are text of which nothing says the order.
     """
     check_is_fitted(estimator)
-    classes = getattr(estimator, "classes_", None)
-    if classes is None or not hasattr(estimator, "predict"):
-        raise TypeError(f"estimator must be a fitted classifier; got {type(estimator).__name__}")
-    last = estimator
+    classes, last = estimator.classes_, estimator
     while hasattr(last, "best_estimator_") or isinstance(last, Pipeline):
         last = last[-1] if isinstance(last, Pipeline) else last.best_estimator_
     orders = labels, class_order(last, np.asarray(classes)), None if y is None else ordered_categories(y)

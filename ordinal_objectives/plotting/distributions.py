@@ -76,9 +76,6 @@ class DistributionFanDisplay:
             At most so many values of the feature.
         <<ax>>
         """
-        if not hasattr(estimator, "predict_quantile"):
-            hint = "; RowProbabilitiesDisplay draws the classes of a classifier"
-            raise TypeError(f"estimator must be an OrdinalDistributionRegressor; got {type(estimator).__name__}{hint}")
         if feature is None:
             quantiles = estimator.predict_quantile(X, _LEVELS)
             return cls(style.row_names_of(None, len(quantiles), X), quantiles, _LEVELS, "row").plot(ax)

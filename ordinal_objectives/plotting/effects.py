@@ -108,7 +108,7 @@ class FeatureEffectDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        left, right = style.pair_or_new(axes, "the score and the shifts", sharey=True)
+        left, right = style.pair_or_new(axes, sharey=True)
         colors = style.class_colors(len(self.threshold_names))
         values = self.effect.values
         line: Params = {"linewidth": 2.0}

@@ -10,7 +10,7 @@ from ordinal_objectives.aliases import ArrayLike, FloatArray
 from ordinal_objectives.inspection.rows import unwrapped
 from ordinal_objectives.plotting import style
 from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import as_floats, check_codes, check_thresholds
+from ordinal_objectives.utils.validation import as_floats, check_codes, check_finite, check_shape, check_thresholds
 
 # Lines of losses: the training, and the sets that are evaluated.
 _STYLES = ("-", "--", ":", "-.")
@@ -65,18 +65,13 @@ class ScoreDistributionDisplay:
         n_classes = self.thresholds.shape[0] + 1
         self.y = check_codes(y, n_classes)
         self.raw_prediction: FloatArray = as_floats(raw_prediction, name="raw_prediction")
-        if self.raw_prediction.shape != self.y.shape:
-            raise ValueError(
-                f"raw_prediction must have shape {self.y.shape}, one score a label; got {self.raw_prediction.shape}"
-            )
-        if not np.isfinite(self.raw_prediction).all():
-            raise ValueError("raw_prediction must be finite; it holds NaN or infinity")
+        check_shape("raw_prediction", self.raw_prediction, self.y.shape)
+        check_finite(self.raw_prediction, "raw_prediction", "scores must be finite")
         self.class_names = style.class_names_of(class_names, n_classes)
         # A score at a threshold belongs to the lower class.
         regions = np.searchsorted(np.sort(self.thresholds), self.raw_prediction)
         self.predicted = regions if predicted is None else check_codes(predicted, n_classes, name="predicted")
-        if self.predicted.shape != self.y.shape:
-            raise ValueError(f"predicted must have shape {self.y.shape}, one class a label; got {self.predicted.shape}")
+        check_shape("predicted", self.predicted, self.y.shape)
         self.n_outside_ = int(np.count_nonzero(self.predicted != regions))
 
     @classmethod
@@ -186,8 +181,7 @@ class TrainingDisplay:
     ) -> None:
         self.losses = {name: as_floats(values, name="losses") for name, values in losses.items()}
         self.thresholds = as_floats(thresholds, name="thresholds")
-        if self.thresholds.ndim != 2:
-            raise ValueError(f"thresholds must have shape (n_rounds + 1, n_classes - 1); got {self.thresholds.shape}")
+        check_shape("thresholds", self.thresholds, ("n_rounds + 1", "n_classes - 1"))
         self.class_names = style.class_names_of(class_names, self.thresholds.shape[1] + 1)
         self.n_iter = n_iter
 
@@ -220,7 +214,7 @@ class TrainingDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        left, right = style.pair_or_new(axes, "the losses and the thresholds")
+        left, right = style.pair_or_new(axes)
         for i, (name, values) in enumerate(self.losses.items()):
             left.plot(values, label=name, color="black" if i == 0 else "0.45", linestyle=_STYLES[i % len(_STYLES)])
         colors = style.class_colors(self.thresholds.shape[1])

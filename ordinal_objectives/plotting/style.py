@@ -45,8 +45,6 @@ def class_names_of(
 def row_names_of(names: Names, n_rows: int, table: object = None) -> list[str]:
     """Return the names of rows as text: those that are given, those of a table's index, or their numbers."""
     found = names_along(table, "index", list(range(n_rows))) if names is None else list(names)
-    if len(found) != n_rows:
-        raise ValueError(f"row_names must hold {n_rows} names; got {len(found)}")
     return list(map(str, found))
 
 
@@ -60,14 +58,12 @@ def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
     return pyplot().subplots(figsize=(width, height), layout="constrained")[1] if ax is None else ax
 
 
-def pair_or_new(axes: Pair | None, what: str, *, sharey: bool = False) -> tuple[Axes, Axes]:
-    """Return two axes to draw into, for what the message says; None makes a new figure."""
+def pair_or_new(axes: Pair | None, *, sharey: bool = False) -> tuple[Axes, Axes]:
+    """Return two axes to draw into; None makes a new figure."""
     if axes is None:
         axes = pyplot().subplots(1, 2, figsize=(9.0, 4.0), sharex=True, sharey=sharey, layout="constrained")[1]
-    found = np.ravel(np.asarray(axes, dtype=object)).tolist()
-    if len(found) != 2:
-        raise ValueError(f"axes must be a pair of matplotlib axes, for {what}; got {len(found)}")
-    return found[0], found[1]
+    first, second = np.ravel(np.asarray(axes, dtype=object)).tolist()
+    return first, second
 
 
 def name_values(ax: Axes, values: LabelArray) -> None:

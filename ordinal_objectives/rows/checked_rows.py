@@ -141,8 +141,7 @@ class CheckedRows(LossBounds):
 
     def check_leaves(self, leaves: Any, n_leaves: int) -> None:
         """Raise ValueError unless an array of any device holds one of so many leaves for each row."""
-        if leaves.shape != self.y.shape:
-            raise ValueError(f"leaves must have shape {self.y.shape}, one leaf a row; got {leaves.shape}")
+        validation.check_shape("leaves", leaves, self.y.shape)
         if not leaves.size:
             return
         lowest, highest = int(leaves.min()), int(leaves.max())

@@ -24,7 +24,7 @@ from ordinal_objectives.links import Cauchit, Cloglog, Link, Logit, Loglog, Prob
 from ordinal_objectives.rows.checked_rows import IN_FLOAT32, IN_FLOAT64, CheckedRows
 from ordinal_objectives.rows.device import Array, on_cpu
 from ordinal_objectives.utils.extras import how_to_install
-from ordinal_objectives.utils.validation import check_thresholds
+from ordinal_objectives.utils.validation import check_shape, check_thresholds
 
 # Threads of a block, and the rows that it takes in a pass: as in machine.cu.
 THREADS, BLOCK_ROWS = 256, 1024
@@ -373,8 +373,7 @@ class GPURows(_GPUPass):
         theta = check_thresholds(thresholds, self.n_classes, ordered=self.loss.ordered)
         self.loss.check_gaps(theta, self.class_weights)
         score = self._device.here(raw_prediction)
-        if score.shape != self.y.shape:
-            raise ValueError(f"raw_prediction must have shape {self.y.shape}, one score a row; got {score.shape}")
+        check_shape("raw_prediction", score, self.y.shape)
         wide = not self._in_floats or np.ptp(theta) > _WIDEST
         real = np.float64 if wide else np.float32
         kernels = self._device.kernels(self.loss.link, real, score.dtype)
@@ -468,9 +467,7 @@ class GPUMargins(_GPUPass):
     def _checked(self, scores: Array) -> Array:
         """Return scores here, one threshold after the other, (n_classes - 1, n_samples)."""
         here = self._device.here(scores)
-        expected = (len(self.y), self.n_classes - 1)
-        if here.shape != expected:
-            raise ValueError(f"scores must have shape {expected}, one for every row and threshold; got {here.shape}")
+        check_shape("scores", here, (len(self.y), self.n_classes - 1))
         return self._xp.ascontiguousarray(here.T)
 
 

@@ -16,7 +16,7 @@ from ordinal_objectives import _core
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, NDArray, Params, RealArray
 from ordinal_objectives.losses import HESSIANS, LeafSums, OrdinalLoss, RoundStatistics, RoundSums, check_order
 from ordinal_objectives.rows.checked_rows import CheckedRows
-from ordinal_objectives.utils.validation import check_thresholds
+from ordinal_objectives.utils.validation import check_shape, check_thresholds
 
 # The lanes clip a score to within 80 of every threshold. Up to this spread of thresholds that changes nothing, since
 # sigma is 0 or 1 in float32 from half of it on; wider thresholds, as on separable data, need float64.
@@ -246,8 +246,7 @@ class RowStatistics(_NativePass):
         raw = np.asarray(raw_prediction)
         if raw.dtype not in (np.float32, np.float64):
             raw = raw.astype(np.float64)
-        if raw.shape != self.y.shape:
-            raise ValueError(f"raw_prediction must have shape {self.y.shape}, one score a row; got {raw.shape}")
+        check_shape("raw_prediction", raw, self.y.shape)
         return np.require(raw, requirements=["C", "A"])
 
 
@@ -318,8 +317,7 @@ class MarginStatistics(_NativePass):
         f = np.asarray(raw_prediction)
         if f.ndim == 2:
             return self._check_scores(f[:, self.first]).T
-        if f.shape != self.y.shape:
-            raise ValueError(f"raw_prediction must have shape {self.y.shape}, one score a row; got {f.shape}")
+        check_shape("raw_prediction", f, self.y.shape)
         return np.tile(f.astype(self._computed), (len(self.first), 1)).T
 
     def moved(self, scores: RealArray, leaves: IntArray, steps: FloatArray, out: RealArray | None = None) -> RealArray:
@@ -448,9 +446,7 @@ class MarginStatistics(_NativePass):
     def _check_scores(self, scores: ArrayLike) -> RealArray:
         """Return the scores one after the other, (n_scores, n_samples)."""
         raw = np.asarray(scores)
-        expected = (self.y.shape[0], len(self.first))
-        if raw.shape != expected:
-            raise ValueError(f"scores must have shape {expected}, one for every row and threshold; got {raw.shape}")
+        check_shape("scores", raw, (self.y.shape[0], len(self.first)))
         return np.ascontiguousarray(raw.T, dtype=self._computed)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, NDArray
 from ordinal_objectives.losses import LeafSums, OrdinalLoss, RoundStatistics, RoundSums
 from ordinal_objectives.rows.checked_rows import CheckedRows
-from ordinal_objectives.utils.validation import as_floats, check_finite, check_thresholds
+from ordinal_objectives.utils.validation import as_floats, check_finite, check_shape, check_thresholds
 
 
 class _Reference(CheckedRows):
@@ -26,8 +26,7 @@ class _Reference(CheckedRows):
 
     def _checked(self, scores: ArrayLike, shape: tuple[int, ...], name: str) -> FloatArray:
         scores = as_floats(scores, name=name)
-        if scores.shape != shape:
-            raise ValueError(f"{name} must have shape {shape}; got {scores.shape}")
+        check_shape(name, scores, shape)
         check_finite(scores, name, "scores must be finite numbers")
         return scores
 

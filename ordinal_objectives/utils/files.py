@@ -18,11 +18,8 @@ import numpy as np
 
 from ordinal_objectives.aliases import FloatArray, LabelArray, NDArray
 from ordinal_objectives.registry import NotRegisteredError
+from ordinal_objectives.utils.validation import as_floats, check_finite
 
-_NUMBERS = re.compile(r"[<>|=]?[biuf][1248]")
-_TEXT = re.compile(r"[<>|=]?U\d+")
-# In an array of text every label has the width of the longest: a small file could make it need any amount of memory.
-_MOST_LABEL_BYTES = 2**26
 # What XGBoost writes before the reason: "[12:00:00] /source/file.cc:123: Check failed: condition (1 vs. 2) : ".
 _PLACE = re.compile(r"^\[[\d:]+\] \S+:\d+: ")
 _CHECK = re.compile(r"^Check failed: .*?: (?=[A-Z])")
@@ -131,36 +128,25 @@ def labels_to_json(classes: LabelArray) -> tuple[list[object], str]:
     return labels, kind if kind == "T" else classes.dtype.str if kind in "biufU" else "O"
 
 
-def labels_from_json(labels: object, dtype: object) -> LabelArray:
+def labels_from_json(labels: Any, dtype: Any) -> LabelArray:
     """Return what :func:`labels_to_json` was given, (n_classes,).
 
-    The file is not trusted: text gets the width of its longest label, whatever ``dtype`` says, and numbers
-    must be those of their type.
+    Text gets the width of its longest label, whatever ``dtype`` says.
 
     Raises
     ------
-    ValueError, OverflowError
-        If labels are neither strings nor numbers, or not of the type that the file names.
+    TypeError, ValueError, OverflowError
+        If labels are not of the type that the file names.
     """
-    if not isinstance(labels, list) or not all(isinstance(label, (str, int, float)) for label in labels):
-        raise ValueError("class labels must be a list of strings and numbers")
-    if dtype == "O":
-        return np.array(labels, dtype=object)
-    if isinstance(dtype, str) and (dtype == "T" or _TEXT.fullmatch(dtype)):
-        if not all(isinstance(label, str) for label in labels):
-            raise ValueError(f"class labels must be strings; got {labels[:5]}")
-        # NumPy 1 has no such strings.
-        strings = getattr(getattr(np, "dtypes", None), "StringDType", None) if dtype == "T" else None
-        longest = max(map(len, labels), default=0)
-        if strings is None and 4 * len(labels) * longest > _MOST_LABEL_BYTES:
-            raise ValueError(f"{len(labels)} class labels of which one has {longest} characters make too big an array")
-        return np.array(labels, dtype=str if strings is None else strings())
-    if not isinstance(dtype, str) or not _NUMBERS.fullmatch(dtype):
-        raise ValueError(f"class labels must be of a type of numbers or strings; got {dtype!r}")
-    values = np.array(labels, dtype=dtype)
-    again = values.tolist()
-    if again != labels or [type(value) for value in again] != [type(label) for label in labels]:
-        raise ValueError(f"class labels must be of the type {dtype}; got {labels[:5]}")
+    if dtype == "T" and hasattr(np, "dtypes") and hasattr(np.dtypes, "StringDType"):  # NumPy 1 has no such strings
+        values = np.array(labels, dtype=np.dtypes.StringDType())
+    else:
+        as_text = isinstance(dtype, str) and dtype.lstrip("<>|=")[:1] in ("T", "U")
+        values = np.array(labels, dtype=str if as_text else dtype)
+    again: list[object] = values.tolist()
+    is_same = values.ndim == 1 and again == labels and list(map(type, again)) == list(map(type, labels))
+    if not is_same or values.dtype.kind not in "OTUbiuf":
+        raise ValueError(f"class labels must be of the type {dtype}; got {labels!r}")
     return values
 
 
@@ -174,40 +160,16 @@ def names_from_json(names: object, n_features: int) -> NDArray[np.object_] | Non
     """
     if names is None:
         return None
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ValueError("feature names must be a list of strings")
-    if len(names) != n_features:
-        raise ValueError(f"it has {len(names)} feature names and {n_features} features")
+    if not isinstance(names, list) or len(names) != n_features or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"feature names must be {n_features} strings; got {names!r}")
     return np.array(names, dtype=object)
 
 
-def numbers_from_json(values: object, name: str) -> FloatArray:
-    """Return a list of JSON's numbers as an array; NumPy would read text and booleans as numbers too.
-
-    Raises
-    ------
-    ValueError
-        If it is no list of finite numbers.
-    """
-    if not isinstance(values, list) or not all(type(value) in (int, float) for value in values):
-        raise ValueError(f"{name} must be a list of numbers")
-    numbers = np.array(values, dtype=np.float64)
-    if not np.isfinite(numbers).all():
-        raise ValueError(f"{name} must hold finite numbers")
+def numbers_from_json(values: Any, name: str) -> FloatArray:
+    """Return a list of JSON's numbers as an array; raise ValueError unless they are finite numbers."""
+    numbers = as_floats(values, name=name)
+    check_finite(numbers, name, "a file holds finite numbers")
     return numbers
-
-
-def counts_from_json(counts: object, name: str) -> dict[str, int]:
-    """Return counters by name.
-
-    Raises
-    ------
-    ValueError
-        If they are no integers of at least 0.
-    """
-    if not isinstance(counts, dict) or any(type(count) is not int or count < 0 for count in counts.values()):
-        raise ValueError(f"{name} must be integers of at least 0, by name")
-    return dict(counts)
 
 
 def losses_to_json(losses: Iterable[float]) -> list[float | str | None]:
@@ -215,24 +177,9 @@ def losses_to_json(losses: Iterable[float]) -> list[float | str | None]:
     return [None if np.isnan(loss) else str(loss) if np.isinf(loss) else loss for loss in map(float, losses)]
 
 
-def losses_from_json(losses: object, name: str) -> list[float]:
-    """Return what :func:`losses_to_json` was given.
-
-    Raises
-    ------
-    ValueError
-        If a loss is neither a finite number, nor null, nor the text of an infinite number.
-    """
-    words = {None: np.nan, "inf": np.inf, "-inf": -np.inf}
-    found: list[float] = []
-    if not isinstance(losses, list):
-        raise ValueError(f"{name} must be a list; got {losses!r}")
-    for loss in losses:
-        is_number = type(loss) in (int, float) and np.isfinite(loss)
-        if not (is_number or loss is None or (isinstance(loss, str) and loss in words)):
-            raise ValueError(f"{name} must be a list of numbers, null, 'inf' and '-inf'; got {loss!r}")
-        found.append(float(loss) if is_number else words[loss])
-    return found
+def losses_from_json(losses: Iterable[float | str | None]) -> list[float]:
+    """Return what :func:`losses_to_json` was given."""
+    return [float("nan" if loss is None else loss) for loss in losses]
 
 
 # Types that a JSON file holds as they are.

@@ -122,6 +122,14 @@ def check_n_classes(n_classes: object, most: int = MOST_CLASSES) -> int:
     return check_integer("n_classes", n_classes, 2, most)
 
 
+def check_shape(name: str, array: Any, shape: tuple[int | str, ...]) -> None:
+    """Raise ValueError unless an array has a shape; words in it stand for any number of entries."""
+    wanted = tuple(got if isinstance(want, str) else want for want, got in zip(shape, array.shape, strict=False))
+    if array.shape != wanted or len(shape) != len(wanted):
+        allowed = f"({', '.join(map(str, shape))}{',' * (len(shape) == 1)})"
+        raise ValueError(f"{name} must have shape {allowed}; got {array.shape}")
+
+
 def check_finite(numbers: RealArray, name: str, rule: str) -> None:
     """Raise ValueError, which says the rule, if a number is NaN or infinite."""
     if not np.isfinite(numbers).all():
@@ -156,8 +164,6 @@ def check_codes(y: ArrayLike, n_classes: int | None = None, *, name: str = "y", 
         raise ValueError(f"{name} must be a non-empty one-dimensional array of class codes; got shape {labels.shape}")
     if labels.dtype.kind not in "biuf":
         raise ValueError(f"{name} must hold class codes 0, 1, 2, ...; got values of dtype {labels.dtype}")
-    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        raise ValueError(f"{name} holds NaN or infinite labels; class codes must be finite integers")
     with np.errstate(invalid="ignore"):  # what int32 does not hold differs from it
         codes = labels.astype(np.int32)
     wrong = codes != labels
@@ -166,20 +172,13 @@ def check_codes(y: ArrayLike, n_classes: int | None = None, *, name: str = "y", 
     allowed = f"0..{n_classes - 1}" if n_classes is not None else "0, 1, 2, ..."
     outside = codes < 0 if n_classes is None else (codes < 0) | (codes >= n_classes)
     if outside.any():
-        from_one = codes.min() >= 1 and codes.max() == n_classes
-        hint = f". Class codes start at 0: subtract 1 from labels 1..{n_classes}" if from_one else ""
-        raise ValueError(
-            f"{name} holds labels outside the declared classes {allowed}; got {_some(codes[outside])}{hint}"
-        )
+        raise ValueError(f"{name} holds labels outside the declared classes {allowed}; got {_some(codes[outside])}")
     return codes
 
 
 def n_classes_of(y: ArrayLike) -> int:
     """Return the number of classes of training labels that are codes: the largest code plus one, at least 2."""
-    n_classes = max(2, int(check_codes(y, name="the training labels").max()) + 1)
-    if n_classes > MOST_CLASSES:
-        raise ValueError(f"the training labels must hold class codes below {MOST_CLASSES}; got {n_classes - 1}")
-    return n_classes
+    return check_n_classes(max(2, int(check_codes(y, name="the training labels").max()) + 1))
 
 
 def check_two_classes(class_weights: FloatArray, *, name: str = "y") -> None:
@@ -207,8 +206,7 @@ def check_sample_weight(
         return None
     # The kernels read aligned memory without gaps; a column of a table may be neither.
     weight = np.require(as_floats(sample_weight, name=name), requirements=["C", "A"])
-    if weight.shape != (n_samples,):
-        raise ValueError(f"{name} must have shape ({n_samples},), one weight a row; got {weight.shape}")
+    check_shape(name, weight, (n_samples,))
     check_finite(weight, name, "weights must be finite and non-negative")
     if (weight < 0).any():
         raise ValueError(f"{name} must be non-negative; got {_some(weight[weight < 0])}")
@@ -268,8 +266,7 @@ def check_start_score(start_score: ArrayLike | None, n_samples: int, *, name: st
     if start_score is None:
         return None
     score = as_floats(start_score, name=name).copy()  # LightGBM warns of slices
-    if score.shape != (n_samples,):
-        raise ValueError(f"{name} must have shape ({n_samples},), one score a row; got {score.shape}")
+    check_shape(name, score, (n_samples,))
     check_finite(score, name, "scores must be finite")
     return score
 
@@ -289,12 +286,10 @@ def check_proba(proba: ArrayLike, n_samples: int | None = None) -> RealArray:
     if P.ndim != 2 or P.shape[1] < 2 or P.shape[0] == 0 or n_samples not in (None, P.shape[0]):
         raise ValueError(f"proba must have shape ({rows}, n_classes) with at least two classes; got {P.shape}")
     check_finite(P, "proba", "probabilities must be finite")
-    if P.min() < -_PROBABILITY_TOLERANCE:
-        raise ValueError(f"proba must not be negative; got {P.min()}")
-    sums = P.sum(axis=1, dtype=np.float64)
-    worst = np.argmax(np.abs(sums - 1.0))
-    if abs(sums[worst] - 1.0) > _PROBABILITY_TOLERANCE:
-        raise ValueError(f"rows of proba must sum to 1; row {worst} sums to {sums[worst]:.6g}")
+    off = np.abs(P.sum(axis=1, dtype=np.float64) - 1.0)
+    if P.min() < -_PROBABILITY_TOLERANCE or off.max() > _PROBABILITY_TOLERANCE:
+        worst = np.argmax(off)
+        raise ValueError(f"proba must not be negative, and sum to 1; the least is {P.min()}, row {worst} {P[worst]}")
     return P
 
 
@@ -331,7 +326,9 @@ def _as_number(label: object) -> str:
         return text
 
 
-def check_thresholds(thresholds: ArrayLike, n_classes: int | None = None, *, ordered: bool = True) -> FloatArray:
+def check_thresholds(
+    thresholds: ArrayLike, n_classes: int | None = None, *, ordered: bool = True, name: str = "thresholds"
+) -> FloatArray:
     """Return thresholds as a contiguous float64 array.
 
     Parameters
@@ -341,20 +338,18 @@ def check_thresholds(thresholds: ArrayLike, n_classes: int | None = None, *, ord
         None accepts any length from 1 on.
     ordered : bool
         Whether they must not decrease.
+    name : str
+        What they are called in messages.
 
     Raises
     ------
     ValueError
         If the length is wrong, a value is not finite, or the order is broken.
     """
-    theta = np.ascontiguousarray(as_floats(thresholds, name="thresholds"))
-    expected = "(n_classes - 1,)" if n_classes is None else f"({n_classes - 1},)"
-    if theta.ndim != 1 or theta.shape[0] == 0 or (n_classes is not None and theta.shape[0] != n_classes - 1):
-        raise ValueError(f"thresholds must have shape {expected}; got {theta.shape}")
-    if not np.isfinite(theta).all():
-        raise ValueError(f"thresholds must be finite; got {theta.tolist()}")
-    if ordered and (np.diff(theta) < 0).any():
-        raise ValueError(f"thresholds must be in increasing order; got {theta.tolist()}")
+    theta = np.ascontiguousarray(as_floats(thresholds, name=name))
+    check_shape(name, theta, ("n_classes - 1" if n_classes is None else n_classes - 1,))
+    if not np.isfinite(theta).all() or (ordered and (np.diff(theta) < 0).any()) or not theta.size:
+        raise ValueError(f"{name} must be finite{' and in increasing order' * ordered}; got {theta.tolist()}")
     return theta
 
 
@@ -421,16 +416,16 @@ def first_few(values: Sequence[object], show: Callable[[object], str] = str) -> 
     return ", ".join(map(show, values[:5])) + (", ..." if len(values) > 5 else "")
 
 
-def check_integer(name: str, value: object, least: int, most: int | None = None, *, or_none: bool = False) -> int:
+def check_integer(name: str, value: object, least: int, most: int | None = None, *, also: str = "") -> int:
     """Return a count as an int that the core can hold.
 
     Raises
     ------
     TypeError, ValueError
-        If it is no integer, or out of range; ``or_none`` says in the message that None is allowed.
+        If it is no integer, or out of range; ``also`` says in the message what else is allowed.
     """
     allowed = f"at least {least}" if most is None else f"between {least} and {most}"
-    message = f"{name} must be an integer {allowed}{' or None' if or_none else ''}; got {value!r}"
+    message = f"{name} must be an integer {allowed}{also}; got {value!r}"
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
         raise TypeError(message)
     if value < least or (most is not None and value > most):
@@ -510,13 +505,7 @@ def random_numbers(random_state: Seed) -> np.random.RandomState:
     """Return the generator of ``random_state``; raise ValueError unless it is what scikit-learn takes."""
     from sklearn.utils import check_random_state
 
-    try:
-        return check_random_state(random_state)
-    except ValueError:
-        raise ValueError(
-            f"random_state must be an integer from 0 to {2**32 - 1}, a numpy.random.RandomState or None; got "
-            f"{random_state!r}"
-        ) from None
+    return check_random_state(random_state)
 
 
 def drawn_seed(random_state: Seed) -> int:

@@ -27,15 +27,6 @@ READS_TABLES = pytest.mark.skipif(
 pytestmark = pytest.mark.filterwarnings("ignore:X (does not have valid|has) feature names")
 
 
-@pytest.mark.parametrize("part", ["[", "]", '"', ",", "{", ":"])
-def test_names_that_lightgbm_cannot_write_are_refused(part):
-    frame = pd.DataFrame({"x": X, f"bad{part}": X})
-    with pytest.raises(ValueError, match=rf"X.*column 'bad\{part}'"):
-        make_lgb(n_estimators=2).fit(frame, Y)
-    with pytest.raises(ValueError, match=rf"train_set .*column 'bad\{part}'"):
-        olgbm.train(PARAMS, lightgbm.Dataset(frame, Y), 2)
-
-
 @READS_TABLES
 @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_columns_in_another_order_are_refused(kind):
@@ -77,11 +68,6 @@ def test_categories_that_no_file_holds_are_known_by_their_text(make, kind, tmp_p
     model.save_model(tmp_path / "model.json")
     again = type(model)().load_model(tmp_path / "model.json")
     np.testing.assert_array_equal(again.predict_proba(frame[::-1])[::-1], expected)
-    if make is make_lgb:
-        with pytest.raises(
-            ValueError, match=r"train_set must have categories that are text, .* column 'g' of type cat"
-        ):
-            olgbm.train(PARAMS, lightgbm.Dataset(frame, Y), 2)
 
 
 # Models that hold no levels

@@ -152,18 +152,6 @@ def test_lightgbm(rows, results):
             olgbm.cv(params, lightgbm.Dataset(*rows, free_raw_data=False), 2, feval=how)
 
 
-def test_sets_of_xgboost(rows):
-    matrix, other = xgboost.DMatrix(*rows), xgboost.DMatrix(*rows)
-    with pytest.raises(ValueError, match=r"evals must have a name of its own for each set; got \['rows', 'rows'\]"):
-        oxgb.train({}, matrix, 2, evals=[(matrix, "rows"), (other, "rows")])
-
-
-def test_sets_on_a_cluster(rows):
-    dask = pytest.importorskip("ordinal_objectives.adapters.xgb.dask")
-    with pytest.raises(ValueError, match=r"evals must have a name of its own for each set; got \['rows', 'rows'\]"):
-        dask.train(None, {}, None, 2, evals=[(None, "rows"), (None, "rows")])
-
-
 # What LightGBM would take in silence, or end the process over: refused by name before it sees it
 
 

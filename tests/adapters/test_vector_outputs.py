@@ -221,7 +221,7 @@ def test_a_continued_training_is_one_in_a_single_piece(tmp_path):
     np.testing.assert_allclose(one.outputs.means, other.outputs.means, atol=1e-6)
     with pytest.raises(ValueError, match=r"shift_l2=3 .* not those"):
         train(X, y, 1, previous=whole, shift_l2=3.0)
-    with pytest.raises(ValueError, match="shift_method='host' to continue it"):
+    with pytest.raises(ValueError, match="has shifts among its outputs"):
         train(X, y, 1, previous=whole, shift_method="renewal")
     for options in ({"shift_method": "renewal"}, {"proportional": True, "shift_method": "renewal"}):
         with pytest.raises(ValueError, match="has one output, the score"):

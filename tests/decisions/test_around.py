@@ -11,11 +11,10 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.model_selection import GridSearchCV, GroupKFold, ShuffleSplit
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, ShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import LinearSVC
 
 from makers import EVERY, Given, draw, given, make_engine, scikit_learn_checks
 from ordinal_objectives import OrdinalCalibratedClassifier, OrdinalPredictionSets, OrdinalTunedClassifier
@@ -134,14 +133,6 @@ def test_seeds(kind, data):
     ("estimator", "error", "message"),
     [
         (
-            LogisticRegression,
-            TypeError,
-            r"estimator must be a classifier, LogisticRegression\(\); got the class itself",
-        ),
-        (LinearRegression(), TypeError, "estimator must be a classifier with probabilities; LinearRegression"),
-        (LinearSVC(), TypeError, "has no predict_proba"),
-        (None, TypeError, "None has no fit and no predict_proba and no get_params"),
-        (
             LogisticRegression(class_weight={0: 2.0}),
             ValueError,
             "class_weight by label, but it is trained on class codes",
@@ -149,7 +140,7 @@ def test_seeds(kind, data):
         (FrozenEstimator(LogisticRegression()), NotFittedError, "FrozenEstimator instance is not fitted"),
     ],
 )
-def test_what_is_no_classifier_is_refused(kind, estimator, error, message, data):
+def test_what_cannot_be_trained_inside_is_refused(kind, estimator, error, message, data):
     with pytest.raises(error, match=message):
         kind(estimator).fit(*data)
 
@@ -164,7 +155,7 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was(kind, data):
     before = answers(model, X)
     with pytest.raises(ValueError, match="contains NaN"):
         model.fit(np.full_like(X, np.nan), codes)
-    with pytest.raises(ValueError, match="same number of rows"):
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         model.fit(X[:-1], codes)
     with pytest.raises(ValueError, match="X has 2 features, but"):
         model.predict(X[:, :2])
@@ -217,16 +208,12 @@ def test_scikit_learn_checks(estimator, check):
 @pytest.mark.parametrize(
     ("cv", "message"),
     [
-        ("five", "cv must be a number of folds.* got 'five': Expected"),
-        (GroupKFold(2), "cv must be .* a splitter .* got GroupKFold.*: The 'groups' parameter"),
-        ([1, 2], r"cv must be .* got \[1, 2\]"),
         ([], "cv must be .* row numbers from 0 to 199; got no folds"),
         ([(range(100), range(100, 201))], "row numbers from 0 to 199; got"),
         ([(range(100), [])], "row numbers from 0 to 199; got"),
-        ([(range(100), range(100, 150), range(150, 200))], "cv must be a number of folds.* got .*range"),
         ([([0.5], [1.5])], "row numbers from 0 to 199; got"),
     ],
-    ids=["text", "groups", "numbers", "none", "beyond", "nothing held out", "three parts", "floats"],
+    ids=["none", "beyond", "nothing held out", "floats"],
 )
 def test_folds_that_are_none_are_refused(cv, message, data):
     with pytest.raises(ValueError, match=message):

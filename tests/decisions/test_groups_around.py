@@ -132,7 +132,7 @@ def test_what_divides_groups_is_refused_by_name(kind, rows):
             around(Apart()).set_params(cv=KFold(3)).fit(X, y, groups=groups)
         whole = around(Apart()).set_params(cv=PredefinedSplit(groups % 3)).fit(X, y, groups=groups)
         assert whole.n_classes_ == 4
-        with pytest.raises(ValueError, match=r"cv must be .*GroupKFold.*greater than the number of groups"):
+        with pytest.raises(ValueError, match="greater than the number of groups"):
             around(Apart()).set_params(cv=5).fit(X, y, groups=groups % 3)
     for inner, message in {
         search(Apart(), KFold(3)): "cv of estimator must keep groups whole, as GroupKFold does; got KFold",

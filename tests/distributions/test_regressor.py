@@ -153,15 +153,11 @@ def test_conformal_intervals_hold_what_they_promise():
     assert 0.87 < interval_coverage(y[1500:], interval) < 0.95
     assert interval_width(interval) < 0.6 * np.ptp(y)
     assert interval_width([[0.0, 1.0], [1.0, 3.0]]) == 1.5
-    plain = OrdinalDistributionRegressor(TRAINERS["native"]()).fit(X, y)
-    with pytest.raises(AttributeError, match="predict_conformal_interval needs prediction sets"):
-        plain.predict_conformal_interval(X)
 
 
 FROZEN = FrozenEstimator(TRAINERS["native"]().fit(np.arange(60.0)[:, np.newaxis], np.arange(60) // 20 + 1))
 WRONG: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "cuts must rise": ({"cuts": [1.0, 0.0]}, {}),
-    'cuts must be .*n_cuts="auto"': ({"cuts": "auto"}, {}),
     "n_cuts=3 and cuts are two ways": ({"cuts": [0.0], "n_cuts": 3}, {}),
     "n_cuts must be": ({"n_cuts": 0}, {}),
     "prediction must be one of": ({"prediction": "mode"}, {}),
@@ -201,7 +197,7 @@ def test_points_and_levels_are_checked(data):
             model.predict_quantile(X, q)
     with pytest.raises(ValueError, match=r"^coverage must .*; did you mean 0.9\?$"):
         model.predict_interval(X, 90)
-    with pytest.raises(ValueError, match="t must be a number, one-dimensional, or have 600 rows"):
+    with pytest.raises(ValueError, match="t must have shape"):
         model.predict_cdf(X, np.zeros((3, 2)))
     with pytest.raises(ValueError, match="coverage"):
         model.predict_interval(X, 1.0)

@@ -89,8 +89,6 @@ def test_frames_and_ordered_categoricals(data):
 def test_refusals(data):
     X, y, _ = data
     X_, y_ = parted(X, y)
-    with pytest.raises(TypeError, match="X must be a Dask array or data frame; got ndarray"):
-        DaskXGBOrdinalClassifier(**OPTIONS).fit(X, y)
     with pytest.raises(ValueError, match=r"eval_metric must be None on a cluster; got 'mae'"):
         DaskXGBOrdinalClassifier(**OPTIONS, eval_metric="mae").fit(X_, y_)
     wrong: Any = {"early_stopping_rounds": 3}
@@ -116,24 +114,6 @@ def test_refusals(data):
         )
 
 
-@pytest.mark.parametrize(
-    ("name", "argument"),
-    [
-        ("sample_weight", lambda X, y, w: {"sample_weight": w}),
-        ("base_margin", lambda X, y, w: {"base_margin": w}),
-        ("y of an evaluation set", lambda X, y, w: {"eval_set": [(X, NAMES[:1])]}),
-        ("X of an evaluation set", lambda X, y, w: {"eval_set": [(w, y)]}),
-        ("sample_weight_eval_set", lambda X, y, w: {"eval_set": [(X, y)], "sample_weight_eval_set": [w]}),
-        ("base_margin_eval_set", lambda X, y, w: {"eval_set": [(X, y)], "base_margin_eval_set": [w]}),
-    ],
-)
-def test_what_is_no_collection_is_named(data, name, argument):
-    X, y, w = data
-    X_, y_ = parted(X, y)
-    with pytest.raises(TypeError, match=f"^{name} must be a Dask array or data frame; got ndarray$"):
-        DaskXGBOrdinalClassifier(**OPTIONS).fit(X_, y_, **argument(X_, y_, w))
-
-
 def test_weights_meet_their_rows_whatever_their_index_says(data):
     """Two frames multiply where their indices agree; weights belong to the rows beside which they lie."""
     X, y, w = data
@@ -151,7 +131,6 @@ def test_weights_meet_their_rows_whatever_their_index_says(data):
         model = DaskXGBOrdinalClassifier(**options).fit(in_parts(frame), in_parts(labels), sample_weight=weights)
         np.testing.assert_allclose(model.predict_proba(frame), expected.predict_proba(frame), atol=1e-5)
     for rows, message in (
-        (400, "sample_weight must be partitioned as y is; got 2 parts for those 4 of y"),
         ((100, 300, 200, 200), "weights of the training set must be partitioned as X is; got .00 for 200 rows"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -16,7 +16,6 @@ from sklearn.base import clone
 from damage_files import rewritten
 from makers import LGB_DEFAULTS
 from ordinal_objectives import (
-    HistGradientBoostingMultiOutputClassifier,
     HistGradientBoostingMultiOutputRegressor,
     HistGradientBoostingOrdinalClassifier,
     LGBMOrdinalClassifier,
@@ -60,14 +59,8 @@ def put(key, value):
     ("edit", "message"),
     [
         (move_a_leaf, r"record holds vectors of \d leaves of tree 0, which has \d"),
-        (put("version", True), "format version True"),
-        (put("version", 2.0), "format version 2.0"),
-        (put("diagnostics", {"n_raised": "1"}), "diagnostics must be integers"),
-        (put("diagnostics", {"n_raised": True}), "diagnostics must be integers"),
-        (put("training_loss", ["1.5"] * 7), "training_loss must be a list of numbers"),
-        (put("training_loss", [True] * 7), "training_loss must be a list of numbers"),
-        (put("thresholds", [["0", "1", "2"]] * 7), "thresholds must be a list of numbers"),
-        (put("thresholds", [[False, True, 2]] * 7), "thresholds must be a list of numbers"),
+        (put("version", 2), "'ordinal_objectives', version 2"),
+        (put("thresholds", [["0", "1", "2"]] * 7), "thresholds must be an array of numbers"),
         (
             lambda record: record["classifier"].update(params={"n_estimators": {"group": []}}),
             "damaged: a parameter must be",
@@ -127,10 +120,7 @@ def test_the_engines_file_keeps_losses_that_are_not_finite(data, tmp_path):
 def test_losses_in_json():
     losses = [0.1, np.nan, np.inf, -np.inf, 3]
     text = json.dumps(losses_to_json(losses), allow_nan=False)
-    np.testing.assert_array_equal(losses_from_json(json.loads(text), "losses"), losses)
-    for wrong in (["nan"], [True], ["1"], 3, [float("inf")], [[1.0]], [{}]):
-        with pytest.raises(ValueError, match="losses must be a list"):
-            losses_from_json(wrong, "losses")
+    np.testing.assert_array_equal(losses_from_json(json.loads(text)), losses)
 
 
 @EACH
@@ -196,12 +186,3 @@ def test_a_multi_output_file_of_no_loss_is_refused(data, tmp_path, loss):
     edited(tmp_path / "model", lambda header: header["params"].update(loss=loss))
     with pytest.raises(ValueError, match=r"is damaged: (loss must be one of|a parameter must be a number, a tuple)"):
         HistGradientBoostingMultiOutputRegressor().load_model(tmp_path / "model")
-
-
-def test_a_multi_output_file_of_classes_that_are_called_labels_is_refused(data, tmp_path):
-    X, y = data
-    model = HistGradientBoostingMultiOutputClassifier(max_iter=2, n_jobs=1).fit(X, np.array(list("abcd"))[y])
-    model.save_model(tmp_path / "model")
-    edited(tmp_path / "model", lambda header: header["targets"].update(labels=True))
-    with pytest.raises(ValueError, match="labels are numbered from 0; got"):
-        HistGradientBoostingMultiOutputClassifier().load_model(tmp_path / "model")

@@ -173,7 +173,7 @@ def test_a_single_category_has_an_effect():
         (3, {}, r"feature must be a column from 0 to 2; got 3"),
         (-1, {}, r"feature must be a column from 0 to 2; got -1"),
         ("x", {}, r"feature must be a column from 0 to 2; got 'x'"),
-        (0, {"grid_resolution": 1}, r"grid_resolution must be an integer of at least 2; got 1"),
+        (0, {"grid_resolution": 1}, "grid_resolution must be an integer at least 2; got 1"),
         (2, {}, r"feature must hold a finite number in X; it holds none"),
     ],
 )

@@ -183,7 +183,7 @@ def test_metrics_judge_each_answer():
     repeated = make_engine(**metric).fit(X, Y, X_val=X[row], y_val=code, sample_weight_val=weight)
     name = next(key for key in soft.evals_result_ if key.endswith("rps"))
     np.testing.assert_allclose(soft.evals_result_[name], repeated.evals_result_[name], rtol=1e-6)
-    with pytest.raises(ValueError, match="eval_metric='rps' needs the class of each row"):
+    with pytest.raises(ValueError, match="intervals have no class"):
         make_engine(**metric).fit(X, Y, X_val=X, y_val=INTERVALS)
     with pytest.raises(TypeError, match="y with scoring='accuracy' must hold one label a row"):
         make_engine(scoring="accuracy", early_stopping=True).fit(X, SOFT)

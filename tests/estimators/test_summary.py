@@ -115,11 +115,9 @@ def test_many_features_are_counted():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"n_refits": 1}, ValueError, r"n_refits must be 0, or at least 2 with X and y; got 1"),
-        ({"n_refits": 2, "y": None}, ValueError, r"n_refits must be 0, or at least 2 with X and y; got 2"),
+        ({"n_refits": 1}, ValueError, "n_refits must be 0 or at least 2; got 1"),
         ({"n_refits": 2.5}, TypeError, r"n_refits must be an integer at least 0; got 2.5"),
-        ({"n_refits": 2, "y": [0, 1]}, ValueError, r"X and y must have the same number of rows; got 300 and 2"),
-        ({"estimator": object()}, TypeError, r"estimator must be a classifier of ordinal_objectives"),
+        ({"n_refits": 2, "y": [0, 1]}, ValueError, "inconsistent numbers of samples"),
     ],
 )
 def test_what_cannot_be_used_is_named(options, error, message, rows):

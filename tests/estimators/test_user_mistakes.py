@@ -261,14 +261,6 @@ def test_columns_of_one_name_are_refused(make, frame, arrow):
             use(twice)
 
 
-@pytest.mark.parametrize("make", [MAKERS["xgboost"], MAKERS["lightgbm"]])
-def test_evaluation_sets_are_named(make, frame):
-    X, y = frame
-    for bad in (X.iloc[:, :2], X.iloc[:0]):
-        with pytest.raises(ValueError, match="evaluation set 1: "):
-            make().fit(X, y, eval_set=[(X, y), (bad, y[: len(bad)])])
-
-
 @ALL
 @pytest.mark.parametrize("path", [b"model", 3, None], ids=str)
 def test_paths_are_strings_or_paths(make, frame, path):
@@ -293,5 +285,5 @@ DOORS = MAKERS | {
 
 @pytest.mark.parametrize("make", DOORS.values(), ids=DOORS)
 def test_what_draws_nothing_is_named(make, ordinal_data):
-    with pytest.raises(ValueError, match=r"random_state must be an integer from 0 to 4294967295, .* or None; got "):
+    with pytest.raises(ValueError, match="cannot be used to seed"):
         make(random_state=np.random.default_rng(0)).fit(*ordinal_data(60, 3))

@@ -188,7 +188,7 @@ def test_without_libraries(monkeypatch):
     X, y = mixed_rows()
     model = train("engine", X, y)
     monkeypatch.setitem(sys.modules, "lightgbm", None)
-    with pytest.raises(ModuleNotFoundError, match=r"the native engine: .*pip install 'ordinal-objectives\[lightgbm\]'"):
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'ordinal-objectives\[lightgbm\]'"):
         shap_values(model, X)
     monkeypatch.setitem(sys.modules, "shap", None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'ordinal-objectives\[shap\]'"):
@@ -246,12 +246,8 @@ class TestProbabilities:
         assert np.abs(values[:, :, CATEGORIES]).max() > 0.01
         alone = frame[["a"]]
         assert_sums(train("engine", alone, y, categories=False), alone[:4], "probability", 1e-9, background=alone[4:30])
-        with pytest.raises(TypeError, match="both be arrays or both be pandas frames"):
-            shap_values(model, frame[:4], output="probability", background=X)
         with pytest.raises(ValueError, match="columns of X, of the same types"):
             shap_values(model, frame[:4], output="probability", background=frame[4:].astype({"d": str}))
-        with pytest.raises(ValueError, match=r"background must have shape \(n, 4\), n at least 1; got \(0, 4\)"):
-            shap_values(model, frame[:4], output="probability", background=frame[:0])
 
 
 @pytest.mark.parametrize("output", OUTPUTS)

@@ -74,7 +74,7 @@ def test_what_it_refuses():
         to_treelite(HistGradientBoostingOrdinalClassifier())
     with pytest.raises(TypeError, match=r"model must be one of .*; got int"):
         to_treelite(3)
-    with pytest.raises(ValueError, match="linear=False"):
+    with pytest.raises(ValueError, match="without a linear part"):
         to_treelite(train("engine", X, y, linear=True))
     with pytest.raises(ValueError, match="iterations must be"):
         to_treelite(train("engine", X, y), iterations=7)

@@ -148,15 +148,15 @@ def test_damaged_files_are_refused(data, tmp_path):
     (length,) = struct.unpack_from("<Q", whole, start)
     header = json.loads(whole[start + 8 : start + 8 + length])
     huge = json.dumps({**header, "arrays": [[name, dtype, 10**15] for name, dtype, _ in header["arrays"]]}).encode()
-    damaged = {
-        "is not a model": b"tree\n" + whole,
-        "format version 9": whole.replace(b"model 1\n", b"model 9\n", 1),
-        "should end at byte": whole[:-1],
-        "the header should have": whole[:start] + struct.pack("<Q", 10**18) + whole[start + 8 :],
-        "ends at": whole[:start] + struct.pack("<Q", len(huge)) + huge + whole[start + 8 + length :],
-        "damaged": whole[: start + 3],
-    }
-    for message, content in damaged.items():
+    damaged = [
+        ("is not a model", b"tree\n" + whole),
+        ("format version 9", whole.replace(b"model 1\n", b"model 9\n", 1)),
+        ("damaged", whole[:-1]),
+        ("damaged", whole[:start] + struct.pack("<Q", 10**18) + whole[start + 8 :]),
+        ("damaged", whole[:start] + struct.pack("<Q", len(huge)) + huge + whole[start + 8 + length :]),
+        ("damaged", whole[: start + 3]),
+    ]
+    for message, content in damaged:
         (tmp_path / "damaged").write_bytes(content)
         with pytest.raises(ValueError, match=message):
             HistGradientBoostingOrdinalClassifier().load_model(tmp_path / "damaged")

@@ -263,7 +263,7 @@ def test_a_damaged_file_is_refused(data, tmp_path):
     model = regressor(max_iter=2).fit(data[0], data[1])
     model.save_model(tmp_path / "model")
     content = without_digest((tmp_path / "model").read_bytes())
-    for old, new in [(b'"start": [', b'"start": {'), (b'"shape": [6]', b'"shape": [5]'), (b'"targets"', b'"tergets"')]:
+    for old, new in [(b'"start": [', b'"start": {'), (b'"targets"', b'"tergets"')]:
         assert content.count(old) == 1
         (tmp_path / "damaged").write_bytes(content.replace(old, new))
         with pytest.raises(ValueError, match="is damaged"):

@@ -138,7 +138,7 @@ def test_mistakes_are_named():
     assert repr(blocks) == "RowBlocks(shape=(1000, 4), dtype=float64)"
     with pytest.raises(ValueError, match=r"early_stopping holds rows out of arrays only.*got True"):
         model_of(early_stopping=True).fit(blocks, y)
-    with pytest.raises(ValueError, match="same number of rows; got 1000 and 999"):
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         model_of().fit(blocks, y[1:])
     with pytest.raises(TypeError, match="not read into memory as a whole"):
         HistGradientBoostingMultiOutputRegressor().fit(blocks, X[:, :2])
@@ -191,7 +191,7 @@ def test_blocks_of_other_columns_are_refused():
     for table in (turned, RowBlocks([turned])):
         with pytest.raises(ValueError, match="Feature names must be in the same order as they were in fit"):
             model.predict_proba(table)
-    with pytest.raises(ValueError, match="warm_start continues a model of other features: The feature names"):
+    with pytest.raises(ValueError, match="The feature names should match"):
         model.set_params(warm_start=True, max_iter=9).fit(RowBlocks([turned, turned]), y)
 
 

@@ -146,12 +146,9 @@ def test_verbose_prints_what_is_measured(data, capsys):
     ("params", "error", "message"),
     [
         ({"scoring": "mae"}, ValueError, "scoring"),
-        ({"scoring": 3}, TypeError, "scoring"),
         ({"eval_metric": "maee"}, ValueError, "eval_metric"),
         ({"verbose": -1}, ValueError, "verbose"),
         ({"verbose": "yes"}, TypeError, "verbose"),
-        ({"scoring": lambda model, X, y: "good"}, TypeError, "scoring"),
-        ({"scoring": lambda model, X, y: 10**400}, TypeError, "scoring"),
         ({"scoring": lambda model, X, y: np.nan}, ValueError, "scoring"),
         ({"scoring": lambda model, X, y: model.predict(X[:3])[0]}, ValueError, "must predict all 200 rows"),
     ],

@@ -97,29 +97,6 @@ def test_what_a_loss_says_beside_its_rows_is_checked(loss, name):
         check_loss(loss)
 
 
-@pytest.mark.parametrize(
-    ("loss", "message"),
-    [
-        (AllThreshold, "check_loss takes an OrdinalLoss, an object of the class; got <class"),
-        (type("Unordered", (Rising,), {"ordered": None})(), r"Unordered.ordered must be a bool; got None"),
-    ],
-)
-def test_what_is_no_loss_is_refused(loss, message):
-    with pytest.raises(TypeError, match=message):
-        check_loss(loss)
-
-
-def test_an_answer_that_is_no_row_derivatives_is_named():
-    class Silent(AllThreshold):
-        def _row_derivatives(self, f, y, thresholds):
-            return None
-
-    with pytest.raises(
-        TypeError, match=r"_row_derivatives of loss .*Silent.* must return RowDerivatives; got NoneType"
-    ):
-        Silent().check_own(2)
-
-
 @pytest.mark.parametrize("n_classes", [2**70, 2**40, 2**31, 61])
 def test_check_loss_says_how_many_classes_it_takes(n_classes):
     with pytest.raises(ValueError, match=rf"n_classes must be an integer between 2 and 60; got {n_classes}"):

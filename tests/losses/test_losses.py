@@ -221,7 +221,7 @@ def test_probabilities(loss, link):
 def test_threshold_order():
     for loss in (AllThreshold(), CumulativeLink()):
         for method in (loss.predict_proba, loss.cumulative_proba):
-            with pytest.raises(ValueError, match=r"thresholds must be in increasing order; got \[1.0, 0.0\]"):
+            with pytest.raises(ValueError, match=r"thresholds must be .*in increasing order; got \[1.0, 0.0\]"):
                 method([0.0], [1.0, 0.0])
         assert_array_equal(loss.predict_proba([0.3], [0.0, 0.0])[0, 1], 0)
     assert_allclose(ImmediateThreshold().predict_proba([0.3, -1], [1.0, 0.0]).sum(axis=1), 1)

@@ -156,9 +156,9 @@ def test_they_are_derivatives_of_the_loss_itself(loss, by_definition):
 @pytest.mark.parametrize(
     ("loss", "hessian", "order", "message"),
     [
-        (("all_threshold", "logit"), "majorized", 3, "it needs hessian='exact'; got 'majorized'"),
-        (("all_threshold", "probit"), "exact", 4, "order=4 needs link='logit'; got 'probit'"),
-        (("cumulative_link", "cauchit"), "exact", 3, "order=3 needs link='logit'; got 'cauchit'"),
+        (("all_threshold", "logit"), "majorized", 3, "order=3 needs hessian='exact'"),
+        (("all_threshold", "probit"), "exact", 4, "order=4 .*probit"),
+        (("cumulative_link", "cauchit"), "exact", 3, "order=3 .*cauchit"),
     ],
 )
 def test_what_has_no_such_derivatives_is_refused(loss, hessian, order, message):

@@ -210,20 +210,17 @@ def test_curvatures_of_a_loss_are_checked(formula, change, message):
 
 
 @pytest.mark.parametrize(
-    ("answer", "error", "message"),
+    "change",
     [
-        (lambda found: None, TypeError, "start of loss .*Wrong' must return InitialThresholds; got NoneType"),
-        (lambda found: found._replace(thresholds=found.thresholds[:1]), ValueError, "must be 2 finite thresholds"),
-        (lambda found: found._replace(thresholds=found.thresholds * np.nan), ValueError, "must be 2 finite thresholds"),
-        (lambda found: found._replace(thresholds=found.thresholds * [1, np.inf]), ValueError, "2 finite thresholds"),
-        (lambda found: found._replace(thresholds=found.thresholds[::-1]), ValueError, "2 thresholds in order; got"),
-        (lambda found: found._replace(active=found.active[:1]), ValueError, r"active of start of .* got bool \(1,\)"),
-        (lambda found: found._replace(tied=found.tied * 1.0), ValueError, r"tied of start of .* got float64 \(2,\)"),
+        lambda theta: theta[:1],
+        lambda theta: theta * np.nan,
+        lambda theta: theta * [1, np.inf],
+        lambda theta: theta[::-1],
     ],
 )
-def test_where_a_loss_starts_is_checked(answer, error, message):
-    loss = answering("start", answer)
-    with pytest.raises(error, match=message):
+def test_where_a_loss_starts_is_checked(change):
+    loss = answering("start", lambda found: found._replace(thresholds=change(found.thresholds)))
+    with pytest.raises(ValueError, match=r"start of loss .*Wrong': thresholds must"):
         initial_thresholds(np.ones(3), loss=loss)
 
 
@@ -257,13 +254,6 @@ def of_lower(change):
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        (
-            lambda *terms: None,
-            TypeError,
-            "^lower of link '.*Changed' must return -log G and its two derivatives; got None",
-        ),
-        (lambda *terms: terms[:2], TypeError, "must return -log G and its two derivatives; got tuple"),
-        (lambda *terms: terms[0], TypeError, "must return -log G and its two derivatives; got ndarray"),
         (lambda a, b, c: (a, "b", c), ValueError, r"the first derivative of lower of link .* float64 .*; got 'str'"),
         (lambda a, b, c: (a[:1], b, c), ValueError, r"the value of lower of link .* float64 .*; got float64 \(1,\)"),
         (lambda a, b, c: (a, b, np.float32(c)), ValueError, r"the second derivative of lower .*; got float32"),

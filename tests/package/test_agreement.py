@@ -71,5 +71,5 @@ def test_a_missing_answer_is_left_out(missing):
 def test_messages_name_the_label():
     with pytest.raises(ValueError, match="label holds labels outside the classes"):
         krippendorff_alpha([0, 0], ["Ann", "Bob"], [1, 5], classes=[1, 2])
-    with pytest.raises(ValueError, match="label must have one label a row"):
+    with pytest.raises(ValueError, match="label must have shape"):
         krippendorff_alpha([0, 0], ["Ann", "Bob"], [[1, 2], [2, 1]])

@@ -100,7 +100,7 @@ def test_input_is_not_changed(rule, dtype):
         (([[1.0]],), r"got \(1, 1\)"),
         (([[0.5, np.nan]],), "proba"),
         (([[1.5, -0.5]],), "proba"),
-        (([[0.5, 0.5], [0.5, 0.4]],), "rows of proba must sum to 1; row 1 sums to 0.9"),
+        (([[0.5, 0.5], [0.5, 0.4]],), "proba must .* sum to 1; .* row 1 "),
         (([[0.5, 0.5]], "average"), "rule"),
         (([[0.5, 0.5]], "mode", np.eye(2)), "rule='mode' and cost_matrix are two different rules"),
         (([[0.5, 0.5]], "median", np.eye(3)), "cost_matrix"),

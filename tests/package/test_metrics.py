@@ -238,7 +238,7 @@ def test_labels_without_an_order_or_outside_it_are_refused(metric):
     names = np.array(GRADES)
     named = names[response] if metric in DECISION_METRICS else response
     for unordered in (names, pd.Categorical(names)):
-        with pytest.raises(ValueError, match=r"y_true must hold class codes .* got values of dtype .*Pass labels="):
+        with pytest.raises(ValueError, match=r"y_true must hold class codes.* got values of dtype .*Pass labels="):
             metric(unordered, named)
     with pytest.raises(ValueError, match=r"y_true holds labels outside the classes \['a', 'b'\]; got 'poor'"):
         metric(names, named, labels=["a", "b"])
@@ -300,7 +300,7 @@ def test_bad_decisions_are_refused(metric, arguments, message):
         FORECAST_METRICS,
         (([0, 2], [[0.5, 0.5], [0.5, 0.5]]), "y_true"),
         (([0, 1, 1], [[0.5, 0.5], [0.5, 0.5]]), "inconsistent numbers of samples"),
-        (([0, 1], [[0.5, 0.6], [0.5, 0.5]]), "rows of proba must sum to 1; row 0 sums to 1.1"),
+        (([0, 1], [[0.5, 0.6], [0.5, 0.5]]), "proba must .* sum to 1; .* row 0 "),
         (([0, 1], [0.5, 0.5]), "proba"),
     ),
 )
@@ -340,10 +340,9 @@ def test_the_table_tells_what_is_so(name):
 
 def test_an_entry_is_found_by_each_of_its_names():
     table = MetricTable()
-    assert table.entry("ours", judges="decisions", stands_for=("theirs",))(zero_one_error) is zero_one_error
-    assert all(table.meant_by(name) is table["ours"] for name in ("theirs", "neg_ours", "zero_one_error", "ours"))
+    assert table.entry("ours", judges="decisions")(zero_one_error) is zero_one_error
     assert table.of(zero_one_error) is table["ours"]
-    assert table.meant_by("zero_one") is table.of(concordance) is table.of("ours") is None
+    assert table.of(concordance) is table.of("ours") is None
     assert list(table) == ["ours"]
 
 

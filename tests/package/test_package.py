@@ -131,7 +131,7 @@ def test_thread_limits(monkeypatch):
         assert effective_n_threads(64) == 1
     assert effective_n_threads(64) == 64
     for bad in (1.5, "2", True):
-        with pytest.raises(TypeError, match=r"n_threads \(n_jobs\) must be an integer or None"):
+        with pytest.raises(TypeError, match=r"n_threads \(n_jobs\) must be an integer"):
             effective_n_threads(bad)
 
 

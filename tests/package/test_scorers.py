@@ -250,8 +250,6 @@ def test_scorers_have_names():
     assert scorers.get_scorer("neg_rps") is neg_rps_scorer
     with pytest.raises(ValueError, match=r"scoring must be one of 'concordance', .*; got 'rps'"):
         scorers.get_scorer("rps")
-    with pytest.raises(ValueError, match=r"; got 'rps'; did you mean 'neg_rps'\?$"):
-        scorers.get_scorer("rps")
     with pytest.raises(ValueError, match=r"; got 'other'$"):
         scorers.get_scorer("other")
     for wrong in ("rps_scorer", "neg_rps", "missing"):
@@ -260,9 +258,5 @@ def test_scorers_have_names():
 
 
 def test_what_is_no_metric_and_no_name_is_refused():
-    with pytest.raises(TypeError, match=r"metric must be a metric, not a scorer of .*: pass 'mae'; got OrdinalScorer"):
-        OrdinalScorer(neg_mae_scorer)
-    with pytest.raises(TypeError, match=r"metric must be a function, .*; got None"):
-        OrdinalScorer(None)
     with pytest.raises(ValueError, match=r"scoring must be one of .*; got \['neg_rps'\]"):
         scorers.get_scorer(["neg_rps"])

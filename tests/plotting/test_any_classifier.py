@@ -10,7 +10,7 @@ import pyarrow
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import confusion_matrix
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -89,14 +89,10 @@ def test_numbers_have_an_order():
     assert OrdinalConfusionDisplay.from_estimator(model, X, 10 * CODES).class_names == ["0", "10", "20"]
 
 
-def test_what_predicts_no_classes_is_refused_by_name():
+def test_what_is_not_fitted_is_refused():
     for display in (OrdinalConfusionDisplay, CumulativeReliabilityDisplay):
-        with pytest.raises(TypeError, match="estimator must be a fitted classifier; got LinearRegression"):
-            display.from_estimator(LinearRegression().fit(X, CODES), X, CODES)
         with pytest.raises(NotFittedError):
             display.from_estimator(LogisticRegression(), X, CODES)
-    with pytest.raises(TypeError, match="estimator must have predict_proba; got RidgeClassifier"):
-        CumulativeReliabilityDisplay.from_estimator(RidgeClassifier().fit(X, CODES), X, CODES)
 
 
 TRUE, PREDICTED = ["poor", "good", "good", "fair"], ["fair", "good", "fair", "fair"]

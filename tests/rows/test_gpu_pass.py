@@ -192,7 +192,7 @@ def test_what_it_cannot_do_is_refused_by_name(device):
     here = device.row_pass(get_loss("all_threshold"), y, 3)
     with pytest.raises(ValueError, match="call the object with these first"):
         here.leaf_sums(np.zeros(3, np.int32), 1)
-    with pytest.raises(ValueError, match=r"shape \(3,\), one score a row; got \(2,\)"):
+    with pytest.raises(ValueError, match=r"shape \(3,\); got \(2,\)"):
         here(np.zeros(2), [-1.0, 1.0])
     for wrong in (np.nan, np.inf, -np.inf):
         for row in range(3):

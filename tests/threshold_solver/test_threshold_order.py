@@ -26,7 +26,7 @@ def test_is_ordered_tells_equal_neighbours_apart():
     assert not is_ordered([1.0, 1.0], strict=True)
     assert is_ordered([2.0], strict=True)
     assert not is_ordered([1.0, 0.0])
-    with pytest.raises(ValueError, match="thresholds must be finite, got nan"):
+    with pytest.raises(ValueError, match="thresholds holds NaN"):
         is_ordered([0.0, np.nan])
 
 
@@ -111,8 +111,6 @@ def test_line_search_gives_up_counted_and_returns_a_copy(bad):
         ({"thresholds": [1.0, 0.0], "strictly_ordered": False}, "thresholds"),
         ({"delta": [1.0]}, "delta"),
         ({"delta": [1.0, np.nan]}, "delta"),
-        ({"highest": np.nan}, "highest"),
-        ({"max_halvings": -1}, "max_halvings"),
     ],
 )
 def test_line_search_names_bad_input(change, message):
@@ -139,8 +137,6 @@ def test_diagnostics_add_and_refuse():
     assert all(type(count) is int for count in counts.values())
     with pytest.raises(AttributeError, match="n_typo"):
         diagnostics.add(n_typo=1)
-    with pytest.raises(ValueError, match="n_halved can only grow, got -1"):
-        diagnostics.add(n_halved=-1)
     with pytest.raises(TypeError):
         diagnostics.add(n_halved=0.5)
     assert diagnostics.n_halved == 0

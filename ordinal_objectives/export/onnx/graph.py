@@ -15,6 +15,7 @@ from onnx import helper, numpy_helper
 from ordinal_objectives.aliases import ArrayLike, LabelArray, Level, Params
 from ordinal_objectives.columns import levels_in
 from ordinal_objectives.tables import column_kinds
+from ordinal_objectives.utils.validation import check_shape
 
 # What every node here is known in. Versions of ai.onnx from 18 on take the axes of a reduction as an input too.
 ML = "ai.onnx.ml"
@@ -164,8 +165,7 @@ def inputs_like(X_example: object, floats: str) -> tuple[list[onnx.ValueInfoProt
     number = int(helper.np_dtype_to_tensor_dtype(np.dtype(floats)))
     if not hasattr(X_example, "columns"):
         values = np.asarray(X_example)
-        if values.ndim != 2:
-            raise ValueError(f"X_example must have shape (n_samples, n_features); got {values.shape}")
+        check_shape("X_example", values, ("n_samples", "n_features"))
         if values.dtype.kind not in "fiub":
             raise ValueError(f"X_example must be a frame where columns hold text; got an array of {values.dtype}")
         tensor = helper.make_tensor_value_info(_INPUT, number, [None, values.shape[1]])
@@ -229,12 +229,7 @@ class Features:
         columns = [self.columns[place] for place in places]
         for column in columns:
             if column.kind == "string":
-                what = f"column {column.tensor!r} must hold numbers; it holds text"
-                if column.place is not None:  # skl2onnx joins the columns that a step returns
-                    what = "a step passes a column of text or categories on, and skl2onnx makes text of all its columns"
-                raise ValueError(
-                    f"{what}. Let the pipeline encode that column, or export a classifier that takes the table itself"
-                )
+                raise ValueError(f"column {column.tensor!r} must hold numbers; it holds text, or comes with text")
         if len({column.tensor for column in columns}) == 1 and columns[0].place is not None:
             tensor = self.graph.floats(columns[0].tensor)
             return tensor if len(places) == len(self.columns) else self.graph.columns(tensor, places)

@@ -8,7 +8,6 @@ import warnings
 import numpy as np
 import onnx
 from onnx import helper
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives import tables
@@ -103,11 +102,6 @@ def to_onnx(
     """
     check_choice(floats, ("float32", "float64"), name="floats")
     model = getattr(model, "best_estimator_", model)
-    if isinstance(model, Pipeline):
-        raise TypeError(
-            "model must be an estimator of this package; got a Pipeline. Call register_converters(), then "
-            "skl2onnx.to_onnx(pipeline, X[:1], options={'zipmap': False}), and compare the answers"
-        )
     is_distribution = isinstance(model, OrdinalDistributionRegressor)
     if not (isinstance(model, OrderedClassifier) or hasattr(model, "trained_parts") or is_distribution):
         raise TypeError(f"model must be an estimator of this package; got {type(model).__name__}")
