@@ -107,7 +107,9 @@ ORDINAL = {
         "B_nursery", (12960, 8), 26, classes=("not_recom", "recommend", "very_recom", "priority", "spec_prior")
     ),
     "obesity": Source("B_obesity", (2111, 16), classes=OBESITY),
-    "political_information": Source("B_political_information", (1800, 6)),
+    "political_information": Source(
+        "B_political_information", (1800, 6), classes=("Very Low", "Fairly Low", "Average", "Fairly High", "Very High")
+    ),
     "skillcraft": Source("B_skillcraft", (3337, 18)),
     "soup": Source("B_soup", (1847, 10)),
     "student_por": Source("B_student_por", (649, 32)),

@@ -251,7 +251,7 @@ def test_a_setting_predicts_every_class(method):
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(120, 3)), columns=list("abc"))
     y = np.digitize(X["a"], [-0.5, 0.5]).astype(np.int32)
-    proba, found = plain_call._predicted(method, (X, y), X[:5], 4)
+    proba, found = plain_call.predicted(method, (X, y), X[:5], 4)
     assert proba.shape == (5, 4)
     np.testing.assert_allclose(proba.sum(axis=1), 1.0)
     assert found > 0 or method == "class shares"
