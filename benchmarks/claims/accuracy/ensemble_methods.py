@@ -173,7 +173,7 @@ def write_table() -> None:
     runs = pd.DataFrame(report.RunsFile(FILE, ("classifier", *COLUMNS, "own_mae")).rows)
     rows = []
     for method in (*METHODS, *MODES):
-        for classifier in MODES[method] if method in MODES else OURS:
+        for classifier in MODES.get(method, OURS):
             here = runs[(runs["method"] == method) & (runs["classifier"] == classifier)]
             row: Row = {"method": method, "classifier": classifier}
             refused = here["failure"].astype(bool).any()
@@ -213,7 +213,7 @@ def main() -> None:
         for seed in range(SEEDS)
         for data in SETS
         for method in options.methods
-        for classifier in (MODES[method] if method in MODES else OURS)
+        for classifier in MODES.get(method, OURS)
     ]
     store = report.RunsFile(FILE, ("classifier", *COLUMNS, "own_mae"))
     resume(store, cases, measure, minutes=options.minutes, jobs=options.jobs)
