@@ -147,7 +147,6 @@ def _claims_on_losses(runs: pd.DataFrame, have: set[str]) -> list[Row]:
 
 def claims(runs: pd.DataFrame, timed: pd.DataFrame, curves: pd.DataFrame, memory: pd.DataFrame) -> list[Row]:
     """Return findings of the paper beside the same of these runs; one without runs is left out."""
-
     mean = partial(mean_of, runs)
     have = set(runs["data"])
     table = _claims_on_losses(runs, have)
