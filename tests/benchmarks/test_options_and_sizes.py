@@ -88,8 +88,8 @@ def test_few_rows_say_who_was_ahead(tmp_path):
             store.add([{"data": "a", "rows": rows, "seed": 0, "method": method} | scores])
     tables = learning_curves.tables(path)
     few = tables["few rows"]
-    assert few.cell(f"MAE of {ROUNDED}", {"rows": "100"}) == "0.500 (0 / 0 / 1)"
-    assert few.cell(f"MAE of {ROUNDED}", {"rows": "1,000"}) == "2.000 (1 / 0 / 0)"
+    assert few.cell(f"MAE of {ROUNDED}", {"rows": "100"}) == "0.500, 0.500 (0 / 0 / 1; 1.000)"
+    assert few.cell(f"MAE of {ROUNDED}", {"rows": "1,000"}) == "2.000, 2.000 (1 / 0 / 0; 1.000)"
     assert tables["learning curves MAE"].cell(ROUNDED, {"rows": "100"}) == "0.1000"
     assert tables["learning curves RPS"].cell(ROUNDED, {"rows": "100"}) == "-"
     assert learning_curves.draw(path) is not None

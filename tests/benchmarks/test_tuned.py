@@ -133,7 +133,7 @@ def test_tables_of_the_search(results):
     assert tables["tuned MAE"].cell(OURS, {"data": "abalone"}) == "0.2000"
     assert tables["tuned RPS"].cell("lgbm multiclass", {"data": "wine_red"}) == "0.1800"
     assert (
-        tables["tuned"].cell("MAE", {"method": "lgbm multiclass"}) == "1.061 [0.132, 8.550] (1 / 0 / 1)"
+        tables["tuned"].cell("MAE", {"method": "lgbm multiclass"}) == "1.061 [0.132, 8.550], 1.061 (1 / 0 / 1; 1.000)"
     )  # sqrt(1.25 * 0.9)
     assert tables["tuned"].cell("RPS", {"method": "lgbm rounded"}) == "-"
     curve = tables["tuned curve"]

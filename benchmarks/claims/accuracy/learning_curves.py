@@ -136,7 +136,7 @@ def few_rows(runs: pd.DataFrame) -> Table:
                 wins = " / ".join(reversed(found["counts"].split(" / ")))
                 row[f"{METRICS[metric]} of {other}"] = accuracy_tables.ratio(found, wins)
         rows.append(row)
-    note = f"Loss / loss of `{OURS}`: {accuracy_tables.RATIO}, of these what ours won, tied and lost."
+    note = f"Loss / loss of `{OURS}`: {accuracy_tables.RATIO}, won by ours."
     return Table(rows, note if rows else "")
 
 

@@ -26,7 +26,15 @@ METRICS = {
     "log_loss": "log loss",
 }
 PICTURED = ("mae", "rps")
-VERSIONS = ("ordinal_objectives", "scikit-learn", *report.RIVALS)
+# Packages whose versions are said where a method of theirs is: part of its name.
+VERSIONS = {
+    "scikit-learn": "hgb",
+    "catboost": "CatBoost",
+    "mord": "mord",
+    "ogboost": "ogboost",
+    "statsmodels": "OrderedModel",
+    "xgbordinal": "XGBOrdinal",
+}
 # Experiment and rule of the classes; each is a case whose tables are called "sixteen quantile errors" and so on.
 CASES = (("sixteen", "quantile"), ("sixteen", "rank"), ("sixteen", "width"), ("ordinal", "classes"))
 # Experiments that compare variants of ours, over all rules of the classes at once.
@@ -79,7 +87,9 @@ def noted(table: Table, runs: pd.DataFrame) -> Table:
     partitions = f"{few}{counts.max()} partitions a set, by seeds {seeds.min()} to {seeds.max()}."
     note = "One partition a set." if counts.max() == 1 else partitions
     if machines := sorted(set(runs["machine"]) - {""}):
-        note += " " + report.measured_on(*map(json.loads, machines), more=VERSIONS)
+        methods = " ".join(runs["method"].unique())
+        more = [package for package, name in VERSIONS.items() if name in methods]
+        note += " " + report.measured_on(*map(json.loads, machines), more=more)
     return Table(table.rows, "\n\n".join(filter(None, [table.note, note])))
 
 
@@ -347,14 +357,11 @@ def solved(found: Iterable[tuple[str, pd.Series]]) -> str:
         for data in line["solved"]:
             by_set.setdefault(data, {})[title] = True
     named = "; ".join(f"{data} by {', '.join(titles)}" for data, titles in by_set.items())
-    return f" Left out beside a method that solves them, or is solved: {named}." if named else ""
+    return f" Left out, since one of both solves them: {named}." if named else ""
 
 
 # How these cells are read.
-RATIO = (
-    f"geometric mean over the sets {BETWEEN}, median, and in brackets the sets won, tied and lost and the two-sided p "
-    "of the signed ranks"
-)
+RATIO = "geometric mean over the sets [95% interval], median (sets won / tied / lost; two-sided p of signed ranks)"
 
 
 def interval(between: statistics.Interval, decimals: int = 3) -> str:
