@@ -53,13 +53,23 @@ def choice(default: str, *others: str) -> Any:
 
 def _check_max_features(name: str, value: object) -> float | int | str:
     allowed = "a share above 0 and at most 1, a whole number of at least 1, 'sqrt' or 'log2'"
-    if isinstance(value, bool) or not isinstance(value, numbers.Real | str):
-        raise TypeError(f"{name} must be {allowed}; got {value!r}")
-    if isinstance(value, numbers.Integral) and value >= 1:
-        return int(value)
-    if value in ("sqrt", "log2") or (isinstance(value, numbers.Real) and 0.0 < value <= 1.0):
-        return value if isinstance(value, str) else float(value)
-    raise ValueError(f"{name} must be {allowed}; got {value!r}")
+    message = f"{name} must be {allowed}; got {value!r}"
+    if isinstance(value, str):
+        found: float | int | str = value
+    elif isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(message)
+    else:
+        found = int(value) if isinstance(value, numbers.Integral) else float(value)
+    known = (
+        found in ("sqrt", "log2")
+        if isinstance(found, str)
+        else found >= 1
+        if isinstance(found, int)
+        else 0 < found <= 1
+    )
+    if not known:
+        raise ValueError(message)
+    return found
 
 
 def check_side_by_side(given: object, **allowed: tuple[object, ...]) -> None:

@@ -286,7 +286,9 @@ def test_published_figures_stand_beside_ours(tmp_path):
 def test_tables_name_seeds_and_machines(tmp_path):
     runs = [row(OURS, 0.1, 0.1, seed=seed, machine=str(1 + seed)) for seed in (0, 1)]
     path = tmp_path / "accuracy_runs.csv"
-    path.with_suffix(".json").write_text('{"machines": [{"cores": 2}, {"cores": 4, "numpy": "2.4", "catboost": "1.2"}, {"cores": 8}]}')
+    path.with_suffix(".json").write_text(
+        '{"machines": [{"cores": 2}, {"cores": 4, "numpy": "2.4", "catboost": "1.2"}, {"cores": 8}]}'
+    )
     table = read(runs, tmp_path)["sixteen quantile MAE"]
     assert "2 partitions a set, by seeds 0 to 1. Measured on: cores 2, 4; numpy 2.4." in table.note
     assert report.machines(path)[2] == {"cores": 8}

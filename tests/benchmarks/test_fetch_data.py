@@ -42,6 +42,7 @@ def data_set(text: str, **given: str) -> DataSet:
 class Server(BaseHTTPRequestHandler):
     """Answers from `files`; an address that ends in "broken" breaks off in its middle."""
 
+    at: ClassVar[str]
     files: ClassVar[dict[str, bytes]]
     asked: ClassVar[list[str]]
 
@@ -62,65 +63,75 @@ class Server(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def server():
-    kind = type("Files", (Server,), {"files": {"cars.arff": ARFF}, "asked": []})
-    with ThreadingHTTPServer(("127.0.0.1", 0), kind) as running:
+def server(monkeypatch):
+    monkeypatch.setattr(Server, "files", {"cars.arff": ARFF}, raising=False)
+    monkeypatch.setattr(Server, "asked", [], raising=False)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Server) as running:
         thread = Thread(target=partial(running.serve_forever, 0.01))
         thread.start()
-        kind.at = f"http://127.0.0.1:{running.server_port}/"
-        yield kind
+        monkeypatch.setattr(Server, "at", f"http://127.0.0.1:{running.server_port}/", raising=False)
+        yield Server
         running.shutdown()
         thread.join()
 
 
 @pytest.fixture
-def run(server, tmp_path, monkeypatch, capsys):
+def folder(tmp_path, monkeypatch):
+    """Name a folder that does not exist yet."""
+    monkeypatch.setenv("ORDINAL_DATA", str(tmp_path / "data"))
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def file(folder):
+    return folder / "B_cars.csv.gz"
+
+
+@pytest.fixture
+def run(server, folder, monkeypatch, capsys):
     """Call the script for some sets, with an address on the server; return its status and its lines."""
-    folder = tmp_path / "data"
-    monkeypatch.setenv("ORDINAL_DATA", str(folder))
 
     def call(*sets: DataSet, at: str = "cars.arff"):
         asked = [replace(one, address=server.at + at) for one in sets]
         monkeypatch.setattr(fetch_data, "read_table", lambda: asked)
         return fetch_data.main([one.set for one in sets]), capsys.readouterr().out.splitlines()
 
-    call.folder, call.file = folder, folder / "B_cars.csv.gz"
     return call
 
 
-def test_a_fetched_file_has_the_rows_of_the_table(run):
+def test_a_fetched_file_has_the_rows_of_the_table(run, folder, file):
     assert run(data_set(ROWS)) == (0, ["cars: fetched"])
-    assert gzip.decompress(run.file.read_bytes()).decode() == f"horse power,maker,target\n{ROWS}"
-    assert list(run.folder.iterdir()) == [run.file]
+    assert gzip.decompress(file.read_bytes()).decode() == f"horse power,maker,target\n{ROWS}"
+    assert list(folder.iterdir()) == [file]
 
 
-def test_a_file_that_is_there_is_kept(run, server):
+def test_a_file_that_is_there_is_kept(run, server, file):
     run(data_set(ROWS))
-    before = run.file.stat().st_mtime_ns
+    before = file.stat().st_mtime_ns
     assert run(data_set(ROWS)) == (0, ["cars: is there"])
-    assert (run.file.stat().st_mtime_ns, server.asked) == (before, ["/cars.arff"])
+    assert (file.stat().st_mtime_ns, server.asked) == (before, ["/cars.arff"])
 
 
 @pytest.mark.parametrize(
     ("at", "said"), [("cars.arff", "sha256"), ("none.arff", "404"), ("cars.arff.broken", "Incomplete")]
 )
-def test_what_is_wrong_missing_or_broken_off_leaves_no_file(run, at, said):
+def test_what_is_wrong_missing_or_broken_off_leaves_no_file(run, folder, at, said):
     other = data_set("" if at == "cars.arff" else ROWS)
     status, (line,) = run(other, at=at)
     assert status == 1
     assert line.startswith("cars: failed: ")
     assert said in line
-    assert not list(run.folder.iterdir())
+    assert not list(folder.iterdir())
     assert run(data_set(ROWS)) == (0, ["cars: fetched"])  # the next call
 
 
-def test_another_file_of_that_name_is_named_and_left(run, server):
-    run.folder.mkdir()
-    run.file.write_bytes(gzip.compress(b"a,target\n1,2\n"))
+def test_another_file_of_that_name_is_named_and_left(run, server, folder, file):
+    folder.mkdir()
+    file.write_bytes(gzip.compress(b"a,target\n1,2\n"))
     status, (line,) = run(data_set(ROWS))
     assert status == 1
     assert "B_cars.csv.gz" in line
-    assert gzip.decompress(run.file.read_bytes()) == b"a,target\n1,2\n"
+    assert gzip.decompress(file.read_bytes()) == b"a,target\n1,2\n"
     assert not server.asked
 
 
@@ -165,12 +176,12 @@ def test_every_format_gives_the_same_rows(kind, given, run, server):
     assert run(data_set("1.5,3,0\n2.25,4,1\n", **given), at="file")[1] == ["cars: fetched"]
 
 
-def test_columns_are_dropped_the_target_moved_and_recoded(run, server):
+def test_columns_are_dropped_the_target_moved_and_recoded(run, server, file):
     frame = pd.DataFrame({"id": [1, 2, 3], "y": [0, 1, None], "a": ["None", "WD ", "x"], "b": [None, 2, 3]})
     given = {"format": "parquet", "drop": "id", "target": "y", "recode": "0.0=no 1.0=yes"}
     server.files["file"] = packed(frame, "parquet")
     assert run(data_set("none_,,no\nWD,2,yes\n", **given), at="file")[1] == ["cars: fetched"]
-    run.file.unlink()
+    file.unlink()
     assert run(data_set("WD,2,yes\n", **given, complete="yes"), at="file")[1] == ["cars: fetched"]
 
 

@@ -137,11 +137,8 @@ def _claims_on_losses(runs: pd.DataFrame, have: set[str]) -> list[Row]:
             for method in PRINTED_P
         }
         claim = "P(vector leaves better) on student-por above one half"
-        texts = (
-            ", ".join(f"{method} {p:.2f}" for method, p in probabilities.items())
-            for probabilities in (PRINTED_P, found)
-        )
-        table.append(line(claim, *texts, min(found.values()) > 0.5))
+        paper, here = (", ".join(f"{method} {p:.2f}" for method, p in of.items()) for of in (PRINTED_P, found))
+        table.append(line(claim, paper, here, min(found.values()) > 0.5))
     return table
 
 
