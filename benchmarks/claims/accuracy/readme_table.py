@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     resume(store, cases, partial(measured, plain_call.predicted))
     for where, rows in (("Measured here", store.rows), ("Committed", rows_of(plain_call.NAME, "evaluation"))):
         alike = [row for row in rows if row["data"] in sets and int(row["seed"]) < options.partitions]
-        print(f"{where}, {len(sets)} sets, {options.partitions} partitions each:\n")
+        print(f"{where} (sets: {len(sets)}, partitions of each: {options.partitions}):\n")
         print(report.table(plain_call.medians(alike, METHODS)), end="\n\n")
 
 
