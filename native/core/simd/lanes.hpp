@@ -93,8 +93,8 @@ inline void store(std::int32_t* to, Ints x) { std::memcpy(to, &x, sizeof x); }
 inline Floats all(float x) { return Floats{} + x; }
 inline Ints all(std::int32_t x) { return Ints{} + x; }
 
-// Sums over rows have 16 lanes everywhere, in so many vectors: row i goes to lane i % 16 of them, so that every
-// instruction set adds in the same order.
+// Sums over rows have 16 lanes everywhere, in so many vectors: row i goes to lane i % 16 of them, so that
+// every instruction set adds in the same order.
 constexpr int kParts = 16 / kLanes;
 inline int part_of(int row) { return row / kLanes % kParts; }
 
