@@ -9,7 +9,7 @@ PYTEST_ARGS ?= -n auto --dist worksteal
 # What is installed: the source, or a wheel that was built of it.
 PACKAGE ?= .
 
-.PHONY: demo dev test test-instruction-sets test-fast test-oldest test-clusters fuzz fuzz-files sanitize sanitize-threads cross dist lint format docs docs-check notebooks bench bench-accuracy clean
+.PHONY: demo dev test test-instruction-sets test-fast test-oldest test-clusters fuzz fuzz-files sanitize sanitize-threads cross dist lint format docs docs-check notebooks bench bench-accuracy bench-distributions fetch-data clean
 # The package is imported from the environment, never from the source folder beside it.
 export PYTHONSAFEPATH = 1
 
@@ -212,7 +212,7 @@ notebooks: $(VENV)/installed-test
 	$(BIN)/python notebooks/make.py
 
 # PYTHONSAFEPATH keeps a script's own folder off the path.
-bench bench-accuracy: export PYTHONPATH = benchmarks
+bench bench-accuracy fetch-data: export PYTHONPATH = benchmarks
 bench-%: export PYTHONPATH = benchmarks
 
 bench: $(VENV)/installed-test
@@ -220,9 +220,19 @@ bench: $(VENV)/installed-test
 	$(BIN)/python benchmarks/claims/speed/numpy_kernel.py
 	$(BIN)/python benchmarks/claims/speed/plugin_rounds.py
 
+# NGBoost wants an older scikit-learn than the other rivals, so its claim has an environment of its own.
+bench-distributions: VENV = .venv-distributions
+bench-distributions:
+	$(MAKE) $(VENV)/installed-distributions VENV=$(VENV)
+	$(BIN)/python benchmarks/claims/accuracy/distributions.py $(ARGS)
+
 # Any claim by its name: make bench-kernel ARGS='--rows 100000'. Those that take long resume.
 bench-%: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/claims/*/$*.py $(ARGS)
+
+# Downloads the evaluation data into the folder that ORDINAL_DATA names; SETS names some of them.
+fetch-data: $(VENV)/installed-bench
+	$(BIN)/python benchmarks/fetch_data.py $(SETS)
 
 # Resumes where it was stopped; HOURS bounds each of the four runs. QUICK=1 walks through the same steps on one small
 # set, away from the committed results.

@@ -35,7 +35,7 @@ extensions = [
 ]
 templates_path = ["_templates"]
 # Pages for readers of the repository. Links from the site lead to GitHub.
-IN_SITE = ("plain_call", "confirmation", "tuned", "when_not")
+IN_SITE = ("plain_call", "confirmation", "tuned", "when_not", "data")
 exclude_patterns = [
     *("architecture.md", "decisions.md", "evidence_tables.md", "high_order.md", "multi_output.md", "parity.md"),
     *("reliability.md", "scaling.md", "upstream/*.md"),

@@ -116,8 +116,9 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         Gain that a split must exceed.
     colsample_bytree : float
         Share of the columns drawn for each tree.
-    max_features : float, default=1.0
-        Share of a tree's columns drawn for each split.
+    max_features : float, int or {"sqrt", "log2"}, default=1.0
+        Columns drawn for each split: a share of the tree's (1.0 is all), a number (1 is one), or the whole part of the
+        root or logarithm of how many it has, and at least one. Random forests use "sqrt".
     <<max_bins>>
     rebin_every : int or None, default=None
         Cut the features anew after so many trees, into bins of equal Hessian instead of equal weight. None cuts them
@@ -234,7 +235,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         data_sample_strategy: str = "bagging",
         top_rate: float = 0.2,
         other_rate: float = 0.1,
-        max_features: float = 1.0,
+        max_features: float | int | str = 1.0,
         monotonic_cst: object = None,
         interaction_cst: object = None,
         pruning: bool = False,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import math
+import numbers
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -47,6 +49,27 @@ def choice(default: str, *others: str) -> Any:
         return value
 
     return field(default=default, metadata={"check": check})
+
+
+def _check_max_features(name: str, value: object) -> float | int | str:
+    allowed = "a share above 0 and at most 1, a whole number of at least 1, 'sqrt' or 'log2'"
+    message = f"{name} must be {allowed}; got {value!r}"
+    if isinstance(value, str):
+        found: float | int | str = value
+    elif isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(message)
+    else:
+        found = int(value) if isinstance(value, numbers.Integral) else float(value)
+    known = (
+        found in ("sqrt", "log2")
+        if isinstance(found, str)
+        else found >= 1
+        if isinstance(found, int)
+        else 0 < found <= 1
+    )
+    if not known:
+        raise ValueError(message)
+    return found
 
 
 def check_side_by_side(given: object, **allowed: tuple[object, ...]) -> None:
@@ -121,7 +144,7 @@ class BoostingParameters(GrowthParameters):
     split_gain: str = choice("auto", "vector", "joint", "scalar")
     order: int = integer(2, 2, 4)
     boosting_type: str = choice("gbdt", "rf")
-    max_features: float = number(1.0, above=0.0, at_most=1.0)
+    max_features: float | int | str = field(default=1.0, metadata={"check": _check_max_features})
     data_sample_strategy: str = choice("bagging", "goss")
     top_rate: float = number(0.2, above=0.0, below=1.0)
     other_rate: float = number(0.1, above=0.0, below=1.0)
@@ -189,6 +212,14 @@ class BoostingParameters(GrowthParameters):
         other = copy.copy(self)
         vars(other).update(values)
         return other
+
+    def share_of_features(self, n_features: int) -> float:
+        """Return the share of a tree's columns that is drawn for each split."""
+        if isinstance(self.max_features, float):
+            return self.max_features
+        words = {"sqrt": math.isqrt(n_features), "log2": n_features.bit_length() - 1}
+        count = words[self.max_features] if isinstance(self.max_features, str) else self.max_features
+        return min(max(count, 1), n_features) / n_features
 
     @property
     def is_forest(self) -> bool:

@@ -228,7 +228,8 @@ class EngineRun:
     def grow(self, in_bag: NDArray[np.uint32] | None, features: list[int]) -> dict[str, Any]:
         """Grow a tree on some rows, None for all, and some columns; return its nodes."""
         parameters, options = self.parameters, {}
-        if parameters.max_features < 1.0:
+        share = parameters.share_of_features(len(features))
+        if share < 1.0:
             options["seed"] = int(np.random.default_rng([self._seed, self.iteration, 1]).integers(2**63))
         if parameters.constraints.signs is not None:
             options["signs"] = parameters.constraints.signs.tolist()
@@ -236,7 +237,7 @@ class EngineRun:
             features,
             in_bag,
             self.state.leaf_of_row,
-            max_features=parameters.max_features,
+            max_features=share,
             groups=parameters.constraints.groups or [],
             n_gradients=self.criterion.n_gradients,
             category_noise=self._category_noise() if self.state.rows.categories else 0.0,

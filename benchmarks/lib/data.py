@@ -107,7 +107,9 @@ ORDINAL = {
         "B_nursery", (12960, 8), 26, classes=("not_recom", "recommend", "very_recom", "priority", "spec_prior")
     ),
     "obesity": Source("B_obesity", (2111, 16), classes=OBESITY),
-    "political_information": Source("B_political_information", (1800, 6)),
+    "political_information": Source(
+        "B_political_information", (1800, 6), classes=("Very Low", "Fairly Low", "Average", "Fairly High", "Very High")
+    ),
     "skillcraft": Source("B_skillcraft", (3337, 18)),
     "soup": Source("B_soup", (1847, 10)),
     "student_por": Source("B_student_por", (649, 32)),
@@ -273,6 +275,11 @@ def n_test(name: str) -> int:
     source = SOURCES[name]
     n_rows = min(source.shape[0], MOST_ROWS)
     return source.sizes[1] if source.sizes else n_rows - 7 * n_rows // 10
+
+
+def weight_of_a_row(name: str) -> float:
+    """Return what one test row weighs in a mean over them; 0 for a name that is no data set."""
+    return 1.0 / n_test(name) if name in SOURCES else 0.0
 
 
 def discretise(target: NDArray[np.float64], rule: str) -> NDArray[np.int32]:

@@ -148,6 +148,8 @@ def measured_on(*machines: dict[str, Any], more: Sequence[str] = ()) -> str:
         *more,
     )
     found = {key: dict.fromkeys(str(where[key]) for where in machines if key in where) for key in short}
+    # Which others the processor runs matters to no number.
+    found["instruction set"] = dict.fromkeys(value.split(" (")[0] for value in found["instruction set"])
     return "Measured on: " + "; ".join(f"{key} {', '.join(values)}" for key, values in found.items() if values) + "."
 
 

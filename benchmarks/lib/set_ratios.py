@@ -140,7 +140,7 @@ def command(
         if seed < fewer.get(method, seeds[options.sets])
     ]
     store = report.RunsFile(runs_of(name, options.sets), COLUMNS)
-    resume(store, cases, partial(_measure, predicted), minutes=options.minutes, jobs=options.jobs)
+    resume(store, cases, partial(measured, predicted), minutes=options.minutes, jobs=options.jobs)
 
 
 def run_sets(
@@ -183,7 +183,8 @@ def _parser(doc: str | None, default: str) -> argparse.ArgumentParser:
     return parser
 
 
-def _measure(predicted: Callable[..., tuple[Any, int]], case: Row) -> list[Row]:
+def measured(predicted: Callable[..., tuple[Any, int]], case: Row) -> list[Row]:
+    """Return the errors of a case's method; ``predicted`` as in `command`."""
     return [errors_of(case, partial(predicted, case["method"]))]
 
 

@@ -10,12 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import friedmanchisquare, studentized_range, t as student, wilcoxon
+
+from lib.data import rows_from, weight_of_a_row
 
 # Two comparisons (multiclass, rounded) share a family-wise level of 5%.
 DUNN_SIDAK = 1 - (1 - 0.05) ** (1 / 2)
@@ -26,6 +28,7 @@ CONFIDENCE, DRAWS = 0.95, 4000
 UNDECIDED = "undecided"
 
 Interval = tuple[float, float]
+FrameOrSeries = TypeVar("FrameOrSeries", pd.DataFrame, pd.Series)
 
 
 @dataclass(frozen=True)
@@ -102,9 +105,9 @@ def pair(runs: pd.DataFrame, metric: str, methods: Sequence[str]) -> Paired:
 def ranks(means: pd.DataFrame) -> pd.DataFrame:
     """Return the rank of each method on each set, 1 for the lowest loss; equal losses share the mean rank.
 
-    Methods that failed on a set share the last ranks there.
+    Methods that failed on a set share the last ranks there. Sets that share rows are one line, of their mean ranks.
     """
-    return means.round(DECIMALS).fillna(np.inf).rank(axis=1)
+    return once(means.round(DECIMALS).fillna(np.inf).rank(axis=1))
 
 
 class Comparison:
@@ -134,8 +137,16 @@ class Comparison:
         """
         if not len(self._untied):
             return 1.0
+        return self._signed_rank("less")
+
+    @property
+    def p_of_both_sides(self) -> float:
+        """The same of the two-sided test, that one of the two is lower."""
+        return self._signed_rank("two-sided") if len(self._untied) else 1.0
+
+    def _signed_rank(self, alternative: str) -> float:
         method = "exact" if len(self._untied) <= 50 else "asymptotic"
-        return float(wilcoxon(self._untied, alternative="less", method=method).pvalue)
+        return float(wilcoxon(self._untied, alternative=alternative, method=method).pvalue)
 
 
 def critical_difference(n_methods: int, n_sets: int, level: float = 0.05) -> float:
@@ -157,23 +168,40 @@ def cliques(mean_ranks: Sequence[float], difference: float) -> list[tuple[float,
     return [(float(ordered[i]), float(ordered[last[i]])) for i in starts if last[i] > i]
 
 
-def relative(means: pd.DataFrame, reference: str) -> pd.DataFrame:
-    """Return each method's geometric mean of loss / reference's loss, its interval, and sets won, tied and lost.
+def relative(means: pd.DataFrame, reference: str, *, are_errors: bool = True) -> pd.DataFrame:
+    """Compare each method's losses with the reference's over the sets, by the logarithms of their ratios.
 
-    Sets where either is 0 or missing do not enter the mean.
+    A set that one of both solves is left out: its mean loss is below what one test row weighs. Sets that share rows are
+    one, with the mean of their logarithms. Numbers that are no errors, such as seconds, solve nothing.
+
+    Returns
+    -------
+    DataFrame
+        For each method the geometric mean of its ratios with its interval, their median, sets won, tied and lost, the
+        two-sided p of the signed ranks, how many sets there are, and the names of those left out.
     """
     rows = {}
     for method in means.columns.drop(reference):
-        theirs, ours = (means[name].to_numpy(dtype=float) for name in (method, reference))
-        known = ~np.isnan(theirs + ours)
-        positive = known & (theirs > 0) & (ours > 0)
-        ratios = theirs[positive] / ours[positive]
+        both = means[[method, reference]].dropna().astype(float)
+        of_a_row = pd.Series({data: are_errors * weight_of_a_row(data) for data in both.index}, dtype=float)
+        solved = both.le(of_a_row, axis=0).any(axis=1)
+        logs = once(np.log(both.loc[~solved, method] / both.loc[~solved, reference]))
+        found = Comparison(logs, np.zeros(len(logs)))
         rows[method] = {
-            "ratio": float(np.exp(np.log(ratios).mean())) if len(ratios) else np.nan,
-            "interval": ratio_interval(ratios),
-            "counts": Comparison(theirs[known], ours[known]).counts,
+            "ratio": float(np.exp(logs.mean())) if len(logs) else np.nan,
+            "interval": ratio_interval(np.exp(logs)),
+            "median": float(np.exp(logs.median())),
+            "counts": found.counts,
+            "p": found.p_of_both_sides,
+            "sets": len(logs),
+            "solved": list(solved.index[solved]),
         }
-    return pd.DataFrame.from_dict(rows, orient="index", columns=["ratio", "interval", "counts"])
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def once(by_set: FrameOrSeries) -> FrameOrSeries:
+    """Return a line for each set, and one, of means, for sets that share rows."""
+    return by_set.groupby(by_set.index.map(rows_from), sort=False).mean()
 
 
 def mean_interval(values: ArrayLike) -> Interval:

@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from claims.accuracy import plain_call, shifts_simulated
+from claims.accuracy import plain_call, readme_table, shifts_simulated
 from claims.accuracy.shifts_simulated import DIFFER, PROPORTIONAL, THETA
 from claims.decisions import prediction_sets
-from lib.set_ratios import SHARES, ratios, rows_of
+from lib.data import load
+from lib.set_ratios import SHARES, of_shares, ratios, rows_of
 
 # The simulated rows are what their description says, and the committed result what the pages make of it
 
@@ -82,6 +83,25 @@ def test_ratios_are_means_of_logarithms_over_sets(rows):
     assert named["rps"].startswith(f"{np.exp(np.mean(logs)):.3f} [")
     assert f"; {np.exp(np.median(logs)):.3f}; {lower} / 0 / {2 - lower}, p " in named["rps"]
     assert named["sets"] == 2
+
+
+def test_table_of_the_readme_is_measured_on_the_sets_that_are_there(tmp_path, monkeypatch, capsys):
+    """With the shares of the classes for every method all errors are equal; the committed runs stand below."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(151, 5))).assign(target=rng.integers(1, 4, 151))
+    frame.to_csv(tmp_path / "B_tae.csv.gz", index=False)
+    monkeypatch.setenv("ORDINAL_DATA", str(tmp_path))
+    monkeypatch.setattr(plain_call, "predicted", lambda _, *rest: of_shares(*rest))
+    load.cache_clear()
+    readme_table.main(["--runs", str(tmp_path / "runs.csv"), "--partitions", "1"])
+    load.cache_clear()
+    here, committed = capsys.readouterr().out.split("Committed")
+    assert here.startswith("Measured here (sets: 1, partitions of each: 1):")
+    assert here.count("1.00 1.00-1.00 (0) | 1.00 1.00-1.00 (0)") == len(readme_table.METHODS)
+    assert "1.00 1.00-1.00 (0)" not in committed
+    monkeypatch.setenv("ORDINAL_DATA", str(tmp_path / "nowhere"))
+    with pytest.raises(SystemExit):
+        readme_table.main([])
 
 
 def errors(method, data, seed=0, mae=0.5, log_loss=1.0):

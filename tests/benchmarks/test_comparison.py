@@ -124,12 +124,33 @@ def test_cliques_are_the_longest_runs_within_the_difference():
 
 def test_relative_losses():
     means = pd.DataFrame({"ours": [1.0, 2.0, 0.0], "x": [2.0, 1.0, 0.0], "y": [2.0, 8.0, 1.0]}, index=list("abc"))
-    found = statistics.relative(means, "ours")
+    found = statistics.relative(means, "ours")  # which solves the set c
     assert found.loc["x", "ratio"] == pytest.approx(1.0)
     assert found.loc["y", "ratio"] == pytest.approx(np.sqrt(8))
     # Over the logarithms of two sets, log 2 and -log 2: t is 12.706 at one degree of freedom.
     assert found.loc["x", "interval"] == pytest.approx((2**-12.7062, 2**12.7062), rel=1e-4)
-    assert found["counts"].to_dict() == {"x": "1 / 1 / 1", "y": "0 / 0 / 3"}
+    assert found["counts"].to_dict() == {"x": "1 / 0 / 1", "y": "0 / 0 / 2"}
+    assert found["median"].to_dict() == pytest.approx({"x": 1.0, "y": np.sqrt(8)})
+    assert found["p"].to_dict() == {"x": 1.0, "y": 0.5}
+    assert found["solved"].to_dict() == {"x": ["c"], "y": ["c"]}
+
+
+def test_a_set_below_one_row_is_left_out_and_sets_that_share_rows_are_one():
+    """`car` has 519 rows to test on. Counted once, the two of cpu have the mean of their logarithms."""
+    means = pd.DataFrame(
+        {"ours": [1.0, 1.0, 1.0, 0.5], "x": [2.0, 8.0, 4.0, 1 / 520]}, ["cpu_act", "cpu_small", "esl", "car"]
+    )
+    found = statistics.relative(means, "ours").loc["x"]
+    assert (found["ratio"], found["sets"], found["counts"]) == (pytest.approx(4.0), 2, "0 / 0 / 2")
+    assert found["solved"] == ["car"]
+    seconds = statistics.relative(means, "ours", are_errors=False).loc["x"]
+    assert (seconds["sets"], seconds["solved"]) == (3, [])
+
+
+def test_ranks_and_tests_count_sets_that_share_rows_once():
+    means = pd.DataFrame({"a": [1.0, 2.0, 1.0], "b": [2.0, 1.0, 2.0]}, ["census8L", "census16H", "esl"])
+    assert statistics.ranks(means).to_numpy().tolist() == [[1.5, 1.5], [1.0, 2.0]]
+    assert statistics.once(means).index.tolist() == ["census16H", "esl"]
 
 
 def test_intervals_of_means_are_scipys():

@@ -221,11 +221,11 @@ def test_variants_and_decisions(tmp_path):
             rows += [row(f"{OURS}, median", 0.2, 0.2, **base), row(f"{OURS}, mode", 0.1, 0.4, **base)]
     found = read(rows, tmp_path)
     # Log ratios of log 2 and -log 2: their 95% interval reaches to 12.706 of them, by Student's t of two sets.
-    assert found["ablation"].cell("MAE", {"variant": "joint"}) == "1.000 [0.000, 6682.651] (1 / 0 / 1)"
+    assert found["ablation"].cell("MAE", {"variant": "joint"}) == "1.000 [0.000, 6682.651], 1.000 (1 / 0 / 1; 1.000)"
     assert found["ablation"].cell("RPS", {"variant": ROUNDED}) == "-"
     assert found["ablation"].cell("sets", {"variant": ROUNDED}) == "2"
-    assert found["ablation"].cell("zero-one", {"variant": "joint"}) == "1.000 [1.000, 1.000] (0 / 2 / 0)"
+    assert found["ablation"].cell("zero-one", {"variant": "joint"}) == "1.000 [1.000, 1.000], 1.000 (0 / 2 / 0; 1.000)"
     assert (
         found["sixteen quantile decisions"].cell("MAE", {"variant": f"{OURS}, mode"})
-        == "2.000 [2.000, 2.000] (0 / 0 / 2)"
+        == "2.000 [2.000, 2.000], 2.000 (0 / 0 / 2; 0.500)"
     )

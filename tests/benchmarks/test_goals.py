@@ -67,12 +67,12 @@ def test_goals_that_are_reached(best):
         "yes",
     )
     assert table["log loss higher than that by more than 2% with paired p < 0.05 on no set"] == ("on none", "yes")
-    assert table["MAE lower than that of xgb rounded, classes by decile"] == ("16 / 0 / 0, p = 1.5e-05", "yes")
+    assert table["MAE lower than that of xgb rounded, classes by decile"] == ("14 / 0 / 0, p = 6.1e-05", "yes")
     assert table["zero-one by the mode lower than that of xgb multiclass, the thesis's classes"][1] == "yes"
     lead = table["lowest mean rank of all methods by zero-one by its own decision on the ordinal sets"]
     assert lead == ("1.00, best other: peer 2.00; lead [1.00, 1.00]", "yes")
     medians = "MAE by medians on both sides lower than that of xgb multiclass, the ordinal sets (written afterwards)"
-    assert table[medians] == ("23 / 0 / 0, p = 1.2e-07", "yes")
+    assert table[medians] == ("22 / 0 / 0, p = 2.4e-07", "yes")
     assert table["no tuned rival lower by MAE on average"] == ("-", "not measured yet")
 
 
@@ -83,17 +83,17 @@ def test_goals_that_are_missed():
         "no",
     )
     assert table["MAE lower than that of xgb rounded, classes by decile"][1] == "yes"
-    assert table["MAE lower than that of xgb multiclass, classes by decile"] == ("0 / 0 / 16, p = 1.000", "no")
+    assert table["MAE lower than that of xgb multiclass, classes by decile"] == ("0 / 0 / 14, p = 1.000", "no")
     assert table["zero-one by the mode lower than that of xgb multiclass, classes by decile"][1] == "no"
     assert table["lowest mean rank of all methods by MAE on the sixteen sets"][1] == "no"
 
 
 def test_a_rank_within_chance_is_undecided(best):
-    """Ours is behind a peer on seven of the sixteen sets."""
-    behind = (best["method"] == OURS) & (best["experiment"] == "sixteen") & best["data"].isin(list(SIXTEEN)[:7])
+    """Ours is behind a peer on six of the sixteen sets, which count as 14."""
+    behind = (best["method"] == OURS) & (best["experiment"] == "sixteen") & best["data"].isin(list(SIXTEEN)[:6])
     table = {goal: (found, reached) for goal, found, reached in goals.lowest_ranks(_worse(best, behind, 0.07))}
     found, reached = table["lowest mean rank of all methods by RPS on the sixteen sets"]
-    assert found.startswith("1.44, best other: peer 1.56; lead [-")
+    assert found.startswith("1.43, best other: peer 1.57; lead [-")
     assert reached == "undecided"
     assert table["lowest mean rank of all methods by RPS on the ordinal sets"][1] == "yes"
 
@@ -126,6 +126,6 @@ def test_a_set_is_worse_only_beyond_chance():
 def test_a_goal_on_some_of_its_sets_is_not_decided(best):
     table = found(best[best["data"] != "boston"])
     assert table["RPS below that of `ordinal` on at least 30 of 39 sets"] == ("38 of 38 [38, 38]", goals.NOT_YET)
-    assert table["MAE lower than that of xgb rounded, classes by decile"] == ("15 / 0 / 0 so far", goals.NOT_YET)
+    assert table["MAE lower than that of xgb rounded, classes by decile"] == ("13 / 0 / 0 so far", goals.NOT_YET)
     assert table["lowest mean rank of all methods by RPS on the sixteen sets"][1] == goals.NOT_YET
     assert table["lowest mean rank of all methods by RPS on the ordinal sets"][1] == "yes"

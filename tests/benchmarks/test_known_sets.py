@@ -48,7 +48,7 @@ def test_known_sets_stand_apart():
 
 
 def test_what_is_added_pulls_a_ratio_to_1():
-    row = known_sets._added("a", runs({"car": {"x": [0.001], "y": [0.003]}}), "x", "y")
-    assert row["MAE, 1e-05 added"] == f"{0.00101 / 0.00301:.3f}"
-    assert row["MAE, 0.001 added"] == "0.500"
+    row = known_sets._added("a", runs({"car": {"x": [0.01], "y": [0.03]}}), "x", "y")
+    assert row["MAE, 1e-05 added"] == f"{0.01001 / 0.03001:.3f}"
+    assert row["MAE, 0.001 added"] == f"{0.011 / 0.031:.3f}"
     assert row["ratio of means by set"] == "0.333"

@@ -18,7 +18,7 @@ FASTER, OTHERS = "times faster than ogboost", "the others, 27"
 
 def gap(goal):
     """Return the critical difference of the ranks that a goal is about."""
-    return critical_difference(9 if goal.startswith(("RPS", "log loss")) else 11, 16 if "sixteen" in goal else 23)
+    return critical_difference(9 if goal.startswith(("RPS", "log loss")) else 11, 14 if "sixteen" in goal else 22)
 
 
 def test_default_of_the_shifts(t):
@@ -78,8 +78,9 @@ def test_readme_3(t):
 
 
 def test_readme_4(t):
-    """Moving thresholds were designed with results of 12 of these sets in view; on the 27 others RPS is lower on 20."""
-    assert t.counts("known sets", "won / tied / lost", metric="RPS", sets=OTHERS) == (20, 0, 7)
+    """Moving thresholds were designed with results of 12 of these sets in view; on the 26 others that share no rows
+    RPS is lower on 20."""
+    assert t.counts("known sets", "won / tied / lost", metric="RPS", sets=OTHERS) == (20, 0, 6)
     assert len(DESIGN_NOTE) == 12
 
 

@@ -119,7 +119,7 @@ ENGINE: dict[str, list] = {
     "data_sample_strategy": ["goss"],
     "top_rate": [0.3],
     "other_rate": [0.2],
-    "max_features": [0.5],
+    "max_features": [0.5, 2, "sqrt"],
     "monotonic_cst": [[1, 0, 0], np.array([1, 0, 0])],
     "interaction_cst": ["pairwise", [{0, 1}, {2}], [frozenset({0, 1})], [(0, 1), [2]]],
     "pruning": [True],

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from threadpoolctl import threadpool_limits
 
 from makers import make_engine
@@ -191,6 +191,24 @@ def test_features_are_drawn_for_each_node(data):
     )
 
 
+@pytest.mark.parametrize(
+    ("asked", "share"), [("sqrt", 0.5), ("log2", 0.5), (1, 0.25), (np.int64(3), 0.75), (4, 1.0), (99, 1.0)]
+)
+def test_features_of_a_split_by_number_and_by_word(data, asked, share):
+    X, y = data
+    found, expected = (make_engine(max_iter=5, max_features=one, random_state=7).fit(X, y) for one in (asked, share))
+    assert_array_equal(found.predict_proba(X), expected.predict_proba(X))
+
+
+@pytest.mark.parametrize(("n", "root", "logarithm"), [(1, 1, 1), (3, 1, 1), (8, 2, 3), (24, 4, 4), (25, 5, 4)])
+def test_words_are_counts_as_in_random_forests(n, root, logarithm):
+    for word, count in (("sqrt", root), ("log2", logarithm)):
+        given = BoostingParameters.of("all_threshold", max_features=word)
+        assert given.share_of_features(n) * n == pytest.approx(count)
+        forest = RandomForestClassifier(1, max_features=word).fit(np.arange(2 * n).reshape(2, n), [0, 1])
+        assert forest.estimators_[0].max_features_ == count
+
+
 def test_every_share_of_features_draws_one(data):
     X, y = data
     model = make_engine(max_iter=20, max_features=1e-6, max_leaf_nodes=8, random_state=0).fit(X, y)
@@ -224,7 +242,11 @@ def test_constraints_by_name_and_in_a_search(data, tmp_path):
         ({"interaction_cst": "pairs"}, ValueError, "interaction_cst"),
         ({"interaction_cst": [["a"]]}, ValueError, "interaction_cst must name features 0 to 3; got 'a'"),
         ({"max_features": 0.0}, ValueError, "max_features"),
-        ({"max_features": "sqrt"}, TypeError, "max_features"),
+        ({"max_features": 0}, ValueError, "max_features"),
+        ({"max_features": 1.5}, ValueError, "max_features"),
+        ({"max_features": "half"}, ValueError, "max_features"),
+        ({"max_features": True}, TypeError, "max_features"),
+        ({"max_features": None}, TypeError, "max_features"),
         ({"monotonic_cst": [1, 0, 0, 0], "linear": True}, ValueError, "linear must"),
         ({"monotonic_cst": [1, 0, 0, 0], "linear": "auto"}, ValueError, "linear must"),
     ],

@@ -107,6 +107,22 @@ def test_a_tree_moves_the_scores_of_its_leaves():
     assert moved.T.flags.c_contiguous
 
 
+@pytest.mark.parametrize("n", [21, 700])
+@pytest.mark.parametrize("make", [AllThreshold, ImmediateThreshold])
+@pytest.mark.parametrize("hessian", ["exact", "majorized"])
+def test_every_instruction_set_gives_the_same_bytes(instruction_set, make, hessian, n):
+    y, theta, scores, weight = problem(n, 5)
+    rows = MarginStatistics(make(), y, 5, weight, n_threads=1)
+    scores = np.asfortranarray(scores, dtype=np.float32)
+    columns = [np.zeros((n, 10), np.float32) for _ in range(2)]
+    found = rows(scores, theta, hessian, columns=columns[0])
+    _core.select_instruction_set(_core.instruction_sets()[0])
+    expected = rows(scores, theta, hessian, columns=columns[1])
+    np.testing.assert_array_equal(columns[0], columns[1])
+    for name in ("gradient", "hessian", "threshold_gradient", "threshold_hessian", "loss"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=name)
+
+
 def test_any_number_of_threads_gives_the_same_bytes(instruction_set):
     y, theta, scores, weight = problem(30_000, 5)
     leaves = np.arange(30_000, dtype=np.int32) % 7

@@ -64,6 +64,27 @@ def test_double_precision_equals_reference(loss, link, hessian, n_classes):
 
 @each_pair(
     {
+        "instruction_set": SETS[1:],
+        "loss, link, hessian": [case for case in CASES if case[1] == "logit"],
+        "n_classes": [2, 7, 40],
+        "n_rows, weighted": [(1, False), (37, True), (1300, False), (1300, True)],
+        "dtype": [np.float32, np.float64],
+    }
+)
+def test_every_instruction_set_gives_the_same_bytes(
+    instruction_set, loss, link, hessian, n_classes, n_rows, weighted, dtype
+):
+    f, y, thresholds, weight = make_rows(n_classes, n_rows, weighted=weighted, dtype=dtype)
+    rows = RowStatistics(get_loss(loss, link), y, n_classes, weight, n_threads=1)
+    found = rows(f, thresholds, hessian, want_cross=True)
+    _core.select_instruction_set(SETS[0])
+    expected = rows(f, thresholds, hessian, want_cross=True)
+    for name in ("gradient", "hessian", "cross", "threshold_gradient", "threshold_hessian", "loss"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=name)
+
+
+@each_pair(
+    {
         "instruction_set": SETS,
         "loss, link, hessian": [case for case in CASES if case[1] == "logit"],
         "n_classes": [2, 3, 7, 40],

@@ -61,8 +61,10 @@ def by_group(runs: pd.DataFrame) -> Iterator[Row]:
 
 
 def _line(means: pd.DataFrame, values: pd.DataFrame) -> Row:
-    found, ratios = statistics.relative(means, PROPORTIONAL).loc[OURS], means[OURS] / means[PROPORTIONAL]
-    test = statistics.Comparison(means[OURS], means[PROPORTIONAL])
+    found = statistics.relative(means, PROPORTIONAL).loc[OURS]
+    ratios = np.exp(statistics.once(np.log(means[OURS] / means[PROPORTIONAL])))
+    by_rows = statistics.once(means)
+    test = statistics.Comparison(by_rows[OURS], by_rows[PROPORTIONAL])
     middle = statistics.interval(statistics.sets_again(ratios, np.median))
     further = values[OURS] - values[PROPORTIONAL]
     ends = [statistics.mean_interval(further.loc[data]) for data in means.index]

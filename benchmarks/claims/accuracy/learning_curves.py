@@ -133,11 +133,10 @@ def few_rows(runs: pd.DataFrame) -> Table:
             row.setdefault("sets", str(len(both)))
             if len(both):
                 found = statistics.relative(both, OURS).loc[other]
-                wins = statistics.Comparison(both[OURS], both[other]).counts
+                wins = " / ".join(reversed(found["counts"].split(" / ")))
                 row[f"{METRICS[metric]} of {other}"] = accuracy_tables.ratio(found, wins)
         rows.append(row)
-    note = f"Loss / loss of `{OURS}`, geometric mean {accuracy_tables.BETWEEN}, which few sets make wide; "
-    note += "in brackets the sets that ours won, tied and lost."
+    note = f"Loss / loss of `{OURS}`: {accuracy_tables.RATIO}, won by ours."
     return Table(rows, note if rows else "")
 
 

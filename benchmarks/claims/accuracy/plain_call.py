@@ -18,6 +18,7 @@ import os
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"))
 
 import textwrap
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -35,7 +36,7 @@ from lib import report
 from lib.data import FEW_ROWS, OTHER, rows_from
 from lib.generated import Table
 from lib.methods import HOST_DEFAULTS, encoder, spread
-from lib.set_ratios import COLUMNS, GROUPS, NOTE, SHARES, command, of_shares, ratios, rows_of, runs_of
+from lib.set_ratios import GROUPS, NOTE, SHARES, command, of_shares, ratios, rows_of, runs_of
 from lib.statistics import interval, sets_again
 from ordinal_objectives import (
     CatBoostOrdinalClassifier,
@@ -239,7 +240,7 @@ def _as_catboost_reads(X: Any) -> Any:
     )
 
 
-def _predicted(method: str, train: tuple[Any, Any], X_test: Any, n_classes: int) -> tuple[Any, int]:
+def predicted(method: str, train: tuple[Any, Any], X_test: Any, n_classes: int) -> tuple[Any, int]:
     plain, (X, y) = EVERY[method], train
     if plain.trainer == "shares":
         return of_shares(train, X_test, n_classes)
@@ -317,25 +318,29 @@ def readme() -> Table:
     Sets that share rows count once; no set is left out, since a median needs no mean of logarithms.
     """
     path = runs_of(NAME, "evaluation")
-    runs = (
-        pd.DataFrame(report.RunsFile(path, COLUMNS).rows).query("failure == ''").set_index(["method", "data", "seed"])
-    )
-    runs = runs[list(README_COLUMNS)].astype(float)
-    ours, found = runs.loc[RECOMMENDED], []
-    for method, name in IN_README.items():
-        theirs = runs.loc[method]
-        of_sets = [part.loc[theirs.index].groupby("data").mean() for part in (ours, theirs)]
-        ratio = np.exp(np.log(of_sets[0] / of_sets[1]).groupby(rows_from).mean())
-        cells = {title: _median(ratio[of], of != "seconds") for of, title in README_COLUMNS.items()}
-        found.append({"beside": name, **cells})
+    rows = rows_of(NAME, "evaluation")
     where = report.machines(path)[0]
     note = (
-        f"Median over {ours.index.unique('data').map(rows_from).nunique()} data sets, 95% interval, number of sets "
+        f"Median over {len({rows_from(row['data']) for row in rows})} data sets, 95% interval, number of sets "
         f"below 1. {SEEDS['evaluation']} partitions each, {PARTITIONS['evaluation'][CATBOOST]} with CatBoost. RPS: "
         f"squared error of P(y <= k). Time: one thread, {where['processor']} with "
         f"{where['instruction set'].split()[0]}, search included. Version {where['ordinal_objectives']}."
     )
-    return Table(found, textwrap.fill(note, 100, break_on_hyphens=False))
+    return Table(medians(rows, IN_README), textwrap.fill(note, 100, break_on_hyphens=False))
+
+
+def medians(rows: list[dict[str, Any]], methods: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the lines of the README's table: the recommended call divided by others, on the median set."""
+    runs = pd.DataFrame(rows).query("failure == ''").set_index(["method", "data", "seed"])
+    runs = runs[list(README_COLUMNS)].astype(float)
+    ours, found = runs.loc[RECOMMENDED], []
+    for method in methods:
+        theirs = runs.loc[method]
+        of_sets = [part.loc[theirs.index].groupby("data").mean() for part in (ours, theirs)]
+        ratio = np.exp(np.log(of_sets[0] / of_sets[1]).groupby(rows_from).mean())
+        cells = {title: _median(ratio[of], of != "seconds") for of, title in README_COLUMNS.items()}
+        found.append({"beside": IN_README[method], **cells})
+    return found
 
 
 def _median(ratios: pd.Series, with_interval: bool) -> str:
@@ -350,4 +355,4 @@ def of_trainer(trainer: str, ships: bool = False) -> list[str]:
 
 
 if __name__ == "__main__":
-    command(__doc__, NAME, list(METHODS), SHIPPED, SEEDS, _predicted, write_tables, partitions=PARTITIONS)
+    command(__doc__, NAME, list(METHODS), SHIPPED, SEEDS, predicted, write_tables, partitions=PARTITIONS)

@@ -129,7 +129,7 @@ def tables(path: Path = FILE) -> dict[str, Table]:
 
 def ratios(runs: pd.DataFrame, rule: str) -> Table:
     """Return each variant's errors, leaves and rounds relative to what it is compared with."""
-    rows = []
+    rows, lines = [], []
     for variant, base in PAIRS[rule]:
         row: dict[str, Any] = {"variant": variant, "against": base}
         for metric in (*METRICS, "leaves", "rounds", "fit_seconds"):
@@ -137,13 +137,14 @@ def ratios(runs: pd.DataFrame, rule: str) -> Table:
             both = statistics.pair(runs, metric, (base, variant)).means.dropna()
             row.setdefault("sets", str(len(both)))
             if len(both):
-                found = statistics.relative(both, base).loc[variant]
+                found = statistics.relative(both, base, are_errors=metric in METRICS).loc[variant]
+                lines.append((title, found))
                 row[title] = accuracy_tables.ratio(found)
         if row["sets"] != "0":
             rows.append(row)
     note = (
-        f"Geometric mean over the sets of loss / loss of the method it is compared with, {accuracy_tables.BETWEEN}; in "
-        "brackets the sets won, tied and lost. Leaves are those of all trees of the model, rounds those that the "
+        f"Loss / loss of the method it is compared with: {accuracy_tables.RATIO}.{accuracy_tables.solved(lines)} "
+        "Leaves are those of all trees of the model, rounds those that the "
         "validation rows chose, seconds the processor's of search and training."
     )
     return noted(Table(rows, note if rows else ""), runs)

@@ -11,6 +11,7 @@ import argparse
 from pathlib import Path
 from types import ModuleType
 
+import fetch_data
 import pandas as pd
 
 from claims.accuracy import accuracy, confirmation, known_sets, learning_curves, plain_call, thesis_options, tuned
@@ -43,7 +44,12 @@ def tables(runs_file: Path = RUNS) -> dict[str, generated.Table]:
 
 def of_no_run() -> dict[str, generated.Table]:
     """Return the tables that do not depend on the file of runs."""
-    return {"metrics": of_metrics(), "readme": plain_call.readme(), "reliability": reliability_figures.table()}
+    return {
+        "metrics": of_metrics(),
+        "data": fetch_data.table(),
+        "readme": plain_call.readme(),
+        "reliability": reliability_figures.table(),
+    }
 
 
 def of_metrics() -> generated.Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,15 @@ METRICS = {
     "log_loss": "log loss",
 }
 PICTURED = ("mae", "rps")
-VERSIONS = ("ordinal_objectives", "scikit-learn", *report.RIVALS)
+# Packages whose versions are said where a method of theirs is: part of its name.
+VERSIONS = {
+    "scikit-learn": "hgb",
+    "catboost": "CatBoost",
+    "mord": "mord",
+    "ogboost": "ogboost",
+    "statsmodels": "OrderedModel",
+    "xgbordinal": "XGBOrdinal",
+}
 # Experiment and rule of the classes; each is a case whose tables are called "sixteen quantile errors" and so on.
 CASES = (("sixteen", "quantile"), ("sixteen", "rank"), ("sixteen", "width"), ("ordinal", "classes"))
 # Experiments that compare variants of ours, over all rules of the classes at once.
@@ -79,7 +87,9 @@ def noted(table: Table, runs: pd.DataFrame) -> Table:
     partitions = f"{few}{counts.max()} partitions a set, by seeds {seeds.min()} to {seeds.max()}."
     note = "One partition a set." if counts.max() == 1 else partitions
     if machines := sorted(set(runs["machine"]) - {""}):
-        note += " " + report.measured_on(*map(json.loads, machines), more=VERSIONS)
+        methods = " ".join(runs["method"].unique())
+        more = [package for package, name in VERSIONS.items() if name in methods]
+        note += " " + report.measured_on(*map(json.loads, machines), more=more)
     return Table(table.rows, "\n\n".join(filter(None, [table.note, note])))
 
 
@@ -163,7 +173,7 @@ def tests(runs: pd.DataFrame) -> Table:
 
 def test(runs: pd.DataFrame, metric: str, ours: str, other: str) -> dict[str, str]:
     """Return the one-sided test that ours is lower; nothing where the two share no runs."""
-    both = statistics.pair(runs, metric, (ours, other)).means.dropna()
+    both = statistics.once(statistics.pair(runs, metric, (ours, other)).means.dropna())
     return signed_rank(both[ours], both[other], metric, ours, other) if len(both) else {}
 
 
@@ -234,7 +244,7 @@ def peers(runs: pd.DataFrame) -> Table:
             continue
         row = {f"{OURS} against": other}
         for metric in ("zero_one", "mae", "rps"):
-            both = statistics.pair(runs, metric, (OURS, other)).means.dropna()
+            both = statistics.once(statistics.pair(runs, metric, (OURS, other)).means.dropna())
             found = statistics.Comparison(both[OURS], both[other]) if len(both) else None
             row[METRICS[metric]] = found.counts if found else "-"
             row[f"p {METRICS[metric]}"] = p_text(found.p) if found else "-"
@@ -306,20 +316,17 @@ def variants(runs: pd.DataFrame, reference: str, metrics: Sequence[str]) -> Tabl
         return Table([])
     # Each against the reference alone: a variant that has not run everywhere takes no set from the others.
     others = [method for method in sorted(set(runs["method"]), key=str.lower) if method != reference]
-    rows, n_sets = [], runs["data"].nunique()
+    rows, lines = [], []
     for other in others:
         row: dict[str, Any] = {"variant": other}
         for metric in metrics:
             both = statistics.pair(runs, metric, (reference, other)).means.dropna()
             found = statistics.relative(both, reference).loc[other]
+            lines.append((METRICS[metric], found))
             row.setdefault("sets", str(len(both)))
             row[METRICS[metric]] = ratio(found) if len(both) else "-"
         rows.append(row)
-    return Table(
-        rows,
-        f"Geometric mean over at most {n_sets} sets of loss / loss of `{reference}`, {BETWEEN}; in brackets the sets "
-        f"won, tied and lost against it.",
-    )
+    return Table(rows, f"Loss / loss of `{reference}`: {RATIO}.{solved(lines)}")
 
 
 def decisions(runs: pd.DataFrame, ours: str) -> Table:
@@ -339,7 +346,22 @@ def _left_out(paired: statistics.Paired) -> str:
 
 def ratio(found: pd.Series, counts: str = "") -> str:
     """Return a line of :func:`statistics.relative` as text."""
-    return f"{_number(found['ratio'], 3)}{interval(found['interval'])} ({counts or found['counts']})"
+    beside = f"{interval(found['interval'])}, {_number(found['median'], 3)}"
+    return f"{_number(found['ratio'], 3)}{beside} ({counts or found['counts']}; {p_text(found['p'])})"
+
+
+def solved(found: Iterable[tuple[str, pd.Series]]) -> str:
+    """Return which sets the means of some metrics leave out."""
+    by_set: dict[str, dict[str, bool]] = {}
+    for title, line in found:
+        for data in line["solved"]:
+            by_set.setdefault(data, {})[title] = True
+    named = "; ".join(f"{data} by {', '.join(titles)}" for data, titles in by_set.items())
+    return f" Left out, since one of both solves them: {named}." if named else ""
+
+
+# How these cells are read.
+RATIO = "geometric mean over the sets [95% interval], median (sets won / tied / lost; two-sided p of signed ranks)"
 
 
 def interval(between: statistics.Interval, decimals: int = 3) -> str:

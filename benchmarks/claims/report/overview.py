@@ -28,7 +28,7 @@ def ratios(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
         if method != OURS:
             both = statistics.pair(runs, metric, (OURS, method)).means.dropna()
             if len(both):
-                found[method] = statistics.relative(both, OURS).loc[method].to_dict() | {"sets": len(both)}
+                found[method] = statistics.relative(both, OURS).loc[method].to_dict() | {"of": len(both)}
     return pd.DataFrame.from_dict(found, orient="index")
 
 
@@ -42,16 +42,17 @@ def tables(runs: pd.DataFrame) -> dict[str, Table]:
     lines = [
         {"method": OURS, "sets": str(rows["data"].nunique())} | {METRICS[metric]: "1" for metric in SHOWN},
         *(
-            {"method": method, "sets": str(found["mae"].loc[method, "sets"])}
+            {"method": method, "sets": str(found["mae"].loc[method, "of"])}
             | {METRICS[metric]: _cell(found[metric], method) for metric in SHOWN}
             for method in order
         ),
     ]
     note = (
-        f"Mean loss / mean loss of `{OURS}`: geometric mean over the sets {accuracy_tables.BETWEEN}. Above 1 means a "
-        f"higher loss than `{OURS}`. In brackets: on how many sets the method was lower / level / higher. MAE by the "
-        "median class, zero-one error by the most probable class; methods without probabilities give their only answer."
+        f"Mean loss / mean loss of `{OURS}`: {accuracy_tables.RATIO}. Above 1 means a higher loss than `{OURS}`. Sets "
+        "that share rows count once. MAE by the median class, zero-one error by the most probable class; methods "
+        "without probabilities give their only answer."
     )
+    note += accuracy_tables.solved((METRICS[metric], one) for metric in SHOWN for _, one in found[metric].iterrows())
     return {"overview": noted(Table(lines, note), rows)}
 
 

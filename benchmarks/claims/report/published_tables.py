@@ -124,19 +124,21 @@ def beside_print(runs: pd.DataFrame) -> Table:
 
 def parts(runs: pd.DataFrame) -> Table:
     """Return the errors of the thesis's method with each of its parts switched off, beside the whole."""
-    rows = []
+    rows, lines = [], []
     for variant in (*list(AS_PRINTED)[1:], JOINT):
         row: dict[str, Any] = {"variant": variant, "against": OWN}
         for metric in METRICS:
             both = statistics.pair(runs, metric, (OWN, variant)).means.dropna()
             row.setdefault("sets", str(len(both)))
             if len(both):
-                row[METRICS[metric]] = accuracy_tables.ratio(statistics.relative(both, OWN).loc[variant])
+                found = statistics.relative(both, OWN).loc[variant]
+                lines.append((METRICS[metric], found))
+                row[METRICS[metric]] = accuracy_tables.ratio(found)
         if row["sets"] != "0":
             rows.append(row)
     note = (
-        "Geometric mean over the sets of the error divided by that of the whole method, "
-        f"{accuracy_tables.BETWEEN}; in brackets the sets won, tied and lost. `{JOINT}` is trained once more on all "
+        f"Error / error of the whole method: {accuracy_tables.RATIO}.{accuracy_tables.solved(lines)} "
+        f"`{JOINT}` is trained once more on all "
         "rows, without a set that judges steps."
     )
     return Table(rows, note if rows else "")

@@ -62,7 +62,7 @@ def rows_of_set(name: str) -> str:
 
 
 def by_rows(logs: dict[str, float]) -> NDArray[np.float64]:
-    """Return one logarithm for all sets with the same rows."""
+    """Return one logarithm, or difference, for all sets with the same rows."""
     groups: dict[str, list[float]] = defaultdict(list)
     for data, log in logs.items():
         groups[rows_of_set(data)].append(log)
@@ -311,7 +311,7 @@ def check_thesis(checks: Checks) -> None:
         confirmed = 0
         for column, metric in (("zero-one", "zero_one"), ("MAE", "mae")):
             for rival, name in READABLE.items():
-                differences = np.array(list(finding(rows, f"{row['method']}, {row['answers']}", name, metric).values()))
+                differences = by_rows(finding(rows, f"{row['method']}, {row['answers']}", name, metric))
                 p = p_lower(differences)
                 confirmed += p < 1 - 0.95**0.5
                 own = f"{counts(differences)}, p {p:.3f}" if p >= 0.001 else f"{counts(differences)}, p {p:.1e}"

@@ -58,7 +58,7 @@ def methods_of(runs: pd.DataFrame) -> list[str]:
 
 def ratios(best: pd.DataFrame) -> Table:
     """Return each method's losses relative to ours through XGBoost, on the sets that both have."""
-    rows = []
+    rows, lines = [], []
     for method in methods_of(best):
         if method == OURS or OURS not in set(best["method"]):
             continue
@@ -70,10 +70,11 @@ def ratios(best: pd.DataFrame) -> Table:
             if len(both):
                 found = statistics.relative(both, OURS).loc[method]
                 row[METRICS[metric]] = accuracy_tables.ratio(found)
+                lines.append((METRICS[metric], found))
         rows.append(row)
     note = (
-        f"Geometric mean of loss / loss of `{OURS}`, {accuracy_tables.BETWEEN}; in brackets the sets that the "
-        f"method won, tied and lost. The best of {tuned.SETTINGS} settings by validation rows, each metric by its own "
+        f"Loss / loss of `{OURS}`: {accuracy_tables.RATIO}.{accuracy_tables.solved(lines)} "
+        f"The best of {tuned.SETTINGS} settings by validation rows, each metric by its own "
         "decision."
     )
     return Table(rows, note if rows else "")

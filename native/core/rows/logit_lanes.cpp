@@ -103,18 +103,19 @@ template <bool kMajorized, Counts kCounts, bool kWeighted, bool kKeep, bool kHig
 void block(const LogitRound& round, const LogitConstants& constants, std::int64_t begin, int n,
            BlockSums& sums, float* lanes) {
     const int width = round.n_thresholds;
-    Floats *const u = reinterpret_cast<Floats*>(lanes), *const v = u + width;
-    for (int k = 0; k < width; ++k) u[k] = v[k] = Floats{};
-    Floats loss = Floats{};
+    Floats *const u = reinterpret_cast<Floats*>(lanes), *const v = u + kParts * width;
+    for (int k = 0; k < kParts * width; ++k) u[k] = v[k] = Floats{};
+    Floats loss[kParts] = {};
     Ints clipped = Ints{};
     Vector<kMajorized, kCounts, kWeighted, kKeep, kHigher> rows{};
     const auto run = [&](Floats score, std::int64_t at, int n_rows) {
         const Floats inside = clamp(score, constants.lowest_score, constants.highest_score);
         clipped += select(inside == score, Ints{}, all(1));
         float* cross = kKeep && round.cross ? round.cross + at * round.cross_step : nullptr;
-        rows.run(round, constants, inside, u, v, cross, n_rows);
+        const int part = part_of(static_cast<int>(at - begin));
+        rows.run(round, constants, inside, u + part * width, v + part * width, cross, n_rows);
         if (kHigher) store_higher(round, at, n_rows, rows.third, rows.fourth);
-        if (kKeep) loss -= kWeighted ? rows.weight * rows.log : rows.log;
+        if (kKeep) loss[part] -= kWeighted ? rows.weight * rows.log : rows.log;
     };
     int i = 0;
     for (; i + kLanes <= n; i += kLanes) {
@@ -152,11 +153,11 @@ void block(const LogitRound& round, const LogitConstants& constants, std::int64_
         row[1] = round.hessian[begin + j];
     }
     for (int k = 0; k < width; ++k) {
-        sums.threshold_gradient[k] -= sum(u[k]);
-        sums.threshold_hessian[k] += sum(v[k]);
+        sums.threshold_gradient[k] -= sum(u + k, width);
+        sums.threshold_hessian[k] += sum(v + k, width);
     }
     if (round.want_loss) sums.loss += sum(loss);
-    sums.n_clipped += static_cast<std::int64_t>(sum(to_floats(clipped)));
+    for (int j = 0; j < kLanes; ++j) sums.n_clipped += static_cast<std::int64_t>(lane(to_floats(clipped), j));
 }
 
 template <bool kMajorized, Counts kCounts, bool kHigher = false>

@@ -45,7 +45,7 @@ inline void sort_margins(Floats* margins, int n_thresholds) {
             margins[k + 1] = select(crossed, low, high);
             any_crossed = any_crossed | crossed;
         }
-        if (sum(to_floats(select(any_crossed, all(1), Ints{}))) == 0.0f) return;
+        if (!any_lane(any_crossed)) return;
     }
 }
 
@@ -165,13 +165,15 @@ template <bool kMajorized, Counts kCounts, bool kLoss, bool kRuns>
 void block(const MarginRound<float>& round, std::int64_t begin, int n, BlockSums& sums, float* slopes,
            float* bends, float* lanes) {
     const int width = round.n_thresholds;
-    Floats *const u = reinterpret_cast<Floats*>(lanes), *const v = u + width, *const margins = v + width;
-    for (int k = 0; k < width; ++k) u[k] = v[k] = Floats{};
-    Floats loss = Floats{};
+    Floats *const u = reinterpret_cast<Floats*>(lanes), *const v = u + kParts * width;
+    Floats* const margins = v + kParts * width;
+    for (int k = 0; k < kParts * width; ++k) u[k] = v[k] = Floats{};
+    Floats loss[kParts] = {};
     Ints clipped = Ints{};
     for (int at = 0; at < n; at += kLanes) {
         const int here = n - at < kLanes ? n - at : kLanes;
-        Rows<kMajorized, kCounts, kLoss> rows(round, begin + at, here, u, v);
+        const int part = part_of(at);
+        Rows<kMajorized, kCounts, kLoss> rows(round, begin + at, here, u + part * width, v + part * width);
         if (kRuns) {
             rows.take_runs(round.scores + begin + at, here, at, slopes, bends, margins);
         } else {
@@ -183,7 +185,7 @@ void block(const MarginRound<float>& round, std::int64_t begin, int n, BlockSums
             rows.take_margins(margins, at, slopes, bends);
         }
         clipped += select(rows.outside, all(1), Ints{});
-        if (kLoss) loss -= rows.weight * (kCounts == Counts::by_cost ? rows.log : rows.product.log());
+        if (kLoss) loss[part] -= rows.weight * (kCounts == Counts::by_cost ? rows.log : rows.product.log());
         if (round.gradient && here == kLanes) {
             store(round.gradient + begin + at, rows.g);
             store(round.hessian + begin + at, rows.h);
@@ -195,11 +197,11 @@ void block(const MarginRound<float>& round, std::int64_t begin, int n, BlockSums
         }
     }
     for (int k = 0; k < width; ++k) {
-        sums.threshold_gradient[k] -= sum(u[k]);
-        sums.threshold_hessian[k] += sum(v[k]);
+        sums.threshold_gradient[k] -= sum(u + k, width);
+        sums.threshold_hessian[k] += sum(v + k, width);
     }
     if (kLoss) sums.loss += sum(loss);
-    sums.n_clipped += static_cast<std::int64_t>(sum(to_floats(clipped)));
+    for (int i = 0; i < kLanes; ++i) sums.n_clipped += static_cast<std::int64_t>(lane(to_floats(clipped), i));
 }
 
 template <Counts kCounts, bool kRuns>

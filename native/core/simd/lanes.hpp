@@ -93,10 +93,24 @@ inline void store(std::int32_t* to, Ints x) { std::memcpy(to, &x, sizeof x); }
 inline Floats all(float x) { return Floats{} + x; }
 inline Ints all(std::int32_t x) { return Ints{} + x; }
 
-inline float sum(Floats x) {
+// Sums over rows have 16 lanes everywhere, in so many vectors: row i goes to lane i % 16 of them, so that
+// every instruction set adds in the same order.
+constexpr int kParts = 16 / kLanes;
+inline int part_of(int row) { return row / kLanes % kParts; }
+
+// The sum of the parts, `step` vectors apart.
+inline float sum(const Floats* parts, int step = 1) {
     float total = 0.0f;
-    for (int i = 0; i < kLanes; ++i) total += lane(x, i);
+    for (int part = 0; part < kParts; ++part)
+        for (int i = 0; i < kLanes; ++i) total += lane(parts[part * step], i);
     return total;
+}
+
+inline bool any_lane(Mask mask) {
+    const Floats marked = to_floats(select(mask, all(1), Ints{}));
+    bool found = false;
+    for (int i = 0; i < kLanes; ++i) found |= lane(marked, i) != 0.0f;
+    return found;
 }
 
 inline Floats clamp(Floats x, float low, float high) {
@@ -104,17 +118,8 @@ inline Floats clamp(Floats x, float low, float high) {
     return select(x > high, all(high), x);
 }
 
-// Within 2 units in the last place: the hardware's 14 bits and one Newton step where that is much faster
-// than a division.
-inline Floats reciprocal(Floats x) {
-#if defined(__AVX512F__)
-    const __m512 guess = _mm512_rcp14_ps(reinterpret<__m512>(x));
-    const __m512 error = _mm512_fnmadd_ps(reinterpret<__m512>(x), guess, _mm512_set1_ps(1.0f));
-    return reinterpret<Floats>(_mm512_fmadd_ps(guess, error, guess));
-#else
-    return 1.0f / x;
-#endif
-}
+// The hardware's approximations differ between processors; a division does not.
+inline Floats reciprocal(Floats x) { return 1.0f / x; }
 
 // |x| <= 87. Adding 1.5 * 2^23 rounds to the nearest integer, found again in the low bits; the logarithm of
 // 2 comes in two pieces, the first of them short enough that its multiples are exact.
