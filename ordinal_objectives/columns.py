@@ -161,6 +161,9 @@ class Columns:
         codes = {place: self._codes(X, place, levels, name, refuse_new) for place, levels in self.levels.items()}
         table = X if issparse(X) else tables.with_columns(X, codes)
         numbers = tables.read_numbers(table, name=name, **{"accept_sparse": "csr", **checks})
+        if issparse(numbers) and not numbers.has_canonical_format:  # LightGBM reads one entry of a place, not their sum
+            numbers = numbers.copy()
+            numbers.sum_duplicates()
         if not codes:
             return numbers
         values, places = numbers, np.arange(self.n_features)

@@ -409,7 +409,8 @@ def as_booster(init_model: Any) -> lightgbm.Booster:
 def _unsealed(text: str) -> str:
     """Return the text of a file without its digest, which is checked; files of older versions have none."""
     beginning = _SECOND.match(text)
-    assert beginning is not None, "it does not begin as a model"
+    if beginning is None:
+        raise ValueError("it does not begin as a model")
     if beginning[1] is None:
         return text
     text = _FIRST + text[beginning.end() :]

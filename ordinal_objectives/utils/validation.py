@@ -172,7 +172,11 @@ def check_codes(y: ArrayLike, n_classes: int | None = None, *, name: str = "y", 
     allowed = f"0..{n_classes - 1}" if n_classes is not None else "0, 1, 2, ..."
     outside = codes < 0 if n_classes is None else (codes < 0) | (codes >= n_classes)
     if outside.any():
-        raise ValueError(f"{name} holds labels outside the declared classes {allowed}; got {_some(codes[outside])}")
+        from_one = codes.min() >= 1 and codes.max() == n_classes
+        hint = f". Class codes start at 0: subtract 1 from labels 1..{n_classes}" if from_one else ""
+        raise ValueError(
+            f"{name} holds labels outside the declared classes {allowed}; got {_some(codes[outside])}{hint}"
+        )
     return codes
 
 

@@ -153,6 +153,12 @@ def test_a_sparse_matrix_stores_codes():
     np.testing.assert_array_equal(np.sort(X.data), [2.0, 3.0, 5.0, 7.0])  # the caller's stay
 
 
+def test_entries_of_one_place_in_a_sparse_matrix_are_summed():
+    twice = csr_matrix((np.array([1.0, 2.0, 4.0]), np.array([1, 1, 0]), np.array([0, 2, 3])), shape=(2, 2))
+    np.testing.assert_array_equal(Columns(2).encode(twice).data, [3.0, 4.0])
+    assert twice.nnz == 3
+
+
 class Tensor:
     """What a tensor of another library is to an estimator: a shape, and the protocol of arrays."""
 

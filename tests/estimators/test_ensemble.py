@@ -127,7 +127,9 @@ def test_early_stopping_is_by_the_rows_that_a_copy_leaves_out(numbered):
 def test_a_copy_stops_early_by_rows_of_classes_that_it_knows(numbered):
     X, y = numbered
     y = np.where(np.arange(300) == 7, 9, np.minimum(y, 2))
-    model = OrdinalEnsembleClassifier([("a", Recorder(early_stopping_rounds=2))], refit=False).fit(X, y)
+    members = [("a", Recorder(early_stopping_rounds=2))]
+    groups = np.arange(300) // 10  # without groups each class keeps a row
+    model = OrdinalEnsembleClassifier(members, refit=False, n_bags=20, random_state=0).fit(X, y, groups=groups)
     alone = [copy for copy in recorders(model) if 7 not in copy.rows_]
     assert alone
     for copy in alone:
