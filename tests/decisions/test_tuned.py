@@ -186,6 +186,21 @@ def test_no_cut_point_lies_on_a_mean_of_the_rows(wanted):
     assert (found.decide(proba) == wanted).all()
 
 
+@pytest.mark.parametrize("seed", [2, 3, 5])
+def test_the_start_that_predicts_the_shares_counts_weights(seed):
+    """Only a start lies between any two of a thousand values; cut points move over two hundred."""
+    p = np.sort(np.random.default_rng(seed).random(1000))
+    weight = np.where(p < 0.3, 5.0, 1.0)
+    proba = np.column_stack([1.0 - p, p])
+
+    def score(codes):
+        return -abs(np.average(codes == 0, weights=weight) - 0.5)
+
+    found = CutPoints.free(proba, np.array([0.5, 0.5]), score, weight)
+    best = -np.abs(np.cumsum(weight) / weight.sum() - 0.5).min()
+    assert score(found.decide(proba)) == pytest.approx(best, abs=1e-12)
+
+
 def test_a_cut_point_on_a_value_moves_to_the_middle_between_close_ones():
     np.testing.assert_allclose(_off_values(np.array([4e-6, 8.0]), np.array([0.0, 4e-6])), [2e-6, 8.0])
 
