@@ -113,6 +113,15 @@ def test_draws_have_the_predicted_distribution(data):
         np.testing.assert_allclose([(row <= t).mean() for t in (-1, 0, 1)], cdf, atol=0.02)
 
 
+def test_a_weight_of_crps_is_a_number_of_rows(data):
+    X, y = data
+    model = OrdinalDistributionRegressor(TRAINERS["native"]()).fit(X, y)
+    some, times = slice(0, 60), np.arange(60) % 4
+    found = model.crps(X[some], y[some], sample_weight=times)
+    assert found == pytest.approx(model.crps(np.repeat(X[some], times, axis=0), np.repeat(y[some], times)))
+    assert found != pytest.approx(model.crps(X[some], y[some]))
+
+
 def test_blocks_change_nothing(data, monkeypatch):
     X, y = data
     model = OrdinalDistributionRegressor(TRAINERS["native"]()).fit(X, y)
