@@ -103,7 +103,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
         Of each feature, by how much predictions change with it; they sum to 100.
     evals_result_ : dict of str to dict
         Loss and metrics of each evaluation set after 1, 2, ... rounds.
-    <<n_features_in_, is_categorical_, feature_names_in_, diagnostics_>>
+    <<n_features_in_, columns_, is_categorical_, feature_names_in_, diagnostics_>>
 
     Notes
     -----
@@ -324,6 +324,11 @@ min_data_in_leaf, random_strength, one_hot_max_size
         named = [name for name in _COLUMNS if self._places[name]]
         if named and issparse(X):
             raise ValueError(f"X must be a table or an array where {named[0]} names columns; got a sparse matrix")
+        unnamed = set(tables.places_of(X, tables.FROM_DTYPE)) - set(self._places["cat_features"])
+        if reset and unnamed:
+            raise ValueError(
+                f"X must have categories only where cat_features says so; got {tables.called(X, min(unnamed))}"
+            )
         zeros = np.zeros(X.shape[0])
         others = [place for places in self._places.values() for place in places if place < X.shape[1]]
         checked = super()._check_features(tables.with_columns(X, dict.fromkeys(others, zeros)), reset=reset)

@@ -66,8 +66,6 @@ def test_arrays(data, options):
     assert np.mean(model.predict(X) == alone.predict(X)) > 0.999
     loaded = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
-    with pytest.raises(TypeError, match="Dask collection"):
-        list(model.staged_predict(X_))
 
 
 def test_frames_and_ordered_categoricals(data):

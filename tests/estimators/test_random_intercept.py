@@ -253,7 +253,7 @@ def test_groups_whose_numbers_floats_round_are_refused(floats, first):
     model = make(random_intercept="clinic", max_iter=2).fit(frame, y)
     rounded, exact = (frame[rows].astype({"clinic": floats}) for rows in (group >= 5, group < 5))
     np.testing.assert_array_equal(model.predict_proba(exact), model.predict_proba(frame[group < 5]))
-    message = f"column 'clinic' holds levels of {first} and more, which {floats.__name__} rounds"
+    message = f"column 'clinic' holds .*{floats.__name__}"
     for call in (lambda: model.predict(rounded), lambda: clone(model).fit(rounded, y[group >= 5])):
         with pytest.raises(ValueError, match=message):
             call()
