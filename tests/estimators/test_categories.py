@@ -56,7 +56,7 @@ def test_a_continued_training_follows_them(table, proportional):
     sets = [(matrix(X, y, feature_types=half.get_categories()), "same"), (matrix(other, y), "other")]
     oxgb.train({"nthread": 1}, sets[0][0], 5, xgb_model=half, evals=sets, evals_result=found, **options)
     same, reordered = (next(iter(found[name].values())) for name in ("same", "other"))
-    np.testing.assert_allclose(reordered, same, rtol=1e-6)
+    np.testing.assert_allclose(reordered, same, rtol=1e-5)
 
 
 def test_categories_stand_where_they_stood_in_fit(ordinal_data, tmp_path):
