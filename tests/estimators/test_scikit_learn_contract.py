@@ -93,6 +93,7 @@ def test_costs_and_class_weights_follow_the_order_of_the_classes(make, data):
     np.testing.assert_array_equal(model.predict_proba_ordered(X), plain.predict_proba(X))
 
 
+@pytest.mark.slow  # scorers of two classes know no labels but 0 and 1 in scikit-learn 1.4, which runs the quick tests
 @ONE_EACH
 def test_every_probability_scorer(make, spell, told, data):
     X, codes = data
