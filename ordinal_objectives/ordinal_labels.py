@@ -128,6 +128,10 @@ class OrdinalLabels:
             array.setflags(write=False)  # matrices and models refer to them
         self.classes: LabelArray = OrderedLabels(classes).ordered_classes_
         validation.check_shape("patterns", self.patterns, ("n_patterns", len(self.classes)))
+        if not (np.isfinite(patterns) & (self.patterns >= 0.0)).all():
+            raise ValueError("patterns must hold finite numbers that are not negative")
+        if len(codes) and not 0 <= np.min(codes) <= np.max(codes) < len(patterns):
+            raise ValueError(f"codes must be numbers of patterns, 0 to {len(patterns) - 1}")
 
     @classmethod
     def from_shares(

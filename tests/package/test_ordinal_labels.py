@@ -182,6 +182,8 @@ def test_a_set_to_evaluate_may_have_one_class():
         (lambda: OrdinalLabels.from_columns(GRADED["g1"], classes=LEVELS), "answers must have shape"),
         (lambda: OrdinalLabels.from_counts([[0, 0], [1, 0]]), "1 row.* have no label: 0"),
         (lambda: OrdinalLabels.from_counts([[1, 0]], unlabelled="drop"), "unlabelled"),
+        (lambda: OrdinalLabels(np.eye(2), np.array([0, -1]), [0, 1]), "codes must be numbers of patterns"),
+        (lambda: OrdinalLabels(-np.eye(2), np.array([0, 1]), [0, 1]), "patterns must hold finite numbers"),
         (lambda: OrdinalLabels.from_intervals([1, 2], [1, 1]), "lower must not lie above upper; got 2 and 1 in row 1"),
         (lambda: OrdinalLabels.from_intervals([2, 0], [1], classes=[0, 1, 2]), "upper must have shape"),
         (lambda: OrdinalLabels.from_intervals([2, 0], [7, 1], classes=[0, 1, 2]), "outside the classes"),
