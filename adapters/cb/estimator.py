@@ -349,9 +349,8 @@ min_data_in_leaf, random_strength, one_hot_max_size
                 )
         if not no_numbers:
             return numbers
-        return tables.with_columns(
-            extras.data_frame(numbers), {place: self._as_given(X, place) for place in no_numbers}
-        )
+        as_given = {place: self._as_given(X, place) for place in no_numbers}
+        return tables.with_columns(extras.data_frame(numbers), as_given)
 
     def _as_given(self, X: Table, place: int) -> Column:
         """Return a column that holds no numbers as CatBoost reads it, (n_samples,)."""

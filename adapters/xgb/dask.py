@@ -478,9 +478,7 @@ class DaskXGBOrdinalClassifier(DaskClassifier, XGBOrdinalClassifier):
             codes = X.map_partitions(encode, meta=encode(self._header(X)))
         codes = self.client.persist(codes)
         distributed.wait(codes)
-        for future in distributed.futures_of(
-            codes
-        ):  # XGBoost's matrix would raise only that a part has failed, not why
+        for future in distributed.futures_of(codes):  # XGBoost's matrix would not say why a part has failed
             if future.status == "error":
                 future.result()
         return codes

@@ -24,8 +24,6 @@ from ordinal_objectives.utils.validation import call_read_only, check_finite, ch
 # Numbers of a block of rows: its scores, derivatives and columns stay in the cache.
 _BLOCK = 1 << 16
 _NO_THRESHOLDS = np.zeros(0)
-# What a loss must have.
-_METHODS = ("start", "derivatives", "predict")
 
 
 @dataclass(kw_only=True)

@@ -239,9 +239,8 @@ def validate_columns(estimator: Estimator, X: Table, *, reset: bool, **options: 
         text = getattr(estimator, "feature_names_in_", None)
         keep_names(estimator, text, None if tables.column_names(X) else tables.names_as_text(X))
     else:
-        tables.refuse_other_order(
-            getattr(estimator, "_column_numbers", getattr(estimator, "feature_names_in_", None)), X
-        )
+        known = getattr(estimator, "_column_numbers", getattr(estimator, "feature_names_in_", None))
+        tables.refuse_other_order(known, X)
     return checked
 
 
