@@ -311,7 +311,7 @@ def codes_in(
     if not np.isnan(missing) and not any(isinstance(level, str) for level in known):
         number = dict.fromkeys(marks(missing), MISSING) | number
     found, which = levels_in(X, place, number)
-    present = np.unique(which[which >= 0])
+    present = _present(which, len(found))
     levels = [found[i] for i in present]
     _check_kinds(tables.called(X, place), levels, number)
     codes = np.full(len(found) + 1, MISSING, dtype=np.intp)
@@ -345,7 +345,12 @@ def codes_in(
 def occurring(X: Table, place: int, known: Collection[Level] = ()) -> set[Level]:
     """Return the levels that rows of a column have; of which some may be known, as :func:`levels_in` has it."""
     found, which = levels_in(X, place, known)
-    return {found[i] for i in np.unique(which[which >= 0])}
+    return {found[i] for i in _present(which, len(found))}
+
+
+def _present(which: IndexArray, n_levels: int) -> IndexArray:
+    """Return the places of the levels that rows have, in order: counted, which is faster than sorting the rows."""
+    return np.flatnonzero(np.bincount(which[which >= 0], minlength=n_levels))
 
 
 def in_order(levels: Iterable[Level]) -> list[Level]:
