@@ -170,9 +170,12 @@ TYPED := build/typed/ordinal_objectives
 FOLDERS := adapters histogram_engine threshold_solver
 FORMATTED = $(shell find native ordinal_objectives -name '*.cpp' -o -name '*.hpp' -o -name '*.cu') tests/cuda_on_cpu.hpp
 SCHEMA := $(DEV)/bin/check-jsonschema --quiet --builtin-schema
+# The words that users read.
+SPELLED := README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md docs examples native ordinal_objectives $(FOLDERS)
 lint: dev
 	$(DEV)/bin/ruff check .
 	$(DEV)/bin/ruff format --check .
+	$(DEV)/bin/codespell $(SPELLED)
 	$(DEV)/bin/clang-format --dry-run --Werror $(FORMATTED)
 	$(DEV)/bin/zizmor --offline --no-progress --quiet --pedantic .github
 	$(SCHEMA) vendor.github-workflows .github/workflows/*.yml

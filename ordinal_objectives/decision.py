@@ -77,7 +77,7 @@ def decide(proba: ArrayLike, rule: str = "median", cost_matrix: ArrayLike | None
     return np.argmax(np.cumsum(P, axis=1, dtype=np.float64) >= 0.5 - rounding, axis=1)
 
 
-def check_rule(rule: str, cost_matrix: ArrayLike | None, n_classes: int, *, name: str = "rule") -> FloatArray | None:
+def check_rule(rule: object, cost_matrix: ArrayLike | None, n_classes: int, *, name: str = "rule") -> FloatArray | None:
     """Check what is to decide: a rule, or the costs of errors.
 
     Parameters

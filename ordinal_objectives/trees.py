@@ -130,7 +130,8 @@ class Tree:
         self._check_categories()
 
     def _check_categories(self) -> None:
-        sets, n = self.categories, len(self.left)
+        sets: object = self.categories
+        n = len(self.left)
         if sets is None:
             return
         if not isinstance(sets, np.ndarray) or sets.shape != (n, SET_WORDS) or sets.dtype != np.uint64:

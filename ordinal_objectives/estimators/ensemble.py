@@ -134,7 +134,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
         -------
         dict of str to object
         """
-        given = self.members
+        given: object = self.members
         named = isinstance(given, list) and all(is_pair(entry) and not isinstance(entry[1], type) for entry in given)
         return self._get_params("members", deep=deep and named)
 

@@ -31,7 +31,7 @@ import numpy as np
 
 from ordinal_objectives.aliases import ArrayLike, BoolArray, FloatArray, IntArray
 from ordinal_objectives.leaves import scalar
-from ordinal_objectives.utils.validation import check_choice
+from ordinal_objectives.utils.validation import check_choice, check_number
 
 # Whether both sides of a split move the same few outputs, or each its own.
 SEARCHES = ("restricted", "unrestricted")
@@ -374,12 +374,10 @@ def contrasts(
     return C
 
 
-def check_penalty(shift_l2: float, shift_penalty: str) -> None:
-    """Raise ValueError unless the penalty of the shifts is one of those allowed."""
+def check_penalty(shift_l2: object, shift_penalty: str) -> None:
+    """Raise ValueError or TypeError unless the penalty of the shifts is one of those allowed."""
     check_choice(shift_penalty, PENALTIES, name="shift_penalty")
-    is_number = isinstance(shift_l2, (int, float, np.integer, np.floating)) and not isinstance(shift_l2, bool)
-    if not (is_number and np.isfinite(shift_l2) and shift_l2 > 0.0):
-        raise ValueError(f"shift_l2 must be a positive, finite number; got {shift_l2!r}")
+    check_number("shift_l2", shift_l2, above=0.0)
 
 
 def _ridge(

@@ -224,7 +224,7 @@ class OrdinalLoss(Named, ABC):
                 f"got {thresholds.tolist()} with rows of class {crowded[0]}"
             )
 
-    def supports(self, hessian: str) -> bool:
+    def supports(self, hessian: object) -> bool:
         """Whether `hessian` ("exact" or "majorized") exists for this loss and link."""
         return isinstance(hessian, str) and (
             hessian == "exact" or (hessian == "majorized" and self._majorizes(self.link))

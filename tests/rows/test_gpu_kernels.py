@@ -237,10 +237,10 @@ def test_numbers_are_those_of_the_source():
 
 def nvrtc():
     """Return NVIDIA's compiler, which needs no GPU; the test extra brings it for Linux on x86-64."""
-    found = importlib.util.find_spec("nvidia.cuda_nvrtc") if importlib.util.find_spec("nvidia") else None
+    found = importlib.util.find_spec("nvidia.cu13") if importlib.util.find_spec("nvidia") else None
     if found is None or found.submodule_search_locations is None:
         pytest.skip("NVRTC is not installed: the kernels are not compiled for a GPU")
-    return ctypes.CDLL(str(Path(next(iter(found.submodule_search_locations)), "lib", "libnvrtc.so.12")))
+    return ctypes.CDLL(str(Path(next(iter(found.submodule_search_locations)), "lib", "libnvrtc.so.13")))
 
 
 def compile_for(arch, options, source):
