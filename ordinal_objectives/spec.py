@@ -173,7 +173,8 @@ class OrdinalSpec:
             self.loss.threshold_costs(self.n_classes)
         updates = THRESHOLD_UPDATES if self.entry_point is None else self.entry_point.updates
         asked: object = self.threshold_update
-        hint = "; leaves are renewed with the step here: use 'joint'" if isinstance(asked, str) and asked == "schur" else ""
+        is_schur = isinstance(asked, str) and asked == "schur"
+        hint = "; leaves are renewed with the step here: use 'joint'" if is_schur else ""
         validation.check_choice(self.threshold_update, updates, name="threshold_update", hint=hint)
         if self.shift_method is not None:
             validation.check_choice(self.shift_method, SHIFT_METHODS, name="shift_method")
