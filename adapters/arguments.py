@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ordinal_objectives.aliases import ArrayLike
 from ordinal_objectives.spec import OrdinalSpec, parameter_names
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
-from ordinal_objectives.utils.validation import check_integer, first_few, n_classes_of
+from ordinal_objectives.utils.validation import first_few, n_classes_of
 
 # Ordinal model that a training is asked for, and the record of one that is continued.
 Asked: TypeAlias = tuple[OrdinalSpec, ThresholdRecord | None]
@@ -50,18 +50,6 @@ def refuse_parameters(params: Mapping[str, object], refused: Mapping[str, str]) 
             )
 
 
-def listed(name: str, given: Any, suits: Callable[[Any], bool], what: str) -> list[Any]:
-    """Return an argument as a list; raise TypeError unless it is None or a list of what suits, named by ``what``."""
-    if given is None:
-        return []
-    is_list = isinstance(given, Iterable) and not isinstance(given, str)
-    entries = list(given) if is_list else [given]
-    wrong = [type(entry).__name__ for entry in entries if not (is_list and suits(entry))]
-    if wrong:
-        raise TypeError(f"{name} must be a list of {what}, or None; got {first_few(wrong)}")
-    return entries
-
-
 def check_same_columns(
     model: str, trained: int, here: int | None, trained_names: Sequence[str] | None, names: Sequence[str] | None
 ) -> None:
@@ -96,10 +84,3 @@ def check_same_names(names: Sequence[str] | None, given: Sequence[str] | None, *
     differing = [f"{other!r} for {own!r} in column {column}" for column, (own, other) in pairs if own != other]
     got = first_few(differing) or ("none" if given is None else f"{len(given)}")
     raise ValueError(f"{name} must have the model's {len(names)} feature names, in their order; got {got}")
-
-
-def check_asked(params: object, num_boost_round: object, least: int) -> None:
-    """Raise TypeError or ValueError unless these are parameters by name, and a number of rounds."""
-    if not isinstance(params, Mapping):
-        raise TypeError(f"params must be a dict of names and values; got {type(params).__name__}")
-    check_integer("num_boost_round", num_boost_round, least)

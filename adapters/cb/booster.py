@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from catboost import CatBoost, FeaturesData, Pool
 
-from ordinal_objectives import decision, predictions
+from ordinal_objectives.adapters import prediction
 from ordinal_objectives.adapters.arguments import refuse_parameters
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, Params, Table
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -124,9 +124,7 @@ def threshold_record(model: CatBoost) -> ThresholdRecord:
     >>> len(ocb.threshold_record(model).thresholds)  # the start, and after each round
     6
     """
-    if not isinstance(model, CatBoost):
-        inside = "; pass its booster_, or call its own methods" if hasattr(model, "booster_") else ""
-        raise TypeError(f"model must be a catboost.CatBoost; got {type(model).__name__}{inside}")
+    prediction.check_booster(model, CatBoost, "model")
     metadata = model.get_metadata() if model.is_fitted() else {}
     if _KEY not in metadata:
         raise ValueError(
@@ -293,8 +291,8 @@ def predict_proba(model: CatBoost, data: Table, n_trees: int | None = None) -> F
 def _proba_of(model: CatBoost, record: ThresholdRecord, data: Table, n_trees: int | None) -> FloatArray:
     record.check_start(False, "model")
     n = record.n_iterations if n_trees is None else validation.check_integer("n_trees", n_trees, 0)
-    thresholds = record.at(n)
-    return predictions.proba(record.ordinal_loss(), predict_raw(model, rows_for(model, data), 0, n), thresholds)
+    record.at(n)  # before CatBoost is asked for more trees than there are
+    return prediction.proba_of(record, predict_raw(model, rows_for(model, data), 0, n), n)
 
 
 @shared_docs.documented(like=predict_proba)
@@ -325,5 +323,4 @@ def predict(
     array([0, 0, 0, 1, 1, 1, 2])
     """
     record = threshold_record(model)
-    record.ordinal_loss().check_decision(decision_rule, cost_matrix)
-    return decision.decide(_proba_of(model, record, data, n_trees), decision_rule, cost_matrix)
+    return prediction.decide(record, lambda: _proba_of(model, record, data, n_trees), decision_rule, cost_matrix)

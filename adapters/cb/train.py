@@ -128,11 +128,7 @@ def train_spec(
             raise ValueError(f"iterations={iterations} and params[{others[0]!r}] say the same thing; give one of them")
         params["iterations"] = iterations
     n_rounds = next((params[name] for name in names if name in params), 1000)
-    arguments.check_asked(params, n_rounds, 1)
     params = cb_booster.checked_params(params)
-    arguments.listed(
-        "callbacks", callbacks, lambda one: hasattr(one, "after_iteration"), "objects with after_iteration"
-    )
     pool = _as_pool(pool, "pool")
     sets = eval_set if isinstance(eval_set, list) else [] if eval_set is None else [eval_set]
     pools = [_as_pool(one, "eval_set") for one in sets]

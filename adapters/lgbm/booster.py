@@ -17,6 +17,7 @@ from typing import Any
 import lightgbm
 import numpy as np
 
+from ordinal_objectives.adapters import prediction
 from ordinal_objectives.adapters.followed_scores import GrownTree
 from ordinal_objectives.adapters.lgbm.input_checks import refuse_boosting
 from ordinal_objectives.aliases import FloatArray, IntArray
@@ -226,19 +227,13 @@ def _check_trees(booster: lightgbm.Booster, record: ThresholdRecord) -> None:
 def check_all_rounds(booster: lightgbm.Booster, record: ThresholdRecord, end: int) -> None:
     """Refuse the first ``end`` iterations, 0 and below for all, where there are no thresholds for them."""
     rounds, known = booster.current_iteration(), record.n_iterations
-    if (min(end, rounds) if end > 0 else rounds) > known:
-        raise ValueError(
-            f"booster has {rounds} iterations, but thresholds for only {known}: the others were added without the "
-            f"objective's callback; use num_iteration={known}, and cut the booster with "
-            f"olgbm.save_model(booster, filename, num_iteration={known})"
-        )
+    instead = f"num_iteration={known}; olgbm.save_model(booster, filename, num_iteration={known}) cuts the booster"
+    prediction.check_rounds(record, min(end, rounds) if end > 0 else rounds, instead)
 
 
 def carried_record(booster: lightgbm.Booster) -> ThresholdRecord:
     """Return what :func:`threshold_record` does, not to be changed."""
-    if not isinstance(booster, lightgbm.Booster):
-        inside = "; pass its booster_, or call its own methods" if hasattr(booster, "booster_") else ""
-        raise TypeError(f"booster must be a lightgbm.Booster; got {type(booster).__name__}{inside}")
+    prediction.check_booster(booster, lightgbm.Booster, "booster")
     record = stored_record(booster)
     if record is None:
         raise ValueError(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar
 
 import lightgbm
 import numpy as np
 
-from ordinal_objectives import decision, threads
+from ordinal_objectives import threads
 from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, prediction
 from ordinal_objectives.adapters.lgbm.training import LightGBMTraining, ThresholdCallback
 from ordinal_objectives.adapters.objective import OrdinalObjectiveBase
+from ordinal_objectives.adapters.prediction import decide
 from ordinal_objectives.adapters.run import SAME_SCORE, TrainingRun
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, NDArray, Table
 from ordinal_objectives.losses import OrdinalLoss, get_loss
@@ -122,8 +124,8 @@ class OrdinalObjective(OrdinalObjectiveBase):
     ) -> IndexArray:
         """Class codes, (n_samples,)."""
         record = self._record(booster)
-        record.ordinal_loss().check_decision(decision_rule, cost_matrix)
-        return decision.decide(prediction.proba_of(booster, record, data, num_iteration), decision_rule, cost_matrix)
+        find = partial(prediction.proba_of, booster, record, data, num_iteration)
+        return decide(record, find, decision_rule, cost_matrix)
 
 
 def _finished_record(training: LightGBMTraining, booster: lightgbm.Booster, data: object) -> ThresholdRecord:

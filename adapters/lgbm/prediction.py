@@ -13,9 +13,8 @@ from typing import Any
 import lightgbm
 import numpy as np
 
-from ordinal_objectives import decision, predictions, tables, threads, trees
-from ordinal_objectives.adapters import arguments
-from ordinal_objectives.adapters.groups import proba_beside
+from ordinal_objectives import predictions, tables, threads, trees
+from ordinal_objectives.adapters import arguments, prediction
 from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, input_checks
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, NDArray, Table
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -145,7 +144,7 @@ def proba_of(
     record.check_start(False, "booster", has_groups=random_intercept is not None)
     data = rows_for(booster, data)
     lgbm_booster.check_all_rounds(booster, record, end)
-    return proba_beside(record, predict_scores(booster, record, data, 0, end), end, random_intercept)
+    return prediction.proba_of(record, predict_scores(booster, record, data, 0, end), end, random_intercept)
 
 
 @shared_docs.documented
@@ -224,6 +223,5 @@ def predict(
     (array([1, 1, 1, 2]), array([1, 1, 0, 2]))
     """
     record = lgbm_booster.carried_record(booster)
-    record.ordinal_loss().check_decision(decision_rule, cost_matrix)
-    proba = proba_of(booster, record, data, num_iteration, random_intercept)
-    return decision.decide(proba, decision_rule, cost_matrix)
+    find = partial(proba_of, booster, record, data, num_iteration, random_intercept)
+    return prediction.decide(record, find, decision_rule, cost_matrix)

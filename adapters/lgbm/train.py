@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike
 
 from ordinal_objectives import tables
 from ordinal_objectives.adapters import arguments
-from ordinal_objectives.adapters.groups import bound_groups, with_last_effects
 from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, input_checks, prediction
 from ordinal_objectives.adapters.lgbm.input_checks import (
     are_made_up,
@@ -27,7 +26,8 @@ from ordinal_objectives.adapters.lgbm.input_checks import (
 )
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
 from ordinal_objectives.adapters.lgbm.training import BeforeIterationCallback, LightGBMTraining, set_and_metric
-from ordinal_objectives.adapters.training import Plan, bind_labels
+from ordinal_objectives.adapters.train import LastEffects, bound_groups, train as shared_train
+from ordinal_objectives.adapters.training import Plan
 from ordinal_objectives.aliases import Table
 from ordinal_objectives.estimators.arguments import Schedules
 from ordinal_objectives.estimators.held_out import take_rows
@@ -128,24 +128,17 @@ def train(
     (300, 4)
     """
     given = dict(locals())
-    groups = given.pop("random_intercept"), given.pop("eval_random_intercept")
-    del given["labels"]
-    if labels is not None and isinstance(train_set, lightgbm.Dataset):
-        bind_labels(train_set, labels)
-        given["n_classes"] = len(labels.classes) if n_classes is None else n_classes
-    asked = arguments.spec_and_record("lgbm.train", **arguments.given_options(given))
-    evaluated = _evaluated(valid_sets)
     rows = None if random_intercept is None else _rows_of(train_set)
-    with bound_groups(asked, params, init_model, [train_set, *evaluated], *groups):
-        booster = train_spec(asked, **given)
-    if random_intercept is not None:
+
+    def settle(booster: lightgbm.Booster, last_effects: LastEffects) -> None:
         n_iter, record = lgbm_booster.iterations_of(booster), lgbm_booster.carried_record(booster)
         start = train_set.get_init_score()
         scores = prediction.predict_raw(booster, prediction.rows_for(booster, rows), 0, n_iter)
         scores = scores if start is None else scores + start
-        of_training = train_set, random_intercept, scores, input_checks.value_of(params, "num_threads")
-        lgbm_booster.carry(booster, with_last_effects(record, n_iter, *of_training))
-    return booster
+        n_threads = input_checks.value_of(params, "num_threads")
+        lgbm_booster.carry(booster, last_effects(record, n_iter, scores, n_threads))
+
+    return shared_train("lgbm.train", given, init_model, [train_set, *_evaluated(valid_sets)], train_spec, settle)
 
 
 def _evaluated(valid_sets: Any) -> list[lightgbm.Dataset]:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import xgboost
 
+from ordinal_objectives.adapters import prediction
 from ordinal_objectives.adapters.followed_scores import GrownTree
 from ordinal_objectives.aliases import JSON, ArrayLike, FloatArray, IndexArray, IntArray, NDArray
 from ordinal_objectives.spec import TREE_UPDATES
@@ -554,12 +555,8 @@ def why_last_only(booster: xgboost.Booster, record: ThresholdRecord | None = Non
 
 def check_all_rounds(booster: xgboost.Booster, record: ThresholdRecord, end: int) -> None:
     """Refuse the score of the first ``end`` rounds where the booster does not hold it, or no thresholds for it."""
-    if end > record.n_iterations:
-        raise ValueError(
-            f"booster has {end} rounds, but thresholds for only {record.n_iterations}: the others were added without "
-            f"the objective's callback; use booster[:{record.n_iterations}] or "
-            f"iteration_range=(0, {record.n_iterations})"
-        )
+    known = record.n_iterations
+    prediction.check_rounds(record, end, f"booster[:{known}] or iteration_range=(0, {known})")
     if end == record.n_iterations == booster.num_boosted_rounds():
         return
     reason = why_last_only(booster, record)

@@ -37,7 +37,7 @@ from ordinal_objectives.adapters.dask import (
     parts_of,
     watched,
 )
-from ordinal_objectives.adapters.xgb import booster as xgb_booster, input_checks
+from ordinal_objectives.adapters.xgb import booster as xgb_booster
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
 from ordinal_objectives.adapters.xgb.train import arguments_of, own_copies, train as train_here
 from ordinal_objectives.columns import Columns, in_order
@@ -441,7 +441,7 @@ class DaskXGBOrdinalClassifier(DaskClassifier, XGBOrdinalClassifier):
                 rounds_unsearched("n_estimators", self.n_estimators),  # workers hold the rows: none is searched
                 xgb_model=continued,
                 evals=evals or ([(dtrain, "training")] if verbose else []),
-                callbacks=own_copies(input_checks.callbacks_in(self.callbacks)),
+                callbacks=own_copies(self.callbacks or ()),
                 early_stopping_rounds=rounds,
                 verbose_eval=verbose,
                 coll_cfg=coll_cfg,

@@ -281,7 +281,7 @@ importance_type, early_stopping_rounds, callbacks
         return trial
 
     def _fixed_rounds(self, n_rounds: int) -> Params:
-        every, stopping = input_checks.callbacks_in(self.callbacks), xgboost.callback.EarlyStopping
+        every, stopping = list(self.callbacks or ()), xgboost.callback.EarlyStopping
         others = [callback for callback in every if not isinstance(callback, stopping)]
         return {**self._found, "n_estimators": n_rounds, "early_stopping_rounds": None, "callbacks": others or None}
 

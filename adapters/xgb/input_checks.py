@@ -64,26 +64,10 @@ def check_loss_name(name: str) -> None:
         )
 
 
-def callbacks_in(callbacks: Any) -> list[Any]:
-    """Return XGBoost's callbacks as a list; raise TypeError for anything else."""
-    kind, what = xgboost.callback.TrainingCallback, "xgboost.callback.TrainingCallback"
-    return arguments.listed("callbacks", callbacks, lambda entry: isinstance(entry, kind), what)
-
-
 def check_dtrain(dtrain: Any) -> None:
     """Raise TypeError unless this is an XGBoost matrix."""
     if not isinstance(dtrain, xgboost.DMatrix):
         raise TypeError(f"dtrain must be an xgboost.DMatrix; got {type(dtrain).__name__}: pass xgboost.DMatrix(X, y)")
-
-
-def check_evals(evals: Any, kind: type = xgboost.DMatrix) -> None:
-    """Raise TypeError unless these are None or pairs of a matrix and a name."""
-
-    def is_pair(entry: Any) -> bool:
-        of_two = isinstance(entry, (list, tuple)) and len(entry) == 2
-        return of_two and isinstance(entry[0], kind) and isinstance(entry[1], str)
-
-    arguments.listed("evals", evals, is_pair, "(DMatrix, name) pairs")
 
 
 # Constructor names that xgboost.train spells otherwise.

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 import xgboost
 from xgboost.objective import TreeObjective
 
-from ordinal_objectives import decision, threads
+from ordinal_objectives import threads
 from ordinal_objectives.adapters.objective import OrdinalObjectiveBase
+from ordinal_objectives.adapters.prediction import decide
 from ordinal_objectives.adapters.run import SAME_SCORE
 from ordinal_objectives.adapters.xgb import booster as xgb_booster, prediction
 from ordinal_objectives.adapters.xgb.training import ThresholdCallback, XGBoostTraining
@@ -149,8 +151,9 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
     ) -> IndexArray:
         """Class codes, (n_samples,)."""
         booster = xgb_booster.completed(booster)
-        self._record(booster).ordinal_loss().check_decision(decision_rule, cost_matrix)
-        return decision.decide(self.predict_proba(booster, data, iteration_range), decision_rule, cost_matrix)
+        record = self._record(booster)
+        find = partial(prediction.proba_of, booster, record, data, iteration_range)
+        return decide(record, find, decision_rule, cost_matrix)
 
 
 def _finished_record(

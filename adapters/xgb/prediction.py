@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import xgboost
 
-from ordinal_objectives import decision, predictions, threads, trees
-from ordinal_objectives.adapters import arguments
-from ordinal_objectives.adapters.groups import proba_beside
+from ordinal_objectives import predictions, threads, trees
+from ordinal_objectives.adapters import arguments, prediction
 from ordinal_objectives.adapters.xgb import booster as xgb_booster, input_checks, outputs
 from ordinal_objectives.aliases import JSON, ArrayLike, FloatArray, IndexArray, NDArray, RealArray, Table
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -206,7 +206,7 @@ def proba_of(
         outputs = booster.predict(data, output_margin=True, iteration_range=(0, end))
         of_rows = record.outputs
         scores = outputs.reshape(data.num_row()) if of_rows is None else of_rows.scores(outputs, 0, end)
-    return proba_beside(record, scores.astype(np.float64), end, random_intercept)
+    return prediction.proba_of(record, scores.astype(np.float64), end, random_intercept)
 
 
 @documented
@@ -293,9 +293,9 @@ def predict(
     (array([1, 1, 1, 2]), array([1, 1, 0, 2]))
     """
     booster = xgb_booster.completed(booster)
-    xgb_booster.carried_record(booster).ordinal_loss().check_decision(decision_rule, cost_matrix)
-    proba = predict_proba(booster, data, iteration_range, random_intercept=random_intercept)
-    return decision.decide(proba, decision_rule, cost_matrix)
+    record = xgb_booster.carried_record(booster)
+    find = partial(proba_of, booster, record, data, iteration_range, random_intercept)
+    return prediction.decide(record, find, decision_rule, cost_matrix)
 
 
 @documented

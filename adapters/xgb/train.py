@@ -12,8 +12,8 @@ import numpy as np
 import xgboost
 
 from ordinal_objectives.adapters import arguments
-from ordinal_objectives.adapters.groups import bound_groups, with_last_effects
-from ordinal_objectives.adapters.training import Plan, bind_labels, labels_of
+from ordinal_objectives.adapters.train import LastEffects, bound_groups, train as shared_train
+from ordinal_objectives.adapters.training import Plan, labels_of
 from ordinal_objectives.adapters.xgb import booster as xgb_booster, input_checks
 from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
 from ordinal_objectives.adapters.xgb.training import Callback, EvalsLog, Model, XGBoostTraining
@@ -37,13 +37,9 @@ _REFUSED = {
 _LOOK_ON = (xgboost.callback.EarlyStopping, xgboost.callback.EvaluationMonitor, xgboost.callback.TrainingCheckPoint)
 
 
-def schedules(callbacks: object) -> Schedules:
+def schedules(callbacks: Sequence[Callback] | None) -> Schedules:
     """Return the callbacks that change parameters."""
-    found = Schedules.among(input_checks.callbacks_in(callbacks), _LOOK_ON, xgboost.callback.LearningRateScheduler)
-    for one in found.known:
-        if getattr(one.learning_rates, "__module__", "") == xgboost.callback.__name__:  # its function around a list
-            one.learning_rates = list(one.learning_rates.__closure__[0].cell_contents).__getitem__
-    return found
+    return Schedules.among(list(callbacks or ()), _LOOK_ON, xgboost.callback.LearningRateScheduler)
 
 
 def first_rates(callbacks: Sequence[xgboost.callback.LearningRateScheduler]) -> list[float]:
@@ -143,23 +139,15 @@ def train(
     (300, 4)
     """
     given = dict(locals())
-    groups = given.pop("random_intercept"), given.pop("eval_random_intercept")
-    del given["labels"]
     input_checks.check_dtrain(dtrain)
-    input_checks.check_evals(evals)
-    if labels is not None:
-        bind_labels(dtrain, labels)
-        given["n_classes"] = len(labels.classes) if n_classes is None else n_classes
-    asked = arguments.spec_and_record("xgb.train", **arguments.given_options(given))
     sets = [dtrain, *(matrix for matrix, _ in evals or ())]
-    with bound_groups(asked, params, xgb_model, sets, *groups):
-        booster = train_spec(asked, **given.pop("options"), **given)
-    if random_intercept is not None:
+
+    def settle(booster: xgboost.Booster, last_effects: LastEffects) -> None:
         n_iter, record = xgb_booster.kept_rounds(booster), xgb_booster.carried_record(booster)
         scores = booster.predict(dtrain, output_margin=True, iteration_range=(0, n_iter)).astype(np.float64)
-        of_training = dtrain, random_intercept, scores, _n_threads_of(params)
-        xgb_booster.store_record(booster, with_last_effects(record, n_iter, *of_training))
-    return booster
+        xgb_booster.store_record(booster, last_effects(record, n_iter, scores, _n_threads_of(params)))
+
+    return shared_train("xgb.train", given, xgb_model, sets, train_spec, settle)
 
 
 def train_spec(
@@ -214,12 +202,10 @@ def arguments_of(
     """
     if options.get("obj") is not None:
         raise ValueError("obj is not allowed: train brings the ordinal objective; use xgboost.train for another one")
-    evals, is_here = options.get("evals"), isinstance(dtrain, xgboost.DMatrix)
-    input_checks.check_evals(evals, xgboost.DMatrix if is_here else object)
     spec, record = asked
     model, function = options.get("xgb_model"), options.get("custom_metric")
     input_checks.check_continues(model, dtrain)
-    callbacks = input_checks.callbacks_in(options.get("callbacks"))
+    callbacks = list(options.get("callbacks") or ())
     plan = Plan(
         driven=True,
         stops_early=asks_for_early_stop(options, callbacks),
@@ -318,9 +304,11 @@ class CustomMetric:
         self.metrics = metrics
         self._stoppers: list[xgboost.callback.EarlyStopping] = []
 
-    def early_stopping(self, callbacks: object, rounds: int | None) -> tuple[list[Callback], int | None]:
+    def early_stopping(
+        self, callbacks: Sequence[Callback] | None, rounds: int | None
+    ) -> tuple[list[Callback], int | None]:
         """Return callbacks and ``early_stopping_rounds`` for XGBoost: a callback where there are metrics."""
-        every = own_copies(input_checks.callbacks_in(callbacks))
+        every = own_copies(callbacks or ())
         if self.metrics and rounds:
             every, rounds = [*every, xgboost.callback.EarlyStopping(rounds=rounds)], None
         self._stoppers = [entry for entry in every if isinstance(entry, xgboost.callback.EarlyStopping)]

@@ -385,7 +385,7 @@ def test_mistakes_are_named(rows):
         ocb.train(Pool(X), SMALL)
     with pytest.raises(ValueError, match=r"CatBoost refuses the training: .*depth"):
         ocb.train((X, y), SMALL | {"depth": 40})
-    with pytest.raises(TypeError, match="callbacks must be a list of objects with after_iteration"):
+    with pytest.raises(AttributeError, match="after_iteration"):
         ocb.train((X, y), SMALL, callbacks=[print])
     with pytest.raises(ValueError, match="an evaluation set"):  # raised inside CatBoost, which has only its text
         ocb.train((X, y), SMALL, eval_set=(X, y + 1))

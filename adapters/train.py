@@ -1,23 +1,64 @@
-"""Groups of rows beside a framework's matrices: arrays, or frames with a column for each random intercept."""
+"""What ``train`` of each library does around its training: the model that is asked for, labels, and groups of rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 
-from ordinal_objectives import predictions
-from ordinal_objectives.adapters.arguments import Asked
-from ordinal_objectives.adapters.training import CARRIED, labels_of
+from ordinal_objectives.adapters.arguments import Asked, given_options, spec_and_record
+from ordinal_objectives.adapters.training import CARRIED, bind_labels, labels_of
 from ordinal_objectives.aliases import FloatArray, Table
 from ordinal_objectives.estimators import random_effects
 from ordinal_objectives.estimators.arguments import one_for_each
 from ordinal_objectives.estimators.random_intercept import ScoredRows, check_random_intercept, settled
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils import validation
+
+_Booster = TypeVar("_Booster")
+# Takes a record, its number of rounds, the scores of the training rows and the number of threads.
+LastEffects = Callable[[ThresholdRecord, int, FloatArray, "int | None"], ThresholdRecord]
+
+
+def train(
+    entry_point: str,
+    given: dict[str, Any],
+    model: object,
+    sets: Sequence[Any],
+    train_spec: Callable[..., _Booster],
+    settle: Callable[[_Booster, LastEffects], None],
+) -> _Booster:
+    """Train the model that a library's ``train`` was asked for.
+
+    Parameters
+    ----------
+    entry_point : str
+        Its name in ``ENTRY_POINTS``.
+    given : dict of str to object
+        Its arguments by name.
+    model : object
+        The one among them that is continued, or None.
+    sets : sequence of matrices
+        That of the training first. During the training they carry their labels and groups.
+    train_spec : callable
+        The library's, which takes the specification and the other arguments.
+    settle : callable
+        ``settle(booster, last_effects)`` stores the random effects that have the highest likelihood at the last round.
+    """
+    labels = given.pop("labels")
+    groups, eval_groups = given.pop("random_intercept"), given.pop("eval_random_intercept")
+    if labels is not None:
+        bind_labels(sets[0], labels)
+        given["n_classes"] = len(labels.classes) if given["n_classes"] is None else given["n_classes"]
+    asked = spec_and_record(entry_point, **given_options(given))
+    with bound_groups(asked, given["params"], model, sets, groups, eval_groups):
+        booster = train_spec(asked, **given.pop("options", {}), **given)
+    if groups is not None:
+        settle(booster, partial(_with_last_effects, sets[0], groups))
+    return booster
 
 
 @contextmanager
@@ -69,19 +110,8 @@ def bound_groups(
             vars(matrix).pop("ordinal_groups", None)
 
 
-def proba_beside(record: ThresholdRecord, scores: FloatArray, n_iter: int, groups: Table) -> FloatArray:
-    """Return class probabilities at the trees' scores after so many iterations, and the groups beside them."""
-    loss, thresholds = record.ordinal_loss(), record.at(n_iter)
-    if groups is not None:  # their columns stand alone, and not among the features of a classifier
-        at = ((place, one.at(n_iter)) for place, one in enumerate(record.random_effects))
-        effects = [replace(one, column=replace(one.column, place=place)) for place, one in at]
-        X = random_effects.beside(groups, [one.column for one in effects])
-        scores = random_effects.with_effects(scores, X, effects, loss, thresholds)
-    return predictions.proba(loss, scores, thresholds)
-
-
-def with_last_effects(
-    record: ThresholdRecord, n_iter: int, matrix: Any, groups: Table, scores: FloatArray, n_threads: int | None
+def _with_last_effects(
+    matrix: Any, groups: Table, record: ThresholdRecord, n_iter: int, scores: FloatArray, n_threads: int | None
 ) -> ThresholdRecord:
     """Return the record of a training on a matrix with the effects of the highest likelihood, given its scores."""
     weight = matrix.get_weight()
