@@ -122,7 +122,9 @@ class OrdinalObjectiveBase:
         asked = f"loss={spec.loss!r}, hessian={spec.hessian!r}, threshold_update={spec.threshold_update!r}"
         return f"{type(self).__name__}(n_classes={spec.n_classes}, {asked})"
 
-    def __call__(self, raw_prediction: RealArray, matrix: object) -> tuple[RealArray, RealArray]:
+    def __call__(
+        self, raw_prediction: RealArray, matrix: object, epoch: int | None = None
+    ) -> tuple[RealArray, RealArray]:
         """Return gradient and Hessian, float32 (n_samples,) each, or a column for each output."""
         training = self.training
         training.check_matrix(matrix)
@@ -135,7 +137,7 @@ class OrdinalObjectiveBase:
                 )
             if not training.plan.driven:
                 training.check_train()
-        run, iteration = training.growing(raw_prediction, matrix)
+        run, iteration = training.growing(raw_prediction, matrix, epoch)
         return run.gradient(raw_prediction, iteration)
 
     def bind(self, matrix: object, labels: OrdinalLabels) -> None:

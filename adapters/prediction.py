@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from ordinal_objectives import decision, predictions
+from ordinal_objectives import decision, predictions, random_effects
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, Table
-from ordinal_objectives.estimators import random_effects
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 

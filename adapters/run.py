@@ -31,73 +31,11 @@ from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver import ThresholdLearner, ThresholdRecord
 from ordinal_objectives.utils.validation import check_codes, check_thresholds, check_total_weight, check_two_classes
 
-# Number of rows of a score that are kept to recognise it.
-_SAMPLE = 1024
-# Relative difference of a score that is added up in another order.
-SAME_SCORE = 1e-4
-
 
 def score_of_rows(score: ArrayLike) -> RealArray:
     """Return a framework's score; without rows, where XGBoost 3.4 passes the shape (0, 0), its shape is (0,)."""
     score = np.asarray(score)
     return score if score.size else score.reshape(0)
-
-
-def sample_of(score: Array) -> RealArray:
-    """Return a copy of some 1,000 entries of a score of any device, evenly spread."""
-    return np.array(on_cpu(score[:: score.shape[0] // _SAMPLE + 1]))
-
-
-class SeenScores:
-    """Entries of the scores that a training was grown on, by which it is recognised.
-
-    Parameters
-    ----------
-    iteration : int
-        Iteration at which the training began.
-
-    Attributes
-    ----------
-    n_grown : int
-        Number of trees that gradients were asked for.
-    grown_at : int
-        Iteration at which they were asked for last.
-    """
-
-    def __init__(self, iteration: int) -> None:
-        self.n_grown = 0
-        self.grown_at = iteration
-        self._start: RealArray = np.empty(0)  # what the first tree was grown on
-        self._grown_on: RealArray = np.empty(0)  # and the newest
-        self._recorded: RealArray = np.empty(0)  # what the newest record was made at
-
-    def note_tree(self, sample: RealArray, iteration: int) -> bool:
-        """Note the score that a tree is grown on; tell whether it is the recorded one, as it is not with dart."""
-        self.n_grown += 1
-        self.grown_at, self._grown_on = iteration, sample
-        if self.n_grown == 1:
-            self._start = sample
-        return np.array_equal(sample, self._recorded)
-
-    def note_record(self, sample: RealArray) -> None:
-        """Note the score of a record."""
-        self._recorded = sample
-
-    def off_grown_on(self, raw_prediction: ArrayLike) -> float:
-        """Return how far a score is from that the newest tree was grown on, relative to the larger of the two."""
-        sample = sample_of(raw_prediction)
-        if sample.shape != self._grown_on.shape:
-            return np.inf
-        largest = max(float(np.abs(self._grown_on).max()), float(np.abs(sample).max()))
-        return float(np.abs(sample - self._grown_on).max()) / (largest or 1.0)
-
-    def starts_at(self, raw_prediction: ArrayLike) -> bool:
-        """Tell whether this is the score that the first tree was grown on."""
-        return np.array_equal(sample_of(raw_prediction), self._start)
-
-    def has_left_start(self) -> bool:
-        """Tell whether trees have changed the score of the first one since."""
-        return not np.array_equal(self._recorded, self._start)
 
 
 @dataclass(frozen=True)
@@ -110,14 +48,13 @@ class RowPlacement:
         Device that holds the rows' arrays.
     workers : Workers or None
         The workers of the training, each with its own rows; None if all rows are on this machine.
-    grows_on_recorded : bool or None
-        Whether trees grow on the recorded scores; None compares the scores. Workers must not decide this separately;
-        where it is given, all of them ask for the record at the end, and its loss may wait for the next step's sums.
+    grows_on_recorded : bool
+        Whether trees grow on the recorded scores: not where the framework drops trees for a round, as dart does.
     """
 
     device: Device = field(default_factory=CPU)
     workers: Workers | None = None
-    grows_on_recorded: bool | None = None
+    grows_on_recorded: bool = True
 
 
 class Update:
@@ -232,8 +169,8 @@ class TrainingRun:
         Thresholds of every iteration so far.
     training_loss : list of float
         Weighted mean loss of every iteration so far; among several workers, NaN for the newest until it is asked for.
-    seen : SeenScores
-        What the trees were grown on.
+    n_grown : int
+        Number of trees that gradients were asked for.
     """
 
     def __init__(
@@ -266,7 +203,7 @@ class TrainingRun:
         update.begin(self, previous)
         self.history: list[FloatArray] = previous.thresholds[:-1] if previous else []
         self.training_loss: list[float] = previous.training_loss[:-1] if previous else []
-        self.seen = SeenScores(self.first_iteration)
+        self.n_grown = 0
         self._sets: weakref.WeakKeyDictionary[object, _EvaluationSet] = weakref.WeakKeyDictionary()
         self._recorded_loss: float | None = None  # the sum of the newest record of this run
 
@@ -282,26 +219,21 @@ class TrainingRun:
         the score without them, and its loss is then not the one recorded for the iteration. The arrays are reused by
         the next call.
         """
+        self.advance(raw_prediction, iteration)
+        self.n_grown = iteration + 1 - self.first_iteration
         if self.update.follows:
-            self.advance(raw_prediction, iteration)
             # Kept until the tree is grown: the step is taken from the same sums as the tree.
             return self.update.gradients(self, self.newest)
-        sample = sample_of(raw_prediction)
-        self.advance(raw_prediction, iteration, sample)
-        recorded = self.seen.note_tree(sample, iteration)
-        if self.placement.grows_on_recorded is not None:
-            recorded = self.placement.grows_on_recorded
         statistics = self.newest
-        if statistics is None or not recorded:
+        if statistics is None or not self.placement.grows_on_recorded:
             statistics = self.evaluate(self.update.score_of(None, raw_prediction), self.thresholds)
         self.newest = None
         return self.update.gradients(self, statistics)
 
-    def advance(self, raw_prediction: ArrayLike, iteration: int, sample: RealArray | None = None) -> None:
+    def advance(self, raw_prediction: ArrayLike, iteration: int) -> None:
         """Learn the thresholds of ``iteration`` from its score, unless that is done already.
 
-        The loss is evaluated with them; that pass is also the one the next tree is grown on. ``sample`` is that of the
-        score, where it is known.
+        The loss is evaluated with them; that pass is also the one the next tree is grown on.
         """
         if iteration < len(self.history):
             return
@@ -311,7 +243,7 @@ class TrainingRun:
             score = self.update.start(self, raw_prediction, iteration)
             self._labels = None
             self._fit_start(score)
-        self._record(raw_prediction, score, sample)
+        self._record(score)
 
     def refit_thresholds(self, raw_prediction: ArrayLike, iteration: int) -> None:
         """Fit the thresholds of ``iteration`` to its score, where earlier ones belong to other scores."""
@@ -321,7 +253,7 @@ class TrainingRun:
         score = self.update.start(self, raw_prediction, iteration)
         if self.spec.learns:
             self._fit(score)
-        self._record(raw_prediction, score)
+        self._record(score)
 
     # What updates read and change
 
@@ -439,11 +371,9 @@ class TrainingRun:
             check_total_weight(rows.class_weights, name=f"the weight of {name}")
         return _EvaluationSet(codes, weight, rows)
 
-    def _record(self, raw_prediction: ArrayLike, score: Array, sample: RealArray | None = None) -> None:
-        if not self.update.follows:
-            self.seen.note_record(sample_of(raw_prediction) if sample is None else sample)
+    def _record(self, score: Array) -> None:
         self.training_loss.append(float("nan"))  # until the sums are known
-        waits = self.placement.grows_on_recorded is not None and not self.update.follows
+        waits = self.placement.workers is not None and not self.update.follows
         # Once an iteration is recorded, a step looks at the scores before the record does: they are known to be sound.
         if waits and self.newest is None and len(self.history) > self.first_iteration and self.spec.learns:
             self.newest = self.rows.deferred(self._note_sums, score, self.thresholds, self.spec.hessian)

@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ordinal_objectives import random_effects
 from ordinal_objectives.adapters.arguments import Asked, given_options, spec_and_record
 from ordinal_objectives.adapters.training import CARRIED, bind_labels, labels_of
 from ordinal_objectives.aliases import FloatArray, Table
-from ordinal_objectives.estimators import random_effects
 from ordinal_objectives.estimators.arguments import one_for_each
-from ordinal_objectives.estimators.random_intercept import ScoredRows, check_random_intercept, settled
+from ordinal_objectives.threshold_solver.random_intercept import ScoredRows, check_random_intercept, settled
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils import validation
 

@@ -103,6 +103,14 @@ class Plan:
     classifier: dict[str, object] | None = None
 
 
+def one_at_a_time() -> ValueError:
+    """Return the error for scores of another training than the one that an objective without its callback follows."""
+    return ValueError(
+        "without its callback an objective follows one training at a time, from its first round: pass "
+        "callbacks=[objective.callback], also for the folds of cv, or take one objective for each training"
+    )
+
+
 class _OfThread(threading.local):
     """State of one thread: trainings in several threads share an objective, not its runs."""
 
@@ -114,17 +122,6 @@ class _OfThread(threading.local):
         # One run for each training matrix: cross-validation interleaves its folds through one objective.
         self.runs: weakref.WeakKeyDictionary[object, TrainingRun] = weakref.WeakKeyDictionary()
         self.latest: TrainingRun | None = None
-        # Whether another run than the latest has grown a tree since.
-        self.in_turns = False
-
-    def add(self, matrix: object, run: TrainingRun) -> None:
-        """Register a new run."""
-        self.runs[matrix] = self.latest = run
-        self.in_turns = False
-
-    def note_turn(self, run: TrainingRun) -> None:
-        """Record which run grew the last tree."""
-        self.in_turns = self.in_turns or run is not self.latest
 
 
 class Training(ABC):
@@ -184,10 +181,11 @@ class Training(ABC):
         return partial(type(self), self.spec, self.continues, n_threads=self.asked_threads, plan=self.plan), ()
 
     @abstractmethod
-    def growing(self, score: RealArray, matrix: object) -> tuple[TrainingRun, int]:
+    def growing(self, score: RealArray, matrix: object, epoch: int | None = None) -> tuple[TrainingRun, int]:
         """Return the run whose next tree is grown on a score of the matrix, and the iteration of that score.
 
-        The run is begun if the score is the first of a training.
+        The run is begun if the score is the first of a training. ``epoch`` is the number of rounds that the training
+        has done before, where the framework passes it to an objective.
         """
 
     @abstractmethod
@@ -292,27 +290,22 @@ class Training(ABC):
             raise ValueError("the objective has not been used in a training yet, so it holds no thresholds")
         return run
 
-    def unambiguous_run(self, own: TrainingRun | None = None) -> TrainingRun:
-        """Return the run that evaluates a matrix which no callback knows: the latest.
+    def only_run(self, matrix: object) -> TrainingRun:
+        """Return the run of this thread's latest training, which a matrix is evaluated in where no callback knows it.
 
         Raises
         ------
         ValueError
-            If others take turns with it, or ``own``, the run that grows trees on this matrix, is another one.
+            If the matrix is that of another training, such as another fold of cv.
         """
-        if self._here.in_turns or own not in (None, self._here.latest):
-            raise ValueError(
-                "the metric cannot tell which of several trainings, such as the folds of cv, the data belong to: pass "
-                "callbacks=[objective.callback], or take one objective for each training"
-            )
+        if self.of(matrix) not in (None, self._here.latest):
+            raise one_at_a_time()
         return self.latest
 
-    def begin(
-        self, matrix: object, previous: ThresholdRecord | None, *, grows_on_recorded: bool | None = None
-    ) -> TrainingRun:
+    def begin(self, matrix: object, previous: ThresholdRecord | None, *, grows_on_recorded: bool = True) -> TrainingRun:
         """Begin a run on a training matrix, at the end of the one that ``previous`` records.
 
-        ``grows_on_recorded`` is what several workers agree on: whether trees grow on the recorded scores.
+        ``grows_on_recorded`` tells whether trees grow on the scores that thresholds are learned from.
         """
         spec, workers = self.spec, self.workers
         label, weight = self.label_and_weight(matrix)
@@ -332,7 +325,7 @@ class Training(ABC):
         placement = RowPlacement(self.device(matrix), workers, grows_on_recorded)
         update = self.update_of(matrix)
         run = TrainingRun(spec, codes, n_classes, weight, update=update, previous=previous, placement=placement)
-        self._here.add(matrix, run)
+        self._here.runs[matrix] = self._here.latest = run
         self._latest_anywhere = run
         return run
 
@@ -407,8 +400,9 @@ class Training(ABC):
             )
 
     def callback_is_needed(self) -> ValueError:
-        """Return the error for an update that reads trees in a training without the callback."""
+        """Return the error for a training that cannot go on without the callback."""
         return ValueError(
-            f"threshold_update={self.spec.threshold_update!r} with proportional={self.spec.proportional!r} needs the "
-            f"callback: pass callbacks=[objective.callback], or call train of this module"
+            f"the training with threshold_update={self.spec.threshold_update!r} and "
+            f"proportional={self.spec.proportional!r} needs the callback: pass callbacks=[objective.callback], or call "
+            f"{self._package()}.train"
         )

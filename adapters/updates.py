@@ -17,12 +17,12 @@ import numpy as np
 from ordinal_objectives.adapters.followed_scores import FollowedScore, FollowedScores, Host, NewestTree
 from ordinal_objectives.adapters.run import TrainingRun, Update
 from ordinal_objectives.aliases import FloatArray, NDArray, RealArray
-from ordinal_objectives.estimators.random_effects import GroupColumn, check_rows, with_effects
-from ordinal_objectives.estimators.random_intercept import EffectsLearner
 from ordinal_objectives.leaves import vector
 from ordinal_objectives.losses import RoundStatistics
+from ordinal_objectives.random_effects import GroupColumn, check_rows, with_effects
 from ordinal_objectives.rows import Array, MarginPass, RowPass, native
 from ordinal_objectives.threshold_solver import JointQuadratic, JointStep, ThresholdRecord, schur_step
+from ordinal_objectives.threshold_solver.random_intercept import EffectsLearner
 
 
 class NewtonUpdate(Update):

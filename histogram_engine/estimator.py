@@ -15,17 +15,17 @@ from ordinal_objectives.aliases import JSON, ArrayLike, FloatArray, Params
 from ordinal_objectives.estimators import arguments, held_out, labels, new_groups
 from ordinal_objectives.estimators.linear import LinearPart, with_start
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
-from ordinal_objectives.estimators.random_effects import GroupColumn, RandomEffects, random_effects_of_model
-from ordinal_objectives.estimators.random_intercept import check_random_intercept
 from ordinal_objectives.histogram_engine import binning, fit_loop, model_file
 from ordinal_objectives.histogram_engine.constraints import Constraints
 from ordinal_objectives.histogram_engine.parameters import OF_MODEL, BoostingParameters
 from ordinal_objectives.histogram_engine.plan import TrainingPlan
 from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.random_effects import GroupColumn, RandomEffects, random_effects_of_model
 from ordinal_objectives.row_blocks import header_of
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import ThresholdRecord
+from ordinal_objectives.threshold_solver.random_intercept import check_random_intercept
 from ordinal_objectives.utils.extras import round_bar
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import check_choice, check_integer, check_thresholds, drawn_seed, refuse_soft

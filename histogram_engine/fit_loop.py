@@ -15,9 +15,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import get_scorer
 
-from ordinal_objectives import predictions, scorers
+from ordinal_objectives import predictions, random_effects, scorers
 from ordinal_objectives.aliases import FloatArray, LabelArray, NDArray
-from ordinal_objectives.estimators import held_out, random_effects, random_intercept
+from ordinal_objectives.estimators import held_out
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.eval_metric import Decide, EvalMetric, takes_weight
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters, GrowthParameters
@@ -26,7 +26,7 @@ from ordinal_objectives.histogram_engine.state import LabelledRows, LeafModel
 from ordinal_objectives.metrics import ordinal_log_loss
 from ordinal_objectives.rows import CPU, soft_rows
 from ordinal_objectives.threads import effective_n_threads
-from ordinal_objectives.threshold_solver import Diagnostics
+from ordinal_objectives.threshold_solver import Diagnostics, random_intercept
 from ordinal_objectives.trees import Tree, TreeEnsemble
 from ordinal_objectives.utils import extras, validation
 

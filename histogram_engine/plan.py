@@ -13,22 +13,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from ordinal_objectives import _core, predictions
+from ordinal_objectives import _core, predictions, random_effects
 from ordinal_objectives.aliases import FloatArray, Params
 from ordinal_objectives.columns import Columns
-from ordinal_objectives.estimators import held_out, linear as linear_scores, random_effects, random_intercept
+from ordinal_objectives.estimators import held_out, linear as linear_scores
 from ordinal_objectives.estimators.linear import LinearPart
-from ordinal_objectives.estimators.random_effects import GroupColumn
-from ordinal_objectives.estimators.random_intercept import EffectsLearner
 from ordinal_objectives.eval_metric import EvalMetric
 from ordinal_objectives.histogram_engine import fit_loop
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters, check_side_by_side
 from ordinal_objectives.histogram_engine.run import EngineRun
 from ordinal_objectives.histogram_engine.state import LabelledRows, RunStart, settle_thresholds
+from ordinal_objectives.random_effects import GroupColumn
 from ordinal_objectives.row_blocks import RowBlocks
 from ordinal_objectives.rows import CPU, soft_rows
 from ordinal_objectives.threads import effective_n_threads
-from ordinal_objectives.threshold_solver import ThresholdLearner
+from ordinal_objectives.threshold_solver import ThresholdLearner, random_intercept
+from ordinal_objectives.threshold_solver.random_intercept import EffectsLearner
 from ordinal_objectives.trees import Tree, TreeEnsemble
 from ordinal_objectives.utils import extras, validation
 

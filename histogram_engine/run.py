@@ -14,11 +14,11 @@ import numpy as np
 
 from ordinal_objectives import _core
 from ordinal_objectives.aliases import FloatArray, IndexArray, IntArray, NDArray
-from ordinal_objectives.estimators.random_effects import RandomEffects
 from ordinal_objectives.histogram_engine import constraints, criteria
 from ordinal_objectives.histogram_engine.criteria.base import Criterion
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.state import EngineState, LabelledRows, LeafModel, LeafStep, RunStart, Sample
+from ordinal_objectives.random_effects import RandomEffects
 from ordinal_objectives.threshold_solver import Diagnostics
 from ordinal_objectives.trees import Tree, reached
 

@@ -15,16 +15,16 @@ import numpy as np
 
 from ordinal_objectives import _core
 from ordinal_objectives.aliases import FloatArray, IntArray, NDArray, RealArray
-from ordinal_objectives.estimators.random_effects import GroupColumn
-from ordinal_objectives.estimators.random_intercept import EffectsLearner
 from ordinal_objectives.histogram_engine.binning import bin_rows, fill, find_cuts, uneven
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.losses import RoundStatistics
 from ordinal_objectives.ordinal_labels import OrdinalLabels
+from ordinal_objectives.random_effects import GroupColumn
 from ordinal_objectives.row_blocks import RowBlocks
 from ordinal_objectives.rows import RowStatistics, native, soft_rows
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import Diagnostics, JointQuadratic, ThresholdLearner, quadratic
+from ordinal_objectives.threshold_solver.random_intercept import EffectsLearner
 from ordinal_objectives.trees import Tree
 from ordinal_objectives.utils.validation import check_two_classes
 

@@ -58,7 +58,7 @@ AREAS = {
     "adapters": (("adapters",), "tests/adapters"),
     "estimators": (("estimators",), "tests/estimators tests/decisions tests/adapters/test_groups_beside.py"),
     "groups": (
-        ("estimators/random_intercept.py",),
+        ("threshold_solver/random_intercept.py",),
         "tests/estimators/test_group_effects.py tests/estimators/test_random_intercept.py",
     ),
     "populations": (("estimators/adapted.py",), "tests/estimators/test_adapted.py"),

@@ -20,7 +20,7 @@ from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.utils import documented, files, validation
 
 if TYPE_CHECKING:
-    from ordinal_objectives.estimators.random_effects import RandomEffects
+    from ordinal_objectives.random_effects import RandomEffects
 
 FORMAT = "ordinal_objectives"
 VERSION = 1
@@ -409,7 +409,7 @@ def _notes(content: JSON) -> JSON:
     """Return what only some models have: a booster trained without a classifier has none."""
     notes = {name: content[name] for name in _NOTES}
     if "random_effects" in content:
-        from ordinal_objectives.estimators.random_effects import RandomEffects  # loads scikit-learn, unlike the solver
+        from ordinal_objectives.random_effects import RandomEffects  # loads scikit-learn, unlike the solver
 
         notes["random_effects"] = tuple(map(RandomEffects.from_json, content["random_effects"]))
     return notes

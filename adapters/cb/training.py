@@ -105,7 +105,7 @@ class CatBoostTraining(Training):
         """The run of the training; raises ValueError before it has begun."""
         return self._run or self.latest
 
-    def growing(self, score: RealArray, matrix: object) -> tuple[TrainingRun, int]:
+    def growing(self, score: RealArray, matrix: object, epoch: int | None = None) -> tuple[TrainingRun, int]:
         """Return the run, and the iteration of the score that the next tree is grown on."""
         return self.run, self._iteration
 

@@ -12,7 +12,7 @@ except ModuleNotFoundError as error:
     raise not_installed(error, "lightgbm") from None
 
 from ordinal_objectives.adapters.lgbm.booster import load_model, save_model, threshold_record
-from ordinal_objectives.adapters.lgbm.objective import FixedThresholds, OrdinalObjective
+from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
 from ordinal_objectives.adapters.lgbm.prediction import predict, predict_proba
 from ordinal_objectives.adapters.lgbm.train import cv, train
 from ordinal_objectives.threads import limit_after_fork
@@ -24,7 +24,6 @@ from ordinal_objectives.utils import public_names
 limit_after_fork(lambda: vars(lightgbm.basic)["_LIB"].LGBM_SetMaxThreads(ctypes.c_int(1)))
 
 __all__ = [
-    "FixedThresholds",
     "OrdinalObjective",
     "ThresholdRecord",
     "cv",

@@ -114,6 +114,11 @@ def leaf_values_in(text: str) -> FloatArray:
     return np.array(_line(text, "leaf_value").split(), dtype=np.float64)
 
 
+def has_split(booster: lightgbm.Booster, iteration: int) -> bool:
+    """Return whether the tree of an iteration has more than one leaf."""
+    return leaf_values_in(booster.model_to_string(num_iteration=1, start_iteration=iteration)).size > 1
+
+
 def _line(text: str, name: str) -> str:
     start = text.index(f"\n{name}=") + len(name) + 2
     return text[start : text.index("\n", start)]
@@ -237,8 +242,8 @@ def carried_record(booster: lightgbm.Booster) -> ThresholdRecord:
     record = stored_record(booster)
     if record is None:
         raise ValueError(
-            "booster carries no ordinal thresholds; train with callbacks=[objective.callback], or call "
-            "objective.attach(booster, X) after training, and save with olgbm.save_model. LightGBM's own copy.deepcopy "
+            "booster carries no ordinal thresholds; train with callbacks=[objective.callback], and save with "
+            "olgbm.save_model. LightGBM's own copy.deepcopy "
             "and save_model leave them out: copy with pickle.loads(pickle.dumps(booster))"
         )
     return record

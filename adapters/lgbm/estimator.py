@@ -24,9 +24,9 @@ from ordinal_objectives.estimators import arguments, new_groups
 from ordinal_objectives.estimators.held_out import Rows, Trial, is_auto, smallest_leaf
 from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS, HostClassifier
 from ordinal_objectives.estimators.linear import LinearPart, with_start
-from ordinal_objectives.estimators.random_effects import random_effects_of_model, without
 from ordinal_objectives.eval_metric import EvalMetric, Result, for_early_stopping
 from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.random_effects import random_effects_of_model, without
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils import files
 from ordinal_objectives.utils.shared_docs import documented

@@ -30,7 +30,14 @@ class _LightGBMState(threading.local):
         # The booster or the folds that the callback was given last, and the boosters in it.
         self.model: lightgbm.Booster | lightgbm.CVBooster | None = None
         self.boosters: list[lightgbm.Booster] = []
-        self.scores: weakref.WeakKeyDictionary[lightgbm.Dataset, _TrainingScore] = weakref.WeakKeyDictionary()
+        # Data set -> the array of its training scores, which LightGBM passes at every call for one booster.
+        self.scores: weakref.WeakKeyDictionary[lightgbm.Dataset, weakref.ref[RealArray]] = weakref.WeakKeyDictionary()
+        # Data set -> the booster that trains on it, which keeps its data set alive.
+        self.trained: weakref.WeakKeyDictionary[lightgbm.Dataset, weakref.ref[lightgbm.Booster]] = (
+            weakref.WeakKeyDictionary()
+        )
+        # Booster -> its iterations before its training.
+        self.earlier: weakref.WeakKeyDictionary[lightgbm.Booster, int] = weakref.WeakKeyDictionary()
         # Booster -> its iterations before those of its run.
         self.unseen: weakref.WeakKeyDictionary[lightgbm.Booster, int] = weakref.WeakKeyDictionary()
         # Runs that have grown a tree since a metric was last asked for: several are the folds of cv.
@@ -54,7 +61,7 @@ class _LightGBMState(threading.local):
 
 
 class LightGBMTraining(Training):
-    """A training inside LightGBM, which passes no booster to the objective: the callback does, or changes are counted.
+    """A training inside LightGBM, which passes no booster to the objective: the callback does.
 
     Parameters
     ----------
@@ -67,7 +74,7 @@ class LightGBMTraining(Training):
     _matrix_type: ClassVar = lightgbm.Dataset
     _elsewhere: ClassVar = (
         "this objective belongs to lightgbm.train, which shows it the data set; with LightGBM's scikit-learn and Dask "
-        "classes take LGBMOrdinalClassifier and DaskLGBMOrdinalClassifier, or FixedThresholds for thresholds that stay"
+        "classes take LGBMOrdinalClassifier and DaskLGBMOrdinalClassifier"
     )
 
     def __init__(
@@ -88,8 +95,9 @@ class LightGBMTraining(Training):
         # Shifts by the model that is continued, if it has any.
         self.before: weakref.WeakKeyDictionary[lightgbm.Dataset, FloatArray] = weakref.WeakKeyDictionary()
 
-    def set_model(self, model: lightgbm.Booster | lightgbm.CVBooster, n_new: int) -> bool:
-        """Set a booster of so many new rounds, or folds, if it suits the objective; return whether it is a new one."""
+    def set_model(self, env: CallbackEnv, n_new: int) -> bool:
+        """Set the booster of a training of so many rounds, or its folds; return whether it is a new one."""
+        model = env.model
         if self.state.model is model:
             return False
         boosters = getattr(model, "boosters", None) or [model]
@@ -100,40 +108,59 @@ class LightGBMTraining(Training):
         if not self.items() or self.plan.driven:
             self.choose_shifts(lgbm_booster.why_not_renewed(boosters[0]))
         self.state.set_model(model, boosters)
+        for booster in boosters:
+            self.state.trained[booster.train_set] = weakref.ref(booster)
+            self.state.earlier[booster] = env.begin_iteration if n_new else booster.current_iteration()
         return True
 
     def _booster_of(self, data: lightgbm.Dataset) -> lightgbm.Booster | None:
         """Return the booster that trains on ``data``, or None if the callback was given none."""
+        known = self.state.trained.get(data)
+        booster = None if known is None else known()
         # A booster whose training has ended has no train_set.
-        return next((one for one in self.state.boosters if getattr(one, "train_set", None) is data), None)
+        return booster if getattr(booster, "train_set", None) is data else None
 
-    def growing(self, preds: RealArray, train_data: lightgbm.Dataset) -> tuple[TrainingRun, int]:
-        """Return the run whose next tree is grown on a score of the data set, and the iteration of that score."""
-        run, booster = self.of(train_data), self._booster_of(train_data)
-        if run is None or not self.state.scores[train_data].is_in(preds):
+    def growing(
+        self, preds: RealArray, train_data: lightgbm.Dataset, epoch: int | None = None
+    ) -> tuple[TrainingRun, int]:
+        """Return the run whose next tree is grown on a score of the data set, and the iteration of that score.
+
+        Raises
+        ------
+        ValueError
+            At the second gradient of a training whose callback has not passed the booster.
+        """
+        run = self.of(train_data)
+        if run is None or not self._is_of_booster(preds, train_data):
             run = self._begin(preds, train_data)
-            booster = self._booster_of(train_data)
-        elif booster is not None:
-            self._check_in_step(booster, run)
-            return run, len(run.history) - 1
-        elif self.needs_tree:
-            raise self.callback_is_needed()
+            if self._booster_of(train_data) is None:
+                self.state.note_tree(run)
+            return run, run.first_iteration
+        booster = self._booster_of(train_data)
         if booster is None:
-            self._here.note_turn(run)
-            self.state.note_tree(run)
-        return run, self._iteration(preds, train_data, booster, run)
+            raise self.callback_is_needed()
+        self._check_in_step(booster, run)
+        return run, len(run.history) - 1
 
-    def _iteration(
-        self, preds: RealArray, data: lightgbm.Dataset, booster: lightgbm.Booster | None, run: TrainingRun
-    ) -> int:
-        """Return the iteration of a training score: the booster's, or as counted where the callback shows none."""
-        unseen = None if booster is None else self.state.unseen.get(booster)
-        if booster is None or unseen is None:
-            return self.state.scores[data].count(preds)
-        # A tree whose leaves are below the rounding of the score is one all the same.
+    def _is_of_booster(self, preds: RealArray, data: lightgbm.Dataset) -> bool:
+        """Return whether LightGBM passed this array before, for the booster that trains on the data set."""
+        known = self.state.scores.get(data)
+        return known is not None and known() is _owner(preds)
+
+    def _iteration(self, booster: lightgbm.Booster, run: TrainingRun) -> int:
+        """Return the iteration of a booster's newest training score in its run.
+
+        Trees that the run has not seen stand first: those of a model continued without its record, and that of a first
+        round which leaves the score as it was, a constant if it finds no split.
+        """
         rounds: int = booster.current_iteration()
+        unseen = self.state.unseen.get(booster)
+        if unseen is None:  # in the first round
+            grown = rounds > self.state.earlier[booster] and lgbm_booster.has_split(booster, rounds - 1)
+            unseen = self.state.unseen[booster] = rounds - run.first_iteration - grown
         if rounds - unseen < len(run.history) - 1:
             raise _out_of_count(rounds, unseen + len(run.history) - 1)
+        # A tree whose leaves are below the rounding of the score is one all the same.
         return rounds - unseen
 
     def _begin(self, preds: RealArray, train_data: lightgbm.Dataset) -> TrainingRun:
@@ -152,17 +179,17 @@ class LightGBMTraining(Training):
         self.check_start(preds, self.continues, "init_model or init_score is set")
         if not self.plan.driven:
             self.state.set_model(None, [])
-        # The callback records each score before a tree is grown on it; workers must not compare their own ones.
-        run = self.begin(train_data, self.continues, grows_on_recorded=None if self._workers is None else True)
-        self.state.scores[train_data] = _TrainingScore(preds, run.first_iteration)
+            self.state.trained.pop(train_data, None)
+        run = self.begin(train_data, self.continues)
+        self.state.scores[train_data] = weakref.ref(_owner(preds))
         return run
 
     def evaluating(self, preds: RealArray, data: lightgbm.Dataset) -> TrainingRun:
         """Return the run whose booster evaluates a data set, at the iteration of that booster."""
-        own = self.of(data)
+        own, booster = self.of(data), self._booster_of(data)
         self.state.note_metric()
-        if own is not None and self.state.scores[data].is_in(preds) and not self.needs_tree:
-            self._learn(self._booster_of(data), own, preds, data)
+        if own is not None and booster is not None and self._is_of_booster(preds, data) and not self.needs_tree:
+            self._learn(booster, own, preds, data)
             return own
         for booster in self.state.boosters:
             if not hasattr(booster, "train_set"):  # its training has ended
@@ -172,7 +199,7 @@ class LightGBMTraining(Training):
         # lightgbm.cv evaluates folds before the callback knows them, and passes training scores in other arrays.
         if own is not None and len(own.history) > own.first_iteration + 1:
             raise _foreign_scores()
-        return own or self._run_of_fold(data) or self.unambiguous_run()
+        return own or self._run_of_fold(data) or self.only_run(data)
 
     def _run_of_fold(self, data: lightgbm.Dataset) -> TrainingRun | None:
         """Return the run of the fold of cv whose held-out rows a data set has.
@@ -201,12 +228,12 @@ class LightGBMTraining(Training):
         return run
 
     def _learn(
-        self, booster: lightgbm.Booster | None, run: TrainingRun, preds: RealArray, data: lightgbm.Dataset
+        self, booster: lightgbm.Booster, run: TrainingRun, preds: RealArray, data: lightgbm.Dataset
     ) -> tuple[str, float, bool]:
         """Learn the thresholds of a training score; what is returned LightGBM takes for a metric."""
-        if not self.state.scores[data].is_in(preds):
+        if not self._is_of_booster(preds, data):
             raise _foreign_scores()
-        run.advance(preds, self._iteration(preds, data, booster, run))
+        run.advance(preds, self._iteration(booster, run))
         return "", 0.0, False
 
     def record_of(self, booster: lightgbm.Booster) -> ThresholdRecord:
@@ -225,12 +252,10 @@ class LightGBMTraining(Training):
     def _check_in_step(self, booster: lightgbm.Booster, run: TrainingRun) -> int:
         """Return how many iterations of a booster stand before those of its run."""
         rounds: int = booster.current_iteration()
-        # Trees that the run has not seen stand first, and stay as many: those of a model continued without its
-        # record, and that of a first round which leaves the score as it was, a constant if it finds no split.
-        unseen = rounds - (len(run.history) - 1)
-        expected = self.state.unseen.setdefault(booster, unseen)
-        if unseen != expected:
-            raise _out_of_count(rounds, rounds - unseen + expected)
+        unseen = self.state.unseen.setdefault(booster, rounds - (len(run.history) - 1))
+        expected = unseen + len(run.history) - 1
+        if rounds != expected:
+            raise _out_of_count(rounds, expected)
         return unseen
 
     def n_threads(self, matrix: lightgbm.Dataset) -> int | None:
@@ -263,57 +288,8 @@ class LightGBMTraining(Training):
         return self.before.get(matrix)
 
 
-class _TrainingScore:
-    """Score of the rows that one booster is trained on, its iterations counted by its changes.
-
-    LightGBM shows an objective no booster, but passes it the same array at every call: one that belongs to
-    the booster.
-
-    Parameters
-    ----------
-    score : ndarray of float64, shape (n_samples,)
-        As LightGBM passes it before the first tree.
-    iteration : int
-        The iteration that this is.
-    """
-
-    def __init__(self, score: RealArray, iteration: int) -> None:
-        self._array = weakref.ref(_owner(score))
-        self._iteration = iteration
-        self._sample = _sample_of(score)
-        self._sample_before: RealArray | None = None
-
-    def is_in(self, score: RealArray) -> bool:
-        """Return whether LightGBM passed this array before, for the same booster."""
-        return self._array() is _owner(score)
-
-    def count(self, score: RealArray) -> int:
-        """Return the iteration of a score. A round without a split, or one taken back at once, changes nothing.
-
-        Raises
-        ------
-        ValueError
-            If the score is again what it was before the newest tree.
-        """
-        sample = _sample_of(score)
-        # A tree added and taken back leaves two roundings.
-        noise = 8 * np.finfo(np.float64).eps * max(np.abs(sample).max(), np.abs(self._sample).max())
-        if np.abs(sample - self._sample).max() <= noise:
-            return self._iteration
-        if self._sample_before is not None and np.abs(sample - self._sample_before).max() <= noise:
-            raise _out_of_step(f"the score is again that of iteration {self._iteration - 1}")
-        self._sample_before, self._sample = self._sample, sample
-        self._iteration += 1
-        return self._iteration
-
-
 def _owner(array: RealArray) -> RealArray:
     return _owner(array.base) if isinstance(array.base, np.ndarray) else array
-
-
-def _sample_of(score: RealArray) -> RealArray:
-    # No product of vectors here: the threads of a BLAS would go on spinning beside LightGBM's.
-    return np.append(score[:: len(score) // 1024 + 1], score.mean())
 
 
 def _out_of_count(rounds: int, expected: int) -> ValueError:
@@ -351,7 +327,7 @@ class ThresholdCallback:
 
     def __call__(self, env: CallbackEnv) -> None:
         """Learn the thresholds of the round, and give the booster their record."""
-        first = self._training.set_model(env.model, 1)
+        first = self._training.set_model(env, 1)
         if first:
             input_checks.check_metrics(env.params)
         for booster in self._training.state.boosters:
@@ -398,6 +374,6 @@ class BeforeIterationCallback(ThresholdCallback):
 
     def __call__(self, env: CallbackEnv) -> None:
         """Pass the booster to the training."""
-        if self._training.set_model(env.model, 0):
+        if self._training.set_model(env, 0):
             for booster in self._training.state.boosters:
                 lgbm_booster.let_train_without_features(booster)

@@ -23,8 +23,8 @@ from ordinal_objectives.estimators import arguments, new_groups
 from ordinal_objectives.estimators.held_out import Rows, Trial
 from ordinal_objectives.estimators.host_classifier import HostClassifier
 from ordinal_objectives.estimators.linear import with_start
-from ordinal_objectives.estimators.random_effects import random_effects_of_model, without
 from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.random_effects import random_effects_of_model, without
 from ordinal_objectives.threads import effective_n_threads, library_n_threads, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils import files, shared_docs

@@ -12,7 +12,6 @@ from xgboost.objective import TreeObjective
 from ordinal_objectives import threads
 from ordinal_objectives.adapters.objective import OrdinalObjectiveBase
 from ordinal_objectives.adapters.prediction import decide
-from ordinal_objectives.adapters.run import SAME_SCORE
 from ordinal_objectives.adapters.xgb import booster as xgb_booster, prediction
 from ordinal_objectives.adapters.xgb.training import ThresholdCallback, XGBoostTraining
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, RealArray
@@ -26,9 +25,10 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
 
     The score starts at 0, so ``params`` must hold ``base_score=0.0``; ``disable_default_eval_metric=1``
     silences XGBoost's rmse. Pass the object as ``obj=``: thresholds are learned inside the call, one Newton
-    step behind the trees. Pass ``callbacks=[objective.callback]`` as well, and metrics see the thresholds
-    of their own round, the last step is done, and the thresholds are stored in the booster, where
-    saving, slicing, pickling and continuing keep them.
+    step behind the trees, by the number of the round that XGBoost passes, so for one training at a time. Pass
+    ``callbacks=[objective.callback]`` as well, and metrics see the thresholds of their own round, the last step is
+    done, folds of cv may take turns, and the thresholds are stored in the booster, where saving, slicing, pickling
+    and continuing keep them. Without the callback, call :meth:`attach` after the training.
 
     With ``proportional=False`` XGBoost itself fits shifts of single thresholds, as outputs beside the score: the
     callback tells it to grow trees with a vector in every leaf, and :func:`predict_proba` makes probabilities of its
@@ -70,9 +70,10 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
     def __call__(self, *given: Any) -> tuple[RealArray, RealArray]:
         """Return gradient and Hessian, float32 (n_samples,) each, or a column for each output.
 
-        XGBoost hands over ``(iteration, predt, dtrain)``.
+        XGBoost passes ``(iteration, predt, dtrain)``; a function around the objective may leave out the iteration.
         """
-        return super().__call__(*given[-2:])
+        *epoch, predt, dtrain = given
+        return super().__call__(predt, dtrain, *epoch)
 
     def split_grad(self, iteration: int, grad: RealArray, hess: RealArray) -> Any:
         """Return what judges splits where that is not what values leaves, the first columns of each, or None.
@@ -112,17 +113,18 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
         Parameters
         ----------
         booster : xgboost.Booster
-            What the latest training with this objective returned. Its attribute is set.
+            What the latest training with this objective returned: attach it before the objective is used again.
+            Its attribute is set.
         dtrain : xgboost.DMatrix or None, default=None
             The training matrix, to take the last threshold step; None leaves the last tree with the
-            thresholds it was grown on. It may be left out while the matrix that was trained on is alive: the
-            booster is recognised by its scores. With gblinear, and with dart that drops trees, the objective
-            has not seen such scores; dtrain is needed, and the thresholds are fitted to the last one.
+            thresholds it was grown on. With gblinear, and with dart that drops trees, the objective has not seen the
+            scores of the model; dtrain is needed, and the thresholds are fitted to the last one.
 
         Raises
         ------
         ValueError
-            If the objective's latest training is not the booster's, or dtrain is needed to tell.
+            If the booster has fewer rounds than the objective's latest training, the labels of dtrain are others, or
+            dtrain is missing where it is needed.
         """
         xgb_booster.store_record(booster, _finished_record(self.training, booster, dtrain))
 
@@ -172,39 +174,29 @@ def _finished_record(
     Raises
     ------
     ValueError
-        If the booster is another one, or the matrix is needed to tell.
+        If the booster or the matrix is another one, or the matrix is needed.
     """
     run = training.latest
-    rounds = booster.num_boosted_rounds()
-    if rounds < run.first_iteration + run.seen.n_grown or not run.seen.n_grown:
+    rounds, grown = booster.num_boosted_rounds(), run.first_iteration + run.n_grown
+    if rounds < grown or not run.n_grown:
         raise ValueError(
-            f"booster has {rounds} rounds, but this objective's latest training had {run.seen.n_grown}; attach the "
+            f"booster has {rounds} rounds, but this objective's latest training had {run.n_grown}; attach the "
             f"booster that it returned, or pass callbacks=[objective.callback] to train"
         )
     last_only = xgb_booster.why_last_only(booster) is not None
-    comparable = rounds > 1 and not last_only
-    matrix = dtrain
-    if matrix is None and comparable:
-        matrix = next((trained for trained, its_run in training.items() if its_run is run), None)
-    if matrix is None:
+    if dtrain is None and last_only:
         raise ValueError(
-            "dtrain is needed to tell whether the booster is that of this objective's latest training: call "
+            "dtrain is needed, since the objective has not seen the scores of this model: call "
             "objective.attach(booster, dtrain) with the training matrix, or train with callbacks=[objective.callback]"
         )
     xgb_booster.check_base_score(booster)
-    if not run.has_labels(matrix.get_label()):
-        raise ValueError("dtrain must be the matrix of this objective's latest training; its labels differ")
-    before = booster.predict(matrix, output_margin=True, iteration_range=(0, rounds - 1)) if comparable else None
-    if before is not None and run.seen.off_grown_on(before) > SAME_SCORE:
-        raise ValueError(
-            "booster is not the one that this objective's latest training returned: its scores on the training rows "
-            "differ. Attach a booster before the objective is used again, or pass callbacks=[objective.callback]"
-        )
     if dtrain is not None:
-        # Where the rounds cannot be compared, thresholds that fit the score are right for any booster.
+        if not run.has_labels(dtrain.get_label()):
+            raise ValueError("dtrain must be the matrix of this objective's latest training; its labels differ")
+        # Where the objective has seen other scores, thresholds are fitted to those of the model.
         step = run.refit_thresholds if last_only else run.advance
-        step(booster.predict(dtrain, output_margin=True), run.first_iteration + run.seen.n_grown)
-    record = run.record().stretched(rounds, rounds - run.first_iteration - run.seen.n_grown)
+        step(booster.predict(dtrain, output_margin=True), grown)
+    record = run.record().stretched(rounds, rounds - grown)
     if last_only:
         record = replace(record, training_loss=[float("nan")] * rounds + record.training_loss[-1:])
     return replace(record, last_only=last_only)

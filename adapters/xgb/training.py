@@ -14,8 +14,8 @@ import xgboost
 
 from ordinal_objectives.adapters.collective import Collective
 from ordinal_objectives.adapters.followed_scores import GrownTree
-from ordinal_objectives.adapters.run import SAME_SCORE, TrainingRun, Update, sample_of, score_of_rows
-from ordinal_objectives.adapters.training import Training
+from ordinal_objectives.adapters.run import TrainingRun, Update, score_of_rows
+from ordinal_objectives.adapters.training import Training, one_at_a_time
 from ordinal_objectives.adapters.xgb import booster as xgb_booster, input_checks, outputs, prediction
 from ordinal_objectives.aliases import ArrayLike, FloatArray, NDArray, RealArray
 from ordinal_objectives.losses import OrdinalLoss
@@ -50,8 +50,6 @@ class CallbackState(threading.local):
         Those of the training.
     last_only : bool
         Whether the booster holds the score of its last round only.
-    asked : set of int
-        Matrices that asked for gradients in this round, by their ids.
     before : callable or None
         Returns the shifts of a matrix by the model that is continued, if it has any.
     afterwards : dict
@@ -68,7 +66,7 @@ class CallbackState(threading.local):
         self.previous, self.workers, self.last_only = previous, workers, last_only
         self.before: Callable[[xgboost.DMatrix], FloatArray] | None = None
         self.afterwards: dict[str, float] = {}
-        self.model, self.round, self.asked = model, 0, set[int]()
+        self.model, self.round = model, 0
         self.readers: weakref.WeakKeyDictionary[xgboost.DMatrix, xgb_booster.TreeReader] = weakref.WeakKeyDictionary()
 
     def start_round(self, model: Model, epoch: int) -> None:
@@ -84,7 +82,7 @@ class CallbackState(threading.local):
                 "the objective was used in another training before this one had ended; take one objective for each "
                 "of the trainings that run inside one another"
             )
-        self.model, self.round, self.asked = model, epoch, set()
+        self.model, self.round = model, epoch
 
     def end(self) -> None:
         """Drop the model."""
@@ -128,7 +126,7 @@ class CallbackState(threading.local):
 
 
 class XGBoostTraining(Training):
-    """A training inside XGBoost. It numbers its rounds for a callback; without one, gradients are counted.
+    """A training inside XGBoost. It numbers its rounds for a callback, and for the objective.
 
     Parameters
     ----------
@@ -279,71 +277,57 @@ class XGBoostTraining(Training):
             )
         return n_classes
 
-    def growing(self, predt: RealArray, dtrain: xgboost.DMatrix) -> tuple[TrainingRun, int]:
+    def growing(self, predt: RealArray, dtrain: xgboost.DMatrix, epoch: int | None = None) -> tuple[TrainingRun, int]:
         """Return the run whose next tree is grown on a score of the matrix, and the iteration of that score."""
         run, state = self.of(dtrain), self.callback_state
-        if self._is_of_callback(predt, dtrain, run):
-            if run is None:
-                agreed_on = None if state.workers is None else not state.last_only
-                run = self._begin(predt, dtrain, state.previous, agreed_on)
-                run.advance(predt, run.first_iteration)
-                if state.last_only and state.previous is not None:
-                    # dart leaves trees out of this score already: its loss is not that of the iteration.
-                    run.training_loss[-1] = float("nan")
-            return run, run.first_iteration + state.round
+        if epoch == 0 and state.model is not None and (state.round or self._has_begun(run)):
+            state.end()  # an exception has ended the training with the callback, and one without it begins
+        if state.booster_of(dtrain) is not None:
+            return self._growing_with_callback(predt, dtrain, run, epoch)
         if self.in_outputs or self.needs_tree:
             raise self.callback_is_needed()
-        # Where the score is that of the run's first tree again, a new training has begun on this matrix.
-        if run is None or run.seen.starts_at(predt):
+        if epoch is None:
+            raise ValueError(
+                "XGBoost passes the number of the round to the objective itself, and not to a function around it: "
+                "pass obj=objective, or callbacks=[objective.callback] as well"
+            )
+        if epoch == 0:
             run = self._begin(predt, dtrain, self.continues)
-        self._here.note_turn(run)
-        return run, run.first_iteration + run.seen.n_grown
+        elif run is None or run is not self._here.latest or run.n_grown != epoch:
+            raise one_at_a_time()
+        return run, run.first_iteration + epoch
 
-    def _is_of_callback(self, predt: RealArray, dtrain: xgboost.DMatrix, run: TrainingRun | None) -> bool:
-        """Tell whether a gradient is asked for by the training with the callback.
+    def _has_begun(self, run: TrainingRun | None) -> bool:
+        """Return whether the training with the callback has asked for a gradient; of folds, for that of this run."""
+        return run is not None if hasattr(self.callback_state.model, "cvfolds") else bool(self.items())
 
-        Each of its matrices asks once a round. Any other call shows that an exception has ended that training.
-        """
+    def _growing_with_callback(
+        self, predt: RealArray, dtrain: xgboost.DMatrix, run: TrainingRun | None, epoch: int | None
+    ) -> tuple[TrainingRun, int]:
         state = self.callback_state
-        if state.booster_of(dtrain) is None:
-            return False
-        if state.workers is not None:  # a worker has one training, and all workers must decide alike
-            return True
-        if state.round == 0:
-            ended = self._starts_elsewhere(predt, dtrain)
-        elif run is None:
-            ended = True
-        else:
-            # The score is that of the run's first tree again, though trees have changed it since.
-            ended = not state.last_only and run.seen.n_grown > 0 and run.seen.starts_at(predt)
-            if ended:
-                self._learn_newest()
-                ended = run.seen.has_left_start()
-        # Any matrix, where there are no folds.
-        has_asked = id(dtrain) in state.asked if hasattr(state.model, "cvfolds") else bool(state.asked)
-        state.asked.add(id(dtrain))
-        if has_asked or ended:
+        begins = run is None and state.round == 0
+        # Each matrix asks once a round.
+        if epoch not in (None, state.round) or not (begins or (run is not None and run.n_grown == state.round)):
             state.end()
-            return False
-        return True
-
-    def _starts_elsewhere(self, predt: RealArray, dtrain: xgboost.DMatrix) -> bool:
-        """Tell whether the first score is not that of the model that the callback saw continued.
-
-        dart starts without some of the model's trees, so there any score will do.
-        """
-        model = self.callback_state.model
-        if self.callback_state.last_only or not isinstance(model, xgboost.Booster) or not model.num_boosted_rounds():
-            return False
-        expected = sample_of(model.predict(dtrain, output_margin=True))
-        return not np.allclose(sample_of(predt), expected, rtol=SAME_SCORE, atol=SAME_SCORE * np.abs(expected).max())
+            raise ValueError(
+                "the gradient is not that of the round that the callback was told of: a training with this objective "
+                "was interrupted, or runs inside another one. Take one objective for each training"
+            )
+        if run is None:
+            run = self._begin(predt, dtrain, state.previous, grows_on_recorded=not state.last_only)
+            run.advance(predt, run.first_iteration)
+            if state.last_only and state.previous is not None:
+                # dart leaves trees out of this score already: its loss is not that of the iteration.
+                run.training_loss[-1] = float("nan")
+        return run, run.first_iteration + state.round
 
     def _begin(
         self,
         predt: RealArray,
         dtrain: xgboost.DMatrix,
         previous: ThresholdRecord | None,
-        grows_on_recorded: bool | None = None,
+        *,
+        grows_on_recorded: bool = True,
     ) -> TrainingRun:
         fail_together(self.workers, lambda: self._check_first_score(predt, dtrain, previous))
         return self.begin(dtrain, previous, grows_on_recorded=grows_on_recorded)
@@ -369,7 +353,7 @@ class XGBoostTraining(Training):
             for dtrain, run in self.items():
                 if self.callback_state.booster_of(dtrain) is booster:
                     return run
-        return self.unambiguous_run(self.of(dmatrix))
+        return self.only_run(dmatrix)
 
     def refresh(self) -> None:
         """Learn the thresholds of the round just finished; a second call in a round costs nothing."""

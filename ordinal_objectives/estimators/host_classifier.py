@@ -23,12 +23,12 @@ from ordinal_objectives.estimators import arguments, held_out, linear
 from ordinal_objectives.estimators.held_out import RoundSearch, Rows, Trial
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
-from ordinal_objectives.estimators.random_effects import GroupColumn, without
-from ordinal_objectives.estimators.random_intercept import ScoredRows, check_random_intercept, settled
+from ordinal_objectives.random_effects import GroupColumn, without
 from ordinal_objectives.rows import CPU, soft_rows
 from ordinal_objectives.spec import OrdinalSpec, parameter_names
 from ordinal_objectives.threads import library_n_threads, one_thread_after_fork
 from ordinal_objectives.threshold_solver import ThresholdRecord, initial_thresholds
+from ordinal_objectives.threshold_solver.random_intercept import ScoredRows, check_random_intercept, settled
 from ordinal_objectives.utils import files, validation
 
 

@@ -15,11 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives import tables
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, Table
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
-from ordinal_objectives.estimators.random_effects import GroupColumn, RandomEffects
-from ordinal_objectives.estimators.random_intercept import IntegratedEffects, ScoredRows, with_location
 from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.random_effects import GroupColumn, RandomEffects
 from ordinal_objectives.rows import CPU
 from ordinal_objectives.threads import one_thread_after_fork
+from ordinal_objectives.threshold_solver.random_intercept import IntegratedEffects, ScoredRows, with_location
 from ordinal_objectives.utils import documented, validation
 
 Classifier = TypeVar("Classifier", bound=OrdinalClassifier)

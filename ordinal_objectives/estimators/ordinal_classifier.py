@@ -15,10 +15,10 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives import predictions, tables
+from ordinal_objectives import predictions, random_effects, tables
 from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, LabelArray, Params, Table
 from ordinal_objectives.decision import decide
-from ordinal_objectives.estimators import adapted, held_out, random_effects
+from ordinal_objectives.estimators import adapted, held_out
 from ordinal_objectives.estimators.arguments import (
     keep_arguments,
     kept_arguments,

@@ -10,10 +10,10 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
 
-from ordinal_objectives import tables
+from ordinal_objectives import random_effects, tables
 from ordinal_objectives.aliases import Estimator, FloatArray, IndexArray, LabelArray, RealArray, Seed, Table
 from ordinal_objectives.columns import Columns, are_missing
-from ordinal_objectives.estimators import held_out, random_effects
+from ordinal_objectives.estimators import held_out
 from ordinal_objectives.export import lightgbm_model, xgboost_model
 from ordinal_objectives.export.model import Scorer, scoring_model
 from ordinal_objectives.inspection.rows import as_rows, name_of, names_of_model, unwrapped, with_column_of

@@ -58,7 +58,7 @@ def test_bad_labels_are_refused(make, train, labels, message, callback):
     if min(labels) == 1 and max(labels) > 1:
         with pytest.raises(ValueError, match=r"codes, which start at 0; got 1\.\.3\. Subtract 1, or pass n_classes=4"):
             train(make(), X, y, callback=callback)
-        train(make(4), X, y, callback=callback)
+        train(make(4), X, y, callback=True)
 
 
 @TRAINERS
@@ -112,13 +112,15 @@ def test_wrong_lengths_are_named(make, train, ordinal_data):
     train(objective, X, y)
     matrix = xgboost.DMatrix(X, y) if train is train_xgb else lightgbm.Dataset(X, y).construct()
     with pytest.raises(ValueError, match=r"raw_prediction must have shape \(200,\).*got \(3,\)"):
-        objective(np.zeros(3, np.float32), matrix)
+        objective(*([0] if train is train_xgb else []), np.zeros(3, np.float32), matrix)
 
 
 @TRAINERS
 @pytest.mark.parametrize("callback", [True, False])
 def test_one_objective_many_trainings(make, train, ordinal_data, callback):
     """A second training with the same object equals one with a fresh object."""
+    if train is train_lgb and not callback:
+        pytest.skip("LightGBM needs the callback")
     X, y = ordinal_data(300)
     Z, z = ordinal_data(300, seed=4)
     objective = make(5)

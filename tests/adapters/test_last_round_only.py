@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 import xgboost
+from xgboost.objective import TreeObjective
 
 from ordinal_objectives import XGBOrdinalClassifier
 from ordinal_objectives.adapters import xgb as oxgb
@@ -27,14 +28,14 @@ def rows(ordinal_data):
     return X, y, xgboost.DMatrix(X, y)
 
 
-class Spy:
+class Spy(TreeObjective):
     """An objective that notes how far its gradients are from those at the score it was given."""
 
     def __init__(self, objective):
         self.objective, self.error, self.given = objective, 0.0, []
 
-    def __call__(self, score, matrix):
-        gradient, hessian = (np.array(values) for values in self.objective(score, matrix))
+    def __call__(self, iteration, score, matrix):
+        gradient, hessian = (np.array(values) for values in self.objective(iteration, score, matrix))
         theta = self.objective.thresholds_
         expected = LOSS.gradient(score.astype(float), matrix.get_label().astype(int), theta)
         self.error = max(self.error, np.abs(gradient - expected).max())

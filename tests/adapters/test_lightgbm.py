@@ -20,22 +20,12 @@ pytestmark = pytest.mark.slow
 
 QUIET = {"verbosity": -1, "metric": "None", "num_leaves": 7, "min_data_in_leaf": 5, "learning_rate": 0.3}
 UPDATES = pytest.mark.parametrize("update", ["fixed", "newton", "schur", "joint"])
-CALLBACK = pytest.mark.parametrize("callback", [True, False], ids=["callback", "bare"])
 DART = r"(?i)params\['boost(ing|ing_type)?'\] = 'dart' is not allowed beside an ordinal objective: .*trees of the model"
 
 
-def train(objective, data, rounds=10, *, callback=True, params=None, callbacks=(), **options):
-    ours = [objective.callback] if callback else []
+def train(objective, data, rounds=10, *, params=None, callbacks=(), **options):
     params = {**QUIET, **(params or {}), "objective": objective}
-    return lightgbm.train(params, data, rounds, callbacks=[*ours, *callbacks], **options)
-
-
-def record_of(objective, booster):
-    """Return the record of a booster, or where it carries none, as without the callback, that of its training."""
-    try:
-        return olgbm.threshold_record(booster)
-    except ValueError:
-        return objective.training.latest.record().stretched(booster.current_iteration())
+    return lightgbm.train(params, data, rounds, callbacks=[objective.callback, *callbacks], **options)
 
 
 def replayed_loss(booster, record, X, y, start=0.0):
@@ -72,10 +62,8 @@ def test_samples_of_queries_are_refused(ordinal_data):
             olgbm.train({**QUIET, **params}, lightgbm.Dataset(X, y), 3, threshold_update=update)
     with refused:
         LGBMOrdinalClassifier(n_estimators=3, bagging_by_query=True).fit(X, y)
-    objective = olgbm.OrdinalObjective(5)
-    booster = train(objective, lightgbm.Dataset(X, y), 3, callback=False, params=params)
     with refused:
-        objective.attach(booster, X)
+        train(olgbm.OrdinalObjective(5), lightgbm.Dataset(X, y), 3, params=params)
 
 
 @pytest.mark.parametrize("boosting", ["dart", "rf"])
@@ -106,9 +94,8 @@ def started(ordinal_data):
     return X, y, 2 * np.random.default_rng(3).normal(size=500)
 
 
-@CALLBACK
 @pytest.mark.parametrize("update", ["newton", "fixed"])
-def test_one_data_set_trains_twice_from_start_scores(started, callback, update):
+def test_one_data_set_trains_twice_from_start_scores(started, update):
     """The second training equals one with a fresh objective, and leaves the record of the first as it was."""
     X, y, start = started
     thresholds = [-2.0, -1.0, 1.0, 2.0] if update == "fixed" else None
@@ -116,47 +103,43 @@ def test_one_data_set_trains_twice_from_start_scores(started, callback, update):
     data = lightgbm.Dataset(X, y, init_score=start, free_raw_data=False)
     boosters, records = [], []
     for rounds in (10, 30):
-        boosters.append(train(objective, data, rounds, callback=callback))
-        records.append(record_of(objective, boosters[-1]))
+        boosters.append(train(objective, data, rounds))
+        records.append(olgbm.threshold_record(boosters[-1]))
         if rounds == 10:
             before = copy.deepcopy(records[0])
     fresh = olgbm.OrdinalObjective(5, threshold_update=update, thresholds=thresholds)
-    expected = train(fresh, lightgbm.Dataset(X, y, init_score=start), 30, callback=callback)
-    first, second, third = (*records, record_of(fresh, expected))
+    expected = train(fresh, lightgbm.Dataset(X, y, init_score=start), 30)
+    first, second, third = (*records, olgbm.threshold_record(expected))
     np.testing.assert_array_equal(first.thresholds, before.thresholds)
     np.testing.assert_array_equal(second.thresholds, third.thresholds)
     np.testing.assert_array_equal(second.training_loss, third.training_loss)
     np.testing.assert_array_equal(boosters[1].predict(X), expected.predict(X))
-    known = slice(1, 31 if callback else 30)
+    known = slice(1, 31)
     replayed = replayed_loss(boosters[1], second, X, y, start)
     np.testing.assert_allclose(replayed[: known.stop - 1], second.training_loss[known], rtol=1e-5)
 
 
-@CALLBACK
-def test_one_objective_continues_and_starts_again(ordinal_data, callback):
+def test_one_objective_continues_and_starts_again(ordinal_data):
     """A plain training, its continuation, and a plain training again, all on one data set."""
     X, y = ordinal_data(500)
     objective = olgbm.OrdinalObjective(5)
     data = lightgbm.Dataset(X, y, free_raw_data=False)
-    first = train(objective, data, 8, callback=callback)
-    second = train(objective, data, 6, callback=callback, init_model=first)
-    if not callback:
-        objective.attach(second, X)
+    first = train(objective, data, 8)
+    second = train(objective, data, 6, init_model=first)
     record = olgbm.threshold_record(second)
     assert record.n_iterations == second.current_iteration() == 14
-    known = slice(9, 15 if callback else 14)
+    known = slice(9, 15)
     np.testing.assert_allclose(
         replayed_loss(second, record, X, y)[8 : known.stop - 1], record.training_loss[known], rtol=1e-5
     )
-    train(objective, data, 8, callback=callback)
+    train(objective, data, 8)
     fresh = olgbm.OrdinalObjective(5)
-    train(fresh, lightgbm.Dataset(X, y), 8, callback=callback)
+    train(fresh, lightgbm.Dataset(X, y), 8)
     np.testing.assert_array_equal(objective.thresholds_, fresh.thresholds_)
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
-@CALLBACK
-def test_a_training_after_an_interrupted_one(started, callback, error):
+def test_a_training_after_an_interrupted_one(started, error):
     X, y, start = started
     data = lightgbm.Dataset(X, y, init_score=start, free_raw_data=False)
     objective, fresh = olgbm.OrdinalObjective(5), olgbm.OrdinalObjective(5)
@@ -166,9 +149,9 @@ def test_a_training_after_an_interrupted_one(started, callback, error):
             raise error("enough")
 
     with pytest.raises(error):
-        train(objective, data, 10, callback=callback, callbacks=[interrupt])
-    train(objective, data, 10, callback=callback)
-    train(fresh, lightgbm.Dataset(X, y, init_score=start), 10, callback=callback)
+        train(objective, data, 10, callbacks=[interrupt])
+    train(objective, data, 10)
+    train(fresh, lightgbm.Dataset(X, y, init_score=start), 10)
     np.testing.assert_array_equal(objective.thresholds_, fresh.thresholds_)
 
 

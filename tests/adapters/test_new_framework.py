@@ -53,16 +53,16 @@ class Booster:
 class SmallTraining(Training):
     booster: Booster | None = None
 
-    def growing(self, score, rows):
+    def growing(self, score, rows, epoch=None):
         run = self.of(rows)
         if run is None:
             self.check_start(score, self.continues, "it is continued")
             run = self.begin(rows, self.continues)
-        return run, run.first_iteration + run.seen.n_grown if self.booster is None else len(self.booster.trees)
+        return run, run.first_iteration + run.n_grown if self.booster is None else len(self.booster.trees)
 
     def evaluating(self, score, rows):
         if self.booster is None:
-            return self.unambiguous_run()
+            return self.only_run(rows)
         run = self.of(self.booster.rows)
         run.advance(self.booster.training_score, len(self.booster.trees))
         return run

@@ -113,8 +113,8 @@ def test_lightgbm_binary(binary_data):
     data = lightgbm.Dataset(X, y, free_raw_data=False)
     builtin = lightgbm.train({**params, "objective": "binary", "boost_from_average": True}, data, ROUNDS)
     objective = olgbm.OrdinalObjective(2, hessian="exact", threshold_update="fixed", n_threads=1)
-    ours = lightgbm.train({**params, "objective": objective}, lightgbm.Dataset(X, y), ROUNDS)
-    objective.attach(ours, X)
+    params["objective"] = objective
+    ours = lightgbm.train(params, lightgbm.Dataset(X, y), ROUNDS, callbacks=[objective.callback])
     intercept = np.log(y.mean() / (1 - y.mean()))
     assert ours.num_trees() == builtin.num_trees() == ROUNDS
     for t in range(ROUNDS):

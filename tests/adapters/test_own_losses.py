@@ -191,12 +191,3 @@ def test_classifiers_learn_with_them(make, loss, halves):
     assert np.mean(loss.value(model.predict_raw(X_test), y_test, model.thresholds_)) == pytest.approx(
         np.mean(loss.row_derivatives(model.predict_raw(X_test), y_test, model.thresholds_).value)
     )
-
-
-def test_lightgbm_s_fixed_thresholds_take_them(ordinal_data):
-    y = ordinal_data(300, K)[1]
-    objective = olgbm.FixedThresholds.of_classes(np.bincount(y), loss=Rising())
-    gradient, hessian = objective(y, np.zeros(len(y)))
-    _, g, h, *_ = rising(np.zeros(len(y)), y, objective.thresholds)
-    np.testing.assert_allclose(gradient, g, rtol=1e-6)
-    np.testing.assert_allclose(hessian, h, rtol=1e-6)

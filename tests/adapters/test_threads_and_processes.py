@@ -114,6 +114,6 @@ def test_passes_take_the_frameworks_threads(own):
     objective = olgbm.OrdinalObjective(4, n_threads=own)
     for name in ("num_threads", "n_jobs"):
         params = {"objective": objective, "verbosity": -1, name: 2}
-        lightgbm.train(params, lightgbm.Dataset(X, y), 2)
+        lightgbm.train(params, lightgbm.Dataset(X, y), 2, callbacks=[objective.callback])
         device = objective.training.latest.placement.device
         assert device.n_threads == (own or 2)

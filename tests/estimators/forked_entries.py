@@ -143,9 +143,6 @@ def of_lightgbm(X, y):
     data = partial(lightgbm.Dataset, X, y, free_raw_data=False)
     booster = olgbm.train(params, data(), 6, n_classes=4)
     olgbm.save_model(booster, "booster")
-    objective = olgbm.OrdinalObjective(n_classes=4)
-    bare = lightgbm.train(params | {"objective": objective, "metric": "None"}, data(), 6)
-    fixed = olgbm.FixedThresholds([-1.0, 0.0, 1.0])
     return {
         "train": lambda: olgbm.train(params, data(), 6, valid_sets=[data()]),
         "train further": lambda: olgbm.train(params, data(), 6, init_model=booster),
@@ -156,8 +153,6 @@ def of_lightgbm(X, y):
         "save_model": lambda: olgbm.save_model(booster, "booster2"),
         "load_model": lambda: olgbm.load_model("booster"),
         "OrdinalObjective": lambda: olgbm.OrdinalObjective().predict(booster, X),
-        "OrdinalObjective.attach": lambda: objective.attach(bare, X),
-        "FixedThresholds": lambda: fixed.attach(booster),
     }
 
 

@@ -11,9 +11,9 @@ import pytest
 from grouped_rows import crossed, of_host
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.columns import NEW
-from ordinal_objectives.estimators.random_effects import GroupColumn, RandomEffects, with_effects
-from ordinal_objectives.estimators.random_intercept import EffectsLearner, IntegratedEffects
 from ordinal_objectives.losses import CumulativeLink
+from ordinal_objectives.random_effects import GroupColumn, RandomEffects, with_effects
+from ordinal_objectives.threshold_solver.random_intercept import EffectsLearner, IntegratedEffects
 
 
 def test_rounds_move_effects_by_newton_steps_with_the_variance_of_em():

@@ -21,16 +21,16 @@ from ordinal_objectives import (
     OrdinalPredictionSets,
 )
 from ordinal_objectives.columns import NEW
-from ordinal_objectives.estimators.random_effects import GroupColumn, RandomEffects, with_effects
-from ordinal_objectives.estimators.random_intercept import EffectsLearner
 from ordinal_objectives.histogram_engine.run import EngineRun
 from ordinal_objectives.inspection.effects import _kept_shares
 from ordinal_objectives.links import Logit
 from ordinal_objectives.losses import CumulativeLink, get_loss
 from ordinal_objectives.losses.built_in import check_order
 from ordinal_objectives.metrics import ordinal_log_loss
+from ordinal_objectives.random_effects import GroupColumn, RandomEffects, with_effects
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver import ThresholdLearner
+from ordinal_objectives.threshold_solver.random_intercept import EffectsLearner
 from ordinal_objectives.utils.files import labels_from_json
 
 

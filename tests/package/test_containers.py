@@ -16,8 +16,8 @@ from ordinal_objectives import (
     OrdinalLabels,
 )
 from ordinal_objectives.estimators.held_out import check_groups
-from ordinal_objectives.estimators.random_effects import as_groups
 from ordinal_objectives.metrics import ordinal_log_loss
+from ordinal_objectives.random_effects import as_groups
 
 SIZES = ["small", "medium", "large"]
 

@@ -17,8 +17,8 @@ from ordinal_objectives import (
 )
 from ordinal_objectives.estimators.held_out import check_groups
 from ordinal_objectives.estimators.labels import LabelOrderWarning, OrderedLabels
-from ordinal_objectives.estimators.random_effects import as_groups
 from ordinal_objectives.metrics import concordance
+from ordinal_objectives.random_effects import as_groups
 
 SIZES = ["small", "medium", "large"]
 

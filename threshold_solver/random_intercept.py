@@ -22,8 +22,8 @@ from scipy.special import softmax
 
 from ordinal_objectives import _core
 from ordinal_objectives.aliases import FloatArray, Params, RealArray, Table
-from ordinal_objectives.estimators.random_effects import GroupColumn, RandomEffects
 from ordinal_objectives.losses import CumulativeLink, OrdinalLoss, RoundStatistics
+from ordinal_objectives.random_effects import GroupColumn, RandomEffects
 from ordinal_objectives.rows import CPU
 from ordinal_objectives.threshold_solver import JointQuadratic, ThresholdLearner, ThresholdRecord
 from ordinal_objectives.threshold_solver.quadratic import tridiagonal
