@@ -112,7 +112,9 @@ def give_back(
         If the description holds what the classifier does not have.
     """
     left, own = {*OF_MACHINE, *not_in_files}, arguments.kept_arguments(model)
-    read = {name: files.value_from_json(value) for name, value in described.params.items() if name not in left}
+    if left & described.params.keys():
+        raise ValueError(f"{', '.join(sorted(left & described.params.keys()))} must not be among the parameters")
+    read = {name: files.value_from_json(value) for name, value in described.params.items()}
     kept = {*left, *read, *described.left_out}
     defaults = inspect.signature(arguments.keeper(type(model))).parameters
     of_host = {name: value for name, value in read.items() if name not in own}
